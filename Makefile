@@ -1,0 +1,127 @@
+# Every chore is a target; `make help` lists them. Needs a Rust toolchain, Python >= 3.11 and a
+# C linker; everything else goes into .venv at locked versions.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PY := $(BIN)/python
+
+# Cargo and maturin must agree on these, or each would rebuild what the other built.
+export PYO3_PYTHON := $(abspath $(PY))
+export PYO3_BUILD_EXTENSION_MODULE := 1
+export VIRTUAL_ENV := $(abspath $(VENV))
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
+	$(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.json' | grep -v /target/)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup setup-dev demo test check-rust test-rust check-python check-types \
+	check-fresh test-python test-determinism bench bench-peers generate lock format clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# --- Setting up -----------------------------------------------------------------------------
+
+setup: $(VENV)/.native ## virtual environment, locked dependencies, optimised native build
+
+setup-dev: setup $(VENV)/.dev ## the same with what the tests need
+
+$(VENV)/.created:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "redtail needs Python 3.11 or later; name it with: make PYTHON=python3.x"; exit 1; }
+	@command -v cargo > /dev/null || \
+		{ echo "redtail needs a Rust toolchain; see https://rustup.rs"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.runtime: requirements.lock | $(VENV)/.created
+	$(PY) -m pip install --quiet --require-hashes -r requirements.lock
+	@touch $@
+
+$(VENV)/.dev: requirements-dev.lock | $(VENV)/.runtime
+	$(PY) -m pip install --quiet --require-hashes -r requirements-dev.lock
+	@touch $@
+
+$(VENV)/.native: $(VENV)/.runtime $(RUST_SOURCES)
+	$(BIN)/maturin develop --release --locked
+	@touch $@
+
+# --- Using it -------------------------------------------------------------------------------
+
+demo: setup ## compare tail drop, RED and gentle RED; prints the table and where the figures are
+	$(BIN)/redtail run examples/taildrop-vs-red.toml
+
+# --- Testing --------------------------------------------------------------------------------
+
+test: setup-dev ## everything that CI runs
+	$(MAKE) check-rust
+	$(MAKE) check-python
+	$(MAKE) test-rust
+	$(MAKE) check-types
+	$(MAKE) check-fresh
+	$(MAKE) test-python
+	$(MAKE) test-determinism
+	@echo "all tests passed"
+
+check-rust: setup-dev ## formatting and lints of the Rust code
+	cargo fmt --all -- --check
+	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+
+test-rust: setup-dev ## Rust tests (crates/py has none: it only translates)
+	cargo test --locked --workspace --exclude redtail-py --quiet
+
+check-python: setup-dev ## formatting and lints of the Python code
+	$(BIN)/ruff format --check python tests
+	$(BIN)/ruff check python tests
+
+check-types: setup-dev ## type checks, and the native module against its stub
+	$(BIN)/mypy
+	MYPYPATH=python $(PY) -m mypy.stubtest redtail._native
+
+check-fresh: setup-dev ## whether generated files match the Rust types they are made from
+	$(PY) -m redtail._generate --check
+
+test-python: setup-dev ## Python tests, doctests, and every example
+	$(BIN)/pytest -q
+
+test-determinism: setup-dev target/debug-python/.built ## same bytes on 1 and 2 threads, debug and release
+	$(PY) tests/determinism.py --against target/debug-python
+
+target/debug-python/.built: $(VENV)/.runtime $(RUST_SOURCES) $(wildcard python/redtail/*.py)
+	rm -rf target/debug-python target/debug-wheel
+	$(BIN)/maturin build --quiet --profile dev --locked --out target/debug-wheel
+	$(PY) -m zipfile -e target/debug-wheel/*.whl target/debug-python
+	@touch $@
+
+# --- Measuring ------------------------------------------------------------------------------
+
+bench: setup ## time and memory per packet, on this machine
+	$(PY) benches/bench.py
+
+bench-peers: setup ## the same scenarios in ns-2 and ns-3, where they are installed
+	$(PY) benches/peers.py
+
+# --- Maintaining ----------------------------------------------------------------------------
+
+generate: setup-dev ## schema, Python model and reference page, from the Rust types
+	$(PY) -m redtail._generate
+
+format: setup-dev ## format all code
+	cargo fmt --all
+	$(BIN)/ruff format python tests
+	$(BIN)/ruff check --fix python tests
+
+lock: ## renew the lock files (needs uv); versions move only within pyproject.toml's bounds
+	uv pip compile pyproject.toml --extra build --universal --python-version 3.11 \
+		--generate-hashes --no-annotate --no-header --no-emit-index-url --quiet \
+		-o requirements.lock
+	uv pip compile pyproject.toml --extra build --extra dev -c requirements.lock --universal \
+		--python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
+		--quiet -o requirements-dev.lock
+
+clean: ## remove everything that was built; results in runs/ stay
+	rm -rf $(VENV) target
+	find python -name '_native*.so' -delete

@@ -1,0 +1,20 @@
+//! What every part of redtail shares: exact units, identifiers, the view of a
+//! packet that a queue has, named random streams, and the words in which
+//! parameters are refused.
+//!
+//! Nothing in this crate knows a clock: time is always an argument.
+
+pub mod kinded;
+pub mod packet;
+pub mod param;
+pub mod random;
+pub mod units;
+
+pub use packet::{Ecn, FlowId, Packet};
+pub use param::ParamError;
+pub use random::Stream;
+pub use units::{Bytes, QueueSize, Rate, Span, Time};
+
+// Re-exported for `kinded!`, so that its users need not name them.
+#[doc(hidden)]
+pub use {schemars, serde};

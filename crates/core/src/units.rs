@@ -1,0 +1,475 @@
+//! Quantities as types: [`Time`], [`Span`], [`Rate`], [`Bytes`] and [`QueueSize`].
+//!
+//! Each is a whole number of a base unit (picoseconds, bit/s, bytes, packets), so arithmetic is exact and runs
+//! are the same on every machine. In files a quantity is always a text with its unit, such as `"10 Mbit/s"`.
+//! Reading refuses what it cannot hold exactly, and reading back what was printed gives the same value.
+//!
+//! ```
+//! use redtail_core::units::{Bytes, Rate, Span};
+//!
+//! let rate: Rate = "10 Mbit/s".parse()?;
+//! assert_eq!(rate.tx_time(Bytes::new(1500)), Span::from_us(1200));
+//! assert_eq!(rate.to_string(), "10 Mbit/s");
+//! # Ok::<(), redtail_core::units::UnitError>(())
+//! ```
+
+use std::borrow::Cow;
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+#[cfg(test)]
+mod tests;
+mod text;
+
+pub use text::UnitError;
+use text::{BYTES, PACKETS, RATE, TIME, Wanted};
+
+const PS_PER_S: u64 = 1_000_000_000_000;
+const PS_PER_S_F64: f64 = 1e12;
+
+/// A moment: picoseconds since the start of the run. Holds 213 days.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Time(u64);
+
+/// A length of time in picoseconds; never negative.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Span(u64);
+
+/// A data rate in bit/s, with decimal prefixes: 1 Mbit/s is 1,000,000 bit/s.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Rate(u64);
+
+/// An amount of data in bytes; kB, MB and GB are decimal, KiB, MiB and GiB binary.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Bytes(u64);
+
+/// How much a queue holds, counted in packets or in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum QueueSize {
+    /// A number of packets of any size.
+    Packets(u64),
+    /// A number of bytes.
+    Bytes(u64),
+}
+
+impl Time {
+    /// The start of the run.
+    pub const ZERO: Time = Time(0);
+    /// The last moment that can be told; later than any event.
+    pub const MAX: Time = Time(u64::MAX);
+
+    /// The moment this many picoseconds after the start.
+    #[inline]
+    pub const fn from_ps(ps: u64) -> Self {
+        Time(ps)
+    }
+
+    /// Picoseconds since the start.
+    #[inline]
+    pub const fn as_ps(self) -> u64 {
+        self.0
+    }
+
+    /// The moment nearest to `seconds` after the start; clamped to [`Time::ZERO`]..=[`Time::MAX`], zero if NaN.
+    #[inline]
+    pub fn from_secs_f64(seconds: f64) -> Self {
+        Time(Span::from_secs_f64(seconds).0)
+    }
+
+    /// Seconds since the start, for statistics and tables.
+    #[inline]
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / PS_PER_S_F64
+    }
+
+    /// The time passed since `earlier`, zero if that is in fact later.
+    #[inline]
+    pub const fn saturating_since(self, earlier: Time) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+}
+
+impl Span {
+    /// No time at all.
+    pub const ZERO: Span = Span(0);
+    /// The longest that can be told, 213 days.
+    pub const MAX: Span = Span(u64::MAX);
+
+    /// From picoseconds.
+    #[inline]
+    pub const fn from_ps(ps: u64) -> Self {
+        Span(ps)
+    }
+
+    /// From nanoseconds.
+    #[inline]
+    pub const fn from_ns(ns: u64) -> Self {
+        Span(ns * 1_000)
+    }
+
+    /// From microseconds.
+    #[inline]
+    pub const fn from_us(us: u64) -> Self {
+        Span(us * 1_000_000)
+    }
+
+    /// From milliseconds.
+    #[inline]
+    pub const fn from_ms(ms: u64) -> Self {
+        Span(ms * 1_000_000_000)
+    }
+
+    /// From seconds.
+    #[inline]
+    pub const fn from_s(s: u64) -> Self {
+        Span(s * PS_PER_S)
+    }
+
+    /// The span nearest to `seconds`; clamped to [`Span::ZERO`]..=[`Span::MAX`], zero if NaN.
+    #[inline]
+    pub fn from_secs_f64(seconds: f64) -> Self {
+        // `as` clamps, and `round` is exact, so this is the same on every machine.
+        Span((seconds * PS_PER_S_F64).round() as u64)
+    }
+
+    /// In picoseconds.
+    #[inline]
+    pub const fn as_ps(self) -> u64 {
+        self.0
+    }
+
+    /// In seconds, for statistics and tables.
+    #[inline]
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / PS_PER_S_F64
+    }
+
+    /// The difference, zero if `other` is longer.
+    #[inline]
+    pub const fn saturating_sub(self, other: Span) -> Span {
+        Span(self.0.saturating_sub(other.0))
+    }
+
+    /// The product, none if it exceeds [`Span::MAX`].
+    #[inline]
+    pub const fn checked_mul(self, times: u64) -> Option<Span> {
+        match self.0.checked_mul(times) {
+            Some(ps) => Some(Span(ps)),
+            None => None,
+        }
+    }
+}
+
+impl Rate {
+    /// From bit/s.
+    #[inline]
+    pub const fn from_bps(bps: u64) -> Self {
+        Rate(bps)
+    }
+
+    /// In bit/s.
+    #[inline]
+    pub const fn as_bps(self) -> u64 {
+        self.0
+    }
+
+    /// How long `size` takes at this rate, to the nearest picosecond, halves upwards; at most [`Span::MAX`].
+    ///
+    /// The rounding is part of the results: it is the only place where time is not exact.
+    ///
+    /// # Panics
+    /// If the rate is zero; experiment files with a zero rate are refused.
+    #[inline]
+    pub const fn tx_time(self, size: Bytes) -> Span {
+        // Up to 2.3 MB at any sensible rate, all packets that is, this fits in 64 bits.
+        if let Some(bits) = size.0.checked_mul(8)
+            && let Some(scaled) = bits.checked_mul(PS_PER_S)
+            && let Some(sum) = scaled.checked_add(self.0 / 2)
+        {
+            return Span(sum / self.0);
+        }
+        let rate = self.0 as u128;
+        let ps = (size.0 as u128 * 8 * PS_PER_S as u128 + rate / 2) / rate;
+        Span(if ps > u64::MAX as u128 {
+            u64::MAX
+        } else {
+            ps as u64
+        })
+    }
+
+    /// How many bytes pass in `span`; a fraction, so for bounds and statistics only.
+    #[inline]
+    pub fn bytes_in(self, span: Span) -> f64 {
+        self.0 as f64 * span.as_secs_f64() / 8.0
+    }
+}
+
+impl Bytes {
+    /// No data.
+    pub const ZERO: Bytes = Bytes(0);
+
+    /// This many bytes.
+    #[inline]
+    pub const fn new(bytes: u64) -> Self {
+        Bytes(bytes)
+    }
+
+    /// The number of bytes.
+    #[inline]
+    pub const fn as_u64(self) -> u64 {
+        self.0
+    }
+
+    /// The number of bits.
+    #[inline]
+    pub const fn bits(self) -> u64 {
+        self.0 * 8
+    }
+
+    /// The difference, zero if `other` is more.
+    #[inline]
+    pub const fn saturating_sub(self, other: Bytes) -> Bytes {
+        Bytes(self.0.saturating_sub(other.0))
+    }
+}
+
+impl From<u64> for Bytes {
+    #[inline]
+    fn from(bytes: u64) -> Self {
+        Bytes(bytes)
+    }
+}
+
+impl Add<Span> for Time {
+    type Output = Time;
+    #[inline]
+    fn add(self, span: Span) -> Time {
+        Time(self.0 + span.0)
+    }
+}
+
+impl AddAssign<Span> for Time {
+    #[inline]
+    fn add_assign(&mut self, span: Span) {
+        self.0 += span.0;
+    }
+}
+
+impl Sub<Span> for Time {
+    type Output = Time;
+    #[inline]
+    fn sub(self, span: Span) -> Time {
+        Time(self.0 - span.0)
+    }
+}
+
+/// Panics in debug builds if the right side is the later one; see [`Time::saturating_since`].
+impl Sub for Time {
+    type Output = Span;
+    #[inline]
+    fn sub(self, earlier: Time) -> Span {
+        Span(self.0 - earlier.0)
+    }
+}
+
+impl Mul<u64> for Span {
+    type Output = Span;
+    #[inline]
+    fn mul(self, times: u64) -> Span {
+        Span(self.0 * times)
+    }
+}
+
+/// Rounds down.
+impl Div<u64> for Span {
+    type Output = Span;
+    #[inline]
+    fn div(self, parts: u64) -> Span {
+        Span(self.0 / parts)
+    }
+}
+
+/// Plain sums and differences of like quantities: overflow and negative results are bugs, and panic in debug builds.
+macro_rules! additive {
+    ($($quantity:ident),*) => {$(
+        impl Add for $quantity {
+            type Output = $quantity;
+            #[inline]
+            fn add(self, other: $quantity) -> $quantity {
+                $quantity(self.0 + other.0)
+            }
+        }
+
+        impl AddAssign for $quantity {
+            #[inline]
+            fn add_assign(&mut self, other: $quantity) {
+                self.0 += other.0;
+            }
+        }
+
+        impl Sub for $quantity {
+            type Output = $quantity;
+            #[inline]
+            fn sub(self, other: $quantity) -> $quantity {
+                $quantity(self.0 - other.0)
+            }
+        }
+
+        impl SubAssign for $quantity {
+            #[inline]
+            fn sub_assign(&mut self, other: $quantity) {
+                self.0 -= other.0;
+            }
+        }
+
+        impl Sum for $quantity {
+            fn sum<I: Iterator<Item = $quantity>>(all: I) -> $quantity {
+                $quantity(all.map(|quantity| quantity.0).sum())
+            }
+        }
+    )*};
+}
+
+additive!(Span, Bytes);
+
+/// What every quantity has: one way to be read and one way to be printed.
+trait Quantity: Sized {
+    const WANTED: Wanted;
+    /// The `x-unit` mark in the schema, by which tools know the dimension.
+    const SCHEMA_UNIT: &'static str;
+
+    /// From an index into `WANTED.dimensions` and a number of base units.
+    fn from_base(dimension: usize, value: u64) -> Self;
+    fn print(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+}
+
+macro_rules! quantity {
+    ($quantity:ident, $dimension:ident, $schema_unit:literal) => {
+        impl Quantity for $quantity {
+            const WANTED: Wanted = Wanted::one(&$dimension, &[&$dimension]);
+            const SCHEMA_UNIT: &'static str = $schema_unit;
+
+            fn from_base(_: usize, value: u64) -> Self {
+                $quantity(value)
+            }
+
+            fn print(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                text::print(&$dimension, self.0, f)
+            }
+        }
+        textual!($quantity);
+    };
+}
+
+/// The text form of a [`Quantity`], wherever Rust asks for one.
+macro_rules! textual {
+    ($quantity:ident) => {
+        impl FromStr for $quantity {
+            type Err = UnitError;
+
+            fn from_str(text: &str) -> Result<Self, UnitError> {
+                let (dimension, value) = Self::WANTED.parse(text)?;
+                Ok(Self::from_base(dimension, value))
+            }
+        }
+
+        impl fmt::Display for $quantity {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.print(f)
+            }
+        }
+
+        impl Serialize for $quantity {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $quantity {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                // Not `deserialize_str`: numbers must reach the visitor to be told about units.
+                deserializer.deserialize_any(QuantityVisitor(std::marker::PhantomData))
+            }
+        }
+
+        impl JsonSchema for $quantity {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($quantity).into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({
+                    "type": "string",
+                    "description": Self::WANTED.expectation(),
+                    "pattern": Self::WANTED.pattern(),
+                    "x-unit": Self::SCHEMA_UNIT,
+                })
+            }
+        }
+    };
+}
+
+quantity!(Time, TIME, "time");
+quantity!(Span, TIME, "time");
+quantity!(Rate, RATE, "rate");
+quantity!(Bytes, BYTES, "bytes");
+
+impl Quantity for QueueSize {
+    const WANTED: Wanted = Wanted {
+        noun: "a queue size",
+        unit_of: "queue size",
+        example: "\"300 packets\" or \"64 kB\"",
+        dimensions: &[&PACKETS, &BYTES],
+    };
+    const SCHEMA_UNIT: &'static str = "queue-size";
+
+    fn from_base(dimension: usize, value: u64) -> Self {
+        match dimension {
+            0 => QueueSize::Packets(value),
+            _ => QueueSize::Bytes(value),
+        }
+    }
+
+    fn print(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            QueueSize::Packets(1) => f.pad("1 packet"),
+            QueueSize::Packets(packets) => text::print(&PACKETS, packets, f),
+            QueueSize::Bytes(bytes) => text::print(&BYTES, bytes, f),
+        }
+    }
+}
+
+textual!(QueueSize);
+
+struct QuantityVisitor<Q>(std::marker::PhantomData<Q>);
+
+impl<Q: Quantity> Visitor<'_> for QuantityVisitor<Q> {
+    type Value = Q;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&Q::WANTED.expectation())
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Q, E> {
+        let (dimension, value) = Q::WANTED.parse(text).map_err(E::custom)?;
+        Ok(Q::from_base(dimension, value))
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, number: i64) -> Result<Q, E> {
+        Err(E::custom(Q::WANTED.bare(number)))
+    }
+
+    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<Q, E> {
+        Err(E::custom(Q::WANTED.bare(number)))
+    }
+
+    fn visit_f64<E: serde::de::Error>(self, number: f64) -> Result<Q, E> {
+        Err(E::custom(Q::WANTED.bare(number)))
+    }
+}

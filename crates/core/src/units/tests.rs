@@ -1,0 +1,338 @@
+use proptest::prelude::*;
+use serde::de::IntoDeserializer;
+use serde::de::value::{Error as ValueError, F64Deserializer, I64Deserializer, StrDeserializer};
+
+use super::*;
+
+fn refusal<Q: FromStr<Err = UnitError> + fmt::Debug>(text: &str) -> String {
+    text.parse::<Q>().unwrap_err().to_string()
+}
+
+#[test]
+fn every_accepted_spelling_is_read() {
+    for text in [
+        "10 Mbit/s",
+        "10Mbps",
+        "10_000 kbit/s",
+        "1e4 Kbit/s",
+        "0.01 Gbit/s",
+        "1e7 bps",
+        " 10000 kbps ",
+    ] {
+        assert_eq!(text.parse(), Ok(Rate::from_bps(10_000_000)), "{text}");
+    }
+    for text in [
+        "90 s",
+        "90 sec",
+        "90.0 seconds",
+        "1.5 min",
+        "0.025 h",
+        "9e4 ms",
+        "90_000ms",
+        "9e+13 ps",
+        "9e10 ns",
+    ] {
+        assert_eq!(text.parse(), Ok(Span::from_s(90)), "{text}");
+    }
+    for text in ["7 us", "7 \u{b5}s", "7 \u{3bc}s", "0.007 ms"] {
+        assert_eq!(text.parse(), Ok(Span::from_us(7)), "{text}");
+    }
+    for text in ["1 second", "1 s"] {
+        assert_eq!(text.parse(), Ok(Time::from_ps(PS_PER_S)), "{text}");
+    }
+    for text in [
+        "2048 B",
+        "2048 byte",
+        "2048 bytes",
+        "2 KiB",
+        "2.048 kB",
+        "2.048 KB",
+        "0.001953125 MiB",
+    ] {
+        assert_eq!(text.parse(), Ok(Bytes::new(2048)), "{text}");
+    }
+    assert_eq!("1 GiB".parse(), Ok(Bytes::new(1 << 30)));
+    assert_eq!("1.5 GB".parse(), Ok(Bytes::new(1_500_000_000)));
+    for text in ["300 packets", "300 packet", "300 pkt", "300pkts"] {
+        assert_eq!(text.parse(), Ok(QueueSize::Packets(300)), "{text}");
+    }
+    assert_eq!("64 kB".parse(), Ok(QueueSize::Bytes(64_000)));
+}
+
+#[test]
+fn print_is_the_shortest_exact_text_not_below_one() {
+    for text in [
+        "0 s",
+        "1 ps",
+        "100 ms",
+        "1.5 s",
+        "200 s",
+        "1200 us",
+        "121 ns",
+        "36000 s",
+        "0.000001000001 s",
+        "1 s",
+    ] {
+        let expected = match text {
+            "0.000001000001 s" => "1000001 ps",
+            "1200 us" => "1.2 ms",
+            other => other,
+        };
+        assert_eq!(text.parse::<Span>().unwrap().to_string(), expected);
+    }
+    for text in [
+        "0 bit/s",
+        "1 bit/s",
+        "250 kbit/s",
+        "1.5 Mbit/s",
+        "10 Mbit/s",
+        "2.5 Gbit/s",
+        "100 Gbit/s",
+    ] {
+        assert_eq!(text.parse::<Rate>().unwrap().to_string(), text);
+    }
+    for text in ["0 B", "573 B", "1500 B", "292 kB", "65536 B", "1.5 GB"] {
+        assert_eq!(text.parse::<Bytes>().unwrap().to_string(), text);
+    }
+    for text in ["0 packets", "1 packet", "300 packets", "1500 B", "64 kB"] {
+        assert_eq!(text.parse::<QueueSize>().unwrap().to_string(), text);
+    }
+    assert_eq!(Time::MAX.to_string(), "18446744073709551615 ps");
+    assert_eq!(format!("{:>8}", Span::from_ms(5)), "    5 ms");
+}
+
+proptest! {
+    #[test]
+    fn what_is_printed_reads_back(value: u64, shift in 0_u32..64) {
+        let value = value >> shift;
+        prop_assert_eq!(Time::from_ps(value).to_string().parse(), Ok(Time::from_ps(value)));
+        prop_assert_eq!(Span::from_ps(value).to_string().parse(), Ok(Span::from_ps(value)));
+        prop_assert_eq!(Rate::from_bps(value).to_string().parse(), Ok(Rate::from_bps(value)));
+        prop_assert_eq!(Bytes::new(value).to_string().parse(), Ok(Bytes::new(value)));
+        for size in [QueueSize::Packets(value), QueueSize::Bytes(value)] {
+            prop_assert_eq!(size.to_string().parse(), Ok(size));
+        }
+    }
+
+    #[test]
+    fn no_text_makes_it_panic(text in "[-+_.eE0-9 ]{0,40}[a-zA-Z/\u{b5}]{0,6}") {
+        let _ = text.parse::<Span>();
+        let _ = text.parse::<QueueSize>();
+    }
+
+    #[test]
+    fn transmission_time_is_the_nearest_picosecond(bytes in 0_u64..1 << 40, bps in 1_u64..1 << 40) {
+        let (bytes, exact) = (Bytes::new(bytes), u128::from(bytes) * 8 * u128::from(PS_PER_S));
+        let ps = u128::from(Rate::from_bps(bps).tx_time(bytes).as_ps());
+        prop_assume!(ps < u128::from(u64::MAX));
+        let (twice, bps) = (2 * ps * u128::from(bps), u128::from(bps));
+        prop_assert!(twice <= 2 * exact + bps && 2 * exact < twice + bps);
+    }
+}
+
+#[test]
+fn wrong_units_are_refused_by_name() {
+    assert_eq!(
+        refusal::<Rate>("10 Mbit"),
+        r#""10 Mbit": "Mbit" is not a unit of rate; accepted: bit/s, kbit/s, Mbit/s, Gbit/s"#
+    );
+    assert_eq!(
+        refusal::<Rate>("10 mbit/s"),
+        r#""10 mbit/s": "mbit/s" is not a unit of rate (did you mean "Mbit/s"?); accepted: bit/s, kbit/s, Mbit/s, Gbit/s"#
+    );
+    assert_eq!(
+        refusal::<Rate>("10 Mb/s"),
+        r#""10 Mb/s": "Mb/s" is not a unit of rate (bits or bytes?); accepted: bit/s, kbit/s, Mbit/s, Gbit/s"#
+    );
+    assert_eq!(
+        refusal::<Span>("10 minutes"),
+        r#""10 minutes": "minutes" is not a unit of time; accepted: ps, ns, us, ms, s"#
+    );
+    assert_eq!(
+        refusal::<Bytes>("573 octets"),
+        r#""573 octets": "octets" is not a unit of bytes; accepted: B, kB, MB, GB"#
+    );
+    assert_eq!(
+        refusal::<QueueSize>("300 frames"),
+        r#""300 frames": "frames" is not a unit of queue size; accepted: packets, B, kB, MB, GB"#
+    );
+}
+
+#[test]
+fn another_dimension_is_told_apart_from_an_unknown_unit() {
+    assert_eq!(
+        refusal::<Rate>("100 ms"),
+        r#""100 ms" is a time; a rate is wanted, for example "10 Mbit/s""#
+    );
+    assert_eq!(
+        refusal::<Span>("300 packets"),
+        r#""300 packets" is a number of packets; a time is wanted, for example "100 ms""#
+    );
+    assert_eq!(
+        refusal::<Bytes>("3 packets"),
+        r#""3 packets" is a number of packets; a number of bytes is wanted, for example "1500 B""#
+    );
+    assert_eq!(
+        refusal::<QueueSize>("10 Mbit/s"),
+        r#""10 Mbit/s" is a rate; a queue size is wanted, for example "300 packets" or "64 kB""#
+    );
+}
+
+#[test]
+fn numbers_without_a_unit_are_refused() {
+    let expected = r#"10: a rate carries its unit, for example "10 Mbit/s""#;
+    let from_i64: I64Deserializer<ValueError> = 10_i64.into_deserializer();
+    assert_eq!(
+        Rate::deserialize(from_i64).unwrap_err().to_string(),
+        expected
+    );
+    let from_f64: F64Deserializer<ValueError> = 0.5.into_deserializer();
+    assert_eq!(
+        Span::deserialize(from_f64).unwrap_err().to_string(),
+        r#"0.5: a time carries its unit, for example "100 ms""#
+    );
+    assert_eq!(refusal::<Rate>("10"), format!("\"10\"{}", &expected[2..]));
+    assert_eq!(
+        refusal::<QueueSize>("300"),
+        r#""300": a queue size carries its unit, for example "300 packets" or "64 kB""#
+    );
+}
+
+#[test]
+fn values_that_cannot_be_held_exactly_are_refused() {
+    assert_eq!(
+        refusal::<Rate>("-10 Mbit/s"),
+        r#""-10 Mbit/s": a rate cannot be negative"#
+    );
+    assert_eq!(
+        refusal::<Bytes>("0.5 B"),
+        r#""0.5 B" is not a whole number of bytes"#
+    );
+    assert_eq!(
+        refusal::<QueueSize>("0.5 pkts"),
+        r#""0.5 pkts" is not a whole number of packets"#
+    );
+    assert_eq!(
+        refusal::<Rate>("1e-999999999999 bps"),
+        r#""1e-999999999999 bps" is not a whole number of bit/s"#
+    );
+    assert_eq!(
+        refusal::<Span>("0.1234567890123 s"),
+        r#""0.1234567890123 s" is not a whole number of picoseconds"#
+    );
+    assert_eq!(
+        refusal::<Span>("6000 h"),
+        r#""6000 h" is too large for a time"#
+    );
+    assert_eq!(
+        refusal::<Rate>("1e99999999999999999999 bps"),
+        r#""1e99999999999999999999 bps" is too large for a rate"#
+    );
+}
+
+#[test]
+fn what_is_no_number_is_refused_with_an_example() {
+    for text in [
+        "",
+        "fast",
+        "Mbit/s",
+        ".5 Mbit/s",
+        "5. Mbit/s",
+        "_5 Mbit/s",
+        "5_ Mbit/s",
+        "--5 Mbit/s",
+        "+5 Mbit/s",
+    ] {
+        assert_eq!(
+            refusal::<Rate>(text),
+            format!(
+                r#"{text:?} is not a rate: a number and a unit are wanted, for example "10 Mbit/s""#
+            )
+        );
+    }
+}
+
+#[test]
+fn exact_beyond_the_precision_of_floats() {
+    assert_eq!("18446744.073709551615 s".parse(), Ok(Span::MAX));
+    assert_eq!(
+        "0.000000000931322574615478515625 GiB".parse(),
+        Ok(Bytes::new(1))
+    );
+    assert_eq!(
+        "1.000000000000000000000000000000000000000000000000 s".parse(),
+        Ok(Span::from_s(1))
+    );
+    assert_eq!("-0 s".parse(), Ok(Span::ZERO));
+    assert_eq!("0e999 s".parse(), Ok(Span::ZERO));
+}
+
+#[test]
+fn transmission_time_rounds_halves_up() {
+    assert_eq!(
+        Rate::from_bps(10_000_000).tx_time(Bytes::new(1500)),
+        Span::from_us(1200)
+    );
+    assert_eq!(
+        Rate::from_bps(3_000_000_000_000).tx_time(Bytes::new(1)),
+        Span::from_ps(3)
+    ); // 2.67
+    assert_eq!(
+        Rate::from_bps(16_000_000_000_000).tx_time(Bytes::new(1)),
+        Span::from_ps(1)
+    ); // 0.5
+    assert_eq!(
+        Rate::from_bps(16_000_000_000_001).tx_time(Bytes::new(1)),
+        Span::ZERO
+    );
+    // Past what 64 bits hold on the way, and past what a span holds.
+    assert_eq!(
+        Rate::from_bps(8_000_000_000).tx_time(Bytes::new(1 << 40)),
+        Span::from_ns(1 << 40)
+    );
+    assert_eq!(Rate::from_bps(1).tx_time(Bytes::new(1 << 40)), Span::MAX);
+}
+
+#[test]
+fn arithmetic_is_whole_and_saturates_only_where_it_says_so() {
+    let start = Time::from_ps(10);
+    let later = start + Span::from_ps(5);
+    assert_eq!(later - start, Span::from_ps(5));
+    assert_eq!(start.saturating_since(later), Span::ZERO);
+    assert_eq!(Span::from_ps(7) / 2 * 3, Span::from_ps(9));
+    assert_eq!(Span::MAX.checked_mul(2), None);
+    assert_eq!(Span::from_ms(1).saturating_sub(Span::from_s(1)), Span::ZERO);
+    assert_eq!(Span::from_secs_f64(1e-12 * 2.5), Span::from_ps(3));
+    assert_eq!(Span::from_secs_f64(-1.0), Span::ZERO);
+    assert_eq!(Span::from_secs_f64(f64::NAN), Span::ZERO);
+    assert_eq!(Time::from_secs_f64(1.5).as_secs_f64(), 1.5);
+    assert_eq!(Rate::from_bps(8_000).bytes_in(Span::from_ms(1500)), 1500.0);
+    assert_eq!(
+        [Bytes::new(1), Bytes::new(2)]
+            .into_iter()
+            .sum::<Bytes>()
+            .bits(),
+        24
+    );
+}
+
+#[test]
+fn serde_goes_through_the_text_form() {
+    let text: StrDeserializer<ValueError> = "20 Mbit/s".into_deserializer();
+    assert_eq!(Rate::deserialize(text).unwrap(), Rate::from_bps(20_000_000));
+}
+
+#[test]
+fn the_schema_is_a_string_with_pattern_and_unit() {
+    let schema = schemars::schema_for!(Rate);
+    assert_eq!(schema.get("type").unwrap(), "string");
+    assert_eq!(schema.get("x-unit").unwrap(), "rate");
+    assert_eq!(
+        schema.get("description").unwrap(),
+        r#"a rate with its unit, for example "10 Mbit/s""#
+    );
+    assert_eq!(
+        schema.get("pattern").unwrap(),
+        r"^\s*[0-9][0-9_]*(\.[0-9][0-9_]*)?([eE][+-]?[0-9]+)?\s*(bit/s|kbit/s|Mbit/s|Gbit/s|bps|kbps|Kbit/s|Mbps|Gbps)\s*$"
+    );
+}

@@ -1,0 +1,380 @@
+//! How quantities are written in files: one table of units for each dimension, exact decimal arithmetic,
+//! and one printer. Nothing here goes through floating point, so what a file says is what a run uses.
+
+use std::fmt;
+
+/// A unit: its name, and how many base units it is.
+type Unit = (&'static str, u64);
+
+/// What kind of quantity a text may hold, with all that is said about it in messages and in the schema.
+pub(super) struct Dimension {
+    /// With its article, as in `"100 ms" is a time`.
+    pub noun: &'static str,
+    /// As in `"Mbit" is not a unit of rate`.
+    pub unit_of: &'static str,
+    /// A good value, quoted as in a file.
+    pub example: &'static str,
+    /// Spelling used in print, from small to large, in powers of ten. The first is the base unit.
+    printed: &'static [Unit],
+    /// Every other spelling that is read.
+    also_read: &'static [Unit],
+    /// Named in the message for a value that is too fine.
+    pub base: &'static str,
+    /// How nothing is printed.
+    pub zero: &'static str,
+}
+
+pub(super) const TIME: Dimension = Dimension {
+    noun: "a time",
+    unit_of: "time",
+    example: "\"100 ms\"",
+    printed: &[
+        ("ps", 1),
+        ("ns", 1_000),
+        ("us", 1_000_000),
+        ("ms", 1_000_000_000),
+        ("s", 1_000_000_000_000),
+    ],
+    also_read: &[
+        ("\u{b5}s", 1_000_000),  // micro sign
+        ("\u{3bc}s", 1_000_000), // Greek small mu: looks the same, and keyboards differ
+        ("sec", 1_000_000_000_000),
+        ("second", 1_000_000_000_000),
+        ("seconds", 1_000_000_000_000),
+        ("min", 60_000_000_000_000),
+        ("h", 3_600_000_000_000_000),
+    ],
+    base: "picoseconds",
+    zero: "0 s",
+};
+
+pub(super) const RATE: Dimension = Dimension {
+    noun: "a rate",
+    unit_of: "rate",
+    example: "\"10 Mbit/s\"",
+    printed: &[
+        ("bit/s", 1),
+        ("kbit/s", 1_000),
+        ("Mbit/s", 1_000_000),
+        ("Gbit/s", 1_000_000_000),
+    ],
+    // "kb/s" and "MB/s" are left out on purpose: half the world means bits by it and the other half bytes.
+    also_read: &[
+        ("bps", 1),
+        ("kbps", 1_000),
+        ("Kbit/s", 1_000),
+        ("Mbps", 1_000_000),
+        ("Gbps", 1_000_000_000),
+    ],
+    base: "bit/s",
+    zero: "0 bit/s",
+};
+
+pub(super) const BYTES: Dimension = Dimension {
+    noun: "a number of bytes",
+    unit_of: "bytes",
+    example: "\"1500 B\"",
+    printed: &[
+        ("B", 1),
+        ("kB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+    ],
+    also_read: &[
+        ("byte", 1),
+        ("bytes", 1),
+        ("KB", 1_000),
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+    ],
+    base: "bytes",
+    zero: "0 B",
+};
+
+pub(super) const PACKETS: Dimension = Dimension {
+    noun: "a number of packets",
+    unit_of: "packets",
+    example: "\"300 packets\"",
+    printed: &[("packets", 1)],
+    also_read: &[("packet", 1), ("pkt", 1), ("pkts", 1)],
+    base: "packets",
+    zero: "0 packets",
+};
+
+const DIMENSIONS: [&Dimension; 4] = [&TIME, &RATE, &BYTES, &PACKETS];
+
+impl Dimension {
+    fn units(&self) -> impl Iterator<Item = &Unit> {
+        self.printed.iter().chain(self.also_read)
+    }
+
+    fn factor(&self, name: &str) -> Option<u64> {
+        self.units().find(|unit| unit.0 == name).map(|unit| unit.1)
+    }
+}
+
+/// A text that is not the quantity wanted. Its display is a whole message that begins with the offending value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnitError(String);
+
+impl fmt::Display for UnitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for UnitError {}
+
+/// What a place in the file wants: one dimension, or for the size of a queue either of two.
+pub(super) struct Wanted {
+    pub noun: &'static str,
+    pub unit_of: &'static str,
+    pub example: &'static str,
+    pub dimensions: &'static [&'static Dimension],
+}
+
+impl Wanted {
+    pub const fn one(
+        dimension: &'static Dimension,
+        dimensions: &'static [&'static Dimension],
+    ) -> Self {
+        Wanted {
+            noun: dimension.noun,
+            unit_of: dimension.unit_of,
+            example: dimension.example,
+            dimensions,
+        }
+    }
+
+    /// The number of base units that `text` stands for, and the index of its dimension.
+    pub fn parse(&self, text: &str) -> Result<(usize, u64), UnitError> {
+        let number = Decimal::read(text.trim()).map_err(|fault| self.number_error(text, fault))?;
+        let name = number.rest.trim_start();
+        if name.is_empty() {
+            return Err(self.bare(format_args!("{text:?}")));
+        }
+        let found = self
+            .dimensions
+            .iter()
+            .enumerate()
+            .find_map(|(index, dimension)| Some((index, dimension.factor(name)?)));
+        let Some((index, factor)) = found else {
+            return Err(self.unit_error(text, name));
+        };
+        if number.negative && number.mantissa != 0 {
+            return Err(UnitError(format!(
+                "{text:?}: {} cannot be negative",
+                self.noun
+            )));
+        }
+        match number.times(factor) {
+            Ok(value) => Ok((index, value)),
+            Err(Fault::TooFine) => Err(UnitError(format!(
+                "{text:?} is not a whole number of {}",
+                self.dimensions[index].base
+            ))),
+            Err(_) => Err(self.number_error(text, Fault::TooLarge)),
+        }
+    }
+
+    /// For a number that stands without a unit; `value` is as it stands in the file.
+    pub fn bare(&self, value: impl fmt::Display) -> UnitError {
+        UnitError(format!(
+            "{value}: {} carries its unit, for example {}",
+            self.noun, self.example
+        ))
+    }
+
+    fn number_error(&self, text: &str, fault: Fault) -> UnitError {
+        UnitError(match fault {
+            Fault::TooLarge => format!("{text:?} is too large for {}", self.noun),
+            _ => format!(
+                "{text:?} is not {}: a number and a unit are wanted, for example {}",
+                self.noun, self.example
+            ),
+        })
+    }
+
+    fn unit_error(&self, text: &str, name: &str) -> UnitError {
+        if let Some(other) = DIMENSIONS
+            .iter()
+            .find(|dimension| dimension.factor(name).is_some())
+        {
+            return UnitError(format!(
+                "{text:?} is {}; {} is wanted, for example {}",
+                other.noun, self.noun, self.example
+            ));
+        }
+        let accepted: Vec<_> = self
+            .dimensions
+            .iter()
+            .flat_map(|dimension| dimension.printed)
+            .map(|unit| unit.0)
+            .collect();
+        let hint = match name.to_ascii_lowercase().as_str() {
+            "b/s" | "kb/s" | "mb/s" | "gb/s" => " (bits or bytes?)".to_owned(),
+            lower => self
+                .dimensions
+                .iter()
+                .flat_map(|dimension| dimension.units())
+                .find(|unit| unit.0.to_ascii_lowercase() == lower)
+                .map(|unit| format!(" (did you mean {:?}?)", unit.0))
+                .unwrap_or_default(),
+        };
+        UnitError(format!(
+            "{text:?}: {name:?} is not a unit of {}{hint}; accepted: {}",
+            self.unit_of,
+            accepted.join(", ")
+        ))
+    }
+
+    /// A regular expression for the schema: what editors accept, close to what [`Wanted::parse`] accepts.
+    pub fn pattern(&self) -> String {
+        let names: Vec<_> = self
+            .dimensions
+            .iter()
+            .flat_map(|dimension| dimension.units())
+            .map(|unit| unit.0)
+            .collect();
+        format!(
+            r"^\s*[0-9][0-9_]*(\.[0-9][0-9_]*)?([eE][+-]?[0-9]+)?\s*({})\s*$",
+            names.join("|")
+        )
+    }
+
+    /// For `expecting` in serde visitors and for the schema.
+    pub fn expectation(&self) -> String {
+        format!("{} with its unit, for example {}", self.noun, self.example)
+    }
+}
+
+enum Fault {
+    NotANumber,
+    TooLarge,
+    TooFine,
+}
+
+/// `mantissa` times ten to the `power`, and the text after it.
+struct Decimal<'a> {
+    negative: bool,
+    mantissa: u128,
+    power: i64,
+    rest: &'a str,
+}
+
+impl<'a> Decimal<'a> {
+    /// Reads `-?digits(.digits)?(e[+-]?digits)?`; digits may be grouped with `_`, as in TOML.
+    fn read(text: &'a str) -> Result<Self, Fault> {
+        let (negative, unsigned) = match text.strip_prefix('-') {
+            Some(unsigned) => (true, unsigned),
+            None => (false, text),
+        };
+        let (mut mantissa, mut power) = (0_u128, 0_i64);
+        let mut dropped_zeros = 0_u32; // trailing zeros so far: they count only if another digit follows
+        let mut push = |digits: &str| -> Result<(), Fault> {
+            for digit in digits.bytes().filter(u8::is_ascii_digit) {
+                if digit == b'0' {
+                    dropped_zeros += 1;
+                    continue;
+                }
+                mantissa = 10_u128
+                    .checked_pow(dropped_zeros + 1)
+                    .and_then(|scale| mantissa.checked_mul(scale))
+                    .and_then(|scaled| scaled.checked_add(u128::from(digit - b'0')))
+                    .ok_or(Fault::TooLarge)?;
+                dropped_zeros = 0;
+            }
+            Ok(())
+        };
+
+        let (whole, mut rest) = split_digits(unsigned).ok_or(Fault::NotANumber)?;
+        push(whole)?;
+        if let Some(after) = rest.strip_prefix('.') {
+            let (fraction, after) = split_digits(after).ok_or(Fault::NotANumber)?;
+            push(fraction)?;
+            power -= fraction.bytes().filter(u8::is_ascii_digit).count() as i64;
+            rest = after;
+        }
+        power += i64::from(dropped_zeros);
+        if let Some(after) = rest.strip_prefix(['e', 'E']) {
+            let (sign, after) = match after.strip_prefix('-') {
+                Some(after) => (-1, after),
+                None => (1, after.strip_prefix('+').unwrap_or(after)),
+            };
+            if let Some((digits, after)) = split_digits(after) {
+                let exponent: i64 = digits
+                    .replace('_', "")
+                    .parse()
+                    .map_err(|_| Fault::TooLarge)?;
+                power = power.saturating_add(sign * exponent);
+                rest = after;
+            }
+        }
+        Ok(Decimal {
+            negative,
+            mantissa,
+            power,
+            rest,
+        })
+    }
+
+    /// This number of units of `factor` base units each, as a whole number of base units.
+    fn times(&self, factor: u64) -> Result<u64, Fault> {
+        let (mut mantissa, mut factor, mut power) = (self.mantissa, u128::from(factor), self.power);
+        if mantissa == 0 {
+            return Ok(0);
+        }
+        // Negative powers are cancelled prime by prime before anything is multiplied, so nothing overflows
+        // on the way to a result that fits.
+        while power < 0 {
+            for prime in [2, 5] {
+                if mantissa % prime == 0 {
+                    mantissa /= prime;
+                } else if factor % prime == 0 {
+                    factor /= prime;
+                } else {
+                    return Err(Fault::TooFine);
+                }
+            }
+            power += 1;
+        }
+        u32::try_from(power)
+            .ok()
+            .and_then(|power| 10_u128.checked_pow(power))
+            .and_then(|scale| scale.checked_mul(mantissa))
+            .and_then(|scaled| scaled.checked_mul(factor))
+            .and_then(|value| u64::try_from(value).ok())
+            .ok_or(Fault::TooLarge)
+    }
+}
+
+/// Splits off the leading digits (`_` allowed between two of them); none if there are no digits.
+fn split_digits(text: &str) -> Option<(&str, &str)> {
+    let end = text
+        .find(|c: char| !c.is_ascii_digit() && c != '_')
+        .unwrap_or(text.len());
+    let (digits, rest) = text.split_at(end);
+    let well_grouped = !digits.is_empty() && !digits.starts_with('_') && !digits.ends_with('_');
+    well_grouped.then_some((digits, rest))
+}
+
+/// Prints exactly, in the unit that makes the shortest text of a number not below one; between two texts of
+/// one length the one with the smaller unit, so `1500 B` rather than `1.5 kB`, but `1.5 Mbit/s` and `100 ms`.
+pub(super) fn print(dimension: &Dimension, value: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let text = dimension
+        .printed
+        .iter()
+        .filter(|unit| unit.1 <= value)
+        .map(|(name, factor)| {
+            let (whole, part) = (value / factor, value % factor);
+            let digits = factor.ilog10() as usize; // printed units are powers of ten
+            let fraction = format!("{part:0digits$}");
+            match fraction.trim_end_matches('0') {
+                "" => format!("{whole} {name}"),
+                fraction => format!("{whole}.{fraction} {name}"),
+            }
+        })
+        .min_by_key(String::len);
+    f.pad(text.as_deref().unwrap_or(dimension.zero))
+}

@@ -1,0 +1,3 @@
+//! Control laws: what a queue observes becomes pass, mark or drop.
+
+pub mod red;

@@ -1,0 +1,207 @@
+//! Random Early Detection, the law.
+//!
+//! Source: S. Floyd and V. Jacobson, "Random Early Detection Gateways for
+//! Congestion Avoidance", IEEE/ACM Transactions on Networking 1(4), 1993,
+//! section IV and figure 2; the "gentle" slope after Floyd's note of 2000;
+//! the "wait" spacing, the extra step of the idle estimate and counting in
+//! bytes after ns-2.
+//!
+//! | symbol | meaning | unit |
+//! |---|---|---|
+//! | q | backlog found by an arriving packet | packets or bytes, as the thresholds |
+//! | avg | moving average of q | the same |
+//! | w_q | weight of one sample | 1 |
+//! | m | packets that could have left during an idle period | packets |
+//! | p_b | drop probability before spacing | 1 |
+//! | p_a | drop probability of this packet | 1 |
+//! | count | packets since the last drop | packets (mean packets in byte mode) |
+//!
+//! ```text
+//! avg <- (1 - w_q) avg + w_q q           at an arrival at a busy link
+//! avg <- (1 - w_q)^(m+1) avg             at an arrival at an idle link
+//! p_b  = max_p (avg - min_th) / (max_th - min_th)           min_th <= avg < max_th
+//! p_b  = max_p + (1 - max_p) (avg - max_th) / (end - max_th)   gentle, max_th <= avg < end
+//! p_a  = p_b / (1 - count p_b)           uniform: gaps uniform on 1..1/p_b
+//! p_a  = 0 below count p_b = 1, then p_b / (2 - count p_b)
+//!                                        wait: gaps uniform on 1/p_b..2/p_b
+//! p_a  = p_b                             none: gaps geometric
+//! ```
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{schemars, serde};
+
+/// How early drops are spread over arrivals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "kebab-case")]
+#[schemars(crate = "schemars")]
+pub enum Spacing {
+    /// p/(1 - count p): gaps between drops uniform on 1..1/p (Floyd and Jacobson 1993, method 2).
+    Uniform,
+    /// No drop before count p = 1, then p/(2 - count p): gaps uniform on 1/p..2/p (ns-2's `wait_`).
+    Wait,
+    /// Every packet for itself: geometric gaps (Floyd and Jacobson 1993, method 1).
+    None,
+}
+
+/// What the law is told once.
+#[derive(Clone, Copy, Debug)]
+pub struct RedConfig {
+    /// Threshold below which nothing is dropped; packets or bytes.
+    pub min_th: f64,
+    /// Threshold at which the probability reaches `max_p`; the same unit.
+    pub max_th: f64,
+    /// Probability at `max_th`.
+    pub max_p: f64,
+    /// Weight of one sample in the average.
+    pub w_q: f64,
+    /// Average at which a gentle slope reaches probability 1; `None` drops
+    /// everything from `max_th` on.
+    pub gentle_end: Option<f64>,
+    /// How drops are spaced.
+    pub spacing: Spacing,
+}
+
+/// The law's decision about one arriving packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Let it in.
+    Pass,
+    /// Drop or mark it: the random choice fell on it.
+    Early,
+    /// Drop it, or mark it if so configured: the average is past the slope's end.
+    Forced,
+}
+
+/// One packet's arrival, as the law sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// Backlog it found, in the unit of the thresholds.
+    pub backlog: f64,
+    /// `Some(m)` if the link was idle and could have sent m packets meanwhile.
+    pub idle: Option<u64>,
+    /// `Some(size / mean size)` in byte mode, where larger packets are dropped
+    /// in proportion to their size.
+    pub relative_size: Option<f64>,
+}
+
+/// The law with its state: a moving average and a count since the last drop.
+#[derive(Clone, Debug)]
+pub struct RedLaw {
+    config: RedConfig,
+    average: f64,
+    /// Packets (mean packets in byte mode) passed since the last drop; `None` while
+    /// the average is below min_th.
+    count: Option<f64>,
+    probability: f64,
+}
+
+impl RedLaw {
+    /// A law at rest: average 0.
+    pub fn new(config: RedConfig) -> Self {
+        Self {
+            config,
+            average: 0.0,
+            count: None,
+            probability: 0.0,
+        }
+    }
+
+    /// A law whose average starts at `average`, in the unit of the thresholds.
+    pub fn with_average(config: RedConfig, average: f64) -> Self {
+        Self {
+            average,
+            ..Self::new(config)
+        }
+    }
+
+    /// The moving average, in the unit of the thresholds.
+    pub fn average(&self) -> f64 {
+        self.average
+    }
+
+    /// p_b of the latest arrival: the probability before spacing.
+    pub fn probability(&self) -> f64 {
+        self.probability
+    }
+
+    /// Updates the average and decides. `draw` gives a number uniform on
+    /// [0, 1); it is called only where chance decides.
+    #[inline]
+    pub fn on_arrival(&mut self, arrival: Arrival, draw: impl FnOnce() -> f64) -> Verdict {
+        self.update_average(arrival);
+        let RedConfig {
+            min_th,
+            max_th,
+            max_p,
+            gentle_end,
+            ..
+        } = self.config;
+        let average = self.average;
+
+        if average < min_th {
+            self.count = None;
+            self.probability = 0.0;
+            return Verdict::Pass;
+        }
+        let p_b = if average < max_th {
+            max_p * (average - min_th) / (max_th - min_th)
+        } else {
+            match gentle_end {
+                Some(end) if average < end => {
+                    max_p + (1.0 - max_p) * (average - max_th) / (end - max_th)
+                }
+                _ => {
+                    self.count = Some(0.0);
+                    self.probability = 1.0;
+                    return Verdict::Forced;
+                }
+            }
+        };
+        self.probability = p_b;
+
+        let step = arrival.relative_size.unwrap_or(1.0);
+        let Some(count) = self.count else {
+            // The first packet above min_th only starts the count. (The paper
+            // starts from count = -1 there, which has the same effect.)
+            self.count = Some(step);
+            return Verdict::Pass;
+        };
+        let p_a = self.spaced(p_b, count, step) * step;
+        if p_a > 0.0 && draw() < p_a {
+            self.count = Some(0.0);
+            Verdict::Early
+        } else {
+            self.count = Some(count + step);
+            Verdict::Pass
+        }
+    }
+
+    #[inline]
+    fn update_average(&mut self, arrival: Arrival) {
+        let w_q = self.config.w_q;
+        match arrival.idle {
+            None => self.average += w_q * (arrival.backlog - self.average),
+            Some(m) => self.average *= libm::pow(1.0 - w_q, m as f64 + 1.0),
+        }
+    }
+
+    /// p_a of the packet that follows `count` passed ones.
+    ///
+    /// The paper's derivation counts the packets passed since the last drop,
+    /// its figure 2 one more; only the former gives the uniform gaps on
+    /// 1..1/p that it promises. ns-2's wait form counts the present packet.
+    #[inline]
+    fn spaced(&self, p: f64, count: f64, step: f64) -> f64 {
+        let left = match self.config.spacing {
+            Spacing::None => return p,
+            Spacing::Uniform => 1.0 - count * p,
+            Spacing::Wait => match 2.0 - (count + step) * p {
+                left if left > 1.0 => return 0.0,
+                left => left,
+            },
+        };
+        // From the last possible position on, the drop is certain.
+        if left > p { p / left } else { 1.0 }
+    }
+}

@@ -1,0 +1,180 @@
+//! Queue disciplines.
+//!
+//! A discipline is told of arrivals and asked for departures; it never reads a
+//! clock, never does I/O, and does not know whether it is simulated or live.
+//! Control laws (`laws`) turn what a queue observes into pass, mark or drop;
+//! queues (`queues`) hold packets and consult a law.
+//!
+//! Adding a discipline: one file in `queues`, one line in the [`disciplines!`]
+//! list below, one line in the conformance list (`tests/conformance.rs`), one
+//! page in `docs/queues`.
+
+pub mod fifo;
+pub mod laws;
+pub mod limit;
+pub mod queues;
+
+pub use limit::Limit;
+use redtail_core::{Packet, ParamError, Rate, Stream, Time, kinded};
+
+/// Why a packet was dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DropReason {
+    /// The packet would have exceeded the queue's limit.
+    Limit,
+    /// A control law chose it, below the point where it drops everything.
+    Early,
+    /// A control law drops everything (RED with its average above max_th).
+    Forced,
+}
+
+/// Where a queue hands what it refuses and reports what it marks.
+///
+/// Together with `enqueue`, `dequeue` and `backlog` this makes conservation
+/// checkable: packets in = packets out + dropped + backlog.
+pub trait Sink<P> {
+    /// The queue dropped `packet`.
+    fn dropped(&mut self, packet: P, reason: DropReason, now: Time);
+    /// The queue set CE on `packet`, which it keeps or is about to deliver.
+    fn marked(&mut self, packet: &P, now: Time);
+}
+
+/// What waits in a queue. The packet in transmission has left it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Waiting packets.
+    pub packets: u64,
+    /// Their total size on the link, in bytes.
+    pub bytes: u64,
+}
+
+/// A control law's state, for time series.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Internals {
+    /// The average the law acts on, in the unit of its thresholds
+    /// (packets or bytes); `None` for a law without one.
+    pub average: Option<f64>,
+    /// Its current drop or mark probability; `None` for a law without one.
+    pub probability: Option<f64>,
+}
+
+/// A queue discipline. Calls come with non-decreasing `now`.
+pub trait QueueDiscipline<P: Packet> {
+    /// Takes `packet`: it is queued, or handed to `sink` as dropped. Another
+    /// packet may be dropped in its place.
+    fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>);
+
+    /// The next packet to transmit. `None` means that nothing may leave now;
+    /// the link then stays idle until the next arrival or `next_wakeup`.
+    fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P>;
+
+    /// When `on_wakeup` is to be called next, if at all.
+    fn next_wakeup(&self) -> Option<Time> {
+        None
+    }
+
+    /// Called at the time `next_wakeup` gave.
+    fn on_wakeup(&mut self, _now: Time) {}
+
+    /// What waits now.
+    fn backlog(&self) -> Backlog;
+
+    /// The control law's state, for time series.
+    fn internals(&self) -> Internals {
+        Internals::default()
+    }
+}
+
+/// What a discipline is told about the place where it is built.
+#[derive(Clone, Debug)]
+pub struct QueueContext {
+    /// Rate of the link it feeds.
+    pub rate: Rate,
+    /// The discipline's own random stream.
+    pub stream: Stream,
+}
+
+/// Parameters of a discipline, as given in the experiment file.
+pub trait QueueParams {
+    /// The discipline these parameters describe.
+    type Queue<P: Packet>: QueueDiscipline<P>;
+
+    /// Refuses values that cannot be run.
+    fn check(&self) -> Result<(), ParamError>;
+
+    /// The limit beyond which the queue must drop, if it has one.
+    fn limit(&self) -> Option<Limit>;
+
+    /// Builds the queue. Parameters must have passed `check`.
+    fn build<P: Packet>(&self, context: QueueContext) -> Self::Queue<P>;
+}
+
+/// One list makes the file's enum, the running queue's enum and the dispatch
+/// between them; static, since it is called for every packet.
+macro_rules! disciplines {
+    ($($(#[$doc:meta])* $kind:literal => $variant:ident($params:ty),)+) => {
+        kinded! {
+            /// A queue discipline with its parameters, chosen by `kind`.
+            pub enum QueueSpec { $($(#[$doc])* $kind => $variant($params),)+ }
+        }
+
+        impl QueueSpec {
+            /// Refuses values that cannot be run.
+            ///
+            /// # Errors
+            /// [`ParamError`] names the key, the problem and what is accepted.
+            pub fn check(&self) -> Result<(), ParamError> {
+                match self { $(Self::$variant(params) => params.check(),)+ }
+            }
+
+            /// The limit beyond which the queue must drop, if it has one.
+            pub fn limit(&self) -> Option<Limit> {
+                match self { $(Self::$variant(params) => params.limit(),)+ }
+            }
+
+            /// Builds the queue. The parameters must have passed [`check`](Self::check).
+            pub fn build<P: Packet>(&self, context: QueueContext) -> AnyQueue<P> {
+                match self { $(Self::$variant(params) => AnyQueue::$variant(params.build(context)),)+ }
+            }
+        }
+
+        /// Any of the disciplines, dispatched statically.
+        #[derive(Debug)]
+        #[allow(missing_docs)] // the variants are documented in QueueSpec
+        pub enum AnyQueue<P: Packet> {
+            $($variant(<$params as QueueParams>::Queue<P>),)+
+        }
+
+        impl<P: Packet> QueueDiscipline<P> for AnyQueue<P> {
+            #[inline]
+            fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
+                match self { $(Self::$variant(queue) => queue.enqueue(packet, now, sink),)+ }
+            }
+            #[inline]
+            fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
+                match self { $(Self::$variant(queue) => queue.dequeue(now, sink),)+ }
+            }
+            #[inline]
+            fn next_wakeup(&self) -> Option<Time> {
+                match self { $(Self::$variant(queue) => queue.next_wakeup(),)+ }
+            }
+            fn on_wakeup(&mut self, now: Time) {
+                match self { $(Self::$variant(queue) => queue.on_wakeup(now),)+ }
+            }
+            #[inline]
+            fn backlog(&self) -> Backlog {
+                match self { $(Self::$variant(queue) => queue.backlog(),)+ }
+            }
+            fn internals(&self) -> Internals {
+                match self { $(Self::$variant(queue) => queue.internals(),)+ }
+            }
+        }
+    };
+}
+
+disciplines! {
+    /// First-in first-out; an arrival that does not fit is dropped.
+    "tail-drop" => TailDrop(queues::tail_drop::TailDropParams),
+    /// Random Early Detection (Floyd and Jacobson 1993), with gentle, byte mode and ECN.
+    "red" => Red(queues::red::RedParams),
+}

@@ -1,0 +1,4 @@
+//! The disciplines: a file each.
+
+pub mod red;
+pub mod tail_drop;

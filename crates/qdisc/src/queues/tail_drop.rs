@@ -1,0 +1,67 @@
+//! Tail drop: first-in first-out with a limit.
+//!
+//! An arrival that would exceed the limit is dropped. Source: the default of
+//! RFC 7567 (BCP 197), section 2, there called "tail drop".
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Packet, ParamError, Time, schemars, serde};
+
+use crate::fifo::Fifo;
+use crate::{Backlog, DropReason, Limit, QueueContext, QueueDiscipline, QueueParams, Sink};
+
+/// First-in first-out; an arrival that does not fit is dropped.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", deny_unknown_fields)]
+#[schemars(crate = "schemars")]
+pub struct TailDropParams {
+    /// Most that may wait: in packets, in bytes, or a list of both.
+    pub limit: Limit,
+}
+
+impl QueueParams for TailDropParams {
+    type Queue<P: Packet> = TailDrop<P>;
+
+    fn check(&self) -> Result<(), ParamError> {
+        self.limit.check()
+    }
+
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
+
+    fn build<P: Packet>(&self, _context: QueueContext) -> TailDrop<P> {
+        TailDrop {
+            limit: self.limit,
+            fifo: Fifo::new(),
+        }
+    }
+}
+
+/// The running queue.
+#[derive(Debug)]
+pub struct TailDrop<P> {
+    limit: Limit,
+    fifo: Fifo<P>,
+}
+
+impl<P: Packet> QueueDiscipline<P> for TailDrop<P> {
+    #[inline]
+    fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
+        if self.limit.admits(self.fifo.backlog(), packet.size()) {
+            self.fifo.push(packet, now);
+        } else {
+            sink.dropped(packet, DropReason::Limit, now);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, _now: Time, _sink: &mut impl Sink<P>) -> Option<P> {
+        self.fifo.pop()
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.fifo.backlog()
+    }
+}

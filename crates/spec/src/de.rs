@@ -1,0 +1,436 @@
+//! From the tree to typed values: a serde deserializer that says where and why it fails.
+//!
+//! Enums are chosen by a key: a table gives `kind` as the variant's name and the rest of its keys to the variant's
+//! struct. (serde's own tagged enums would copy the table first, and lose the lines.)
+
+use std::fmt;
+
+use serde::de::value::StrDeserializer;
+use serde::de::{
+    self, DeserializeOwned, DeserializeSeed, EnumAccess, Expected, MapAccess, SeqAccess, Unexpected,
+    VariantAccess, Visitor,
+};
+use serde::{Deserializer, forward_to_deserialize_any};
+
+use crate::error::{Problem, did_you_mean};
+use crate::node::{Entry, Node, Origin, Table, Value};
+
+/// The key that chooses the variant of an enum.
+pub(crate) const KIND: &str = "kind";
+
+/// Reads a `T` from the tree.
+pub(crate) fn decode<T: DeserializeOwned>(node: &Node) -> Result<T, Fault> {
+    T::deserialize(Reader::new(node)).map_err(|error| *error.at(node).0)
+}
+
+/// A value that does not fit, with its place in the tree.
+#[derive(Debug)]
+pub(crate) struct Fault {
+    /// From the leaf to the root, as long as it is on its way up.
+    path: Vec<Step>,
+    /// The innermost value, once known: where it begins, and how it reads.
+    at: Option<(Origin, String)>,
+    cause: Cause,
+}
+
+#[derive(Debug)]
+enum Step {
+    Key(String),
+    Entry { number: usize, name: Option<String> },
+}
+
+#[derive(Debug)]
+enum Cause {
+    /// The value is refused, by a whole message.
+    Message(String),
+    /// The value is of another type, or out of range.
+    Expected(String),
+    /// The value is not one of those known.
+    NotOneOf(&'static [&'static str]),
+    UnknownKey { accepted: Vec<&'static str> },
+    MissingKey { key: String, accepted: Option<&'static [&'static str]> },
+}
+
+impl Fault {
+    fn new(cause: Cause) -> Self {
+        Fault { path: Vec::new(), at: None, cause }
+    }
+
+    /// Ties the fault to `node` unless a node further down has it already.
+    fn settle(&mut self, node: &Node) {
+        self.at.get_or_insert_with(|| (node.origin.clone(), node.shown()));
+    }
+
+    /// The key of the value, dotted.
+    pub(crate) fn key(&self) -> String {
+        let mut text = String::new();
+        for step in self.path.iter().rev() {
+            match step {
+                Step::Key(key) if text.is_empty() => text.push_str(key),
+                Step::Key(key) => text.extend([".", key]),
+                Step::Entry { name: Some(name), .. } => text.extend([".", name]),
+                Step::Entry { number, .. } if text == "chain.hop" => text.push_str(&number.to_string()),
+                Step::Entry { number, .. } => text.push_str(&format!(" (entry {number})")),
+            }
+        }
+        text
+    }
+
+    /// For a key that is not known: the keys that are.
+    pub(crate) fn accepted_keys(&self) -> Option<&[&'static str]> {
+        match &self.cause {
+            Cause::UnknownKey { accepted } => Some(accepted),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn into_problem(self) -> Problem {
+        let key = self.key();
+        let (origin, value) = self.at.unwrap_or((Origin::Api, String::new()));
+        let named = |words: String| if key.is_empty() { words } else { format!("{key}: {words}") };
+        let message = match self.cause {
+            // Messages about quantities begin with the value; it need not be said twice.
+            Cause::Message(words) if words.starts_with(&value) => format!("{key} = {words}"),
+            Cause::Message(words) => format!("{key} = {value}: {words}"),
+            Cause::Expected(wanted) => format!("{key} = {value}: expected {wanted}"),
+            Cause::NotOneOf(known) => {
+                let hint = hint(value.trim_matches('"'), known);
+                format!("{key} = {value} is not known; accepted: {}{hint}", known.join(", "))
+            }
+            Cause::UnknownKey { accepted } => {
+                let word = key.rsplit('.').next().unwrap_or_default();
+                let hint = hint(word, &accepted);
+                format!("{key}: unknown key; accepted: {}{hint}", accepted.join(", "))
+            }
+            Cause::MissingKey { key: missing, accepted } => {
+                let accepted = accepted
+                    .map(|kinds| format!("; accepted: {}", kinds.join(", ")))
+                    .unwrap_or_default();
+                named(format!("the key {missing:?} is missing{accepted}"))
+            }
+        };
+        Problem { origin, key: Some(key).filter(|key| !key.is_empty()), message }
+    }
+}
+
+/// `; did you mean "queue"?`, or nothing.
+pub(crate) fn hint(word: &str, known: &[&str]) -> String {
+    did_you_mean(word, known.iter().copied())
+        .map(|meant| format!("; did you mean {meant:?}?"))
+        .unwrap_or_default()
+}
+
+/// [`Fault`] on its way through serde; boxed because it travels in every `Result`.
+#[derive(Debug)]
+struct Error(Box<Fault>);
+
+impl Error {
+    fn from(cause: Cause) -> Self {
+        Error(Box::new(Fault::new(cause)))
+    }
+
+    fn at(mut self, node: &Node) -> Self {
+        self.0.settle(node);
+        self
+    }
+
+    /// At a key, where the key itself and not its value is the matter.
+    fn at_key(mut self, entry: &Entry) -> Self {
+        self.0.at = Some((entry.origin.clone(), entry.node.shown()));
+        self.under(&entry.key)
+    }
+
+    fn under(mut self, key: &str) -> Self {
+        self.0.path.push(Step::Key(key.to_owned()));
+        self
+    }
+
+    fn in_entry(mut self, index: usize, node: &Node) -> Self {
+        let name = node.as_table().and_then(|table| table.get("name")).and_then(Node::as_str);
+        self.0.path.push(Step::Entry {
+            number: index + 1,
+            name: name.map(str::to_owned),
+        });
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl de::Error for Error {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Error::from(Cause::Message(message.to_string()))
+    }
+
+    fn invalid_type(_: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Error::from(Cause::Expected(in_words(&expected.to_string())))
+    }
+
+    fn invalid_value(_: Unexpected<'_>, expected: &dyn Expected) -> Self {
+        Error::from(Cause::Expected(in_words(&expected.to_string())))
+    }
+
+    fn invalid_length(_: usize, expected: &dyn Expected) -> Self {
+        Error::from(Cause::Expected(in_words(&expected.to_string())))
+    }
+
+    fn unknown_variant(_: &str, expected: &'static [&'static str]) -> Self {
+        Error::from(Cause::NotOneOf(expected))
+    }
+
+    fn unknown_field(_: &str, expected: &'static [&'static str]) -> Self {
+        Error::from(Cause::UnknownKey { accepted: expected.to_vec() })
+    }
+
+    fn missing_field(key: &'static str) -> Self {
+        Error::from(Cause::MissingKey { key: key.to_owned(), accepted: None })
+    }
+}
+
+/// What serde's own types say they expect, in the words of a user who knows no Rust.
+fn in_words(expected: &str) -> String {
+    let words = match expected {
+        "u8" => "a whole number from 0 to 255",
+        "u16" => "a whole number from 0 to 65535",
+        "u32" => "a whole number from 0 to 4294967295",
+        "u64" | "usize" => "a whole number of at least 0",
+        "i8" | "i16" | "i32" | "i64" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a string" | "a borrowed string" => "a text in quotes",
+        "a boolean" => "true or false",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        other if other.starts_with("struct ") => "a table",
+        other => other,
+    };
+    words.to_owned()
+}
+
+struct Reader<'a> {
+    node: &'a Node,
+    /// The variant is chosen already, so `kind` is not a key of the struct.
+    chosen: bool,
+}
+
+impl<'a> Reader<'a> {
+    fn new(node: &'a Node) -> Self {
+        Reader { node, chosen: false }
+    }
+
+    fn entries(&self, table: &'a Table) -> impl Iterator<Item = &'a Entry> + use<'a> {
+        let chosen = self.chosen;
+        table.entries().iter().filter(move |entry| !chosen || entry.key != KIND)
+    }
+}
+
+impl<'de> Deserializer<'de> for Reader<'_> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        let result = match &self.node.value {
+            Value::Bool(on) => visitor.visit_bool(*on),
+            Value::Integer(number) => {
+                if let Ok(number) = u64::try_from(*number) {
+                    visitor.visit_u64(number)
+                } else if let Ok(number) = i64::try_from(*number) {
+                    visitor.visit_i64(number)
+                } else {
+                    visitor.visit_i128(*number)
+                }
+            }
+            Value::Float(number) => visitor.visit_f64(*number),
+            Value::String(text) => visitor.visit_str(text),
+            Value::Other(text) => {
+                Err(de::Error::invalid_type(Unexpected::Other(text), &visitor))
+            }
+            Value::Array(nodes) => visitor.visit_seq(Entries { nodes: nodes.iter(), index: 0 }),
+            Value::Table(table) => visitor.visit_map(Keys {
+                entries: self.entries(table).collect::<Vec<_>>().into_iter(),
+                current: None,
+            }),
+        };
+        result.map_err(|error| error.at(self.node))
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        let Value::Table(table) = &self.node.value else {
+            // Not left to the visitor: serde would also take a list for a struct.
+            let table: &dyn Expected = &"a table";
+            return Err(<Error as de::Error>::invalid_type(Unexpected::Other(""), table).at(self.node));
+        };
+        if let Some(entry) = self.entries(table).find(|entry| !fields.contains(&entry.key.as_str())) {
+            let mut accepted = fields.to_vec();
+            if self.chosen {
+                accepted.insert(0, KIND);
+            }
+            return Err(Error::from(Cause::UnknownKey { accepted }).at_key(entry));
+        }
+        self.deserialize_any(visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        let (name, entry) = match &self.node.value {
+            Value::String(text) => (text, None),
+            Value::Table(table) => {
+                let Some(entry) = table.entry(KIND) else {
+                    let key = KIND.to_owned();
+                    let missing = Cause::MissingKey { key, accepted: Some(variants) };
+                    return Err(Error::from(missing).at(self.node));
+                };
+                let Some(name) = as_string(&entry.node) else {
+                    return Err(Error::from(Cause::NotOneOf(variants)).at_key(entry));
+                };
+                (name, Some(entry))
+            }
+            _ => return Err(Error::from(Cause::NotOneOf(variants)).at(self.node)),
+        };
+        if !variants.contains(&name.as_str()) {
+            let error = Error::from(Cause::NotOneOf(variants));
+            return Err(match entry {
+                Some(entry) => error.at_key(entry),
+                None => error.at(self.node),
+            });
+        }
+        visitor
+            .visit_enum(Chosen { name, node: self.node })
+            .map_err(|error| error.at(self.node))
+    }
+
+    /// serde asks this of a key that a struct does not have and was not told to refuse.
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Error> {
+        Err(Error::from(Cause::UnknownKey { accepted: Vec::new() }).at(self.node))
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf
+        unit unit_struct seq tuple tuple_struct map identifier
+    }
+}
+
+fn as_string(node: &Node) -> Option<&String> {
+    match &node.value {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
+}
+
+struct Entries<'a> {
+    nodes: std::slice::Iter<'a, Node>,
+    index: usize,
+}
+
+impl<'de> SeqAccess<'de> for Entries<'_> {
+    type Error = Error;
+
+    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Error> {
+        let Some(node) = self.nodes.next() else {
+            return Ok(None);
+        };
+        let index = self.index;
+        self.index += 1;
+        seed.deserialize(Reader::new(node))
+            .map(Some)
+            .map_err(|error| error.at(node).in_entry(index, node))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.nodes.len())
+    }
+}
+
+struct Keys<'a> {
+    entries: std::vec::IntoIter<&'a Entry>,
+    current: Option<&'a Entry>,
+}
+
+impl<'de> MapAccess<'de> for Keys<'_> {
+    type Error = Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
+        self.current = self.entries.next();
+        let Some(entry) = self.current else {
+            return Ok(None);
+        };
+        seed.deserialize(StrDeserializer::new(&entry.key))
+            .map(Some)
+            .map_err(|error: Error| error.at_key(entry))
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Error> {
+        let entry = self.current.expect("serde asks for a value after its key");
+        seed.deserialize(Reader::new(&entry.node))
+            .map_err(|error| error.at(&entry.node).under(&entry.key))
+    }
+}
+
+/// An enum whose variant is known, and the node that holds the rest of it.
+struct Chosen<'a> {
+    name: &'a str,
+    node: &'a Node,
+}
+
+impl<'de> EnumAccess<'de> for Chosen<'_> {
+    type Error = Error;
+    type Variant = Self;
+
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Error> {
+        let variant = seed.deserialize(StrDeserializer::<Error>::new(self.name))?;
+        Ok((variant, self))
+    }
+}
+
+impl<'de> VariantAccess<'de> for Chosen<'_> {
+    type Error = Error;
+
+    fn unit_variant(self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Error> {
+        if self.node.as_table().is_none() {
+            let wanted = format!("a table such as {{ {KIND} = {:?}, ... }}", self.name);
+            return Err(Error::from(Cause::Expected(wanted)));
+        }
+        seed.deserialize(Reader { node: self.node, chosen: true })
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(self, _len: usize, _visitor: V) -> Result<V::Value, Error> {
+        Err(de::Error::custom("no enum of ours has variants of this form"))
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        Reader { node: self.node, chosen: true }.deserialize_struct("", fields, visitor)
+    }
+}

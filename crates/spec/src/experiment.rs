@@ -1,0 +1,277 @@
+//! The typed forms: the experiment as in its file, and the scenario of one run.
+
+use redtail_core::{Rate, Span};
+use redtail_qdisc::QueueSpec;
+use redtail_traffic::TrafficGroup;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::de;
+use crate::error::SpecError;
+use crate::node::Node;
+
+/// One case of an experiment file: factors are substituted, `--set` arguments applied.
+///
+/// The schema of the file is made from this type.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// What the experiment is called; results go to a folder of this name.
+    pub name: String,
+    /// What it is about, in a sentence or more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// How long each run lasts, in simulated time.
+    pub duration: Span,
+    /// How much of the beginning is left out of all statistics; less than `duration`.
+    #[serde(default)]
+    pub warmup: Span,
+    /// How many runs with independent random numbers each case gets; means and intervals are over these.
+    #[serde(default = "default_replications")]
+    pub replications: u32,
+    /// Where the random numbers start from: the same seed gives the same results, byte for byte.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    /// One bottleneck link that all traffic crosses. Give either this or `chain`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bottleneck: Option<Hop>,
+    /// Several bottleneck links in a row. Give either this or `bottleneck`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chain: Option<Chain>,
+    /// The groups of flows.
+    pub traffic: Vec<TrafficGroup>,
+    /// Time series to record; without it there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub series: Option<SeriesRequest>,
+}
+
+fn default_replications() -> u32 {
+    10
+}
+
+fn default_seed() -> u64 {
+    1
+}
+
+/// A link in one direction: a queue that feeds a transmitter, and the way after it.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkSpec {
+    /// Transmission rate.
+    pub rate: Rate,
+    /// Propagation delay, one way.
+    pub delay: Span,
+    /// The queue in front of it.
+    pub queue: QueueSpec,
+}
+
+/// A bottleneck: a link, and if `return` is given another one for the opposite direction.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Hop {
+    /// Transmission rate.
+    pub rate: Rate,
+    /// Propagation delay, one way.
+    pub delay: Span,
+    /// The queue in front of it.
+    pub queue: QueueSpec,
+    /// The link of the opposite direction, which can be congested too. Without it that direction takes no time and
+    /// never drops; the groups' `return_delay` can give it a delay.
+    #[serde(rename = "return", skip_serializing_if = "Option::is_none")]
+    pub return_link: Option<LinkSpec>,
+}
+
+/// Several bottlenecks in a row.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Chain {
+    /// The bottlenecks, in the order in which forward traffic meets them.
+    #[schemars(length(min = 1))]
+    pub hop: Vec<Hop>,
+}
+
+/// Time series to record. Recording never changes a run.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SeriesRequest {
+    /// Time from one sample to the next.
+    pub interval: Span,
+    /// Of every queue: its length, and the average and probability of its control law.
+    #[serde(default = "default_true")]
+    pub queues: bool,
+    /// Of every flow: congestion window, slow start threshold, data in flight, smoothed round-trip time.
+    #[serde(default)]
+    pub windows: bool,
+    /// In how many replications of each case, counted from the first.
+    #[serde(default = "default_series_replications")]
+    pub replications: u32,
+}
+
+fn default_true() -> bool {
+    true
+}
+
+fn default_series_replications() -> u32 {
+    1
+}
+
+/// Where the bottlenecks are.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Topology {
+    /// One, with any number of access links around it (a dumbbell).
+    Bottleneck(Hop),
+    /// Several in a row, at least one.
+    Chain(Vec<Hop>),
+}
+
+impl Topology {
+    /// The bottlenecks, in the order in which forward traffic meets them.
+    pub fn hops(&self) -> &[Hop] {
+        match self {
+            Topology::Bottleneck(hop) => std::slice::from_ref(hop),
+            Topology::Chain(hops) => hops,
+        }
+    }
+
+    /// What results and keys call the hop with this index: `bottleneck`, or `hop1`, `hop2`, ...
+    pub fn hop_name(&self, index: usize) -> String {
+        match self {
+            Topology::Bottleneck(_) => "bottleneck".to_owned(),
+            Topology::Chain(_) => format!("hop{}", index + 1),
+        }
+    }
+}
+
+impl Hop {
+    /// The link of the forward direction.
+    pub fn forward(&self) -> LinkSpec {
+        LinkSpec {
+            rate: self.rate,
+            delay: self.delay,
+            queue: self.queue.clone(),
+        }
+    }
+}
+
+/// Time series of one run.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Series {
+    /// Time from one sample to the next.
+    pub interval: Span,
+    /// Whether to sample queues.
+    pub queues: bool,
+    /// Whether to sample flows.
+    pub windows: bool,
+}
+
+/// One run. In simulation it determines every byte of the result.
+///
+/// Its JSON has every default filled in and its keys in one order, so that equal scenarios have equal texts; the text
+/// is what is hashed and stored. Names and labels are no part of it.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(try_from = "ScenarioText", into = "ScenarioText")]
+pub struct Scenario {
+    /// How long the run lasts.
+    pub duration: Span,
+    /// How much of the beginning is left out of all statistics.
+    pub warmup: Span,
+    /// Where the random numbers start from.
+    pub seed: u64,
+    /// Which replication it is, counted from 0.
+    pub replication: u32,
+    /// The links.
+    pub topology: Topology,
+    /// The groups of flows, in the order of the file.
+    pub traffic: Vec<TrafficGroup>,
+    /// Time series to record, if any.
+    pub series: Option<Series>,
+}
+
+/// The form of scenarios that this code writes and reads.
+const SCENARIO_VERSION: u32 = 1;
+
+impl Scenario {
+    /// The canonical text.
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("a scenario has a text form")
+    }
+
+    /// Reads what [`Scenario::to_json`] has written.
+    ///
+    /// # Errors
+    /// If the text is no scenario of this version.
+    pub fn from_json(text: &str) -> Result<Scenario, SpecError> {
+        let node = Node::from_json(text, None)?;
+        de::decode(&node).map_err(|fault| SpecError::new(None, vec![fault.into_problem()]))
+    }
+}
+
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct ScenarioText {
+    version: u32,
+    duration: Span,
+    warmup: Span,
+    seed: u64,
+    replication: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bottleneck: Option<Hop>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    chain: Option<Chain>,
+    traffic: Vec<TrafficGroup>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    series: Option<Series>,
+}
+
+impl From<Scenario> for ScenarioText {
+    fn from(scenario: Scenario) -> Self {
+        let (bottleneck, chain) = match scenario.topology {
+            Topology::Bottleneck(hop) => (Some(hop), None),
+            Topology::Chain(hop) => (None, Some(Chain { hop })),
+        };
+        ScenarioText {
+            version: SCENARIO_VERSION,
+            duration: scenario.duration,
+            warmup: scenario.warmup,
+            seed: scenario.seed,
+            replication: scenario.replication,
+            bottleneck,
+            chain,
+            traffic: scenario.traffic,
+            series: scenario.series,
+        }
+    }
+}
+
+impl TryFrom<ScenarioText> for Scenario {
+    type Error = String;
+
+    fn try_from(text: ScenarioText) -> Result<Self, String> {
+        if text.version != SCENARIO_VERSION {
+            return Err(format!(
+                "scenario version {} is not {SCENARIO_VERSION}, the one this redtail runs",
+                text.version
+            ));
+        }
+        Ok(Scenario {
+            duration: text.duration,
+            warmup: text.warmup,
+            seed: text.seed,
+            replication: text.replication,
+            topology: topology(text.bottleneck, text.chain)
+                .ok_or("a scenario has either a bottleneck or a chain")?,
+            traffic: text.traffic,
+            series: text.series,
+        })
+    }
+}
+
+/// The one of the two that is given; `None` if it is not exactly one.
+pub(crate) fn topology(bottleneck: Option<Hop>, chain: Option<Chain>) -> Option<Topology> {
+    match (bottleneck, chain) {
+        (Some(hop), None) => Some(Topology::Bottleneck(hop)),
+        (None, Some(chain)) if !chain.hop.is_empty() => Some(Topology::Chain(chain.hop)),
+        _ => None,
+    }
+}

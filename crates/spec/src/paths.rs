@@ -1,0 +1,219 @@
+//! Dotted keys: `bottleneck.rate`, `traffic.ftp.flows` (a group by its name), `chain.hop2.queue.limit` (a hop by its number).
+
+use crate::node::{Node, Origin, Table, Value};
+
+/// Keys that may be given as a mere name, and what the name is called when they are a table.
+///
+/// `traffic.ftp.tcp.ecn` with `tcp = "sack"` makes it `tcp = { preset = "sack", ecn = ... }`.
+const PROMOTED: [(&str, &str); 1] = [("tcp", "preset")];
+
+/// Puts `node` at `key`. Tables on the way that are not there yet are made; decoding tells whether they may be.
+///
+/// The error says, in a clause, why there is no such place.
+pub(crate) fn put(root: &mut Node, key: &str, node: Node) -> Result<(), String> {
+    let steps: Vec<&str> = key.split('.').collect();
+    if steps.iter().any(|step| step.is_empty()) {
+        return Err("a key is names joined by dots, such as bottleneck.rate".to_owned());
+    }
+    match steps.as_slice() {
+        ["traffic", name] => Err(format!(
+            "names a whole group; name one of its keys, such as traffic.{name}.flows"
+        )),
+        ["traffic", name, rest @ ..] => put_below(group_mut(root, name)?, name, rest, node),
+        ["chain", hop, rest @ ..] if let Some(number) = hop_number(hop) => {
+            let place = hop_mut(root, number)?;
+            if rest.is_empty() {
+                *place = node;
+                return Ok(());
+            }
+            put_below(place, hop, rest, node)
+        }
+        steps => put_below(root, "", steps, node),
+    }
+}
+
+/// Puts `node` at the path `steps`, not empty, inside `place`, itself called `name`.
+pub(crate) fn put_below(place: &mut Node, name: &str, steps: &[&str], node: Node) -> Result<(), String> {
+    if let (Some(text), Some((_, key))) =
+        (place.as_str(), PROMOTED.iter().find(|(promoted, _)| *promoted == name))
+    {
+        let mut table = Table::default();
+        table.insert(key, Node::text(text, place.origin.clone()));
+        place.value = Value::Table(table);
+    }
+    let shown = place.shown();
+    let origin = node.origin.clone();
+    let Some(table) = place.as_table_mut() else {
+        return Err(format!("{name} is {shown} and has no key {:?}", steps[0]));
+    };
+    match steps {
+        [] => unreachable!("a path has a last step"),
+        [last] => {
+            table.insert(last, node);
+            Ok(())
+        }
+        [first, rest @ ..] => {
+            if table.get(first).is_none() {
+                table.insert(first, Node::empty_table(origin));
+            }
+            let next = table.get_mut(first).expect("it was made if it was not there");
+            put_below(next, first, rest, node)
+        }
+    }
+}
+
+/// Where `key` stands, or, if it does not, the closest table around it that does.
+pub(crate) fn origin(root: &Node, key: &str) -> Origin {
+    walk(root, key).0
+}
+
+/// The value at `key`.
+pub(crate) fn find<'a>(root: &'a Node, key: &str) -> Option<&'a Node> {
+    walk(root, key).1
+}
+
+fn walk<'a>(root: &'a Node, key: &str) -> (Origin, Option<&'a Node>) {
+    let (mut here, mut origin) = (root, root.origin.clone());
+    let mut list: Option<&'a [Node]> = None; // of groups, one of which the next step names
+    for step in key.split('.') {
+        let next = match list.take() {
+            Some(groups) => groups.iter().find(|group| name_of(group) == Some(step)),
+            None => match (here.as_table(), hop_number(step)) {
+                (Some(table), Some(number)) if table.entry("hop").is_some() => table
+                    .get("hop")
+                    .and_then(Node::as_array)
+                    .and_then(|hops| hops.get(number.checked_sub(1)?)),
+                (Some(table), _) => table.entry(step).map(|entry| {
+                    origin = entry.origin.clone();
+                    &entry.node
+                }),
+                (None, _) => None,
+            },
+        };
+        let Some(next) = next else {
+            return (origin, None);
+        };
+        if let (Some(groups), "traffic") = (next.as_array(), step) {
+            list = Some(groups);
+        } else if next.as_table().is_some() {
+            origin = next.origin.clone();
+        }
+        here = next;
+    }
+    (origin, Some(here))
+}
+
+/// The `name` of a traffic group.
+pub(crate) fn name_of(group: &Node) -> Option<&str> {
+    group.as_table()?.get("name")?.as_str()
+}
+
+fn hop_number(step: &str) -> Option<usize> {
+    step.strip_prefix("hop")?.parse().ok()
+}
+
+fn group_mut<'a>(root: &'a mut Node, name: &str) -> Result<&'a mut Node, String> {
+    let groups = match root.as_table_mut().and_then(|table| table.get_mut("traffic")) {
+        Some(Node { value: Value::Array(groups), .. }) => groups.as_mut_slice(),
+        _ => &mut [],
+    };
+    let Some(index) = groups.iter().position(|group| name_of(group) == Some(name)) else {
+        let names: Vec<_> = groups.iter().filter_map(name_of).collect();
+        return Err(format!(
+            "there is no traffic group {name:?}; accepted: {}{}",
+            names.join(", "),
+            crate::de::hint(name, &names)
+        ));
+    };
+    Ok(&mut groups[index])
+}
+
+fn hop_mut(root: &mut Node, number: usize) -> Result<&mut Node, String> {
+    let chain = root.as_table_mut().and_then(|table| table.get_mut("chain"));
+    let hops = match chain.and_then(Node::as_table_mut).and_then(|chain| chain.get_mut("hop")) {
+        Some(Node { value: Value::Array(hops), .. }) => hops.as_mut_slice(),
+        _ => &mut [],
+    };
+    match hops.len() {
+        0 => Err("there is no [[chain.hop]]".to_owned()),
+        count if number == 0 || number > count => {
+            Err(format!("there is no hop {number}; accepted: hop1 to hop{count}"))
+        }
+        _ => Ok(&mut hops[number - 1]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = r#"
+duration = "1 s"
+
+[chain]
+[[chain.hop]]
+rate = "1 Mbit/s"
+[[chain.hop]]
+rate = "2 Mbit/s"
+queue = { kind = "red", limit = "10 packets" }
+
+[[traffic]]
+name = "ftp"
+tcp = "sack"
+"#;
+
+    fn tree() -> Node {
+        Node::from_toml(TEXT, None).unwrap()
+    }
+
+    fn put_text(key: &str) -> Result<Node, String> {
+        let mut root = tree();
+        put(&mut root, key, Node::text("new", Origin::Api))?;
+        Ok(root)
+    }
+
+    #[test]
+    fn what_was_put_is_found() {
+        for key in [
+            "duration", "warmup", "chain.hop1", "chain.hop2.queue", "chain.hop2.queue.limit", "chain.hop1.return.rate",
+            "traffic.ftp.flows", "traffic.ftp.tcp", "traffic.ftp.tcp.ecn", "bottleneck.rate",
+        ] {
+            let root = put_text(key).unwrap();
+            assert_eq!(find(&root, key).and_then(Node::as_str), Some("new"), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_named_preset_becomes_a_table_when_a_key_of_it_is_set() {
+        let root = put_text("traffic.ftp.tcp.ecn").unwrap();
+        let tcp = find(&root, "traffic.ftp.tcp").unwrap();
+        assert_eq!(tcp.to_string(), r#"{ preset = "sack", ecn = "new" }"#);
+    }
+
+    #[test]
+    fn places_that_cannot_be_are_refused() {
+        let refusal = |key| put_text(key).unwrap_err();
+        assert_eq!(refusal("traffic.ftq.flows"), r#"there is no traffic group "ftq"; accepted: ftp; did you mean "ftp"?"#);
+        assert_eq!(refusal("chain.hop3.rate"), "there is no hop 3; accepted: hop1 to hop2");
+        assert_eq!(refusal("chain.hop0.rate"), "there is no hop 0; accepted: hop1 to hop2");
+        assert_eq!(refusal("duration.x"), r#"duration is "1 s" and has no key "x""#);
+        assert_eq!(refusal("a..b"), "a key is names joined by dots, such as bottleneck.rate");
+        assert_eq!(refusal("traffic.ftp"), "names a whole group; name one of its keys, such as traffic.ftp.flows");
+    }
+
+    #[test]
+    fn the_line_is_that_of_the_key_or_of_the_table_around_it() {
+        let root = tree();
+        let line = |key| origin(&root, key).line().unwrap();
+        assert_eq!(line("duration"), 2);
+        assert_eq!(line("warmup"), 1);
+        assert_eq!(line("chain"), 4);
+        assert_eq!(line("chain.hop2"), 7);
+        assert_eq!(line("chain.hop2.rate"), 8);
+        assert_eq!(line("chain.hop2.delay"), 7);
+        assert_eq!(line("chain.hop2.queue.min_th"), 9);
+        assert_eq!(line("traffic.ftp"), 11);
+        assert_eq!(line("traffic.ftp.tcp"), 13);
+        assert_eq!(line("traffic.ftp.flows"), 11);
+    }
+}

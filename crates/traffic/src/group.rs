@@ -1,0 +1,317 @@
+//! Groups of like flows, as the experiment file describes them.
+//!
+//! Adding a model: one struct here (or in a file of its own), one line in
+//! [`TrafficGroup`], and the engine's part in `sim`'s sources.
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Bytes, ParamError, Rate, Span, Stream, Time, kinded, schemars, serde};
+use redtail_transport::TcpSpec;
+
+use crate::dealt::Dealt;
+use crate::start::Start;
+
+/// Which way a group's data travels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "kebab-case")]
+#[schemars(crate = "schemars")]
+pub enum Direction {
+    /// Along the bottlenecks in their order.
+    #[default]
+    Forward,
+    /// Against it, over the return links.
+    Reverse,
+}
+
+/// Defines a group: its own keys, and those that every group has.
+macro_rules! groups {
+    ($($(#[$doc:meta])* pub struct $name:ident { $($own:tt)* })+) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(crate = "serde", deny_unknown_fields)]
+        #[schemars(crate = "schemars")]
+        pub struct $name {
+            /// Name of the group, put in front of its metrics and used in factor keys.
+            pub name: String,
+            /// Number of flows.
+            /// Source: one flow is the least there can be.
+            #[serde(default = "one_flow")]
+            pub flows: u32,
+            $($own)*
+            /// Rate of the sending hosts' access links; dealt out.
+            /// Source: ten times the first bottleneck's rate, as in ISCC 2001 (100 Mbit/s before 10 Mbit/s).
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub access_rate: Option<Dealt<Rate>>,
+            /// One-way propagation delay of the sending hosts' access links; dealt out.
+            /// Source: none is the least there can be.
+            #[serde(default = "no_delay")]
+            pub access_delay: Dealt<Span>,
+            /// Rate of the receiving hosts' access links; dealt out.
+            /// Source: as `access_rate`.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub exit_rate: Option<Dealt<Rate>>,
+            /// One-way propagation delay of the receiving hosts' access links; dealt out.
+            /// Source: none is the least there can be.
+            #[serde(default = "no_delay")]
+            pub exit_delay: Dealt<Span>,
+            /// One-way propagation delay that the way back adds to that of the return links; dealt out.
+            /// Source: none is the least there can be.
+            #[serde(default = "no_delay")]
+            pub return_delay: Dealt<Span>,
+            /// Number of sending (and of receiving) hosts that the flows share; flow i sits on host i modulo this.
+            /// Source: the length of the longest list dealt out, else 1.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub hosts: Option<u32>,
+            /// Which way the data travels.
+            /// Source: along the bottlenecks in their order.
+            #[serde(default)]
+            pub direction: Direction,
+            /// First hop of a chain that the data crosses, counted from 1 in the chain's order.
+            /// Source: the whole chain.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub first_hop: Option<u32>,
+            /// Last hop of a chain that the data crosses, counted from 1 in the chain's order.
+            /// Source: the whole chain.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub last_hop: Option<u32>,
+        }
+
+        impl $name {
+            fn access(&self) -> Access<'_> {
+                Access {
+                    name: &self.name,
+                    flows: self.flows,
+                    access_rate: self.access_rate.as_ref(),
+                    access_delay: &self.access_delay,
+                    exit_rate: self.exit_rate.as_ref(),
+                    exit_delay: &self.exit_delay,
+                    return_delay: &self.return_delay,
+                    hosts: self.hosts,
+                    direction: self.direction,
+                    first_hop: self.first_hop,
+                    last_hop: self.last_hop,
+                }
+            }
+        }
+    )+};
+}
+
+groups! {
+    /// TCP senders that always have data to send.
+    pub struct BulkGroup {
+        /// The TCP they use: a preset, or a table with a preset and what departs from it.
+        /// Source: the `sack` preset.
+        #[serde(default)]
+        pub tcp: TcpSpec,
+        /// When flows start; dealt out.
+        /// Source: the start of the run.
+        #[serde(default = "at_once")]
+        pub start: Dealt<Start>,
+    }
+
+    /// TCP transfers of a given size, one for each flow.
+    pub struct TransferGroup {
+        /// Payload to transfer; dealt out.
+        pub size: Dealt<Bytes>,
+        /// The TCP they use: a preset, or a table with a preset and what departs from it.
+        /// Source: the `sack` preset.
+        #[serde(default)]
+        pub tcp: TcpSpec,
+        /// When transfers start; dealt out.
+        /// Source: the start of the run.
+        #[serde(default = "at_once")]
+        pub start: Dealt<Start>,
+    }
+
+    /// UDP sources of constant rate.
+    pub struct CbrGroup {
+        /// Rate of each source on the link, headers included.
+        pub rate: Rate,
+        /// Size of each packet on the link, headers included.
+        pub packet: Bytes,
+        /// Draw each gap between packets uniformly from (1 - dither) to (1 + dither) times the nominal one.
+        /// Source: none, a strictly constant rate.
+        #[serde(default)]
+        pub dither: f64,
+        /// When sources start; dealt out. Left out, each starts at a random phase of its first gap.
+        /// Source: a random phase keeps like sources out of lockstep.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub start: Option<Dealt<Start>>,
+    }
+}
+
+fn one_flow() -> u32 {
+    1
+}
+fn no_delay() -> Dealt<Span> {
+    Dealt::one(Span::ZERO)
+}
+fn at_once() -> Dealt<Start> {
+    Dealt::one(Start::At(Span::ZERO))
+}
+
+kinded! {
+    /// A group of like flows, chosen by `kind`.
+    pub enum TrafficGroup {
+        /// TCP senders that always have data to send.
+        "bulk" => Bulk(BulkGroup),
+        /// TCP transfers of a given size, one for each flow.
+        "transfer" => Transfer(TransferGroup),
+        /// UDP sources of constant rate.
+        "cbr" => Cbr(CbrGroup),
+    }
+}
+
+/// What every group has: its name, its flows and how they reach the bottleneck.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)] // each field is documented as a key of the group
+pub struct Access<'a> {
+    pub name: &'a str,
+    pub flows: u32,
+    pub access_rate: Option<&'a Dealt<Rate>>,
+    pub access_delay: &'a Dealt<Span>,
+    pub exit_rate: Option<&'a Dealt<Rate>>,
+    pub exit_delay: &'a Dealt<Span>,
+    pub return_delay: &'a Dealt<Span>,
+    pub hosts: Option<u32>,
+    pub direction: Direction,
+    pub first_hop: Option<u32>,
+    pub last_hop: Option<u32>,
+}
+
+impl Access<'_> {
+    /// Number of hosts on each side.
+    pub fn host_count(&self) -> usize {
+        let longest = [
+            self.access_delay.values().len(),
+            self.exit_delay.values().len(),
+            self.return_delay.values().len(),
+            self.access_rate.map_or(1, |rate| rate.values().len()),
+            self.exit_rate.map_or(1, |rate| rate.values().len()),
+        ];
+        let longest = longest.into_iter().max().unwrap_or(1);
+        self.hosts.map_or(longest, |hosts| hosts as usize)
+    }
+}
+
+impl TrafficGroup {
+    /// What every group has.
+    pub fn access(&self) -> Access<'_> {
+        match self {
+            Self::Bulk(group) => group.access(),
+            Self::Transfer(group) => group.access(),
+            Self::Cbr(group) => group.access(),
+        }
+    }
+
+    /// The group's TCP, if it uses one.
+    pub fn tcp(&self) -> Option<&TcpSpec> {
+        match self {
+            Self::Bulk(group) => Some(&group.tcp),
+            Self::Transfer(group) => Some(&group.tcp),
+            Self::Cbr(_) => None,
+        }
+    }
+
+    /// Size on the link of the group's largest packet.
+    pub fn packet_size(&self) -> Bytes {
+        match self {
+            Self::Cbr(group) => group.packet,
+            Self::Bulk(BulkGroup { tcp, .. }) | Self::Transfer(TransferGroup { tcp, .. }) => {
+                tcp.params.wire_size(tcp.params.mss.as_u64() as u32)
+            }
+        }
+    }
+
+    /// The latest that a flow of the group may start.
+    pub fn latest_start(&self) -> Span {
+        let latest = |start: &Dealt<Start>| start.values().iter().map(|s| s.latest()).max();
+        match self {
+            Self::Bulk(group) => latest(&group.start),
+            Self::Transfer(group) => latest(&group.start),
+            Self::Cbr(group) => group.start.as_ref().and_then(latest),
+        }
+        .unwrap_or(Span::ZERO)
+    }
+
+    /// When flow `i` starts. `stream` is the flow's own.
+    pub fn start(&self, i: usize, stream: &mut Stream) -> Time {
+        match self {
+            Self::Bulk(group) => group.start.get(i).draw(stream),
+            Self::Transfer(group) => group.start.get(i).draw(stream),
+            Self::Cbr(group) => match &group.start {
+                Some(start) => start.get(i).draw(stream),
+                None => Time::ZERO + stream.uniform_span(Span::ZERO, group.gap()),
+            },
+        }
+    }
+
+    /// Refuses values that cannot be run.
+    ///
+    /// # Errors
+    /// [`ParamError`] names the key, the problem and what is accepted. Errors of
+    /// the `tcp` table are those of [`TcpParams::check`](redtail_transport::TcpParams::check).
+    pub fn check(&self) -> Result<(), ParamError> {
+        let access = self.access();
+        if access.flows == 0 {
+            return Err(ParamError::new("flows", "is zero", "1 or more"));
+        }
+        if access.hosts == Some(0) {
+            return Err(ParamError::new("hosts", "is zero", "1 or more"));
+        }
+        let rates = [
+            ("access_rate", access.access_rate),
+            ("exit_rate", access.exit_rate),
+        ];
+        for (key, rate) in rates {
+            if rate.is_some_and(|rate| rate.values().iter().any(|rate| rate.as_bps() == 0)) {
+                return Err(ParamError::new(key, "is zero", "a rate such as \"100 Mbit/s\""));
+            }
+        }
+        match self {
+            Self::Bulk(_) => Ok(()),
+            Self::Transfer(group) => group.check(),
+            Self::Cbr(group) => group.check(),
+        }
+    }
+}
+
+impl TransferGroup {
+    fn check(&self) -> Result<(), ParamError> {
+        if self.size.values().iter().any(|size| size.as_u64() == 0) {
+            return Err(ParamError::new("size", "is zero", "a size such as \"292 kB\""));
+        }
+        Ok(())
+    }
+}
+
+impl CbrGroup {
+    /// The nominal time between the starts of two packets.
+    pub fn gap(&self) -> Span {
+        self.rate.tx_time(self.packet)
+    }
+
+    /// Draws the time to the next packet.
+    #[inline]
+    pub fn draw_gap(&self, stream: &mut Stream) -> Span {
+        let gap = self.gap();
+        if self.dither == 0.0 {
+            return gap;
+        }
+        let width = (gap.as_ps() as f64 * self.dither) as u64;
+        stream.uniform_span(Span::from_ps(gap.as_ps() - width), Span::from_ps(gap.as_ps() + width))
+    }
+
+    fn check(&self) -> Result<(), ParamError> {
+        if self.rate.as_bps() == 0 {
+            return Err(ParamError::new("rate", "is zero", "a rate such as \"250 kbit/s\""));
+        }
+        if self.packet.as_u64() == 0 || self.packet.as_u64() > 65_535 {
+            return Err(ParamError::new("packet", "does not fit an IP packet", "\"1 B\" to \"65535 B\""));
+        }
+        if !(0.0..=1.0).contains(&self.dither) {
+            return Err(ParamError::new("dither", "is not between 0 and 1", "a number from 0 to 1"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,13 @@
+//! Workload models: who sends, how much, from when.
+//!
+//! A model draws from named streams and knows no engine. It says when a flow
+//! starts and, for sources that pace themselves, when the next packet is due;
+//! TCP does the rest.
+
+pub mod dealt;
+pub mod group;
+pub mod start;
+
+pub use dealt::Dealt;
+pub use group::{Access, BulkGroup, CbrGroup, Direction, TrafficGroup, TransferGroup};
+pub use start::Start;

@@ -1,0 +1,17 @@
+//! TCP as sans-I/O state machines.
+//!
+//! An endpoint is told of segments and of time and asked for segments to send;
+//! it never reads a clock and owns no socket. A sender is composed of small
+//! strategies, a file each: growth of the window (`cc`), loss recovery
+//! (`tcp::recovery`), response to ECN (`tcp::ecn`), and, at the receiver, the
+//! policy of acknowledging (`tcp::ack_policy`).
+
+pub mod cc;
+pub mod params;
+pub mod segment;
+pub mod tcp;
+
+pub use params::{Preset, TcpParams, TcpSpec};
+pub use segment::{Flags, SackBlock, SackBlocks, Segment};
+pub use tcp::receiver::Receiver;
+pub use tcp::sender::{Sender, SenderCounters, SenderSnapshot};

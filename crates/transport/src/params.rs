@@ -1,0 +1,352 @@
+//! Parameters of a TCP connection, and the presets that set them all.
+
+use std::fmt;
+
+use redtail_core::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use redtail_core::serde::de::value::MapAccessDeserializer;
+use redtail_core::serde::de::{self, MapAccess, Visitor};
+use redtail_core::serde::{Deserialize, Deserializer, Serialize};
+use redtail_core::{Bytes, ParamError, Span, schemars, serde};
+
+use crate::cc::{Growth, Halving};
+use crate::tcp::recovery::RecoveryKind;
+use crate::tcp::rto::RttSampling;
+
+/// Defines every parameter once: as a field of [`TcpParams`], and as an
+/// optional key beside `preset` in the experiment file.
+macro_rules! tcp_params {
+    ($($(#[$doc:meta])* $name:ident: $type:ty,)+) => {
+        /// Every parameter of a connection. Both endpoints share them.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(crate = "serde", deny_unknown_fields)]
+        pub struct TcpParams {
+            $($(#[$doc])* pub $name: $type,)+
+        }
+
+        /// A preset with the parameters that depart from it.
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(crate = "serde", deny_unknown_fields)]
+        #[schemars(crate = "schemars")]
+        pub struct TcpTable {
+            /// The set of parameters to start from.
+            #[serde(default)]
+            pub preset: Preset,
+            $($(#[$doc])* #[serde(default, skip_serializing_if = "Option::is_none")] pub $name: Option<$type>,)+
+        }
+
+        impl TcpTable {
+            /// The preset's parameters with this table's departures.
+            pub fn params(&self) -> TcpParams {
+                let mut params = self.preset.params();
+                $(if let Some(value) = &self.$name { params.$name = value.clone(); })+
+                params
+            }
+        }
+    };
+}
+
+tcp_params! {
+    /// Payload bytes of a full-sized segment.
+    mss: Bytes,
+    /// Bytes that network and transport headers add to each segment.
+    header: Bytes,
+    /// How the window grows.
+    growth: Growth,
+    /// How losses are detected and repaired.
+    recovery: RecoveryKind,
+    /// What a reduction takes half of.
+    halving: Halving,
+    /// Segments that may be sent before the first acknowledgement.
+    initial_window: u32,
+    /// Duplicate acknowledgements that mean a loss (DupThresh).
+    dup_thresh: u32,
+    /// Send new data on the first two duplicate acknowledgements (RFC 3042).
+    limited_transmit: bool,
+    /// Acknowledge every second full-sized segment, or after `delayed_ack_timeout`; off acknowledges each.
+    delayed_ack: bool,
+    /// How long an acknowledgement may be delayed.
+    delayed_ack_timeout: Span,
+    /// Most bytes the receiver lets be outstanding.
+    receive_window: Bytes,
+    /// Open with a three-way handshake, whose segments can be lost; off starts with data, as ns-2's one-way agents do.
+    handshake: bool,
+    /// Retransmission timeout before the first round-trip sample.
+    initial_rto: Span,
+    /// Least retransmission timeout.
+    min_rto: Span,
+    /// Most retransmission timeout, back-off included.
+    max_rto: Span,
+    /// Tick of the clock that times round trips; zero is an exact clock.
+    clock_granularity: Span,
+    /// Which segments give round-trip samples.
+    rtt_sampling: RttSampling,
+    /// Use ECN (RFC 3168): negotiate it, send ECN-capable data, halve on an echoed mark.
+    ecn: bool,
+}
+
+/// A named set of parameters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "kebab-case")]
+#[schemars(crate = "schemars")]
+pub enum Preset {
+    /// Selective acknowledgements as the RFCs have them today: RFC 6675 recovery, initial window 10 (RFC 6928), delayed acknowledgements (RFC 5681, section 4.2), limited transmit (RFC 3042), minimum timeout 1 s (RFC 6298).
+    #[default]
+    Sack,
+    /// As `sack`, without selective acknowledgements: RFC 6582 recovery.
+    Newreno,
+    /// As `newreno`, with the recovery of RFC 5681 that ends with the first new acknowledgement.
+    Reno,
+    /// As ns-2.35's Agent/TCP/Sack1 with TCPSink/Sack1: recovery of Fall and Floyd 1996, initial window 2, no handshake, every segment acknowledged, 10 ms clock, one round trip timed at a time, minimum timeout 200 ms.
+    Ns2Sack,
+    /// As ns-2.35's Agent/TCP/Newreno with TCPSink; otherwise like `ns2-sack`.
+    Ns2Newreno,
+    /// As ns-2.35's Agent/TCP/Reno with TCPSink; otherwise like `ns2-sack`.
+    Ns2Reno,
+}
+
+impl Preset {
+    /// Every preset, in the order of the definition.
+    pub const ALL: [Self; 6] = [
+        Self::Sack,
+        Self::Newreno,
+        Self::Reno,
+        Self::Ns2Sack,
+        Self::Ns2Newreno,
+        Self::Ns2Reno,
+    ];
+
+    /// What the preset sets.
+    pub fn params(self) -> TcpParams {
+        let rfc = TcpParams::default();
+        let ns2 = TcpParams {
+            halving: Halving::Window,
+            initial_window: 2,
+            delayed_ack: false,
+            delayed_ack_timeout: Span::from_ms(100),
+            handshake: false,
+            initial_rto: Span::from_s(3),
+            min_rto: Span::from_ms(200),
+            clock_granularity: Span::from_ms(10),
+            rtt_sampling: RttSampling::OnePerWindow,
+            ..TcpParams::default()
+        };
+        match self {
+            Self::Sack => rfc,
+            Self::Newreno => TcpParams {
+                recovery: RecoveryKind::Newreno,
+                ..rfc
+            },
+            Self::Reno => TcpParams {
+                recovery: RecoveryKind::Reno,
+                ..rfc
+            },
+            Self::Ns2Sack => TcpParams {
+                recovery: RecoveryKind::Sack1996,
+                ..ns2
+            },
+            Self::Ns2Newreno => TcpParams {
+                recovery: RecoveryKind::Newreno,
+                ..ns2
+            },
+            Self::Ns2Reno => TcpParams {
+                recovery: RecoveryKind::Reno,
+                ..ns2
+            },
+        }
+    }
+}
+
+impl Default for TcpParams {
+    /// The `sack` preset.
+    fn default() -> Self {
+        Self {
+            mss: Bytes::new(1460),
+            header: Bytes::new(40),
+            growth: Growth::Reno,
+            recovery: RecoveryKind::Sack,
+            halving: Halving::FlightSize,
+            initial_window: 10,
+            dup_thresh: 3,
+            limited_transmit: true,
+            delayed_ack: true,
+            delayed_ack_timeout: Span::from_ms(200),
+            receive_window: Bytes::new(1 << 30),
+            handshake: true,
+            initial_rto: Span::from_s(1),
+            min_rto: Span::from_s(1),
+            max_rto: Span::from_s(60),
+            clock_granularity: Span::ZERO,
+            rtt_sampling: RttSampling::EveryAck,
+            ecn: false,
+        }
+    }
+}
+
+impl TcpParams {
+    /// Size on the link of a segment with `len` payload bytes.
+    #[inline]
+    pub fn wire_size(&self, len: u32) -> Bytes {
+        Bytes::new(u64::from(len) + self.header.as_u64())
+    }
+
+    /// Refuses values that cannot be run.
+    ///
+    /// # Errors
+    /// [`ParamError`] names the key, the problem and what is accepted.
+    pub fn check(&self) -> Result<(), ParamError> {
+        let mss = self.mss.as_u64();
+        if mss == 0 || mss > 65_535 {
+            return Err(ParamError::new(
+                "mss",
+                "does not fit an IP packet",
+                "\"1 B\" to \"65535 B\"",
+            ));
+        }
+        if self.header.as_u64() == 0 || self.header.as_u64() > 1000 {
+            return Err(ParamError::new(
+                "header",
+                "is not a header's size",
+                "\"1 B\" to \"1000 B\", for example \"40 B\"",
+            ));
+        }
+        if self.initial_window == 0 {
+            return Err(ParamError::new(
+                "initial_window",
+                "of 0 could never start",
+                "1 or more segments",
+            ));
+        }
+        if self.dup_thresh == 0 {
+            return Err(ParamError::new(
+                "dup_thresh",
+                "of 0 would retransmit without cause",
+                "1 or more",
+            ));
+        }
+        let window = self.receive_window.as_u64();
+        if window < mss || window > 1 << 30 {
+            return Err(ParamError::new(
+                "receive_window",
+                "is outside what a receiver can offer",
+                "from one mss up to 1 GiB (1073741824 B, RFC 7323)",
+            ));
+        }
+        if self.min_rto > self.max_rto {
+            return Err(ParamError::new(
+                "min_rto",
+                format!("is above max_rto ({})", self.max_rto),
+                format!("at most \"{}\"", self.max_rto),
+            ));
+        }
+        if self.min_rto == Span::ZERO {
+            return Err(ParamError::new(
+                "min_rto",
+                "of zero could retransmit in a standstill",
+                "a time such as \"200 ms\" (RFC 6298 says 1 s)",
+            ));
+        }
+        if self.initial_rto == Span::ZERO || self.initial_rto > self.max_rto {
+            return Err(ParamError::new(
+                "initial_rto",
+                "is zero or above max_rto",
+                format!("above 0 and at most \"{}\"", self.max_rto),
+            ));
+        }
+        if self.delayed_ack && self.delayed_ack_timeout == Span::ZERO {
+            return Err(ParamError::new(
+                "delayed_ack_timeout",
+                "is zero while delayed_ack is on",
+                "a time up to \"500 ms\" (RFC 1122), or delayed_ack = false",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A connection's TCP as the experiment file gives it: a preset's name, or a
+/// table with `preset` and what departs from it. It is resolved on reading.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TcpSpec {
+    /// The file's form.
+    pub table: TcpTable,
+    /// All parameters.
+    pub params: TcpParams,
+}
+
+impl From<TcpTable> for TcpSpec {
+    fn from(table: TcpTable) -> Self {
+        Self {
+            params: table.params(),
+            table,
+        }
+    }
+}
+
+impl Default for TcpSpec {
+    fn default() -> Self {
+        TcpTable::default().into()
+    }
+}
+
+impl Serialize for TcpSpec {
+    /// Writes the preset's name and every parameter, so that a stored scenario
+    /// says what was run even after a preset changed.
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(crate = "serde")]
+        struct Full<'a> {
+            preset: Preset,
+            #[serde(flatten)]
+            params: &'a TcpParams,
+        }
+        Full {
+            preset: self.table.preset,
+            params: &self.params,
+        }
+        .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for TcpSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TcpVisitor;
+
+        impl<'de> Visitor<'de> for TcpVisitor {
+            type Value = TcpSpec;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a preset's name such as \"sack\", or a table such as { preset = \"sack\", ecn = true }")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<TcpSpec, E> {
+                let preset = Preset::deserialize(de::value::StrDeserializer::new(text))?;
+                Ok(TcpTable {
+                    preset,
+                    ..TcpTable::default()
+                }
+                .into())
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<TcpSpec, A::Error> {
+                TcpTable::deserialize(MapAccessDeserializer::new(map)).map(Into::into)
+            }
+        }
+
+        deserializer.deserialize_any(TcpVisitor)
+    }
+}
+
+impl JsonSchema for TcpSpec {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Tcp".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let preset = generator.subschema_for::<Preset>();
+        let table = generator.subschema_for::<TcpTable>();
+        json_schema!({
+            "description": "A preset's name, or a table with a preset and what departs from it.",
+            "anyOf": [preset, table],
+        })
+    }
+}

@@ -1,0 +1,10 @@
+//! The two endpoints of a connection and what they are composed of.
+
+pub mod ack_policy;
+pub mod ecn;
+pub mod ranges;
+pub mod receiver;
+pub mod recovery;
+pub mod rto;
+pub mod scoreboard;
+pub mod sender;

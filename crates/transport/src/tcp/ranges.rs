@@ -1,0 +1,130 @@
+//! Sets of byte ranges: what arrived out of order, what is selectively acknowledged.
+
+use crate::segment::SackBlock;
+
+/// Disjoint, non-adjacent ranges in ascending order.
+///
+/// A sorted vector: there are rarely more than a few ranges, and they change
+/// mostly at the upper end.
+#[derive(Clone, Debug, Default)]
+pub struct Ranges(Vec<SackBlock>);
+
+impl Ranges {
+    /// The ranges, lowest first.
+    #[inline]
+    pub fn as_slice(&self) -> &[SackBlock] {
+        &self.0
+    }
+
+    /// Whether the set is empty.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The end of the highest range.
+    #[inline]
+    pub fn highest(&self) -> Option<u64> {
+        self.0.last().map(|range| range.end)
+    }
+
+    /// Adds `new`, calls `on_gap` for each part that was not in the set yet
+    /// (lowest first), and returns the range that now holds it.
+    pub fn insert(&mut self, new: SackBlock, mut on_gap: impl FnMut(SackBlock)) -> SackBlock {
+        // The ranges that touch or overlap `new` are [first, last).
+        let first = self.0.partition_point(|range| range.end < new.start);
+        let last = first + self.0[first..].partition_point(|range| range.start <= new.end);
+        if first == last {
+            on_gap(new);
+            self.0.insert(first, new);
+            return new;
+        }
+        let mut position = new.start;
+        for range in &self.0[first..last] {
+            if position < range.start {
+                on_gap(SackBlock {
+                    start: position,
+                    end: range.start,
+                });
+            }
+            position = position.max(range.end);
+        }
+        if position < new.end {
+            on_gap(SackBlock {
+                start: position,
+                end: new.end,
+            });
+        }
+        let merged = SackBlock {
+            start: self.0[first].start.min(new.start),
+            end: position.max(new.end),
+        };
+        self.0[first] = merged;
+        self.0.drain(first + 1..last);
+        merged
+    }
+
+    /// Forgets everything below `position`.
+    #[inline]
+    pub fn remove_below(&mut self, position: u64) {
+        if self.0.first().is_none_or(|range| range.start >= position) {
+            return;
+        }
+        let gone = self.0.partition_point(|range| range.end <= position);
+        self.0.drain(..gone);
+        if let Some(range) = self.0.first_mut() {
+            range.start = range.start.max(position);
+        }
+    }
+
+    /// Takes the lowest range if it starts at or below `position`.
+    #[inline]
+    pub fn take_reaching(&mut self, position: u64) -> Option<SackBlock> {
+        let lowest = *self.0.first()?;
+        (lowest.start <= position).then(|| self.0.remove(0))
+    }
+
+    /// Empties the set.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn block(start: u64, end: u64) -> SackBlock {
+        SackBlock { start, end }
+    }
+
+    proptest! {
+        #[test]
+        fn ranges_agree_with_a_set_of_bytes(
+            inserts in proptest::collection::vec((0u64..60, 1u64..15), 1..25),
+            cut in 0u64..70,
+        ) {
+            let mut ranges = Ranges::default();
+            let mut bytes = [false; 80];
+            for (start, len) in inserts {
+                let new = block(start, start + len);
+                let mut fresh = Vec::new();
+                let holder = ranges.insert(new, |gap| fresh.extend(gap.start..gap.end));
+                let expected: Vec<u64> = (new.start..new.end).filter(|&b| !bytes[b as usize]).collect();
+                prop_assert_eq!(fresh, expected);
+                bytes[new.start as usize..new.end as usize].fill(true);
+                prop_assert!(holder.start <= new.start && new.end <= holder.end);
+                prop_assert!(ranges.as_slice().contains(&holder));
+                prop_assert!(ranges.as_slice().windows(2).all(|w| w[0].end < w[1].start));
+            }
+            ranges.remove_below(cut);
+            bytes[..cut as usize].fill(false);
+            for (b, &present) in bytes.iter().enumerate() {
+                let b = b as u64;
+                let held = ranges.as_slice().iter().any(|r| r.start <= b && b < r.end);
+                prop_assert_eq!(held, present);
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Loss recovery: what a sender makes of duplicate and selective
+//! acknowledgements, and what it retransmits.
+//!
+//! The sender owns the phases (open, recovery, loss after a timeout) and the
+//! recovery point; a strategy here says when a loss is recognised, how many
+//! bytes are in flight during recovery, and what to retransmit next.
+//!
+//! Adding a strategy: one file here, one variant of [`RecoveryKind`] and of
+//! [`Recovery`].
+
+pub mod newreno;
+pub mod sack;
+pub mod sack1996;
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{schemars, serde};
+
+use super::scoreboard::Scoreboard;
+
+/// How losses are detected and repaired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "kebab-case")]
+#[schemars(crate = "schemars")]
+pub enum RecoveryKind {
+    /// Fast retransmit and fast recovery that end with the first new acknowledgement (RFC 5681, section 3.2).
+    Reno,
+    /// A partial acknowledgement retransmits the next segment (RFC 6582).
+    Newreno,
+    /// Selective acknowledgements with a scoreboard (RFC 6675).
+    Sack,
+    /// Selective acknowledgements with the pipe estimate of Fall and Floyd 1996, as in ns-2's Sack1.
+    #[serde(rename = "sack-1996")]
+    #[schemars(rename = "sack-1996")]
+    Sack1996,
+}
+
+/// A recovery strategy. `mss` is the size of a full segment in bytes.
+pub(super) trait LossRecovery {
+    /// Whether an acknowledgement that does not advance counts as a duplicate,
+    /// given the bytes it newly acknowledges selectively.
+    fn is_duplicate(&self, newly_sacked: u64) -> bool;
+
+    /// Whether a loss is recognised after `dup_acks` duplicates.
+    fn detects_loss(&self, board: &Scoreboard, dup_acks: u32, dup_thresh: u32) -> bool;
+
+    /// Whether recovery may start again with `una` acknowledged after an episode,
+    /// or a timeout, that covered data up to `recover`.
+    fn may_enter(&self, una: u64, recover: u64) -> bool {
+        una > recover
+    }
+
+    /// Recovery starts: the first outstanding segment is to be retransmitted at once.
+    fn on_enter(&mut self, board: &mut Scoreboard, dup_acks: u32, mss: u32);
+
+    /// An acknowledgement in recovery that does not advance.
+    fn on_duplicate(&mut self, mss: u32);
+
+    /// An acknowledgement of `acked` bytes that does not end recovery; says
+    /// whether the first outstanding segment is to be retransmitted at once.
+    fn on_partial_ack(&mut self, board: &mut Scoreboard, acked: u64, mss: u32) -> bool;
+
+    /// Whether every partial acknowledgement restarts the retransmission timer,
+    /// or the first of an episode alone.
+    fn every_partial_ack_restarts_timer(&self) -> bool;
+
+    /// Bytes taken to be in flight during recovery with a window of `cwnd` bytes.
+    fn in_flight(&self, board: &Scoreboard) -> u64;
+
+    /// What to retransmit before any new data.
+    fn next(&mut self, board: &mut Scoreboard) -> Option<u64>;
+
+    /// What to retransmit when there is no new data to send.
+    fn next_without_new_data(&mut self, _board: &mut Scoreboard) -> Option<u64> {
+        None
+    }
+
+    /// `len` bytes were sent in recovery.
+    fn on_sent(&mut self, _len: u32) {}
+}
+
+/// Any of the strategies, dispatched statically.
+#[derive(Clone, Debug)]
+pub(super) enum Recovery {
+    NewReno(newreno::NewReno),
+    Sack(sack::Sack),
+    Sack1996(sack1996::Sack1996),
+}
+
+/// Calls a method of whichever strategy it is.
+macro_rules! each {
+    ($recovery:expr, $strategy:ident => $call:expr) => {
+        match $recovery {
+            Recovery::NewReno($strategy) => $call,
+            Recovery::Sack($strategy) => $call,
+            Recovery::Sack1996($strategy) => $call,
+        }
+    };
+}
+pub(super) use each;
+
+impl Recovery {
+    pub(super) fn new(kind: RecoveryKind) -> Self {
+        match kind {
+            RecoveryKind::Reno | RecoveryKind::Newreno => Self::NewReno(newreno::NewReno::default()),
+            RecoveryKind::Sack => Self::Sack(sack::Sack::default()),
+            RecoveryKind::Sack1996 => Self::Sack1996(sack1996::Sack1996::default()),
+        }
+    }
+}
+
+impl RecoveryKind {
+    /// Whether the receiver is to report selectively.
+    pub fn uses_sack(self) -> bool {
+        matches!(self, Self::Sack | Self::Sack1996)
+    }
+}

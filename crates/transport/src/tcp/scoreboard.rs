@@ -1,0 +1,323 @@
+//! What is outstanding, and what is known of it.
+//!
+//! One record for each segment between the cumulative acknowledgement and the
+//! highest byte sent, with the pipe of RFC 6675, section 4, kept as the
+//! records change rather than summed anew for each acknowledgement.
+
+use std::collections::VecDeque;
+
+use redtail_core::Time;
+
+use super::ranges::Ranges;
+use crate::segment::SackBlock;
+
+/// A segment that has been sent and not been cumulatively acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub struct Record {
+    /// Offset of its first byte.
+    pub seq: u64,
+    /// When it was last sent.
+    pub sent: Time,
+    /// Payload bytes.
+    pub len: u32,
+    sacked: bool,
+    lost: bool,
+    /// Retransmitted since it was last declared lost.
+    resent: bool,
+    /// Ever retransmitted: gives no round-trip sample (Karn).
+    ambiguous: bool,
+}
+
+impl Record {
+    fn end(&self) -> u64 {
+        self.seq + u64::from(self.len)
+    }
+
+    /// Its share of the pipe: the original, unless lost, and the retransmission
+    /// (RFC 6675, section 4, SetPipe).
+    #[inline]
+    fn in_pipe(&self) -> u64 {
+        if self.sacked {
+            return 0;
+        }
+        u64::from(self.len) * (u64::from(!self.lost) + u64::from(self.resent))
+    }
+}
+
+/// What a cumulative acknowledgement removed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Acked {
+    /// Bytes.
+    pub bytes: u64,
+    /// When the newest segment it covers was sent, unless that was ever
+    /// retransmitted or had been selectively acknowledged before.
+    pub sent: Option<Time>,
+}
+
+/// A position in the record of segments that stays valid as segments leave it.
+type Index = u64;
+
+/// The outstanding segments.
+#[derive(Clone, Debug, Default)]
+pub struct Scoreboard {
+    records: VecDeque<Record>,
+    /// Index of the first record.
+    first: Index,
+    una: u64,
+    pipe: u64,
+    sacked: Ranges,
+    /// Every byte below is acknowledged, selectively acknowledged or declared lost.
+    lost_below: u64,
+    /// No record below needs retransmission (HighRxt of RFC 6675, as an index).
+    next_resend: Index,
+}
+
+impl Scoreboard {
+    /// The cumulative acknowledgement.
+    #[inline]
+    pub fn una(&self) -> u64 {
+        self.una
+    }
+
+    /// Bytes sent and not cumulatively acknowledged (FlightSize of RFC 5681).
+    #[inline]
+    pub fn outstanding(&self) -> u64 {
+        self.next() - self.una
+    }
+
+    /// Offset of the next new byte.
+    #[inline]
+    pub fn next(&self) -> u64 {
+        self.records.back().map_or(self.una, Record::end)
+    }
+
+    /// Estimate of the bytes in the network (pipe of RFC 6675).
+    #[inline]
+    pub fn pipe(&self) -> u64 {
+        self.pipe
+    }
+
+    /// What has been selectively acknowledged.
+    #[inline]
+    pub fn sacked(&self) -> &Ranges {
+        &self.sacked
+    }
+
+    /// New data was sent.
+    #[inline]
+    pub fn on_new(&mut self, len: u32, now: Time) {
+        self.records.push_back(Record {
+            seq: self.next(),
+            sent: now,
+            len,
+            sacked: false,
+            lost: false,
+            resent: false,
+            ambiguous: false,
+        });
+        self.pipe += u64::from(len);
+    }
+
+    /// Everything below `ack` has arrived.
+    #[inline]
+    pub fn on_ack(&mut self, ack: u64) -> Acked {
+        let mut acked = Acked {
+            bytes: ack - self.una,
+            sent: None,
+        };
+        while let Some(record) = self.records.front_mut() {
+            if record.end() > ack {
+                if record.seq < ack {
+                    // Part of a segment: possible when the peer trims it.
+                    let gone = (ack - record.seq) as u32;
+                    let before = record.in_pipe();
+                    record.seq = ack;
+                    record.len -= gone;
+                    self.pipe -= before - record.in_pipe();
+                }
+                break;
+            }
+            self.pipe -= record.in_pipe();
+            acked.sent = (!record.ambiguous && !record.sacked).then_some(record.sent);
+            self.records.pop_front();
+            self.first += 1;
+        }
+        self.una = ack;
+        self.sacked.remove_below(ack);
+        acked
+    }
+
+    /// Enters selective acknowledgements; returns the newly acknowledged bytes.
+    pub fn on_sack(&mut self, blocks: impl Iterator<Item = SackBlock>) -> u64 {
+        let mut sacked = std::mem::take(&mut self.sacked);
+        let mut bytes = 0;
+        let next = self.next();
+        for block in blocks {
+            if block.start < self.una || block.end > next || block.start >= block.end {
+                continue; // old, or of data never sent
+            }
+            sacked.insert(block, |gap| bytes += self.mark_sacked(gap));
+        }
+        self.sacked = sacked;
+        bytes
+    }
+
+    fn mark_sacked(&mut self, gap: SackBlock) -> u64 {
+        let mut bytes = 0;
+        let start = self.records.partition_point(|record| record.seq < gap.start);
+        for record in self.records.range_mut(start..) {
+            if record.end() > gap.end {
+                break;
+            }
+            self.pipe -= record.in_pipe();
+            record.sacked = true;
+            bytes += u64::from(record.len);
+        }
+        bytes
+    }
+
+    /// Declares lost what RFC 6675's IsLost calls so: `dup_thresh`
+    /// discontiguous ranges, or more than `dup_thresh - 1` segments' bytes, have been
+    /// selectively acknowledged above it.
+    pub fn detect_losses(&mut self, dup_thresh: u32, mss: u32) {
+        let enough = u64::from(dup_thresh - 1) * u64::from(mss);
+        let mut bytes = 0;
+        let frontier = self
+            .sacked
+            .as_slice()
+            .iter()
+            .rev()
+            .zip(1..)
+            .find_map(|(range, ranges)| {
+                bytes += range.end - range.start;
+                (ranges >= dup_thresh || bytes > enough).then_some(range.start)
+            });
+        if let Some(frontier) = frontier {
+            self.declare_lost_below(frontier);
+        }
+    }
+
+    fn declare_lost_below(&mut self, frontier: u64) {
+        let from = self.lost_below;
+        if frontier <= from {
+            return;
+        }
+        let start = self.records.partition_point(|record| record.seq < from);
+        for record in self.records.range_mut(start..) {
+            if record.seq >= frontier {
+                break;
+            }
+            let before = record.in_pipe();
+            record.lost = true;
+            self.pipe -= before - record.in_pipe();
+        }
+        self.lost_below = frontier;
+    }
+
+    /// Declares the first outstanding segment lost and due for retransmission,
+    /// even if it has been retransmitted before.
+    pub fn declare_first_lost(&mut self) {
+        if let Some(record) = self.records.front_mut() {
+            let before = record.in_pipe();
+            record.lost = true;
+            record.resent = false;
+            self.pipe -= before - record.in_pipe();
+            self.lost_below = self.lost_below.max(record.end());
+            self.next_resend = self.first;
+        }
+    }
+
+    /// Whether the first outstanding segment has been declared lost.
+    #[inline]
+    pub fn first_is_lost(&self) -> bool {
+        self.records.front().is_some_and(|r| r.lost && !r.sacked)
+    }
+
+    /// Declares everything lost that has not been selectively acknowledged
+    /// (after a retransmission timeout); earlier retransmissions count for nothing.
+    pub fn declare_all_lost(&mut self) {
+        for record in &mut self.records {
+            record.lost = true;
+            record.resent = false;
+        }
+        self.pipe = 0;
+        self.lost_below = self.next();
+        self.next_resend = self.first;
+    }
+
+    /// Forgets all selective acknowledgements.
+    pub fn forget_sacked(&mut self) {
+        if self.sacked.is_empty() {
+            return;
+        }
+        self.sacked.clear();
+        for record in &mut self.records {
+            record.sacked = false;
+            self.pipe += record.in_pipe();
+        }
+    }
+
+    /// Starts looking for retransmissions at the first outstanding segment again.
+    pub fn rewind(&mut self) {
+        self.next_resend = self.first;
+    }
+
+    /// The lowest segment declared lost and not retransmitted since.
+    #[inline]
+    pub fn next_lost(&mut self) -> Option<Index> {
+        self.next_where(self.lost_below, |record| record.lost && !record.resent)
+    }
+
+    /// The lowest segment at or above the retransmission pointer, below the
+    /// highest selectively acknowledged byte, that is itself not acknowledged.
+    pub fn next_hole(&mut self) -> Option<Index> {
+        let highest = self.sacked.highest()?;
+        self.next_where(highest, |record| !record.resent)
+    }
+
+    /// Moves the retransmission pointer up to the lowest segment below `bound`
+    /// that is not selectively acknowledged and for which `wanted` holds.
+    #[inline]
+    fn next_where(&mut self, bound: u64, wanted: impl Fn(&Record) -> bool) -> Option<Index> {
+        self.next_resend = self.next_resend.max(self.first);
+        loop {
+            let record = self.records.get((self.next_resend - self.first) as usize)?;
+            if record.seq >= bound {
+                return None;
+            }
+            if !record.sacked && wanted(record) {
+                return Some(self.next_resend);
+            }
+            self.next_resend += 1;
+        }
+    }
+
+    /// The last segment, if it has not been selectively acknowledged.
+    pub fn last(&self) -> Option<Index> {
+        let record = self.records.back()?;
+        (!record.sacked).then(|| self.first + self.records.len() as u64 - 1)
+    }
+
+    /// Notes the retransmission of the segment at `index` and returns its place and length.
+    pub fn on_resent(&mut self, index: Index, now: Time) -> (u64, u32) {
+        let record = &mut self.records[(index - self.first) as usize];
+        let before = record.in_pipe();
+        record.resent = true;
+        record.ambiguous = true;
+        record.sent = now;
+        self.pipe += record.in_pipe() - before;
+        self.next_resend = self.next_resend.max(index + 1);
+        (record.seq, record.len)
+    }
+
+    /// Checks the running pipe against its definition, and that records are contiguous.
+    pub fn assert_consistent(&self) {
+        let pipe: u64 = self.records.iter().map(Record::in_pipe).sum();
+        assert_eq!(pipe, self.pipe, "the running pipe left its definition");
+        let mut next = self.una;
+        for record in &self.records {
+            assert_eq!(record.seq, next, "records are not contiguous");
+            next = record.end();
+        }
+    }
+}

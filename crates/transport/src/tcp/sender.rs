@@ -1,0 +1,588 @@
+//! The sending endpoint of a connection.
+//!
+//! Composed of a congestion controller, a loss recovery strategy, an ECN
+//! response and a round-trip estimator; the sender itself owns the scoreboard,
+//! the phases between which it moves, and the retransmission timer.
+
+use redtail_core::{Ecn, Span, Time};
+
+use super::ecn::EcnResponse;
+use super::recovery::{LossRecovery, Recovery, RecoveryKind, each};
+use super::rto::{RttEstimator, RttSampling};
+use super::scoreboard::{Acked, Scoreboard};
+use crate::cc::reno::Reno;
+use crate::cc::{
+    AckSample, CongestionControl, CongestionEvent, CongestionKind, Controller, Growth,
+};
+use crate::params::TcpParams;
+use crate::segment::{Flags, Segment};
+
+/// What a sender has done, counted from its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderCounters {
+    /// Segments with payload, retransmissions included.
+    pub data_segments: u64,
+    /// Retransmitted segments.
+    pub retransmissions: u64,
+    /// Times fast recovery was entered.
+    pub recoveries: u64,
+    /// Retransmission timeouts, of SYNs included.
+    pub timeouts: u64,
+    /// Reductions because of an echoed ECN mark.
+    pub ecn_reductions: u64,
+}
+
+/// A sender's state, for time series.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SenderSnapshot {
+    /// Congestion window, bytes.
+    pub cwnd: f64,
+    /// Slow start threshold, bytes; infinite before the first reduction.
+    pub ssthresh: f64,
+    /// Bytes sent and not cumulatively acknowledged.
+    pub outstanding: u64,
+    /// Smoothed round-trip time, once measured.
+    pub srtt: Option<Span>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Connection {
+    /// Not started.
+    Closed,
+    /// The SYN is to be sent, for the first time or again.
+    SynDue,
+    /// Waiting for the SYN-ACK.
+    SynSent,
+    /// Data may flow.
+    Established,
+    /// Everything was acknowledged.
+    Complete,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Open,
+    /// Fast recovery, until data up to `recover` is acknowledged.
+    Recovery,
+    /// Slow start after a timeout, until data up to `recover` is acknowledged.
+    Loss,
+}
+
+/// A TCP sender: either endless or with a given amount of data.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    connection: Connection,
+    phase: Phase,
+    /// Retransmit the first outstanding segment now, whatever the window says.
+    resend_first: bool,
+    /// In this episode the timer was restarted by a partial acknowledgement.
+    timer_restarted: bool,
+    limited_transmit: bool,
+    forgets_sacked: bool,
+    ends_on_partial_ack: bool,
+    sampling: RttSampling,
+    mss: u32,
+    dup_acks: u32,
+    dup_thresh: u32,
+    /// Timeouts in a row without new acknowledgements.
+    timeouts_in_row: u32,
+    peer_window: u32,
+    board: Scoreboard,
+    controller: Controller,
+    recovery: Recovery,
+    ecn: EcnResponse,
+    rtt: RttEstimator,
+    /// The recovery point: highest data sent when the latest episode began.
+    recover: Option<u64>,
+    rto_at: Option<Time>,
+    /// The segment being timed, by its end, and when it was sent.
+    timed: Option<(u64, Time)>,
+    syn_sent: Time,
+    syn_retransmitted: bool,
+    /// Bytes to send; `None` for an endless sender.
+    size: Option<u64>,
+    counters: SenderCounters,
+}
+
+impl Sender {
+    /// A sender of `size` bytes, or of data without end. It does nothing until
+    /// [`open`](Self::open). `params` must have passed their check.
+    pub fn new(params: &TcpParams, size: Option<u64>) -> Self {
+        let mss = params.mss.as_u64() as u32;
+        Self {
+            connection: Connection::Closed,
+            phase: Phase::Open,
+            resend_first: false,
+            timer_restarted: false,
+            limited_transmit: params.limited_transmit,
+            forgets_sacked: params.recovery == RecoveryKind::Sack1996,
+            ends_on_partial_ack: params.recovery == RecoveryKind::Reno,
+            sampling: params.rtt_sampling,
+            mss,
+            dup_acks: 0,
+            dup_thresh: params.dup_thresh,
+            timeouts_in_row: 0,
+            peer_window: params.receive_window.as_u64() as u32,
+            board: Scoreboard::default(),
+            controller: match params.growth {
+                Growth::Reno => {
+                    Controller::Reno(Reno::new(mss, params.initial_window, params.halving))
+                }
+            },
+            recovery: Recovery::new(params.recovery),
+            ecn: EcnResponse::new(params.ecn),
+            rtt: RttEstimator::new(params),
+            recover: None,
+            rto_at: None,
+            timed: None,
+            syn_sent: Time::ZERO,
+            syn_retransmitted: false,
+            size,
+            counters: SenderCounters::default(),
+        }
+    }
+
+    /// Starts the connection; with a handshake, its SYN is the first segment to
+    /// transmit.
+    pub fn open(&mut self, handshake: bool) {
+        self.connection = if handshake {
+            Connection::SynDue
+        } else {
+            Connection::Established
+        };
+    }
+
+    /// Whether all data of a sized transfer has been acknowledged.
+    #[inline]
+    pub fn is_complete(&self) -> bool {
+        self.connection == Connection::Complete
+    }
+
+    /// What has been done so far.
+    pub fn counters(&self) -> SenderCounters {
+        self.counters
+    }
+
+    /// Bytes cumulatively acknowledged.
+    pub fn acked(&self) -> u64 {
+        self.board.una()
+    }
+
+    /// The state shown in time series.
+    pub fn snapshot(&self) -> SenderSnapshot {
+        let window = self.controller.window();
+        SenderSnapshot {
+            cwnd: window.cwnd,
+            ssthresh: window.ssthresh,
+            outstanding: self.board.outstanding(),
+            srtt: self.rtt.srtt(),
+        }
+    }
+
+    /// When [`on_wakeup`](Self::on_wakeup) is due.
+    #[inline]
+    pub fn next_wakeup(&self) -> Option<Time> {
+        self.rto_at
+    }
+
+    /// The retransmission timer (RFC 6298, section 5), if it is due.
+    pub fn on_wakeup(&mut self, now: Time) {
+        if self.rto_at.is_none_or(|at| at > now) {
+            return;
+        }
+        self.counters.timeouts += 1;
+        self.rto_at = None;
+        self.timed = None;
+        self.rtt.back_off();
+        if self.connection == Connection::SynSent {
+            self.connection = Connection::SynDue;
+            self.syn_retransmitted = true;
+            return;
+        }
+        self.controller.on_congestion(&CongestionEvent {
+            now,
+            kind: CongestionKind::Timeout {
+                repeated: self.timeouts_in_row > 0,
+            },
+            flight: self.board.outstanding(),
+        });
+        self.timeouts_in_row += 1;
+        self.ecn.on_reduction(self.board.next());
+        if self.forgets_sacked {
+            self.board.forget_sacked();
+        }
+        self.board.declare_all_lost();
+        self.phase = Phase::Loss;
+        self.recover = Some(self.board.next());
+        self.dup_acks = 0;
+        self.resend_first = true;
+    }
+
+    /// A segment from the peer.
+    #[inline]
+    pub fn on_segment(&mut self, segment: &Segment, now: Time) {
+        match self.connection {
+            Connection::Established => self.on_ack(segment, now),
+            Connection::SynSent if segment.flags.contains(Flags::SYN.with(Flags::ACK)) => {
+                self.on_syn_ack(segment, now);
+            }
+            _ => {}
+        }
+    }
+
+    fn on_syn_ack(&mut self, segment: &Segment, now: Time) {
+        self.connection = Connection::Established;
+        self.peer_window = segment.window;
+        if !segment.flags.contains(Flags::ECE) {
+            self.ecn = EcnResponse::None; // the peer refused (RFC 3168, section 6.1.1)
+        }
+        self.rto_at = None;
+        if self.syn_retransmitted {
+            // RFC 6298, rule 5.7; RFC 5681, section 3.1 (a lost SYN: one segment).
+            self.rtt.restart_with(Span::from_s(3));
+            self.controller.set_cwnd(f64::from(self.mss));
+        } else {
+            self.rtt.sample(self.syn_sent, now);
+        }
+    }
+
+    #[inline]
+    fn on_ack(&mut self, segment: &Segment, now: Time) {
+        if !segment.flags.contains(Flags::ACK) {
+            return;
+        }
+        self.peer_window = segment.window;
+        let echoed = segment.flags.contains(Flags::ECE) && self.ecn.enabled();
+        if echoed {
+            self.on_congestion_echo(segment.ack, now);
+        }
+        let una = self.board.una();
+        if segment.ack > una {
+            if segment.ack <= self.board.next() {
+                self.on_new_ack(segment, echoed, now);
+            }
+        } else if segment.ack == una && self.board.outstanding() > 0 {
+            let newly_sacked = self.enter_sack(segment);
+            if each!(&self.recovery, r => r.is_duplicate(newly_sacked)) {
+                self.on_duplicate_ack(now);
+            }
+        }
+    }
+
+    fn on_congestion_echo(&mut self, ack: u64, now: Time) {
+        if self.phase == Phase::Recovery || !self.ecn.calls_for_reduction(ack) {
+            return;
+        }
+        self.counters.ecn_reductions += 1;
+        self.ecn.on_reduction(self.board.next());
+        self.controller.on_congestion(&CongestionEvent {
+            now,
+            kind: CongestionKind::Ecn,
+            flight: self.board.outstanding(),
+        });
+    }
+
+    fn enter_sack(&mut self, segment: &Segment) -> u64 {
+        if segment.sack.is_empty() {
+            return 0;
+        }
+        let bytes = self.board.on_sack(segment.sack.iter(segment.ack));
+        if matches!(self.recovery, Recovery::Sack(_)) {
+            self.board.detect_losses(self.dup_thresh, self.mss);
+        }
+        bytes
+    }
+
+    #[inline]
+    fn on_new_ack(&mut self, segment: &Segment, echoed: bool, now: Time) {
+        let window_was_full = self.window_is_full();
+        let acked = self.board.on_ack(segment.ack);
+        self.timeouts_in_row = 0;
+        let finished = self.recover.is_none_or(|recover| segment.ack >= recover);
+        let in_recovery = self.phase == Phase::Recovery;
+        let partial = in_recovery && !finished && !self.ends_on_partial_ack;
+        if !partial {
+            self.sample_rtt(segment.ack, acked, now);
+        }
+        if !segment.sack.is_empty() {
+            self.enter_sack(segment);
+        }
+        if partial {
+            self.on_partial_ack(acked, now);
+            return;
+        }
+        if in_recovery {
+            self.leave_recovery();
+        } else if finished {
+            self.phase = Phase::Open;
+        }
+        if self.forgets_sacked {
+            self.board.forget_sacked();
+        }
+        self.dup_acks = 0;
+        if !in_recovery && !echoed && window_was_full {
+            self.controller.on_ack(&AckSample {
+                now,
+                acked: acked.bytes,
+            });
+        }
+        self.restart_timer(now);
+        if self.size == Some(segment.ack) {
+            self.connection = Connection::Complete;
+            self.rto_at = None;
+        } else if matches!(self.recovery, Recovery::Sack(_)) && self.board.first_is_lost() {
+            // Losses known already continue into the next episode.
+            self.maybe_enter_recovery(now);
+        }
+    }
+
+    /// Whether the window, rather than the peer or the application, limits what
+    /// is sent; only then does it grow (RFC 5681, section 3.1; RFC 7661).
+    #[inline]
+    fn window_is_full(&self) -> bool {
+        (self.board.outstanding() + u64::from(self.mss)) as f64 > self.controller.window().cwnd
+    }
+
+    #[inline]
+    fn sample_rtt(&mut self, ack: u64, acked: Acked, now: Time) {
+        match self.sampling {
+            RttSampling::EveryAck => {
+                if let Some(sent) = acked.sent {
+                    self.rtt.sample(sent, now);
+                }
+            }
+            RttSampling::OnePerWindow => {
+                if let Some((end, sent)) = self.timed
+                    && ack >= end
+                {
+                    self.rtt.sample(sent, now);
+                    self.timed = None;
+                }
+            }
+        }
+    }
+
+    fn on_partial_ack(&mut self, acked: Acked, now: Time) {
+        let mss = self.mss;
+        let resend =
+            each!(&mut self.recovery, r => r.on_partial_ack(&mut self.board, acked.bytes, mss));
+        self.resend_first |= resend;
+        let every = each!(&self.recovery, r => r.every_partial_ack_restarts_timer());
+        if every {
+            self.rtt.end_back_off();
+        }
+        if every || !self.timer_restarted {
+            self.timer_restarted = true;
+            self.restart_timer(now);
+        }
+    }
+
+    fn leave_recovery(&mut self) {
+        self.phase = Phase::Open;
+        match &self.recovery {
+            // RFC 6582, section 3.2, step 3, full acknowledgement, option 1:
+            // no burst, but slow start back to ssthresh.
+            Recovery::NewReno(_) if !self.ends_on_partial_ack => {
+                let flight = self.board.outstanding().max(u64::from(self.mss));
+                let cwnd = self.controller.window().cwnd;
+                self.controller
+                    .set_cwnd(cwnd.min((flight + u64::from(self.mss)) as f64));
+            }
+            Recovery::NewReno(_) => {}
+            Recovery::Sack(_) | Recovery::Sack1996(_) => self.recover = None,
+        }
+    }
+
+    fn on_duplicate_ack(&mut self, now: Time) {
+        if self.phase == Phase::Recovery {
+            let mss = self.mss;
+            each!(&mut self.recovery, r => r.on_duplicate(mss));
+        } else {
+            self.dup_acks += 1;
+            self.maybe_enter_recovery(now);
+        }
+    }
+
+    fn maybe_enter_recovery(&mut self, now: Time) {
+        let (una, dup_acks) = (self.board.una(), self.dup_acks);
+        let detected =
+            each!(&self.recovery, r => r.detects_loss(&self.board, dup_acks, self.dup_thresh));
+        let allowed = self
+            .recover
+            .is_none_or(|recover| each!(&self.recovery, r => r.may_enter(una, recover)));
+        if !(detected && allowed) || self.board.outstanding() == 0 {
+            return;
+        }
+        self.counters.recoveries += 1;
+        self.phase = Phase::Recovery;
+        self.recover = Some(self.board.next());
+        self.timer_restarted = false;
+        self.timed = None;
+        self.resend_first = true;
+        if !self.ecn.covers(una) {
+            self.controller.on_congestion(&CongestionEvent {
+                now,
+                kind: CongestionKind::Loss,
+                flight: self.board.outstanding(),
+            });
+            self.ecn.on_reduction(self.board.next());
+        }
+        let mss = self.mss;
+        each!(&mut self.recovery, r => r.on_enter(&mut self.board, dup_acks, mss));
+        self.restart_timer(now);
+    }
+
+    #[inline]
+    fn restart_timer(&mut self, now: Time) {
+        self.rto_at = (self.board.outstanding() > 0).then(|| now + self.rtt.rto());
+    }
+
+    /// Bytes that count against the window now.
+    #[inline]
+    fn in_flight(&self) -> u64 {
+        match self.phase {
+            Phase::Open => match self.recovery {
+                Recovery::Sack(_) => self.board.pipe(),
+                _ if self.limited_transmit => {
+                    // RFC 3042: one segment more for each of the first two duplicates.
+                    let extra = u64::from(self.dup_acks.min(2)) * u64::from(self.mss);
+                    self.board.outstanding().saturating_sub(extra)
+                }
+                _ => self.board.outstanding(),
+            },
+            Phase::Recovery => each!(&self.recovery, r => r.in_flight(&self.board)),
+            Phase::Loss => self.board.pipe(),
+        }
+    }
+
+    /// The next segment to put on the wire now, if any; call until `None`.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
+        match self.connection {
+            Connection::Established => {}
+            Connection::SynDue => return Some(self.send_syn(now)),
+            _ => return None,
+        }
+        if self.resend_first {
+            self.resend_first = false;
+            if self.board.outstanding() > 0 {
+                self.board.rewind();
+                if let Some(index) = self.board.next_lost() {
+                    return Some(self.resend(index, now));
+                }
+            }
+        }
+        let in_flight = self.in_flight();
+        let room = in_flight == 0
+            || (in_flight + u64::from(self.mss)) as f64 <= self.controller.window().cwnd;
+        if !room {
+            return None;
+        }
+        match self.phase {
+            Phase::Open => {
+                if self.dup_acks > 0 && !self.limited_transmit {
+                    return None;
+                }
+                self.send_new(now)
+            }
+            Phase::Loss => match self.board.next_lost() {
+                Some(index) => Some(self.resend(index, now)),
+                None => self.send_new(now),
+            },
+            Phase::Recovery => {
+                let lost = each!(&mut self.recovery, r => r.next(&mut self.board));
+                let segment = match lost {
+                    Some(index) => self.resend(index, now),
+                    None => match self.send_new(now) {
+                        Some(segment) => segment,
+                        None => {
+                            let index = each!(
+                                &mut self.recovery,
+                                r => r.next_without_new_data(&mut self.board)
+                            )?;
+                            self.resend(index, now)
+                        }
+                    },
+                };
+                each!(&mut self.recovery, r => r.on_sent(segment.len));
+                Some(segment)
+            }
+        }
+    }
+
+    fn send_syn(&mut self, now: Time) -> Segment {
+        self.connection = Connection::SynSent;
+        self.syn_sent = now;
+        self.rto_at = Some(now + self.rtt.rto());
+        let flags = Flags::SYN.with_if(self.ecn.enabled(), Flags::ECE.with(Flags::CWR));
+        Segment {
+            flags,
+            window: self.peer_window,
+            ..Segment::default()
+        }
+    }
+
+    #[inline]
+    fn send_new(&mut self, now: Time) -> Option<Segment> {
+        let seq = self.board.next();
+        let len = match self.size {
+            None => self.mss,
+            Some(size) if seq >= size => return None,
+            Some(size) => (size - seq).min(u64::from(self.mss)) as u32,
+        };
+        if self.board.outstanding() + u64::from(len) > u64::from(self.peer_window) {
+            return None;
+        }
+        self.board.on_new(len, now);
+        if self.timed.is_none() {
+            self.timed = Some((seq + u64::from(len), now));
+        }
+        let ecn = if self.ecn.enabled() { Ecn::Ect0 } else { Ecn::NotEct };
+        Some(self.data_segment(seq, len, ecn, now))
+    }
+
+    fn resend(&mut self, index: u64, now: Time) -> Segment {
+        let (seq, len) = self.board.on_resent(index, now);
+        self.counters.retransmissions += 1;
+        // Retransmissions are not ECN-capable (RFC 3168, section 6.1.5).
+        self.data_segment(seq, len, Ecn::NotEct, now)
+    }
+
+    #[inline]
+    fn data_segment(&mut self, seq: u64, len: u32, ecn: Ecn, now: Time) -> Segment {
+        self.counters.data_segments += 1;
+        if self.rto_at.is_none() {
+            self.rto_at = Some(now + self.rtt.rto()); // RFC 6298, rule 5.1
+        }
+        // CWR goes on new data only (RFC 3168, section 6.1.2).
+        let cwr = ecn != Ecn::NotEct && self.ecn.take_cwr();
+        Segment {
+            seq,
+            len,
+            flags: Flags::ACK.with_if(cwr, Flags::CWR),
+            ecn,
+            ..Segment::default()
+        }
+    }
+
+    /// Checks what must hold after every step; for tests.
+    ///
+    /// # Panics
+    /// When an invariant is broken: our bug.
+    pub fn assert_consistent(&self) {
+        self.board.assert_consistent();
+        let window = self.controller.window();
+        assert!(
+            window.cwnd >= f64::from(self.mss),
+            "the window fell below a segment"
+        );
+        let outstanding = self.board.outstanding();
+        assert!(
+            outstanding == 0
+                || self.rto_at.is_some()
+                || self.connection == Connection::Complete
+                || self.resend_first,
+            "data is outstanding and no timer runs"
+        );
+    }
+}

@@ -1,0 +1,85 @@
+"""redtail: what does this queue, with these parameters, do to this traffic on this link?
+
+    >>> import redtail
+    >>> redtail.check("examples/quickstart.toml").name
+    'Quickstart'
+
+`redtail.run` runs an experiment from a file, from TOML text or from typed objects and returns
+its `Results`; `redtail.check` only checks one. Everything else is loaded when it is used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from redtail._engine import Case, Plan
+    from redtail.errors import (
+        Cancelled,
+        RedtailError,
+        RedtailWarning,
+        RunError,
+        SpecError,
+        StoreError,
+    )
+    from redtail.experiment import Toml, check
+    from redtail.results import CaseResult, Results, load
+    from redtail.runner import Progress, run
+    from redtail.stats import Estimate
+
+_HOMES = {
+    "Cancelled": "errors",
+    "Case": "_engine",
+    "CaseResult": "results",
+    "Estimate": "stats",
+    "Plan": "_engine",
+    "Progress": "runner",
+    "RedtailError": "errors",
+    "RedtailWarning": "errors",
+    "Results": "results",
+    "RunError": "errors",
+    "SpecError": "errors",
+    "StoreError": "errors",
+    "Toml": "experiment",
+    "check": "experiment",
+    "load": "results",
+    "run": "runner",
+}
+
+__all__ = [
+    "Cancelled",
+    "Case",
+    "CaseResult",
+    "Estimate",
+    "Plan",
+    "Progress",
+    "RedtailError",
+    "RedtailWarning",
+    "Results",
+    "RunError",
+    "SpecError",
+    "StoreError",
+    "Toml",
+    "check",
+    "load",
+    "run",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("redtail._engine").version()
+    home = _HOMES.get(name)
+    if home is not None:
+        return getattr(import_module(f"redtail.{home}"), name)
+    if name[:1].isupper():
+        # The typed objects are many and generated; their module lists them.
+        model = import_module("redtail.model")
+        if name in model.__all__:
+            return getattr(model, name)
+    raise AttributeError(f"module 'redtail' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

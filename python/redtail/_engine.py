@@ -1,0 +1,216 @@
+"""The one door to the native module: its errors become ours, its results plain Python.
+
+Nothing else imports `redtail._native`, so that tests can put a stand-in behind `native()`, and
+so that `redtail --help` does not load the engine.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from redtail.errors import Cancelled, RedtailError, RunError, SpecError
+
+if TYPE_CHECKING:
+    from redtail._native import CancelToken
+
+BACKEND = "sim"
+"""The name under which this engine's results are stored."""
+
+
+def native() -> Any:
+    """Return the native module.
+
+    Raises:
+        RedtailError: it is not built, or built for another Python.
+    """
+    try:
+        return importlib.import_module("redtail._native")
+    except ImportError as error:
+        raise RedtailError(
+            f"redtail's native module cannot be loaded ({error}); build it with: make setup"
+        ) from error
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """Turn the native module's exceptions into the family of `redtail.errors`."""
+    module = native()
+    try:
+        yield
+    except module.SpecError as error:
+        raise SpecError(
+            str(error),
+            file=getattr(error, "file", None),
+            line=getattr(error, "line", None),
+            key=getattr(error, "key", None),
+        ) from None
+    except module.Cancelled:
+        raise Cancelled() from None
+    except (RedtailError, KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # a panic in Rust arrives as a BaseException
+        raise RunError(
+            f"the engine failed: {error}\n"
+            "This is a fault in redtail; please report it together with the experiment file."
+        ) from error
+
+
+@dataclass(frozen=True)
+class Case:
+    """One combination of factor values.
+
+    Attributes:
+        factors: the value of each factor as the experiment gives it, by its dotted key.
+        labels: a short text for each of these values.
+    """
+
+    factors: dict[str, Any]
+    labels: dict[str, str]
+
+    @property
+    def title(self) -> str:
+        """The labels in one line; empty for an experiment without factors."""
+        return ", ".join(self.labels.values())
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An experiment that has been checked and expanded into cases and replications."""
+
+    name: str
+    description: str
+    replications: int
+    seed: int
+    warnings: tuple[str, ...]
+    factors: tuple[str, ...]
+    cases: tuple[Case, ...]
+    _native_plan: Any = field(repr=False)
+
+    @property
+    def runs(self) -> int:
+        """Number of runs: cases times replications."""
+        return len(self.cases) * self.replications
+
+    def scenario(self, case: int, replication: int) -> str:
+        """Return one run as canonical JSON, all defaults filled in; both numbers from 0."""
+        with _translated():
+            return str(self._native_plan.scenario(case, replication))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run measured; plain data, so that it can cross to another process.
+
+    Attributes:
+        metrics: SI numbers by name; a metric that is undefined in this run is absent.
+        consecutive_losses: per queue, the number of loss events of size 1, 2, 3, ….
+        series: per table, the columns as (element type, little-endian bytes).
+        names: per kind ("links", "groups"), what the codes in the series stand for.
+        bottleneck_packets: packets the first bottleneck sent, for progress and benchmarks.
+        events: events the scheduler handled.
+        wall_time_s: seconds the run took.
+    """
+
+    metrics: dict[str, float]
+    consecutive_losses: dict[str, list[int]]
+    series: dict[str, dict[str, tuple[str, bytes]]]
+    names: dict[str, list[str]]
+    bottleneck_packets: int
+    events: int
+    wall_time_s: float
+
+
+def plan(
+    text: str,
+    *,
+    file: str | None = None,
+    sets: Sequence[str] = (),
+    format: str = "toml",
+) -> Plan:
+    """Check an experiment and expand it.
+
+    Args:
+        text: the experiment.
+        file: its name for messages.
+        sets: overrides of the form `key=value`, the value in TOML.
+        format: "toml" or "json".
+
+    Raises:
+        SpecError: the experiment is not valid; the message says where and what is accepted.
+    """
+    with _translated():
+        found = native().plan(text, file, list(sets), format)
+        cases = tuple(
+            Case(dict(case["factors"]), dict(case["labels"])) for case in json.loads(found.cases)
+        )
+        return Plan(
+            name=found.name,
+            description=found.description or "",
+            replications=found.replications,
+            seed=found.seed,
+            warnings=tuple(found.warnings),
+            factors=tuple(found.factors),
+            cases=cases,
+            _native_plan=found,
+        )
+
+
+def run_one(scenario: str, cancel: CancelToken | None = None) -> Outcome:
+    """Run one scenario, without the interpreter lock.
+
+    Raises:
+        Cancelled: `cancel` was set before the end.
+        RunError: the engine failed.
+    """
+    start = time.perf_counter()
+    with _translated():
+        result = native().run(scenario, cancel)
+    metrics: Mapping[str, float] = result.metrics
+    return Outcome(
+        metrics={name: value for name, value in metrics.items() if not math.isnan(value)},
+        consecutive_losses={
+            link: list(counts) for link, counts in result.consecutive_losses.items()
+        },
+        series={
+            table: {name: (kind, bytes(data)) for name, (kind, data) in columns.items()}
+            for table, columns in result.series.items()
+        },
+        names={kind: list(names) for kind, names in result.names.items()},
+        bottleneck_packets=result.bottleneck_packets,
+        events=result.events,
+        wall_time_s=time.perf_counter() - start,
+    )
+
+
+def cancel_token() -> CancelToken:
+    """Return a new token that stops the runs it is given to."""
+    token: CancelToken = native().CancelToken()
+    return token
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON schema of the experiment file."""
+    found: dict[str, Any] = json.loads(native().schema())
+    return found
+
+
+def presets() -> Any:
+    """Return the TCP presets as the native module describes them."""
+    return json.loads(native().presets())
+
+
+def code_version() -> str:
+    """Return the hash of the engine's sources: results of another one are not reused."""
+    return str(native().code_version())
+
+
+def version() -> str:
+    """Return redtail's version."""
+    return str(native().version())

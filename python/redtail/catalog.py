@@ -1,0 +1,351 @@
+"""The parts of an experiment file with their parameters, read from its JSON schema.
+
+The schema is made from the Rust types, where each parameter is defined once. From here come
+`redtail list`, the reference page and the Python classes.
+"""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from redtail import _engine
+from redtail.errors import SpecError
+
+Schema: TypeAlias = dict[str, Any]
+
+# How a quantity is described; each is a text with its unit.
+_QUANTITIES = {
+    "time": 'time, for example "100 ms"',
+    "rate": 'rate, for example "10 Mbit/s"',
+    "bytes": 'size, for example "573 B"',
+    "queue-size": 'queue size, for example "300 packets" or "450 kB"',
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A key of the experiment file.
+
+    Attributes:
+        key: its name.
+        schema: its part of the schema, references resolved one level.
+        required: whether it must be given.
+        type: what it takes, in words.
+        default: what it is when left out, as in the file; empty when there is no fixed one.
+        description: what it means.
+        source: where the default or the definition comes from; may be empty.
+    """
+
+    key: str
+    schema: Schema
+    required: bool
+    type: str
+    default: str
+    description: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A named value of a parameter, with its meaning."""
+
+    value: Any
+    description: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table of the experiment file.
+
+    Attributes:
+        name: what the schema calls it.
+        kind: the `kind` that selects it among its like; None for a table of its own.
+        description: what it means.
+        schema: its part of the schema.
+        parameters: its keys, `kind` left out.
+    """
+
+    name: str
+    kind: str | None
+    description: str
+    schema: Schema
+    parameters: tuple[Parameter, ...]
+
+
+class Catalog:
+    """A schema with the questions we have for it.
+
+    Args:
+        schema: the JSON schema of the experiment file.
+    """
+
+    def __init__(self, schema: Schema) -> None:
+        self.root = schema
+        self.definitions: dict[str, Schema] = schema.get("$defs", {})
+
+    def resolve(self, schema: Any) -> Schema:
+        """Follow references; what stands beside one wins over what it points to."""
+        found: Schema = dict(schema) if isinstance(schema, dict) else {}
+        while "$ref" in found:
+            beside = {key: value for key, value in found.items() if key != "$ref"}
+            target = self.definitions[found["$ref"].rpartition("/")[2]]
+            found = {**target, **beside}
+        return found
+
+    def reference(self, schema: Any) -> str | None:
+        """Return the name of the definition a schema points to."""
+        if isinstance(schema, dict) and "$ref" in schema:
+            name: str = schema["$ref"].rpartition("/")[2]
+            return name
+        return None
+
+    def property(self, *path: str) -> Schema:
+        """Return the schema at a path of keys from the root; lists are entered by themselves."""
+        found = self.root
+        for key in path:
+            found = self.resolve(self.without_null(found))
+            if "items" in found:
+                found = self.resolve(found["items"])
+            found = found["properties"][key]
+        found = self.resolve(self.without_null(found))
+        return self.resolve(found["items"]) if "items" in found else found
+
+    def without_null(self, schema: Any) -> Any:
+        """Return the schema of a value that is present: an Option in Rust may also be null."""
+        if not isinstance(schema, dict):
+            return schema
+        parts = schema.get("anyOf")
+        if isinstance(parts, list) and {"type": "null"} in parts:
+            rest = [part for part in parts if part != {"type": "null"}]
+            beside = {key: value for key, value in schema.items() if key != "anyOf"}
+            return {**beside, **(rest[0] if len(rest) == 1 else {"anyOf": rest})}
+        kinds = schema.get("type")
+        if isinstance(kinds, list) and "null" in kinds:
+            rest = [kind for kind in kinds if kind != "null"]
+            return {**schema, "type": rest[0] if len(rest) == 1 else rest}
+        return schema
+
+    def kinds(self, schema: Any) -> list[Section]:
+        """Return the alternatives that `kind` chooses from; empty where it does not."""
+        found = self.resolve(schema)
+        sections = []
+        for variant in found.get("oneOf", found.get("anyOf", [])):
+            merged = self.flattened(variant)
+            const = merged.get("properties", {}).get("kind", {}).get("const")
+            if const is not None:
+                sections.append(self.section(str(const), merged, kind=const))
+        return sections
+
+    def flattened(self, schema: Any) -> Schema:
+        """Return a table's schema with what it includes by reference or `allOf` put in one."""
+        found = self.resolve(schema)
+        merged: Schema = {key: value for key, value in found.items() if key != "allOf"}
+        merged["properties"] = dict(found.get("properties", {}))
+        merged["required"] = list(found.get("required", []))
+        if isinstance(schema, dict) and "$ref" in schema:
+            base = self.definitions[schema["$ref"].rpartition("/")[2]]
+            merged["properties"] = {**base.get("properties", {}), **merged["properties"]}
+            merged["required"] = [*base.get("required", []), *merged["required"]]
+        for part in found.get("allOf", []):
+            other = self.flattened(part)
+            merged["properties"] = {**other["properties"], **merged["properties"]}
+            merged["required"] = [*other["required"], *merged["required"]]
+        return merged
+
+    def section(self, name: str, schema: Any, kind: str | None = None) -> Section:
+        """Return a table with its keys."""
+        table = self.flattened(schema)
+        required = set(table["required"])
+        parameters = tuple(
+            self.parameter(key, each, key in required)
+            for key, each in table["properties"].items()
+            if key != "kind"
+        )
+        description, _ = _source(table)
+        return Section(name, kind, description, table, parameters)
+
+    def parameter(self, key: str, schema: Any, required: bool) -> Parameter:
+        """Return a key of a table."""
+        schema = self.without_null(schema)
+        # A key's own text comes first; that of its type tells what may be written.
+        description, source = _source(schema if isinstance(schema, dict) else {})
+        resolved = self.resolve(schema)
+        default = "" if resolved.get("default") is None else toml(resolved["default"])
+        return Parameter(
+            key=key,
+            schema=schema if isinstance(schema, dict) else {},
+            required=required,
+            type=self.type_text(schema),
+            default=default,
+            description=description or _source(resolved)[0],
+            source=source,
+        )
+
+    def choices(self, schema: Any) -> list[Choice]:
+        """Return the named values a schema accepts; empty when it accepts others too."""
+        found = self.resolve(schema)
+        if "const" in found:
+            return [Choice(found["const"], found.get("description", ""))]
+        if "enum" in found:
+            return [Choice(value, "") for value in found["enum"]]
+        choices = []
+        for part in found.get("oneOf", found.get("anyOf", [])):
+            inner = self.choices(part)
+            if not inner:
+                return []
+            choices.extend(inner)
+        return choices
+
+    def type_text(self, schema: Any) -> str:
+        """Return what a schema accepts, in words."""
+        found = self.resolve(self.without_null(schema))
+        choices = self.choices(found)
+        if choices:
+            return " or ".join(toml(choice.value) for choice in choices)
+        kinds = [section.kind for section in self.kinds(found)]
+        if kinds:
+            return "table with kind = " + " or ".join(f'"{kind}"' for kind in kinds)
+        if found.get("x-unit") in _QUANTITIES and found.get("type") == "string":
+            return _QUANTITIES[found["x-unit"]]
+        parts = found.get("anyOf", found.get("oneOf"))
+        if parts:
+            texts = list(dict.fromkeys(self.type_text(part) for part in parts))
+            return ", or ".join(texts)
+        match found.get("type"):
+            case "array":
+                return f"list, each {self.type_text(found.get('items', {}))}"
+            case "boolean":
+                return "true or false"
+            case "integer":
+                low = found.get("minimum")
+                return f"whole number, at least {low}" if low else "whole number"
+            case "number":
+                return "number"
+            case "string":
+                return "text"
+            case "object":
+                return "table"
+            case _:
+                return "any value"
+
+    @cached_property
+    def queues(self) -> list[Section]:
+        """The queue disciplines."""
+        return self.kinds(self.property("bottleneck", "queue"))
+
+    @cached_property
+    def traffic(self) -> list[Section]:
+        """The traffic models."""
+        return self.kinds(self.property("traffic"))
+
+    @cached_property
+    def tcp(self) -> tuple[list[Choice], Section]:
+        """The TCP presets, and the table of parameters that can depart from them."""
+        bulk = next(section for section in self.traffic if section.kind == "bulk")
+        spec = self.resolve(bulk.schema["properties"]["tcp"])
+        for part in spec.get("anyOf", spec.get("oneOf", [])):
+            resolved = self.resolve(part)
+            if "preset" in resolved.get("properties", {}):
+                table = self.section("tcp", resolved)
+                return self.choices(resolved["properties"]["preset"]), table
+        raise SpecError("the schema has no table of TCP parameters")
+
+
+def toml(value: Any) -> str:
+    """Return a JSON value as the experiment file writes it.
+
+    >>> toml({"kind": "red", "max_p": 0.1}), toml([1, True])
+    ('{ kind = "red", max_p = 0.1 }', '[1, true]')
+    """
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{key} = {toml(part)}" for key, part in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def listing(part: str, kind: str | None) -> str:
+    """Return what `redtail list` prints.
+
+    Args:
+        part: "queues", "tcp" or "traffic".
+        kind: one of them alone, by its `kind` or preset.
+
+    Raises:
+        SpecError: there is no such kind.
+    """
+    catalog = Catalog(_engine.schema())
+    if part == "tcp":
+        return _tcp_listing(catalog, kind)
+    sections = catalog.queues if part == "queues" else catalog.traffic
+    chosen = [section for section in sections if kind in (None, section.kind)]
+    if not chosen:
+        known = ", ".join(str(section.kind) for section in sections)
+        raise SpecError(f"there is no kind {kind!r} of {part}; accepted: {known}")
+    return "\n\n".join("\n".join(_section_lines(section)) for section in chosen)
+
+
+def _tcp_listing(catalog: Catalog, kind: str | None) -> str:
+    presets, table = catalog.tcp
+    values = _engine.presets()
+    chosen = [preset for preset in presets if kind in (None, preset.value)]
+    if not chosen:
+        known = ", ".join(str(preset.value) for preset in presets)
+        raise SpecError(f"there is no TCP preset {kind!r}; accepted: {known}")
+    lines = []
+    for preset in chosen:
+        lines += [f'tcp = "{preset.value}"', *_wrapped(preset.description, 2)]
+        if kind is not None:
+            lines += [
+                f"  {key} = {toml(value)}" for key, value in values.get(preset.value, {}).items()
+            ]
+        lines.append("")
+    lines.append("Every preset's parameters can be changed, as in")
+    lines.append('tcp = { preset = "sack", initial_window = 4 }')
+    lines.append("")
+    for parameter in table.parameters:
+        lines += _parameter_lines(parameter)
+    return "\n".join(lines)
+
+
+def _section_lines(section: Section) -> Iterator[str]:
+    yield f'kind = "{section.kind}"'
+    yield from _wrapped(section.description, 2)
+    yield ""
+    for parameter in section.parameters:
+        yield from _parameter_lines(parameter)
+
+
+def _parameter_lines(parameter: Parameter) -> Iterator[str]:
+    state = "required" if parameter.required else f"default {parameter.default or 'none'}"
+    yield f"  {parameter.key}: {parameter.type}; {state}"
+    yield from _wrapped(parameter.description, 6)
+    if parameter.source:
+        yield from _wrapped(f"Source: {parameter.source}", 6)
+
+
+def _wrapped(text: str, indent: int) -> list[str]:
+    space = " " * indent
+    return [
+        line
+        for paragraph in text.split("\n")
+        for line in textwrap.wrap(
+            paragraph, 96, initial_indent=space, subsequent_indent=space, break_on_hyphens=False
+        )
+    ]
+
+
+def _source(schema: Schema) -> tuple[str, str]:
+    """Return a description and the source it names.
+
+    In Rust a source is the last paragraph of a doc comment, "Source: …".
+    """
+    text = str(schema.get("description", ""))
+    described, _, named = text.partition("Source:")
+    described = " ".join(described.split())
+    return described, str(schema.get("x-source", " ".join(named.split())))

@@ -1,0 +1,279 @@
+"""The command line: a thin layer over the Python interface.
+
+Exit codes: 0 done, 1 a run failed or its results could not be kept, 2 the input is not valid,
+130 interrupted. Standard output carries results alone; progress, warnings and errors go to
+standard error.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ParamSpec
+
+import typer
+from rich.console import Console
+
+from redtail.errors import Cancelled, RedtailError, RedtailWarning, SpecError
+
+if TYPE_CHECKING:
+    from redtail.results import Results
+    from redtail.runner import Progress
+
+P = ParamSpec("P")
+
+EXIT_FAILED = 1
+EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130
+
+# A table sent to a file or through a pipe has no terminal to fit.
+_WIDTH_WITHOUT_TERMINAL = 118
+
+app = typer.Typer(
+    help="What does this queue, with these parameters, do to this traffic on this link?",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="The experiment, in TOML.")]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Override a key, for instance bottleneck.rate='20 Mbit/s'. May be repeated.",
+    ),
+]
+Replications = Annotated[
+    int | None, typer.Option("--replications", min=1, metavar="N", help="Replications per case.")
+]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", min=1, metavar="N", help="Runs at a time; default: all processors."),
+]
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where results are kept.")]
+
+
+class Part(StrEnum):
+    """What `redtail list` lists."""
+
+    queues = "queues"
+    tcp = "tcp"
+    traffic = "traffic"
+
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="redtail")
+
+
+def _reported(command: Callable[P, None]) -> Callable[P, None]:
+    """Turn what a user can run into one clear message and an exit code."""
+
+    @functools.wraps(command)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> None:
+        try:
+            command(*args, **kwargs)
+        except KeyboardInterrupt:
+            _complain("interrupted; finished runs are kept")
+            raise typer.Exit(EXIT_INTERRUPTED) from None
+        except Cancelled as error:
+            _complain(str(error))
+            raise typer.Exit(EXIT_INTERRUPTED) from None
+        except SpecError as error:
+            _complain(str(error))
+            raise typer.Exit(EXIT_BAD_INPUT) from None
+        except RedtailError as error:
+            _complain(str(error))
+            raise typer.Exit(EXIT_FAILED) from None
+
+    return wrapped
+
+
+def _complain(text: str, kind: str = "error") -> None:
+    # Plain print: a message may contain what rich would take for markup.
+    print(f"{kind}: {text}", file=sys.stderr)
+
+
+@contextmanager
+def _warnings_shown() -> Iterator[None]:
+    """Show redtail's warnings as lines, not as Python shows warnings."""
+
+    def show(message: Warning | str, category: type[Warning], *rest: object) -> None:
+        if issubclass(category, RedtailWarning):
+            _complain(str(message), "warning")
+        else:
+            original(message, category, *rest)  # type: ignore[arg-type]
+
+    with warnings.catch_warnings():
+        original = warnings.showwarning
+        warnings.simplefilter("always", RedtailWarning)
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from redtail import _engine
+
+        print(f"redtail {_engine.version()}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+@_reported
+def run(
+    file: File,
+    sets: Sets = None,
+    replications: Replications = None,
+    jobs: Jobs = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the results as JSON and nothing else.")
+    ] = False,
+    out: Out = Path("runs"),
+    figures: Annotated[
+        bool, typer.Option("--figures/--no-figures", help="Draw figures. --json draws none.")
+    ] = True,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="When a run fails, make the others.")
+    ] = False,
+) -> None:
+    """Run an experiment: table, figures, data. Runs made before are not made again."""
+    from redtail import experiment, runner
+
+    plan = experiment.check(file, set=sets, replications=replications)
+    for text in plan.warnings:
+        _complain(text, "warning")
+    start = time.monotonic()
+    with _warnings_shown(), _progress() as show:
+        results = runner.execute(plan, jobs=jobs, out=out, progress=show, keep_going=keep_going)
+    seconds = time.monotonic() - start
+    if as_json:
+        print(results.to_json())
+        return
+    _print_table(results)
+    reused = f", {results.reused} of them reused" if results.reused else ""
+    print(f"{results.run_count} runs{reused}, in {seconds:.1f} s")
+    drawn = results.figures() if figures else []
+    for folder in dict.fromkeys(path.parent for path in drawn):
+        print(f"figures: {folder}/ ({', '.join(dict.fromkeys(path.stem for path in drawn))})")
+    for name in ("cases.parquet", "replications.parquet"):
+        print(f"data:    {results.folder / name}")
+    print(f"runs:    {results.folder}/")
+
+
+@app.command()
+@_reported
+def check(file: File, sets: Sets = None) -> None:
+    """Check an experiment without running it."""
+    from redtail import experiment
+
+    plan = experiment.check(file, set=sets)
+    for text in plan.warnings:
+        _complain(text, "warning")
+    print(
+        f"{file}: {plan.name!r} is valid: {len(plan.cases)} cases, "
+        f"{plan.replications} replications, {plan.runs} runs"
+    )
+    for case in plan.cases:
+        if case.title:
+            print(f"  {case.title}")
+
+
+@app.command()
+@_reported
+def schema() -> None:
+    """Print the JSON schema of the experiment file, for editors that complete and check."""
+    from redtail import _engine
+
+    print(json.dumps(_engine.schema(), indent=2, ensure_ascii=False))
+
+
+@app.command("list")
+@_reported
+def list_parts(
+    part: Annotated[Part, typer.Argument(help="What to list.")],
+    kind: Annotated[
+        str | None, typer.Argument(metavar="[KIND]", help="Show this one alone.")
+    ] = None,
+) -> None:
+    """List queues, TCP presets or traffic with parameters, units, defaults and sources."""
+    from redtail import catalog
+
+    print(catalog.listing(part.value, kind))
+
+
+@app.command()
+@_reported
+def reproduce(
+    paper: Annotated[str, typer.Argument(metavar="PAPER", help="For instance iscc2001.")],
+    jobs: Jobs = None,
+    out: Out = Path("runs"),
+) -> None:
+    """Repeat a published evaluation, with a verdict on each of its findings."""
+    try:
+        from redtail import papers
+    except ImportError:
+        raise RedtailError("no published evaluation is built in yet") from None
+    with _progress() as show:
+        text = papers.reproduce(paper, jobs=jobs, out=out, progress=show)
+    print(text)
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[Progress], None] | None]:
+    """Show a bar on standard error; nothing at all when that is not a terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    with Bar(
+        BarColumn(bar_width=None),
+        TextColumn("{task.completed:.0f}/{task.total:.0f} runs"),
+        TextColumn("{task.fields[speed]}"),
+        TextColumn("{task.fields[left]}"),
+        console=Console(stderr=True),
+        transient=True,
+    ) as bar:
+        task = bar.add_task("", total=None, speed="", left="")
+
+        def show(state: Progress) -> None:
+            left = state.left_s
+            bar.update(
+                task,
+                total=state.total,
+                completed=state.done,
+                speed=f"{state.packets_per_s / 1e6:.2f} M packets/s" if state.packets else "",
+                left="" if left is None else f"{left:.0f} s left",
+            )
+
+        yield show
+
+
+def _print_table(results: Results) -> None:
+    from redtail.tables import summary_table
+
+    console = Console()
+    width = console.width if console.is_terminal else _WIDTH_WITHOUT_TERMINAL
+    Console(width=width, highlight=False).print(summary_table(results, width))

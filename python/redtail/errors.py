@@ -1,0 +1,67 @@
+"""The errors redtail raises, as one family."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class RedtailError(Exception):
+    """Anything redtail reports to its user; the text is the whole message."""
+
+
+class SpecError(RedtailError, ValueError):
+    """The experiment is not valid.
+
+    Attributes:
+        file: the experiment file, when there is one.
+        line: the line in that file (from 1), when it is known.
+        key: the dotted path of the offending key, when there is one.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        key: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.file = file
+        self.line = line
+        self.key = key
+
+
+class StoreError(RedtailError):
+    """Results cannot be written or read."""
+
+
+class RunError(RedtailError):
+    """A run failed although its scenario was valid: a fault in redtail."""
+
+
+class Cancelled(RedtailError):
+    """The work was stopped before its end; what was finished is kept.
+
+    Attributes:
+        kept: number of runs whose results are in the store.
+        total: number of runs the experiment has.
+        folder: where the kept results are, when a store was in use.
+    """
+
+    def __init__(
+        self,
+        message: str = "cancelled",
+        *,
+        kept: int = 0,
+        total: int = 0,
+        folder: Path | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kept = kept
+        self.total = total
+        self.folder = folder
+
+
+class RedtailWarning(UserWarning):
+    """Check this before trusting the results."""

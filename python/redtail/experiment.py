@@ -1,0 +1,149 @@
+"""Where an experiment comes from: a file, TOML text, or typed objects."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from redtail import _engine
+from redtail._engine import Plan
+from redtail.errors import SpecError
+
+if TYPE_CHECKING:
+    from redtail.model import Experiment
+
+
+@dataclass(frozen=True)
+class Toml:
+    """An experiment as TOML text.
+
+    Attributes:
+        text: what would stand in the file.
+        name: what messages call it.
+    """
+
+    text: str
+    name: str = "<text>"
+
+
+Source: TypeAlias = "str | os.PathLike[str] | Toml | Experiment"
+"""A path, TOML text, or a typed experiment."""
+
+Overrides: TypeAlias = Mapping[str, object] | Sequence[str]
+"""Values by dotted key, or `key=value` texts as on the command line."""
+
+
+def check(source: Source, *, set: Overrides | None = None, replications: int | None = None) -> Plan:
+    """Check an experiment and expand it into its runs, without running any.
+
+    Args:
+        source: a path, `Toml` text or an `Experiment`.
+        set: overrides, by dotted key: `{"bottleneck.rate": "20 Mbit/s"}`, or as
+            `["bottleneck.rate=20 Mbit/s"]`.
+        replications: overrides the experiment's number of replications.
+
+    Returns:
+        The plan: cases, replications, and warnings about set-ups that are legal but degenerate.
+
+    Raises:
+        SpecError: the experiment is not valid.
+    """
+    text, file, form = _read(source)
+    sets = override_texts(set)
+    if replications is not None:
+        sets.append(f"replications={replications}")
+    return _engine.plan(text, file=file, sets=sets, format=form)
+
+
+def override_texts(overrides: Overrides | None) -> list[str]:
+    """Return overrides as `key=value` texts, the value in TOML.
+
+    >>> override_texts({"bottleneck.rate": "20 Mbit/s", "seed": 3})
+    ['bottleneck.rate="20 Mbit/s"', 'seed=3']
+    """
+    if overrides is None:
+        return []
+    if isinstance(overrides, str):
+        raise SpecError(f"set: a list of texts is wanted, for example set=[{overrides!r}]")
+    if isinstance(overrides, Mapping):
+        return [f"{key}={toml_value(value, key)}" for key, value in overrides.items()]
+    return list(overrides)
+
+
+def toml_value(value: object, key: str = "value") -> str:
+    """Return `value` as a TOML value on one line.
+
+    Args:
+        value: a text, number, truth value, list, mapping or typed object of `redtail.model`.
+        key: what it is for, for the message.
+
+    Raises:
+        SpecError: TOML cannot express it.
+
+    >>> toml_value({"kind": "tail-drop", "limit": "300 packets"})
+    '{kind = "tail-drop", limit = "300 packets"}'
+    """
+    if dataclasses.is_dataclass(value) and hasattr(value, "as_json"):
+        value = value.as_json()
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case float() if math.isfinite(value):
+            return repr(value)
+        case str():
+            # JSON's escapes are all TOML escapes, once DEL and surrogate pairs are kept out.
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+        case Mapping():
+            inner = ", ".join(
+                f"{_toml_key(str(name))} = {toml_value(part, key)}" for name, part in value.items()
+            )
+            return "{" + inner + "}"
+        case list() | tuple():
+            return "[" + ", ".join(toml_value(part, key) for part in value) + "]"
+        case _:
+            raise SpecError(
+                f"{key} = {value!r}: a {type(value).__name__} cannot stand in an experiment; "
+                "accepted: text, numbers, true and false, lists and mappings of these",
+                key=key,
+            )
+
+
+def _toml_key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name)
+
+
+def _read(source: Source) -> tuple[str, str | None, str]:
+    """Return the text, the name of the file and the format of a source."""
+    if isinstance(source, Toml):
+        return source.text, source.name, "toml"
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        try:
+            return path.read_text(encoding="utf-8"), str(path), "toml"
+        except FileNotFoundError:
+            hint = ""
+            if isinstance(source, str) and ("\n" in source or "=" in source):
+                hint = "; for TOML text use redtail.Toml(text)"
+                raise SpecError(f"no such file: {source[:40]!r}{hint}") from None
+            raise SpecError(f"{path}: no such file", file=str(path)) from None
+        except UnicodeDecodeError as error:
+            raise SpecError(
+                f"{path}: not a text file in UTF-8 (byte {error.start})", file=str(path)
+            ) from None
+        except OSError as error:
+            raise SpecError(f"{path}: cannot be read: {error.strerror}", file=str(path)) from None
+    if hasattr(source, "to_json"):
+        return source.to_json(), None, "json"
+    raise SpecError(
+        f"an experiment cannot be a {type(source).__name__}; "
+        "accepted: a path, redtail.Toml(text), or a redtail.Experiment"
+    )

@@ -1,0 +1,127 @@
+"""What each metric is called in tables, in figures and on screen.
+
+The engine names metrics by dotted paths: `goodput` is the forward bottleneck or all traffic
+together, `ftp.goodput` is one group's, `return.loss` another queue's. What a metric means and
+its unit depend on the last part alone. A name this table does not know is passed through
+without a unit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Metric:
+    """How a metric is shown.
+
+    Attributes:
+        title: for the axis of a figure.
+        short: for the head of a table column.
+        unit: SI unit of the stored numbers; "1" for fractions and ratios.
+        suffix: unit as the end of a column name; empty for fractions and ratios.
+        scale: a shown number is a stored number times this.
+        shown_unit: unit of a shown number; empty for a ratio.
+    """
+
+    title: str
+    short: str
+    unit: str
+    suffix: str
+    scale: float
+    shown_unit: str
+
+    @property
+    def axis(self) -> str:
+        """The text of a figure's axis, with the unit."""
+        return f"{self.title} ({self.shown_unit})" if self.shown_unit else self.title
+
+    @property
+    def head(self) -> str:
+        """The head of a table column, with the unit on a second line."""
+        return f"{self.short}\n{self.shown_unit}"
+
+
+def _fraction(title: str, short: str) -> Metric:
+    return Metric(title, short, "1", "", 100.0, "%")
+
+
+def _delay(title: str, short: str) -> Metric:
+    return Metric(title, short, "s", "_s", 1e3, "ms")
+
+
+def _packets(title: str, short: str) -> Metric:
+    return Metric(title, short, "packets", "_packets", 1.0, "packets")
+
+
+METRICS: dict[str, Metric] = {
+    "utilization": _fraction("Utilization", "utilization"),
+    "goodput": Metric("TCP goodput", "goodput", "bit/s", "_bit_per_s", 1e-6, "Mbit/s"),
+    "loss": _fraction("Packets lost at the queue", "loss"),
+    "mark": _fraction("Packets marked at the queue", "marked"),
+    "udp_loss": _fraction("UDP packets lost", "UDP loss"),
+    "end_to_end_loss": _fraction("Packets lost end to end", "lost"),
+    "queue_length_mean": _packets("Mean queue length", "queue"),
+    "queue_length_std": _packets("Standard deviation of queue length", "queue sd"),
+    "queue_delay_mean": _delay("Mean queueing delay", "delay"),
+    "queue_delay_std": _delay("Standard deviation of queueing delay", "delay sd"),
+    "queue_delay_p50": _delay("Queueing delay, median", "delay p50"),
+    "queue_delay_p95": _delay("Queueing delay, 95th percentile", "delay p95"),
+    "queue_delay_p99": _delay("Queueing delay, 99th percentile", "delay p99"),
+    "consecutive_loss_mean": _packets("Packets lost per loss event", "losses/event"),
+    "fairness": Metric("Jain's fairness index", "fairness", "1", "", 1.0, ""),
+}
+
+# Metrics of the printed table, most wanted first: those at the end give way on narrow screens.
+TABLE = (
+    "utilization",
+    "goodput",
+    "udp_loss",
+    "loss",
+    "mark",
+    "queue_delay_mean",
+    "queue_delay_std",
+    "consecutive_loss_mean",
+    "fairness",
+    "queue_delay_p95",
+    "queue_length_mean",
+)
+
+# Metrics that get a figure of their own.
+FIGURES = (
+    "goodput",
+    "utilization",
+    "udp_loss",
+    "loss",
+    "queue_delay_mean",
+    "queue_delay_std",
+    "queue_delay_p95",
+    "queue_length_mean",
+    "consecutive_loss_mean",
+    "fairness",
+)
+
+
+def describe(name: str) -> Metric:
+    """Return how the metric `name` is shown.
+
+    >>> describe("ftp.goodput").axis
+    'TCP goodput (Mbit/s)'
+    >>> describe("ftp.something_new").unit
+    ''
+    """
+    base = name.rpartition(".")[2]
+    known = METRICS.get(base)
+    if known is not None:
+        return known
+    words = base.replace("_", " ")
+    return Metric(words.capitalize(), words, "", "", 1.0, "")
+
+
+def column(name: str) -> str:
+    """Return the table column that holds the metric `name`: the name with its SI unit.
+
+    >>> column("ftp.goodput"), column("queue_delay_p95"), column("loss")
+    ('ftp.goodput_bit_per_s', 'queue_delay_p95_s', 'loss')
+    """
+    return name + describe(name).suffix

@@ -1,0 +1,400 @@
+"""Figures, as PNG and SVG, made to survive print and colour blindness.
+
+Lines differ in colour (the Okabe-Ito palette), in marker and in dash, so that each of the three
+may be lost. Nothing here needs a display.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
+
+from redtail import metrics as names
+from redtail.errors import StoreError
+from redtail.results import CaseResult, Results, factor_title
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe and Ito, "Color Universal Design", ordered by contrast on white; their yellow is left
+# out since it cannot be seen on paper.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+DASHES: tuple[Any, ...] = (
+    "-",
+    (0, (5, 2)),
+    (0, (1.5, 1.5)),
+    (0, (6, 2, 1.5, 2)),
+    (0, (8, 3)),
+    (0, (3, 1, 1, 1, 1, 1)),
+    (0, (2, 4)),
+)
+
+_STYLE: Any = {
+    "font.size": 10,
+    "axes.titlesize": 10,
+    "axes.labelsize": 10,
+    "legend.fontsize": 9,
+    "xtick.labelsize": 9,
+    "ytick.labelsize": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "axes.formatter.useoffset": False,
+    "lines.linewidth": 1.5,
+    "lines.markersize": 5,
+    "errorbar.capsize": 3,
+    "savefig.dpi": 200,
+    "svg.hashsalt": "redtail",  # the same results give the same file
+}
+
+# Quantities that are read against zero; the others are read against each other.
+_FROM_ZERO = ("loss", "delay", "length", "mark")
+
+
+@dataclass(frozen=True)
+class Load:
+    """The horizontal axis: the numeric factor of an experiment.
+
+    Attributes:
+        key: the factor's dotted key.
+        title: the axis text, with the unit where there is one.
+        values: the number of each case.
+    """
+
+    key: str
+    title: str
+    values: tuple[float, ...]
+
+    @property
+    def logarithmic(self) -> bool:
+        """Whether the values spread so far that a linear axis would crowd them."""
+        return min(self.values) > 0 and max(self.values) >= 8 * min(self.values)
+
+
+def find_load(results: Results) -> Load | None:
+    """Return the factor to put on the horizontal axis, None when no factor is numeric.
+
+    Numbers of flows come first; then the first factor whose values are numbers, or quantities
+    in one common unit.
+    """
+    for key in sorted(results.factors, key=lambda key: not key.endswith(".flows")):
+        parsed = [_number(case.factors.get(key)) for case in results.cases]
+        units = {unit for _, unit in parsed}
+        numbers = tuple(number for number, _ in parsed if number is not None)
+        if len(numbers) == len(parsed) and len(units) == 1 and len(set(numbers)) > 1:
+            unit = units.pop()
+            title = factor_title(key)
+            if key.startswith("traffic.") and key.endswith(".flows"):
+                title = f"number of {key.split('.')[1]} flows"
+            title = title[:1].upper() + title[1:]
+            return Load(key, f"{title} ({unit})" if unit else title, numbers)
+    return None
+
+
+def draw_all(results: Results, folder: Path) -> list[Path]:
+    """Draw every figure the results have data for.
+
+    Args:
+        results: what to draw.
+        folder: where to; made when missing.
+
+    Returns:
+        The paths, PNG before SVG.
+
+    Raises:
+        StoreError: the folder cannot be written.
+    """
+    figures: list[tuple[str, Figure]] = []
+    with mpl.rc_context(_STYLE):
+        for name in names.FIGURES:
+            if any(not math.isnan(case.metric(name).mean) for case in results.cases):
+                figures.append((name, metric_figure(results, name)))
+        if results.links and any(case.exceedance(results.links[0]) for case in results.cases):
+            figures.append(("consecutive_loss", loss_figure(results)))
+        over_time = queue_figure(results)
+        if over_time is not None:
+            figures.append(("queue_over_time", over_time))
+        with _told(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            paths = []
+            for name, figure in figures:
+                for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
+                    path = folder / f"{name}.{kind}"
+                    figure.savefig(path, metadata=metadata)
+                    paths.append(path)
+    return paths
+
+
+def metric_figure(results: Results, name: str) -> Figure:
+    """Draw a metric against the load with 95 % intervals, one line per setting of the rest.
+
+    Without a numeric factor each case gets a row.
+    """
+    about = names.describe(name)
+    load = find_load(results)
+    lines = _lines(results, load)
+    if load is None:
+        figure = Figure(figsize=(6.0, 1.2 + 0.35 * len(results.cases)), layout="constrained")
+        axes = figure.subplots()
+        _rows(axes, results, name)
+        axes.set_xlabel(about.axis)
+        return figure
+
+    figure = Figure(figsize=(5.4, 3.8), layout="constrained")
+    axes = figure.subplots()
+    for number, (label, cases) in enumerate(lines):
+        shift = number - (len(lines) - 1) / 2  # keeps intervals of equal x apart
+        points = [
+            (
+                x * 1.03**shift if load.logarithmic else x + 0.008 * shift * _spread(load.values),
+                case.metric(name),
+            )
+            for x, case in cases
+        ]
+        axes.errorbar(
+            [x for x, _ in points],
+            [found.mean * about.scale for _, found in points],
+            yerr=[(found.ci95 or 0.0) * about.scale for _, found in points],
+            label=label,
+            **_look(number),
+        )
+    _load_axis(axes, load)
+    axes.set_ylabel(about.axis)
+    if any(part in name for part in _FROM_ZERO):
+        axes.set_ylim(bottom=0)
+    _legend(figure, [axes], len(lines))
+    return figure
+
+
+def loss_figure(results: Results, link: str | None = None) -> Figure:
+    """Draw P(a loss event has more than n losses) on a logarithmic axis, a panel per load."""
+    link = link or results.links[0]
+    load = find_load(results)
+    lines = _lines(results, load)
+    panels = _panels(load)
+    figure = Figure(figsize=(1.2 + 2.5 * max(len(panels), 1.6), 3.6), layout="constrained")
+    row: Sequence[Axes] = figure.subplots(1, len(panels), sharey=True, sharex=True, squeeze=False)[
+        0
+    ]
+    longest, rarest = 1, 1.0
+    for axes, x in zip(row, panels, strict=True):
+        single = []
+        for number, (label, cases) in enumerate(lines):
+            for case in (case for at, case in cases if at == x):
+                tail = case.exceedance(link)
+                if not tail:
+                    single.append(label)
+                    continue
+                longest = max(longest, len(tail))
+                rarest = min(rarest, tail[-1].mean)
+                means = [found.mean for found in tail]
+                # An interval that reaches zero has no lower end on a logarithmic axis.
+                lower = [min(found.ci95 or 0.0, 0.999 * found.mean) for found in tail]
+                upper = [found.ci95 or 0.0 for found in tail]
+                axes.errorbar(
+                    range(1, len(tail) + 1),
+                    means,
+                    yerr=[lower, upper],
+                    label=label,
+                    markevery=max(1, len(tail) // 12),
+                    errorevery=max(1, len(tail) // 12),
+                    **_look(number),
+                )
+        axes.set_yscale("log")
+        if load is not None:
+            axes.set_title(f"{load.title}: {x:g}")
+        if single:
+            axes.text(
+                0.97,
+                0.97,
+                "never more than 1:\n" + "\n".join(single),
+                transform=axes.transAxes,
+                ha="right",
+                va="top",
+                fontsize=8,
+            )
+        axes.set_xlabel("n (packets)")
+    for axes in row:
+        if longest > 20:
+            axes.set_xscale("log")
+            axes.xaxis.set_major_formatter("{x:g}")
+            axes.xaxis.set_minor_formatter(NullFormatter())
+        else:
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.set_ylim(rarest / 3, 1.0)
+    row[0].set_ylabel("P(loss event longer than n)")
+    _legend(figure, row, len(lines))
+    return figure
+
+
+def queue_figure(results: Results, replication: int = 0) -> Figure | None:
+    """Draw queue length over time, a panel per case; None when no series was recorded."""
+    load = find_load(results)
+    lines = _lines(results, load)
+    panels = _panels(load)
+    order = {id(case): number for number, case in enumerate(results.cases)}
+    figure = Figure(
+        figsize=(1.0 + 2.6 * max(len(panels), 1.5), 0.9 + 1.5 * len(lines)), layout="constrained"
+    )
+    grid = figure.subplots(len(lines), len(panels), sharex=True, sharey=True, squeeze=False)
+    drawn = averaged = False
+    for number, (label, cases) in enumerate(lines):
+        row = grid[number]
+        for axes, x in zip(row, panels, strict=True):
+            if load is not None and number == 0:
+                axes.set_title(f"{load.title}: {x:g}")
+            if axes is row[0]:
+                axes.set_ylabel(f"{label}\n(packets)" if label else "Queue (packets)")
+            for case in (case for at, case in cases if at == x):
+                try:
+                    table = results.series("queues", case=order[id(case)], replication=replication)
+                except StoreError:
+                    continue
+                drawn = True
+                averaged |= _queue_lines(axes, table, results.links)
+    if not drawn:
+        return None
+    for axes in grid[-1]:
+        axes.set_xlabel("Time (s)")
+    grid[0][0].set_ylim(bottom=0)
+    if averaged:
+        handles = _handles(grid.flat)
+        figure.legend(
+            handles.values(), handles.keys(), loc="outside upper center", ncols=2, frameon=False
+        )
+    return figure
+
+
+def _queue_lines(axes: Axes, table: Any, links: Sequence[str]) -> bool:
+    """Draw one queue's length, and its average where it keeps one; says whether it does."""
+    columns = {name: table.column(name).to_pylist() for name in table.column_names}
+    of_link = columns.get("link", [links[0]] * table.num_rows)
+    first = links[0] if links[0] in of_link else of_link[0]
+    rows = [number for number, link in enumerate(of_link) if link == first]
+    time = [columns["time_s"][number] for number in rows]
+    # Thousands of line segments are drawn as an image also in the SVG file.
+    axes.plot(
+        time,
+        [columns["packets"][number] for number in rows],
+        color=COLOURS[6],
+        linewidth=0.8,
+        rasterized=True,
+        label="queue length",
+    )
+    average = [columns["average"][number] for number in rows] if "average" in columns else []
+    if not any(value is not None and not math.isnan(value) for value in average):
+        return False
+    axes.plot(time, average, color="black", linewidth=1.2, rasterized=True, label="average (RED's)")
+    return True
+
+
+def _rows(axes: Axes, results: Results, name: str) -> None:
+    about = names.describe(name)
+    for number, case in enumerate(results.cases):
+        found = case.metric(name)
+        axes.errorbar(
+            [found.mean * about.scale],
+            [number],
+            xerr=[(found.ci95 or 0.0) * about.scale],
+            color=COLOURS[number % len(COLOURS)],
+            marker=MARKERS[number % len(MARKERS)],
+            linestyle="none",
+        )
+    axes.set_yticks(
+        range(len(results.cases)), [case.title or results.name for case in results.cases]
+    )
+    axes.set_ylim(len(results.cases) - 0.5, -0.5)
+
+
+def _lines(results: Results, load: Load | None) -> list[tuple[str, list[tuple[float, CaseResult]]]]:
+    """Group the cases into lines: equal in all factors but the load, and sorted by it."""
+    lines: dict[str, list[tuple[float, CaseResult]]] = {}
+    for number, case in enumerate(results.cases):
+        label = ", ".join(
+            text for key, text in case.labels.items() if load is None or key != load.key
+        )
+        x = 0.0 if load is None else load.values[number]
+        lines.setdefault(label, []).append((x, case))
+    return [(label, sorted(cases, key=lambda pair: pair[0])) for label, cases in lines.items()]
+
+
+def _panels(load: Load | None) -> list[float]:
+    return [0.0] if load is None else sorted(set(load.values))
+
+
+def _look(number: int) -> dict[str, Any]:
+    return {
+        "color": COLOURS[number % len(COLOURS)],
+        "marker": MARKERS[number % len(MARKERS)],
+        "linestyle": DASHES[number % len(DASHES)],
+        "elinewidth": 1.0,
+    }
+
+
+def _load_axis(axes: Axes, load: Load) -> None:
+    axes.set_xlabel(load.title)
+    values = sorted(set(load.values))
+    if load.logarithmic:
+        axes.set_xscale("log")
+        axes.xaxis.set_minor_locator(NullLocator())
+    if len(values) <= 8:
+        axes.set_xticks(values, [f"{value:g}" for value in values])
+
+
+def _legend(figure: Figure, axes: Iterable[Axes], lines: int) -> None:
+    handles = _handles(axes)
+    if len(handles) > 1:
+        figure.legend(
+            handles.values(),
+            handles.keys(),
+            loc="outside upper center",
+            ncols=min(lines, 3),
+            frameon=False,
+        )
+
+
+def _handles(axes: Iterable[Axes]) -> dict[str, Any]:
+    """Return what a legend needs, each label once."""
+    return {
+        label: handle
+        for each in axes
+        for handle, label in zip(*each.get_legend_handles_labels(), strict=True)
+    }
+
+
+def _spread(values: Sequence[float]) -> float:
+    return max(values) - min(values)
+
+
+def _number(value: object) -> tuple[float | None, str]:
+    """Return a number, or a quantity such as "10 Mbit/s", as number and unit."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value), ""
+    match = re.fullmatch(r"\s*([0-9][0-9_.]*(?:e[+-]?[0-9]+)?)\s*([A-Za-zµ/]+)\s*", str(value))
+    if match is None or not isinstance(value, str):
+        return None, ""
+    return float(match.group(1).replace("_", "")), match.group(2)
+
+
+@contextmanager
+def _told(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"{folder}: the figures cannot be written: {error.strerror or error}. "
+            "The results are stored; make room and give the same command again."
+        ) from error

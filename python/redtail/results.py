@@ -1,0 +1,480 @@
+"""Results of an experiment: estimates per case, tables, time series."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from redtail import metrics as names
+from redtail.errors import RedtailError, StoreError
+from redtail.stats import Estimate, estimate, exceedance, paired_difference
+from redtail.store import (
+    ExperimentStore,
+    StoredRun,
+    field,
+    metric_field,
+    parquet_bytes,
+    read_run,
+    read_series,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+Rows = Literal["cases", "replications"]
+"""What a table has a row for: each case and metric, or each replication of each case."""
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """What the replications of one case measured.
+
+    Attributes:
+        factors: the value of each factor as the experiment gives it, by its dotted key.
+        labels: a short text for each of these values.
+        runs: the stored runs by replication, from 0.
+    """
+
+    factors: dict[str, Any]
+    labels: dict[str, str]
+    runs: dict[int, StoredRun]
+
+    @property
+    def title(self) -> str:
+        """The labels in one line; empty for an experiment without factors."""
+        return ", ".join(self.labels.values())
+
+    @cached_property
+    def metrics(self) -> dict[str, Estimate]:
+        """The estimate of each metric, by its name."""
+        found = dict.fromkeys(name for run in self.runs.values() for name in run.metrics)
+        return {name: estimate(self.values(name)) for name in found}
+
+    def metric(self, name: str) -> Estimate:
+        """Return the estimate of a metric; one without any value when it is undefined here."""
+        return self.metrics.get(name, Estimate(math.nan, None, 0))
+
+    def values(self, name: str) -> list[float]:
+        """Return a metric replication by replication; NaN where it is undefined."""
+        return [run.metrics.get(name, math.nan) for _, run in sorted(self.runs.items())]
+
+    def exceedance(self, link: str) -> list[Estimate]:
+        """Return P(a loss event has more than n losses) at a queue, for n = 1, 2, 3, ….
+
+        A replication without a loss event has no such probability and is left out.
+        """
+        per_run = []
+        for run in self.runs.values():
+            counts = run.consecutive_losses.get(link, [])
+            if any(counts):
+                per_run.append(exceedance(counts))
+        longest = max(map(len, per_run), default=0)
+        return [
+            estimate(tail[n] if n < len(tail) else 0.0 for tail in per_run) for n in range(longest)
+        ]
+
+
+class Results:
+    """The results of an experiment.
+
+    Attributes:
+        name: the experiment's name.
+        description: its description, possibly empty.
+        factors: the dotted keys of its factors.
+        cases: the results case by case.
+        folder: the experiment's folder in the store.
+        reused: number of runs that were in the store already.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        description: str,
+        factors: Sequence[str],
+        cases: tuple[CaseResult, ...],
+        folder: Path,
+        reused: int = 0,
+    ) -> None:
+        self.name = name
+        self.description = description
+        self.factors = tuple(factors)
+        self.cases = cases
+        self.folder = folder
+        self.reused = reused
+
+    def __repr__(self) -> str:
+        return f"<Results of {self.name!r}: {len(self.cases)} cases, {self.run_count} runs>"
+
+    @property
+    def run_count(self) -> int:
+        """Number of runs the results stand on."""
+        return sum(len(case.runs) for case in self.cases)
+
+    @cached_property
+    def metric_names(self) -> tuple[str, ...]:
+        """The names of all metrics that any case has."""
+        return tuple(dict.fromkeys(name for case in self.cases for name in case.metrics))
+
+    @cached_property
+    def links(self) -> tuple[str, ...]:
+        """The names of the queues, the forward bottleneck first."""
+        return tuple(
+            dict.fromkeys(
+                link
+                for case in self.cases
+                for run in case.runs.values()
+                for link in run.consecutive_losses
+            )
+        )
+
+    def case(self, **labels: object) -> CaseResult:
+        """Return the one case with these labels, by the last part of the factor's key.
+
+        `results.case(queue="RED", flows=64)` finds the case whose `bottleneck.queue` is labelled
+        "RED" and whose `traffic.ftp.flows` is 64.
+
+        Raises:
+            RedtailError: none or several cases fit.
+        """
+        wanted = {key: str(value) for key, value in labels.items()}
+        fitting = [
+            case
+            for case in self.cases
+            if all(
+                any(
+                    key.rpartition(".")[2] == part and label == text for key, label in _labels(case)
+                )
+                for part, text in wanted.items()
+            )
+        ]
+        if len(fitting) != 1:
+            known = "; ".join(case.title for case in self.cases)
+            raise RedtailError(f"{len(fitting)} cases fit {wanted}; the cases are: {known}")
+        return fitting[0]
+
+    def table(self) -> pa.Table:
+        """Return a row per case and metric: mean, ci95 (half-width), n."""
+        return self.to_arrow("cases")
+
+    def to_arrow(self, rows: Rows = "replications") -> pa.Table:
+        """Return an Arrow table.
+
+        Args:
+            rows: "replications" has a row per run and a column per metric, the SI unit in its
+                name; "cases" has a row per case and metric with mean, ci95 and n.
+        """
+        import pyarrow as pa
+
+        if rows == "replications":
+            return self._replications()
+        if rows != "cases":
+            raise ValueError(f"rows = {rows!r}; accepted: 'cases', 'replications'")
+        fields, repeated = self._case_columns([len(self.metric_names)] * len(self.cases))
+        estimates = [
+            (name, names.describe(name).unit, case.metric(name))
+            for case in self.cases
+            for name in self.metric_names
+        ]
+        fields += [
+            field("metric", pa.string()),
+            field("unit", pa.string()),
+            field("mean", pa.float64(), description="mean over replications"),
+            field("ci95", pa.float64(), description="half-width of the 95 % interval"),
+            field("n", pa.uint32(), description="replications with a value"),
+        ]
+        repeated += [
+            [name for name, _, _ in estimates],
+            [unit for _, unit, _ in estimates],
+            [None if math.isnan(found.mean) else found.mean for _, _, found in estimates],
+            [found.ci95 for _, _, found in estimates],
+            [found.n for _, _, found in estimates],
+        ]
+        return pa.table(repeated, schema=pa.schema(fields))
+
+    def to_pandas(self, rows: Rows = "replications") -> pd.DataFrame:
+        """Return `to_arrow(rows)` as a pandas data frame."""
+        frame: pd.DataFrame = self.to_arrow(rows).to_pandas()
+        return frame
+
+    def to_polars(self, rows: Rows = "replications") -> pl.DataFrame:
+        """Return `to_arrow(rows)` as a polars data frame."""
+        import polars as pl
+
+        frame = pl.from_arrow(self.to_arrow(rows))
+        assert isinstance(frame, pl.DataFrame)
+        return frame
+
+    def consecutive_losses(self, link: str | None = None) -> pa.Table:
+        """Return P(a loss event has more than n losses), with intervals, per case and n.
+
+        Args:
+            link: the queue, by default the forward bottleneck.
+        """
+        import pyarrow as pa
+
+        link = self._link(link)
+        tails = [case.exceedance(link) for case in self.cases]
+        fields, columns = self._case_columns([len(tail) for tail in tails])
+        fields += [
+            field("link", pa.string()),
+            field("losses_packets", pa.uint32(), unit="packets", description="n"),
+            field("mean", pa.float64(), unit="1", description="P(N > n), mean over replications"),
+            field("ci95", pa.float64(), unit="1", description="half-width of the 95 % interval"),
+            field("n", pa.uint32(), description="replications with a loss event"),
+        ]
+        flat = [found for tail in tails for found in tail]
+        columns += [
+            [link] * len(flat),
+            [n for tail in tails for n in range(1, len(tail) + 1)],
+            [found.mean for found in flat],
+            [found.ci95 for found in flat],
+            [found.n for found in flat],
+        ]
+        return pa.table(columns, schema=pa.schema(fields))
+
+    def series(
+        self,
+        table: Literal["queues", "flows"] = "queues",
+        *,
+        case: int = 0,
+        replication: int = 0,
+    ) -> pa.Table:
+        """Return a time series of one run.
+
+        Args:
+            table: "queues" (length, RED's average) or "flows" (windows).
+            case: index into `cases`.
+            replication: from 0.
+
+        Raises:
+            StoreError: the experiment did not record it.
+        """
+        run = self.cases[case].runs.get(replication)
+        found = None if run is None else read_series(run.folder, table)
+        if found is None:
+            raise StoreError(
+                f"no series of {table} was recorded for replication {replication}; "
+                f"ask for it in the experiment's [series] section with {table_key(table)} = true"
+            )
+        return found
+
+    def differences(
+        self, metric: str, *, factor: str | None = None, baseline: str | None = None
+    ) -> list[tuple[CaseResult, Estimate]]:
+        """Return how much each case differs from its baseline, replication by replication.
+
+        Cases that differ in the queue alone draw the same workload, so these intervals are
+        narrower than those of the cases themselves.
+
+        Args:
+            metric: the metric to compare.
+            factor: the factor compared, by default the first.
+            baseline: the label of the setting compared with, by default the first.
+
+        Raises:
+            RedtailError: there is no such factor or setting.
+        """
+        factor = factor or (self.factors[0] if self.factors else "")
+        settings = list(dict.fromkeys(case.labels.get(factor, "") for case in self.cases))
+        if factor not in self.factors:
+            raise RedtailError(f"{factor!r} is not a factor; the factors are {self.factors}")
+        baseline = settings[0] if baseline is None else baseline
+        if baseline not in settings:
+            raise RedtailError(f"{baseline!r} is not a setting of {factor}; they are {settings}")
+
+        def others(case: CaseResult) -> tuple[str, ...]:
+            return tuple(label for key, label in case.labels.items() if key != factor)
+
+        bases = {others(case): case for case in self.cases if case.labels[factor] == baseline}
+        found = []
+        for case in self.cases:
+            base = bases.get(others(case))
+            if base is None or case is base:
+                continue
+            shared = sorted(case.runs.keys() & base.runs.keys())
+            first, second = (
+                [each.runs[number].metrics.get(metric, math.nan) for number in shared]
+                for each in (case, base)
+            )
+            found.append((case, paired_difference(first, second)))
+        return found
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `redtail run --json` prints, as Python objects."""
+        link = self.links[0] if self.links else ""
+        return {
+            "experiment": self.name,
+            "cases": [
+                {
+                    "factors": case.factors,
+                    "labels": case.labels,
+                    "metrics": {name: case.metric(name).as_json() for name in self.metric_names},
+                    "consecutive_loss_exceeds": [
+                        {"losses": size, **found.as_json()}
+                        for size, found in enumerate(case.exceedance(link), start=1)
+                    ],
+                }
+                for case in self.cases
+            ],
+        }
+
+    def to_json(self) -> str:
+        """Return what `redtail run --json` prints.
+
+        Per case: `factors`, `labels`, `metrics` (each `mean`, `ci95`, `n`), and
+        `consecutive_loss_exceeds`, the probability that a loss event at the first queue has
+        more than `losses` losses.
+        """
+        return json.dumps(self.as_json(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def figures(self, folder: str | os.PathLike[str] | None = None) -> list[Path]:
+        """Draw all figures as PNG and SVG.
+
+        Args:
+            folder: where to; `figures` in the experiment's folder by default.
+
+        Returns:
+            The paths of the files.
+        """
+        from redtail import plots
+
+        return plots.draw_all(self, self.folder / "figures" if folder is None else Path(folder))
+
+    def write(self, store: ExperimentStore) -> list[Path]:
+        """Write the experiment's own files; returns the paths of its data files."""
+        index = {
+            "format": _FORMAT,
+            "experiment": self.name,
+            "description": self.description,
+            "factors": self.factors,
+            "cases": [
+                {
+                    "factors": case.factors,
+                    "labels": case.labels,
+                    "runs": {str(number): run.key for number, run in case.runs.items()},
+                }
+                for case in self.cases
+            ],
+        }
+        store.write(
+            "results.json", (json.dumps(index, indent=2, ensure_ascii=False) + "\n").encode()
+        )
+        return [
+            store.write("cases.parquet", parquet_bytes(self.to_arrow("cases"))),
+            store.write("replications.parquet", parquet_bytes(self.to_arrow("replications"))),
+        ]
+
+    def _replications(self) -> pa.Table:
+        import pyarrow as pa
+
+        fields, columns = self._case_columns([len(case.runs) for case in self.cases])
+        runs = [(number, run) for case in self.cases for number, run in sorted(case.runs.items())]
+        fields += [
+            field("replication", pa.uint32()),
+            field("run", pa.string(), description="folder of the run"),
+        ]
+        columns += [[number for number, _ in runs], [run.key for _, run in runs]]
+        for name in self.metric_names:
+            fields.append(metric_field(name))
+            columns.append([run.metrics.get(name) for _, run in runs])
+        return pa.table(columns, schema=pa.schema(fields))
+
+    def _case_columns(self, repeats: Sequence[int]) -> tuple[list[pa.Field], list[list[Any]]]:
+        """Return the columns that identify a case, each case's row repeated as often as asked."""
+        import pyarrow as pa
+
+        fields = [field("case", pa.uint32())]
+        columns: list[list[Any]] = [[]]
+        for number, times in enumerate(repeats):
+            columns[0] += [number] * times
+        for key in self.factors:
+            settings = [case.factors.get(key) for case in self.cases]
+            kind: pa.DataType = pa.string()
+            if all(isinstance(value, int) and not isinstance(value, bool) for value in settings):
+                kind = pa.int64()
+            elif all(isinstance(v, int | float) and not isinstance(v, bool) for v in settings):
+                kind = pa.float64()
+            else:
+                settings = [case.labels.get(key) for case in self.cases]
+            fields.append(field(key, kind))
+            columns.append(
+                [
+                    value
+                    for value, times in zip(settings, repeats, strict=True)
+                    for _ in range(times)
+                ]
+            )
+        return fields, columns
+
+    def _link(self, link: str | None) -> str:
+        if link is None:
+            return self.links[0] if self.links else ""
+        if link not in self.links:
+            raise RedtailError(f"{link!r} is not a queue; the queues are {', '.join(self.links)}")
+        return link
+
+
+def load(folder: str | os.PathLike[str]) -> Results:
+    """Read the results of an experiment back from its folder in the store.
+
+    Args:
+        folder: the experiment's folder, for instance `runs/quickstart`.
+
+    Raises:
+        StoreError: there is none, or a run in it is missing or damaged.
+    """
+    path = Path(folder)
+    try:
+        index = json.loads((path / "results.json").read_bytes())
+        return Results(
+            name=index["experiment"],
+            description=index["description"],
+            factors=index["factors"],
+            cases=tuple(
+                CaseResult(
+                    case["factors"],
+                    case["labels"],
+                    {int(number): read_run(path / key) for number, key in case["runs"].items()},
+                )
+                for case in index["cases"]
+            ),
+            folder=path,
+        )
+    except FileNotFoundError:
+        raise StoreError(
+            f"{path}: not the folder of a finished experiment (it has no results.json)"
+        ) from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise StoreError(f"{path}/results.json: cannot be read: {error}") from error
+
+
+def table_key(table: str) -> str:
+    """Return the key of the [series] section that asks for a table of series."""
+    return {"queues": "queues", "flows": "windows"}.get(table, table)
+
+
+def factor_title(key: str) -> str:
+    """Return the key of a factor as words.
+
+    >>> factor_title("bottleneck.queue"), factor_title("traffic.ftp.flows")
+    ('queue', 'ftp flows')
+    """
+    head, _, rest = key.partition(".")
+    return (rest if head in ("bottleneck", "traffic", "chain") and rest else key).replace(".", " ")
+
+
+def _labels(case: CaseResult) -> list[tuple[str, str]]:
+    """Return the labels of a case, and its plain values, so that both can be asked for."""
+    plain = [(key, str(value)) for key, value in case.factors.items()]
+    return [*case.labels.items(), *plain]

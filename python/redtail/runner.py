@@ -1,0 +1,275 @@
+"""Runs an experiment: what is missing in the store, on all cores, stored run by run."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Callable
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    Executor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from redtail import _engine, experiment
+from redtail._engine import Outcome, Plan
+from redtail.errors import Cancelled, RedtailWarning, RunError
+from redtail.experiment import Overrides, Source
+from redtail.results import CaseResult, Results
+from redtail.store import ExperimentStore, StoredRun, run_key
+
+if TYPE_CHECKING:
+    from redtail._native import CancelToken
+
+
+@dataclass
+class Progress:
+    """How far an experiment is.
+
+    Attributes:
+        total: number of runs of the experiment.
+        reused: runs whose results were in the store already.
+        done: runs finished so far, the reused ones included.
+        packets: packets that finished runs have sent over their bottleneck.
+        started: `time.monotonic()` at the start.
+    """
+
+    total: int
+    reused: int = 0
+    done: int = 0
+    packets: int = 0
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def packets_per_s(self) -> float:
+        """Simulated bottleneck packets per second of waiting."""
+        return self.packets / max(time.monotonic() - self.started, 1e-9)
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds left, supposing that runs take as long as so far; None before the first."""
+        fresh = self.done - self.reused
+        if fresh == 0:
+            return None
+        return (time.monotonic() - self.started) / fresh * (self.total - self.done)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One run to be made; several cases can need the same one."""
+
+    key: str
+    scenario: str
+    replication: int
+    title: str
+
+
+def run(
+    source: Source,
+    *,
+    set: Overrides | None = None,
+    replications: int | None = None,
+    jobs: int | None = None,
+    out: str | os.PathLike[str] = "runs",
+    progress: Callable[[Progress], None] | None = None,
+    keep_going: bool = False,
+    executor: Executor | None = None,
+) -> Results:
+    """Run an experiment and return its results.
+
+    Runs whose results are in the store are not made again, so an experiment that was stopped
+    goes on where it was.
+
+    Args:
+        source: a path, `Toml` text or an `Experiment`.
+        set: overrides by dotted key, as for `check`.
+        replications: overrides the experiment's number of replications.
+        jobs: number of runs at the same time; by default one per processor.
+        out: folder of the store.
+        progress: called after each finished run.
+        keep_going: when a run fails, make the others and warn, rather than stop.
+        executor: runs the scenarios in place of threads of this process, for instance
+            dask's `client.get_executor()`; `jobs` then only says how many to hand out at once.
+
+    Raises:
+        SpecError: the experiment is not valid.
+        StoreError: results cannot be written.
+        RunError: a run failed.
+        Cancelled: it was interrupted; what was finished is kept.
+    """
+    plan = experiment.check(source, set=set, replications=replications)
+    for text in plan.warnings:
+        warnings.warn(text, RedtailWarning, stacklevel=2)
+    return execute(
+        plan, jobs=jobs, out=out, progress=progress, keep_going=keep_going, executor=executor
+    )
+
+
+def execute(
+    plan: Plan,
+    *,
+    jobs: int | None = None,
+    out: str | os.PathLike[str] = "runs",
+    progress: Callable[[Progress], None] | None = None,
+    keep_going: bool = False,
+    executor: Executor | None = None,
+) -> Results:
+    """Run a checked experiment; arguments and errors as for `run`."""
+    store = ExperimentStore(Path(out), plan.name)
+    code_version = _engine.code_version()
+    version = _engine.version()
+
+    # Replication by replication: what an interrupted experiment leaves then covers all cases
+    # alike, and the time left is estimated from all of them.
+    keys: dict[tuple[int, int], str] = {}
+    stored: dict[str, StoredRun] = {}
+    tasks: dict[str, _Task] = {}
+    for replication in range(plan.replications):
+        for number, case in enumerate(plan.cases):
+            scenario = plan.scenario(number, replication)
+            key = run_key(scenario, code_version, _engine.BACKEND)
+            keys[number, replication] = key
+            if key in stored or key in tasks:
+                continue
+            found = store.load(key)
+            if found is not None:
+                stored[key] = found
+            else:
+                tasks[key] = _Task(key, scenario, replication, case.title)
+
+    state = Progress(total=len(stored) + len(tasks), reused=len(stored), done=len(stored))
+    if progress is not None:
+        progress(state)
+
+    def keep(task: _Task, outcome: Outcome) -> None:
+        stored[task.key] = store.save(
+            task.key,
+            task.scenario,
+            outcome,
+            code_version=code_version,
+            version=version,
+            backend=_engine.BACKEND,
+            replication=task.replication,
+        )
+        state.done += 1
+        state.packets += outcome.bottleneck_packets
+        if progress is not None:
+            progress(state)
+
+    failures = _Pool(executor, jobs or available_cores(), keep_going).run(
+        list(tasks.values()), keep
+    )
+    if failures is None:
+        folder = store.folder
+        raise Cancelled(
+            f"interrupted: {state.done} of {state.total} runs are finished and kept in {folder}; "
+            "the same command goes on from there",
+            kept=state.done,
+            total=state.total,
+            folder=folder,
+        )
+    for text in failures:
+        warnings.warn(text, RedtailWarning, stacklevel=3)
+
+    cases = []
+    for number, case in enumerate(plan.cases):
+        runs = {
+            replication: stored[keys[number, replication]]
+            for replication in range(plan.replications)
+            if keys[number, replication] in stored
+        }
+        cases.append(CaseResult(case.factors, case.labels, runs))
+    results = Results(
+        name=plan.name,
+        description=plan.description,
+        factors=plan.factors,
+        cases=tuple(cases),
+        folder=store.folder,
+        reused=state.reused,
+    )
+    results.write(store)
+    return results
+
+
+class _Pool:
+    """Hands tasks to an executor, a few at a time, and stores what comes back at once."""
+
+    def __init__(self, executor: Executor | None, jobs: int, keep_going: bool) -> None:
+        self.executor = executor
+        self.jobs = jobs
+        self.keep_going = keep_going
+
+    def run(self, tasks: list[_Task], keep: Callable[[_Task, Outcome], None]) -> list[str] | None:
+        """Run all tasks.
+
+        Returns:
+            A text for each task that failed, with `keep_going`; None when interrupted.
+
+        Raises:
+            RunError: a task failed, without `keep_going`.
+            StoreError: `keep` could not store a result.
+        """
+        if not tasks:
+            return []
+        threads = None
+        token: CancelToken | None = None
+        if self.executor is None:
+            threads = ThreadPoolExecutor(self.jobs, thread_name_prefix="redtail")
+            token = _engine.cancel_token()
+        executor = self.executor or threads
+        assert executor is not None
+        waiting = list(reversed(tasks))
+        pending: dict[Future[Outcome], _Task] = {}
+        failures: list[str] = []
+        whole = False
+        try:
+            while waiting or pending:
+                while waiting and len(pending) < 2 * self.jobs:
+                    task = waiting.pop()
+                    # A token cannot travel to another process.
+                    arguments = (task.scenario, token) if token else (task.scenario,)
+                    pending[executor.submit(_engine.run_one, *arguments)] = task
+                finished, _ = wait(pending, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    task = pending[future]
+                    try:
+                        outcome = future.result()
+                    except RunError as error:
+                        text = f"{task.title or 'the run'}, replication {task.replication}: {error}"
+                        if not self.keep_going:
+                            raise RunError(text) from error
+                        failures.append(text)
+                    else:
+                        keep(task, outcome)
+                    del pending[future]
+            whole = True
+        except KeyboardInterrupt:
+            if token is not None:
+                token.cancel()
+            # What ended while we were being interrupted is worth keeping as well.
+            for future, task in pending.items():
+                if future.done() and not future.cancelled() and future.exception() is None:
+                    keep(task, future.result())
+            return None
+        finally:
+            if not whole:
+                if token is not None:
+                    token.cancel()
+                for future in pending:
+                    future.cancel()
+            if threads is not None:
+                threads.shutdown(wait=True, cancel_futures=True)
+        return failures
+
+
+def available_cores() -> int:
+    """Return the number of processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0)) or 1
+    return os.cpu_count() or 1

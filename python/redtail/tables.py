@@ -1,0 +1,89 @@
+"""The table that `redtail run` prints."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from redtail import metrics as names
+from redtail.results import Results, factor_title
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from redtail.stats import Estimate
+
+_GAP = 2  # columns of space between two columns
+
+
+def shown(found: Estimate, scale: float = 1.0) -> str:
+    """Return an estimate as text, to two digits of its interval.
+
+    >>> from redtail.stats import Estimate
+    >>> shown(Estimate(0.1234567, 0.00123, 10), 1000), shown(Estimate(5.0, None, 1))
+    ('123.5 ±1.2', '5')
+    >>> shown(Estimate(float("nan"), None, 0))
+    '–'
+    """
+    if math.isnan(found.mean):
+        return "–"
+    mean = found.mean * scale
+    if found.ci95 is None:
+        return f"{mean:.4g}"
+    half = found.ci95 * scale
+    if half > 0:
+        decimals = 1 - math.floor(math.log10(half))
+    else:
+        decimals = 3 - (math.floor(math.log10(abs(mean))) if mean else 3)
+    decimals = max(0, min(3, decimals))
+    return f"{mean:.{decimals}f} ±{half:.{decimals}f}"
+
+
+def summary_table(results: Results, width: int) -> Table:
+    """Return a row per case: its labels and as many of the main metrics as fit into `width`."""
+    from rich import box
+    from rich.table import Table
+
+    columns: list[tuple[str, str, list[str]]] = []
+    for key in results.factors:
+        texts = [case.labels.get(key, "") for case in results.cases]
+        numeric = all(isinstance(case.factors.get(key), int | float) for case in results.cases)
+        columns.append((factor_title(key), "right" if numeric else "left", texts))
+    room = width - sum(_width(head, texts) for head, _, texts in columns)
+
+    for name in names.TABLE:
+        found = [case.metric(name) for case in results.cases]
+        if all(math.isnan(each.mean) or (name == "mark" and each.mean == 0) for each in found):
+            continue
+        about = names.describe(name)
+        texts = [shown(each, about.scale) for each in found]
+        room -= _width(about.head, texts)
+        if room < 0:
+            break
+        columns.append((about.head, "right", texts))
+
+    replications = max((len(case.runs) for case in results.cases), default=0)
+    table = Table(
+        title=results.name,
+        title_justify="left",
+        caption=(
+            f"mean ± half-width of the 95 % interval over {replications} replications; "
+            "all metrics are in cases.parquet"
+            if replications > 1
+            else "one replication, so no intervals; all metrics are in cases.parquet"
+        ),
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, _GAP - 1, 0, 0),
+        show_edge=False,
+    )
+    for head, justify, _ in columns:
+        table.add_column(head, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    for row in zip(*(texts for _, _, texts in columns), strict=True):
+        table.add_row(*row)
+    return table
+
+
+def _width(head: str, texts: list[str]) -> int:
+    return max(len(line) for line in [*head.split("\n"), *texts]) + _GAP

@@ -1,0 +1,158 @@
+"""The same numbers in every form."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+import redtail
+from redtail.errors import RedtailError, StoreError
+from redtail.results import Results
+from redtail.stats import estimate
+from redtail.tables import summary_table
+
+from fake_native import FakeNative
+
+
+@pytest.fixture
+def results(fake: FakeNative, fake_file: Path, tmp_path: Path) -> Results:
+    return redtail.run(fake_file, out=tmp_path / "runs")
+
+
+def test_json_has_an_object_per_case(results: Results) -> None:
+    told = json.loads(results.to_json())
+    assert told["experiment"] == "Fake experiment"
+    assert len(told["cases"]) == 4
+    case = told["cases"][1]
+    assert case["factors"]["traffic.ftp.flows"] == 64
+    assert case["factors"]["bottleneck.queue"]["kind"] == "tail-drop"
+    assert case["labels"]["bottleneck.queue"] == "tail drop"
+    assert set(case["metrics"]["goodput"]) == {"mean", "ci95", "n"}
+    assert case["metrics"]["goodput"]["n"] == 3
+    assert [row["losses"] for row in case["consecutive_loss_exceeds"]] == [1, 2, 3]
+
+
+def test_json_has_null_where_there_is_no_interval(
+    fake: FakeNative, fake_file: Path, tmp_path: Path
+) -> None:
+    told = redtail.run(fake_file, out=tmp_path, replications=1).as_json()
+    assert told["cases"][0]["metrics"]["goodput"]["ci95"] is None
+    assert told["cases"][0]["metrics"]["goodput"]["n"] == 1
+
+
+def test_a_metric_undefined_in_one_case_is_null_there(fake: FakeNative, tmp_path: Path) -> None:
+    source = redtail.Toml('name = "x"\n[factors]\n"traffic.ftp.flows" = [13, 14]')
+    told = redtail.run(source, out=tmp_path, replications=2).as_json()
+    assert told["cases"][0]["metrics"]["fairness"] == {"mean": None, "ci95": None, "n": 0}
+    assert told["cases"][1]["metrics"]["fairness"]["mean"] == 0.9
+
+
+def test_tables_have_units_and_numeric_factors(results: Results) -> None:
+    frame = results.to_pandas()
+    assert len(frame) == 12
+    assert frame["traffic.ftp.flows"].tolist()[:6] == [16] * 3 + [64] * 3
+    assert frame["bottleneck.queue"].iloc[0] == "tail drop"
+    assert frame["queue_delay_mean_s"].between(0, 1).all()
+    rows = results.to_polars("cases").filter(metric="goodput")
+    assert rows["n"].to_list() == [3] * 4
+    assert rows["unit"].unique().to_list() == ["bit/s"]
+    assert results.table().equals(results.to_arrow("cases"))
+
+
+def test_tables_agree_with_the_cases(results: Results) -> None:
+    frame = results.to_pandas()
+    for number, case in enumerate(results.cases):
+        own = frame[frame["case"] == number]["udp_loss"].tolist()
+        assert estimate(own) == case.metric("udp_loss")
+
+
+def test_a_case_is_found_by_its_labels(results: Results) -> None:
+    assert results.case(queue="RED", flows=64) is results.cases[3]
+    with pytest.raises(RedtailError, match=r"2 cases fit.*tail drop, 16"):
+        results.case(queue="RED")
+
+
+def test_consecutive_losses_have_intervals(results: Results) -> None:
+    rows = results.consecutive_losses().to_pylist()
+    first = [row for row in rows if row["case"] == 0]
+    assert [row["losses_packets"] for row in first] == [1, 2, 3]
+    assert all(row["link"] == "bottleneck" and row["n"] == 3 for row in rows)
+    assert results.consecutive_losses("return").num_rows == 0
+    with pytest.raises(RedtailError, match="the queues are bottleneck, return"):
+        results.consecutive_losses("nowhere")
+
+
+def test_series_name_their_links(results: Results) -> None:
+    table = results.series("queues", case=1)
+    assert table.column("link").to_pylist()[0] == "bottleneck"
+    assert table.schema.field("time_s").metadata[b"unit"] == b"s"
+    with pytest.raises(StoreError, match=r"windows = true"):
+        results.series("flows")
+
+
+def test_differences_are_paired_with_the_baseline_of_the_same_load(results: Results) -> None:
+    found = results.differences("goodput", baseline="tail drop")
+    assert [case.title for case, _ in found] == ["RED, 16", "RED, 64"]
+    case, difference = found[0]
+    values = zip(case.values("goodput"), results.cases[0].values("goodput"), strict=True)
+    assert difference == estimate(a - b for a, b in values)
+    with pytest.raises(RedtailError, match="'blue' is not a setting"):
+        results.differences("goodput", baseline="blue")
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 118, 160])
+def test_the_table_fits_its_width(results: Results, width: int) -> None:
+    from rich.console import Console
+
+    console = Console(width=width, record=True, file=io.StringIO())
+    console.print(summary_table(results, width))
+    text = console.export_text()
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+    assert "gentle" not in text and "tail drop" in text
+
+
+def test_figures_are_drawn_and_repeatable(results: Results, tmp_path: Path) -> None:
+    paths = results.figures()
+    stems = {path.stem for path in paths}
+    assert {"goodput", "udp_loss", "consecutive_loss", "queue_over_time"} <= stems
+    assert {path.suffix for path in paths} == {".png", ".svg"}
+    again = results.figures(tmp_path / "again")
+    for first, second in zip(paths, again, strict=True):
+        assert first.read_bytes() == second.read_bytes(), first
+
+
+def test_figures_without_a_numeric_factor_have_a_row_per_case(
+    fake: FakeNative, tmp_path: Path
+) -> None:
+    text = 'name = "x"\n[factors]\n"bottleneck.queue" = [{ kind = "a" }, { kind = "b" }]'
+    results = redtail.run(redtail.Toml(text), out=tmp_path, replications=2)
+    assert any(path.stem == "goodput" for path in results.figures())
+    alone = redtail.run(redtail.Toml('name = "alone"'), out=tmp_path, replications=1)
+    assert alone.cases[0].title == ""
+    assert any(path.stem == "consecutive_loss" for path in alone.figures())
+
+
+def test_quantities_in_one_unit_make_an_axis() -> None:
+    from redtail.plots import find_load
+    from redtail.results import CaseResult
+
+    def load(*values: object) -> object:
+        cases = tuple(
+            CaseResult({"bottleneck.rate": v}, {"bottleneck.rate": str(v)}, {}) for v in values
+        )
+        found = find_load(
+            Results(
+                name="", description="", factors=["bottleneck.rate"], cases=cases, folder=Path()
+            )
+        )
+        return found and (found.title, found.values)
+
+    assert load("10 Mbit/s", "20Mbit/s") == ("Rate (Mbit/s)", (10.0, 20.0))
+    assert load("10 Mbit/s", "1 Gbit/s") is None
+    assert load("fast", "slow") is None
+    assert load(1, math.pi) == ("Rate", (1.0, math.pi))

@@ -1,0 +1,223 @@
+"""Nothing half-written, nothing lost, nothing stale."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+import redtail
+from redtail import store
+from redtail.errors import RedtailWarning, StoreError
+
+from conftest import FAKE_EXPERIMENT, ROOT
+from fake_native import FakeNative
+
+
+def run_folders(out: Path) -> list[Path]:
+    return sorted(path for path in (out / "fake-experiment").glob("?" * 16) if path.is_dir())
+
+
+def test_a_run_is_stored_with_units_and_provenance(
+    fake: FakeNative, fake_file: Path, tmp_path: Path
+) -> None:
+    redtail.run(fake_file, out=tmp_path / "runs")
+    folder = run_folders(tmp_path / "runs")[0]
+    assert {path.name for path in folder.iterdir()} == {
+        "scenario.json",
+        "manifest.json",
+        "summary.parquet",
+        "consecutive_losses.parquet",
+        "series_queues.parquet",
+    }
+    summary = pq.read_table(folder / "summary.parquet")
+    delay = summary.schema.field("queue_delay_mean_s")
+    assert delay.metadata[b"unit"] == b"s"
+    assert summary.schema.field("ftp.goodput_bit_per_s").metadata[b"metric"] == b"ftp.goodput"
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["format"] == 1
+    assert manifest["run"] == folder.name
+    assert manifest["code_version"] == "fake-1"
+    assert manifest["backend"] == "sim"
+    assert manifest["bottleneck_packets"] == 1000
+
+
+def test_present_runs_are_not_made_again(fake: FakeNative, fake_file: Path, tmp_path: Path) -> None:
+    first = redtail.run(fake_file, out=tmp_path / "runs")
+    assert len(fake.ran) == 12
+    again = redtail.run(fake_file, out=tmp_path / "runs")
+    assert (len(fake.ran), again.reused) == (12, 12)
+    assert again.to_json() == first.to_json()
+    redtail.run(fake_file, out=tmp_path / "runs", replications=4)
+    assert len(fake.ran) == 16
+
+
+def test_another_engine_makes_all_runs_again(
+    fake: FakeNative, fake_file: Path, tmp_path: Path
+) -> None:
+    redtail.run(fake_file, out=tmp_path / "runs")
+    fake.version_of_code = "fake-2"
+    assert redtail.run(fake_file, out=tmp_path / "runs").reused == 0
+    assert len(fake.ran) == 24
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda folder: (folder / "manifest.json").unlink(),
+        lambda folder: (folder / "manifest.json").write_text("{"),
+        lambda folder: (folder / "summary.parquet").write_bytes(b"PAR1"),
+        lambda folder: (folder / "scenario.json").write_text("{}"),
+        lambda folder: (folder / "series_queues.parquet").unlink(),
+        lambda folder: [shutil.rmtree(folder), folder.mkdir()],
+    ],
+)
+def test_a_damaged_run_is_noticed_and_made_again(
+    fake: FakeNative, fake_file: Path, tmp_path: Path, damage: object
+) -> None:
+    first = redtail.run(fake_file, out=tmp_path / "runs")
+    folder = run_folders(tmp_path / "runs")[3]
+    damage(folder)  # type: ignore[operator]
+    with pytest.warns(RedtailWarning, match=f"{folder.name}.*damaged.*run again"):
+        again = redtail.run(fake_file, out=tmp_path / "runs")
+    assert (len(fake.ran), again.reused) == (13, 11)
+    assert again.to_json() == first.to_json()
+    store.read_run(folder)
+
+
+def test_a_run_of_a_later_format_is_not_misread(
+    fake: FakeNative, fake_file: Path, tmp_path: Path
+) -> None:
+    redtail.run(fake_file, out=tmp_path / "runs")
+    path = run_folders(tmp_path / "runs")[0] / "manifest.json"
+    path.write_text(path.read_text().replace('"format": 1', '"format": 99'))
+    with pytest.raises(StoreError, match="stored in format 99, this redtail reads 1"):
+        store.read_run(path.parent)
+
+
+def test_a_full_disk_leaves_whole_runs_only(
+    fake: FakeNative, fake_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = 0
+    write_bytes = Path.write_bytes
+
+    def fill(path: Path, data: bytes) -> int:
+        nonlocal written
+        written += 1
+        if written > 12:
+            write_bytes(path, data[: len(data) // 2])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        return write_bytes(path, data)
+
+    monkeypatch.setattr(Path, "write_bytes", fill)
+    with pytest.raises(StoreError, match=r"No space left on device.*goes on from there"):
+        redtail.run(fake_file, out=tmp_path / "runs", jobs=1)
+    monkeypatch.undo()
+    os.chdir(ROOT)
+    kept = run_folders(tmp_path / "runs")
+    assert len(kept) == 2
+    for folder in kept:
+        assert store.read_run(folder).metrics["goodput"] > 0
+    assert not list((tmp_path / "runs").rglob(".tmp-*"))
+
+
+def test_a_real_file_size_limit_is_reported_like_a_full_disk(tmp_path: Path) -> None:
+    """The operating system refuses the write here, not a stand-in."""
+    script = textwrap.dedent(
+        f"""
+        import resource, signal, sys
+        sys.path.insert(0, {str(ROOT / "tests")!r})
+        from fake_native import FakeNative
+        import redtail
+        from redtail import _engine
+        engine = FakeNative()
+        _engine.native = lambda: engine
+        source = redtail.Toml({FAKE_EXPERIMENT!r})
+        redtail.run(source, replications=1, out={str(tmp_path)!r})
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        try:
+            redtail.run(source, replications=2, out={str(tmp_path)!r})
+        except redtail.StoreError as error:
+            print(error)
+        """
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert "File too large" in done.stdout
+    folders = run_folders(tmp_path)
+    assert len(folders) == 4
+    for folder in folders:
+        store.read_run(folder)
+    assert not list(tmp_path.rglob(".tmp-*"))
+
+
+def test_an_unwritable_folder_is_refused_before_any_run(
+    fake: FakeNative, fake_file: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match=r"file.*cannot be written.*--out DIR"):
+        redtail.run(fake_file, out=tmp_path / "file")
+    assert fake.ran == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_read_only_folder_is_refused_before_any_run(
+    fake: FakeNative, fake_file: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "runs").mkdir(mode=0o500)
+    with pytest.raises(StoreError, match="Permission denied"):
+        redtail.run(fake_file, out=tmp_path / "runs")
+    assert fake.ran == []
+
+
+def test_leftovers_of_dead_processes_are_removed_and_those_of_live_ones_kept(
+    fake: FakeNative, fake_file: Path, tmp_path: Path
+) -> None:
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    folder = tmp_path / "runs" / "fake-experiment"
+    folder.mkdir(parents=True)
+    node = store.platform.node()
+    gone = folder / f".tmp-0123456789abcdef-{node}-{dead.pid}-17"
+    gone.mkdir()
+    (gone / "summary.parquet").write_bytes(b"half")
+    busy = folder / f".tmp-0123456789abcdef-{node}-{os.getppid()}-17"
+    busy.mkdir()
+    redtail.run(fake_file, out=tmp_path / "runs")
+    assert not gone.exists()
+    assert busy.exists()
+
+
+def test_two_processes_may_store_the_same_run(
+    fake: FakeNative, fake_file: Path, tmp_path: Path
+) -> None:
+    """The later one finds the folder in place and keeps it."""
+    results = redtail.run(fake_file, out=tmp_path / "runs")
+    folder = run_folders(tmp_path / "runs")[0]
+    before = (folder / "manifest.json").read_bytes()
+    aside = tmp_path / "aside"
+    shutil.copytree(folder, aside)
+    (aside / "manifest.json").write_text("another")
+    store._put(aside, folder)
+    assert not aside.exists()
+    assert (folder / "manifest.json").read_bytes() == before
+    assert results.run_count == 12
+
+
+def test_results_can_be_loaded_again(fake: FakeNative, fake_file: Path, tmp_path: Path) -> None:
+    results = redtail.run(fake_file, out=tmp_path / "runs")
+    loaded = redtail.load(results.folder)
+    assert loaded.to_json() == results.to_json()
+    assert loaded.to_arrow("replications").equals(results.to_arrow("replications"))
+    with pytest.raises(StoreError, match="not the folder of a finished experiment"):
+        redtail.load(tmp_path)
