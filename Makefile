@@ -66,14 +66,14 @@ test: setup-dev ## everything that CI runs
 	$(MAKE) test-determinism
 	@echo "all tests passed"
 
-check-rust: setup-dev ## formatting and lints of the Rust code
+check-rust: $(VENV)/.created ## formatting and lints of the Rust code
 	cargo fmt --all -- --check
 	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
 
-test-rust: setup-dev ## Rust tests (crates/py has none: it only translates)
+test-rust: $(VENV)/.created ## Rust tests (crates/py has none: it only translates)
 	cargo test --locked --workspace --exclude redtail-py --quiet
 
-check-python: setup-dev ## formatting and lints of the Python code
+check-python: $(VENV)/.dev ## formatting and lints of the Python code
 	$(BIN)/ruff format --check python tests
 	$(BIN)/ruff check python tests
 

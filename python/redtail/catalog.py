@@ -18,14 +18,6 @@ from redtail.errors import SpecError
 
 Schema: TypeAlias = dict[str, Any]
 
-# How a quantity is described; each is a text with its unit.
-_QUANTITIES = {
-    "time": 'time, for example "100 ms"',
-    "rate": 'rate, for example "10 Mbit/s"',
-    "bytes": 'size, for example "573 B"',
-    "queue-size": 'queue size, for example "300 packets" or "450 kB"',
-}
-
 
 @dataclass(frozen=True)
 class Parameter:
@@ -134,7 +126,7 @@ class Catalog:
         """Return the alternatives that `kind` chooses from; empty where it does not."""
         found = self.resolve(schema)
         sections = []
-        for variant in found.get("oneOf", found.get("anyOf", [])):
+        for variant in _parts(found):
             merged = self.flattened(variant)
             const = merged.get("properties", {}).get("kind", {}).get("const")
             if const is not None:
@@ -175,13 +167,15 @@ class Catalog:
         # A key's own text comes first; that of its type tells what may be written.
         description, source = _source(schema if isinstance(schema, dict) else {})
         resolved = self.resolve(schema)
-        default = "" if resolved.get("default") is None else toml(resolved["default"])
+        default = resolved.get("default")
+        if isinstance(default, dict) and "preset" in default:
+            default = default["preset"]  # the engine tells all that the preset sets
         return Parameter(
             key=key,
             schema=schema if isinstance(schema, dict) else {},
             required=required,
             type=self.type_text(schema),
-            default=default,
+            default="" if default is None else toml(default),
             description=description or _source(resolved)[0],
             source=source,
         )
@@ -194,7 +188,7 @@ class Catalog:
         if "enum" in found:
             return [Choice(value, "") for value in found["enum"]]
         choices = []
-        for part in found.get("oneOf", found.get("anyOf", [])):
+        for part in _parts(found):
             inner = self.choices(part)
             if not inner:
                 return []
@@ -209,27 +203,35 @@ class Catalog:
             return " or ".join(toml(choice.value) for choice in choices)
         kinds = [section.kind for section in self.kinds(found)]
         if kinds:
-            return "table with kind = " + " or ".join(f'"{kind}"' for kind in kinds)
-        if found.get("x-unit") in _QUANTITIES and found.get("type") == "string":
-            return _QUANTITIES[found["x-unit"]]
-        parts = found.get("anyOf", found.get("oneOf"))
+            return "a table with kind = " + " or ".join(f'"{kind}"' for kind in kinds)
+        name = self.reference(self.without_null(schema))
+        if found.get("type") == "string" and name is not None:
+            # A quantity's definition says what it is and how it is written.
+            about = str(self.definitions[name].get("description", "text"))
+            return (about[:1].lower() + about[1:]).rstrip(".")
+        parts = _parts(found)
         if parts:
             texts = list(dict.fromkeys(self.type_text(part) for part in parts))
+            if len(texts) == 2 and texts[1] == f"a list, each {texts[0]}":
+                texts[1] = "a list of these"
             return ", or ".join(texts)
         match found.get("type"):
             case "array":
-                return f"list, each {self.type_text(found.get('items', {}))}"
+                return f"a list, each {self.type_text(found.get('items', {}))}"
             case "boolean":
                 return "true or false"
             case "integer":
                 low = found.get("minimum")
-                return f"whole number, at least {low}" if low else "whole number"
+                return f"a whole number, at least {low}" if low else "a whole number"
             case "number":
-                return "number"
+                return "a number"
             case "string":
-                return "text"
+                return "a text"
             case "object":
-                return "table"
+                keys = list(found.get("properties", {}))
+                if not keys:
+                    return "a table"
+                return f"a table with {', '.join(keys[:5])}{', …' if len(keys) > 5 else ''}"
             case _:
                 return "any value"
 
@@ -248,7 +250,7 @@ class Catalog:
         """The TCP presets, and the table of parameters that can depart from them."""
         bulk = next(section for section in self.traffic if section.kind == "bulk")
         spec = self.resolve(bulk.schema["properties"]["tcp"])
-        for part in spec.get("anyOf", spec.get("oneOf", [])):
+        for part in _parts(spec):
             resolved = self.resolve(part)
             if "preset" in resolved.get("properties", {}):
                 table = self.section("tcp", resolved)
@@ -287,7 +289,7 @@ def listing(part: str, kind: str | None) -> str:
     if not chosen:
         known = ", ".join(str(section.kind) for section in sections)
         raise SpecError(f"there is no kind {kind!r} of {part}; accepted: {known}")
-    return "\n\n".join("\n".join(_section_lines(section)) for section in chosen)
+    return "\n\n".join("\n".join(_section_lines(catalog, section)) for section in chosen)
 
 
 def _tcp_listing(catalog: Catalog, kind: str | None) -> str:
@@ -309,22 +311,25 @@ def _tcp_listing(catalog: Catalog, kind: str | None) -> str:
     lines.append('tcp = { preset = "sack", initial_window = 4 }')
     lines.append("")
     for parameter in table.parameters:
-        lines += _parameter_lines(parameter)
+        lines += _parameter_lines(catalog, parameter, "default as the preset has it")
     return "\n".join(lines)
 
 
-def _section_lines(section: Section) -> Iterator[str]:
+def _section_lines(catalog: Catalog, section: Section) -> Iterator[str]:
     yield f'kind = "{section.kind}"'
     yield from _wrapped(section.description, 2)
     yield ""
     for parameter in section.parameters:
-        yield from _parameter_lines(parameter)
+        yield from _parameter_lines(catalog, parameter, "optional")
 
 
-def _parameter_lines(parameter: Parameter) -> Iterator[str]:
-    state = "required" if parameter.required else f"default {parameter.default or 'none'}"
-    yield f"  {parameter.key}: {parameter.type}; {state}"
+def _parameter_lines(catalog: Catalog, parameter: Parameter, optional: str) -> Iterator[str]:
+    state = f"default {parameter.default}" if parameter.default else optional
+    yield f"  {parameter.key}: {parameter.type}; {'required' if parameter.required else state}"
     yield from _wrapped(parameter.description, 6)
+    for choice in catalog.choices(catalog.without_null(parameter.schema)):
+        if choice.description:
+            yield from _wrapped(f"{toml(choice.value)}: {choice.description}", 8)
     if parameter.source:
         yield from _wrapped(f"Source: {parameter.source}", 6)
 
@@ -338,6 +343,12 @@ def _wrapped(text: str, indent: int) -> list[str]:
             paragraph, 96, initial_indent=space, subsequent_indent=space, break_on_hyphens=False
         )
     ]
+
+
+def _parts(schema: Schema) -> list[Any]:
+    """Return the alternatives of a schema."""
+    parts: list[Any] = schema.get("oneOf") or schema.get("anyOf") or []
+    return parts
 
 
 def _source(schema: Schema) -> tuple[str, str]:

@@ -1,1 +1,20 @@
-//! (being written)
+//! The simulator: links, routes, endpoints and the loop that moves packets
+//! between them.
+//!
+//! A run is a function of its [`Scenario`](redtail_spec::Scenario): no clock, no
+//! thread, no hash-map order takes part. The engine knows links and routes; it
+//! does not know what a dumbbell is (`network` compiles that).
+
+mod conservation;
+mod engine;
+mod flows;
+mod network;
+mod packet;
+mod result;
+mod scheduler;
+mod series;
+mod statistics;
+
+pub use engine::{Cancelled, run};
+pub use packet::SimPacket;
+pub use result::{FlowSeries, QueueSeries, RunResult};

@@ -1,7 +1,51 @@
-//! x
-#![allow(dead_code, missing_docs)]
+//! The experiment file: a text becomes a tree that knows its lines, the tree becomes cases, and each case becomes
+//! typed, checked values.
+//!
+//! ```
+//! use redtail_spec::{Format, Plan};
+//!
+//! let text = r#"
+//!     name = "One flow"
+//!     duration = "60 s"
+//!     warmup = "10 s"
+//!     [bottleneck]
+//!     rate = "10 Mbit/s"
+//!     delay = "20 ms"
+//!     queue = { kind = "tail-drop", limit = "50 packets" }
+//!     [[traffic]]
+//!     name = "ftp"
+//!     kind = "bulk"
+//!     [factors]
+//!     "bottleneck.rate" = ["1 Mbit/s", "10 Mbit/s"]
+//! "#;
+//! let plan = Plan::from_text(text, Some("one-flow.toml"), &[], Format::Toml)?;
+//! assert_eq!(plan.cases.len(), 2);
+//! assert_eq!(plan.scenario(0, 0).unwrap().topology.hops()[0].rate.to_string(), "1 Mbit/s");
+//!
+//! let error = Plan::from_text(text, Some("one-flow.toml"), &["warmup=90 s".into()], Format::Toml).unwrap_err();
+//! assert_eq!(
+//!     error.to_string(),
+//!     "--set warmup=90 s: warmup = \"90 s\" is not shorter than the duration; accepted: less than \"60 s\"",
+//! );
+//! # Ok::<(), redtail_spec::SpecError>(())
+//! ```
+//!
+//! Nothing here touches files, clocks or the environment.
+
 mod de;
 mod error;
 mod expand;
+mod experiment;
 mod node;
 mod paths;
+mod plan;
+mod schema;
+mod validate;
+
+pub use error::{Problem, SpecError};
+pub use experiment::{
+    Chain, Experiment, Hop, LinkSpec, Scenario, Series, SeriesRequest, Topology,
+};
+pub use node::Origin;
+pub use plan::{Case, Format, Plan};
+pub use schema::schema;

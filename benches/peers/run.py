@@ -1,0 +1,281 @@
+"""Time ns-2 and ns-3 on the two scenarios redtail's own benchmark runs.
+
+The figure is user CPU time per packet that leaves the bottleneck: of a whole
+process, less that of a run too short to move a packet, so that start-up does not
+count. Peers that are not installed are left out, with a message saying what is
+missing; that is not an error.
+
+Run it as ``python benches/peers/run.py``, or import :func:`measure_peers`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_HERE = Path(__file__).resolve().parent
+_NS2_SCRIPT = _HERE / "dumbbell.tcl"
+_NS3_SOURCE = _HERE / "dumbbell-ns3.cc"
+_NS3_HEADERS = Path("/usr/include/ns3")
+_NS3_BINARY = _HERE.parents[1] / "target" / "peers" / "dumbbell-ns3"
+_NS3_LIBRARIES = (
+    "applications",
+    "internet",
+    "point-to-point",
+    "traffic-control",
+    "network",
+    "core",
+)
+
+#: What each scenario asks of the peers' scripts, as key and value.
+SCENARIOS: Mapping[str, Mapping[str, str]] = {
+    "a": {"aqm": "RED", "tcp": "Sack1", "udp": "1", "n": "64"},
+    "b": {"aqm": "DropTail", "tcp": "Newreno", "udp": "0", "n": "64"},
+}
+
+_TITLES = {
+    "a": "64 SACK flows + 4 UDP, RED, 10 Mbit/s",
+    "b": "64 NewReno flows, tail drop, 10 Mbit/s",
+}
+
+#: Simulated seconds by default: ns-3 takes some ten times as long as ns-2 for the same.
+NS2_DURATION = 200.0
+NS3_DURATION = 30.0
+
+_NO_TIME = 0.001  # s simulated: everything is built, nothing has been sent
+
+
+class PeerError(Exception):
+    """A peer is installed but did not do what was asked; the text is for the user."""
+
+
+class PeerMissing(Exception):
+    """A peer is not installed; the text says what is missing and how to get it."""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """How to run one simulator.
+
+    Attributes:
+        command: The program and the arguments every run has.
+        argument: How one setting is written, with ``{key}`` and ``{value}``.
+        extra: Settings for timing runs only.
+    """
+
+    command: tuple[str, ...]
+    argument: str
+    extra: Mapping[str, str]
+
+
+def find_ns2() -> Peer:
+    """Look for ns-2.
+
+    Raises:
+        PeerMissing: If there is no ``ns`` to run.
+    """
+    program = shutil.which("ns")
+    if program is None:
+        raise PeerMissing("ns-2: no program `ns` (Debian: apt install ns2)")
+    # Sampling the queue from Tcl would cost a third of the run; ns-3's script does not either.
+    return Peer((program, str(_NS2_SCRIPT)), "{key}={value}", {"sample": "0"})
+
+
+def find_ns3() -> Peer:
+    """Look for ns-3, and compile the scenario if it is newer than the program.
+
+    Raises:
+        PeerMissing: If there are no headers or no compiler.
+        PeerError: If the scenario does not compile.
+    """
+    compiler = shutil.which("g++")
+    if not (_NS3_HEADERS / "core-module.h").exists():
+        raise PeerMissing("ns-3: no headers (Debian: apt install libns3-dev)")
+    if compiler is None:
+        raise PeerMissing("ns-3: no compiler `g++` for the scenario (Debian: apt install g++)")
+    if _older(_NS3_BINARY, _NS3_SOURCE):
+        _compile(compiler)
+    return Peer((str(_NS3_BINARY),), "--{key}={value}", {})
+
+
+def _older(product: Path, source: Path) -> bool:
+    return not product.exists() or product.stat().st_mtime < source.stat().st_mtime
+
+
+def _compile(compiler: str) -> None:
+    _NS3_BINARY.parent.mkdir(parents=True, exist_ok=True)
+    # Written aside and renamed, so that an interrupted compilation is not taken for a program.
+    with tempfile.TemporaryDirectory(dir=_NS3_BINARY.parent) as scratch:
+        fresh = Path(scratch) / _NS3_BINARY.name
+        libraries = [f"-lns3-{name}" for name in _NS3_LIBRARIES]
+        done = subprocess.run(
+            [compiler, "-std=c++17", "-O2", "-o", str(fresh), str(_NS3_SOURCE), *libraries],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise PeerError(f"ns-3: {_NS3_SOURCE.name} does not compile:\n{done.stderr}")
+        fresh.replace(_NS3_BINARY)
+
+
+def _run(peer: Peer, settings: Mapping[str, str]) -> tuple[float, int]:
+    """Run a peer once.
+
+    Returns:
+        Its user CPU time in seconds, and the packets that left the bottleneck.
+
+    Raises:
+        PeerError: If the peer fails or prints something else than its line of JSON.
+    """
+    arguments = [peer.argument.format(key=key, value=value) for key, value in settings.items()]
+    command = [*peer.command, *arguments]
+    with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+        process = subprocess.Popen(command, stdout=out, stderr=err)
+        # wait4 gives the usage of this one process, whatever else the caller has started.
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        err.seek(0)
+        printed = out.read()
+        complaint = err.read().strip()
+    if process.returncode != 0:
+        raise PeerError(f"{' '.join(command)}: exit status {process.returncode}\n{complaint}")
+    try:
+        packets = int(json.loads(printed)["bottleneck_packets_total"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise PeerError(f"{' '.join(command)}: printed no line of results:\n{printed}") from error
+    return usage.ru_utime, packets
+
+
+def ns_per_packet(
+    peer: Peer, scenario: Mapping[str, str], duration: float, repeats: int = 3
+) -> float:
+    """Time one scenario in one peer.
+
+    Args:
+        peer: The simulator.
+        scenario: One of :data:`SCENARIOS`.
+        duration: Simulated seconds.
+        repeats: Runs of each kind; the quickest counts, as all others were disturbed.
+
+    Returns:
+        Nanoseconds of user CPU time per packet leaving the bottleneck.
+
+    Raises:
+        PeerError: If the peer fails, or no packet left the bottleneck.
+    """
+    settings = {**scenario, **peer.extra}
+    idle = min(
+        _run(peer, {**settings, "duration": str(_NO_TIME)})[0] for _ in range(repeats)
+    )
+    runs = [_run(peer, {**settings, "duration": str(duration)}) for _ in range(repeats)]
+    busy = min(seconds for seconds, _ in runs)
+    packets = runs[0][1]
+    if packets == 0:
+        raise PeerError(f"{peer.command[0]}: no packet left the bottleneck in {duration} s")
+    return (busy - idle) / packets * 1e9
+
+
+def measure_peers(
+    ns2_duration: float = NS2_DURATION, ns3_duration: float = NS3_DURATION, repeats: int = 3
+) -> dict[str, dict[str, float]]:
+    """Time both scenarios in every peer that is installed.
+
+    A peer that is missing is named on standard error and left out of the result.
+
+    Args:
+        ns2_duration: Simulated seconds in ns-2.
+        ns3_duration: Simulated seconds in ns-3.
+        repeats: Runs of each kind; the quickest counts.
+
+    Returns:
+        Nanoseconds of user CPU time per bottleneck packet, by peer (``ns2``, ``ns3``)
+        and scenario (``a``, ``b``).
+
+    Raises:
+        PeerError: If a peer that is installed fails.
+    """
+    measured: dict[str, dict[str, float]] = {}
+    for name, find, duration in (
+        ("ns2", find_ns2, ns2_duration),
+        ("ns3", find_ns3, ns3_duration),
+    ):
+        try:
+            peer = find()
+        except PeerMissing as missing:
+            print(f"skipped, {missing}", file=sys.stderr)
+            continue
+        measured[name] = {
+            key: ns_per_packet(peer, scenario, duration, repeats)
+            for key, scenario in SCENARIOS.items()
+        }
+    return measured
+
+
+def _positive(text: str) -> float:
+    value = float(text)
+    if not value > 0:
+        raise argparse.ArgumentTypeError(f"{text}: more than 0 is wanted")
+    return value
+
+
+def _table(measured: Mapping[str, Mapping[str, float]]) -> str:
+    width = max(len(title) for title in _TITLES.values())
+    peers = list(measured)
+    lines = [" " * (width + 3) + "".join(f"{peer:>10}" for peer in peers)]
+    for key, title in _TITLES.items():
+        cells = "".join(f"{measured[peer][key]:>10.0f}" for peer in peers)
+        lines.append(f"{key}  {title:<{width}}{cells}")
+    lines.append("ns of user CPU time per packet leaving the bottleneck")
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print; the return value is the exit status."""
+    parser = argparse.ArgumentParser(
+        description="Time ns-2 and ns-3, if installed, on redtail's benchmark scenarios."
+    )
+    parser.add_argument(
+        "--duration",
+        type=_positive,
+        metavar="S",
+        help=f"simulated seconds, for both (default: {NS2_DURATION:g} in ns-2, "
+        f"{NS3_DURATION:g} in ns-3)",
+    )
+    parser.add_argument(
+        "--repeats",
+        type=int,
+        choices=range(1, 21),
+        default=3,
+        metavar="N",
+        help="runs of each kind, 1 to 20; the quickest counts (default: 3)",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    options = parser.parse_args(arguments)
+    try:
+        measured = measure_peers(
+            options.duration or NS2_DURATION, options.duration or NS3_DURATION, options.repeats
+        )
+    except PeerError as error:
+        print(f"run.py: {error}", file=sys.stderr)
+        return 1
+    if options.json:
+        print(json.dumps(measured))
+    elif measured:
+        print(_table(measured))
+    else:
+        print("no peer to measure")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,41 @@
+//! Measures what a bottleneck packet costs.
+//!
+//! `cargo bench -p redtail-sim --bench packet_cost -- SCENARIO.toml...` runs the
+//! first replication of each case of each file on this thread and prints one
+//! line of JSON per case: nanoseconds and events per bottleneck packet.
+
+// This program exists to read the clock.
+#![allow(clippy::disallowed_methods)]
+
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use redtail_spec::{Format, Plan};
+
+fn main() {
+    let cancel = AtomicBool::new(false);
+    let files = std::env::args().skip(1).filter(|arg| !arg.starts_with("--"));
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"));
+        let plan = Plan::from_text(&text, Some(&file), &[], Format::Toml)
+            .unwrap_or_else(|error| panic!("{error}"));
+        for case in 0..plan.cases.len() {
+            let scenario = plan.scenario(case, 0).expect("a planned case has a scenario");
+            let start = Instant::now();
+            let result = redtail_sim::run(&scenario, &cancel).expect("nobody cancels");
+            let seconds = start.elapsed().as_secs_f64();
+            let packets = result.bottleneck_packets as f64;
+            println!(
+                "{{\"file\": {file:?}, \"case\": {case}, \"packets\": {packets}, \"seconds\": {seconds:.6}, \
+                 \"ns_per_packet\": {:.2}, \"events_per_packet\": {:.3}}}",
+                seconds * 1e9 / packets,
+                result.events as f64 / packets,
+            );
+            if std::env::var_os("REDTAIL_BENCH_METRICS").is_some() {
+                for (name, value) in &result.metrics {
+                    println!("  {name} {value}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! No packet is made or lost by the engine itself.
+//!
+//! At the end of every run, for each flow and direction: sent = delivered +
+//! dropped + in flight; and for each link: arrived = departed + dropped +
+//! waiting + in transmission.
+
+use redtail_core::Time;
+use redtail_qdisc::{DropReason, QueueDiscipline, Sink};
+
+use crate::flows::{Flows, Passed, Source};
+use crate::network::Network;
+use crate::packet::SimPacket;
+
+/// Packets that passed a link, over the whole run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LinkPassed {
+    /// Packets offered to its queue.
+    pub arrived: u64,
+    /// Packets that its transmitter sent off completely.
+    pub departed: u64,
+    /// Packets its queue dropped.
+    pub dropped: u64,
+}
+
+/// Counts what a queue drops while it is emptied.
+struct Emptied<'a>(&'a mut dyn FnMut(&SimPacket));
+
+impl Sink<SimPacket> for Emptied<'_> {
+    fn dropped(&mut self, packet: SimPacket, _reason: DropReason, _now: Time) {
+        (self.0)(&packet);
+    }
+    fn marked(&mut self, _packet: &SimPacket, _now: Time) {}
+}
+
+/// Checks the books. Empties the queues.
+///
+/// # Panics
+/// When they do not balance: a bug of the engine or of a queue discipline.
+pub fn check(
+    network: &mut Network,
+    flows: &Flows,
+    links: &[LinkPassed],
+    dropped: &[[u64; 2]],
+    now: Time,
+) {
+    for (link, passed) in network.links.iter().zip(links) {
+        let inside = link.queue.backlog().packets + u64::from(link.transmitting.is_some());
+        assert_eq!(
+            passed.arrived,
+            passed.departed + passed.dropped + inside,
+            "packets at {} do not add up: {passed:?}, {inside} inside",
+            link.name
+        );
+    }
+
+    // Packets in flight, by flow and direction (0 data, 1 acknowledgements).
+    let is_ack = |packet: &SimPacket| match flows.sources[packet.flow as usize] {
+        Source::Udp(_) => false,
+        Source::Tcp(i) => packet.route == flows.receivers[i as usize].route,
+    };
+    let mut in_flight = vec![[0u64; 2]; flows.groups.len()];
+    let mut count =
+        |packet: &SimPacket| in_flight[packet.flow as usize][usize::from(is_ack(packet))] += 1;
+    network.in_flight().for_each(&mut count);
+    for link in &mut network.links {
+        if let Some((packet, _)) = &link.transmitting {
+            count(packet);
+        }
+        while let Some(packet) = link.queue.dequeue(now, &mut Emptied(&mut count)) {
+            count(&packet);
+        }
+        assert_eq!(
+            link.queue.backlog().packets,
+            0,
+            "the queue at {} cannot be emptied",
+            link.name
+        );
+    }
+
+    for (flow, source) in flows.sources.iter().enumerate() {
+        let directions: [(u64, u64); 2] = match *source {
+            Source::Tcp(i) => {
+                let Passed { sent: data, delivered: acks_in } = flows.senders[i as usize].passed;
+                let Passed { sent: acks, delivered: data_in } = flows.receivers[i as usize].passed;
+                [(data, data_in), (acks, acks_in)]
+            }
+            Source::Udp(i) => {
+                let passed = flows.udp[i as usize].passed;
+                [(passed.sent, passed.delivered), (0, 0)]
+            }
+        };
+        for (direction, (sent, delivered)) in directions.into_iter().enumerate() {
+            assert_eq!(
+                sent,
+                delivered + dropped[flow][direction] + in_flight[flow][direction],
+                "packets of flow {flow}, direction {direction}, do not add up"
+            );
+        }
+    }
+}

@@ -1,0 +1,568 @@
+//! The run loop.
+//!
+//! Order within a run is total: see [`Class`](crate::scheduler::Class). The
+//! measurement period is [warm-up, duration): an event at the very end of the
+//! duration no longer happens.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use redtail_core::{Bytes, Packet, Span, Time};
+use redtail_qdisc::{DropReason, QueueDiscipline, Sink};
+use redtail_spec::Scenario;
+use redtail_transport::Segment;
+
+use crate::conservation::{self, LinkPassed};
+use crate::flows::{Flows, Source};
+use crate::network::{Network, Target, compile};
+use crate::packet::SimPacket;
+use crate::result::RunResult;
+use crate::scheduler::{Class, Event, Scheduler};
+use crate::series::Sampler;
+use crate::statistics::{LinkStatistics, TallySummary, jain};
+
+/// The run was cancelled before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cancelled;
+
+/// Events between two looks at the cancel flag.
+const CANCEL_INTERVAL: u64 = 1 << 16;
+
+/// Runs `scenario`, which must have passed validation, to its end.
+///
+/// # Errors
+/// [`Cancelled`] when `cancel` was set meanwhile.
+///
+/// # Panics
+/// When packets are not conserved, or a queue breaks its contract: our bugs.
+pub fn run(scenario: &Scenario, cancel: &AtomicBool) -> Result<RunResult, Cancelled> {
+    let mut engine = Engine::new(scenario);
+    engine.run(cancel)?;
+    Ok(engine.finish())
+}
+
+/// What is counted about one link.
+#[derive(Debug)]
+struct LinkBooks {
+    passed: LinkPassed,
+    /// Packets waiting, by group.
+    waiting: Vec<u64>,
+    /// `None` during the warm-up.
+    statistics: Option<LinkStatistics>,
+}
+
+struct Engine<'a> {
+    scenario: &'a Scenario,
+    now: Time,
+    end: Time,
+    measure_from: Time,
+    scheduler: Scheduler,
+    network: Network,
+    flows: Flows,
+    books: Vec<LinkBooks>,
+    /// Packets dropped, by flow and direction (0 data, 1 acknowledgements).
+    dropped: Vec<[u64; 2]>,
+    sampler: Option<Sampler>,
+    events: u64,
+}
+
+/// Hears what a queue drops and marks while it handles one call.
+struct QueueEvents<'a> {
+    books: &'a mut LinkBooks,
+    dropped: &'a mut [[u64; 2]],
+    flows: &'a mut Flows,
+    network_routes: &'a [crate::network::Route],
+    measure_from: Time,
+    /// The packet being offered, which has not been waiting.
+    arriving: Option<Arriving>,
+}
+
+/// Enough of a packet to recognise it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Arriving {
+    flow: u32,
+    route: u32,
+    seq: u64,
+    ack: u64,
+}
+
+impl Arriving {
+    #[inline]
+    fn of(packet: &SimPacket) -> Self {
+        Self {
+            flow: packet.flow,
+            route: packet.route,
+            seq: packet.segment.seq,
+            ack: packet.segment.ack,
+        }
+    }
+}
+
+impl Sink<SimPacket> for QueueEvents<'_> {
+    fn dropped(&mut self, packet: SimPacket, _reason: DropReason, now: Time) {
+        let group = self.network_routes[packet.route as usize].group as usize;
+        let waited = self.arriving != Some(Arriving::of(&packet));
+        if !waited {
+            self.arriving = None;
+        }
+        self.books.passed.dropped += 1;
+        self.books.waiting[group] -= u64::from(waited);
+        let direction = match self.flows.sources[packet.flow as usize] {
+            Source::Udp(i) => {
+                let sent = Time::from_ps(packet.segment.ack);
+                self.flows.udp[i as usize].lost += u64::from(sent >= self.measure_from);
+                0
+            }
+            Source::Tcp(i) => {
+                usize::from(packet.route == self.flows.receivers[i as usize].route)
+            }
+        };
+        self.dropped[packet.flow as usize][direction] += 1;
+        if let Some(statistics) = &mut self.books.statistics {
+            statistics.on_drop(group, waited, now);
+        }
+    }
+
+    fn marked(&mut self, packet: &SimPacket, _now: Time) {
+        let group = self.network_routes[packet.route as usize].group as usize;
+        if let Some(statistics) = &mut self.books.statistics {
+            statistics.on_mark(group);
+        }
+    }
+}
+
+impl<'a> Engine<'a> {
+    fn new(scenario: &'a Scenario) -> Self {
+        let (network, routes) = compile(scenario);
+        let flows = Flows::new(scenario, &routes);
+        let groups = scenario.traffic.len();
+        let mut scheduler = Scheduler::default();
+        let measure_from = Time::ZERO + scenario.warmup;
+        scheduler.push(Event::new(measure_from, Class::Measure, 0));
+        for (flow, &start) in flows.starts.iter().enumerate() {
+            scheduler.push(Event::new(start, Class::Source, flow as u32));
+        }
+        let sampler = scenario.series.clone().map(Sampler::new);
+        if sampler.is_some() {
+            scheduler.push(Event::new(Time::ZERO, Class::Sample, 0));
+        }
+        let books = network.links.iter().map(|_| LinkBooks {
+            passed: LinkPassed::default(),
+            waiting: vec![0; groups],
+            statistics: None,
+        });
+        Self {
+            scenario,
+            now: Time::ZERO,
+            end: Time::ZERO + scenario.duration,
+            measure_from,
+            scheduler,
+            books: books.collect(),
+            dropped: vec![[0; 2]; flows.groups.len()],
+            network,
+            flows,
+            sampler,
+            events: 0,
+        }
+    }
+
+    fn run(&mut self, cancel: &AtomicBool) -> Result<(), Cancelled> {
+        while let Some(event) = self.scheduler.pop() {
+            if event.at() >= self.end {
+                break;
+            }
+            debug_assert!(event.at() >= self.now, "time went back");
+            self.now = event.at();
+            self.events += 1;
+            if self.events.is_multiple_of(CANCEL_INTERVAL) && cancel.load(Ordering::Relaxed) {
+                return Err(Cancelled);
+            }
+            match event.class() {
+                Class::LinkFree => self.on_link_free(event.index()),
+                Class::Arrival => self.on_arrival(event.index()),
+                Class::SenderTimer => self.on_sender_timer(event.index()),
+                Class::ReceiverTimer => self.on_receiver_timer(event.index()),
+                Class::Source => self.on_source(event.index()),
+                Class::QueueWakeup => self.on_queue_wakeup(event.index()),
+                Class::Sample => self.on_sample(),
+                Class::Measure => self.on_measure(),
+            }
+        }
+        self.now = self.end;
+        Ok(())
+    }
+
+    /// The head of a delay line arrives somewhere.
+    #[inline]
+    fn on_arrival(&mut self, line: u32) {
+        let (mut packet, target) = self.network.arrive(line, &mut self.scheduler);
+        packet.leg += 1;
+        match target {
+            Target::Link(link) => self.offer(link, packet),
+            Target::Receiver => self.deliver_data(&packet),
+            Target::Sender => self.deliver_ack(&packet),
+            Target::UdpSink => {
+                let udp = &mut self.flows.udp[packet.endpoint as usize];
+                udp.passed.delivered += 1;
+                if packet.segment.ack >= self.measure_from.as_ps() {
+                    udp.received += 1;
+                    udp.received_bytes += u64::from(packet.size);
+                }
+            }
+        }
+    }
+
+    /// A packet reaches a link's queue.
+    #[inline]
+    fn offer(&mut self, index: u32, packet: SimPacket) {
+        let link = &mut self.network.links[index as usize];
+        let group = self.network.routes[packet.route as usize].group as usize;
+        let books = &mut self.books[index as usize];
+        books.passed.arrived += 1;
+        let mut events = QueueEvents {
+            books,
+            dropped: &mut self.dropped,
+            flows: &mut self.flows,
+            network_routes: &self.network.routes,
+            measure_from: self.measure_from,
+            arriving: Some(Arriving::of(&packet)),
+        };
+        link.queue.enqueue(packet, self.now, &mut events);
+        let admitted = events.arriving.is_some();
+        books.waiting[group] += u64::from(admitted);
+        if let Some(statistics) = &mut books.statistics {
+            statistics.on_arrival(group, admitted, link.queue.backlog(), self.now);
+        }
+        if link.transmitting.is_none() {
+            self.transmit_next(index);
+        }
+        self.arm_queue(index);
+    }
+
+    /// Takes the next packet from an idle link's queue, if there is one.
+    #[inline]
+    fn transmit_next(&mut self, index: u32) {
+        let link = &mut self.network.links[index as usize];
+        let books = &mut self.books[index as usize];
+        let mut events = QueueEvents {
+            books,
+            dropped: &mut self.dropped,
+            flows: &mut self.flows,
+            network_routes: &self.network.routes,
+            measure_from: self.measure_from,
+            arriving: None,
+        };
+        let Some(packet) = link.queue.dequeue(self.now, &mut events) else {
+            return;
+        };
+        let group = self.network.routes[packet.route as usize].group as usize;
+        books.waiting[group] -= 1;
+        if let Some(statistics) = &mut books.statistics {
+            let delay = self.now - packet.enqueued;
+            statistics.on_departure(group, delay, link.queue.backlog(), self.now);
+        }
+        let free = self.now + link.rate.tx_time(packet.size());
+        link.transmitting = Some((packet, self.now));
+        self.scheduler.push(Event::new(free, Class::LinkFree, index));
+    }
+
+    /// A link finished a transmission.
+    #[inline]
+    fn on_link_free(&mut self, index: u32) {
+        let link = &mut self.network.links[index as usize];
+        let (packet, since) = link.transmitting.take().expect("the link was transmitting");
+        let group = self.network.routes[packet.route as usize].group as usize;
+        let books = &mut self.books[index as usize];
+        books.passed.departed += 1;
+        if let Some(statistics) = &mut books.statistics {
+            statistics.on_transmitted(group, since, self.now);
+        }
+        self.network.send(packet, self.now, &mut self.scheduler);
+        self.transmit_next(index);
+        self.arm_queue(index);
+    }
+
+    #[inline]
+    fn arm_queue(&mut self, index: u32) {
+        let link = &mut self.network.links[index as usize];
+        if let Some(at) = link.queue.next_wakeup()
+            && link.wakeup.is_none_or(|armed| at < armed)
+        {
+            link.wakeup = Some(at);
+            self.scheduler.push(Event::new(at.max(self.now), Class::QueueWakeup, index));
+        }
+    }
+
+    fn on_queue_wakeup(&mut self, index: u32) {
+        let link = &mut self.network.links[index as usize];
+        if link.wakeup.is_none_or(|armed| armed > self.now) {
+            return; // replaced by an earlier one meanwhile
+        }
+        link.wakeup = None;
+        if link.queue.next_wakeup().is_some_and(|at| at <= self.now) {
+            link.queue.on_wakeup(self.now);
+        }
+        if link.transmitting.is_none() {
+            self.transmit_next(index);
+        }
+        self.arm_queue(index);
+    }
+
+    #[inline]
+    fn deliver_data(&mut self, packet: &SimPacket) {
+        let slot = &mut self.flows.receivers[packet.endpoint as usize];
+        slot.passed.delivered += 1;
+        slot.receiver.on_segment(&packet.segment, self.now);
+        self.receiver_transmits(packet.endpoint);
+    }
+
+    #[inline]
+    fn deliver_ack(&mut self, packet: &SimPacket) {
+        let slot = &mut self.flows.senders[packet.endpoint as usize];
+        slot.passed.delivered += 1;
+        slot.sender.on_segment(&packet.segment, self.now);
+        self.sender_transmits(packet.endpoint);
+    }
+
+    /// Puts on the wire what a sender has to send now.
+    #[inline]
+    fn sender_transmits(&mut self, index: u32) {
+        let slot = &mut self.flows.senders[index as usize];
+        while let Some(segment) = slot.sender.poll_transmit(self.now) {
+            slot.passed.sent += 1;
+            let size = segment.len + slot.header;
+            let packet = new_packet(segment, size, slot.flow, index, slot.route);
+            self.network.send(packet, self.now, &mut self.scheduler);
+        }
+        if let Some(at) = slot.sender.next_wakeup()
+            && slot.armed.is_none_or(|armed| at < armed)
+        {
+            slot.armed = Some(at);
+            self.scheduler.push(Event::new(at, Class::SenderTimer, index));
+        }
+    }
+
+    #[inline]
+    fn receiver_transmits(&mut self, index: u32) {
+        let slot = &mut self.flows.receivers[index as usize];
+        while let Some(segment) = slot.receiver.poll_transmit() {
+            slot.passed.sent += 1;
+            let packet = new_packet(segment, slot.header, slot.flow, index, slot.route);
+            self.network.send(packet, self.now, &mut self.scheduler);
+        }
+        if let Some(at) = slot.receiver.next_wakeup()
+            && slot.armed.is_none_or(|armed| at < armed)
+        {
+            slot.armed = Some(at);
+            self.scheduler.push(Event::new(at, Class::ReceiverTimer, index));
+        }
+    }
+
+    fn on_sender_timer(&mut self, index: u32) {
+        let slot = &mut self.flows.senders[index as usize];
+        if slot.armed != Some(self.now) {
+            return; // replaced by an earlier one meanwhile
+        }
+        slot.armed = None;
+        slot.sender.on_wakeup(self.now);
+        self.sender_transmits(index);
+    }
+
+    fn on_receiver_timer(&mut self, index: u32) {
+        let slot = &mut self.flows.receivers[index as usize];
+        if slot.armed != Some(self.now) {
+            return; // replaced by an earlier one meanwhile
+        }
+        slot.armed = None;
+        slot.receiver.on_wakeup(self.now);
+        self.receiver_transmits(index);
+    }
+
+    /// A TCP flow starts, or a constant-rate source sends.
+    fn on_source(&mut self, flow: u32) {
+        match self.flows.sources[flow as usize] {
+            Source::Tcp(i) => {
+                let slot = &mut self.flows.senders[i as usize];
+                slot.sender.open(slot.handshake);
+                self.sender_transmits(i);
+            }
+            Source::Udp(i) => {
+                let slot = &mut self.flows.udp[i as usize];
+                let segment = Segment {
+                    seq: slot.next,
+                    ack: self.now.as_ps(),
+                    len: slot.size,
+                    ..Segment::default()
+                };
+                slot.next += 1;
+                slot.passed.sent += 1;
+                let packet = new_packet(segment, slot.size, flow, i, slot.route);
+                let again = self.now + slot.draw_gap();
+                self.network.send(packet, self.now, &mut self.scheduler);
+                self.scheduler.push(Event::new(again, Class::Source, flow));
+            }
+        }
+    }
+
+    fn on_sample(&mut self) {
+        let sampler = self.sampler.as_mut().expect("samples are scheduled on request");
+        sampler.sample(&self.network, &self.flows, self.now);
+        let again = self.now + sampler.request.interval;
+        self.scheduler.push(Event::new(again, Class::Sample, 0));
+    }
+
+    /// The measurement period begins.
+    fn on_measure(&mut self) {
+        for books in &mut self.books {
+            books.statistics = Some(LinkStatistics::new(self.now, &books.waiting));
+        }
+        for slot in &mut self.flows.receivers {
+            slot.delivered_before = slot.receiver.delivered();
+        }
+    }
+
+    fn finish(mut self) -> RunResult {
+        // A transmission cut by the end has used the link up to it.
+        for (link, books) in self.network.links.iter().zip(&mut self.books) {
+            if let (Some((packet, since)), Some(statistics)) =
+                (&link.transmitting, &mut books.statistics)
+            {
+                let group = self.network.routes[packet.route as usize].group as usize;
+                statistics.on_transmitted(group, *since, self.now);
+            }
+        }
+        let passed: Vec<LinkPassed> = self.books.iter().map(|books| books.passed).collect();
+        conservation::check(&mut self.network, &self.flows, &passed, &self.dropped, self.now);
+
+        let forward = self.network.links.iter().zip(&passed).filter(|(link, _)| link.forward);
+        let mut result = RunResult {
+            links: self.network.links.iter().map(|link| link.name.clone()).collect(),
+            groups: self.scenario.traffic.iter().map(|g| g.access().name.to_owned()).collect(),
+            bottleneck_packets: forward.map(|(_, passed)| passed.departed).sum(),
+            events: self.events,
+            ..RunResult::default()
+        };
+        self.report_links(&mut result);
+        self.report_flows(&mut result);
+        if let Some(sampler) = self.sampler {
+            result.queue_series = sampler.request.queues.then_some(sampler.queues);
+            result.flow_series = sampler.request.windows.then_some(sampler.flows);
+        }
+        result
+    }
+
+    /// Metrics of the queues. Those of a lone bottleneck bear no prefix.
+    fn report_links(&mut self, result: &mut RunResult) {
+        let single = self.scenario.topology.hops().len() == 1;
+        for (i, books) in self.books.iter_mut().enumerate() {
+            let statistics = books.statistics.take().expect("the warm-up is over");
+            let (all, loss_events, groups) = statistics.finish(self.now);
+            let prefix = if single && i == 0 {
+                String::new()
+            } else {
+                format!("{}.", result.links[i])
+            };
+            add_tally(&mut result.metrics, &prefix, &all);
+            let udp = self.scenario.traffic.iter().zip(&groups);
+            let udp = udp.filter(|(group, _)| group.tcp().is_none());
+            let (arrivals, drops) = udp.fold((0, 0), |(arrivals, drops), (_, summary)| {
+                (arrivals + summary.arrivals, drops + summary.drops)
+            });
+            if arrivals > 0 {
+                let loss = drops as f64 / arrivals as f64;
+                result.metrics.push((format!("{prefix}udp_loss"), loss));
+            }
+            for (group, summary) in result.groups.iter().zip(&groups) {
+                add_tally(&mut result.metrics, &format!("{prefix}{group}."), summary);
+            }
+            result.consecutive_losses.push(loss_events);
+        }
+    }
+
+    /// Metrics of the flows, by group and together.
+    fn report_flows(&self, result: &mut RunResult) {
+        let period = self.scenario.duration - self.scenario.warmup;
+        let mut all_tcp = Vec::new();
+        for (index, name) in result.groups.iter().enumerate() {
+            let mut add = |metric: &str, value: Option<f64>| {
+                if let Some(value) = value {
+                    result.metrics.push((format!("{name}.{metric}"), value));
+                }
+            };
+            let of_group = |flow: u32| self.flows.groups[flow as usize] as usize == index;
+            let mut rates = Vec::new();
+            let (mut retransmissions, mut timeouts, mut data) = (0, 0, 0);
+            for (sender, receiver) in self.flows.senders.iter().zip(&self.flows.receivers) {
+                if of_group(sender.flow) {
+                    let bytes = receiver.receiver.delivered() - receiver.delivered_before;
+                    rates.push(bits_per_second(bytes, period));
+                    let counters = sender.sender.counters();
+                    retransmissions += counters.retransmissions;
+                    timeouts += counters.timeouts;
+                    data += counters.data_segments;
+                }
+            }
+            if !rates.is_empty() {
+                add("goodput", Some(rates.iter().sum()));
+                add("retransmissions", Some(retransmissions as f64));
+                add("timeouts", Some(timeouts as f64));
+                add("data_segments", Some(data as f64));
+                all_tcp.extend_from_slice(&rates);
+            }
+            let (mut received, mut lost) = (0, 0);
+            for slot in self.flows.udp.iter().filter(|slot| of_group(slot.flow)) {
+                rates.push(bits_per_second(slot.received_bytes, period));
+                received += slot.received;
+                lost += slot.lost;
+            }
+            if received + lost > 0 {
+                add("end_to_end_loss", Some(lost as f64 / (received + lost) as f64));
+            }
+            add("fairness", jain(rates));
+        }
+        if !all_tcp.is_empty() {
+            let goodput = ("goodput".to_owned(), all_tcp.iter().sum());
+            result.metrics.push(goodput);
+        }
+        if let Some(fairness) = jain(all_tcp) {
+            result.metrics.push(("fairness".to_owned(), fairness));
+        }
+    }
+}
+
+fn bits_per_second(bytes: u64, period: Span) -> f64 {
+    Bytes::new(bytes).bits() as f64 / period.as_secs_f64()
+}
+
+#[inline]
+fn new_packet(segment: Segment, size: u32, flow: u32, endpoint: u32, route: u32) -> SimPacket {
+    SimPacket {
+        segment,
+        enqueued: Time::ZERO,
+        flow,
+        endpoint,
+        size,
+        route,
+        leg: 0,
+    }
+}
+
+fn add_tally(metrics: &mut Vec<(String, f64)>, prefix: &str, summary: &TallySummary) {
+    let defined = [
+        ("utilization", Some(summary.utilization)),
+        ("loss", summary.loss),
+        ("mark", summary.mark),
+        ("queue_length_mean", Some(summary.queue_length_mean)),
+        ("queue_length_std", Some(summary.queue_length_std)),
+        ("queue_delay_mean", summary.queue_delay_mean),
+        ("queue_delay_std", summary.queue_delay_std),
+        ("queue_delay_p50", summary.queue_delay_p50),
+        ("queue_delay_p95", summary.queue_delay_p95),
+        ("queue_delay_p99", summary.queue_delay_p99),
+        ("consecutive_loss_mean", summary.consecutive_loss_mean),
+    ];
+    for (name, value) in defined {
+        if let Some(value) = value {
+            metrics.push((format!("{prefix}{name}"), value));
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The endpoints of a run: TCP senders and receivers, UDP sources and sinks.
+
+use redtail_core::{Span, Stream, Time};
+use redtail_spec::Scenario;
+use redtail_traffic::{CbrGroup, TrafficGroup};
+use redtail_transport::{Receiver, Sender};
+
+use crate::network::HostRoutes;
+
+/// Packets of one flow in one direction, for conservation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Put into the network.
+    pub sent: u64,
+    /// Taken out of it at the far end.
+    pub delivered: u64,
+}
+
+/// A sending endpoint with its place in the network.
+#[derive(Debug)]
+pub struct SenderSlot {
+    /// The state machine.
+    pub sender: Sender,
+    /// The earliest timer event scheduled. The timer is re-armed lazily: when
+    /// the event comes too early it is put off to the deadline.
+    pub armed: Option<Time>,
+    /// Route of its data.
+    pub route: u32,
+    /// Number of its flow.
+    pub flow: u32,
+    /// Bytes of headers on each segment.
+    pub header: u32,
+    /// Whether it opens with a handshake.
+    pub handshake: bool,
+    /// Packets sent by this endpoint and those delivered to it.
+    pub passed: Passed,
+}
+
+/// A receiving endpoint with its place in the network.
+#[derive(Debug)]
+pub struct ReceiverSlot {
+    /// The state machine.
+    pub receiver: Receiver,
+    /// The earliest timer event scheduled.
+    pub armed: Option<Time>,
+    /// Route of its acknowledgements.
+    pub route: u32,
+    /// Number of its flow.
+    pub flow: u32,
+    /// Bytes of headers on each acknowledgement.
+    pub header: u32,
+    /// Bytes delivered to the application when the measurement began.
+    pub delivered_before: u64,
+    /// Packets sent by this endpoint and those delivered to it.
+    pub passed: Passed,
+}
+
+/// A constant-rate source and its sink.
+#[derive(Debug)]
+pub struct UdpSlot {
+    model: CbrGroup,
+    stream: Stream,
+    /// Route of its packets.
+    pub route: u32,
+    /// Number of its flow.
+    pub flow: u32,
+    /// Size of its packets on the link.
+    pub size: u32,
+    /// Number of the next packet.
+    pub next: u64,
+    /// Bytes received that were sent in the measurement period.
+    pub received_bytes: u64,
+    /// Packets received that were sent in the measurement period.
+    pub received: u64,
+    /// Packets lost that were sent in the measurement period.
+    pub lost: u64,
+    /// Packets sent and delivered over the whole run.
+    pub passed: Passed,
+}
+
+impl UdpSlot {
+    /// Draws the time to the next packet.
+    #[inline]
+    pub fn draw_gap(&mut self) -> Span {
+        self.model.draw_gap(&mut self.stream)
+    }
+}
+
+/// What starts: a TCP flow or a UDP source.
+#[derive(Clone, Copy, Debug)]
+pub enum Source {
+    /// The TCP sender of this number.
+    Tcp(u32),
+    /// The UDP source of this number.
+    Udp(u32),
+}
+
+/// All endpoints.
+#[derive(Debug, Default)]
+pub struct Flows {
+    /// TCP senders; the receiver of the same number is the peer.
+    pub senders: Vec<SenderSlot>,
+    /// TCP receivers.
+    pub receivers: Vec<ReceiverSlot>,
+    /// UDP sources with their sinks.
+    pub udp: Vec<UdpSlot>,
+    /// By flow number.
+    pub sources: Vec<Source>,
+    /// Group of each flow.
+    pub groups: Vec<u32>,
+    /// Start of each flow.
+    pub starts: Vec<Time>,
+}
+
+impl Flows {
+    /// Builds every endpoint of `scenario`. Each flow's draws come from a stream
+    /// named after its group and number, so they do not depend on anything else.
+    pub fn new(scenario: &Scenario, routes: &[Vec<HostRoutes>]) -> Self {
+        let mut flows = Self::default();
+        for (group_index, (group, hosts)) in scenario.traffic.iter().zip(routes).enumerate() {
+            let access = group.access();
+            for i in 0..access.flows as usize {
+                let host = hosts[i % hosts.len()];
+                let mut stream = Stream::named(
+                    scenario.seed,
+                    scenario.replication,
+                    &format!("traffic.{}.{i}", access.name),
+                );
+                let flow = flows.groups.len() as u32;
+                flows.groups.push(group_index as u32);
+                flows.starts.push(group.start(i, &mut stream));
+                let source = match group {
+                    TrafficGroup::Cbr(model) => flows.add_udp(model, stream, host, flow),
+                    TrafficGroup::Bulk(_) => flows.add_tcp(group, None, host, flow),
+                    TrafficGroup::Transfer(transfer) => {
+                        flows.add_tcp(group, Some(transfer.size.get(i).as_u64()), host, flow)
+                    }
+                };
+                flows.sources.push(source);
+            }
+        }
+        flows
+    }
+
+    fn add_tcp(
+        &mut self,
+        group: &TrafficGroup,
+        size: Option<u64>,
+        host: HostRoutes,
+        flow: u32,
+    ) -> Source {
+        let params = &group.tcp().expect("a TCP group has TCP parameters").params;
+        let header = params.header.as_u64() as u32;
+        self.senders.push(SenderSlot {
+            sender: Sender::new(params, size),
+            armed: None,
+            route: host.data,
+            flow,
+            header,
+            handshake: params.handshake,
+            passed: Passed::default(),
+        });
+        self.receivers.push(ReceiverSlot {
+            receiver: Receiver::new(params),
+            armed: None,
+            route: host.back,
+            flow,
+            header,
+            delivered_before: 0,
+            passed: Passed::default(),
+        });
+        Source::Tcp(self.senders.len() as u32 - 1)
+    }
+
+    fn add_udp(
+        &mut self,
+        model: &CbrGroup,
+        stream: Stream,
+        host: HostRoutes,
+        flow: u32,
+    ) -> Source {
+        self.udp.push(UdpSlot {
+            size: model.packet.as_u64() as u32,
+            model: model.clone(),
+            stream,
+            route: host.data,
+            flow,
+            next: 0,
+            received_bytes: 0,
+            received: 0,
+            lost: 0,
+            passed: Passed::default(),
+        });
+        Source::Udp(self.udp.len() as u32 - 1)
+    }
+}

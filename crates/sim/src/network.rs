@@ -1,0 +1,298 @@
+//! Links, delay lines and routes, compiled from a scenario's template.
+//!
+//! Only a link with a queue under study costs events. Access links never drop,
+//! and packets enter each in the order of the events that send them there, so
+//! when a packet leaves one is known on entry: a number to keep
+//! ([`Pipe::busy_until`]), no event. What is in flight lies in delay lines,
+//! first-in first-out, whose heads alone are scheduled.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use redtail_core::{Bytes, Rate, Span, Stream, Time};
+use redtail_qdisc::{AnyQueue, QueueContext};
+use redtail_spec::{LinkSpec, Scenario};
+use redtail_traffic::{Access, Direction};
+
+use crate::packet::SimPacket;
+use crate::scheduler::{Class, Event, Scheduler};
+
+/// A transmitter with a queue discipline in front of it.
+#[derive(Debug)]
+pub struct Link {
+    /// Name in results: "bottleneck", "return", "hop1", "hop1.return" …
+    pub name: String,
+    /// Whether data of forward groups crosses it.
+    pub forward: bool,
+    /// Transmission rate.
+    pub rate: Rate,
+    /// Packets waiting.
+    pub queue: AnyQueue<SimPacket>,
+    /// The packet being transmitted, since when.
+    pub transmitting: Option<(SimPacket, Time)>,
+    /// The earliest wakeup scheduled for the queue.
+    pub wakeup: Option<Time>,
+}
+
+/// A transmitter that never drops and needs no events.
+#[derive(Clone, Debug)]
+struct Pipe {
+    rate: Rate,
+    busy_until: Time,
+}
+
+/// Where a leg ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The queue of a link.
+    Link(u32),
+    /// A TCP receiver.
+    Receiver,
+    /// A TCP sender.
+    Sender,
+    /// The end of a UDP flow.
+    UdpSink,
+}
+
+/// The way from one event to the next: from an endpoint or a link's
+/// transmitter, perhaps through a pipe, to a link's queue or an endpoint.
+#[derive(Clone, Copy, Debug)]
+struct Leg {
+    /// Propagation before the pipe (or all of it).
+    before: Span,
+    pipe: Option<u32>,
+    /// Propagation after the pipe.
+    after: Span,
+    line: u32,
+    target: Target,
+}
+
+/// A way through the network.
+#[derive(Debug)]
+pub struct Route {
+    /// Index of the traffic group that uses it.
+    pub group: u32,
+    legs: Vec<Leg>,
+}
+
+/// Packets in flight that arrive in the order in which they were put in.
+#[derive(Debug, Default)]
+struct Line(VecDeque<(Time, SimPacket)>);
+
+/// The compiled network with everything in flight.
+#[derive(Debug)]
+pub struct Network {
+    /// The links with queues.
+    pub links: Vec<Link>,
+    /// All routes.
+    pub routes: Vec<Route>,
+    pipes: Vec<Pipe>,
+    lines: Vec<Line>,
+}
+
+impl Network {
+    /// Sends `packet` into the leg it stands before.
+    #[inline]
+    pub fn send(&mut self, packet: SimPacket, now: Time, scheduler: &mut Scheduler) {
+        let leg = self.routes[packet.route as usize].legs[packet.leg as usize];
+        let mut at = now + leg.before;
+        if let Some(pipe) = leg.pipe {
+            let pipe = &mut self.pipes[pipe as usize];
+            let size = Bytes::new(u64::from(packet.size));
+            at = at.max(pipe.busy_until) + pipe.rate.tx_time(size);
+            pipe.busy_until = at;
+            at += leg.after;
+        }
+        let line = &mut self.lines[leg.line as usize].0;
+        if line.is_empty() {
+            scheduler.push(Event::new(at, Class::Arrival, leg.line));
+        }
+        debug_assert!(line.back().is_none_or(|&(last, _)| last <= at));
+        line.push_back((at, packet));
+    }
+
+    /// Takes the head of `line` and schedules the next; says where it arrived.
+    #[inline]
+    pub fn arrive(&mut self, line: u32, scheduler: &mut Scheduler) -> (SimPacket, Target) {
+        let waiting = &mut self.lines[line as usize].0;
+        let (_, packet) = waiting.pop_front().expect("a scheduled line has a head");
+        if let Some(&(at, _)) = waiting.front() {
+            scheduler.push(Event::new(at, Class::Arrival, line));
+        }
+        let leg = &self.routes[packet.route as usize].legs[packet.leg as usize];
+        (packet, leg.target)
+    }
+
+    /// Everything in flight between links.
+    pub fn in_flight(&self) -> impl Iterator<Item = &SimPacket> {
+        self.lines.iter().flat_map(|line| line.0.iter().map(|(_, packet)| packet))
+    }
+}
+
+/// The routes of the flows on one host of a group.
+#[derive(Clone, Copy, Debug)]
+pub struct HostRoutes {
+    /// For data.
+    pub data: u32,
+    /// For acknowledgements.
+    pub back: u32,
+}
+
+/// Compiles the network, and for each group the routes of each of its hosts.
+pub fn compile(scenario: &Scenario) -> (Network, Vec<Vec<HostRoutes>>) {
+    let mut compiler = Compiler {
+        scenario,
+        network: Network {
+            links: Vec::new(),
+            routes: Vec::new(),
+            pipes: Vec::new(),
+            lines: Vec::new(),
+        },
+        delays: Vec::new(),
+        pure_lines: BTreeMap::new(),
+        hops: Vec::new(),
+    };
+    compiler.add_links();
+    let groups = scenario.traffic.iter().enumerate();
+    let routes = groups
+        .map(|(i, group)| {
+            let access = group.access();
+            let udp = group.tcp().is_none();
+            (0..access.host_count())
+                .map(|host| compiler.add_host(i as u32, &access, host, udp))
+                .collect()
+        })
+        .collect();
+    (compiler.network, routes)
+}
+
+/// The two links of a bottleneck.
+#[derive(Clone, Copy, Debug)]
+struct HopLinks {
+    forward: u32,
+    back: Option<u32>,
+}
+
+struct Compiler<'a> {
+    scenario: &'a Scenario,
+    network: Network,
+    /// Propagation delay of each link.
+    delays: Vec<Span>,
+    /// Lines of legs without a pipe, by their delay: packets put in at
+    /// non-decreasing times leave in that order, wherever they come from.
+    pure_lines: BTreeMap<Span, u32>,
+    hops: Vec<HopLinks>,
+}
+
+impl Compiler<'_> {
+    fn add_links(&mut self) {
+        let topology = &self.scenario.topology;
+        let chain = topology.hops().len() > 1;
+        for (i, hop) in topology.hops().iter().enumerate() {
+            let name = topology.hop_name(i);
+            let back_name = if chain { format!("{name}.return") } else { "return".to_owned() };
+            let forward = self.add_link(name, true, &hop.forward());
+            let back = hop.return_link.as_ref().map(|link| self.add_link(back_name, false, link));
+            self.hops.push(HopLinks { forward, back });
+        }
+    }
+
+    fn add_link(&mut self, name: String, forward: bool, link: &LinkSpec) -> u32 {
+        let stream = Stream::named(
+            self.scenario.seed,
+            self.scenario.replication,
+            &format!("queue.{name}"),
+        );
+        self.network.links.push(Link {
+            name,
+            forward,
+            rate: link.rate,
+            queue: link.queue.build(QueueContext { rate: link.rate, stream }),
+            transmitting: None,
+            wakeup: None,
+        });
+        self.delays.push(link.delay);
+        self.network.links.len() as u32 - 1
+    }
+
+    fn add_host(&mut self, group: u32, access: &Access<'_>, host: usize, udp: bool) -> HostRoutes {
+        let last = access.last_hop.map_or(self.hops.len(), |hop| hop as usize);
+        let first = access.first_hop.map_or(1, |hop| hop as usize);
+        let crossed = &self.hops[first - 1..last];
+        let forward: Vec<u32> = crossed.iter().map(|hop| hop.forward).collect();
+        let backward: Vec<u32> = crossed.iter().rev().filter_map(|hop| hop.back).collect();
+        let (data, back) = match access.direction {
+            Direction::Forward => (forward, backward),
+            Direction::Reverse => (backward, forward),
+        };
+
+        let default_rate = Rate::from_bps(self.network.links[data[0] as usize].rate.as_bps() * 10);
+        let entry = self.add_pipe(access.access_rate.map_or(default_rate, |rate| *rate.get(host)));
+        let exit = self.add_pipe(access.exit_rate.map_or(default_rate, |rate| *rate.get(host)));
+        let end = if udp { Target::UdpSink } else { Target::Receiver };
+
+        // Data: access link, bottlenecks, exit link.
+        let mut legs = vec![self.leg(
+            Span::ZERO,
+            Some((entry, *access.access_delay.get(host))),
+            Target::Link(data[0]),
+        )];
+        for pair in data.windows(2) {
+            legs.push(self.leg(self.delays[pair[0] as usize], None, Target::Link(pair[1])));
+        }
+        let from_last = self.delays[data[data.len() - 1] as usize];
+        legs.push(self.leg(from_last, Some((exit, *access.exit_delay.get(host))), end));
+        let data = self.add_route(group, legs);
+
+        // Acknowledgements: the links of the other direction, then the delay of
+        // the way back; hosts' links are taken as idle that way.
+        let way_back = *access.return_delay.get(host);
+        let mut legs = Vec::new();
+        let mut from = Span::ZERO;
+        for &link in &back {
+            legs.push(self.leg(from, None, Target::Link(link)));
+            from = self.delays[link as usize];
+        }
+        legs.push(self.leg(from + way_back, None, Target::Sender));
+        let back = self.add_route(group, legs);
+        HostRoutes { data, back }
+    }
+
+    fn add_pipe(&mut self, rate: Rate) -> u32 {
+        self.network.pipes.push(Pipe { rate, busy_until: Time::ZERO });
+        self.network.pipes.len() as u32 - 1
+    }
+
+    fn add_line(&mut self) -> u32 {
+        self.network.lines.push(Line::default());
+        self.network.lines.len() as u32 - 1
+    }
+
+    /// A leg, with the line it needs: a pipe's output is a line of its own.
+    /// Each pipe serves legs that reach it with one delay only (those of one
+    /// host), which is what makes its computation on entry exact.
+    fn leg(&mut self, before: Span, pipe: Option<(u32, Span)>, target: Target) -> Leg {
+        let line = match pipe {
+            Some(_) => self.add_line(),
+            None => match self.pure_lines.get(&before) {
+                Some(&line) => line,
+                None => {
+                    let line = self.add_line();
+                    self.pure_lines.insert(before, line);
+                    line
+                }
+            },
+        };
+        Leg {
+            before,
+            pipe: pipe.map(|(pipe, _)| pipe),
+            after: pipe.map_or(Span::ZERO, |(_, after)| after),
+            line,
+            target,
+        }
+    }
+
+    fn add_route(&mut self, group: u32, legs: Vec<Leg>) -> u32 {
+        self.network.routes.push(Route { group, legs });
+        self.network.routes.len() as u32 - 1
+    }
+}

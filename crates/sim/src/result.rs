@@ -1,0 +1,63 @@
+//! What a run yields.
+
+/// Samples of every queue, a row per link and sampling time.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs)] // the names are the columns' names
+pub struct QueueSeries {
+    pub time_s: Vec<f64>,
+    /// Index into [`RunResult::links`].
+    pub link: Vec<u32>,
+    pub packets: Vec<f64>,
+    pub bytes: Vec<f64>,
+    /// The control law's average, in the unit of its thresholds; NaN without one.
+    pub average: Vec<f64>,
+    /// The control law's probability; NaN without one.
+    pub probability: Vec<f64>,
+}
+
+/// Samples of every TCP flow, a row per flow and sampling time.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs)] // the names are the columns' names
+pub struct FlowSeries {
+    pub time_s: Vec<f64>,
+    /// Number of the flow, counted over all groups in the order of the file.
+    pub flow: Vec<u32>,
+    /// Index into [`RunResult::groups`].
+    pub group: Vec<u32>,
+    pub cwnd_bytes: Vec<f64>,
+    /// Infinite before the first reduction.
+    pub ssthresh_bytes: Vec<f64>,
+    pub in_flight_bytes: Vec<f64>,
+    /// NaN before the first sample.
+    pub srtt_s: Vec<f64>,
+}
+
+/// The result of one run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunResult {
+    /// Metrics by name, in SI units and fractions. A metric that is undefined
+    /// (a loss rate without arrivals) is left out.
+    pub metrics: Vec<(String, f64)>,
+    /// For each link: how many loss events had 1, 2, 3 … packets.
+    pub consecutive_losses: Vec<Vec<u64>>,
+    /// Names of the links with queues.
+    pub links: Vec<String>,
+    /// Names of the traffic groups.
+    pub groups: Vec<String>,
+    /// Queue samples, if asked for.
+    pub queue_series: Option<QueueSeries>,
+    /// Flow samples, if asked for.
+    pub flow_series: Option<FlowSeries>,
+    /// Packets transmitted by the links of the forward direction, warm-up included.
+    pub bottleneck_packets: u64,
+    /// Events processed.
+    pub events: u64,
+}
+
+impl RunResult {
+    /// The metric called `name`.
+    pub fn metric(&self, name: &str) -> Option<f64> {
+        let found = self.metrics.iter().find(|(metric, _)| metric == name);
+        found.map(|&(_, value)| value)
+    }
+}

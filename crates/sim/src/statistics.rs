@@ -1,0 +1,297 @@
+//! What is measured at the queues, from the measurement period only.
+//!
+//! Recording never changes a run: nothing here is read by the engine.
+
+use hdrhistogram::Histogram;
+use redtail_core::{Span, Time};
+use redtail_qdisc::Backlog;
+
+/// A quantity that changes at instants, weighted by how long it keeps a value.
+#[derive(Clone, Debug)]
+struct TimeWeighted {
+    since: Time,
+    value: f64,
+    area: f64,
+    area_of_squares: f64,
+}
+
+impl TimeWeighted {
+    fn new(now: Time, value: f64) -> Self {
+        Self {
+            since: now,
+            value,
+            area: 0.0,
+            area_of_squares: 0.0,
+        }
+    }
+
+    #[inline]
+    fn set(&mut self, value: f64, now: Time) {
+        let held = (now - self.since).as_ps() as f64;
+        let weighted = self.value * held;
+        self.area += weighted;
+        self.area_of_squares += weighted * self.value;
+        self.value = value;
+        self.since = now;
+    }
+
+    /// Mean and standard deviation over `period`, which ends now.
+    fn finish(mut self, now: Time, period: Span) -> (f64, f64) {
+        self.set(self.value, now);
+        let period = period.as_ps() as f64;
+        let mean = self.area / period;
+        let variance = self.area_of_squares / period - mean * mean;
+        (mean, variance.max(0.0).sqrt())
+    }
+}
+
+/// What happened to the packets of one group (or all) at one queue.
+#[derive(Clone, Debug)]
+pub struct Tally {
+    /// Packets that arrived.
+    pub arrivals: u64,
+    /// Packets dropped.
+    pub drops: u64,
+    /// Packets marked.
+    pub marks: u64,
+    /// Time the link spent transmitting them.
+    pub busy: Span,
+    /// Queueing delays in nanoseconds, three significant digits.
+    delays: Histogram<u64>,
+    delay_sum: f64,
+    delay_sum_of_squares: f64,
+    waiting: TimeWeighted,
+    /// Packets lost in the loss event going on.
+    losing: u64,
+    /// Loss events by their number of packets, from 1.
+    pub loss_events: Vec<u64>,
+}
+
+/// Summary of a [`Tally`], in SI units and fractions; `None` where nothing happened.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)] // the names are the metrics' names in results
+pub struct TallySummary {
+    pub arrivals: u64,
+    pub drops: u64,
+    pub utilization: f64,
+    pub loss: Option<f64>,
+    pub mark: Option<f64>,
+    pub queue_length_mean: f64,
+    pub queue_length_std: f64,
+    pub queue_delay_mean: Option<f64>,
+    pub queue_delay_std: Option<f64>,
+    pub queue_delay_p50: Option<f64>,
+    pub queue_delay_p95: Option<f64>,
+    pub queue_delay_p99: Option<f64>,
+    pub consecutive_loss_mean: Option<f64>,
+}
+
+impl Tally {
+    fn new(now: Time, waiting: u64) -> Self {
+        Self {
+            arrivals: 0,
+            drops: 0,
+            marks: 0,
+            busy: Span::ZERO,
+            delays: Histogram::new(3).expect("three significant digits are allowed"),
+            delay_sum: 0.0,
+            delay_sum_of_squares: 0.0,
+            waiting: TimeWeighted::new(now, waiting as f64),
+            losing: 0,
+            loss_events: Vec::new(),
+        }
+    }
+
+    #[inline]
+    fn on_delay(&mut self, delay: Span) {
+        let seconds = delay.as_secs_f64();
+        self.delay_sum += seconds;
+        self.delay_sum_of_squares += seconds * seconds;
+        let ns = delay.as_ps() / 1000;
+        self.delays.record(ns).expect("the histogram grows with its values");
+    }
+
+    /// A loss event begins with a drop and ends with the next admitted arrival.
+    #[inline]
+    fn end_loss_event(&mut self) {
+        if self.losing > 0 {
+            let index = self.losing as usize - 1;
+            if self.loss_events.len() <= index {
+                self.loss_events.resize(index + 1, 0);
+            }
+            self.loss_events[index] += 1;
+            self.losing = 0;
+        }
+    }
+
+    /// The summary of a tally that ends now, over `period`.
+    fn finish(mut self, now: Time, period: Span) -> (TallySummary, Vec<u64>) {
+        self.end_loss_event();
+        let ratio = |part: f64, whole: u64| (whole > 0).then(|| part / whole as f64);
+        let (queue_length_mean, queue_length_std) = self.waiting.clone().finish(now, period);
+        let delayed = self.delays.len();
+        let mean = ratio(self.delay_sum, delayed);
+        let std = mean.map(|mean| {
+            let variance = self.delay_sum_of_squares / delayed as f64 - mean * mean;
+            variance.max(0.0).sqrt()
+        });
+        let quantile =
+            |q: f64| (delayed > 0).then(|| self.delays.value_at_quantile(q) as f64 * 1e-9);
+        let events: u64 = self.loss_events.iter().sum();
+        let summary = TallySummary {
+            arrivals: self.arrivals,
+            drops: self.drops,
+            utilization: self.busy.as_ps() as f64 / period.as_ps() as f64,
+            loss: ratio(self.drops as f64, self.arrivals),
+            mark: ratio(self.marks as f64, self.arrivals),
+            queue_length_mean,
+            queue_length_std,
+            queue_delay_mean: mean,
+            queue_delay_std: std,
+            queue_delay_p50: quantile(0.5),
+            queue_delay_p95: quantile(0.95),
+            queue_delay_p99: quantile(0.99),
+            consecutive_loss_mean: ratio(self.drops as f64, events),
+        };
+        (summary, self.loss_events)
+    }
+}
+
+/// Everything measured at one link: for each group, and for all together.
+#[derive(Debug)]
+pub struct LinkStatistics {
+    begin: Time,
+    all: Tally,
+    groups: Vec<Tally>,
+}
+
+impl LinkStatistics {
+    /// Begins at `now`, with `waiting[g]` packets of group g in the queue.
+    pub fn new(now: Time, waiting: &[u64]) -> Self {
+        Self {
+            begin: now,
+            all: Tally::new(now, waiting.iter().sum()),
+            groups: waiting.iter().map(|&count| Tally::new(now, count)).collect(),
+        }
+    }
+
+    /// A packet of `group` arrived; it was `admitted` or dropped. The queue now holds `backlog`.
+    #[inline]
+    pub fn on_arrival(&mut self, group: usize, admitted: bool, backlog: Backlog, now: Time) {
+        let tally = &mut self.groups[group];
+        tally.arrivals += 1;
+        if admitted {
+            tally.end_loss_event();
+            tally.waiting.set(tally.waiting.value + 1.0, now);
+            self.all.end_loss_event();
+            self.all.waiting.set(backlog.packets as f64, now);
+        }
+    }
+
+    /// A packet of `group` was dropped; `waited` if it had been admitted before.
+    pub fn on_drop(&mut self, group: usize, waited: bool, now: Time) {
+        for tally in [&mut self.groups[group], &mut self.all] {
+            tally.drops += 1;
+            tally.losing += 1;
+            if waited {
+                tally.waiting.set(tally.waiting.value - 1.0, now);
+            }
+        }
+    }
+
+    /// A packet of `group` was marked.
+    pub fn on_mark(&mut self, group: usize) {
+        self.groups[group].marks += 1;
+    }
+
+    /// A packet of `group` left the queue after `delay`.
+    #[inline]
+    pub fn on_departure(&mut self, group: usize, delay: Span, backlog: Backlog, now: Time) {
+        let tally = &mut self.groups[group];
+        tally.on_delay(delay);
+        tally.waiting.set(tally.waiting.value - 1.0, now);
+        self.all.waiting.set(backlog.packets as f64, now);
+    }
+
+    /// The link transmitted a packet of `group` from `since` to now.
+    #[inline]
+    pub fn on_transmitted(&mut self, group: usize, since: Time, now: Time) {
+        self.groups[group].busy += now - since.max(self.begin);
+    }
+
+    /// Ends the measurement: the summary of all groups together with its
+    /// distribution of loss events, and that of each group.
+    pub fn finish(mut self, now: Time) -> (TallySummary, Vec<u64>, Vec<TallySummary>) {
+        let period = now - self.begin;
+        for group in &self.groups {
+            self.all.arrivals += group.arrivals;
+            self.all.marks += group.marks;
+            self.all.busy += group.busy;
+            self.all.delay_sum += group.delay_sum;
+            self.all.delay_sum_of_squares += group.delay_sum_of_squares;
+            let merged = self.all.delays.add(&group.delays);
+            merged.expect("histograms of one shape can be added");
+        }
+        let (all, loss_events) = self.all.finish(now, period);
+        let groups = self.groups.into_iter();
+        let groups = groups.map(|tally| tally.finish(now, period).0).collect();
+        (all, loss_events, groups)
+    }
+}
+
+/// Jain's fairness index of `shares`: 1 when all are equal, 1/n when one has
+/// everything; `None` without shares or when all are zero.
+///
+/// Source: R. Jain, D. Chiu, W. Hawe, "A Quantitative Measure of Fairness and
+/// Discrimination", DEC TR-301, 1984.
+pub fn jain(shares: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
+    for share in shares {
+        n += 1.0;
+        sum += share;
+        squares += share * share;
+    }
+    (squares > 0.0).then(|| sum * sum / (n * squares))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(s: u64) -> Time {
+        Time::ZERO + Span::from_s(s)
+    }
+
+    #[test]
+    fn a_time_weighted_mean_weighs_by_time_not_by_change() {
+        let mut value = TimeWeighted::new(at(0), 2.0);
+        value.set(10.0, at(9));
+        let (mean, std) = value.finish(at(10), Span::from_s(10));
+        assert!((mean - 2.8).abs() < 1e-12);
+        assert!((std - 2.4).abs() < 1e-9); // E[x^2] = 13.6, 13.6 - 2.8^2 = 2.4^2
+    }
+
+    #[test]
+    fn loss_events_are_runs_of_drops_between_admitted_arrivals() {
+        let mut link = LinkStatistics::new(at(0), &[0, 0]);
+        let empty = Backlog::default();
+        for dropped in [true, true, false, false, true, false, true] {
+            link.on_arrival(0, !dropped, empty, at(1));
+            if dropped {
+                link.on_drop(0, false, at(1));
+            }
+        }
+        let (all, events, groups) = link.finish(at(2));
+        assert_eq!(events, [2, 1]);
+        assert_eq!(all.consecutive_loss_mean, Some(4.0 / 3.0));
+        assert_eq!(groups[0].loss, Some(4.0 / 7.0));
+        assert_eq!(groups[1].loss, None);
+    }
+
+    #[test]
+    fn jain_is_one_for_equals_and_one_over_n_for_a_monopoly() {
+        assert_eq!(jain([3.0, 3.0, 3.0]), Some(1.0));
+        assert_eq!(jain([5.0, 0.0, 0.0, 0.0]), Some(0.25));
+        assert_eq!(jain([0.0, 0.0]), None);
+    }
+}

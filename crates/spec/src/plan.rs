@@ -1,0 +1,297 @@
+//! From the text of a file to the runs it asks for.
+
+use redtail_core::Rate;
+use redtail_traffic::{Dealt, Direction, TrafficGroup};
+use serde_json::{Map, Value as Json, json};
+
+use crate::de;
+use crate::error::{Problem, SpecError, place};
+use crate::expand::{self, Factor, Set};
+use crate::experiment::{Experiment, Hop, Scenario, Series, SeriesRequest, Topology};
+use crate::node::{Node, Origin};
+use crate::validate;
+
+/// The language of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// An experiment file.
+    Toml,
+    /// The same tree of keys and values, made by a program.
+    Json,
+}
+
+/// A checked experiment: what it is called, its cases, and the scenario of each run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// What the experiment is called.
+    pub name: String,
+    /// What it is about.
+    pub description: Option<String>,
+    /// How many runs each case gets.
+    pub replications: u32,
+    /// Where the random numbers start from.
+    pub seed: u64,
+    /// What is legal but hardly meant; each a complete message with its place.
+    pub warnings: Vec<String>,
+    /// The keys that differ between cases, in the order of the file.
+    pub factors: Vec<String>,
+    /// Every combination of factor values; the last factor changes fastest. At least one.
+    pub cases: Vec<Case>,
+}
+
+/// One combination of factor values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    /// The value of each factor, as in the file.
+    pub factors: Map<String, Json>,
+    /// A short text for the value of each factor, for tables and legends.
+    pub labels: Map<String, Json>,
+    /// The first replication, without series.
+    base: Scenario,
+    series: Option<SeriesRequest>,
+}
+
+impl Plan {
+    /// Reads, checks and expands an experiment. `file` is its name in messages; `sets` are `key=value` arguments
+    /// that override it, in order.
+    ///
+    /// # Errors
+    /// Everything that makes the file impossible to run, with its place.
+    pub fn from_text(
+        text: &str,
+        file: Option<&str>,
+        sets: &[String],
+        format: Format,
+    ) -> Result<Plan, SpecError> {
+        let tree = match format {
+            Format::Toml => Node::from_toml(text, file)?,
+            Format::Json => Node::from_json(text, file)?,
+        };
+        expand_and_check(tree, file, sets).map_err(|problems| SpecError::new(file, problems))
+    }
+
+    /// The scenario of one run; `replication` is counted from 0 and may exceed the number asked for in the file.
+    /// `None` if there is no case with this index.
+    pub fn scenario(&self, case: usize, replication: u32) -> Option<Scenario> {
+        let case = self.cases.get(case)?;
+        let recorded = case.series.as_ref().filter(|series| replication < series.replications);
+        Some(Scenario {
+            replication,
+            series: recorded.map(|series| Series {
+                interval: series.interval,
+                queues: series.queues,
+                windows: series.windows,
+            }),
+            ..case.base.clone()
+        })
+    }
+
+    /// The cases as a JSON list of `{"factors": {key: value}, "labels": {key: text}}`.
+    pub fn cases_json(&self) -> String {
+        let cases = self.cases.iter();
+        let list: Json = cases.map(|case| json!({ "factors": case.factors, "labels": case.labels })).collect();
+        list.to_string()
+    }
+}
+
+fn expand_and_check(mut tree: Node, file: Option<&str>, sets: &[String]) -> Result<Plan, Vec<Problem>> {
+    let one = |problem| vec![problem];
+    let mut factors = expand::take_factors(&mut tree).map_err(one)?;
+    unique_names(&tree).map_err(one)?;
+    for argument in sets {
+        Set::parse(argument).and_then(|set| set.apply(&mut tree, &mut factors)).map_err(one)?;
+    }
+    for factor in &mut factors {
+        factor.label().map_err(one)?;
+    }
+
+    let combinations = expand::combinations(&factors).map_err(one)?;
+    let mut errors = Gathered::new(combinations.len());
+    let mut warnings = Gathered::new(combinations.len());
+    let mut cases = Vec::with_capacity(combinations.len());
+    let mut first = None;
+    for combination in &combinations {
+        let labels: Vec<_> = factors.iter().zip(combination).map(|(factor, index)| (&factor.key, &factor.labels[*index])).collect();
+        let (experiment, topology) = match case(&tree, &factors, combination) {
+            Ok((experiment, topology, found)) => {
+                found.into_iter().for_each(|warning| warnings.add(warning, &labels));
+                (experiment, topology)
+            }
+            Err(found) => {
+                found.into_iter().for_each(|error| errors.add(error, &labels));
+                continue;
+            }
+        };
+        cases.push(Case {
+            factors: factors
+                .iter()
+                .zip(combination)
+                .map(|(factor, index)| (factor.key.clone(), factor.values[*index].to_json()))
+                .collect(),
+            labels: labels.iter().map(|(key, label)| ((*key).clone(), Json::from(label.as_str()))).collect(),
+            base: scenario(&experiment, topology),
+            series: experiment.series.clone(),
+        });
+        first.get_or_insert(experiment);
+    }
+    let errors = errors.finish(&factors);
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let experiment = first.expect("there is a case, and none has errors");
+    Ok(Plan {
+        name: experiment.name,
+        description: experiment.description,
+        replications: experiment.replications,
+        seed: experiment.seed,
+        warnings: warnings
+            .finish(&factors)
+            .into_iter()
+            .map(|warning| place(file, &warning.origin) + &warning.message)
+            .collect(),
+        factors: factors.into_iter().map(|factor| factor.key).collect(),
+        cases,
+    })
+}
+
+/// Keys name groups, so two groups cannot share a name.
+fn unique_names(tree: &Node) -> Result<(), Problem> {
+    let groups = tree.as_table().and_then(|table| table.get("traffic")).and_then(Node::as_array);
+    let mut seen: Vec<(&str, &Origin)> = Vec::new();
+    for group in groups.unwrap_or_default() {
+        let Some(entry) = group.as_table().and_then(|table| table.entry("name")) else {
+            continue; // decoding says it better
+        };
+        let Some(name) = entry.node.as_str() else {
+            continue;
+        };
+        if let Some((_, other)) = seen.iter().find(|(other, _)| *other == name) {
+            let other = other.line().map_or(String::new(), |line| format!(" (line {line})"));
+            return Err(Problem {
+                origin: entry.origin.clone(),
+                key: Some(format!("traffic.{name}.name")),
+                message: format!("traffic.{name}.name = {name:?} is the name of another group too{other}; accepted: a name of its own"),
+            });
+        }
+        seen.push((name, &entry.origin));
+    }
+    Ok(())
+}
+
+type Checked = (Experiment, Topology, Vec<Problem>);
+
+/// One case, with its warnings.
+fn case(tree: &Node, factors: &[Factor], combination: &[usize]) -> Result<Checked, Vec<Problem>> {
+    let mut tree = tree.clone();
+    // A factor inside another one goes in after it.
+    let mut order: Vec<_> = factors.iter().zip(combination).collect();
+    order.sort_by_key(|(factor, _)| factor.key.matches('.').count());
+    for (factor, index) in order {
+        factor.substitute(*index, &mut tree).map_err(|problem| vec![problem])?;
+    }
+    expand::strip_labels(&mut tree).map_err(|problem| vec![problem])?;
+    let experiment: Experiment = de::decode(&tree).map_err(|fault| {
+        let explained = fault.accepted_keys().and_then(|accepted| {
+            let key = fault.key();
+            factors.iter().find_map(|factor| factor.explains(&key, accepted))
+        });
+        vec![explained.unwrap_or_else(|| fault.into_problem())]
+    })?;
+    let (findings, topology) = validate::check(&experiment, &tree);
+    match topology {
+        Some(topology) if findings.errors.is_empty() => {
+            let warnings = findings.warnings;
+            Ok((experiment, topology, warnings))
+        }
+        _ => Err(findings.errors),
+    }
+}
+
+/// Problems of all cases, each once, with how many cases have it.
+struct Gathered {
+    cases: usize,
+    found: Vec<(Problem, usize, String)>,
+}
+
+impl Gathered {
+    fn new(cases: usize) -> Self {
+        Gathered { cases, found: Vec::new() }
+    }
+
+    fn add(&mut self, problem: Problem, labels: &[(&String, &String)]) {
+        match self.found.iter_mut().find(|(known, ..)| *known == problem) {
+            Some((_, count, _)) => *count += 1,
+            None => {
+                let case: Vec<_> = labels.iter().map(|(key, label)| format!("{key} = {label}")).collect();
+                self.found.push((problem, 1, case.join(", ")));
+            }
+        }
+    }
+
+    /// Says of a problem that only some cases have which they are, unless its line says that already.
+    fn finish(self, factors: &[Factor]) -> Vec<Problem> {
+        let in_a_value = |problem: &Problem| {
+            let key = problem.key.as_deref().unwrap_or_default();
+            problem.origin.line().is_some() && factors.iter().any(|factor| key.starts_with(&factor.key))
+        };
+        self.found
+            .into_iter()
+            .map(|(mut problem, count, case)| {
+                if count < self.cases && !in_a_value(&problem) {
+                    problem.message += &format!(" [in {count} of {} cases, first with {case}]", self.cases);
+                }
+                problem
+            })
+            .collect()
+    }
+}
+
+/// The scenario of a case, with those defaults filled in that depend on other keys.
+fn scenario(experiment: &Experiment, topology: Topology) -> Scenario {
+    let mut traffic = experiment.traffic.clone();
+    for group in &mut traffic {
+        fill_in(group, &topology);
+    }
+    Scenario {
+        duration: experiment.duration,
+        warmup: experiment.warmup,
+        seed: experiment.seed,
+        replication: 0,
+        topology,
+        traffic,
+        series: None,
+    }
+}
+
+/// How much faster than the bottleneck access links are unless the file says otherwise.
+const ACCESS_SPEED_UP: u64 = 10;
+
+fn fill_in(group: &mut TrafficGroup, topology: &Topology) {
+    let access = group.access();
+    let hops = validate::crossed(&access, topology);
+    let met_first = match access.direction {
+        Direction::Forward => topology.hops()[hops.start].rate,
+        Direction::Reverse => return_rate(&topology.hops()[hops.end - 1]),
+    };
+    let rate = Dealt::one(Rate::from_bps(met_first.as_bps().saturating_mul(ACCESS_SPEED_UP)));
+    let host_count = access.host_count() as u32;
+    let numbers = matches!(topology, Topology::Chain(_)).then_some((hops.start as u32 + 1, hops.end as u32));
+    macro_rules! fill_in {
+        ($($kind:ident),*) => {
+            match group {
+                $(TrafficGroup::$kind(group) => {
+                    group.access_rate.get_or_insert_with(|| rate.clone());
+                    group.exit_rate.get_or_insert(rate);
+                    group.hosts.get_or_insert(host_count);
+                    group.first_hop = numbers.map(|(first, _)| first);
+                    group.last_hop = numbers.map(|(_, last)| last);
+                })*
+            }
+        };
+    }
+    fill_in!(Bulk, Transfer, Cbr);
+}
+
+fn return_rate(hop: &Hop) -> Rate {
+    hop.return_link.as_ref().map_or(hop.rate, |link| link.rate)
+}

@@ -1,0 +1,119 @@
+//! The JSON schema of the experiment file, made from the types that read it.
+
+use schemars::Schema;
+use schemars::generate::SchemaSettings;
+use schemars::transform::RecursiveTransform;
+use serde_json::{Map, Value, json};
+
+use crate::experiment::Experiment;
+
+/// The JSON schema (draft 2020-12) of the experiment file.
+///
+/// Beyond the standard's words, `x-unit` gives the dimension of a quantity, `x-source` says where a default comes from,
+/// and `x-dealt` marks quantities of which a list is dealt out to flows.
+pub fn schema() -> Value {
+    let settings = SchemaSettings::draft2020_12()
+        .with_transform(RecursiveTransform(without_null))
+        .with_transform(RecursiveTransform(source_apart));
+    let mut schema = settings.into_generator().into_root_schema_for::<Experiment>();
+    schema.insert("title".into(), "redtail experiment".into());
+    schema.insert(
+        "description".into(),
+        "A link, some traffic and a few queues to compare. Quantities carry their unit.".into(),
+    );
+    // What the types leave to the layers before and after them: factors, labels, and that exactly one topology is given.
+    if let Some(properties) = schema.pointer_mut("/properties").and_then(Value::as_object_mut) {
+        properties.insert("factors".into(), factors());
+    }
+    schema.insert(
+        "oneOf".into(),
+        json!([{ "required": ["bottleneck"] }, { "required": ["chain"] }]),
+    );
+    let queues = schema.pointer_mut("/$defs/QueueSpec/oneOf").and_then(Value::as_array_mut);
+    for queue in queues.into_iter().flatten() {
+        if let Some(properties) = queue.get_mut("properties").and_then(Value::as_object_mut) {
+            properties.insert("label".into(), label());
+        }
+    }
+    schema.to_value()
+}
+
+fn factors() -> Value {
+    json!({
+        "type": "object",
+        "description": "Keys that take several values in turn; every combination is a case. A key is dotted: \
+            \"bottleneck.queue\", \"traffic.ftp.flows\" (the group named ftp), \"chain.hop2.rate\".",
+        "additionalProperties": {
+            "anyOf": [
+                { "type": "array", "minItems": 1 },
+                { "type": "object", "description": "A key written without quotes." },
+            ],
+        },
+    })
+}
+
+fn label() -> Value {
+    json!({
+        "type": "string",
+        "description": "What tables and legends call this queue; no part of the run.",
+    })
+}
+
+/// TOML has no null: a key that may be absent is left out.
+fn without_null(schema: &mut Schema) {
+    let Some(object) = schema.as_object_mut() else {
+        return;
+    };
+    if let Some(Value::Array(types)) = object.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            object.insert("type".into(), only);
+        }
+    }
+    if object.get("default").is_some_and(Value::is_null) {
+        object.remove("default");
+    }
+    if let Some(Value::Array(alternatives)) = object.get_mut("anyOf") {
+        alternatives.retain(|alternative| alternative != &json!({ "type": "null" }));
+        if let [Value::Object(only)] = alternatives.as_slice() {
+            let only = only.clone();
+            object.remove("anyOf");
+            merge(object, only);
+        }
+    }
+}
+
+/// Adds the keys of `other` that `object` does not have.
+fn merge(object: &mut Map<String, Value>, other: Map<String, Value>) {
+    for (key, value) in other {
+        object.entry(key).or_insert(value);
+    }
+}
+
+/// Doc comments may end with lines "Source: ..."; they go to a key of their own, and wrapped lines are joined.
+fn source_apart(schema: &mut Schema) {
+    let Some(object) = schema.as_object_mut() else {
+        return;
+    };
+    let Some(Value::String(text)) = object.get("description") else {
+        return;
+    };
+    let (words, source) = match text.split_once("Source:") {
+        Some((words, source)) => (words.to_owned(), Some(one_line(source))),
+        None => (text.clone(), None),
+    };
+    object.insert("description".into(), paragraphs(&words).into());
+    if let Some(source) = source {
+        object.insert("x-source".into(), source.into());
+    }
+}
+
+fn paragraphs(text: &str) -> String {
+    let paragraphs: Vec<_> = text.trim().split("\n\n").map(one_line).collect();
+    paragraphs.join("\n\n")
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

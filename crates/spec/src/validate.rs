@@ -1,0 +1,348 @@
+//! What types cannot say: values and combinations that cannot be run (errors), and those that can but hardly
+//! mean what their author wants to know (warnings).
+
+use redtail_core::{Bytes, ParamError, QueueSize, Rate, Span};
+use redtail_qdisc::{Limit, QueueSpec};
+use redtail_traffic::{Access, Direction, TrafficGroup};
+
+use crate::error::Problem;
+use crate::experiment::{Experiment, Hop, LinkSpec, Topology, topology};
+use crate::node::Node;
+use crate::paths;
+
+/// Round trips that slow start may need before the statistics should begin: from one segment, ten doublings fill
+/// any path with a thousand segments in flight.
+const FIRST_ROUND_TRIPS: u64 = 10;
+
+/// What was found in one case.
+pub(crate) struct Findings<'a> {
+    tree: &'a Node,
+    pub errors: Vec<Problem>,
+    pub warnings: Vec<Problem>,
+}
+
+/// Checks a case; `tree` is what it was decoded from. The topology is there unless there are errors.
+pub(crate) fn check<'a>(experiment: &Experiment, tree: &'a Node) -> (Findings<'a>, Option<Topology>) {
+    let mut findings = Findings { tree, errors: Vec::new(), warnings: Vec::new() };
+    findings.times(experiment);
+    let topology = findings.topology(experiment);
+    findings.names(&experiment.traffic);
+    for group in &experiment.traffic {
+        findings.group(group, topology.as_ref());
+    }
+    let sound = findings.errors.is_empty();
+    if let Some(topology) = topology.as_ref().filter(|_| sound) {
+        findings.degenerate(experiment, topology);
+    }
+    (findings, topology)
+}
+
+impl Findings<'_> {
+    /// `key = value` followed by a clause; the value is left out if it is a default.
+    fn about(&self, key: &str, clause: &str) -> Problem {
+        let message = match paths::find(self.tree, key) {
+            Some(value) => format!("{key} = {} {clause}", value.shown()),
+            None => format!("{key} {clause}"),
+        };
+        Problem { origin: paths::origin(self.tree, key), key: Some(key.to_owned()), message }
+    }
+
+    fn refuse(&mut self, key: &str, clause: &str) {
+        let problem = self.about(key, clause);
+        self.errors.push(problem);
+    }
+
+    fn refuse_param(&mut self, table: &str, error: &ParamError) {
+        let clause = format!("{}; accepted: {}", error.problem, error.accepted);
+        self.refuse(&format!("{table}.{}", error.key), &clause);
+    }
+
+    fn warn(&mut self, key: &str, clause: &str) {
+        let problem = self.about(key, clause);
+        self.warnings.push(problem);
+    }
+
+    fn times(&mut self, experiment: &Experiment) {
+        if !experiment.name.chars().any(char::is_alphanumeric) {
+            self.refuse("name", "has no letter or digit; accepted: a text that can name a folder");
+        }
+        if experiment.duration == Span::ZERO {
+            self.refuse("duration", "is zero; accepted: a time such as \"200 s\"");
+        } else if experiment.warmup >= experiment.duration {
+            let duration = experiment.duration;
+            self.refuse(
+                "warmup",
+                &format!("is not shorter than the duration; accepted: less than \"{duration}\""),
+            );
+        }
+        if experiment.replications == 0 {
+            self.refuse("replications", "is zero; accepted: 1 or more");
+        }
+        if let Some(series) = &experiment.series {
+            if series.interval == Span::ZERO {
+                self.refuse("series.interval", "is zero; accepted: a time such as \"100 ms\"");
+            }
+            if series.replications == 0 {
+                self.refuse("series.replications", "is zero; accepted: 1 or more (without [series] none is recorded)");
+            }
+        }
+    }
+
+    fn topology(&mut self, experiment: &Experiment) -> Option<Topology> {
+        let (bottleneck, chain) = (&experiment.bottleneck, &experiment.chain);
+        let Some(topology) = topology(bottleneck.clone(), chain.clone()) else {
+            match (bottleneck, chain) {
+                (Some(_), Some(_)) => self.refuse_plainly("chain", "chain: stands beside bottleneck; accepted: one of the two"),
+                (None, None) => self.refuse_plainly("", "the key \"bottleneck\" is missing; accepted: a [bottleneck], or a [chain] of several"),
+                _ => self.refuse_plainly("chain", "chain: has no [[chain.hop]]; accepted: one or more"),
+            }
+            return None;
+        };
+        for (index, hop) in topology.hops().iter().enumerate() {
+            let key = hop_key(&topology, index);
+            self.link(&key, &hop.forward());
+            if let Some(link) = &hop.return_link {
+                self.link(&format!("{key}.return"), link);
+            }
+        }
+        Some(topology)
+    }
+
+    fn refuse_plainly(&mut self, key: &str, message: &str) {
+        self.errors.push(Problem {
+            origin: paths::origin(self.tree, key),
+            key: Some(key.to_owned()).filter(|key| !key.is_empty()),
+            message: message.to_owned(),
+        });
+    }
+
+    fn link(&mut self, key: &str, link: &LinkSpec) {
+        if link.rate.as_bps() == 0 {
+            self.refuse(&format!("{key}.rate"), "is zero; accepted: a rate such as \"10 Mbit/s\"");
+        }
+        if let Err(error) = link.queue.check() {
+            self.refuse_param(&format!("{key}.queue"), &error);
+        }
+    }
+
+    fn names(&mut self, groups: &[TrafficGroup]) {
+        if groups.is_empty() {
+            self.refuse("traffic", "is empty; accepted: one [[traffic]] table or more");
+        }
+        for group in groups {
+            let name = group.access().name;
+            let key = format!("traffic.{name}.name");
+            let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+            if name.is_empty() || !name.chars().all(plain) {
+                let message = format!(
+                    "traffic: name = {name:?} cannot be part of a key; accepted: letters, digits, \"_\" and \"-\""
+                );
+                self.refuse_plainly("traffic", &message);
+            } else if is_link_name(name) {
+                // Metrics of groups and of links are told apart by the name in front.
+                self.refuse(&key, "is what results call a link; accepted: any other name");
+            }
+        }
+    }
+
+    fn group(&mut self, group: &TrafficGroup, topology: Option<&Topology>) {
+        let access = group.access();
+        let key = format!("traffic.{}", access.name);
+        if let Err(error) = group.check() {
+            self.refuse_param(&key, &error);
+        }
+        if let Some(Err(error)) = group.tcp().map(|tcp| tcp.params.check()) {
+            self.refuse_param(&format!("{key}.tcp"), &error);
+        }
+        let hops = match topology {
+            Some(Topology::Chain(hops)) => hops.len() as u32,
+            Some(Topology::Bottleneck(_)) => {
+                for (name, hop) in [("first_hop", access.first_hop), ("last_hop", access.last_hop)] {
+                    if hop.is_some() {
+                        self.refuse(&format!("{key}.{name}"), "is a key of chains, and this is a bottleneck; accepted: no such key");
+                    }
+                }
+                return;
+            }
+            None => return,
+        };
+        for (name, hop) in [("first_hop", access.first_hop), ("last_hop", access.last_hop)] {
+            if hop.is_some_and(|hop| hop == 0 || hop > hops) {
+                self.refuse(&format!("{key}.{name}"), &format!("is not a hop of the chain; accepted: 1 to {hops}"));
+                return;
+            }
+        }
+        let (first, last) = (access.first_hop.unwrap_or(1), access.last_hop.unwrap_or(hops));
+        if first > last {
+            self.refuse(
+                &format!("{key}.first_hop"),
+                &format!("is beyond last_hop ({last}), and hops are counted in the chain's order in both directions; accepted: 1 to {last}"),
+            );
+        }
+    }
+
+    fn degenerate(&mut self, experiment: &Experiment, topology: &Topology) {
+        self.late_starts(experiment);
+        self.short_warmup(experiment, topology);
+        for (index, hop) in topology.hops().iter().enumerate() {
+            let key = hop_key(topology, index);
+            let crossing = |direction| -> Vec<&TrafficGroup> {
+                let crosses = |group: &&TrafficGroup| {
+                    let access = group.access();
+                    access.direction == direction && crossed(&access, topology).contains(&index)
+                };
+                experiment.traffic.iter().filter(crosses).collect()
+            };
+            self.queue(&key, &hop.forward(), &crossing(Direction::Forward), topology);
+            if let Some(link) = &hop.return_link {
+                self.queue(&format!("{key}.return"), link, &crossing(Direction::Reverse), topology);
+            }
+        }
+    }
+
+    fn late_starts(&mut self, experiment: &Experiment) {
+        for group in &experiment.traffic {
+            let latest = group.latest_start();
+            if latest >= experiment.duration {
+                self.warn(
+                    &format!("traffic.{}.start", group.access().name),
+                    &format!("is as late as \"{latest}\", and the run ends at \"{}\": such flows never send", experiment.duration),
+                );
+            }
+        }
+    }
+
+    fn short_warmup(&mut self, experiment: &Experiment, topology: &Topology) {
+        let settled = experiment
+            .traffic
+            .iter()
+            .filter(|group| matches!(group, TrafficGroup::Bulk(_)))
+            .map(|group| {
+                let slowest = base_round_trips(group, topology).into_iter().max().unwrap_or_default();
+                let settled = group.latest_start().as_ps().saturating_add(slowest.as_ps().saturating_mul(FIRST_ROUND_TRIPS));
+                (Span::from_ps(settled), slowest, group)
+            })
+            .max_by_key(|(settled, ..)| *settled);
+        if let Some((settled, slowest, group)) = settled.filter(|(settled, ..)| *settled > experiment.warmup) {
+            let clause = format!(
+                "is short of the slowest flow's first round trips: flows of {:?} start as late as \"{}\" and have base \
+                 round-trip times up to \"{slowest}\", so their slow start can last until \"{settled}\" and will show \
+                 in the statistics",
+                group.access().name,
+                group.latest_start(),
+            );
+            match paths::find(self.tree, "warmup") {
+                Some(_) => self.warn("warmup", &clause),
+                None => self.warn("warmup", &format!("(by default \"0 s\") {clause}")),
+            }
+        }
+    }
+
+    fn queue(&mut self, key: &str, link: &LinkSpec, groups: &[&TrafficGroup], topology: &Topology) {
+        let Some(limit) = link.queue.limit() else {
+            return;
+        };
+        let key = format!("{key}.queue");
+        self.packet_too_large(&key, limit, groups);
+        self.small_buffer(&key, link.rate, limit, groups, topology);
+        // The average cannot pass what the buffer holds, so the law stays below its upper end.
+        if let QueueSpec::Red(red) = &link.queue {
+            let most = match red.max_th {
+                QueueSize::Packets(_) => limit.packets.map(QueueSize::Packets),
+                QueueSize::Bytes(_) => limit.bytes.map(QueueSize::Bytes),
+            };
+            if let Some(most) = most.filter(|most| amount(*most) <= amount(red.max_th)) {
+                self.warn(
+                    &format!("{key}.max_th"),
+                    &format!("is not below the limit (\"{most}\"), so the buffer overflows before the average gets there"),
+                );
+            }
+        }
+    }
+
+    fn packet_too_large(&mut self, key: &str, limit: Limit, groups: &[&TrafficGroup]) {
+        let Some(bytes) = limit.bytes else {
+            return;
+        };
+        for group in groups.iter().filter(|group| group.packet_size().as_u64() > bytes) {
+            self.warn(
+                &format!("{key}.limit"),
+                &format!(
+                    "holds no packet of {:?} (\"{}\"): every one of them that has to wait is dropped",
+                    group.access().name,
+                    group.packet_size()
+                ),
+            );
+        }
+    }
+
+    fn small_buffer(&mut self, key: &str, rate: Rate, limit: Limit, groups: &[&TrafficGroup], topology: &Topology) {
+        let (mut flows, mut seconds, mut packet) = (0.0, 0.0, Bytes::ZERO);
+        for group in groups.iter().filter(|group| group.tcp().is_some()) {
+            let round_trips = base_round_trips(group, topology);
+            let mean = round_trips.iter().map(|rtt| rtt.as_secs_f64()).sum::<f64>() / round_trips.len() as f64;
+            let count = f64::from(group.access().flows);
+            flows += count;
+            seconds += count * mean;
+            packet = packet.max(group.packet_size());
+        }
+        if flows == 0.0 {
+            return;
+        }
+        // Shown in a message, so rounded to what can be read.
+        let round_trip = Span::from_us((seconds / flows * 1e6).round() as u64);
+        let product = rate.bytes_in(round_trip);
+        let packets = product / packet.as_u64() as f64;
+        let too_small = limit.packets.is_some_and(|limit| (limit as f64) < packets)
+            || limit.bytes.is_some_and(|limit| (limit as f64) < product);
+        if too_small {
+            self.warn(
+                &format!("{key}.limit"),
+                &format!(
+                    "is below one bandwidth-delay product ({rate} x {round_trip} mean base round trip = {} or {} packets \
+                     of {packet}): with few flows the link will run idle after losses",
+                    Bytes::new(product.ceil() as u64),
+                    packets.ceil(),
+                ),
+            );
+        }
+    }
+}
+
+/// The dotted key of the hop with this index.
+fn hop_key(topology: &Topology, index: usize) -> String {
+    match topology {
+        Topology::Bottleneck(_) => "bottleneck".to_owned(),
+        Topology::Chain(_) => format!("chain.{}", topology.hop_name(index)),
+    }
+}
+
+/// Whether metrics of a link begin with this name.
+fn is_link_name(name: &str) -> bool {
+    let numbered = name.strip_prefix("hop").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()));
+    numbered || name == "return" || name == "bottleneck"
+}
+
+/// Indices of the hops a group crosses.
+pub(crate) fn crossed(access: &Access<'_>, topology: &Topology) -> std::ops::Range<usize> {
+    let first = access.first_hop.map_or(0, |hop| hop as usize - 1);
+    let last = access.last_hop.map_or(topology.hops().len(), |hop| hop as usize);
+    first..last
+}
+
+/// Round-trip times without any queueing or transmission, one for each host of the group.
+fn base_round_trips(group: &TrafficGroup, topology: &Topology) -> Vec<Span> {
+    let access = group.access();
+    let delay = |hop: &Hop| hop.delay + hop.return_link.as_ref().map_or(Span::ZERO, |link| link.delay);
+    let path: Span = topology.hops()[crossed(&access, topology)].iter().map(delay).sum();
+    let hosts = access.host_count().min(access.flows as usize).max(1);
+    (0..hosts)
+        .map(|host| path + *access.access_delay.get(host) + *access.exit_delay.get(host) + *access.return_delay.get(host))
+        .collect()
+}
+
+fn amount(size: QueueSize) -> u64 {
+    match size {
+        QueueSize::Packets(amount) | QueueSize::Bytes(amount) => amount,
+    }
+}

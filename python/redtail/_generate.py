@@ -1,0 +1,309 @@
+"""Makes the files that follow from the Rust types: `python -m redtail._generate`.
+
+    schema/experiment.schema.json        for editors
+    python/redtail/model.py              typed objects
+    docs/reference/experiment-file.md    every key with unit, default and source
+
+With `--check` it writes nothing and fails when one of them is not up to date.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import keyword
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from redtail import _engine
+from redtail.catalog import Catalog, Parameter, Section, toml
+
+_NOTE = "made by `make generate` from the Rust types; do not edit"
+_WIDTH = 100
+
+# How the schema's names end where Rust says what a type is for; users need not know.
+_ENDINGS = ("Spec", "Request", "Table", "Group", "Params")
+
+
+def main() -> None:
+    """Write or check the files."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="only say what is out of date")
+    parser.add_argument("--root", type=Path, default=Path(), help="the project's folder")
+    options = parser.parse_args()
+
+    schema = _engine.schema()
+    files = {
+        "schema/experiment.schema.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n",
+        "python/redtail/model.py": _formatted(model(schema)),
+        "docs/reference/experiment-file.md": reference(schema),
+    }
+    stale = []
+    for name, text in files.items():
+        path = options.root / name
+        if path.is_file() and path.read_text(encoding="utf-8") == text:
+            continue
+        stale.append(name)
+        if not options.check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+            print(f"wrote {name}")
+    if options.check and stale:
+        sys.exit(f"out of date: {', '.join(stale)}; run: make generate")
+
+
+class _Classes:
+    """The Python classes that a schema asks for, in the order in which they are met."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self.sections: dict[str, Section] = {}
+        self.unions: dict[str, list[str]] = {}
+        root = catalog.section("Experiment", catalog.root)
+        self._fields(root)
+        self.sections["Experiment"] = root
+
+    def annotation(self, schema: Any) -> str:
+        """Return the type of a schema's values."""
+        catalog = self.catalog
+        schema = catalog.without_null(schema)
+        found = catalog.resolve(schema)
+        name = catalog.reference(schema)
+        choices = catalog.choices(found)
+        if choices:
+            return "Literal[" + ", ".join(repr(choice.value) for choice in choices) + "]"
+        kinds = catalog.kinds(found)
+        if kinds:
+            union = class_name(name or "Kinds")
+            if union not in self.unions:
+                self.unions[union] = [class_name(str(kind.kind)) for kind in kinds]
+                for kind in kinds:
+                    self._add(class_name(str(kind.kind)), kind)
+            return union
+        parts = found.get("anyOf", found.get("oneOf"))
+        if parts:
+            return " | ".join(dict.fromkeys(self.annotation(part) for part in parts))
+        if "properties" in found and name is not None:
+            self._add(class_name(name), catalog.section(name, catalog.definitions[name]))
+            return class_name(name)
+        simple = {"boolean": "bool", "integer": "int", "number": "float", "string": "str"}
+        if found.get("type") == "array":
+            return f"Sequence[{self.annotation(found.get('items', {}))}]"
+        if found.get("type") == "object":
+            inner = found.get("additionalProperties")
+            values = self.annotation(inner) if isinstance(inner, dict) else "Any"
+            return f"Mapping[str, {values}]"
+        return simple.get(str(found.get("type")), "Any")
+
+    def _add(self, name: str, section: Section) -> None:
+        if name not in self.sections:
+            self._fields(section)  # what a class refers to stands before it
+            self.sections[name] = section
+
+    def _fields(self, section: Section) -> None:
+        for parameter in section.parameters:
+            self.annotation(parameter.schema)
+
+
+def class_name(name: str) -> str:
+    """Return the name of the class for a definition or a `kind`.
+
+    >>> class_name("tail-drop"), class_name("SeriesRequest"), class_name("cbr")
+    ('TailDrop', 'Series', 'Cbr')
+    """
+    if "-" in name or name.islower():
+        return "".join(part.capitalize() for part in re.split(r"[-_]", name))
+    for ending in _ENDINGS:
+        if name.endswith(ending) and name != ending:
+            return name.removesuffix(ending)
+    return name
+
+
+def model(schema: dict[str, Any]) -> str:
+    """Return the module of typed objects."""
+    classes = _Classes(Catalog(schema))
+    bottleneck = classes.annotation(classes.catalog.root["properties"]["bottleneck"])
+    exported = [*classes.sections, *classes.unions]
+    if bottleneck != "Bottleneck":
+        exported.append("Bottleneck")
+    lines = [f"__all__ = {sorted(exported)!r}", ""]
+    for name, section in classes.sections.items():
+        lines += _class_lines(classes, name, section)
+    for union, members in classes.unions.items():
+        lines += ["", f'{union}: TypeAlias = "{" | ".join(members)}"']
+        about = classes.catalog.definitions.get(union, {}).get("description", "")
+        lines += [f'"""{about or "One of these."}"""']
+    if bottleneck != "Bottleneck":
+        lines += ["", f"Bottleneck: TypeAlias = {bottleneck}"]
+        lines += ['"""The bottleneck of an experiment that has one."""']
+    body = "\n".join(lines) + "\n"
+
+    def needed(*names: str) -> str:
+        return ", ".join(name for name in names if re.search(rf"\b{name}\b", body))
+
+    head = [
+        f'"""Typed objects for the experiment file, {_NOTE}.',
+        "",
+        "An attribute left at None takes redtail's default. Quantities are texts with a unit, as",
+        "in the file.",
+        '"""',
+        "",
+        "from __future__ import annotations",
+        "",
+        f"from collections.abc import {needed('Mapping', 'Sequence')}",
+        "from dataclasses import dataclass",
+        f"from typing import {needed('Any', 'ClassVar', 'Literal', 'TypeAlias')}",
+        "",
+        "from redtail._model import Part, Whole",
+        "",
+    ]
+    return "\n".join(head) + body
+
+
+def _class_lines(classes: _Classes, name: str, section: Section) -> Iterator[str]:
+    base = "Whole" if name == "Experiment" else "Part"
+    yield ""
+    yield "@dataclass(kw_only=True)"
+    yield f"class {name}({base}):"
+    about = section.description or f"The table `{section.name}`."
+    if name == "Experiment":
+        about = "An experiment: what runs, how long, how often, and what is compared."
+    yield from _docstring(about, section)
+    if section.kind is not None:
+        yield f"    _kind: ClassVar[str | None] = {section.kind!r}"
+        yield ""
+    # Required attributes first, as a reader wants them.
+    for parameter in sorted(section.parameters, key=lambda each: not each.required):
+        kind = classes.annotation(parameter.schema)
+        field = attribute(parameter.key)
+        yield f"    {field}: {kind}" if parameter.required else f"    {field}: {kind} | None = None"
+
+
+def _docstring(about: str, section: Section) -> Iterator[str]:
+    first, *rest = textwrap.wrap(about, _WIDTH - 8)
+    if rest and "; " in about:
+        head, _, tail = about.partition("; ")
+        first, rest = f"{head}.", textwrap.wrap(tail[:1].upper() + tail[1:], _WIDTH - 8)
+    elif rest:
+        head, _, tail = about.partition(". ")
+        first, rest = f"{head.rstrip('.')}.", textwrap.wrap(tail, _WIDTH - 8)
+    yield f'    r"""{first}' if "\\" in about else f'    """{first}'
+    if rest:
+        yield ""
+        yield from (f"    {line}" for line in rest)
+    yield ""
+    yield "    Attributes:"
+    for parameter in sorted(section.parameters, key=lambda each: not each.required):
+        text = f"{attribute(parameter.key)}: {parameter.description} {_takes(parameter)}"
+        yield from textwrap.wrap(
+            text.replace("\\", "\\\\"),
+            _WIDTH,
+            initial_indent=" " * 8,
+            subsequent_indent=" " * 12,
+            break_on_hyphens=False,
+            break_long_words=False,
+        )
+    yield '    """'
+    yield ""
+
+
+def _takes(parameter: Parameter) -> str:
+    text = parameter.type[:1].upper() + parameter.type[1:]
+    if not parameter.required and parameter.default:
+        text += f"; default {parameter.default}"
+    return text + "."
+
+
+def attribute(key: str) -> str:
+    """Return the attribute for a key; words of Python's own get an underscore.
+
+    >>> attribute("return"), attribute("rate")
+    ('return_', 'rate')
+    """
+    return f"{key}_" if keyword.iskeyword(key) else key
+
+
+def reference(schema: dict[str, Any]) -> str:
+    """Return the reference page of the experiment file."""
+    catalog = Catalog(schema)
+    classes = _Classes(catalog)
+    lines = [
+        f"<!-- {_NOTE} -->",
+        "",
+        "# The experiment file",
+        "",
+        "An experiment is a file in TOML. A quantity is a text with its unit, for example",
+        '`"10 Mbit/s"`; a key without a default must be given. `redtail check FILE` checks a file,',
+        "`redtail schema` prints the JSON schema for editors, and",
+        "`redtail run FILE --set KEY=VALUE` overrides a key for one run.",
+        "",
+    ]
+    rest = dict(classes.sections)
+    lines += _page(catalog, "Top level", rest.pop("Experiment"))
+    kinded = {member for members in classes.unions.values() for member in members}
+    for name, section in reversed(rest.items()):
+        if name not in kinded:
+            lines += _page(catalog, _heading(name), section)
+            if name == "Tcp":
+                presets, _ = catalog.tcp
+                lines += ["Presets:", ""]
+                lines += [f'- `"{each.value}"`: {each.description}' for each in presets]
+                lines.append("")
+    for union, members in classes.unions.items():
+        lines += [f"## {_heading(union)}", ""]
+        for member in members:
+            section = rest[member]
+            lines += _page(catalog, f'`kind = "{section.kind}"`', section, level=3)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _heading(name: str) -> str:
+    return {"Tcp": "TCP", "Hop": "Bottleneck, and hop of a chain"}.get(
+        name, re.sub(r"(?<!^)(?=[A-Z])", " ", name).capitalize()
+    )
+
+
+def _page(catalog: Catalog, title: str, section: Section, level: int = 2) -> Iterator[str]:
+    yield f"{'#' * level} {title}"
+    yield ""
+    if title != "Top level":
+        yield section.description
+        yield ""
+    yield "| key | takes | default | meaning |"
+    yield "|---|---|---|---|"
+    for parameter in section.parameters:
+        default = "required" if parameter.required else ""
+        if parameter.default:
+            default = f"`{parameter.default}`"
+        meaning = parameter.description
+        if parameter.source:
+            meaning += f"<br>Source: {parameter.source}"
+        cells = (f"`{parameter.key}`", parameter.type, default, meaning)
+        yield "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+    yield ""
+    for parameter in section.parameters:
+        choices = catalog.choices(catalog.without_null(parameter.schema))
+        if any(choice.description for choice in choices) and parameter.key != "preset":
+            yield f"Values of `{parameter.key}`:"
+            yield ""
+            for choice in choices:
+                yield f"- `{toml(choice.value)}`: {' '.join(choice.description.split())}"
+            yield ""
+
+
+def _formatted(source: str) -> str:
+    """Return Python source as the project formats it."""
+    command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", "model.py", "-"]
+    done = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"ruff cannot format the model: {done.stderr}")
+    return done.stdout
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,425 @@
+"""Typed objects for the experiment file, made by `make generate` from the Rust types; do not edit.
+
+An attribute left at None takes redtail's default. Quantities are texts with a unit, as
+in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, TypeAlias
+
+from redtail._model import Part, Whole
+
+__all__ = [
+    "Bottleneck",
+    "Bulk",
+    "Cbr",
+    "Chain",
+    "Experiment",
+    "Hop",
+    "Link",
+    "Queue",
+    "Red",
+    "Series",
+    "TailDrop",
+    "Tcp",
+    "Traffic",
+    "Transfer",
+]
+
+
+@dataclass(kw_only=True)
+class TailDrop(Part):
+    """First-in first-out; an arrival that does not fit is dropped.
+
+    Attributes:
+        limit: Most that may wait: in packets, in bytes, or a list of both. A queue size with its
+            unit, for example "300 packets" or "64 kB", or a list of these.
+    """
+
+    _kind: ClassVar[str | None] = "tail-drop"
+
+    limit: str | Sequence[str]
+
+
+@dataclass(kw_only=True)
+class Red(Part):
+    """Random Early Detection (Floyd and Jacobson 1993), with gentle, byte mode and ECN.
+
+    Attributes:
+        limit: Most that may wait: in packets, in bytes, or a list of both. A queue size with its
+            unit, for example "300 packets" or "64 kB", or a list of these.
+        min_th: Average below which nothing is dropped, in packets or bytes; the unit decides in
+            which of the two the average is kept. A queue size with its unit, for example "300
+            packets" or "64 kB".
+        max_th: Average at which the drop probability reaches `max_p`, in the unit of `min_th`. A
+            queue size with its unit, for example "300 packets" or "64 kB".
+        max_p: Drop probability when the average reaches `max_th`. A number; default 0.1.
+        w_q: Weight of one arrival's sample in the moving average. A number; default 0.002.
+        gentle: Beyond `max_th`, let the probability rise from `max_p` to 1 instead of dropping
+            everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000),
+            `"limit"` at the queue's limit (ISCC 2001). True or false or "twice-max-th" or "limit";
+            default false.
+        spacing: How early drops are spread over arrivals. "uniform" or "wait" or "none"; default
+            "wait".
+        byte_mode: Make a packet's drop probability proportional to its size over `mean_packet`.
+            True or false; default false.
+        mean_packet: Typical packet size: measures idle periods in packets and scales `byte_mode`. A
+            number of bytes with its unit, for example "1500 B"; default "500 B".
+        ecn: Mark ECN-capable packets where an early drop would hit them. True or false; default
+            false.
+        above_max_th: With `ecn`, what happens to ECN-capable packets when the average is beyond the
+            slope. "drop" or "mark"; default "drop".
+    """
+
+    _kind: ClassVar[str | None] = "red"
+
+    limit: str | Sequence[str]
+    min_th: str
+    max_th: str
+    max_p: float | None = None
+    w_q: float | None = None
+    gentle: Literal[True, False, "twice-max-th", "limit"] | None = None
+    spacing: Literal["uniform", "wait", "none"] | None = None
+    byte_mode: bool | None = None
+    mean_packet: str | None = None
+    ecn: bool | None = None
+    above_max_th: Literal["drop", "mark"] | None = None
+
+
+@dataclass(kw_only=True)
+class Link(Part):
+    """A link in one direction: a queue that feeds a transmitter, and the way after it.
+
+    Attributes:
+        rate: Transmission rate. A rate with its unit, for example "10 Mbit/s".
+        delay: Propagation delay, one way. A time with its unit, for example "100 ms".
+        queue: The queue in front of it. A table with kind = "tail-drop" or "red".
+    """
+
+    rate: str
+    delay: str
+    queue: Queue
+
+
+@dataclass(kw_only=True)
+class Hop(Part):
+    """A bottleneck: a link, and if `return` is given another one for the opposite direction.
+
+    Attributes:
+        rate: Transmission rate. A rate with its unit, for example "10 Mbit/s".
+        delay: Propagation delay, one way. A time with its unit, for example "100 ms".
+        queue: The queue in front of it. A table with kind = "tail-drop" or "red".
+        return_: The link of the opposite direction, which can be congested too. Without it that
+            direction takes no time and never drops; the groups' `return_delay` can give it a delay.
+            A table with rate, delay, queue.
+    """
+
+    rate: str
+    delay: str
+    queue: Queue
+    return_: Link | None = None
+
+
+@dataclass(kw_only=True)
+class Chain(Part):
+    """Several bottlenecks in a row.
+
+    Attributes:
+        hop: The bottlenecks, in the order in which forward traffic meets them. A list, each a table
+            with rate, delay, queue, return.
+    """
+
+    hop: Sequence[Hop]
+
+
+@dataclass(kw_only=True)
+class Tcp(Part):
+    """A preset with the parameters that depart from it.
+
+    Attributes:
+        preset: The set of parameters to start from. "sack" or "newreno" or "reno" or "ns2-sack" or
+            "ns2-newreno" or "ns2-reno"; default "sack".
+        mss: Payload bytes of a full-sized segment. A number of bytes with its unit, for example
+            "1500 B".
+        header: Bytes that network and transport headers add to each segment. A number of bytes with
+            its unit, for example "1500 B".
+        growth: How the window grows. "reno".
+        recovery: How losses are detected and repaired. "reno" or "newreno" or "sack" or
+            "sack-1996".
+        halving: What a reduction takes half of. "flight-size" or "window".
+        initial_window: Segments that may be sent before the first acknowledgement. A whole number.
+        dup_thresh: Duplicate acknowledgements that mean a loss (DupThresh). A whole number.
+        limited_transmit: Send new data on the first two duplicate acknowledgements (RFC 3042). True
+            or false.
+        delayed_ack: Acknowledge every second full-sized segment, or after `delayed_ack_timeout`;
+            off acknowledges each. True or false.
+        delayed_ack_timeout: How long an acknowledgement may be delayed. A time with its unit, for
+            example "100 ms".
+        receive_window: Most bytes the receiver lets be outstanding. A number of bytes with its
+            unit, for example "1500 B".
+        handshake: Open with a three-way handshake, whose segments can be lost; off starts with
+            data, as ns-2's one-way agents do. True or false.
+        initial_rto: Retransmission timeout before the first round-trip sample. A time with its
+            unit, for example "100 ms".
+        min_rto: Least retransmission timeout. A time with its unit, for example "100 ms".
+        max_rto: Most retransmission timeout, back-off included. A time with its unit, for example
+            "100 ms".
+        clock_granularity: Tick of the clock that times round trips; zero is an exact clock. A time
+            with its unit, for example "100 ms".
+        rtt_sampling: Which segments give round-trip samples. "every-ack" or "one-per-window".
+        ecn: Use ECN (RFC 3168): negotiate it, send ECN-capable data, halve on an echoed mark. True
+            or false.
+    """
+
+    preset: Literal["sack", "newreno", "reno", "ns2-sack", "ns2-newreno", "ns2-reno"] | None = None
+    mss: str | None = None
+    header: str | None = None
+    growth: Literal["reno"] | None = None
+    recovery: Literal["reno", "newreno", "sack", "sack-1996"] | None = None
+    halving: Literal["flight-size", "window"] | None = None
+    initial_window: int | None = None
+    dup_thresh: int | None = None
+    limited_transmit: bool | None = None
+    delayed_ack: bool | None = None
+    delayed_ack_timeout: str | None = None
+    receive_window: str | None = None
+    handshake: bool | None = None
+    initial_rto: str | None = None
+    min_rto: str | None = None
+    max_rto: str | None = None
+    clock_granularity: str | None = None
+    rtt_sampling: Literal["every-ack", "one-per-window"] | None = None
+    ecn: bool | None = None
+
+
+@dataclass(kw_only=True)
+class Bulk(Part):
+    """TCP senders that always have data to send.
+
+    Attributes:
+        name: Name of the group, put in front of its metrics and used in factor keys. A text.
+        flows: Number of flows. A whole number; default 1.
+        tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
+            or "newreno" or "reno" or "ns2-sack" or "ns2-newreno" or "ns2-reno", or a table with
+            preset, mss, header, growth, recovery, …; default "sack".
+        start: When flows start; dealt out. A time from the start of the run, such as "5 s", or
+            "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
+        access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
+            example "10 Mbit/s", or a list of these.
+        access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
+            time with its unit, for example "100 ms", or a list of these; default "0 s".
+        exit_rate: Rate of the receiving hosts' access links; dealt out. A rate with its unit, for
+            example "10 Mbit/s", or a list of these.
+        exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
+            time with its unit, for example "100 ms", or a list of these; default "0 s".
+        return_delay: One-way propagation delay that the way back adds to that of the return links;
+            dealt out. A time with its unit, for example "100 ms", or a list of these; default "0
+            s".
+        hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
+            i modulo this. A whole number.
+        direction: Which way the data travels. "forward" or "reverse"; default "forward".
+        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
+            A whole number.
+        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
+            whole number.
+    """
+
+    _kind: ClassVar[str | None] = "bulk"
+
+    name: str
+    flows: int | None = None
+    tcp: Literal["sack", "newreno", "reno", "ns2-sack", "ns2-newreno", "ns2-reno"] | Tcp | None = (
+        None
+    )
+    start: str | Sequence[str] | None = None
+    access_rate: str | Sequence[str] | None = None
+    access_delay: str | Sequence[str] | None = None
+    exit_rate: str | Sequence[str] | None = None
+    exit_delay: str | Sequence[str] | None = None
+    return_delay: str | Sequence[str] | None = None
+    hosts: int | None = None
+    direction: Literal["forward", "reverse"] | None = None
+    first_hop: int | None = None
+    last_hop: int | None = None
+
+
+@dataclass(kw_only=True)
+class Transfer(Part):
+    """TCP transfers of a given size, one for each flow.
+
+    Attributes:
+        name: Name of the group, put in front of its metrics and used in factor keys. A text.
+        size: Payload to transfer; dealt out. A number of bytes with its unit, for example "1500 B",
+            or a list of these.
+        flows: Number of flows. A whole number; default 1.
+        tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
+            or "newreno" or "reno" or "ns2-sack" or "ns2-newreno" or "ns2-reno", or a table with
+            preset, mss, header, growth, recovery, …; default "sack".
+        start: When transfers start; dealt out. A time from the start of the run, such as "5 s", or
+            "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
+        access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
+            example "10 Mbit/s", or a list of these.
+        access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
+            time with its unit, for example "100 ms", or a list of these; default "0 s".
+        exit_rate: Rate of the receiving hosts' access links; dealt out. A rate with its unit, for
+            example "10 Mbit/s", or a list of these.
+        exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
+            time with its unit, for example "100 ms", or a list of these; default "0 s".
+        return_delay: One-way propagation delay that the way back adds to that of the return links;
+            dealt out. A time with its unit, for example "100 ms", or a list of these; default "0
+            s".
+        hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
+            i modulo this. A whole number.
+        direction: Which way the data travels. "forward" or "reverse"; default "forward".
+        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
+            A whole number.
+        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
+            whole number.
+    """
+
+    _kind: ClassVar[str | None] = "transfer"
+
+    name: str
+    size: str | Sequence[str]
+    flows: int | None = None
+    tcp: Literal["sack", "newreno", "reno", "ns2-sack", "ns2-newreno", "ns2-reno"] | Tcp | None = (
+        None
+    )
+    start: str | Sequence[str] | None = None
+    access_rate: str | Sequence[str] | None = None
+    access_delay: str | Sequence[str] | None = None
+    exit_rate: str | Sequence[str] | None = None
+    exit_delay: str | Sequence[str] | None = None
+    return_delay: str | Sequence[str] | None = None
+    hosts: int | None = None
+    direction: Literal["forward", "reverse"] | None = None
+    first_hop: int | None = None
+    last_hop: int | None = None
+
+
+@dataclass(kw_only=True)
+class Cbr(Part):
+    """UDP sources of constant rate.
+
+    Attributes:
+        name: Name of the group, put in front of its metrics and used in factor keys. A text.
+        rate: Rate of each source on the link, headers included. A rate with its unit, for example
+            "10 Mbit/s".
+        packet: Size of each packet on the link, headers included. A number of bytes with its unit,
+            for example "1500 B".
+        flows: Number of flows. A whole number; default 1.
+        dither: Draw each gap between packets uniformly from (1 - dither) to (1 + dither) times the
+            nominal one. A number; default 0.0.
+        start: When sources start; dealt out. Left out, each starts at a random phase of its first
+            gap. A time from the start of the run, such as "5 s", or "uniform 0..10 s", drawn for
+            each flow, or a list of these.
+        access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
+            example "10 Mbit/s", or a list of these.
+        access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
+            time with its unit, for example "100 ms", or a list of these; default "0 s".
+        exit_rate: Rate of the receiving hosts' access links; dealt out. A rate with its unit, for
+            example "10 Mbit/s", or a list of these.
+        exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
+            time with its unit, for example "100 ms", or a list of these; default "0 s".
+        return_delay: One-way propagation delay that the way back adds to that of the return links;
+            dealt out. A time with its unit, for example "100 ms", or a list of these; default "0
+            s".
+        hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
+            i modulo this. A whole number.
+        direction: Which way the data travels. "forward" or "reverse"; default "forward".
+        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
+            A whole number.
+        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
+            whole number.
+    """
+
+    _kind: ClassVar[str | None] = "cbr"
+
+    name: str
+    rate: str
+    packet: str
+    flows: int | None = None
+    dither: float | None = None
+    start: str | Sequence[str] | None = None
+    access_rate: str | Sequence[str] | None = None
+    access_delay: str | Sequence[str] | None = None
+    exit_rate: str | Sequence[str] | None = None
+    exit_delay: str | Sequence[str] | None = None
+    return_delay: str | Sequence[str] | None = None
+    hosts: int | None = None
+    direction: Literal["forward", "reverse"] | None = None
+    first_hop: int | None = None
+    last_hop: int | None = None
+
+
+@dataclass(kw_only=True)
+class Series(Part):
+    """Time series to record. Recording never changes a run.
+
+    Attributes:
+        interval: Time from one sample to the next. A time with its unit, for example "100 ms".
+        queues: Of every queue: its length, and the average and probability of its control law. True
+            or false; default true.
+        windows: Of every flow: congestion window, slow start threshold, data in flight, smoothed
+            round-trip time. True or false; default false.
+        replications: In how many replications of each case, counted from the first. A whole number;
+            default 1.
+    """
+
+    interval: str
+    queues: bool | None = None
+    windows: bool | None = None
+    replications: int | None = None
+
+
+@dataclass(kw_only=True)
+class Experiment(Whole):
+    """An experiment: what runs, how long, how often, and what is compared.
+
+    Attributes:
+        name: What the experiment is called; results go to a folder of this name. A text.
+        duration: How long each run lasts, in simulated time. A time with its unit, for example "100
+            ms".
+        traffic: The groups of flows. A list, each a table with kind = "bulk" or "transfer" or
+            "cbr".
+        description: What it is about, in a sentence or more. A text.
+        warmup: How much of the beginning is left out of all statistics; less than `duration`. A
+            time with its unit, for example "100 ms"; default "0 s".
+        replications: How many runs with independent random numbers each case gets; means and
+            intervals are over these. A whole number; default 10.
+        seed: Where the random numbers start from: the same seed gives the same results, byte for
+            byte. A whole number; default 1.
+        bottleneck: One bottleneck link that all traffic crosses. Give either this or `chain`. A
+            table with rate, delay, queue, return.
+        chain: Several bottleneck links in a row. Give either this or `bottleneck`. A table with
+            hop.
+        series: Time series to record; without it there are none. A table with interval, queues,
+            windows, replications.
+        factors: What is compared: for each dotted key the values it takes; cases are all
+            combinations. A table.
+    """
+
+    name: str
+    duration: str
+    traffic: Sequence[Traffic]
+    description: str | None = None
+    warmup: str | None = None
+    replications: int | None = None
+    seed: int | None = None
+    bottleneck: Hop | None = None
+    chain: Chain | None = None
+    series: Series | None = None
+    factors: Mapping[str, Sequence[Any]] | None = None
+
+
+Queue: TypeAlias = "TailDrop | Red"
+"""One of these."""
+
+Traffic: TypeAlias = "Bulk | Transfer | Cbr"
+"""One of these."""
+
+Bottleneck: TypeAlias = Hop
+"""The bottleneck of an experiment that has one."""

@@ -1,0 +1,213 @@
+"""The path from a file to results, with the real engine."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+import tomllib
+import warnings
+from pathlib import Path
+
+import jsonschema
+import pyarrow as pa
+import pytest
+
+import redtail
+from redtail import _engine, metrics
+from redtail.results import Results
+
+from conftest import ROOT
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return redtail.run(
+        ROOT / "examples/quickstart.toml",
+        replications=3,
+        out=tmp_path_factory.mktemp("runs"),
+        set={
+            "duration": "12 s",
+            "warmup": "4 s",
+            "series": {"interval": "100 ms", "queues": True, "windows": True},
+        },
+    )
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_every_example_runs(path: Path, tmp_path: Path) -> None:
+    results = redtail.run(path, replications=1, out=tmp_path)
+    assert results.run_count == len(results.cases)
+    for case in results.cases:
+        assert 0.5 < case.metric("utilization").mean <= 1.0001, case.title
+    assert results.figures()
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_every_example_is_valid_by_the_schema(path: Path) -> None:
+    jsonschema.validate(
+        tomllib.loads(path.read_text()), _engine.schema(), jsonschema.Draft202012Validator
+    )
+
+
+def test_the_schema_refuses_what_the_engine_refuses() -> None:
+    good = tomllib.loads((ROOT / "examples/quickstart.toml").read_text())
+    validator = jsonschema.Draft202012Validator(_engine.schema())
+    for key, value in {"duration": 30, "speed": 3, "traffic": [{"kind": "bulk"}]}.items():
+        assert not validator.is_valid({**good, key: value}), key
+
+
+def test_all_promised_metrics_are_there(quick: Results) -> None:
+    promised = set(metrics.METRICS) - {"end_to_end_loss", "udp_loss"}  # there is no UDP here
+    for case in quick.cases:
+        assert promised <= set(case.metrics)
+        assert "ftp.goodput" in case.metrics
+        assert 0 <= case.metric("loss").mean < 0.2
+        assert 0 < case.metric("goodput").mean < 10e6
+        low, mid, high = (case.metric(f"queue_delay_p{p}").mean for p in (50, 95, 99))
+        assert 0 <= low <= mid <= high < 1
+
+
+def test_time_series_are_recorded_on_request(quick: Results) -> None:
+    queues = quick.series("queues", case=1)
+    assert queues.column("time_s").to_pylist() == sorted(queues.column("time_s").to_pylist())
+    assert pa.types.is_dictionary(queues.schema.field("link").type)
+    assert max(queues.column("packets").to_pylist()) <= 100
+    flows = quick.series("flows", case=0)
+    assert set(flows.column("flow").to_pylist()) == set(range(16))
+    assert min(flows.column("cwnd_bytes").to_pylist()) > 0
+
+
+def test_recording_does_not_change_a_run(quick: Results, tmp_path: Path) -> None:
+    plain = redtail.run(
+        ROOT / "examples/quickstart.toml",
+        replications=3,
+        out=tmp_path,
+        set={"duration": "12 s", "warmup": "4 s"},
+    )
+    for with_series, without in zip(quick.cases, plain.cases, strict=True):
+        for number, run in with_series.runs.items():
+            assert run.metrics == without.runs[number].metrics
+
+
+def test_typed_objects_are_the_same_experiment_as_the_file(tmp_path: Path) -> None:
+    experiment = redtail.Experiment(
+        name="Quickstart",
+        duration="30 s",
+        warmup="10 s",
+        replications=5,
+        bottleneck=redtail.Bottleneck(
+            rate="10 Mbit/s", delay="20 ms", queue=redtail.TailDrop(limit="100 packets")
+        ),
+        traffic=[redtail.Bulk(name="ftp", flows=16, tcp="sack", start="uniform 0..2 s")],
+        factors={
+            "bottleneck.queue": [
+                redtail.TailDrop(limit="100 packets", label="tail drop"),
+                redtail.Red(
+                    limit="100 packets",
+                    min_th="15 packets",
+                    max_th="65 packets",
+                    max_p=0.1,
+                    w_q=0.002,
+                    label="RED",
+                ),
+            ]
+        },
+    )
+    typed = redtail.check(experiment)
+    filed = redtail.check(ROOT / "examples/quickstart.toml")
+    assert [case.labels for case in typed.cases] == [case.labels for case in filed.cases]
+    assert typed.runs == filed.runs
+    for case in range(len(typed.cases)):
+        assert typed.scenario(case, 1) == filed.scenario(case, 1)
+
+
+def test_a_bad_typed_object_is_refused_by_its_path() -> None:
+    experiment = redtail.Experiment(
+        name="x",
+        duration="10 s",
+        bottleneck=redtail.Bottleneck(
+            rate="10", delay="20 ms", queue=redtail.TailDrop(limit="100 packets")
+        ),
+        traffic=[redtail.Bulk(name="ftp")],
+    )
+    with pytest.raises(redtail.SpecError, match=r"bottleneck\.rate") as caught:
+        redtail.check(experiment)
+    assert caught.value.line is None
+
+
+def test_replications_differ_and_queues_share_their_workload(quick: Results) -> None:
+    for case in quick.cases:
+        assert len(set(case.values("goodput"))) == 3
+    plan = redtail.check("examples/quickstart.toml")
+    first, second = (json.loads(plan.scenario(case, 0)) for case in (0, 1))
+    assert first["seed"] == second["seed"]
+    assert first["traffic"] == second["traffic"]
+
+
+def test_two_threads_run_at_the_same_time() -> None:
+    """The engine lets other Python threads work while it runs."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    scenario = redtail.check("examples/quickstart.toml").scenario(0, 0)
+    ticks = 0
+    with ThreadPoolExecutor(1) as executor:
+        future = executor.submit(_engine.run_one, scenario)
+        while not future.done():
+            ticks += 1
+            time.sleep(0.0005)
+        outcome = future.result()
+    assert outcome.bottleneck_packets > 10_000
+    assert ticks >= 3
+
+
+def test_a_token_stops_a_run_at_once() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    plan = redtail.check("examples/quickstart.toml", set={"duration": "100000 s"})
+    token = _engine.cancel_token()
+    with ThreadPoolExecutor(1) as executor:
+        future = executor.submit(_engine.run_one, plan.scenario(0, 0), token)
+        time.sleep(0.05)
+        token.cancel()
+        with pytest.raises(redtail.Cancelled):
+            future.result(timeout=10)
+
+
+def test_the_listings_name_every_parameter_with_its_default() -> None:
+    from redtail.catalog import listing
+
+    red = listing("queues", "red")
+    assert 'kind = "red"' in red and "w_q" in red and "default 0.002" in red
+    assert "tail-drop" not in red
+    assert 'kind = "cbr"' in listing("traffic", None)
+    assert "initial_window = 10" in listing("tcp", "sack")
+    with pytest.raises(redtail.SpecError, match="accepted: tail-drop, red"):
+        listing("queues", "blue")
+
+
+def test_help_and_check_start_without_the_heavy_libraries() -> None:
+    script = (
+        "import sys; from redtail.cli import app\n"
+        "from redtail import check; check('examples/quickstart.toml')\n"
+        "heavy = {'numpy', 'scipy', 'pyarrow', 'pandas', 'polars', 'matplotlib'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "[]\n"
+
+
+def test_a_stored_sweep_is_read_by_other_tools(quick: Results) -> None:
+    import polars as pl
+
+    runs = pl.read_parquet(quick.folder / "*" / "summary.parquet")
+    assert len(runs) == 6
+    assert runs["goodput_bit_per_s"].min() > 1e6
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert redtail.load(quick.folder).to_json() == quick.to_json()
