@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,7 +46,7 @@ _TITLES = {
     "b": "64 NewReno flows, tail drop, 10 Mbit/s",
 }
 
-#: Simulated seconds by default: ns-3 takes some ten times as long as ns-2 for the same.
+#: Simulated seconds by default: ns-3 takes some 25 times as long as ns-2 for the same.
 NS2_DURATION = 200.0
 NS3_DURATION = 30.0
 
@@ -76,8 +76,11 @@ class Peer:
     extra: Mapping[str, str]
 
 
-def find_ns2() -> Peer:
+def find_ns2(queue_samples: bool = False) -> Peer:
     """Look for ns-2.
+
+    Args:
+        queue_samples: Whether the script samples the queue every 10 ms.
 
     Raises:
         PeerMissing: If there is no ``ns`` to run.
@@ -85,8 +88,8 @@ def find_ns2() -> Peer:
     program = shutil.which("ns")
     if program is None:
         raise PeerMissing("ns-2: no program `ns` (Debian: apt install ns2)")
-    # Sampling the queue from Tcl would cost a third of the run; ns-3's script does not either.
-    return Peer((program, str(_NS2_SCRIPT)), "{key}={value}", {"sample": "0"})
+    sample = "0.01" if queue_samples else "0"
+    return Peer((program, str(_NS2_SCRIPT)), "{key}={value}", {"sample": sample})
 
 
 def find_ns3() -> Peer:
@@ -174,9 +177,7 @@ def ns_per_packet(
         PeerError: If the peer fails, or no packet left the bottleneck.
     """
     settings = {**scenario, **peer.extra}
-    idle = min(
-        _run(peer, {**settings, "duration": str(_NO_TIME)})[0] for _ in range(repeats)
-    )
+    idle = min(_run(peer, {**settings, "duration": str(_NO_TIME)})[0] for _ in range(repeats))
     runs = [_run(peer, {**settings, "duration": str(duration)}) for _ in range(repeats)]
     busy = min(seconds for seconds, _ in runs)
     packets = runs[0][1]
@@ -186,16 +187,24 @@ def ns_per_packet(
 
 
 def measure_peers(
-    ns2_duration: float = NS2_DURATION, ns3_duration: float = NS3_DURATION, repeats: int = 3
+    ns2_duration: float = NS2_DURATION,
+    ns3_duration: float = NS3_DURATION,
+    repeats: int = 3,
+    queue_samples: bool = False,
 ) -> dict[str, dict[str, float]]:
     """Time both scenarios in every peer that is installed.
 
     A peer that is missing is named on standard error and left out of the result.
 
+    The peers count packets and bytes and no more, which is the quickest they can be. ns-2's
+    mean and standard deviation of the queue come from sampling it in Tcl, which about doubles
+    its time; ``queue_samples`` asks for that.
+
     Args:
         ns2_duration: Simulated seconds in ns-2.
         ns3_duration: Simulated seconds in ns-3.
         repeats: Runs of each kind; the quickest counts.
+        queue_samples: Whether ns-2 samples its queue every 10 ms.
 
     Returns:
         Nanoseconds of user CPU time per bottleneck packet, by peer (``ns2``, ``ns3``)
@@ -205,10 +214,11 @@ def measure_peers(
         PeerError: If a peer that is installed fails.
     """
     measured: dict[str, dict[str, float]] = {}
-    for name, find, duration in (
-        ("ns2", find_ns2, ns2_duration),
+    finders: tuple[tuple[str, Callable[[], Peer], float], ...] = (
+        ("ns2", lambda: find_ns2(queue_samples), ns2_duration),
         ("ns3", find_ns3, ns3_duration),
-    ):
+    )
+    for name, find, duration in finders:
         try:
             peer = find()
         except PeerMissing as missing:
@@ -259,11 +269,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="N",
         help="runs of each kind, 1 to 20; the quickest counts (default: 3)",
     )
+    parser.add_argument(
+        "--queue-samples",
+        action="store_true",
+        help="let ns-2 sample its queue every 10 ms, as it must for the queue's mean and deviation",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     options = parser.parse_args(arguments)
     try:
         measured = measure_peers(
-            options.duration or NS2_DURATION, options.duration or NS3_DURATION, options.repeats
+            options.duration or NS2_DURATION,
+            options.duration or NS3_DURATION,
+            options.repeats,
+            options.queue_samples,
         )
     except PeerError as error:
         print(f"run.py: {error}", file=sys.stderr)

@@ -1,1 +1,254 @@
-//! (being written)
+//! `redtail._native`: the Rust core for Python. Translation only, no logic.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use pyo3::create_exception;
+use pyo3::exceptions::{PyException, PyIndexError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use redtail_spec::{Format, Scenario};
+use redtail_transport::Preset;
+
+create_exception!(_native, SpecError, PyValueError, "The experiment cannot be run; the text says where and why.");
+create_exception!(_native, Cancelled, PyException, "The run was cancelled before its end.");
+
+fn spec_error(py: Python<'_>, error: &redtail_spec::SpecError) -> PyErr {
+    let raised = SpecError::new_err(error.to_string());
+    let value = raised.value(py);
+    let attributes = value
+        .setattr("file", error.file())
+        .and_then(|()| value.setattr("line", error.line()))
+        .and_then(|()| value.setattr("key", error.key()));
+    attributes.err().unwrap_or(raised)
+}
+
+/// Stops runs that were started with it.
+#[pyclass(frozen)]
+#[derive(Default)]
+struct CancelToken(Arc<AtomicBool>);
+
+#[pymethods]
+impl CancelToken {
+    #[new]
+    fn new() -> Self {
+        Self::default()
+    }
+
+    /// Makes every run that uses this token raise `Cancelled` soon.
+    fn cancel(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A checked experiment, ready to run.
+#[pyclass(frozen)]
+struct Plan(redtail_spec::Plan);
+
+#[pymethods]
+impl Plan {
+    #[getter]
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    #[getter]
+    fn description(&self) -> Option<&str> {
+        self.0.description.as_deref()
+    }
+
+    #[getter]
+    fn replications(&self) -> u32 {
+        self.0.replications
+    }
+
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.0.seed
+    }
+
+    #[getter]
+    fn warnings(&self) -> Vec<String> {
+        self.0.warnings.clone()
+    }
+
+    #[getter]
+    fn factors(&self) -> Vec<String> {
+        self.0.factors.clone()
+    }
+
+    /// The cases as JSON text.
+    #[getter]
+    fn cases(&self) -> String {
+        self.0.cases_json()
+    }
+
+    /// The canonical text of one run; both numbers count from 0.
+    fn scenario(&self, case_index: usize, replication: u32) -> PyResult<String> {
+        let scenario = self.0.scenario(case_index, replication);
+        let scenario = scenario.ok_or_else(|| PyIndexError::new_err("no case has this index"))?;
+        Ok(scenario.to_json())
+    }
+}
+
+/// Reads, checks and expands an experiment.
+#[pyfunction]
+#[pyo3(signature = (text, file=None, sets=Vec::new(), format="toml"))]
+fn plan(
+    py: Python<'_>,
+    text: &str,
+    file: Option<&str>,
+    sets: Vec<String>,
+    format: &str,
+) -> PyResult<Plan> {
+    let format = match format {
+        "toml" => Format::Toml,
+        "json" => Format::Json,
+        _ => return Err(PyValueError::new_err("format is \"toml\" or \"json\"")),
+    };
+    let plan = redtail_spec::Plan::from_text(text, file, &sets, format);
+    plan.map(Plan).map_err(|error| spec_error(py, &error))
+}
+
+/// A column of a time series: its type and its values, little-endian.
+type Column<'py> = (&'static str, Bound<'py, PyBytes>);
+
+fn f64_column<'py>(py: Python<'py>, values: &[f64]) -> Column<'py> {
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    ("f64", PyBytes::new(py, &bytes))
+}
+
+fn u32_column<'py>(py: Python<'py>, values: &[u32]) -> Column<'py> {
+    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    ("u32", PyBytes::new(py, &bytes))
+}
+
+/// The result of one run.
+#[pyclass(frozen)]
+struct RunResult(redtail_sim::RunResult);
+
+#[pymethods]
+impl RunResult {
+    #[getter]
+    fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let metrics = PyDict::new(py);
+        for (name, value) in &self.0.metrics {
+            metrics.set_item(name, value)?;
+        }
+        Ok(metrics)
+    }
+
+    #[getter]
+    fn consecutive_losses<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let losses = PyDict::new(py);
+        for (link, counts) in self.0.links.iter().zip(&self.0.consecutive_losses) {
+            losses.set_item(link, counts)?;
+        }
+        Ok(losses)
+    }
+
+    #[getter]
+    fn series<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let series = PyDict::new(py);
+        if let Some(rows) = &self.0.queue_series {
+            let table = PyDict::new(py);
+            table.set_item("time_s", f64_column(py, &rows.time_s))?;
+            table.set_item("link", u32_column(py, &rows.link))?;
+            table.set_item("packets", f64_column(py, &rows.packets))?;
+            table.set_item("bytes", f64_column(py, &rows.bytes))?;
+            table.set_item("average", f64_column(py, &rows.average))?;
+            table.set_item("probability", f64_column(py, &rows.probability))?;
+            series.set_item("queues", table)?;
+        }
+        if let Some(rows) = &self.0.flow_series {
+            let table = PyDict::new(py);
+            table.set_item("time_s", f64_column(py, &rows.time_s))?;
+            table.set_item("flow", u32_column(py, &rows.flow))?;
+            table.set_item("group", u32_column(py, &rows.group))?;
+            table.set_item("cwnd_bytes", f64_column(py, &rows.cwnd_bytes))?;
+            table.set_item("ssthresh_bytes", f64_column(py, &rows.ssthresh_bytes))?;
+            table.set_item("in_flight_bytes", f64_column(py, &rows.in_flight_bytes))?;
+            table.set_item("srtt_s", f64_column(py, &rows.srtt_s))?;
+            series.set_item("flows", table)?;
+        }
+        Ok(series)
+    }
+
+    #[getter]
+    fn names<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let names = PyDict::new(py);
+        names.set_item("links", &self.0.links)?;
+        names.set_item("groups", &self.0.groups)?;
+        Ok(names)
+    }
+
+    #[getter]
+    fn bottleneck_packets(&self) -> u64 {
+        self.0.bottleneck_packets
+    }
+
+    #[getter]
+    fn events(&self) -> u64 {
+        self.0.events
+    }
+}
+
+/// Runs one scenario, given as its canonical text, without holding the GIL.
+#[pyfunction]
+#[pyo3(signature = (scenario_json, cancel=None))]
+fn run(
+    py: Python<'_>,
+    scenario_json: &str,
+    cancel: Option<Py<CancelToken>>,
+) -> PyResult<RunResult> {
+    let scenario = Scenario::from_json(scenario_json).map_err(|error| spec_error(py, &error))?;
+    let cancel = cancel.map_or_else(Arc::default, |token| Arc::clone(&token.get().0));
+    let result = py.detach(|| redtail_sim::run(&scenario, &cancel));
+    result.map(RunResult).map_err(|_| Cancelled::new_err("the run was cancelled"))
+}
+
+/// The JSON schema of the experiment file.
+#[pyfunction]
+fn schema() -> String {
+    redtail_spec::schema().to_string()
+}
+
+/// What each TCP preset sets, as JSON text.
+#[pyfunction]
+fn presets() -> String {
+    let presets = Preset::ALL.map(|preset| {
+        let name = serde_json::to_value(preset).expect("a preset has a name");
+        let name = name.as_str().expect("a preset's name is a string").to_owned();
+        let params = serde_json::to_value(preset.params()).expect("parameters have a text form");
+        (name, params)
+    });
+    serde_json::Value::Object(presets.into_iter().collect()).to_string()
+}
+
+/// A hash over the Rust sources this module was built from.
+#[pyfunction]
+fn code_version() -> &'static str {
+    env!("REDTAIL_CODE_VERSION")
+}
+
+/// The version of redtail.
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+#[pymodule]
+fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    module.add("SpecError", py.get_type::<SpecError>())?;
+    module.add("Cancelled", py.get_type::<Cancelled>())?;
+    module.add_class::<CancelToken>()?;
+    module.add_class::<Plan>()?;
+    module.add_class::<RunResult>()?;
+    module.add_function(wrap_pyfunction!(plan, module)?)?;
+    module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(schema, module)?)?;
+    module.add_function(wrap_pyfunction!(presets, module)?)?;
+    module.add_function(wrap_pyfunction!(code_version, module)?)?;
+    module.add_function(wrap_pyfunction!(version, module)?)
+}

@@ -99,11 +99,12 @@ fn source_apart(schema: &mut Schema) {
     let Some(Value::String(text)) = object.get("description") else {
         return;
     };
-    let (words, source) = match text.split_once("Source:") {
-        Some((words, source)) => (words.to_owned(), Some(one_line(source))),
-        None => (text.clone(), None),
+    let (words, source) = match text.split_once("\nSource:") {
+        Some((words, source)) => (words, Some(one_line(source))),
+        None => (text.as_str(), None),
     };
-    object.insert("description".into(), paragraphs(&words).into());
+    let words = paragraphs(words);
+    object.insert("description".into(), words.into());
     if let Some(source) = source {
         object.insert("x-source".into(), source.into());
     }

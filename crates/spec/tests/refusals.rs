@@ -1,0 +1,359 @@
+//! What a user reads when a file is refused: file, line, key, value, and what is accepted.
+
+mod common;
+
+use common::{FILE, changed, plan, refusal, single};
+use redtail_spec::{Format, Plan};
+
+/// The message for the single-case file with one change.
+fn single_with(old: &str, new: &str) -> String {
+    refusal(&changed(&single(), &[(old, new)]))
+}
+
+/// The message for the file with factors, with one change.
+fn file_with(old: &str, new: &str) -> String {
+    refusal(&changed(FILE, &[(old, new)]))
+}
+
+#[test]
+fn the_unchanged_files_are_accepted() {
+    plan(&single(), &[]).unwrap();
+    plan(FILE, &[]).unwrap();
+}
+
+#[test]
+fn not_toml() {
+    assert_eq!(
+        single_with("duration = \"200 s\"", "duration = 200 s"),
+        "e.toml:2: not TOML at column 16: unexpected key or value, expected newline, `#`\n\
+         2 | duration = 200 s\n  |                ^"
+    );
+}
+
+#[test]
+fn unknown_keys() {
+    assert_eq!(
+        single_with("rate = \"10", "rte = \"10"),
+        r#"e.toml:7: bottleneck.rte: unknown key; accepted: rate, delay, queue, return; did you mean "rate"?"#
+    );
+    assert_eq!(
+        single_with("min_th", "minth"),
+        "e.toml:9: bottleneck.queue.minth: unknown key; accepted: kind, limit, min_th, max_th, max_p, w_q, gentle, \
+         spacing, byte_mode, mean_packet, ecn, above_max_th; did you mean \"min_th\"?"
+    );
+    assert_eq!(
+        single_with("warmup", "colour"),
+        "e.toml:3: colour: unknown key; accepted: name, description, duration, warmup, replications, seed, bottleneck, \
+         chain, traffic, series"
+    );
+    let message = single_with("flows = 64", "flow = 64");
+    assert!(message.starts_with("e.toml:14: traffic.ftp.flow: unknown key; accepted: kind, name, flows, "), "{message}");
+    assert!(message.ends_with(r#"; did you mean "flows"?"#), "{message}");
+    let message = single_with("\"sack\"", "{ preset = \"sack\", enc = true }");
+    assert!(message.starts_with("e.toml:15: traffic.ftp.tcp.enc: unknown key; accepted: preset, mss, "), "{message}");
+}
+
+#[test]
+fn missing_keys() {
+    assert_eq!(single_with("rate = \"10 Mbit/s\"\n", ""), "e.toml:6: bottleneck: the key \"rate\" is missing");
+    assert_eq!(single_with("name = \"Tail drop against RED\"\n", ""), "e.toml:1: the key \"name\" is missing");
+    assert_eq!(
+        single_with("kind = \"red\", ", ""),
+        "e.toml:9: bottleneck.queue: the key \"kind\" is missing; accepted: tail-drop, red"
+    );
+    assert_eq!(
+        single_with("limit = \"300 packets\", ", ""),
+        "e.toml:9: bottleneck.queue: the key \"limit\" is missing"
+    );
+    assert_eq!(single_with("packet = \"573 B\"\n", ""), "e.toml:19: traffic.cbr: the key \"packet\" is missing");
+}
+
+#[test]
+fn missing_units() {
+    assert_eq!(
+        single_with("\"10 Mbit/s\"", "10"),
+        r#"e.toml:7: bottleneck.rate = 10: a rate carries its unit, for example "10 Mbit/s""#
+    );
+    assert_eq!(
+        single_with("\"200 s\"", "\"200\""),
+        r#"e.toml:2: duration = "200": a time carries its unit, for example "100 ms""#
+    );
+    assert_eq!(
+        single_with("\"300 packets\"", "300"),
+        r#"e.toml:9: bottleneck.queue.limit = 300: expected "300 packets", "450 kB", or a list of one of each"#
+    );
+    assert_eq!(
+        single_with("\"40 ms\"]", "40]"),
+        r#"e.toml:16: traffic.ftp.access_delay (entry 2) = 40: a time carries its unit, for example "100 ms""#
+    );
+}
+
+#[test]
+fn wrong_units() {
+    assert_eq!(
+        single_with("\"10 Mbit/s\"", "\"10 Mbit\""),
+        r#"e.toml:7: bottleneck.rate = "10 Mbit": "Mbit" is not a unit of rate; accepted: bit/s, kbit/s, Mbit/s, Gbit/s"#
+    );
+    assert_eq!(
+        single_with("\"10 Mbit/s\"", "\"100 ms\""),
+        r#"e.toml:7: bottleneck.rate = "100 ms" is a time; a rate is wanted, for example "10 Mbit/s""#
+    );
+    assert_eq!(
+        single_with("\"45 packets\"", "\"45 ms\""),
+        r#"e.toml:9: bottleneck.queue.min_th = "45 ms" is a time; a queue size is wanted, for example "300 packets" or "64 kB""#
+    );
+}
+
+#[test]
+fn zero_and_negative_rates() {
+    assert_eq!(
+        single_with("\"10 Mbit/s\"", "\"0 Mbit/s\""),
+        r#"e.toml:7: bottleneck.rate = "0 Mbit/s" is zero; accepted: a rate such as "10 Mbit/s""#
+    );
+    assert_eq!(
+        single_with("\"10 Mbit/s\"", "\"-10 Mbit/s\""),
+        r#"e.toml:7: bottleneck.rate = "-10 Mbit/s": a rate cannot be negative"#
+    );
+    assert_eq!(
+        single_with("\"250 kbit/s\"", "\"0 bit/s\""),
+        r#"e.toml:23: traffic.cbr.rate = "0 bit/s" is zero; accepted: a rate such as "250 kbit/s""#
+    );
+    assert_eq!(
+        single_with("flows = 4", "flows = 4\naccess_rate = \"0 bit/s\""),
+        r#"e.toml:23: traffic.cbr.access_rate = "0 bit/s" is zero; accepted: a rate such as "100 Mbit/s""#
+    );
+}
+
+#[test]
+fn thresholds_that_contradict_each_other() {
+    assert_eq!(
+        single_with("\"45 packets\"", "\"195 packets\""),
+        r#"e.toml:9: bottleneck.queue.min_th = "195 packets" is not below max_th (195 packets); accepted: less than "195 packets""#
+    );
+    // The same in a factor: the line is that of the value.
+    assert_eq!(
+        refusal(&changed(FILE, &[("limit = \"300 packets\", min_th = \"45 packets\", max_th = \"195 packets\" },\n]", "limit = \"300 packets\", min_th = \"45 packets\", max_th = \"5 packets\" },\n]")])),
+        r#"e.toml:29: bottleneck.queue.min_th = "45 packets" is not below max_th (5 packets); accepted: less than "5 packets""#
+    );
+    assert_eq!(
+        single_with("\"45 packets\"", "\"45 kB\""),
+        r#"e.toml:9: bottleneck.queue.max_th = "195 packets" is in another unit than min_th (45 kB); accepted: both thresholds in packets, or both in bytes"#
+    );
+    assert_eq!(
+        single_with("limit = \"300 packets\"", "limit = \"0 packets\""),
+        r#"e.toml:9: bottleneck.queue.limit = "0 packets" of zero would drop every packet; accepted: at least "1 packet", or at least one packet's size in bytes"#
+    );
+}
+
+#[test]
+fn times_that_contradict_each_other() {
+    assert_eq!(
+        single_with("\"50 s\"", "\"300 s\""),
+        r#"e.toml:3: warmup = "300 s" is not shorter than the duration; accepted: less than "200 s""#
+    );
+    assert_eq!(
+        single_with("\"50 s\"", "\"200 s\""),
+        r#"e.toml:3: warmup = "200 s" is not shorter than the duration; accepted: less than "200 s""#
+    );
+    assert_eq!(
+        single_with("\"200 s\"", "\"0 s\""),
+        r#"e.toml:2: duration = "0 s" is zero; accepted: a time such as "200 s""#
+    );
+}
+
+#[test]
+fn counts_of_zero_and_numbers_that_are_none() {
+    assert_eq!(single_with("replications = 10", "replications = 0"), "e.toml:4: replications = 0 is zero; accepted: 1 or more");
+    assert_eq!(single_with("flows = 64", "flows = 0"), "e.toml:14: traffic.ftp.flows = 0 is zero; accepted: 1 or more");
+    assert_eq!(
+        single_with("flows = 64", "flows = -1"),
+        "e.toml:14: traffic.ftp.flows = -1: expected a whole number from 0 to 4294967295"
+    );
+    assert_eq!(
+        single_with("flows = 64", "flows = \"many\""),
+        "e.toml:14: traffic.ftp.flows = \"many\": expected a whole number from 0 to 4294967295"
+    );
+    assert_eq!(single_with("flows = 64", "flows = 1979-05-27"), "e.toml:14: traffic.ftp.flows = 1979-05-27: expected a whole number from 0 to 4294967295");
+    assert_eq!(
+        single_with("packet =", "dither = 1.5\npacket ="),
+        "e.toml:24: traffic.cbr.dither = 1.5 is not between 0 and 1; accepted: a number from 0 to 1"
+    );
+    assert_eq!(
+        single_with("\"573 B\"", "\"0 B\""),
+        r#"e.toml:24: traffic.cbr.packet = "0 B" does not fit an IP packet; accepted: "1 B" to "65535 B""#
+    );
+    assert_eq!(
+        single_with("tcp = \"sack\"", "tcp = { initial_window = 0 }"),
+        "e.toml:15: traffic.ftp.tcp.initial_window = 0 of 0 could never start; accepted: 1 or more segments"
+    );
+}
+
+#[test]
+fn kinds_and_presets_that_are_not_known() {
+    assert_eq!(
+        single_with("kind = \"red\"", "kind = \"rde\""),
+        r#"e.toml:9: bottleneck.queue.kind = "rde" is not known; accepted: tail-drop, red; did you mean "red"?"#
+    );
+    assert_eq!(
+        single_with("kind = \"bulk\"", "kind = 3"),
+        "e.toml:13: traffic.ftp.kind = 3 is not known; accepted: bulk, transfer, cbr"
+    );
+    assert_eq!(
+        single_with("\"sack\"", "\"sak\""),
+        r#"e.toml:15: traffic.ftp.tcp = "sak" is not known; accepted: sack, newreno, reno, ns2-sack, ns2-newreno, ns2-reno; did you mean "sack"?"#
+    );
+    assert_eq!(
+        single_with("flows = 64", "direction = \"back\""),
+        r#"e.toml:14: traffic.ftp.direction = "back" is not known; accepted: forward, reverse"#
+    );
+    assert_eq!(
+        refusal(&changed(&single(), &[("queue = { kind = \"red\", limit = \"300 packets\", min_th = \"45 packets\", max_th = \"195 packets\" }", "queue = \"red\"")])),
+        r#"e.toml:9: bottleneck.queue = "red": expected a table such as { kind = "red", ... }"#
+    );
+}
+
+#[test]
+fn topologies_that_are_none() {
+    let no_bottleneck = single().split("[bottleneck]").next().unwrap().to_owned() + "[[traffic]]\nname = \"a\"\nkind = \"bulk\"\n";
+    assert_eq!(
+        refusal(&no_bottleneck),
+        "e.toml:1: the key \"bottleneck\" is missing; accepted: a [bottleneck], or a [chain] of several"
+    );
+    let chain = "\n[chain]\n[[chain.hop]]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\nqueue = { kind = \"tail-drop\", limit = \"9 packets\" }\n";
+    assert_eq!(refusal(&(single() + chain)), "e.toml:27: chain: stands beside bottleneck; accepted: one of the two");
+    assert_eq!(
+        refusal(&(no_bottleneck.clone() + "[chain]\nhop = []\n")),
+        "e.toml:9: chain: has no [[chain.hop]]; accepted: one or more"
+    );
+
+    let chained = |group: &str| refusal(&(no_bottleneck.clone() + group + chain));
+    assert_eq!(chained("last_hop = 2"), "e.toml:9: traffic.a.last_hop = 2 is not a hop of the chain; accepted: 1 to 1");
+    assert_eq!(chained("first_hop = 0"), "e.toml:9: traffic.a.first_hop = 0 is not a hop of the chain; accepted: 1 to 1");
+    assert_eq!(
+        chained("rate = \"1 Mbit/s\"").split(';').next().unwrap(),
+        "e.toml:9: traffic.a.rate: unknown key"
+    );
+    let two = chained(&format!("first_hop = 2\nlast_hop = 1\n{}", chain.replacen("[chain]", "", 1)).replace("[[chain.hop]]\nrate", "[[chain.hop]]\nrate"));
+    assert!(two.contains("first_hop"), "{two}");
+    assert_eq!(
+        single_with("flows = 64", "first_hop = 1"),
+        "e.toml:14: traffic.ftp.first_hop = 1 is a key of chains, and this is a bottleneck; accepted: no such key"
+    );
+}
+
+#[test]
+fn groups_with_bad_names() {
+    assert_eq!(
+        single_with("name = \"cbr\"", "name = \"ftp\""),
+        r#"e.toml:20: traffic.ftp.name = "ftp" is the name of another group too (line 12); accepted: a name of its own"#
+    );
+    assert_eq!(
+        single_with("name = \"cbr\"", "name = \"c.b\""),
+        r#"e.toml:11: traffic: name = "c.b" cannot be part of a key; accepted: letters, digits, "_" and "-""#
+    );
+    assert_eq!(
+        single_with("name = \"cbr\"", "name = \"return\""),
+        r#"e.toml:20: traffic.return.name = "return" is what results call a link; accepted: any other name"#
+    );
+    assert_eq!(single_with("name = \"ftp\"", ""), "e.toml:11: traffic (entry 1): the key \"name\" is missing");
+}
+
+#[test]
+fn factors_that_are_empty_or_name_nothing() {
+    assert_eq!(
+        file_with("[16, 64, 256]", "[]"),
+        r#"e.toml:31: factors."traffic.ftp.flows" = []: a factor needs at least one value"#
+    );
+    assert_eq!(
+        file_with("traffic.ftp.flows", "traffic.ftp.flow").split("; accepted").next().unwrap(),
+        r#"e.toml:31: factors."traffic.ftp.flow": there is no key traffic.ftp.flow"#
+    );
+    assert_eq!(
+        file_with("\"bottleneck.queue\"", "\"botleneck.queue\""),
+        "e.toml:27: factors.\"botleneck.queue\": there is no key botleneck; accepted: name, description, duration, warmup, \
+         replications, seed, bottleneck, chain, traffic, series; did you mean \"bottleneck\"?"
+    );
+    assert_eq!(
+        file_with("\"bottleneck.queue\"", "\"bottleneck.qeue\""),
+        r#"e.toml:27: factors."bottleneck.qeue": there is no key bottleneck.qeue; accepted: rate, delay, queue, return; did you mean "queue"?"#
+    );
+    assert_eq!(
+        file_with("traffic.ftp.flows", "traffic.web.flows"),
+        r#"e.toml:31: factors."traffic.web.flows": there is no traffic group "web"; accepted: ftp, cbr"#
+    );
+    assert_eq!(
+        file_with("traffic.ftp.flows", "duration.x"),
+        r#"e.toml:31: factors."duration.x": duration is "200 s" and has no key "x""#
+    );
+    assert_eq!(
+        file_with("[16, 64, 256]", "[16, \"many\"]"),
+        "e.toml:31: traffic.ftp.flows = \"many\": expected a whole number from 0 to 4294967295"
+    );
+}
+
+#[test]
+fn a_contradiction_that_depends_on_a_factor_says_in_which_cases() {
+    assert_eq!(
+        file_with("\"traffic.ftp.flows\" = [16, 64, 256]", "duration = [\"40 s\", \"100 s\"]"),
+        "e.toml:3: warmup = \"50 s\" is not shorter than the duration; accepted: less than \"40 s\" \
+         [in 2 of 4 cases, first with bottleneck.queue = tail-drop, duration = 40 s]"
+    );
+}
+
+#[test]
+fn all_contradictions_are_told_at_once() {
+    let text = changed(&single(), &[("\"50 s\"", "\"300 s\""), ("flows = 64", "flows = 0")]);
+    let error = plan(&text, &[]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "e.toml:3: warmup = \"300 s\" is not shorter than the duration; accepted: less than \"200 s\"\n\
+         e.toml:14: traffic.ftp.flows = 0 is zero; accepted: 1 or more"
+    );
+    assert_eq!((error.file(), error.line(), error.key()), (Some("e.toml"), Some(3), Some("warmup")));
+}
+
+#[test]
+fn arguments_are_named_as_they_were_given() {
+    let refusal = |set: &str| plan(&single(), &[set]).unwrap_err().to_string();
+    assert_eq!(
+        refusal("bottleneck.rate=10"),
+        r#"--set bottleneck.rate=10: bottleneck.rate = 10: a rate carries its unit, for example "10 Mbit/s""#
+    );
+    assert_eq!(
+        refusal("bottleneck.rat=10 Mbit/s"),
+        "--set bottleneck.rat=10 Mbit/s: bottleneck.rat: unknown key; accepted: rate, delay, queue, return; did you mean \"rate\"?"
+    );
+    assert_eq!(
+        refusal("traffic.web.flows=1"),
+        r#"--set traffic.web.flows=1: traffic.web.flows: there is no traffic group "web"; accepted: ftp, cbr"#
+    );
+    assert_eq!(refusal("bottleneck.rate"), "--set bottleneck.rate: expected key=value, such as bottleneck.rate='20 Mbit/s'");
+    assert_eq!(
+        refusal("bottleneck.queue.min_th=200 packets"),
+        "--set bottleneck.queue.min_th=200 packets: bottleneck.queue.min_th = \"200 packets\" is not below max_th \
+         (195 packets); accepted: less than \"195 packets\""
+    );
+}
+
+#[test]
+fn labels_must_be_texts() {
+    assert_eq!(
+        single_with("kind = \"red\"", "label = 3, kind = \"red\""),
+        "e.toml:9: bottleneck.queue.label = 3: expected a text in quotes"
+    );
+}
+
+#[test]
+fn json_is_refused_by_key_alone() {
+    let refusal = |text| Plan::from_text(text, None, &[], Format::Json).unwrap_err().to_string();
+    assert_eq!(refusal("{\"name\": "), "line 1: not JSON: EOF while parsing a value at line 1 column 9");
+    assert_eq!(refusal("[1]"), "[1]: expected a table");
+    assert_eq!(
+        refusal(r#"{"name": "n", "duration": 3, "traffic": []}"#),
+        r#"duration = 3: a time carries its unit, for example "100 ms""#
+    );
+    assert_eq!(
+        refusal(r#"{"name": "n", "duration": "1 s", "seed": null, "traffic": [null]}"#),
+        "traffic (entry 1) = null is not known; accepted: bulk, transfer, cbr"
+    );
+}
