@@ -135,7 +135,9 @@ def test_overrides_take_quoted_and_bare_values() -> None:
     [
         pytest.param("100 packets", "5 packets", "bandwidth-delay", id="buffer below one product"),
         pytest.param('warmup = "2 s"', 'warmup = "10 ms"', "warm", id="short warm-up"),
-        pytest.param('"100 packets"', '["100 packets", "1 kB"]', "byte", id="packet above limit"),
+        pytest.param(
+            '"100 packets"', '["100 packets", "1 kB"]', "holds no packet", id="packet above limit"
+        ),
     ],
 )
 def test_a_degenerate_set_up_warns(old: str, new: str, part: str) -> None:

@@ -42,7 +42,8 @@ def test_every_example_runs(path: Path, tmp_path: Path) -> None:
     results = redtail.run(path, replications=1, out=tmp_path)
     assert results.run_count == len(results.cases)
     for case in results.cases:
-        assert 0.5 < case.metric("utilization").mean <= 1.0001, case.title
+        first = "utilization" if "utilization" in case.metrics else "hop1.utilization"
+        assert 0.5 < case.metric(first).mean <= 1, case.title
     assert results.figures()
 
 
@@ -66,7 +67,8 @@ def test_all_promised_metrics_are_there(quick: Results) -> None:
         assert promised <= set(case.metrics)
         assert "ftp.goodput" in case.metrics
         assert 0 <= case.metric("loss").mean < 0.2
-        assert 0 < case.metric("goodput").mean < 10e6
+        # Data that waits behind a gap when measuring begins counts once the gap is closed.
+        assert 9e6 < case.metric("goodput").mean < 10.5e6
         low, mid, high = (case.metric(f"queue_delay_p{p}").mean for p in (50, 95, 99))
         assert 0 <= low <= mid <= high < 1
 

@@ -72,7 +72,7 @@ def test_tables_agree_with_the_cases(results: Results) -> None:
 
 def test_a_case_is_found_by_its_labels(results: Results) -> None:
     assert results.case(queue="RED", flows=64) is results.cases[3]
-    with pytest.raises(RedtailError, match=r"2 cases fit.*tail drop, 16"):
+    with pytest.raises(RedtailError, match=r"2 cases fit.*tail drop, ftp flows 16"):
         results.case(queue="RED")
 
 
@@ -96,7 +96,7 @@ def test_series_name_their_links(results: Results) -> None:
 
 def test_differences_are_paired_with_the_baseline_of_the_same_load(results: Results) -> None:
     found = results.differences("goodput", baseline="tail drop")
-    assert [case.title for case, _ in found] == ["RED, 16", "RED, 64"]
+    assert [case.title for case, _ in found] == ["RED, ftp flows 16", "RED, ftp flows 64"]
     case, difference = found[0]
     values = zip(case.values("goodput"), results.cases[0].values("goodput"), strict=True)
     assert difference == estimate(a - b for a, b in values)

@@ -47,11 +47,6 @@ class DitheredSource : public Application
         m_dither->SetStream(stream);
     }
 
-    uint64_t Sent() const
-    {
-        return m_sent;
-    }
-
   private:
     void StartApplication() override
     {
@@ -69,7 +64,6 @@ class DitheredSource : public Application
     void SendOne()
     {
         m_socket->Send(Create<Packet>(m_payload));
-        ++m_sent;
         const double gap = m_gap * m_dither->GetValue(0.5, 1.5);
         m_next = Simulator::Schedule(Seconds(gap), &DitheredSource::SendOne, this);
     }
@@ -80,7 +74,6 @@ class DitheredSource : public Application
     Ptr<UniformRandomVariable> m_dither;
     Ptr<Socket> m_socket;
     EventId m_next;
-    uint64_t m_sent{0};
 };
 
 // What has happened so far; differences of two of these are the metrics.

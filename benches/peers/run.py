@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -49,6 +50,9 @@ _TITLES = {
 #: Simulated seconds by default: ns-3 takes some 25 times as long as ns-2 for the same.
 NS2_DURATION = 200.0
 NS3_DURATION = 30.0
+
+#: Runs of each kind by default.
+REPEATS = 5
 
 _NO_TIME = 0.001  # s simulated: everything is built, nothing has been sent
 
@@ -160,7 +164,7 @@ def _run(peer: Peer, settings: Mapping[str, str]) -> tuple[float, int]:
 
 
 def ns_per_packet(
-    peer: Peer, scenario: Mapping[str, str], duration: float, repeats: int = 3
+    peer: Peer, scenario: Mapping[str, str], duration: float, repeats: int = REPEATS
 ) -> float:
     """Time one scenario in one peer.
 
@@ -174,22 +178,28 @@ def ns_per_packet(
         Nanoseconds of user CPU time per packet leaving the bottleneck.
 
     Raises:
-        PeerError: If the peer fails, or no packet left the bottleneck.
+        PeerError: If the peer fails, or the run is too short to tell from its start-up.
     """
     settings = {**scenario, **peer.extra}
-    idle = min(_run(peer, {**settings, "duration": str(_NO_TIME)})[0] for _ in range(repeats))
-    runs = [_run(peer, {**settings, "duration": str(duration)}) for _ in range(repeats)]
-    busy = min(seconds for seconds, _ in runs)
-    packets = runs[0][1]
-    if packets == 0:
-        raise PeerError(f"{peer.command[0]}: no packet left the bottleneck in {duration} s")
+    idle = busy = math.inf
+    packets = 0
+    # In turn, so that a busy spell of the machine does not fall on one kind alone.
+    for _ in range(repeats):
+        idle = min(idle, _run(peer, {**settings, "duration": str(_NO_TIME)})[0])
+        seconds, packets = _run(peer, {**settings, "duration": str(duration)})
+        busy = min(busy, seconds)
+    if packets == 0 or busy <= idle:
+        raise PeerError(
+            f"{peer.command[0]}: {duration:g} simulated seconds are too few to time"
+            f" ({packets} packets, {busy:.3f} s of CPU, {idle:.3f} s of it start-up)"
+        )
     return (busy - idle) / packets * 1e9
 
 
 def measure_peers(
     ns2_duration: float = NS2_DURATION,
     ns3_duration: float = NS3_DURATION,
-    repeats: int = 3,
+    repeats: int = REPEATS,
     queue_samples: bool = False,
 ) -> dict[str, dict[str, float]]:
     """Time both scenarios in every peer that is installed.
@@ -265,9 +275,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--repeats",
         type=int,
         choices=range(1, 21),
-        default=3,
+        default=REPEATS,
         metavar="N",
-        help="runs of each kind, 1 to 20; the quickest counts (default: 3)",
+        help="runs of each kind, 1 to 20; the quickest counts (default: %(default)s)",
     )
     parser.add_argument(
         "--queue-samples",

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from redtail.errors import Cancelled, RedtailError, RunError, SpecError
+from redtail.metrics import case_title
 
 if TYPE_CHECKING:
     from redtail._native import CancelToken
@@ -76,8 +77,8 @@ class Case:
 
     @property
     def title(self) -> str:
-        """The labels in one line; empty for an experiment without factors."""
-        return ", ".join(self.labels.values())
+        """The case in one line; empty for an experiment without factors."""
+        return case_title(self.factors, self.labels)
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ def main() -> None:
     files = {
         "schema/experiment.schema.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n",
         "python/redtail/model.py": _formatted(model(schema)),
-        "docs/reference/experiment-file.md": reference(schema),
+        "docs/reference/experiment-file.md": reference(schema, _engine.presets()),
     }
     stale = []
     for name, text in files.items():
@@ -228,8 +228,13 @@ def attribute(key: str) -> str:
     return f"{key}_" if keyword.iskeyword(key) else key
 
 
-def reference(schema: dict[str, Any]) -> str:
-    """Return the reference page of the experiment file."""
+def reference(schema: dict[str, Any], presets: dict[str, dict[str, Any]]) -> str:
+    """Return the reference page of the experiment file.
+
+    Args:
+        schema: the JSON schema of the file.
+        presets: what each TCP preset sets.
+    """
     catalog = Catalog(schema)
     classes = _Classes(catalog)
     lines = [
@@ -250,10 +255,7 @@ def reference(schema: dict[str, Any]) -> str:
         if name not in kinded:
             lines += _page(catalog, _heading(name), section)
             if name == "Tcp":
-                presets, _ = catalog.tcp
-                lines += ["Presets:", ""]
-                lines += [f'- `"{each.value}"`: {each.description}' for each in presets]
-                lines.append("")
+                lines += _presets(catalog, presets)
     for union, members in classes.unions.items():
         lines += [f"## {_heading(union)}", ""]
         for member in members:
@@ -294,6 +296,23 @@ def _page(catalog: Catalog, title: str, section: Section, level: int = 2) -> Ite
             for choice in choices:
                 yield f"- `{toml(choice.value)}`: {' '.join(choice.description.split())}"
             yield ""
+
+
+def _presets(catalog: Catalog, presets: dict[str, dict[str, Any]]) -> Iterator[str]:
+    choices, table = catalog.tcp
+    yield "What is left out is as the preset has it:"
+    yield ""
+    yield "| key | " + " | ".join(f"`{choice.value}`" for choice in choices) + " |"
+    yield "|---" * (len(choices) + 1) + "|"
+    for parameter in table.parameters:
+        values = [presets.get(choice.value, {}).get(parameter.key) for choice in choices]
+        if any(value is not None for value in values):
+            cells = " | ".join(toml(value) for value in values)
+            yield f"| `{parameter.key}` | {cells} |"
+    yield ""
+    for choice in choices:
+        yield f'- `"{choice.value}"`: {choice.description}'
+    yield ""
 
 
 def _formatted(source: str) -> str:

@@ -1,5 +1,19 @@
 from typing import final
 
+__all__ = [
+    "CancelToken",
+    "Cancelled",
+    "Plan",
+    "RunResult",
+    "SpecError",
+    "code_version",
+    "plan",
+    "presets",
+    "run",
+    "schema",
+    "version",
+]
+
 class SpecError(ValueError):
     file: str | None
     line: int | None

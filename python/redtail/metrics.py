@@ -1,4 +1,4 @@
-"""What each metric is called in tables, in figures and on screen.
+"""What metrics and cases are called in tables, in figures and on screen.
 
 The engine names metrics by dotted paths: `goodput` is the forward bottleneck or all traffic
 together, `ftp.goodput` is one group's, `return.loss` another queue's. What a metric means and
@@ -8,6 +8,7 @@ without a unit.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 
@@ -32,14 +33,14 @@ class Metric:
     shown_unit: str
 
     @property
-    def axis(self) -> str:
-        """The text of a figure's axis, with the unit."""
-        return f"{self.title} ({self.shown_unit})" if self.shown_unit else self.title
-
-    @property
     def head(self) -> str:
         """The head of a table column, with the unit on a second line."""
         return f"{self.short}\n{self.shown_unit}"
+
+    @property
+    def axis(self) -> str:
+        """The text of a figure's axis, with the unit."""
+        return f"{self.title} ({self.shown_unit})" if self.shown_unit else self.title
 
 
 def _fraction(title: str, short: str) -> Metric:
@@ -87,6 +88,9 @@ TABLE = (
     "queue_length_mean",
 )
 
+# Of these, every queue beyond the first is worth a column and a figure.
+FURTHER_QUEUES = ("utilization", "loss", "queue_delay_mean")
+
 # Metrics that get a figure of their own.
 FIGURES = (
     "goodput",
@@ -118,6 +122,52 @@ def describe(name: str) -> Metric:
     return Metric(words.capitalize(), words, "", "", 1.0, "")
 
 
+def prefix(name: str) -> str:
+    """Return the group or queue a metric belongs to; empty for the bottleneck or all traffic.
+
+    >>> prefix("ftp.goodput"), prefix("goodput")
+    ('ftp', '')
+    """
+    return name.rpartition(".")[0]
+
+
+def axis(name: str) -> str:
+    """Return the text of a figure's axis.
+
+    >>> axis("hop2.queue_delay_mean")
+    'hop2: Mean queueing delay (ms)'
+    """
+    of = prefix(name)
+    return f"{of}: {describe(name).axis}" if of else describe(name).axis
+
+
+def head(name: str) -> str:
+    """Return the head of a table column, on two or three lines."""
+    of = prefix(name)
+    return f"{of}\n{describe(name).head}" if of else describe(name).head
+
+
+def shown(present: Collection[str], links: Sequence[str], wanted: Sequence[str]) -> list[str]:
+    """Return which metrics to show, from the `wanted` ones without a prefix.
+
+    To these come the goodput of each group when there are several, and, for queues beyond the
+    first, the metrics of `FURTHER_QUEUES`. In a chain no queue is the first.
+
+    >>> shown(["goodput", "hop1.loss", "hop1.ftp.loss"], ["hop1"], ["goodput", "loss"])
+    ['goodput', 'hop1.loss']
+    """
+    groups = [name for name in present if name.count(".") == 1 and name.endswith(".goodput")]
+    found = []
+    for name in wanted:
+        if name in present:
+            found.append(name)
+        if name == "goodput" and len(groups) > 1:
+            found.extend(groups)
+        if name in FURTHER_QUEUES:
+            found.extend(f"{link}.{name}" for link in links if f"{link}.{name}" in present)
+    return found
+
+
 def column(name: str) -> str:
     """Return the table column that holds the metric `name`: the name with its SI unit.
 
@@ -125,3 +175,28 @@ def column(name: str) -> str:
     ('ftp.goodput_bit_per_s', 'queue_delay_p95_s', 'loss')
     """
     return name + describe(name).suffix
+
+
+def factor_title(key: str) -> str:
+    """Return the key of a factor as words.
+
+    >>> factor_title("bottleneck.queue"), factor_title("traffic.ftp.flows")
+    ('queue', 'ftp flows')
+    """
+    head, _, rest = key.partition(".")
+    return (rest if head in ("bottleneck", "traffic", "chain") and rest else key).replace(".", " ")
+
+
+def case_title(factors: Mapping[str, object], labels: Mapping[str, str]) -> str:
+    """Return a case in one line.
+
+    A table (a queue, say) goes by its label alone; a plain value is told with its key.
+
+    >>> case_title({"bottleneck.queue": {}, "traffic.ftp.flows": 16},
+    ...            {"bottleneck.queue": "RED", "traffic.ftp.flows": "16"})
+    'RED, ftp flows 16'
+    """
+    return ", ".join(
+        label if isinstance(factors.get(key), dict) else f"{factor_title(key)} {label}"
+        for key, label in labels.items()
+    )

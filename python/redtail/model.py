@@ -37,11 +37,13 @@ class TailDrop(Part):
     Attributes:
         limit: Most that may wait: in packets, in bytes, or a list of both. A queue size with its
             unit, for example "300 packets" or "64 kB", or a list of these.
+        label: What tables and legends call this queue; no part of the run. A text.
     """
 
     _kind: ClassVar[str | None] = "tail-drop"
 
     limit: str | Sequence[str]
+    label: str | None = None
 
 
 @dataclass(kw_only=True)
@@ -72,6 +74,7 @@ class Red(Part):
             false.
         above_max_th: With `ecn`, what happens to ECN-capable packets when the average is beyond the
             slope. "drop" or "mark"; default "drop".
+        label: What tables and legends call this queue; no part of the run. A text.
     """
 
     _kind: ClassVar[str | None] = "red"
@@ -87,6 +90,7 @@ class Red(Part):
     mean_packet: str | None = None
     ecn: bool | None = None
     above_max_th: Literal["drop", "mark"] | None = None
+    label: str | None = None
 
 
 @dataclass(kw_only=True)
@@ -365,8 +369,8 @@ class Series(Part):
             or false; default true.
         windows: Of every flow: congestion window, slow start threshold, data in flight, smoothed
             round-trip time. True or false; default false.
-        replications: In how many replications of each case, counted from the first. A whole number;
-            default 1.
+        replications: In how many replications of each case, counted from the first. A whole number,
+            at least 1; default 1.
     """
 
     interval: str
@@ -389,7 +393,7 @@ class Experiment(Whole):
         warmup: How much of the beginning is left out of all statistics; less than `duration`. A
             time with its unit, for example "100 ms"; default "0 s".
         replications: How many runs with independent random numbers each case gets; means and
-            intervals are over these. A whole number; default 10.
+            intervals are over these. A whole number, at least 1; default 10.
         seed: Where the random numbers start from: the same seed gives the same results, byte for
             byte. A whole number; default 1.
         bottleneck: One bottleneck link that all traffic crosses. Give either this or `chain`. A
@@ -398,8 +402,9 @@ class Experiment(Whole):
             hop.
         series: Time series to record; without it there are none. A table with interval, queues,
             windows, replications.
-        factors: What is compared: for each dotted key the values it takes; cases are all
-            combinations. A table.
+        factors: Keys that take several values in turn; every combination is a case. A key is
+            dotted: "bottleneck.queue", "traffic.ftp.flows" (the group named ftp),
+            "chain.hop2.rate". A table.
     """
 
     name: str
@@ -412,7 +417,7 @@ class Experiment(Whole):
     bottleneck: Hop | None = None
     chain: Chain | None = None
     series: Series | None = None
-    factors: Mapping[str, Sequence[Any]] | None = None
+    factors: Mapping[str, Sequence[Any] | Mapping[str, Any]] | None = None
 
 
 Queue: TypeAlias = "TailDrop | Red"

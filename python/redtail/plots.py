@@ -20,7 +20,7 @@ from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 
 from redtail import metrics as names
 from redtail.errors import StoreError
-from redtail.results import CaseResult, Results, factor_title
+from redtail.results import CaseResult, Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -96,7 +96,7 @@ def find_load(results: Results) -> Load | None:
         numbers = tuple(number for number, _ in parsed if number is not None)
         if len(numbers) == len(parsed) and len(units) == 1 and len(set(numbers)) > 1:
             unit = units.pop()
-            title = factor_title(key)
+            title = names.factor_title(key)
             if key.startswith("traffic.") and key.endswith(".flows"):
                 title = f"number of {key.split('.')[1]} flows"
             title = title[:1].upper() + title[1:]
@@ -119,14 +119,16 @@ def draw_all(results: Results, folder: Path) -> list[Path]:
     """
     figures: list[tuple[str, Figure]] = []
     with mpl.rc_context(_STYLE):
-        for name in names.FIGURES:
+        for name in names.shown(results.metric_names, results.links, names.FIGURES):
             if any(not math.isnan(case.metric(name).mean) for case in results.cases):
                 figures.append((name, metric_figure(results, name)))
-        if results.links and any(case.exceedance(results.links[0]) for case in results.cases):
-            figures.append(("consecutive_loss", loss_figure(results)))
-        over_time = queue_figure(results)
-        if over_time is not None:
-            figures.append(("queue_over_time", over_time))
+        for link in results.links:
+            of = f"{link}." if link != results.links[0] else ""
+            if any(case.exceedance(link) for case in results.cases):
+                figures.append((f"{of}consecutive_loss", loss_figure(results, link)))
+            over_time = queue_figure(results, link)
+            if over_time is not None:
+                figures.append((f"{of}queue_over_time", over_time))
         with _told(folder):
             folder.mkdir(parents=True, exist_ok=True)
             paths = []
@@ -150,7 +152,7 @@ def metric_figure(results: Results, name: str) -> Figure:
         figure = Figure(figsize=(6.0, 1.2 + 0.35 * len(results.cases)), layout="constrained")
         axes = figure.subplots()
         _rows(axes, results, name)
-        axes.set_xlabel(about.axis)
+        axes.set_xlabel(names.axis(name))
         return figure
 
     figure = Figure(figsize=(5.4, 3.8), layout="constrained")
@@ -172,7 +174,7 @@ def metric_figure(results: Results, name: str) -> Figure:
             **_look(number),
         )
     _load_axis(axes, load)
-    axes.set_ylabel(about.axis)
+    axes.set_ylabel(names.axis(name))
     if any(part in name for part in _FROM_ZERO):
         axes.set_ylim(bottom=0)
     _legend(figure, [axes], len(lines))
@@ -235,13 +237,15 @@ def loss_figure(results: Results, link: str | None = None) -> Figure:
         else:
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_ylim(rarest / 3, 1.0)
-    row[0].set_ylabel("P(loss event longer than n)")
+    of = f"{link}: " if len(results.links) > 1 else ""
+    row[0].set_ylabel(f"{of}P(loss event longer than n)")
     _legend(figure, row, len(lines))
     return figure
 
 
-def queue_figure(results: Results, replication: int = 0) -> Figure | None:
+def queue_figure(results: Results, link: str | None = None, replication: int = 0) -> Figure | None:
     """Draw queue length over time, a panel per case; None when no series was recorded."""
+    link = link or (results.links[0] if results.links else "")
     load = find_load(results)
     lines = _lines(results, load)
     panels = _panels(load)
@@ -264,7 +268,7 @@ def queue_figure(results: Results, replication: int = 0) -> Figure | None:
                 except StoreError:
                     continue
                 drawn = True
-                averaged |= _queue_lines(axes, table, results.links)
+                averaged |= _queue_lines(axes, table, link)
     if not drawn:
         return None
     for axes in grid[-1]:
@@ -278,12 +282,10 @@ def queue_figure(results: Results, replication: int = 0) -> Figure | None:
     return figure
 
 
-def _queue_lines(axes: Axes, table: Any, links: Sequence[str]) -> bool:
+def _queue_lines(axes: Axes, table: Any, link: str) -> bool:
     """Draw one queue's length, and its average where it keeps one; says whether it does."""
     columns = {name: table.column(name).to_pylist() for name in table.column_names}
-    of_link = columns.get("link", [links[0]] * table.num_rows)
-    first = links[0] if links[0] in of_link else of_link[0]
-    rows = [number for number, link in enumerate(of_link) if link == first]
+    rows = [number for number, of in enumerate(columns["link"]) if of == link]
     time = [columns["time_s"][number] for number in rows]
     # Thousands of line segments are drawn as an image also in the SVG file.
     axes.plot(
@@ -294,8 +296,8 @@ def _queue_lines(axes: Axes, table: Any, links: Sequence[str]) -> bool:
         rasterized=True,
         label="queue length",
     )
-    average = [columns["average"][number] for number in rows] if "average" in columns else []
-    if not any(value is not None and not math.isnan(value) for value in average):
+    average = [columns["average"][number] for number in rows]
+    if all(math.isnan(value) for value in average):
         return False
     axes.plot(time, average, color="black", linewidth=1.2, rasterized=True, label="average (RED's)")
     return True

@@ -51,8 +51,8 @@ class CaseResult:
 
     @property
     def title(self) -> str:
-        """The labels in one line; empty for an experiment without factors."""
-        return ", ".join(self.labels.values())
+        """The case in one line; empty for an experiment without factors."""
+        return names.case_title(self.factors, self.labels)
 
     @cached_property
     def metrics(self) -> dict[str, Estimate]:
@@ -462,16 +462,6 @@ def load(folder: str | os.PathLike[str]) -> Results:
 def table_key(table: str) -> str:
     """Return the key of the [series] section that asks for a table of series."""
     return {"queues": "queues", "flows": "windows"}.get(table, table)
-
-
-def factor_title(key: str) -> str:
-    """Return the key of a factor as words.
-
-    >>> factor_title("bottleneck.queue"), factor_title("traffic.ftp.flows")
-    ('queue', 'ftp flows')
-    """
-    head, _, rest = key.partition(".")
-    return (rest if head in ("bottleneck", "traffic", "chain") and rest else key).replace(".", " ")
 
 
 def _labels(case: CaseResult) -> list[tuple[str, str]]:

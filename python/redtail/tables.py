@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from redtail import metrics as names
-from redtail.results import Results, factor_title
+from redtail.results import Results
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -48,19 +48,19 @@ def summary_table(results: Results, width: int) -> Table:
     for key in results.factors:
         texts = [case.labels.get(key, "") for case in results.cases]
         numeric = all(isinstance(case.factors.get(key), int | float) for case in results.cases)
-        columns.append((factor_title(key), "right" if numeric else "left", texts))
+        columns.append((names.factor_title(key), "right" if numeric else "left", texts))
     room = width - sum(_width(head, texts) for head, _, texts in columns)
 
-    for name in names.TABLE:
+    for name in names.shown(results.metric_names, results.links, names.TABLE):
         found = [case.metric(name) for case in results.cases]
         if all(math.isnan(each.mean) or (name == "mark" and each.mean == 0) for each in found):
             continue
-        about = names.describe(name)
-        texts = [shown(each, about.scale) for each in found]
-        room -= _width(about.head, texts)
+        head = names.head(name)
+        texts = [shown(each, names.describe(name).scale) for each in found]
+        room -= _width(head, texts)
         if room < 0:
             break
-        columns.append((about.head, "right", texts))
+        columns.append((head, "right", texts))
 
     replications = max((len(case.runs) for case in results.cases), default=0)
     table = Table(
@@ -79,7 +79,7 @@ def summary_table(results: Results, width: int) -> Table:
         show_edge=False,
     )
     for head, justify, _ in columns:
-        table.add_column(head, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+        table.add_column(head, justify=justify, no_wrap=True, vertical="bottom")  # type: ignore[arg-type]
     for row in zip(*(texts for _, _, texts in columns), strict=True):
         table.add_row(*row)
     return table

@@ -1,8 +1,9 @@
 //! Quantities as types: [`Time`], [`Span`], [`Rate`], [`Bytes`] and [`QueueSize`].
 //!
-//! Each is a whole number of a base unit (picoseconds, bit/s, bytes, packets), so arithmetic is exact and runs
-//! are the same on every machine. In files a quantity is always a text with its unit, such as `"10 Mbit/s"`.
-//! Reading refuses what it cannot hold exactly, and reading back what was printed gives the same value.
+//! Each is a whole number of a base unit (picoseconds, bit/s, bytes, packets), so arithmetic is
+//! exact and runs are the same on every machine. In files a quantity is always a text with its
+//! unit, such as `"10 Mbit/s"`. Reading refuses what it cannot hold exactly, and reading back what
+//! was printed gives the same value.
 //!
 //! ```
 //! use redtail_core::units::{Bytes, Rate, Span};
@@ -76,7 +77,8 @@ impl Time {
         self.0
     }
 
-    /// The moment nearest to `seconds` after the start; clamped to [`Time::ZERO`]..=[`Time::MAX`], zero if NaN.
+    /// The moment nearest to `seconds` after the start; clamped to [`Time::ZERO`]..=[`Time::MAX`],
+    /// zero if NaN.
     #[inline]
     pub fn from_secs_f64(seconds: f64) -> Self {
         Time(Span::from_secs_f64(seconds).0)
@@ -179,7 +181,8 @@ impl Rate {
         self.0
     }
 
-    /// How long `size` takes at this rate, to the nearest picosecond, halves upwards; at most [`Span::MAX`].
+    /// How long `size` takes at this rate, to the nearest picosecond, halves upwards; at most
+    /// [`Span::MAX`].
     ///
     /// The rounding is part of the results: it is the only place where time is not exact.
     ///
@@ -295,7 +298,8 @@ impl Div<u64> for Span {
     }
 }
 
-/// Plain sums and differences of like quantities: overflow and negative results are bugs, and panic in debug builds.
+/// Plain sums and differences of like quantities: overflow and negative results are bugs, and panic
+/// in debug builds.
 macro_rules! additive {
     ($($quantity:ident),*) => {$(
         impl Add for $quantity {

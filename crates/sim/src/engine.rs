@@ -6,15 +6,15 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use redtail_core::{Bytes, Packet, Span, Time};
+use redtail_core::{Bytes, Span, Time};
 use redtail_qdisc::{DropReason, QueueDiscipline, Sink};
 use redtail_spec::Scenario;
 use redtail_transport::Segment;
 
 use crate::conservation::{self, LinkPassed};
 use crate::flows::{Flows, Source};
-use crate::network::{Network, Target, compile};
-use crate::packet::SimPacket;
+use crate::network::{Address, Network, Route, Target, compile};
+use crate::packet::{ContentId, Contents, SimPacket};
 use crate::result::RunResult;
 use crate::scheduler::{Class, Event, Scheduler};
 use crate::series::Sampler;
@@ -70,37 +70,17 @@ struct QueueEvents<'a> {
     books: &'a mut LinkBooks,
     dropped: &'a mut [[u64; 2]],
     flows: &'a mut Flows,
-    network_routes: &'a [crate::network::Route],
+    routes: &'a [Route],
+    contents: &'a mut Contents,
     measure_from: Time,
-    /// The packet being offered, which has not been waiting.
-    arriving: Option<Arriving>,
-}
-
-/// Enough of a packet to recognise it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Arriving {
-    flow: u32,
-    route: u32,
-    seq: u64,
-    ack: u64,
-}
-
-impl Arriving {
-    #[inline]
-    fn of(packet: &SimPacket) -> Self {
-        Self {
-            flow: packet.flow,
-            route: packet.route,
-            seq: packet.segment.seq,
-            ack: packet.segment.ack,
-        }
-    }
+    /// The packet being offered, as long as it has not been dropped.
+    arriving: Option<ContentId>,
 }
 
 impl Sink<SimPacket> for QueueEvents<'_> {
     fn dropped(&mut self, packet: SimPacket, _reason: DropReason, now: Time) {
-        let group = self.network_routes[packet.route as usize].group as usize;
-        let waited = self.arriving != Some(Arriving::of(&packet));
+        let group = self.routes[packet.route as usize].group as usize;
+        let waited = self.arriving != Some(packet.content);
         if !waited {
             self.arriving = None;
         }
@@ -108,7 +88,7 @@ impl Sink<SimPacket> for QueueEvents<'_> {
         self.books.waiting[group] -= u64::from(waited);
         let direction = match self.flows.sources[packet.flow as usize] {
             Source::Udp(i) => {
-                let sent = Time::from_ps(packet.segment.ack);
+                let sent = Time::from_ps(self.contents.get(packet.content).segment.ack);
                 self.flows.udp[i as usize].lost += u64::from(sent >= self.measure_from);
                 0
             }
@@ -117,13 +97,14 @@ impl Sink<SimPacket> for QueueEvents<'_> {
             }
         };
         self.dropped[packet.flow as usize][direction] += 1;
+        self.contents.free(packet.content);
         if let Some(statistics) = &mut self.books.statistics {
             statistics.on_drop(group, waited, now);
         }
     }
 
     fn marked(&mut self, packet: &SimPacket, _now: Time) {
-        let group = self.network_routes[packet.route as usize].group as usize;
+        let group = self.routes[packet.route as usize].group as usize;
         if let Some(statistics) = &mut self.books.statistics {
             statistics.on_mark(group);
         }
@@ -135,15 +116,15 @@ impl<'a> Engine<'a> {
         let (network, routes) = compile(scenario);
         let flows = Flows::new(scenario, &routes);
         let groups = scenario.traffic.len();
-        let mut scheduler = Scheduler::default();
+        let mut scheduler = Scheduler::new(network.links.len(), network.line_count());
         let measure_from = Time::ZERO + scenario.warmup;
-        scheduler.push(Event::new(measure_from, Class::Measure, 0));
+        scheduler.add(Event::new(measure_from, Class::Measure, 0));
         for (flow, &start) in flows.starts.iter().enumerate() {
-            scheduler.push(Event::new(start, Class::Source, flow as u32));
+            scheduler.add(Event::new(start, Class::Source, flow as u32));
         }
         let sampler = scenario.series.clone().map(Sampler::new);
         if sampler.is_some() {
-            scheduler.push(Event::new(Time::ZERO, Class::Sample, 0));
+            scheduler.add(Event::new(Time::ZERO, Class::Sample, 0));
         }
         let books = network.links.iter().map(|_| LinkBooks {
             passed: LinkPassed::default(),
@@ -166,7 +147,7 @@ impl<'a> Engine<'a> {
     }
 
     fn run(&mut self, cancel: &AtomicBool) -> Result<(), Cancelled> {
-        while let Some(event) = self.scheduler.pop() {
+        while let Some(event) = self.scheduler.next() {
             if event.at() >= self.end {
                 break;
             }
@@ -195,19 +176,38 @@ impl<'a> Engine<'a> {
     #[inline]
     fn on_arrival(&mut self, line: u32) {
         let (mut packet, target) = self.network.arrive(line, &mut self.scheduler);
-        packet.leg += 1;
+        if let Target::Link(link) = target {
+            packet.leg += 1;
+            self.offer(link, packet);
+            return;
+        }
+        // The packet leaves the network; its place may be taken by the answer.
+        self.network.contents.free(packet.content);
+        let content = self.network.contents.get_mut(packet.content);
+        content.segment.ecn = packet.ecn;
+        let endpoint = content.endpoint;
         match target {
-            Target::Link(link) => self.offer(link, packet),
-            Target::Receiver => self.deliver_data(&packet),
-            Target::Sender => self.deliver_ack(&packet),
+            Target::Receiver => {
+                let slot = &mut self.flows.receivers[endpoint as usize];
+                slot.passed.delivered += 1;
+                slot.receiver.on_segment(&content.segment, self.now);
+                self.receiver_transmits(endpoint);
+            }
+            Target::Sender => {
+                let slot = &mut self.flows.senders[endpoint as usize];
+                slot.passed.delivered += 1;
+                slot.sender.on_segment(&content.segment, self.now);
+                self.sender_transmits(endpoint);
+            }
             Target::UdpSink => {
-                let udp = &mut self.flows.udp[packet.endpoint as usize];
-                udp.passed.delivered += 1;
-                if packet.segment.ack >= self.measure_from.as_ps() {
-                    udp.received += 1;
-                    udp.received_bytes += u64::from(packet.size);
+                let slot = &mut self.flows.udp[endpoint as usize];
+                slot.passed.delivered += 1;
+                if content.segment.ack >= self.measure_from.as_ps() {
+                    slot.received += 1;
+                    slot.received_bytes += u64::from(packet.size);
                 }
             }
+            Target::Link(_) => unreachable!("handled above"),
         }
     }
 
@@ -222,9 +222,10 @@ impl<'a> Engine<'a> {
             books,
             dropped: &mut self.dropped,
             flows: &mut self.flows,
-            network_routes: &self.network.routes,
+            routes: &self.network.routes,
+            contents: &mut self.network.contents,
             measure_from: self.measure_from,
-            arriving: Some(Arriving::of(&packet)),
+            arriving: Some(packet.content),
         };
         link.queue.enqueue(packet, self.now, &mut events);
         let admitted = events.arriving.is_some();
@@ -247,22 +248,24 @@ impl<'a> Engine<'a> {
             books,
             dropped: &mut self.dropped,
             flows: &mut self.flows,
-            network_routes: &self.network.routes,
+            routes: &self.network.routes,
+            contents: &mut self.network.contents,
             measure_from: self.measure_from,
             arriving: None,
         };
         let Some(packet) = link.queue.dequeue(self.now, &mut events) else {
+            self.scheduler.set_link(index, None);
             return;
         };
         let group = self.network.routes[packet.route as usize].group as usize;
         books.waiting[group] -= 1;
         if let Some(statistics) = &mut books.statistics {
-            let delay = self.now - packet.enqueued;
+            let delay = self.now - packet.stamp;
             statistics.on_departure(group, delay, link.queue.backlog(), self.now);
         }
-        let free = self.now + link.rate.tx_time(packet.size());
+        let free = self.now + link.transmitter.time(packet.size);
         link.transmitting = Some((packet, self.now));
-        self.scheduler.push(Event::new(free, Class::LinkFree, index));
+        self.scheduler.set_link(index, Some(free));
     }
 
     /// A link finished a transmission.
@@ -288,7 +291,7 @@ impl<'a> Engine<'a> {
             && link.wakeup.is_none_or(|armed| at < armed)
         {
             link.wakeup = Some(at);
-            self.scheduler.push(Event::new(at.max(self.now), Class::QueueWakeup, index));
+            self.scheduler.add(Event::new(at.max(self.now), Class::QueueWakeup, index));
         }
     }
 
@@ -307,22 +310,6 @@ impl<'a> Engine<'a> {
         self.arm_queue(index);
     }
 
-    #[inline]
-    fn deliver_data(&mut self, packet: &SimPacket) {
-        let slot = &mut self.flows.receivers[packet.endpoint as usize];
-        slot.passed.delivered += 1;
-        slot.receiver.on_segment(&packet.segment, self.now);
-        self.receiver_transmits(packet.endpoint);
-    }
-
-    #[inline]
-    fn deliver_ack(&mut self, packet: &SimPacket) {
-        let slot = &mut self.flows.senders[packet.endpoint as usize];
-        slot.passed.delivered += 1;
-        slot.sender.on_segment(&packet.segment, self.now);
-        self.sender_transmits(packet.endpoint);
-    }
-
     /// Puts on the wire what a sender has to send now.
     #[inline]
     fn sender_transmits(&mut self, index: u32) {
@@ -330,14 +317,14 @@ impl<'a> Engine<'a> {
         while let Some(segment) = slot.sender.poll_transmit(self.now) {
             slot.passed.sent += 1;
             let size = segment.len + slot.header;
-            let packet = new_packet(segment, size, slot.flow, index, slot.route);
-            self.network.send(packet, self.now, &mut self.scheduler);
+            let to = Address { flow: slot.flow, endpoint: index, route: slot.route };
+            self.network.emit(segment, size, to, self.now, &mut self.scheduler);
         }
         if let Some(at) = slot.sender.next_wakeup()
             && slot.armed.is_none_or(|armed| at < armed)
         {
             slot.armed = Some(at);
-            self.scheduler.push(Event::new(at, Class::SenderTimer, index));
+            self.scheduler.add(Event::new(at, Class::SenderTimer, index));
         }
     }
 
@@ -346,14 +333,14 @@ impl<'a> Engine<'a> {
         let slot = &mut self.flows.receivers[index as usize];
         while let Some(segment) = slot.receiver.poll_transmit() {
             slot.passed.sent += 1;
-            let packet = new_packet(segment, slot.header, slot.flow, index, slot.route);
-            self.network.send(packet, self.now, &mut self.scheduler);
+            let to = Address { flow: slot.flow, endpoint: index, route: slot.route };
+            self.network.emit(segment, slot.header, to, self.now, &mut self.scheduler);
         }
         if let Some(at) = slot.receiver.next_wakeup()
             && slot.armed.is_none_or(|armed| at < armed)
         {
             slot.armed = Some(at);
-            self.scheduler.push(Event::new(at, Class::ReceiverTimer, index));
+            self.scheduler.add(Event::new(at, Class::ReceiverTimer, index));
         }
     }
 
@@ -395,10 +382,10 @@ impl<'a> Engine<'a> {
                 };
                 slot.next += 1;
                 slot.passed.sent += 1;
-                let packet = new_packet(segment, slot.size, flow, i, slot.route);
+                let to = Address { flow, endpoint: i, route: slot.route };
                 let again = self.now + slot.draw_gap();
-                self.network.send(packet, self.now, &mut self.scheduler);
-                self.scheduler.push(Event::new(again, Class::Source, flow));
+                self.network.emit(segment, slot.size, to, self.now, &mut self.scheduler);
+                self.scheduler.add(Event::new(again, Class::Source, flow));
             }
         }
     }
@@ -407,7 +394,7 @@ impl<'a> Engine<'a> {
         let sampler = self.sampler.as_mut().expect("samples are scheduled on request");
         sampler.sample(&self.network, &self.flows, self.now);
         let again = self.now + sampler.request.interval;
-        self.scheduler.push(Event::new(again, Class::Sample, 0));
+        self.scheduler.add(Event::new(again, Class::Sample, 0));
     }
 
     /// The measurement period begins.
@@ -531,19 +518,6 @@ impl<'a> Engine<'a> {
 
 fn bits_per_second(bytes: u64, period: Span) -> f64 {
     Bytes::new(bytes).bits() as f64 / period.as_secs_f64()
-}
-
-#[inline]
-fn new_packet(segment: Segment, size: u32, flow: u32, endpoint: u32, route: u32) -> SimPacket {
-    SimPacket {
-        segment,
-        enqueued: Time::ZERO,
-        flow,
-        endpoint,
-        size,
-        route,
-        leg: 0,
-    }
 }
 
 fn add_tally(metrics: &mut Vec<(String, f64)>, prefix: &str, summary: &TallySummary) {

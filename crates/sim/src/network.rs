@@ -12,9 +12,10 @@ use redtail_core::{Bytes, Rate, Span, Stream, Time};
 use redtail_qdisc::{AnyQueue, QueueContext};
 use redtail_spec::{LinkSpec, Scenario};
 use redtail_traffic::{Access, Direction};
+use redtail_transport::Segment;
 
-use crate::packet::SimPacket;
-use crate::scheduler::{Class, Event, Scheduler};
+use crate::packet::{Content, Contents, SimPacket};
+use crate::scheduler::Scheduler;
 
 /// A transmitter with a queue discipline in front of it.
 #[derive(Debug)]
@@ -24,7 +25,9 @@ pub struct Link {
     /// Whether data of forward groups crosses it.
     pub forward: bool,
     /// Transmission rate.
-    pub rate: Rate,
+    rate: Rate,
+    /// How long transmissions take.
+    pub transmitter: Transmitter,
     /// Packets waiting.
     pub queue: AnyQueue<SimPacket>,
     /// The packet being transmitted, since when.
@@ -33,10 +36,37 @@ pub struct Link {
     pub wakeup: Option<Time>,
 }
 
+/// A transmitter's rate, with the answer to the latest question: most packets
+/// on a link have the size of the one before, and a division costs more than
+/// everything else that is done for them there.
+#[derive(Clone, Debug)]
+pub struct Transmitter {
+    rate: Rate,
+    latest: (u32, Span),
+}
+
+impl Transmitter {
+    fn new(rate: Rate) -> Self {
+        Self {
+            rate,
+            latest: (0, Span::ZERO),
+        }
+    }
+
+    /// How long the transmission of `size` bytes takes.
+    #[inline]
+    pub fn time(&mut self, size: u32) -> Span {
+        if self.latest.0 != size {
+            self.latest = (size, self.rate.tx_time(Bytes::new(u64::from(size))));
+        }
+        self.latest.1
+    }
+}
+
 /// A transmitter that never drops and needs no events.
 #[derive(Clone, Debug)]
 struct Pipe {
-    rate: Rate,
+    transmitter: Transmitter,
     busy_until: Time,
 }
 
@@ -76,7 +106,7 @@ pub struct Route {
 
 /// Packets in flight that arrive in the order in which they were put in.
 #[derive(Debug, Default)]
-struct Line(VecDeque<(Time, SimPacket)>);
+struct Line(VecDeque<SimPacket>);
 
 /// The compiled network with everything in flight.
 #[derive(Debug)]
@@ -87,44 +117,82 @@ pub struct Network {
     pub routes: Vec<Route>,
     pipes: Vec<Pipe>,
     lines: Vec<Line>,
+    /// The contents of all packets in the network.
+    pub contents: Contents,
+}
+
+/// Who sends a packet, and to whom.
+#[derive(Clone, Copy, Debug)]
+pub struct Address {
+    /// Number of the flow.
+    pub flow: u32,
+    /// Number of the endpoint, among those of its kind.
+    pub endpoint: u32,
+    /// The route to take.
+    pub route: u32,
 }
 
 impl Network {
+    /// An endpoint puts a segment of `size` bytes on the wire.
+    #[inline]
+    pub fn emit(
+        &mut self,
+        segment: Segment,
+        size: u32,
+        to: Address,
+        now: Time,
+        scheduler: &mut Scheduler,
+    ) {
+        let packet = SimPacket {
+            stamp: now,
+            content: self.contents.put(Content { segment, endpoint: to.endpoint }),
+            flow: to.flow,
+            size,
+            route: to.route,
+            leg: 0,
+            ecn: segment.ecn,
+        };
+        self.send(packet, now, scheduler);
+    }
+
     /// Sends `packet` into the leg it stands before.
     #[inline]
-    pub fn send(&mut self, packet: SimPacket, now: Time, scheduler: &mut Scheduler) {
+    pub fn send(&mut self, mut packet: SimPacket, now: Time, scheduler: &mut Scheduler) {
         let leg = self.routes[packet.route as usize].legs[packet.leg as usize];
         let mut at = now + leg.before;
         if let Some(pipe) = leg.pipe {
             let pipe = &mut self.pipes[pipe as usize];
-            let size = Bytes::new(u64::from(packet.size));
-            at = at.max(pipe.busy_until) + pipe.rate.tx_time(size);
+            at = at.max(pipe.busy_until) + pipe.transmitter.time(packet.size);
             pipe.busy_until = at;
             at += leg.after;
         }
         let line = &mut self.lines[leg.line as usize].0;
         if line.is_empty() {
-            scheduler.push(Event::new(at, Class::Arrival, leg.line));
+            scheduler.set_line(leg.line, Some(at));
         }
-        debug_assert!(line.back().is_none_or(|&(last, _)| last <= at));
-        line.push_back((at, packet));
+        debug_assert!(line.back().is_none_or(|last| last.stamp <= at));
+        packet.stamp = at;
+        line.push_back(packet);
     }
 
     /// Takes the head of `line` and schedules the next; says where it arrived.
     #[inline]
     pub fn arrive(&mut self, line: u32, scheduler: &mut Scheduler) -> (SimPacket, Target) {
         let waiting = &mut self.lines[line as usize].0;
-        let (_, packet) = waiting.pop_front().expect("a scheduled line has a head");
-        if let Some(&(at, _)) = waiting.front() {
-            scheduler.push(Event::new(at, Class::Arrival, line));
-        }
+        let packet = waiting.pop_front().expect("a scheduled line has a head");
+        scheduler.set_line(line, waiting.front().map(|head| head.stamp));
         let leg = &self.routes[packet.route as usize].legs[packet.leg as usize];
         (packet, leg.target)
     }
 
+    /// Number of delay lines.
+    pub fn line_count(&self) -> usize {
+        self.lines.len()
+    }
+
     /// Everything in flight between links.
     pub fn in_flight(&self) -> impl Iterator<Item = &SimPacket> {
-        self.lines.iter().flat_map(|line| line.0.iter().map(|(_, packet)| packet))
+        self.lines.iter().flat_map(|line| &line.0)
     }
 }
 
@@ -146,6 +214,7 @@ pub fn compile(scenario: &Scenario) -> (Network, Vec<Vec<HostRoutes>>) {
             routes: Vec::new(),
             pipes: Vec::new(),
             lines: Vec::new(),
+            contents: Contents::default(),
         },
         delays: Vec::new(),
         pure_lines: BTreeMap::new(),
@@ -206,6 +275,7 @@ impl Compiler<'_> {
             name,
             forward,
             rate: link.rate,
+            transmitter: Transmitter::new(link.rate),
             queue: link.queue.build(QueueContext { rate: link.rate, stream }),
             transmitting: None,
             wakeup: None,
@@ -258,7 +328,10 @@ impl Compiler<'_> {
     }
 
     fn add_pipe(&mut self, rate: Rate) -> u32 {
-        self.network.pipes.push(Pipe { rate, busy_until: Time::ZERO });
+        self.network.pipes.push(Pipe {
+            transmitter: Transmitter::new(rate),
+            busy_until: Time::ZERO,
+        });
         self.network.pipes.len() as u32 - 1
     }
 

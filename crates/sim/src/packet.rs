@@ -1,4 +1,8 @@
-//! The packet of the simulator: a small value that is moved, never shared.
+//! The packet of the simulator: a small value that is moved, and its content,
+//! which stays where it was written until the packet is delivered or dropped.
+//!
+//! Queues and delay lines move 32 bytes; a segment with its SACK blocks is
+//! written once and read once (docs/performance.md has what that is worth).
 
 use redtail_core::{Bytes, Ecn, FlowId, Packet, Time};
 use redtail_transport::Segment;
@@ -6,21 +10,20 @@ use redtail_transport::Segment;
 /// A packet on its way.
 #[derive(Clone, Copy, Debug)]
 pub struct SimPacket {
-    /// Its content. A UDP packet uses `seq` as its number and `ack` as the time
-    /// it was sent, in picoseconds.
-    pub segment: Segment,
-    /// When it entered the queue that holds it.
-    pub enqueued: Time,
+    /// In a queue: when it entered. In a delay line: when it arrives.
+    pub stamp: Time,
+    /// Where its content is.
+    pub content: ContentId,
     /// Its flow, across all groups.
     pub flow: u32,
-    /// The endpoint of its flow, among those of its kind.
-    pub endpoint: u32,
     /// Size on the link in bytes, headers included.
     pub size: u32,
     /// The route it takes.
     pub route: u32,
-    /// How far along the route it is: the next leg to enter or the one it is on.
-    pub leg: u32,
+    /// How far along the route it is: the leg it is on, or the next to enter.
+    pub leg: u8,
+    /// The ECN bits of its IP header.
+    pub ecn: Ecn,
 }
 
 impl Packet for SimPacket {
@@ -34,22 +37,81 @@ impl Packet for SimPacket {
     }
     #[inline]
     fn ecn(&self) -> Ecn {
-        self.segment.ecn
+        self.ecn
     }
     #[inline]
     fn mark_ce(&mut self) -> bool {
-        let capable = self.segment.ecn != Ecn::NotEct;
+        let capable = self.ecn != Ecn::NotEct;
         if capable {
-            self.segment.ecn = Ecn::Ce;
+            self.ecn = Ecn::Ce;
         }
         capable
     }
     #[inline]
     fn enqueued(&self) -> Time {
-        self.enqueued
+        self.stamp
     }
     #[inline]
     fn set_enqueued(&mut self, now: Time) {
-        self.enqueued = now;
+        self.stamp = now;
+    }
+}
+
+/// Names the content of one packet in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContentId(u32);
+
+/// What a packet carries.
+#[derive(Clone, Copy, Debug)]
+pub struct Content {
+    /// The segment. A UDP packet uses `seq` as its number and `ack` as the time
+    /// it was sent, in picoseconds.
+    pub segment: Segment,
+    /// The endpoint of its flow, among those of its kind.
+    pub endpoint: u32,
+}
+
+/// The contents of all packets in flight. Places are reused, the latest freed
+/// first, so a steady state allocates nothing and stays in the cache.
+#[derive(Debug, Default)]
+pub struct Contents {
+    places: Vec<Content>,
+    free: Vec<ContentId>,
+}
+
+impl Contents {
+    /// Stores a content.
+    #[inline]
+    pub fn put(&mut self, content: Content) -> ContentId {
+        if let Some(id) = self.free.pop() {
+            self.places[id.0 as usize] = content;
+            id
+        } else {
+            self.places.push(content);
+            ContentId(self.places.len() as u32 - 1)
+        }
+    }
+
+    /// The content of a packet in flight.
+    #[inline]
+    pub fn get(&self, id: ContentId) -> &Content {
+        &self.places[id.0 as usize]
+    }
+
+    /// The content of a packet in flight, to change it.
+    #[inline]
+    pub fn get_mut(&mut self, id: ContentId) -> &mut Content {
+        &mut self.places[id.0 as usize]
+    }
+
+    /// The packet is gone.
+    #[inline]
+    pub fn free(&mut self, id: ContentId) {
+        self.free.push(id);
+    }
+
+    /// Number of packets in flight.
+    pub fn in_flight(&self) -> usize {
+        self.places.len() - self.free.len()
     }
 }

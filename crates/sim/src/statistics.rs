@@ -58,6 +58,7 @@ pub struct Tally {
     pub busy: Span,
     /// Queueing delays in nanoseconds, three significant digits.
     delays: Histogram<u64>,
+    /// In picoseconds.
     delay_sum: f64,
     delay_sum_of_squares: f64,
     waiting: TimeWeighted,
@@ -104,9 +105,9 @@ impl Tally {
 
     #[inline]
     fn on_delay(&mut self, delay: Span) {
-        let seconds = delay.as_secs_f64();
-        self.delay_sum += seconds;
-        self.delay_sum_of_squares += seconds * seconds;
+        let ps = delay.as_ps() as f64;
+        self.delay_sum += ps;
+        self.delay_sum_of_squares += ps * ps;
         let ns = delay.as_ps() / 1000;
         self.delays.record(ns).expect("the histogram grows with its values");
     }
@@ -146,8 +147,8 @@ impl Tally {
             mark: ratio(self.marks as f64, self.arrivals),
             queue_length_mean,
             queue_length_std,
-            queue_delay_mean: mean,
-            queue_delay_std: std,
+            queue_delay_mean: mean.map(|ps| ps * 1e-12),
+            queue_delay_std: std.map(|ps| ps * 1e-12),
             queue_delay_p50: quantile(0.5),
             queue_delay_p95: quantile(0.95),
             queue_delay_p99: quantile(0.99),

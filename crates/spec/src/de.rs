@@ -1,14 +1,15 @@
 //! From the tree to typed values: a serde deserializer that says where and why it fails.
 //!
-//! Enums are chosen by a key: a table gives `kind` as the variant's name and the rest of its keys to the variant's
-//! struct. (serde's own tagged enums would copy the table first, and lose the lines.)
+//! Enums are chosen by a key: a table gives `kind` as the variant's name and the rest of its keys
+//! to the variant's struct. (serde's own tagged enums would copy the table first, and lose the
+//! lines.)
 
 use std::fmt;
 
 use serde::de::value::StrDeserializer;
 use serde::de::{
-    self, DeserializeOwned, DeserializeSeed, EnumAccess, Expected, MapAccess, SeqAccess, Unexpected,
-    VariantAccess, Visitor,
+    self, DeserializeOwned, DeserializeSeed, EnumAccess, Expected, MapAccess, SeqAccess,
+    Unexpected, VariantAccess, Visitor,
 };
 use serde::{Deserializer, forward_to_deserialize_any};
 
@@ -47,18 +48,28 @@ enum Cause {
     Expected(String),
     /// The value is not one of those known.
     NotOneOf(&'static [&'static str]),
-    UnknownKey { accepted: Vec<&'static str> },
-    MissingKey { key: String, accepted: Option<&'static [&'static str]> },
+    UnknownKey {
+        accepted: Vec<&'static str>,
+    },
+    MissingKey {
+        key: String,
+        accepted: Option<&'static [&'static str]>,
+    },
 }
 
 impl Fault {
     fn new(cause: Cause) -> Self {
-        Fault { path: Vec::new(), at: None, cause }
+        Fault {
+            path: Vec::new(),
+            at: None,
+            cause,
+        }
     }
 
     /// Ties the fault to `node` unless a node further down has it already.
     fn settle(&mut self, node: &Node) {
-        self.at.get_or_insert_with(|| (node.origin.clone(), node.shown()));
+        self.at
+            .get_or_insert_with(|| (node.origin.clone(), node.shown()));
     }
 
     /// The key of the value, dotted.
@@ -68,8 +79,12 @@ impl Fault {
             match step {
                 Step::Key(key) if text.is_empty() => text.push_str(key),
                 Step::Key(key) => text.extend([".", key]),
-                Step::Entry { name: Some(name), .. } => text.extend([".", name]),
-                Step::Entry { number, .. } if text == "chain.hop" => text.push_str(&number.to_string()),
+                Step::Entry {
+                    name: Some(name), ..
+                } => text.extend([".", name]),
+                Step::Entry { number, .. } if text == "chain.hop" => {
+                    text.push_str(&number.to_string())
+                }
                 Step::Entry { number, .. } => text.push_str(&format!(" (entry {number})")),
             }
         }
@@ -87,29 +102,50 @@ impl Fault {
     pub(crate) fn into_problem(self) -> Problem {
         let key = self.key();
         let (origin, value) = self.at.unwrap_or((Origin::Api, String::new()));
-        let named = |words: String| if key.is_empty() { words } else { format!("{key}: {words}") };
+        let is = if key.is_empty() {
+            value.clone()
+        } else {
+            format!("{key} = {value}")
+        };
         let message = match self.cause {
             // Messages about quantities begin with the value; it need not be said twice.
-            Cause::Message(words) if words.starts_with(&value) => format!("{key} = {words}"),
-            Cause::Message(words) => format!("{key} = {value}: {words}"),
-            Cause::Expected(wanted) => format!("{key} = {value}: expected {wanted}"),
+            Cause::Message(words) => match words.strip_prefix(&value) {
+                Some(rest) => is + rest,
+                None => format!("{is}: {words}"),
+            },
+            Cause::Expected(wanted) => format!("{is}: expected {wanted}"),
             Cause::NotOneOf(known) => {
                 let hint = hint(value.trim_matches('"'), known);
-                format!("{key} = {value} is not known; accepted: {}{hint}", known.join(", "))
+                format!("{is} is not known; accepted: {}{hint}", known.join(", "))
             }
             Cause::UnknownKey { accepted } => {
                 let word = key.rsplit('.').next().unwrap_or_default();
                 let hint = hint(word, &accepted);
-                format!("{key}: unknown key; accepted: {}{hint}", accepted.join(", "))
+                format!(
+                    "{key}: unknown key; accepted: {}{hint}",
+                    accepted.join(", ")
+                )
             }
-            Cause::MissingKey { key: missing, accepted } => {
+            Cause::MissingKey {
+                key: missing,
+                accepted,
+            } => {
                 let accepted = accepted
                     .map(|kinds| format!("; accepted: {}", kinds.join(", ")))
                     .unwrap_or_default();
-                named(format!("the key {missing:?} is missing{accepted}"))
+                let table = if key.is_empty() {
+                    String::new()
+                } else {
+                    format!("{key}: ")
+                };
+                format!("{table}the key {missing:?} is missing{accepted}")
             }
         };
-        Problem { origin, key: Some(key).filter(|key| !key.is_empty()), message }
+        Problem {
+            origin,
+            key: Some(key).filter(|key| !key.is_empty()),
+            message,
+        }
     }
 }
 
@@ -146,7 +182,10 @@ impl Error {
     }
 
     fn in_entry(mut self, index: usize, node: &Node) -> Self {
-        let name = node.as_table().and_then(|table| table.get("name")).and_then(Node::as_str);
+        let name = node
+            .as_table()
+            .and_then(|table| table.get("name"))
+            .and_then(Node::as_str);
         self.0.path.push(Step::Entry {
             number: index + 1,
             name: name.map(str::to_owned),
@@ -185,11 +224,16 @@ impl de::Error for Error {
     }
 
     fn unknown_field(_: &str, expected: &'static [&'static str]) -> Self {
-        Error::from(Cause::UnknownKey { accepted: expected.to_vec() })
+        Error::from(Cause::UnknownKey {
+            accepted: expected.to_vec(),
+        })
     }
 
     fn missing_field(key: &'static str) -> Self {
-        Error::from(Cause::MissingKey { key: key.to_owned(), accepted: None })
+        Error::from(Cause::MissingKey {
+            key: key.to_owned(),
+            accepted: None,
+        })
     }
 }
 
@@ -220,12 +264,18 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn new(node: &'a Node) -> Self {
-        Reader { node, chosen: false }
+        Reader {
+            node,
+            chosen: false,
+        }
     }
 
     fn entries(&self, table: &'a Table) -> impl Iterator<Item = &'a Entry> + use<'a> {
         let chosen = self.chosen;
-        table.entries().iter().filter(move |entry| !chosen || entry.key != KIND)
+        table
+            .entries()
+            .iter()
+            .filter(move |entry| !chosen || entry.key != KIND)
     }
 }
 
@@ -246,10 +296,11 @@ impl<'de> Deserializer<'de> for Reader<'_> {
             }
             Value::Float(number) => visitor.visit_f64(*number),
             Value::String(text) => visitor.visit_str(text),
-            Value::Other(text) => {
-                Err(de::Error::invalid_type(Unexpected::Other(text), &visitor))
-            }
-            Value::Array(nodes) => visitor.visit_seq(Entries { nodes: nodes.iter(), index: 0 }),
+            Value::Other(text) => Err(de::Error::invalid_type(Unexpected::Other(text), &visitor)),
+            Value::Array(nodes) => visitor.visit_seq(Entries {
+                nodes: nodes.iter(),
+                index: 0,
+            }),
             Value::Table(table) => visitor.visit_map(Keys {
                 entries: self.entries(table).collect::<Vec<_>>().into_iter(),
                 current: None,
@@ -279,9 +330,14 @@ impl<'de> Deserializer<'de> for Reader<'_> {
         let Value::Table(table) = &self.node.value else {
             // Not left to the visitor: serde would also take a list for a struct.
             let table: &dyn Expected = &"a table";
-            return Err(<Error as de::Error>::invalid_type(Unexpected::Other(""), table).at(self.node));
+            return Err(
+                <Error as de::Error>::invalid_type(Unexpected::Other(""), table).at(self.node),
+            );
         };
-        if let Some(entry) = self.entries(table).find(|entry| !fields.contains(&entry.key.as_str())) {
+        if let Some(entry) = self
+            .entries(table)
+            .find(|entry| !fields.contains(&entry.key.as_str()))
+        {
             let mut accepted = fields.to_vec();
             if self.chosen {
                 accepted.insert(0, KIND);
@@ -302,7 +358,10 @@ impl<'de> Deserializer<'de> for Reader<'_> {
             Value::Table(table) => {
                 let Some(entry) = table.entry(KIND) else {
                     let key = KIND.to_owned();
-                    let missing = Cause::MissingKey { key, accepted: Some(variants) };
+                    let missing = Cause::MissingKey {
+                        key,
+                        accepted: Some(variants),
+                    };
                     return Err(Error::from(missing).at(self.node));
                 };
                 let Some(name) = as_string(&entry.node) else {
@@ -320,13 +379,19 @@ impl<'de> Deserializer<'de> for Reader<'_> {
             });
         }
         visitor
-            .visit_enum(Chosen { name, node: self.node })
+            .visit_enum(Chosen {
+                name,
+                node: self.node,
+            })
             .map_err(|error| error.at(self.node))
     }
 
     /// serde asks this of a key that a struct does not have and was not told to refuse.
     fn deserialize_ignored_any<V: Visitor<'de>>(self, _visitor: V) -> Result<V::Value, Error> {
-        Err(Error::from(Cause::UnknownKey { accepted: Vec::new() }).at(self.node))
+        Err(Error::from(Cause::UnknownKey {
+            accepted: Vec::new(),
+        })
+        .at(self.node))
     }
 
     forward_to_deserialize_any! {
@@ -350,7 +415,10 @@ struct Entries<'a> {
 impl<'de> SeqAccess<'de> for Entries<'_> {
     type Error = Error;
 
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Error> {
+    fn next_element_seed<T: DeserializeSeed<'de>>(
+        &mut self,
+        seed: T,
+    ) -> Result<Option<T::Value>, Error> {
         let Some(node) = self.nodes.next() else {
             return Ok(None);
         };
@@ -374,7 +442,10 @@ struct Keys<'a> {
 impl<'de> MapAccess<'de> for Keys<'_> {
     type Error = Error;
 
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Error> {
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, Error> {
         self.current = self.entries.next();
         let Some(entry) = self.current else {
             return Ok(None);
@@ -419,11 +490,16 @@ impl<'de> VariantAccess<'de> for Chosen<'_> {
             let wanted = format!("a table such as {{ {KIND} = {:?}, ... }}", self.name);
             return Err(Error::from(Cause::Expected(wanted)));
         }
-        seed.deserialize(Reader { node: self.node, chosen: true })
+        seed.deserialize(Reader {
+            node: self.node,
+            chosen: true,
+        })
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, _len: usize, _visitor: V) -> Result<V::Value, Error> {
-        Err(de::Error::custom("no enum of ours has variants of this form"))
+        Err(de::Error::custom(
+            "no enum of ours has variants of this form",
+        ))
     }
 
     fn struct_variant<V: Visitor<'de>>(
@@ -431,6 +507,10 @@ impl<'de> VariantAccess<'de> for Chosen<'_> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Error> {
-        Reader { node: self.node, chosen: true }.deserialize_struct("", fields, visitor)
+        Reader {
+            node: self.node,
+            chosen: true,
+        }
+        .deserialize_struct("", fields, visitor)
     }
 }

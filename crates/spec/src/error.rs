@@ -18,7 +18,8 @@ pub struct SpecError {
 pub struct Problem {
     /// Where the value comes from.
     pub origin: Origin,
-    /// The key it is about, in the dotted form that `--set` and `[factors]` use; `None` for the file as a whole.
+    /// The key it is about, in the dotted form that `--set` and `[factors]` use; `None` for the
+    /// file as a whole.
     pub key: Option<String>,
     /// Everything but the place: the key, the value, what is wrong and what is accepted.
     pub message: String,
@@ -69,7 +70,8 @@ impl fmt::Display for SpecError {
 
 impl std::error::Error for SpecError {}
 
-/// What stands in front of a message: `experiment.toml:14: `, `line 14: `, `--set key=value: ` or nothing.
+/// What stands in front of a message: `experiment.toml:14: `, `line 14: `, `--set key=value: ` or
+/// nothing.
 pub(crate) fn place(file: Option<&str>, origin: &Origin) -> String {
     match (origin, file) {
         (Origin::File { line }, Some(file)) => format!("{file}:{line}: "),

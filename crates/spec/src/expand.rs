@@ -53,15 +53,18 @@ impl Set {
         })
     }
 
-    /// Puts the value where it belongs: among the factors, into the values of a factor, or into the file.
+    /// Puts the value where it belongs: among the factors, into the values of a factor, or into the
+    /// file.
     ///
-    /// A factor would hide a value put into the file. So a value for a factor's own key takes the place of the
-    /// factor's values (a list, of all of them), and one for a key inside it is put into each of them.
+    /// A factor would hide a value put into the file. So a value for a factor's own key takes the
+    /// place of the factor's values (a list, of all of them), and one for a key inside it is put
+    /// into each of them.
     pub(crate) fn apply(self, root: &mut Node, factors: &mut Vec<Factor>) -> Result<(), Problem> {
         let Set { key, value } = self;
         let origin = value.origin.clone();
         if let Some(key) = key.strip_prefix("factors.") {
-            let factor = Factor::new(key.to_owned(), origin, value)?;
+            // Quoted, as it stands in the file, or not.
+            let factor = Factor::new(key.trim_matches('"').to_owned(), origin, value)?;
             match factors.iter_mut().find(|old| old.key == factor.key) {
                 Some(old) => *old = factor,
                 None => factors.push(factor),
@@ -71,8 +74,14 @@ impl Set {
         if let Some(factor) = factors.iter_mut().find(|factor| factor.key == key) {
             let values_are_lists = factor.values.iter().any(|value| value.as_array().is_some());
             let values = match value.value {
-                Value::Array(values) if !values_are_lists => Node { value: Value::Array(values), origin: origin.clone() },
-                _ => Node { value: Value::Array(vec![value]), origin: origin.clone() },
+                Value::Array(values) if !values_are_lists => Node {
+                    value: Value::Array(values),
+                    origin: origin.clone(),
+                },
+                _ => Node {
+                    value: Value::Array(vec![value]),
+                    origin: origin.clone(),
+                },
             };
             *factor = Factor::new(key, origin, values)?;
             return Ok(());
@@ -80,20 +89,28 @@ impl Set {
         let mut result = Ok(());
         let mut inside_a_factor = false;
         for factor in factors.iter_mut() {
-            let Some(rest) = key.strip_prefix(&factor.key).and_then(|rest| rest.strip_prefix('.')) else {
+            let Some(rest) = key
+                .strip_prefix(&factor.key)
+                .and_then(|rest| rest.strip_prefix('.'))
+            else {
                 continue;
             };
             inside_a_factor = true;
             let name = last_step(&factor.key).to_owned();
             let steps: Vec<_> = rest.split('.').collect();
             for place in &mut factor.values {
-                result = result.and_then(|()| paths::put_below(place, &name, &steps, value.clone()));
+                result =
+                    result.and_then(|()| paths::put_below(place, &name, &steps, value.clone()));
             }
         }
         if !inside_a_factor {
             result = paths::put(root, &key, value);
         }
-        result.map_err(|reason| Problem { origin, message: format!("{key}: {reason}"), key: Some(key) })
+        result.map_err(|reason| Problem {
+            origin,
+            message: format!("{key}: {reason}"),
+            key: Some(key),
+        })
     }
 }
 
@@ -111,25 +128,45 @@ impl Factor {
                 "seed" | "replications" => "; replications draw anew already",
                 _ => "",
             };
-            return refuse(&origin, format!(": {key} is the same for all cases and cannot be a factor{instead}"));
+            return refuse(
+                &origin,
+                format!(": {key} is the same for all cases and cannot be a factor{instead}"),
+            );
         }
         let shown = list.shown();
         let Value::Array(values) = list.value else {
-            return refuse(&list.origin, format!(" = {shown}: expected a list of values"));
+            return refuse(
+                &list.origin,
+                format!(" = {shown}: expected a list of values"),
+            );
         };
         if values.is_empty() {
-            return refuse(&list.origin, " = []: a factor needs at least one value".to_owned());
+            return refuse(
+                &list.origin,
+                " = []: a factor needs at least one value".to_owned(),
+            );
         }
         for (index, value) in values.iter().enumerate() {
             if values[..index].contains(value) {
-                return refuse(&value.origin, format!(": the value {} is given twice", value.shown()));
+                return refuse(
+                    &value.origin,
+                    format!(": the value {} is given twice", value.shown()),
+                );
             }
             let label = value.as_table().and_then(|table| table.get(LABEL));
             if let Some(label) = label.filter(|label| label.as_str().is_none()) {
-                return refuse(&label.origin, format!(": label = {}: expected a text in quotes", label.shown()));
+                return refuse(
+                    &label.origin,
+                    format!(": label = {}: expected a text in quotes", label.shown()),
+                );
             }
         }
-        Ok(Factor { key, origin, values, labels: Vec::new() })
+        Ok(Factor {
+            key,
+            origin,
+            values,
+            labels: Vec::new(),
+        })
     }
 
     /// Gives every value its label.
@@ -140,7 +177,10 @@ impl Factor {
                 return Err(Problem {
                     origin: self.values[index].origin.clone(),
                     key: Some(format!("{FACTORS}.{}", self.key)),
-                    message: format!("{FACTORS}.{:?}: two values have the label {label:?}", self.key),
+                    message: format!(
+                        "{FACTORS}.{:?}: two values have the label {label:?}",
+                        self.key
+                    ),
                 });
             }
         }
@@ -160,7 +200,8 @@ impl Factor {
         })
     }
 
-    /// If `unknown`, a key that decoding does not know, is there because this factor put it there: the message that says so.
+    /// If `unknown`, a key that decoding does not know, is there because this factor put it there:
+    /// the message that says so.
     pub(crate) fn explains(&self, unknown: &str, accepted: &[&str]) -> Option<Problem> {
         let beyond = self.key.strip_prefix(unknown)?;
         if !(beyond.is_empty() || beyond.starts_with('.')) {
@@ -198,10 +239,15 @@ pub(crate) fn take_factors(root: &mut Node) -> Result<Vec<Factor>, Problem> {
     Ok(factors)
 }
 
-/// Keys are quoted in the file, `"bottleneck.rate" = [...]`; without quotes TOML makes tables of them, and that is understood too.
+/// Keys are quoted in the file, `"bottleneck.rate" = [...]`; without quotes TOML makes tables of
+/// them, and that is understood too.
 fn collect(prefix: String, table: &Table, factors: &mut Vec<Factor>) -> Result<(), Problem> {
     for entry in table.entries() {
-        let key = if prefix.is_empty() { entry.key.clone() } else { format!("{prefix}.{}", entry.key) };
+        let key = if prefix.is_empty() {
+            entry.key.clone()
+        } else {
+            format!("{prefix}.{}", entry.key)
+        };
         match &entry.node.value {
             Value::Table(inner) => collect(key, inner, factors)?,
             _ => factors.push(Factor::new(key, entry.origin.clone(), entry.node.clone())?),
@@ -210,11 +256,14 @@ fn collect(prefix: String, table: &Table, factors: &mut Vec<Factor>) -> Result<(
     Ok(())
 }
 
-/// Every combination of values, as an index into each factor's values; the last factor changes fastest.
+/// Every combination of values, as an index into each factor's values; the last factor changes
+/// fastest.
 pub(crate) fn combinations(factors: &[Factor]) -> Result<Vec<Vec<usize>>, Problem> {
     let count = factors
         .iter()
-        .try_fold(1_usize, |count, factor| count.checked_mul(factor.values.len()))
+        .try_fold(1_usize, |count, factor| {
+            count.checked_mul(factor.values.len())
+        })
         .filter(|count| *count <= CASES_AT_MOST);
     if count.is_none() {
         return Err(Problem {
@@ -235,8 +284,8 @@ pub(crate) fn combinations(factors: &[Factor]) -> Result<Vec<Vec<usize>>, Proble
     Ok(cases)
 }
 
-/// A short text for each value: its `label`, the text of a plain value, or what kind of thing it is, with as
-/// much more as it takes to tell it from others of its kind.
+/// A short text for each value: its `label`, the text of a plain value, or what kind of thing it
+/// is, with as much more as it takes to tell it from others of its kind.
 fn labels(values: &[Node]) -> Vec<String> {
     let kinds: Vec<_> = values.iter().map(kind).collect();
     values
@@ -252,7 +301,12 @@ fn labels(values: &[Node]) -> Vec<String> {
             let alike: Vec<_> = values
                 .iter()
                 .zip(&kinds)
-                .filter(|(other, others)| *others == kind && other.as_table().is_none_or(|table| table.get(LABEL).is_none()))
+                .filter(|(other, others)| {
+                    *others == kind
+                        && other
+                            .as_table()
+                            .is_none_or(|table| table.get(LABEL).is_none())
+                })
                 .map(|(other, _)| other)
                 .collect();
             let differing: Vec<_> = table
@@ -260,7 +314,10 @@ fn labels(values: &[Node]) -> Vec<String> {
                 .iter()
                 .filter(|entry| !KINDS.contains(&entry.key.as_str()))
                 .filter(|entry| {
-                    let same = |other: &&Node| other.as_table().and_then(|table| table.get(&entry.key)) == Some(&entry.node);
+                    let same = |other: &&Node| {
+                        other.as_table().and_then(|table| table.get(&entry.key))
+                            == Some(&entry.node)
+                    };
                     !alike.iter().all(same)
                 })
                 .map(|entry| format!("{} = {}", entry.key, plain(&entry.node)))
@@ -306,8 +363,15 @@ pub(crate) fn strip_labels(root: &mut Node) -> Result<(), Problem> {
     if let Some(link) = table.get_mut("bottleneck") {
         strip_link("bottleneck", link)?;
     }
-    let hops = table.get_mut("chain").and_then(Node::as_table_mut).and_then(|chain| chain.get_mut("hop"));
-    if let Some(Node { value: Value::Array(hops), .. }) = hops {
+    let hops = table
+        .get_mut("chain")
+        .and_then(Node::as_table_mut)
+        .and_then(|chain| chain.get_mut("hop"));
+    if let Some(Node {
+        value: Value::Array(hops),
+        ..
+    }) = hops
+    {
         for (index, hop) in hops.iter_mut().enumerate() {
             strip_link(&format!("chain.hop{}", index + 1), hop)?;
         }
@@ -366,7 +430,10 @@ traffic.ftp.flows = [16, 64]
 "traffic.ftp.access_delay" = [["1 ms", "2 ms"], "5 ms"]
 "#;
         let factors = factors(text).unwrap();
-        let labels: Vec<_> = factors.iter().map(|factor| factor.labels.join(" | ")).collect();
+        let labels: Vec<_> = factors
+            .iter()
+            .map(|factor| factor.labels.join(" | "))
+            .collect();
         assert_eq!(
             labels,
             [
@@ -408,11 +475,16 @@ traffic.ftp.flows = [16, 64]
             r#"factors."seed": seed is the same for all cases and cannot be a factor; replications draw anew already"#
         );
         assert_eq!(
-            refusal("[factors]\nq = [{ kind = \"a\", label = \"x\" }, { kind = \"b\", label = \"x\" }]"),
+            refusal(
+                "[factors]\nq = [{ kind = \"a\", label = \"x\" }, { kind = \"b\", label = \"x\" }]"
+            ),
             r#"factors."q": two values have the label "x""#
         );
         assert_eq!(refusal("factors = 3"), "factors = 3: expected a table");
-        let many = format!("[factors]\na = {0:?}\nb = {0:?}", (0..400).collect::<Vec<_>>());
+        let many = format!(
+            "[factors]\na = {0:?}\nb = {0:?}",
+            (0..400).collect::<Vec<_>>()
+        );
         let error = combinations(&factors(&many).unwrap()).unwrap_err();
         assert_eq!(error.message, "factors: these make more than 100000 cases");
     }
@@ -423,15 +495,38 @@ traffic.ftp.flows = [16, 64]
         let after = |argument: &str| {
             let mut root = Node::from_toml(text, None).unwrap();
             let mut factors = take_factors(&mut root).unwrap();
-            Set::parse(argument).unwrap().apply(&mut root, &mut factors).unwrap();
+            Set::parse(argument)
+                .unwrap()
+                .apply(&mut root, &mut factors)
+                .unwrap();
             factors
                 .iter()
-                .map(|factor| factor.values.iter().map(Node::to_string).collect::<Vec<_>>().join(" | "))
+                .map(|factor| {
+                    factor
+                        .values
+                        .iter()
+                        .map(Node::to_string)
+                        .collect::<Vec<_>>()
+                        .join(" | ")
+                })
                 .collect::<Vec<_>>()
         };
         assert_eq!(after("n=7"), [r#"{ kind = "a" } | { kind = "b" }"#, "7"]);
-        assert_eq!(after("n=[7, 8]"), [r#"{ kind = "a" } | { kind = "b" }"#, "7 | 8"]);
-        assert_eq!(after("q.limit = 3"), [r#"{ kind = "a", limit = 3 } | { kind = "b", limit = 3 }"#, "1 | 2"]);
-        assert_eq!(after("factors.m=[1]"), [r#"{ kind = "a" } | { kind = "b" }"#, "1 | 2", "1"]);
+        assert_eq!(
+            after("n=[7, 8]"),
+            [r#"{ kind = "a" } | { kind = "b" }"#, "7 | 8"]
+        );
+        assert_eq!(
+            after("q.limit = 3"),
+            [
+                r#"{ kind = "a", limit = 3 } | { kind = "b", limit = 3 }"#,
+                "1 | 2"
+            ]
+        );
+        assert_eq!(after("factors.\"n\"=[7, 8]")[1], "7 | 8");
+        assert_eq!(
+            after("factors.m=[1]"),
+            [r#"{ kind = "a" } | { kind = "b" }"#, "1 | 2", "1"]
+        );
     }
 }

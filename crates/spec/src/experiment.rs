@@ -26,7 +26,8 @@ pub struct Experiment {
     /// How much of the beginning is left out of all statistics; less than `duration`.
     #[serde(default)]
     pub warmup: Span,
-    /// How many runs with independent random numbers each case gets; means and intervals are over these.
+    /// How many runs with independent random numbers each case gets; means and intervals are over
+    /// these.
     /// Source: ten, which makes the Student-t factor of a 95 % interval 2.3.
     #[serde(default = "default_replications")]
     #[schemars(range(min = 1))]
@@ -77,8 +78,8 @@ pub struct Hop {
     pub delay: Span,
     /// The queue in front of it.
     pub queue: QueueSpec,
-    /// The link of the opposite direction, which can be congested too. Without it that direction takes no time and
-    /// never drops; the groups' `return_delay` can give it a delay.
+    /// The link of the opposite direction, which can be congested too. Without it that direction
+    /// takes no time and never drops; the groups' `return_delay` can give it a delay.
     #[serde(rename = "return", skip_serializing_if = "Option::is_none")]
     pub return_link: Option<LinkSpec>,
 }
@@ -101,7 +102,8 @@ pub struct SeriesRequest {
     /// Of every queue: its length, and the average and probability of its control law.
     #[serde(default = "default_true")]
     pub queues: bool,
-    /// Of every flow: congestion window, slow start threshold, data in flight, smoothed round-trip time.
+    /// Of every flow: congestion window, slow start threshold, data in flight, smoothed round-trip
+    /// time.
     #[serde(default)]
     pub windows: bool,
     /// In how many replications of each case, counted from the first.
@@ -170,8 +172,8 @@ pub struct Series {
 
 /// One run. In simulation it determines every byte of the result.
 ///
-/// Its JSON has every default filled in and its keys in one order, so that equal scenarios have equal texts; the text
-/// is what is hashed and stored. Names and labels are no part of it.
+/// Its JSON has every default filled in and its keys in one order, so that equal scenarios have
+/// equal texts; the text is what is hashed and stored. Names and labels are no part of it.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(try_from = "ScenarioText", into = "ScenarioText")]
 pub struct Scenario {

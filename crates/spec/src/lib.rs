@@ -1,5 +1,5 @@
-//! The experiment file: a text becomes a tree that knows its lines, the tree becomes cases, and each case becomes
-//! typed, checked values.
+//! The experiment file: a text becomes a tree that knows its lines, the tree becomes cases, and
+//! each case becomes typed, checked values.
 //!
 //! ```
 //! use redtail_spec::{Format, Plan};
@@ -22,10 +22,12 @@
 //! assert_eq!(plan.cases.len(), 2);
 //! assert_eq!(plan.scenario(0, 0).unwrap().topology.hops()[0].rate.to_string(), "1 Mbit/s");
 //!
-//! let error = Plan::from_text(text, Some("one-flow.toml"), &["warmup=90 s".into()], Format::Toml).unwrap_err();
+//! let sets = ["warmup=90 s".to_owned()];
+//! let error = Plan::from_text(text, Some("one-flow.toml"), &sets, Format::Toml).unwrap_err();
 //! assert_eq!(
 //!     error.to_string(),
-//!     "--set warmup=90 s: warmup = \"90 s\" is not shorter than the duration; accepted: less than \"60 s\"",
+//!     "--set warmup=90 s: warmup = \"90 s\" is not shorter than the duration; \
+//!      accepted: less than \"60 s\"",
 //! );
 //! # Ok::<(), redtail_spec::SpecError>(())
 //! ```
@@ -43,9 +45,7 @@ mod schema;
 mod validate;
 
 pub use error::{Problem, SpecError};
-pub use experiment::{
-    Chain, Experiment, Hop, LinkSpec, Scenario, Series, SeriesRequest, Topology,
-};
+pub use experiment::{Chain, Experiment, Hop, LinkSpec, Scenario, Series, SeriesRequest, Topology};
 pub use node::Origin;
 pub use plan::{Case, Format, Plan};
 pub use schema::schema;

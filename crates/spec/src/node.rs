@@ -251,14 +251,18 @@ impl Node {
                 let problem = Problem {
                     origin: Origin::File { line },
                     key: None,
-                    message: format!("not TOML at column {column}: {}\n{excerpt}", error.message()),
+                    message: format!(
+                        "not TOML at column {column}: {}\n{excerpt}",
+                        error.message()
+                    ),
                 };
                 Err(SpecError::new(file, vec![problem]))
             }
         }
     }
 
-    /// Reads the value of a `--set` argument: TOML, or else a bare text, so that `10 Mbit/s` needs no quotes.
+    /// Reads the value of a `--set` argument: TOML, or else a bare text, so that `10 Mbit/s` needs
+    /// no quotes.
     pub fn from_argument(text: &str, origin: &Origin) -> Node {
         let mut node = match DeValue::parse(text) {
             Ok(value) => from_value(&value, &Lines::new(text)),
@@ -360,9 +364,12 @@ fn from_value(spanned: &Spanned<DeValue<'_>>, lines: &Lines<'_>) -> Node {
         DeValue::Float(number) => Value::Float(number.as_str().parse().unwrap_or(f64::NAN)),
         DeValue::String(text) => Value::String(text.to_string()),
         DeValue::Datetime(date) => Value::Other(date.to_string()),
-        DeValue::Array(values) => {
-            Value::Array(values.iter().map(|value| from_value(value, lines)).collect())
-        }
+        DeValue::Array(values) => Value::Array(
+            values
+                .iter()
+                .map(|value| from_value(value, lines))
+                .collect(),
+        ),
         DeValue::Table(table) => Value::Table(from_table(table, lines)),
     };
     Node {
@@ -400,14 +407,21 @@ impl<'a> Lines<'a> {
     /// Line and column, both counted from 1.
     fn position(&self, offset: usize) -> (u32, usize) {
         let index = self.index(offset);
-        let before = self.text.get(self.starts[index]..offset).unwrap_or_default();
+        let before = self
+            .text
+            .get(self.starts[index]..offset)
+            .unwrap_or_default();
         (index as u32 + 1, before.chars().count() + 1)
     }
 
     /// The line that holds `offset`, with a mark below it.
     fn excerpt(&self, offset: usize) -> String {
         let (number, column) = self.position(offset);
-        let line = self.text.lines().nth(number as usize - 1).unwrap_or_default();
+        let line = self
+            .text
+            .lines()
+            .nth(number as usize - 1)
+            .unwrap_or_default();
         let gutter = " ".repeat(number.to_string().len());
         let before = line.chars().take(column - 1);
         let indent: String = before.map(|c| if c == '\t' { c } else { ' ' }).collect();

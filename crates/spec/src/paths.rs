@@ -1,4 +1,5 @@
-//! Dotted keys: `bottleneck.rate`, `traffic.ftp.flows` (a group by its name), `chain.hop2.queue.limit` (a hop by its number).
+//! Dotted keys: `bottleneck.rate`, `traffic.ftp.flows` (a group by its name),
+//! `chain.hop2.queue.limit` (a hop by its number).
 
 use crate::node::{Node, Origin, Table, Value};
 
@@ -7,7 +8,8 @@ use crate::node::{Node, Origin, Table, Value};
 /// `traffic.ftp.tcp.ecn` with `tcp = "sack"` makes it `tcp = { preset = "sack", ecn = ... }`.
 const PROMOTED: [(&str, &str); 1] = [("tcp", "preset")];
 
-/// Puts `node` at `key`. Tables on the way that are not there yet are made; decoding tells whether they may be.
+/// Puts `node` at `key`. Tables on the way that are not there yet are made; decoding tells whether
+/// they may be.
 ///
 /// The error says, in a clause, why there is no such place.
 pub(crate) fn put(root: &mut Node, key: &str, node: Node) -> Result<(), String> {
@@ -33,10 +35,16 @@ pub(crate) fn put(root: &mut Node, key: &str, node: Node) -> Result<(), String> 
 }
 
 /// Puts `node` at the path `steps`, not empty, inside `place`, itself called `name`.
-pub(crate) fn put_below(place: &mut Node, name: &str, steps: &[&str], node: Node) -> Result<(), String> {
-    if let (Some(text), Some((_, key))) =
-        (place.as_str(), PROMOTED.iter().find(|(promoted, _)| *promoted == name))
-    {
+pub(crate) fn put_below(
+    place: &mut Node,
+    name: &str,
+    steps: &[&str],
+    node: Node,
+) -> Result<(), String> {
+    if let (Some(text), Some((_, key))) = (
+        place.as_str(),
+        PROMOTED.iter().find(|(promoted, _)| *promoted == name),
+    ) {
         let mut table = Table::default();
         table.insert(key, Node::text(text, place.origin.clone()));
         place.value = Value::Table(table);
@@ -56,7 +64,9 @@ pub(crate) fn put_below(place: &mut Node, name: &str, steps: &[&str], node: Node
             if table.get(first).is_none() {
                 table.insert(first, Node::empty_table(origin));
             }
-            let next = table.get_mut(first).expect("it was made if it was not there");
+            let next = table
+                .get_mut(first)
+                .expect("it was made if it was not there");
             put_below(next, first, rest, node)
         }
     }
@@ -113,8 +123,14 @@ fn hop_number(step: &str) -> Option<usize> {
 }
 
 fn group_mut<'a>(root: &'a mut Node, name: &str) -> Result<&'a mut Node, String> {
-    let groups = match root.as_table_mut().and_then(|table| table.get_mut("traffic")) {
-        Some(Node { value: Value::Array(groups), .. }) => groups.as_mut_slice(),
+    let groups = match root
+        .as_table_mut()
+        .and_then(|table| table.get_mut("traffic"))
+    {
+        Some(Node {
+            value: Value::Array(groups),
+            ..
+        }) => groups.as_mut_slice(),
         _ => &mut [],
     };
     let Some(index) = groups.iter().position(|group| name_of(group) == Some(name)) else {
@@ -130,15 +146,21 @@ fn group_mut<'a>(root: &'a mut Node, name: &str) -> Result<&'a mut Node, String>
 
 fn hop_mut(root: &mut Node, number: usize) -> Result<&mut Node, String> {
     let chain = root.as_table_mut().and_then(|table| table.get_mut("chain"));
-    let hops = match chain.and_then(Node::as_table_mut).and_then(|chain| chain.get_mut("hop")) {
-        Some(Node { value: Value::Array(hops), .. }) => hops.as_mut_slice(),
+    let hops = match chain
+        .and_then(Node::as_table_mut)
+        .and_then(|chain| chain.get_mut("hop"))
+    {
+        Some(Node {
+            value: Value::Array(hops),
+            ..
+        }) => hops.as_mut_slice(),
         _ => &mut [],
     };
     match hops.len() {
         0 => Err("there is no [[chain.hop]]".to_owned()),
-        count if number == 0 || number > count => {
-            Err(format!("there is no hop {number}; accepted: hop1 to hop{count}"))
-        }
+        count if number == 0 || number > count => Err(format!(
+            "there is no hop {number}; accepted: hop1 to hop{count}"
+        )),
         _ => Ok(&mut hops[number - 1]),
     }
 }
@@ -175,11 +197,23 @@ tcp = "sack"
     #[test]
     fn what_was_put_is_found() {
         for key in [
-            "duration", "warmup", "chain.hop1", "chain.hop2.queue", "chain.hop2.queue.limit", "chain.hop1.return.rate",
-            "traffic.ftp.flows", "traffic.ftp.tcp", "traffic.ftp.tcp.ecn", "bottleneck.rate",
+            "duration",
+            "warmup",
+            "chain.hop1",
+            "chain.hop2.queue",
+            "chain.hop2.queue.limit",
+            "chain.hop1.return.rate",
+            "traffic.ftp.flows",
+            "traffic.ftp.tcp",
+            "traffic.ftp.tcp.ecn",
+            "bottleneck.rate",
         ] {
             let root = put_text(key).unwrap();
-            assert_eq!(find(&root, key).and_then(Node::as_str), Some("new"), "{key}");
+            assert_eq!(
+                find(&root, key).and_then(Node::as_str),
+                Some("new"),
+                "{key}"
+            );
         }
     }
 
@@ -193,12 +227,30 @@ tcp = "sack"
     #[test]
     fn places_that_cannot_be_are_refused() {
         let refusal = |key| put_text(key).unwrap_err();
-        assert_eq!(refusal("traffic.ftq.flows"), r#"there is no traffic group "ftq"; accepted: ftp; did you mean "ftp"?"#);
-        assert_eq!(refusal("chain.hop3.rate"), "there is no hop 3; accepted: hop1 to hop2");
-        assert_eq!(refusal("chain.hop0.rate"), "there is no hop 0; accepted: hop1 to hop2");
-        assert_eq!(refusal("duration.x"), r#"duration is "1 s" and has no key "x""#);
-        assert_eq!(refusal("a..b"), "a key is names joined by dots, such as bottleneck.rate");
-        assert_eq!(refusal("traffic.ftp"), "names a whole group; name one of its keys, such as traffic.ftp.flows");
+        assert_eq!(
+            refusal("traffic.ftq.flows"),
+            r#"there is no traffic group "ftq"; accepted: ftp; did you mean "ftp"?"#
+        );
+        assert_eq!(
+            refusal("chain.hop3.rate"),
+            "there is no hop 3; accepted: hop1 to hop2"
+        );
+        assert_eq!(
+            refusal("chain.hop0.rate"),
+            "there is no hop 0; accepted: hop1 to hop2"
+        );
+        assert_eq!(
+            refusal("duration.x"),
+            r#"duration is "1 s" and has no key "x""#
+        );
+        assert_eq!(
+            refusal("a..b"),
+            "a key is names joined by dots, such as bottleneck.rate"
+        );
+        assert_eq!(
+            refusal("traffic.ftp"),
+            "names a whole group; name one of its keys, such as traffic.ftp.flows"
+        );
     }
 
     #[test]

@@ -52,8 +52,8 @@ pub struct Case {
 }
 
 impl Plan {
-    /// Reads, checks and expands an experiment. `file` is its name in messages; `sets` are `key=value` arguments
-    /// that override it, in order.
+    /// Reads, checks and expands an experiment. `file` is its name in messages; `sets` are
+    /// `key=value` arguments that override it, in order.
     ///
     /// # Errors
     /// Everything that makes the file impossible to run, with its place.
@@ -70,11 +70,14 @@ impl Plan {
         expand_and_check(tree, file, sets).map_err(|problems| SpecError::new(file, problems))
     }
 
-    /// The scenario of one run; `replication` is counted from 0 and may exceed the number asked for in the file.
-    /// `None` if there is no case with this index.
+    /// The scenario of one run; `replication` is counted from 0 and may exceed the number asked for
+    /// in the file. `None` if there is no case with this index.
     pub fn scenario(&self, case: usize, replication: u32) -> Option<Scenario> {
         let case = self.cases.get(case)?;
-        let recorded = case.series.as_ref().filter(|series| replication < series.replications);
+        let recorded = case
+            .series
+            .as_ref()
+            .filter(|series| replication < series.replications);
         Some(Scenario {
             replication,
             series: recorded.map(|series| Series {
@@ -89,17 +92,25 @@ impl Plan {
     /// The cases as a JSON list of `{"factors": {key: value}, "labels": {key: text}}`.
     pub fn cases_json(&self) -> String {
         let cases = self.cases.iter();
-        let list: Json = cases.map(|case| json!({ "factors": case.factors, "labels": case.labels })).collect();
+        let list: Json = cases
+            .map(|case| json!({ "factors": case.factors, "labels": case.labels }))
+            .collect();
         list.to_string()
     }
 }
 
-fn expand_and_check(mut tree: Node, file: Option<&str>, sets: &[String]) -> Result<Plan, Vec<Problem>> {
+fn expand_and_check(
+    mut tree: Node,
+    file: Option<&str>,
+    sets: &[String],
+) -> Result<Plan, Vec<Problem>> {
     let one = |problem| vec![problem];
     let mut factors = expand::take_factors(&mut tree).map_err(one)?;
     unique_names(&tree).map_err(one)?;
     for argument in sets {
-        Set::parse(argument).and_then(|set| set.apply(&mut tree, &mut factors)).map_err(one)?;
+        Set::parse(argument)
+            .and_then(|set| set.apply(&mut tree, &mut factors))
+            .map_err(one)?;
     }
     for factor in &mut factors {
         factor.label().map_err(one)?;
@@ -111,14 +122,22 @@ fn expand_and_check(mut tree: Node, file: Option<&str>, sets: &[String]) -> Resu
     let mut cases = Vec::with_capacity(combinations.len());
     let mut first = None;
     for combination in &combinations {
-        let labels: Vec<_> = factors.iter().zip(combination).map(|(factor, index)| (&factor.key, &factor.labels[*index])).collect();
+        let labels: Vec<_> = factors
+            .iter()
+            .zip(combination)
+            .map(|(factor, index)| (&factor.key, &factor.labels[*index]))
+            .collect();
         let (experiment, topology) = match case(&tree, &factors, combination) {
             Ok((experiment, topology, found)) => {
-                found.into_iter().for_each(|warning| warnings.add(warning, &labels));
+                found
+                    .into_iter()
+                    .for_each(|warning| warnings.add(warning, &labels));
                 (experiment, topology)
             }
             Err(found) => {
-                found.into_iter().for_each(|error| errors.add(error, &labels));
+                found
+                    .into_iter()
+                    .for_each(|error| errors.add(error, &labels));
                 continue;
             }
         };
@@ -128,7 +147,10 @@ fn expand_and_check(mut tree: Node, file: Option<&str>, sets: &[String]) -> Resu
                 .zip(combination)
                 .map(|(factor, index)| (factor.key.clone(), factor.values[*index].to_json()))
                 .collect(),
-            labels: labels.iter().map(|(key, label)| ((*key).clone(), Json::from(label.as_str()))).collect(),
+            labels: labels
+                .iter()
+                .map(|(key, label)| ((*key).clone(), Json::from(label.as_str())))
+                .collect(),
             base: scenario(&experiment, topology),
             series: experiment.series.clone(),
         });
@@ -156,7 +178,10 @@ fn expand_and_check(mut tree: Node, file: Option<&str>, sets: &[String]) -> Resu
 
 /// Keys name groups, so two groups cannot share a name.
 fn unique_names(tree: &Node) -> Result<(), Problem> {
-    let groups = tree.as_table().and_then(|table| table.get("traffic")).and_then(Node::as_array);
+    let groups = tree
+        .as_table()
+        .and_then(|table| table.get("traffic"))
+        .and_then(Node::as_array);
     let mut seen: Vec<(&str, &Origin)> = Vec::new();
     for group in groups.unwrap_or_default() {
         let Some(entry) = group.as_table().and_then(|table| table.entry("name")) else {
@@ -166,11 +191,16 @@ fn unique_names(tree: &Node) -> Result<(), Problem> {
             continue;
         };
         if let Some((_, other)) = seen.iter().find(|(other, _)| *other == name) {
-            let other = other.line().map_or(String::new(), |line| format!(" (line {line})"));
+            let other = other
+                .line()
+                .map_or(String::new(), |line| format!(" (line {line})"));
             return Err(Problem {
                 origin: entry.origin.clone(),
                 key: Some(format!("traffic.{name}.name")),
-                message: format!("traffic.{name}.name = {name:?} is the name of another group too{other}; accepted: a name of its own"),
+                message: format!(
+                    "traffic.{name}.name = {name:?} is the name of another group too{other}; \
+                     accepted: a name of its own"
+                ),
             });
         }
         seen.push((name, &entry.origin));
@@ -187,13 +217,17 @@ fn case(tree: &Node, factors: &[Factor], combination: &[usize]) -> Result<Checke
     let mut order: Vec<_> = factors.iter().zip(combination).collect();
     order.sort_by_key(|(factor, _)| factor.key.matches('.').count());
     for (factor, index) in order {
-        factor.substitute(*index, &mut tree).map_err(|problem| vec![problem])?;
+        factor
+            .substitute(*index, &mut tree)
+            .map_err(|problem| vec![problem])?;
     }
     expand::strip_labels(&mut tree).map_err(|problem| vec![problem])?;
     let experiment: Experiment = de::decode(&tree).map_err(|fault| {
         let explained = fault.accepted_keys().and_then(|accepted| {
             let key = fault.key();
-            factors.iter().find_map(|factor| factor.explains(&key, accepted))
+            factors
+                .iter()
+                .find_map(|factor| factor.explains(&key, accepted))
         });
         vec![explained.unwrap_or_else(|| fault.into_problem())]
     })?;
@@ -215,30 +249,39 @@ struct Gathered {
 
 impl Gathered {
     fn new(cases: usize) -> Self {
-        Gathered { cases, found: Vec::new() }
+        Gathered {
+            cases,
+            found: Vec::new(),
+        }
     }
 
     fn add(&mut self, problem: Problem, labels: &[(&String, &String)]) {
         match self.found.iter_mut().find(|(known, ..)| *known == problem) {
             Some((_, count, _)) => *count += 1,
             None => {
-                let case: Vec<_> = labels.iter().map(|(key, label)| format!("{key} = {label}")).collect();
+                let case: Vec<_> = labels
+                    .iter()
+                    .map(|(key, label)| format!("{key} = {label}"))
+                    .collect();
                 self.found.push((problem, 1, case.join(", ")));
             }
         }
     }
 
-    /// Says of a problem that only some cases have which they are, unless its line says that already.
+    /// Says of a problem that only some cases have which they are, unless its line says that
+    /// already.
     fn finish(self, factors: &[Factor]) -> Vec<Problem> {
         let in_a_value = |problem: &Problem| {
             let key = problem.key.as_deref().unwrap_or_default();
-            problem.origin.line().is_some() && factors.iter().any(|factor| key.starts_with(&factor.key))
+            problem.origin.line().is_some()
+                && factors.iter().any(|factor| key.starts_with(&factor.key))
         };
         self.found
             .into_iter()
             .map(|(mut problem, count, case)| {
                 if count < self.cases && !in_a_value(&problem) {
-                    problem.message += &format!(" [in {count} of {} cases, first with {case}]", self.cases);
+                    problem.message +=
+                        &format!(" [in {count} of {} cases, first with {case}]", self.cases);
                 }
                 problem
             })
@@ -273,9 +316,12 @@ fn fill_in(group: &mut TrafficGroup, topology: &Topology) {
         Direction::Forward => topology.hops()[hops.start].rate,
         Direction::Reverse => return_rate(&topology.hops()[hops.end - 1]),
     };
-    let rate = Dealt::one(Rate::from_bps(met_first.as_bps().saturating_mul(ACCESS_SPEED_UP)));
+    let rate = Dealt::one(Rate::from_bps(
+        met_first.as_bps().saturating_mul(ACCESS_SPEED_UP),
+    ));
     let host_count = access.host_count() as u32;
-    let numbers = matches!(topology, Topology::Chain(_)).then_some((hops.start as u32 + 1, hops.end as u32));
+    let numbers =
+        matches!(topology, Topology::Chain(_)).then_some((hops.start as u32 + 1, hops.end as u32));
     macro_rules! fill_in {
         ($($kind:ident),*) => {
             match group {

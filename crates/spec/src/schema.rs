@@ -9,27 +9,35 @@ use crate::experiment::Experiment;
 
 /// The JSON schema (draft 2020-12) of the experiment file.
 ///
-/// Beyond the standard's words, `x-unit` gives the dimension of a quantity, `x-source` says where a default comes from,
-/// and `x-dealt` marks quantities of which a list is dealt out to flows.
+/// Beyond the standard's words, `x-unit` gives the dimension of a quantity, `x-source` says where a
+/// default comes from, and `x-dealt` marks quantities of which a list is dealt out to flows.
 pub fn schema() -> Value {
     let settings = SchemaSettings::draft2020_12()
         .with_transform(RecursiveTransform(without_null))
         .with_transform(RecursiveTransform(source_apart));
-    let mut schema = settings.into_generator().into_root_schema_for::<Experiment>();
+    let mut schema = settings
+        .into_generator()
+        .into_root_schema_for::<Experiment>();
     schema.insert("title".into(), "redtail experiment".into());
     schema.insert(
         "description".into(),
         "A link, some traffic and a few queues to compare. Quantities carry their unit.".into(),
     );
-    // What the types leave to the layers before and after them: factors, labels, and that exactly one topology is given.
-    if let Some(properties) = schema.pointer_mut("/properties").and_then(Value::as_object_mut) {
+    // What the types leave to the layers before and after them: factors, labels, and that exactly
+    // one topology is given.
+    if let Some(properties) = schema
+        .pointer_mut("/properties")
+        .and_then(Value::as_object_mut)
+    {
         properties.insert("factors".into(), factors());
     }
     schema.insert(
         "oneOf".into(),
         json!([{ "required": ["bottleneck"] }, { "required": ["chain"] }]),
     );
-    let queues = schema.pointer_mut("/$defs/QueueSpec/oneOf").and_then(Value::as_array_mut);
+    let queues = schema
+        .pointer_mut("/$defs/QueueSpec/oneOf")
+        .and_then(Value::as_array_mut);
     for queue in queues.into_iter().flatten() {
         if let Some(properties) = queue.get_mut("properties").and_then(Value::as_object_mut) {
             properties.insert("label".into(), label());
@@ -41,8 +49,9 @@ pub fn schema() -> Value {
 fn factors() -> Value {
     json!({
         "type": "object",
-        "description": "Keys that take several values in turn; every combination is a case. A key is dotted: \
-            \"bottleneck.queue\", \"traffic.ftp.flows\" (the group named ftp), \"chain.hop2.rate\".",
+        "description": "Keys that take several values in turn; every combination is a case. \
+            A key is dotted: \"bottleneck.queue\", \"traffic.ftp.flows\" (the group named ftp), \
+            \"chain.hop2.rate\".",
         "additionalProperties": {
             "anyOf": [
                 { "type": "array", "minItems": 1 },
@@ -91,7 +100,8 @@ fn merge(object: &mut Map<String, Value>, other: Map<String, Value>) {
     }
 }
 
-/// Doc comments may end with lines "Source: ..."; they go to a key of their own, and wrapped lines are joined.
+/// Doc comments may end with lines "Source: ..."; they go to a key of their own, and wrapped lines
+/// are joined.
 fn source_apart(schema: &mut Schema) {
     let Some(object) = schema.as_object_mut() else {
         return;

@@ -1,5 +1,5 @@
-//! What types cannot say: values and combinations that cannot be run (errors), and those that can but hardly
-//! mean what their author wants to know (warnings).
+//! What types cannot say: values and combinations that cannot be run (errors), and those that can
+//! but hardly mean what their author wants to know (warnings).
 
 use redtail_core::{Bytes, ParamError, QueueSize, Rate, Span};
 use redtail_qdisc::{Limit, QueueSpec};
@@ -10,9 +10,14 @@ use crate::experiment::{Experiment, Hop, LinkSpec, Topology, topology};
 use crate::node::Node;
 use crate::paths;
 
-/// Round trips that slow start may need before the statistics should begin: from one segment, ten doublings fill
-/// any path with a thousand segments in flight.
+/// Round trips that slow start may need before the statistics should begin: from one segment, ten
+/// doublings fill any path with a thousand segments in flight.
 const FIRST_ROUND_TRIPS: u64 = 10;
+
+/// Bounds that keep every time a run can reach within what [`Time`](redtail_core::Time) holds, 213
+/// days.
+const LONGEST_RUN: Span = Span::from_s(100 * 24 * 3600);
+const LONGEST_DELAY: Span = Span::from_s(3600);
 
 /// What was found in one case.
 pub(crate) struct Findings<'a> {
@@ -21,9 +26,17 @@ pub(crate) struct Findings<'a> {
     pub warnings: Vec<Problem>,
 }
 
-/// Checks a case; `tree` is what it was decoded from. The topology is there unless there are errors.
-pub(crate) fn check<'a>(experiment: &Experiment, tree: &'a Node) -> (Findings<'a>, Option<Topology>) {
-    let mut findings = Findings { tree, errors: Vec::new(), warnings: Vec::new() };
+/// Checks a case; `tree` is what it was decoded from. The topology is there unless there are
+/// errors.
+pub(crate) fn check<'a>(
+    experiment: &Experiment,
+    tree: &'a Node,
+) -> (Findings<'a>, Option<Topology>) {
+    let mut findings = Findings {
+        tree,
+        errors: Vec::new(),
+        warnings: Vec::new(),
+    };
     findings.times(experiment);
     let topology = findings.topology(experiment);
     findings.names(&experiment.traffic);
@@ -44,7 +57,11 @@ impl Findings<'_> {
             Some(value) => format!("{key} = {} {clause}", value.shown()),
             None => format!("{key} {clause}"),
         };
-        Problem { origin: paths::origin(self.tree, key), key: Some(key.to_owned()), message }
+        Problem {
+            origin: paths::origin(self.tree, key),
+            key: Some(key.to_owned()),
+            message,
+        }
     }
 
     fn refuse(&mut self, key: &str, clause: &str) {
@@ -64,10 +81,18 @@ impl Findings<'_> {
 
     fn times(&mut self, experiment: &Experiment) {
         if !experiment.name.chars().any(char::is_alphanumeric) {
-            self.refuse("name", "has no letter or digit; accepted: a text that can name a folder");
+            self.refuse(
+                "name",
+                "has no letter or digit; accepted: a text that can name a folder",
+            );
         }
         if experiment.duration == Span::ZERO {
             self.refuse("duration", "is zero; accepted: a time such as \"200 s\"");
+        } else if experiment.duration > LONGEST_RUN {
+            self.refuse(
+                "duration",
+                "is more than can be run; accepted: up to \"2400 h\"",
+            );
         } else if experiment.warmup >= experiment.duration {
             let duration = experiment.duration;
             self.refuse(
@@ -80,10 +105,23 @@ impl Findings<'_> {
         }
         if let Some(series) = &experiment.series {
             if series.interval == Span::ZERO {
-                self.refuse("series.interval", "is zero; accepted: a time such as \"100 ms\"");
+                self.refuse(
+                    "series.interval",
+                    "is zero; accepted: a time such as \"100 ms\"",
+                );
+            }
+            if series.interval > experiment.duration {
+                let duration = experiment.duration;
+                self.refuse(
+                    "series.interval",
+                    &format!("is longer than the run; accepted: up to \"{duration}\""),
+                );
             }
             if series.replications == 0 {
-                self.refuse("series.replications", "is zero; accepted: 1 or more (without [series] none is recorded)");
+                self.refuse(
+                    "series.replications",
+                    "is zero; accepted: 1 or more (without [series] none is recorded)",
+                );
             }
         }
     }
@@ -91,11 +129,22 @@ impl Findings<'_> {
     fn topology(&mut self, experiment: &Experiment) -> Option<Topology> {
         let (bottleneck, chain) = (&experiment.bottleneck, &experiment.chain);
         let Some(topology) = topology(bottleneck.clone(), chain.clone()) else {
-            match (bottleneck, chain) {
-                (Some(_), Some(_)) => self.refuse_plainly("chain", "chain: stands beside bottleneck; accepted: one of the two"),
-                (None, None) => self.refuse_plainly("", "the key \"bottleneck\" is missing; accepted: a [bottleneck], or a [chain] of several"),
-                _ => self.refuse_plainly("chain", "chain: has no [[chain.hop]]; accepted: one or more"),
-            }
+            let (key, message) = match (bottleneck, chain) {
+                (Some(_), Some(_)) => (
+                    "chain",
+                    "chain: stands beside bottleneck; accepted: one of the two",
+                ),
+                (None, None) => (
+                    "",
+                    "the key \"bottleneck\" is missing; accepted: a [bottleneck], or a [chain] \
+                     of several",
+                ),
+                _ => (
+                    "chain",
+                    "chain: has no [[chain.hop]]; accepted: one or more",
+                ),
+            };
+            self.refuse_plainly(key, message);
             return None;
         };
         for (index, hop) in topology.hops().iter().enumerate() {
@@ -118,16 +167,29 @@ impl Findings<'_> {
 
     fn link(&mut self, key: &str, link: &LinkSpec) {
         if link.rate.as_bps() == 0 {
-            self.refuse(&format!("{key}.rate"), "is zero; accepted: a rate such as \"10 Mbit/s\"");
+            self.refuse(
+                &format!("{key}.rate"),
+                "is zero; accepted: a rate such as \"10 Mbit/s\"",
+            );
         }
+        self.delays(&format!("{key}.delay"), &[link.delay]);
         if let Err(error) = link.queue.check() {
             self.refuse_param(&format!("{key}.queue"), &error);
         }
     }
 
+    fn delays(&mut self, key: &str, delays: &[Span]) {
+        if delays.iter().any(|delay| *delay > LONGEST_DELAY) {
+            self.refuse(key, "is more than can be run; accepted: up to \"1 h\"");
+        }
+    }
+
     fn names(&mut self, groups: &[TrafficGroup]) {
         if groups.is_empty() {
-            self.refuse("traffic", "is empty; accepted: one [[traffic]] table or more");
+            self.refuse(
+                "traffic",
+                "is empty; accepted: one [[traffic]] table or more",
+            );
         }
         for group in groups {
             let name = group.access().name;
@@ -135,12 +197,16 @@ impl Findings<'_> {
             let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
             if name.is_empty() || !name.chars().all(plain) {
                 let message = format!(
-                    "traffic: name = {name:?} cannot be part of a key; accepted: letters, digits, \"_\" and \"-\""
+                    "traffic: name = {name:?} cannot be part of a key; accepted: letters, \
+                     digits, \"_\" and \"-\""
                 );
                 self.refuse_plainly("traffic", &message);
             } else if is_link_name(name) {
                 // Metrics of groups and of links are told apart by the name in front.
-                self.refuse(&key, "is what results call a link; accepted: any other name");
+                self.refuse(
+                    &key,
+                    "is what results call a link; accepted: any other name",
+                );
             }
         }
     }
@@ -154,29 +220,63 @@ impl Findings<'_> {
         if let Some(Err(error)) = group.tcp().map(|tcp| tcp.params.check()) {
             self.refuse_param(&format!("{key}.tcp"), &error);
         }
+        if group.latest_start() > LONGEST_RUN {
+            let accepted = "is more than can be run; accepted: before the end of the run";
+            self.refuse(&format!("{key}.start"), accepted);
+        }
+        for (name, delays) in [
+            ("access_delay", access.access_delay),
+            ("exit_delay", access.exit_delay),
+            ("return_delay", access.return_delay),
+        ] {
+            self.delays(&format!("{key}.{name}"), delays.values());
+        }
         let hops = match topology {
             Some(Topology::Chain(hops)) => hops.len() as u32,
             Some(Topology::Bottleneck(_)) => {
-                for (name, hop) in [("first_hop", access.first_hop), ("last_hop", access.last_hop)] {
+                for (name, hop) in [
+                    ("first_hop", access.first_hop),
+                    ("last_hop", access.last_hop),
+                ] {
                     if hop.is_some() {
-                        self.refuse(&format!("{key}.{name}"), "is a key of chains, and this is a bottleneck; accepted: no such key");
+                        self.refuse(
+                            &format!("{key}.{name}"),
+                            "is a key of chains, and this is a bottleneck; accepted: no such key",
+                        );
                     }
                 }
                 return;
             }
             None => return,
         };
-        for (name, hop) in [("first_hop", access.first_hop), ("last_hop", access.last_hop)] {
+        for (name, hop) in [
+            ("first_hop", access.first_hop),
+            ("last_hop", access.last_hop),
+        ] {
             if hop.is_some_and(|hop| hop == 0 || hop > hops) {
-                self.refuse(&format!("{key}.{name}"), &format!("is not a hop of the chain; accepted: 1 to {hops}"));
+                let accepted = if hops == 1 {
+                    "1".to_owned()
+                } else {
+                    format!("1 to {hops}")
+                };
+                self.refuse(
+                    &format!("{key}.{name}"),
+                    &format!("is not a hop of the chain; accepted: {accepted}"),
+                );
                 return;
             }
         }
-        let (first, last) = (access.first_hop.unwrap_or(1), access.last_hop.unwrap_or(hops));
+        let (first, last) = (
+            access.first_hop.unwrap_or(1),
+            access.last_hop.unwrap_or(hops),
+        );
         if first > last {
             self.refuse(
                 &format!("{key}.first_hop"),
-                &format!("is beyond last_hop ({last}), and hops are counted in the chain's order in both directions; accepted: 1 to {last}"),
+                &format!(
+                    "is beyond last_hop ({last}), and hops count in the chain's order \
+                     whatever the direction; accepted: at most {last}"
+                ),
             );
         }
     }
@@ -193,9 +293,19 @@ impl Findings<'_> {
                 };
                 experiment.traffic.iter().filter(crosses).collect()
             };
-            self.queue(&key, &hop.forward(), &crossing(Direction::Forward), topology);
+            self.queue(
+                &key,
+                &hop.forward(),
+                &crossing(Direction::Forward),
+                topology,
+            );
             if let Some(link) = &hop.return_link {
-                self.queue(&format!("{key}.return"), link, &crossing(Direction::Reverse), topology);
+                self.queue(
+                    &format!("{key}.return"),
+                    link,
+                    &crossing(Direction::Reverse),
+                    topology,
+                );
             }
         }
     }
@@ -206,7 +316,11 @@ impl Findings<'_> {
             if latest >= experiment.duration {
                 self.warn(
                     &format!("traffic.{}.start", group.access().name),
-                    &format!("is as late as \"{latest}\", and the run ends at \"{}\": such flows never send", experiment.duration),
+                    &format!(
+                        "is as late as \"{latest}\", and the run ends at \"{}\": such \
+                         flows never send",
+                        experiment.duration
+                    ),
                 );
             }
         }
@@ -218,16 +332,24 @@ impl Findings<'_> {
             .iter()
             .filter(|group| matches!(group, TrafficGroup::Bulk(_)))
             .map(|group| {
-                let slowest = base_round_trips(group, topology).into_iter().max().unwrap_or_default();
-                let settled = group.latest_start().as_ps().saturating_add(slowest.as_ps().saturating_mul(FIRST_ROUND_TRIPS));
+                let slowest = base_round_trips(group, topology)
+                    .into_iter()
+                    .max()
+                    .unwrap_or_default();
+                let settled = group
+                    .latest_start()
+                    .as_ps()
+                    .saturating_add(slowest.as_ps().saturating_mul(FIRST_ROUND_TRIPS));
                 (Span::from_ps(settled), slowest, group)
             })
             .max_by_key(|(settled, ..)| *settled);
-        if let Some((settled, slowest, group)) = settled.filter(|(settled, ..)| *settled > experiment.warmup) {
+        if let Some((settled, slowest, group)) =
+            settled.filter(|(settled, ..)| *settled > experiment.warmup)
+        {
             let clause = format!(
-                "is short of the slowest flow's first round trips: flows of {:?} start as late as \"{}\" and have base \
-                 round-trip times up to \"{slowest}\", so their slow start can last until \"{settled}\" and will show \
-                 in the statistics",
+                "is short of the slowest flow's first round trips: flows of {:?} start as late \
+                 as \"{}\" and have base round-trip times up to \"{slowest}\", so their slow \
+                 start can last until \"{settled}\" and will show in the statistics",
                 group.access().name,
                 group.latest_start(),
             );
@@ -254,7 +376,10 @@ impl Findings<'_> {
             if let Some(most) = most.filter(|most| amount(*most) <= amount(red.max_th)) {
                 self.warn(
                     &format!("{key}.max_th"),
-                    &format!("is not below the limit (\"{most}\"), so the buffer overflows before the average gets there"),
+                    &format!(
+                        "is not below the limit (\"{most}\"), so the buffer overflows \
+                         before the average gets there"
+                    ),
                 );
             }
         }
@@ -264,11 +389,15 @@ impl Findings<'_> {
         let Some(bytes) = limit.bytes else {
             return;
         };
-        for group in groups.iter().filter(|group| group.packet_size().as_u64() > bytes) {
+        for group in groups
+            .iter()
+            .filter(|group| group.packet_size().as_u64() > bytes)
+        {
             self.warn(
                 &format!("{key}.limit"),
                 &format!(
-                    "holds no packet of {:?} (\"{}\"): every one of them that has to wait is dropped",
+                    "holds no packet of {:?} (\"{}\"): every one of them that has to wait is \
+                     dropped",
                     group.access().name,
                     group.packet_size()
                 ),
@@ -276,11 +405,19 @@ impl Findings<'_> {
         }
     }
 
-    fn small_buffer(&mut self, key: &str, rate: Rate, limit: Limit, groups: &[&TrafficGroup], topology: &Topology) {
+    fn small_buffer(
+        &mut self,
+        key: &str,
+        rate: Rate,
+        limit: Limit,
+        groups: &[&TrafficGroup],
+        topology: &Topology,
+    ) {
         let (mut flows, mut seconds, mut packet) = (0.0, 0.0, Bytes::ZERO);
         for group in groups.iter().filter(|group| group.tcp().is_some()) {
             let round_trips = base_round_trips(group, topology);
-            let mean = round_trips.iter().map(|rtt| rtt.as_secs_f64()).sum::<f64>() / round_trips.len() as f64;
+            let mean = round_trips.iter().map(|rtt| rtt.as_secs_f64()).sum::<f64>()
+                / round_trips.len() as f64;
             let count = f64::from(group.access().flows);
             flows += count;
             seconds += count * mean;
@@ -299,8 +436,9 @@ impl Findings<'_> {
             self.warn(
                 &format!("{key}.limit"),
                 &format!(
-                    "is below one bandwidth-delay product ({rate} x {round_trip} mean base round trip = {} or {} packets \
-                     of {packet}): with few flows the link will run idle after losses",
+                    "is below one bandwidth-delay product ({rate} x {round_trip} mean base \
+                     round trip = {} or {} packets of {packet}): with few flows the link will \
+                     run idle after losses",
                     Bytes::new(product.ceil() as u64),
                     packets.ceil(),
                 ),
@@ -319,25 +457,46 @@ fn hop_key(topology: &Topology, index: usize) -> String {
 
 /// Whether metrics of a link begin with this name.
 fn is_link_name(name: &str) -> bool {
-    let numbered = name.strip_prefix("hop").is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()));
+    let numbered = name
+        .strip_prefix("hop")
+        .is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()));
     numbered || name == "return" || name == "bottleneck"
 }
 
 /// Indices of the hops a group crosses.
 pub(crate) fn crossed(access: &Access<'_>, topology: &Topology) -> std::ops::Range<usize> {
     let first = access.first_hop.map_or(0, |hop| hop as usize - 1);
-    let last = access.last_hop.map_or(topology.hops().len(), |hop| hop as usize);
+    let last = access
+        .last_hop
+        .map_or(topology.hops().len(), |hop| hop as usize);
     first..last
 }
 
 /// Round-trip times without any queueing or transmission, one for each host of the group.
 fn base_round_trips(group: &TrafficGroup, topology: &Topology) -> Vec<Span> {
+    /// More hosts than any list deals to; a file may ask for billions.
+    const LOOKED_AT: usize = 1 << 16;
+
     let access = group.access();
-    let delay = |hop: &Hop| hop.delay + hop.return_link.as_ref().map_or(Span::ZERO, |link| link.delay);
-    let path: Span = topology.hops()[crossed(&access, topology)].iter().map(delay).sum();
-    let hosts = access.host_count().min(access.flows as usize).max(1);
+    let hops = topology.hops()[crossed(&access, topology)].iter();
+    let delay = |hop: &Hop| {
+        hop.delay
+            + hop
+                .return_link
+                .as_ref()
+                .map_or(Span::ZERO, |link| link.delay)
+    };
+    let path: Span = hops.map(delay).sum();
+    let hosts = access
+        .host_count()
+        .min(access.flows as usize)
+        .clamp(1, LOOKED_AT);
     (0..hosts)
-        .map(|host| path + *access.access_delay.get(host) + *access.exit_delay.get(host) + *access.return_delay.get(host))
+        .map(|host| {
+            path + *access.access_delay.get(host)
+                + *access.exit_delay.get(host)
+                + *access.return_delay.get(host)
+        })
         .collect()
 }
 

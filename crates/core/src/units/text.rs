@@ -1,12 +1,14 @@
-//! How quantities are written in files: one table of units for each dimension, exact decimal arithmetic,
-//! and one printer. Nothing here goes through floating point, so what a file says is what a run uses.
+//! How quantities are written in files: one table of units for each dimension, exact decimal
+//! arithmetic, and one printer. Nothing here goes through floating point, so what a file says is
+//! what a run uses.
 
 use std::fmt;
 
 /// A unit: its name, and how many base units it is.
 type Unit = (&'static str, u64);
 
-/// What kind of quantity a text may hold, with all that is said about it in messages and in the schema.
+/// What kind of quantity a text may hold, with all that is said about it in messages and in the
+/// schema.
 pub(super) struct Dimension {
     /// With its article, as in `"100 ms" is a time`.
     pub noun: &'static str,
@@ -58,7 +60,8 @@ pub(super) const RATE: Dimension = Dimension {
         ("Mbit/s", 1_000_000),
         ("Gbit/s", 1_000_000_000),
     ],
-    // "kb/s" and "MB/s" are left out on purpose: half the world means bits by it and the other half bytes.
+    // "kb/s" and "MB/s" are left out on purpose: half the world means bits by it and the other half
+    // bytes.
     also_read: &[
         ("bps", 1),
         ("kbps", 1_000),
@@ -114,7 +117,8 @@ impl Dimension {
     }
 }
 
-/// A text that is not the quantity wanted. Its display is a whole message that begins with the offending value.
+/// A text that is not the quantity wanted. Its display is a whole message that begins with the
+/// offending value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnitError(String);
 
@@ -229,7 +233,8 @@ impl Wanted {
         ))
     }
 
-    /// A regular expression for the schema: what editors accept, close to what [`Wanted::parse`] accepts.
+    /// A regular expression for the schema: what editors accept, close to what [`Wanted::parse`]
+    /// accepts.
     pub fn pattern(&self) -> String {
         let names: Vec<_> = self
             .dimensions
@@ -271,7 +276,8 @@ impl<'a> Decimal<'a> {
             None => (false, text),
         };
         let (mut mantissa, mut power) = (0_u128, 0_i64);
-        let mut dropped_zeros = 0_u32; // trailing zeros so far: they count only if another digit follows
+        // Trailing zeros so far: they count only if another digit follows.
+        let mut dropped_zeros = 0_u32;
         let mut push = |digits: &str| -> Result<(), Fault> {
             for digit in digits.bytes().filter(u8::is_ascii_digit) {
                 if digit == b'0' {
@@ -325,8 +331,8 @@ impl<'a> Decimal<'a> {
         if mantissa == 0 {
             return Ok(0);
         }
-        // Negative powers are cancelled prime by prime before anything is multiplied, so nothing overflows
-        // on the way to a result that fits.
+        // Negative powers are cancelled prime by prime before anything is multiplied, so nothing
+        // overflows on the way to a result that fits.
         while power < 0 {
             for prime in [2, 5] {
                 if mantissa % prime == 0 {
@@ -359,8 +365,9 @@ fn split_digits(text: &str) -> Option<(&str, &str)> {
     well_grouped.then_some((digits, rest))
 }
 
-/// Prints exactly, in the unit that makes the shortest text of a number not below one; between two texts of
-/// one length the one with the smaller unit, so `1500 B` rather than `1.5 kB`, but `1.5 Mbit/s` and `100 ms`.
+/// Prints exactly, in the unit that makes the shortest text of a number not below one; between two
+/// texts of one length the one with the smaller unit, so `1500 B` rather than `1.5 kB`, but `1.5
+/// Mbit/s` and `100 ms`.
 pub(super) fn print(dimension: &Dimension, value: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let text = dimension
         .printed

@@ -167,8 +167,9 @@ impl RedLaw {
             self.count = Some(step);
             return Verdict::Pass;
         };
-        let p_a = self.spaced(p_b, count, step) * step;
-        if p_a > 0.0 && draw() < p_a {
+        let (share, whole) = self.spaced(p_b, count, step);
+        // Drop with probability p_a = step share / whole.
+        if share > 0.0 && draw() * whole < share * step {
             self.count = Some(0.0);
             Verdict::Early
         } else {
@@ -186,22 +187,22 @@ impl RedLaw {
         }
     }
 
-    /// p_a of the packet that follows `count` passed ones.
+    /// p_a of the packet that follows `count` passed ones, as a fraction: share / whole.
     ///
     /// The paper's derivation counts the packets passed since the last drop,
     /// its figure 2 one more; only the former gives the uniform gaps on
     /// 1..1/p that it promises. ns-2's wait form counts the present packet.
     #[inline]
-    fn spaced(&self, p: f64, count: f64, step: f64) -> f64 {
-        let left = match self.config.spacing {
-            Spacing::None => return p,
+    fn spaced(&self, p: f64, count: f64, step: f64) -> (f64, f64) {
+        let whole = match self.config.spacing {
+            Spacing::None => 1.0,
             Spacing::Uniform => 1.0 - count * p,
             Spacing::Wait => match 2.0 - (count + step) * p {
-                left if left > 1.0 => return 0.0,
+                left if left > 1.0 => return (0.0, 1.0),
                 left => left,
             },
         };
         // From the last possible position on, the drop is certain.
-        if left > p { p / left } else { 1.0 }
+        if whole > p { (p, whole) } else { (1.0, 1.0) }
     }
 }

@@ -1,0 +1,360 @@
+//! Cases, overrides, and the canonical text of a scenario.
+
+mod common;
+
+use common::{FILE, changed, plan, single};
+use proptest::prelude::*;
+use redtail_spec::{Format, Plan, Scenario, Topology};
+use serde_json::{Value, json};
+
+fn scenario_json(text: &str, sets: &[&str]) -> Value {
+    let scenario = plan(text, sets).unwrap().scenario(0, 0).unwrap();
+    serde_json::from_str(&scenario.to_json()).unwrap()
+}
+
+/// The text is what counts: it is what is stored and hashed.
+fn assert_reads_back(scenario: &Scenario) {
+    let text = scenario.to_json();
+    assert_eq!(Scenario::from_json(&text).unwrap().to_json(), text);
+}
+
+#[test]
+fn every_combination_is_a_case_and_the_last_factor_changes_fastest() {
+    let plan = plan(FILE, &[]).unwrap();
+    assert_eq!(plan.name, "Tail drop against RED");
+    assert_eq!(
+        (plan.replications, plan.seed, plan.description.as_deref()),
+        (10, 1, None)
+    );
+    assert_eq!(plan.factors, ["bottleneck.queue", "traffic.ftp.flows"]);
+    let cases: Value = serde_json::from_str(&plan.cases_json()).unwrap();
+    let labels: Vec<_> = cases
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|case| {
+            format!(
+                "{} {}",
+                case["labels"]["bottleneck.queue"], case["labels"]["traffic.ftp.flows"]
+            )
+        })
+        .collect();
+    assert_eq!(
+        labels,
+        [
+            r#""tail-drop" "16""#,
+            r#""tail-drop" "64""#,
+            r#""tail-drop" "256""#,
+            r#""red" "16""#,
+            r#""red" "64""#,
+            r#""red" "256""#
+        ]
+    );
+    assert_eq!(
+        cases[4]["factors"],
+        json!({
+            "bottleneck.queue": { "kind": "red", "limit": "300 packets", "min_th": "45 packets", "max_th": "195 packets" },
+            "traffic.ftp.flows": 64,
+        })
+    );
+    assert_eq!(plan.scenario(5, 0).unwrap().traffic[0].access().flows, 256);
+    assert_eq!(plan.scenario(6, 0), None);
+}
+
+#[test]
+fn a_file_without_factors_is_one_case() {
+    let plan = plan(&single(), &[]).unwrap();
+    assert!(plan.factors.is_empty());
+    assert_eq!(plan.cases_json(), r#"[{"factors":{},"labels":{}}]"#);
+}
+
+#[test]
+fn the_scenario_has_every_default_and_no_label() {
+    let text = changed(
+        &single(),
+        &[("kind = \"red\"", "label = \"plain RED\", kind = \"red\"")],
+    );
+    let scenario = plan(&text, &[]).unwrap().scenario(0, 3).unwrap();
+    let json: Value = serde_json::from_str(&scenario.to_json()).unwrap();
+    assert_eq!(json["replication"], 3);
+    assert_eq!(
+        json["bottleneck"],
+        json!({
+            "rate": "10 Mbit/s",
+            "delay": "100 ms",
+            "queue": {
+                "kind": "red", "limit": "300 packets", "min_th": "45 packets", "max_th": "195 packets", "max_p": 0.1,
+                "w_q": 0.002, "gentle": false, "spacing": "wait", "byte_mode": false, "mean_packet": "500 B",
+                "ecn": false, "above_max_th": "drop",
+            },
+        })
+    );
+    assert_eq!(
+        json["traffic"][1],
+        json!({
+            "kind": "cbr", "name": "cbr", "flows": 4, "rate": "250 kbit/s", "packet": "573 B", "dither": 0.0,
+            "access_rate": "100 Mbit/s", "access_delay": "0 s", "exit_rate": "100 Mbit/s", "exit_delay": "0 s",
+            "return_delay": "0 s", "hosts": 1, "direction": "forward",
+        })
+    );
+    assert_eq!(json["traffic"][0]["hosts"], 2);
+    assert_eq!(json["traffic"][0]["tcp"]["min_rto"], "1 s");
+    assert_reads_back(&scenario);
+}
+
+#[test]
+fn equal_experiments_have_equal_texts_however_they_are_written() {
+    let text = plan(&single(), &[])
+        .unwrap()
+        .scenario(0, 0)
+        .unwrap()
+        .to_json();
+    let other = changed(
+        &single(),
+        &[
+            (
+                "\"10 Mbit/s\"\ndelay = \"100 ms\"",
+                "\"10_000 kbps\"\ndelay = \"0.1 s\"",
+            ),
+            ("tcp = \"sack\"", "tcp = { preset = \"sack\", ecn = false }"),
+            (
+                "name = \"Tail drop against RED\"",
+                "seed = 1\nname = \"Another name\"",
+            ),
+        ],
+    );
+    assert_eq!(
+        plan(&other, &[]).unwrap().scenario(0, 0).unwrap().to_json(),
+        text
+    );
+}
+
+#[test]
+fn json_makes_the_same_plan_as_toml() {
+    let json = json!({
+        "name": "Tail drop against RED", "description": null, "duration": "200 s", "warmup": "50 s", "replications": 10,
+        "bottleneck": {
+            "rate": "10 Mbit/s", "delay": "100 ms",
+            "queue": { "kind": "red", "limit": "300 packets", "min_th": "45 packets", "max_th": "195 packets" },
+        },
+        "traffic": [
+            {
+                "name": "ftp", "kind": "bulk", "flows": 64, "tcp": "sack",
+                "access_delay": ["20 ms", "40 ms"], "start": "uniform 0..10 s",
+            },
+            { "name": "cbr", "kind": "cbr", "flows": 4, "rate": "250 kbit/s", "packet": "573 B" },
+        ],
+        "factors": {
+            "bottleneck.queue": [
+                { "kind": "tail-drop", "limit": "300 packets" },
+                { "kind": "red", "limit": "300 packets", "min_th": "45 packets", "max_th": "195 packets" },
+            ],
+            "traffic.ftp.flows": [16, 64, 256],
+        },
+    });
+    let from_json = Plan::from_text(&json.to_string(), None, &[], Format::Json).unwrap();
+    assert_eq!(from_json, plan(FILE, &[]).unwrap());
+}
+
+#[test]
+fn arguments_override_the_file() {
+    let json = scenario_json(
+        &single(),
+        &[
+            "bottleneck.rate=20 Mbit/s",
+            "traffic.ftp.tcp.ecn=true",
+            "seed=7",
+        ],
+    );
+    assert_eq!(json["bottleneck"]["rate"], "20 Mbit/s");
+    assert_eq!(json["traffic"][0]["access_rate"], "200 Mbit/s");
+    assert_eq!(json["traffic"][0]["tcp"]["ecn"], true);
+    assert_eq!(json["traffic"][0]["tcp"]["preset"], "sack");
+    assert_eq!(json["seed"], 7);
+    let json = scenario_json(
+        &single(),
+        &["bottleneck.queue={ kind = \"tail-drop\", limit = \"300 packets\" }"],
+    );
+    assert_eq!(
+        json["bottleneck"]["queue"],
+        json!({ "kind": "tail-drop", "limit": "300 packets" })
+    );
+}
+
+#[test]
+fn arguments_reach_into_factors() {
+    let cases = |sets: &[&str]| {
+        let cases: Value = serde_json::from_str(&plan(FILE, sets).unwrap().cases_json()).unwrap();
+        cases.as_array().unwrap().clone()
+    };
+    assert_eq!(cases(&["traffic.ftp.flows=32"]).len(), 2);
+    assert_eq!(cases(&["traffic.ftp.flows=[32, 33]"]).len(), 4);
+    assert_eq!(cases(&["factors.traffic.cbr.flows=[1, 2]"]).len(), 12);
+    let shorter = cases(&["bottleneck.queue.limit=200 packets"]);
+    assert_eq!(
+        shorter[0]["factors"]["bottleneck.queue"]["limit"],
+        "200 packets"
+    );
+    assert_eq!(
+        shorter[5]["factors"]["bottleneck.queue"]["limit"],
+        "200 packets"
+    );
+}
+
+#[test]
+fn a_factor_may_lie_inside_another() {
+    let text = changed(
+        FILE,
+        &[(
+            "\"traffic.ftp.flows\" = [16, 64, 256]",
+            "\"bottleneck.queue.limit\" = [\"200 packets\", \"250 packets\"]",
+        )],
+    );
+    let text = text.replace(
+        "[factors]\n\"bottleneck.queue\"",
+        "[factors]\nduration = [\"200 s\"]\n\"bottleneck.queue\"",
+    );
+    let plan = plan(&text, &[]).unwrap();
+    let limits: Vec<_> = (0..4)
+        .map(|case| {
+            plan.scenario(case, 0).unwrap().topology.hops()[0]
+                .queue
+                .limit()
+                .unwrap()
+                .packets
+        })
+        .collect();
+    assert_eq!(limits, [Some(200), Some(250), Some(200), Some(250)]);
+}
+
+#[test]
+fn only_the_first_replications_record_series() {
+    let text = single() + "[series]\ninterval = \"100 ms\"\nreplications = 2\n";
+    let plan = plan(&text, &[]).unwrap();
+    let series = |replication| plan.scenario(0, replication).unwrap().series;
+    assert!(series(0).is_some_and(|series| series.queues && !series.windows));
+    assert_eq!(series(0), series(1));
+    assert_eq!(series(2), None);
+    let recorded = plan.scenario(0, 0).unwrap();
+    assert_reads_back(&recorded);
+}
+
+const CHAIN: &str = r#"
+name = "Parking lot"
+duration = "100 s"
+warmup = "20 s"
+
+[chain]
+[[chain.hop]]
+rate = "10 Mbit/s"
+delay = "10 ms"
+queue = { kind = "tail-drop", limit = "100 packets" }
+[[chain.hop]]
+rate = "5 Mbit/s"
+delay = "10 ms"
+queue = { kind = "tail-drop", limit = "100 packets", label = "second" }
+[chain.hop.return]
+rate = "2 Mbit/s"
+delay = "5 ms"
+queue = { kind = "tail-drop", limit = "50 packets" }
+
+[[traffic]]
+name = "through"
+kind = "bulk"
+[[traffic]]
+name = "cross"
+kind = "transfer"
+size = ["100 kB", "1 MB"]
+first_hop = 2
+[[traffic]]
+name = "back"
+kind = "bulk"
+direction = "reverse"
+"#;
+
+#[test]
+fn a_chain_names_its_hops_and_groups_cross_a_part_of_it() {
+    let scenario = plan(CHAIN, &["chain.hop2.rate=6 Mbit/s"])
+        .unwrap()
+        .scenario(0, 0)
+        .unwrap();
+    assert!(matches!(&scenario.topology, Topology::Chain(hops) if hops.len() == 2));
+    assert_eq!(scenario.topology.hop_name(1), "hop2");
+    let json: Value = serde_json::from_str(&scenario.to_json()).unwrap();
+    assert_eq!(json["chain"]["hop"][1]["return"]["rate"], "2 Mbit/s");
+    let of = |group: usize, key: &str| json["traffic"][group][key].clone();
+    assert_eq!(
+        (of(0, "first_hop"), of(0, "last_hop")),
+        (json!(1), json!(2))
+    );
+    assert_eq!(
+        (of(1, "first_hop"), of(1, "last_hop")),
+        (json!(2), json!(2))
+    );
+    assert_eq!(
+        (
+            of(0, "access_rate"),
+            of(1, "access_rate"),
+            of(2, "access_rate")
+        ),
+        (json!("100 Mbit/s"), json!("60 Mbit/s"), json!("20 Mbit/s"))
+    );
+    assert_reads_back(&scenario);
+}
+
+#[test]
+fn a_scenario_of_another_version_is_not_run() {
+    let text = plan(CHAIN, &[]).unwrap().scenario(0, 0).unwrap().to_json();
+    let error =
+        Scenario::from_json(&text.replacen("\"version\":1", "\"version\":2", 1)).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .ends_with("scenario version 2 is not 1, the one this redtail runs"),
+        "{error}"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_scenario_reads_back_as_it_was_written(
+        rate in 1_u64..1 << 40,
+        delay in 0_u64..1 << 51,
+        limit in 1_u64..1 << 40,
+        flows in 1_u32..,
+        dither in 0.0..=1.0,
+        seed: u64,
+        replication: u32,
+    ) {
+        let sets = [
+            format!("bottleneck.rate={rate} bps"),
+            format!("bottleneck.delay={delay} ps"),
+            format!("bottleneck.queue={{ kind = 'tail-drop', limit = ['{limit} B', '{limit} packets'] }}"),
+            format!("traffic.ftp.flows={flows}"),
+            format!("traffic.cbr.dither={dither:?}"),
+            format!("seed={}", seed >> 1), // TOML's integers have 63 bits
+        ];
+        let plan = Plan::from_text(&single(), None, &sets, Format::Toml).unwrap();
+        let scenario = plan.scenario(0, replication).unwrap();
+        let text = scenario.to_json();
+        let back = Scenario::from_json(&text).unwrap();
+        prop_assert_eq!(back.to_json(), text);
+        prop_assert_eq!(back.topology, scenario.topology);
+        prop_assert_eq!((back.seed, back.replication), (seed >> 1, replication));
+    }
+
+    #[test]
+    fn a_damaged_file_is_accepted_or_refused_but_never_a_panic(
+        at in 0..FILE.len(),
+        length in 0_usize..40,
+        filling in "[-=\\[\\]{}\", \n0-9a-z.]{0,4}",
+    ) {
+        let text = format!("{}{filling}{}", &FILE[..at], &FILE[(at + length).min(FILE.len())..]);
+        if let Err(error) = Plan::from_text(&text, Some("e.toml"), &[], Format::Toml) {
+            let message = error.to_string();
+            prop_assert!(message.starts_with("e.toml:"), "{}", message);
+        }
+    }
+}
