@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import subprocess
 import sys
 import time
@@ -202,6 +204,29 @@ def test_help_and_check_start_without_the_heavy_libraries() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout == "[]\n"
+
+
+def test_a_terminal_sees_progress_on_standard_error_alone(tmp_path: Path) -> None:
+    ours, theirs = os.openpty()
+    script = "from redtail.cli import main; main()"
+    arguments = ["run", "examples/quickstart.toml", "--json", "--out", str(tmp_path)]
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "100"},
+    )
+    os.close(theirs)
+    told, _ = process.communicate(timeout=60)
+    seen = b""
+    with contextlib.suppress(OSError):  # how Linux says that the other end is closed
+        while part := os.read(ours, 65536):
+            seen += part
+    os.close(ours)
+    assert process.returncode == 0
+    assert len(json.loads(told)["cases"]) == 2
+    assert b"10/10 runs" in seen and b"packets/s" in seen
+    assert b"Traceback" not in seen
 
 
 def test_a_stored_sweep_is_read_by_other_tools(quick: Results) -> None:

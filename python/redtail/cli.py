@@ -250,13 +250,13 @@ def _progress() -> Iterator[Callable[[Progress], None] | None]:
 
     with Bar(
         BarColumn(bar_width=None),
-        TextColumn("{task.completed:.0f}/{task.total:.0f} runs"),
+        TextColumn("{task.fields[runs]}"),
         TextColumn("{task.fields[speed]}"),
         TextColumn("{task.fields[left]}"),
         console=Console(stderr=True),
         transient=True,
     ) as bar:
-        task = bar.add_task("", total=None, speed="", left="")
+        task = bar.add_task("", total=None, runs="", speed="", left="")
 
         def show(state: Progress) -> None:
             left = state.left_s
@@ -264,6 +264,7 @@ def _progress() -> Iterator[Callable[[Progress], None] | None]:
                 task,
                 total=state.total,
                 completed=state.done,
+                runs=f"{state.done}/{state.total} runs",
                 speed=f"{state.packets_per_s / 1e6:.2f} M packets/s" if state.packets else "",
                 left="" if left is None else f"{left:.0f} s left",
             )

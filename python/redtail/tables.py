@@ -17,11 +17,13 @@ _GAP = 2  # columns of space between two columns
 
 
 def shown(found: Estimate, scale: float = 1.0) -> str:
-    """Return an estimate as text, to two digits of its interval.
+    """Return an estimate as text, to one or two digits of its interval.
 
     >>> from redtail.stats import Estimate
     >>> shown(Estimate(0.1234567, 0.00123, 10), 1000), shown(Estimate(5.0, None, 1))
     ('123.5 ±1.2', '5')
+    >>> shown(Estimate(2.3456, 0.098, 10))
+    '2.35 ±0.10'
     >>> shown(Estimate(float("nan"), None, 0))
     '–'
     """
@@ -32,7 +34,8 @@ def shown(found: Estimate, scale: float = 1.0) -> str:
         return f"{mean:.4g}"
     half = found.ci95 * scale
     if half > 0:
-        decimals = 1 - math.floor(math.log10(half))
+        exponent = math.floor(math.log10(half))
+        decimals = -exponent + (half / 10**exponent < 3)
     else:
         decimals = 3 - (math.floor(math.log10(abs(mean))) if mean else 3)
     decimals = max(0, min(3, decimals))

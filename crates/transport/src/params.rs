@@ -82,6 +82,8 @@ tcp_params! {
     rtt_sampling: RttSampling,
     /// Use ECN (RFC 3168): negotiate it, send ECN-capable data, halve on an echoed mark.
     ecn: bool,
+    /// With `ecn`, make retransmissions ECN-capable and let them carry CWR, as ns-2 does; RFC 3168, section 6.1.5, says not to.
+    ecn_retransmissions: bool,
 }
 
 /// A named set of parameters.
@@ -128,6 +130,7 @@ impl Preset {
             min_rto: Span::from_ms(200),
             clock_granularity: Span::from_ms(10),
             rtt_sampling: RttSampling::OnePerWindow,
+            ecn_retransmissions: true,
             ..TcpParams::default()
         };
         match self {
@@ -178,6 +181,7 @@ impl Default for TcpParams {
             clock_granularity: Span::ZERO,
             rtt_sampling: RttSampling::EveryAck,
             ecn: false,
+            ecn_retransmissions: false,
         }
     }
 }

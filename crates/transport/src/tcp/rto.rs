@@ -32,14 +32,23 @@ pub enum RttSampling {
 }
 
 /// The estimator, with the back-off of the timer that uses it.
+///
+/// Kept in scaled integers of clock ticks, as in V. Jacobson and M. Karels,
+/// "Congestion Avoidance and Control", 1988, appendix A: with a coarse clock the
+/// rounding is part of the behaviour (the deviation never decays below three
+/// quarters of a tick, which keeps the timeout above a steady round trip). An
+/// exact clock ticks in picoseconds.
 #[derive(Clone, Debug)]
 pub struct RttEstimator {
-    granularity: Span,
+    /// Picoseconds in a tick.
+    tick: u64,
     min: Span,
     max: Span,
     initial: Span,
-    srtt: Option<Span>,
-    rttvar: Span,
+    /// Eight times SRTT, in ticks; `None` before the first sample.
+    srtt8: Option<u64>,
+    /// Four times RTTVAR, in ticks.
+    rttvar4: u64,
     backoff: u32,
 }
 
@@ -47,57 +56,47 @@ impl RttEstimator {
     /// An estimator without samples.
     pub fn new(params: &TcpParams) -> Self {
         Self {
-            granularity: params.clock_granularity,
+            tick: params.clock_granularity.as_ps().max(1),
             min: params.min_rto,
             max: params.max_rto,
             initial: params.initial_rto,
-            srtt: None,
-            rttvar: Span::ZERO,
+            srtt8: None,
+            rttvar4: 0,
             backoff: 0,
         }
     }
 
     /// The smoothed round-trip time, once there is a sample.
     pub fn srtt(&self) -> Option<Span> {
-        self.srtt
+        self.srtt8.map(|srtt8| Span::from_ps((srtt8 >> 3) * self.tick))
     }
 
     /// Takes the round trip of a segment sent once, at `sent`, and acknowledged
     /// at `now`; ends any back-off (RFC 6298, section 5).
     #[inline]
     pub fn sample(&mut self, sent: Time, now: Time) {
-        let r = self.measure(sent, now);
-        match self.srtt {
+        // As the clock sees it: whole ticks, at least one.
+        let r = (now.as_ps() / self.tick - sent.as_ps() / self.tick).max(1);
+        match self.srtt8 {
             None => {
-                self.srtt = Some(r);
-                self.rttvar = r / 2;
+                self.srtt8 = Some(r << 3);
+                self.rttvar4 = r << 1;
             }
-            Some(srtt) => {
-                let error = if r > srtt { r - srtt } else { srtt - r };
-                self.rttvar = self.rttvar - self.rttvar / 4 + error / 4;
-                self.srtt = Some(srtt - srtt / 8 + r / 8);
+            Some(srtt8) => {
+                let srtt = srtt8 >> 3;
+                self.srtt8 = Some((srtt8 + r - srtt).max(1));
+                self.rttvar4 = (self.rttvar4 + r.abs_diff(srtt) - (self.rttvar4 >> 2)).max(1);
             }
         }
         self.backoff = 0;
     }
 
-    /// The sample as the sender's clock sees it: in whole ticks, at least one.
-    #[inline]
-    fn measure(&self, sent: Time, now: Time) -> Span {
-        let tick = self.granularity.as_ps();
-        if tick == 0 {
-            return now - sent;
-        }
-        let ticks = now.as_ps() / tick - sent.as_ps() / tick;
-        Span::from_ps(ticks.max(1) * tick)
-    }
-
     /// The timeout to set now, back-off included.
     #[inline]
     pub fn rto(&self) -> Span {
-        let base = match self.srtt {
+        let base = match self.srtt8 {
             None => self.initial,
-            Some(srtt) => srtt + (self.rttvar * 4).max(self.granularity),
+            Some(srtt8) => Span::from_ps(((srtt8 >> 3) + self.rttvar4) * self.tick),
         };
         let base = base.max(self.min).min(self.max);
         // 2^16 times any timeout is beyond any maximum.
@@ -117,7 +116,7 @@ impl RttEstimator {
 
     /// After a lost SYN: starts the data with at least `floor` (RFC 6298, rule 5.7).
     pub fn restart_with(&mut self, floor: Span) {
-        self.srtt = None;
+        self.srtt8 = None;
         self.backoff = 0;
         self.initial = self.initial.max(floor);
     }

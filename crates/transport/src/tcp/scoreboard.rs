@@ -251,7 +251,7 @@ impl Scoreboard {
             return;
         }
         self.sacked.clear();
-        for record in &mut self.records {
+        for record in self.records.iter_mut().filter(|record| record.sacked) {
             record.sacked = false;
             self.pipe += record.in_pipe();
         }

@@ -78,6 +78,7 @@ pub struct Sender {
     /// In this episode the timer was restarted by a partial acknowledgement.
     timer_restarted: bool,
     limited_transmit: bool,
+    ecn_retransmissions: bool,
     forgets_sacked: bool,
     ends_on_partial_ack: bool,
     sampling: RttSampling,
@@ -115,6 +116,7 @@ impl Sender {
             resend_first: false,
             timer_restarted: false,
             limited_transmit: params.limited_transmit,
+            ecn_retransmissions: params.ecn_retransmissions,
             forgets_sacked: params.recovery == RecoveryKind::Sack1996,
             ends_on_partial_ack: params.recovery == RecoveryKind::Reno,
             sampling: params.rtt_sampling,
@@ -451,7 +453,10 @@ impl Sender {
                 _ => self.board.outstanding(),
             },
             Phase::Recovery => each!(&self.recovery, r => r.in_flight(&self.board)),
-            Phase::Loss => self.board.pipe(),
+            Phase::Loss => {
+                let extra = u64::from(self.dup_acks.min(2)) * u64::from(self.mss);
+                self.board.pipe().saturating_sub(extra)
+            }
         }
     }
 
@@ -537,15 +542,25 @@ impl Sender {
         if self.timed.is_none() {
             self.timed = Some((seq + u64::from(len), now));
         }
-        let ecn = if self.ecn.enabled() { Ecn::Ect0 } else { Ecn::NotEct };
+        let ecn = self.ecn_bits(true);
         Some(self.data_segment(seq, len, ecn, now))
+    }
+
+    #[inline]
+    fn ecn_bits(&self, allowed: bool) -> Ecn {
+        if allowed && self.ecn.enabled() {
+            Ecn::Ect0
+        } else {
+            Ecn::NotEct
+        }
     }
 
     fn resend(&mut self, index: u64, now: Time) -> Segment {
         let (seq, len) = self.board.on_resent(index, now);
         self.counters.retransmissions += 1;
-        // Retransmissions are not ECN-capable (RFC 3168, section 6.1.5).
-        self.data_segment(seq, len, Ecn::NotEct, now)
+        // Retransmissions should not be ECN-capable (RFC 3168, section 6.1.5).
+        let ecn = self.ecn_bits(self.ecn_retransmissions);
+        self.data_segment(seq, len, ecn, now)
     }
 
     #[inline]
@@ -554,7 +569,7 @@ impl Sender {
         if self.rto_at.is_none() {
             self.rto_at = Some(now + self.rtt.rto()); // RFC 6298, rule 5.1
         }
-        // CWR goes on new data only (RFC 3168, section 6.1.2).
+        // CWR goes on ECN-capable data only (RFC 3168, section 6.1.2).
         let cwr = ecn != Ecn::NotEct && self.ecn.take_cwr();
         Segment {
             seq,
