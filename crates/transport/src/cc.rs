@@ -25,7 +25,7 @@ pub enum Growth {
 pub enum Halving {
     /// The bytes in flight, and never below two segments (RFC 5681, equation 4).
     FlightSize,
-    /// The window itself; ssthresh is rounded down to whole segments and at least two, the window is neither (ns-2.35).
+    /// The window itself; ssthresh is rounded down to whole segments and at least two, the window keeps its fraction and at least one segment (ns-2.35, there without the latter bound).
     Window,
 }
 

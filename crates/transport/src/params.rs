@@ -148,11 +148,11 @@ impl Preset {
                 ..ns2
             },
             Self::Ns2Newreno => TcpParams {
-                recovery: RecoveryKind::Newreno,
+                recovery: RecoveryKind::Ns2Newreno,
                 ..ns2
             },
             Self::Ns2Reno => TcpParams {
-                recovery: RecoveryKind::Reno,
+                recovery: RecoveryKind::Ns2Reno,
                 ..ns2
             },
         }

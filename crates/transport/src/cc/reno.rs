@@ -59,7 +59,7 @@ impl CongestionControl for Reno {
                 (half, half)
             }
             Halving::Window => {
-                let half = self.window.cwnd / 2.0;
+                let half = (self.window.cwnd / 2.0).max(mss);
                 ((half / mss).floor().max(2.0) * mss, half)
             }
         };

@@ -16,6 +16,7 @@ use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{schemars, serde};
 
+use self::newreno::Style;
 use super::scoreboard::Scoreboard;
 
 /// How losses are detected and repaired.
@@ -27,6 +28,10 @@ pub enum RecoveryKind {
     Reno,
     /// A partial acknowledgement retransmits the next segment (RFC 6582).
     Newreno,
+    /// `reno` as ns-2.35 has it: limited transmit goes on after a timeout, and the acknowledgement that ends recovery grows the window.
+    Ns2Reno,
+    /// `newreno` as ns-2.35 has it: in addition, the window stays as partial acknowledgements deflated it.
+    Ns2Newreno,
     /// Selective acknowledgements with a scoreboard (RFC 6675).
     Sack,
     /// Selective acknowledgements with the pipe estimate of Fall and Floyd 1996, as in ns-2's Sack1.
@@ -46,9 +51,7 @@ pub(super) trait LossRecovery {
 
     /// Whether recovery may start again with `una` acknowledged after an episode,
     /// or a timeout, that covered data up to `recover`.
-    fn may_enter(&self, una: u64, recover: u64) -> bool {
-        una > recover
-    }
+    fn may_enter(&self, una: u64, recover: u64) -> bool;
 
     /// Recovery starts: the first outstanding segment is to be retransmitted at once.
     fn on_enter(&mut self, board: &mut Scoreboard, dup_acks: u32, mss: u32);
@@ -59,6 +62,41 @@ pub(super) trait LossRecovery {
     /// An acknowledgement of `acked` bytes that does not end recovery; says
     /// whether the first outstanding segment is to be retransmitted at once.
     fn on_partial_ack(&mut self, board: &mut Scoreboard, acked: u64, mss: u32) -> bool;
+
+    /// Whether the first new acknowledgement ends recovery, whatever it covers.
+    fn ends_on_partial_ack(&self) -> bool {
+        false
+    }
+
+    /// The congestion window after recovery, which was `cwnd` during it; in bytes.
+    fn window_after(&self, _board: &Scoreboard, cwnd: f64, _mss: u32) -> f64 {
+        cwnd
+    }
+
+    /// Whether the acknowledgement that ends recovery grows the window.
+    fn exit_grows_window(&self) -> bool {
+        false
+    }
+
+    /// Whether the recovery point of an episode is forgotten at its end, so that
+    /// the next may start at once.
+    fn forgets_recovery_point(&self) -> bool;
+
+    /// Whether limited transmit also applies to the retransmissions after a timeout.
+    fn limited_transmit_after_timeout(&self) -> bool {
+        false
+    }
+
+    /// Whether selective acknowledgements are forgotten at a timeout and when the
+    /// cumulative acknowledgement moves outside recovery.
+    fn forgets_sacked(&self) -> bool {
+        false
+    }
+
+    /// Whether the scoreboard's own estimate holds outside recovery as well.
+    fn pipe_is_exact(&self) -> bool {
+        false
+    }
 
     /// Whether every partial acknowledgement restarts the retransmission timer,
     /// or the first of an episode alone.
@@ -102,7 +140,10 @@ pub(super) use each;
 impl Recovery {
     pub(super) fn new(kind: RecoveryKind) -> Self {
         match kind {
-            RecoveryKind::Reno | RecoveryKind::Newreno => Self::NewReno(newreno::NewReno::default()),
+            RecoveryKind::Reno => Self::NewReno(newreno::NewReno::ends_early(Style::Rfc)),
+            RecoveryKind::Newreno => Self::NewReno(newreno::NewReno::to_the_end(Style::Rfc)),
+            RecoveryKind::Ns2Reno => Self::NewReno(newreno::NewReno::ends_early(Style::Ns2)),
+            RecoveryKind::Ns2Newreno => Self::NewReno(newreno::NewReno::to_the_end(Style::Ns2)),
             RecoveryKind::Sack => Self::Sack(sack::Sack::default()),
             RecoveryKind::Sack1996 => Self::Sack1996(sack1996::Sack1996::default()),
         }

@@ -7,7 +7,7 @@
 use redtail_core::{Ecn, Span, Time};
 
 use super::ecn::EcnResponse;
-use super::recovery::{LossRecovery, Recovery, RecoveryKind, each};
+use super::recovery::{LossRecovery, Recovery, each};
 use super::rto::{RttEstimator, RttSampling};
 use super::scoreboard::{Acked, Scoreboard};
 use crate::cc::reno::Reno;
@@ -79,8 +79,12 @@ pub struct Sender {
     timer_restarted: bool,
     limited_transmit: bool,
     ecn_retransmissions: bool,
+    // Properties of the recovery strategy that every acknowledgement asks for.
     forgets_sacked: bool,
+    pipe_is_exact: bool,
     ends_on_partial_ack: bool,
+    exit_grows_window: bool,
+    limited_transmit_after_timeout: bool,
     sampling: RttSampling,
     mss: u32,
     dup_acks: u32,
@@ -110,6 +114,7 @@ impl Sender {
     /// [`open`](Self::open). `params` must have passed their check.
     pub fn new(params: &TcpParams, size: Option<u64>) -> Self {
         let mss = params.mss.as_u64() as u32;
+        let recovery = Recovery::new(params.recovery);
         Self {
             connection: Connection::Closed,
             phase: Phase::Open,
@@ -117,8 +122,14 @@ impl Sender {
             timer_restarted: false,
             limited_transmit: params.limited_transmit,
             ecn_retransmissions: params.ecn_retransmissions,
-            forgets_sacked: params.recovery == RecoveryKind::Sack1996,
-            ends_on_partial_ack: params.recovery == RecoveryKind::Reno,
+            forgets_sacked: each!(&recovery, r => r.forgets_sacked()),
+            pipe_is_exact: each!(&recovery, r => r.pipe_is_exact()),
+            ends_on_partial_ack: each!(&recovery, r => r.ends_on_partial_ack()),
+            exit_grows_window: each!(&recovery, r => r.exit_grows_window()),
+            limited_transmit_after_timeout: each!(
+                &recovery,
+                r => r.limited_transmit_after_timeout()
+            ),
             sampling: params.rtt_sampling,
             mss,
             dup_acks: 0,
@@ -131,7 +142,7 @@ impl Sender {
                     Controller::Reno(Reno::new(mss, params.initial_window, params.halving))
                 }
             },
-            recovery: Recovery::new(params.recovery),
+            recovery,
             ecn: EcnResponse::new(params.ecn),
             rtt: RttEstimator::new(params),
             recover: None,
@@ -289,7 +300,7 @@ impl Sender {
             return 0;
         }
         let bytes = self.board.on_sack(segment.sack.iter(segment.ack));
-        if matches!(self.recovery, Recovery::Sack(_)) {
+        if self.pipe_is_exact {
             self.board.detect_losses(self.dup_thresh, self.mss);
         }
         bytes
@@ -322,7 +333,8 @@ impl Sender {
             self.board.forget_sacked();
         }
         self.dup_acks = 0;
-        if !in_recovery && !echoed && window_was_full {
+        let grows = if in_recovery { self.exit_grows_window } else { window_was_full };
+        if grows && !echoed {
             self.controller.on_ack(&AckSample {
                 now,
                 acked: acked.bytes,
@@ -332,7 +344,7 @@ impl Sender {
         if self.size == Some(segment.ack) {
             self.connection = Connection::Complete;
             self.rto_at = None;
-        } else if matches!(self.recovery, Recovery::Sack(_)) && self.board.first_is_lost() {
+        } else if self.pipe_is_exact && self.board.first_is_lost() {
             // Losses known already continue into the next episode.
             self.maybe_enter_recovery(now);
         }
@@ -381,17 +393,11 @@ impl Sender {
 
     fn leave_recovery(&mut self) {
         self.phase = Phase::Open;
-        match &self.recovery {
-            // RFC 6582, section 3.2, step 3, full acknowledgement, option 1:
-            // no burst, but slow start back to ssthresh.
-            Recovery::NewReno(_) if !self.ends_on_partial_ack => {
-                let flight = self.board.outstanding().max(u64::from(self.mss));
-                let cwnd = self.controller.window().cwnd;
-                self.controller
-                    .set_cwnd(cwnd.min((flight + u64::from(self.mss)) as f64));
-            }
-            Recovery::NewReno(_) => {}
-            Recovery::Sack(_) | Recovery::Sack1996(_) => self.recover = None,
+        let (cwnd, mss) = (self.controller.window().cwnd, self.mss);
+        let after = each!(&self.recovery, r => r.window_after(&self.board, cwnd, mss));
+        self.controller.set_cwnd(after);
+        if each!(&self.recovery, r => r.forgets_recovery_point()) {
+            self.recover = None;
         }
     }
 
@@ -443,20 +449,24 @@ impl Sender {
     #[inline]
     fn in_flight(&self) -> u64 {
         match self.phase {
-            Phase::Open => match self.recovery {
-                Recovery::Sack(_) => self.board.pipe(),
-                _ if self.limited_transmit => {
-                    // RFC 3042: one segment more for each of the first two duplicates.
-                    let extra = u64::from(self.dup_acks.min(2)) * u64::from(self.mss);
-                    self.board.outstanding().saturating_sub(extra)
-                }
-                _ => self.board.outstanding(),
-            },
+            Phase::Open if self.pipe_is_exact => self.board.pipe(),
+            Phase::Open => self.board.outstanding().saturating_sub(self.limited_transmit()),
             Phase::Recovery => each!(&self.recovery, r => r.in_flight(&self.board)),
-            Phase::Loss => {
-                let extra = u64::from(self.dup_acks.min(2)) * u64::from(self.mss);
-                self.board.pipe().saturating_sub(extra)
+            Phase::Loss if self.limited_transmit_after_timeout => {
+                self.board.pipe().saturating_sub(self.limited_transmit())
             }
+            Phase::Loss => self.board.pipe(),
+        }
+    }
+
+    /// Bytes allowed beyond the window: a segment for each of the first two
+    /// duplicates (RFC 3042).
+    #[inline]
+    fn limited_transmit(&self) -> u64 {
+        if self.limited_transmit {
+            u64::from(self.dup_acks.min(2)) * u64::from(self.mss)
+        } else {
+            0
         }
     }
 

@@ -9,12 +9,41 @@
 use super::super::scoreboard::Scoreboard;
 use super::LossRecovery;
 
+/// Whose reading of the algorithm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Style {
+    /// The RFCs' own.
+    Rfc,
+    /// That of ns-2.35 (see [`RecoveryKind`](super::RecoveryKind)).
+    Ns2,
+}
+
 /// The state of an episode.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(in super::super) struct NewReno {
+    style: Style,
+    /// Reno: any new acknowledgement ends recovery.
+    ends_on_partial_ack: bool,
     /// Bytes by which the window is inflated; negative after partial
     /// acknowledgements deflated it (RFC 6582, section 3.2, step 3).
     inflation: i64,
+}
+
+impl NewReno {
+    pub(in super::super) fn ends_early(style: Style) -> Self {
+        Self {
+            style,
+            ends_on_partial_ack: true,
+            inflation: 0,
+        }
+    }
+
+    pub(in super::super) fn to_the_end(style: Style) -> Self {
+        Self {
+            ends_on_partial_ack: false,
+            ..Self::ends_early(style)
+        }
+    }
 }
 
 impl LossRecovery for NewReno {
@@ -24,6 +53,37 @@ impl LossRecovery for NewReno {
 
     fn detects_loss(&self, _board: &Scoreboard, dup_acks: u32, dup_thresh: u32) -> bool {
         dup_acks >= dup_thresh
+    }
+
+    fn may_enter(&self, una: u64, recover: u64) -> bool {
+        una > recover // RFC 6582, section 3.2, step 1
+    }
+
+    fn forgets_recovery_point(&self) -> bool {
+        false
+    }
+
+    fn ends_on_partial_ack(&self) -> bool {
+        self.ends_on_partial_ack
+    }
+
+    fn window_after(&self, board: &Scoreboard, cwnd: f64, mss: u32) -> f64 {
+        let mss = u64::from(mss);
+        match self.style {
+            _ if self.ends_on_partial_ack => cwnd,
+            // RFC 6582, section 3.2, step 3, full acknowledgement, option 1: no
+            // burst, but slow start back to ssthresh.
+            Style::Rfc => cwnd.min((board.outstanding().max(mss) + mss) as f64),
+            Style::Ns2 => (cwnd + self.inflation.min(0) as f64).max(mss as f64),
+        }
+    }
+
+    fn exit_grows_window(&self) -> bool {
+        self.style == Style::Ns2
+    }
+
+    fn limited_transmit_after_timeout(&self) -> bool {
+        self.style == Style::Ns2
     }
 
     fn on_enter(&mut self, board: &mut Scoreboard, dup_acks: u32, mss: u32) {

@@ -26,6 +26,14 @@ impl LossRecovery for Sack {
         una >= recover // section 5.1
     }
 
+    fn forgets_recovery_point(&self) -> bool {
+        true
+    }
+
+    fn pipe_is_exact(&self) -> bool {
+        true
+    }
+
     fn on_enter(&mut self, board: &mut Scoreboard, _dup_acks: u32, _mss: u32) {
         self.rescued = false;
         board.declare_first_lost(); // section 5, step 4.3

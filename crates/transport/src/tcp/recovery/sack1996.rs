@@ -29,6 +29,18 @@ impl LossRecovery for Sack1996 {
         dup_acks >= dup_thresh
     }
 
+    fn may_enter(&self, una: u64, recover: u64) -> bool {
+        una > recover
+    }
+
+    fn forgets_recovery_point(&self) -> bool {
+        true
+    }
+
+    fn forgets_sacked(&self) -> bool {
+        true
+    }
+
     fn on_enter(&mut self, board: &mut Scoreboard, dup_acks: u32, mss: u32) {
         self.pipe = board.outstanding() as i64 - i64::from(dup_acks) * i64::from(mss);
         board.declare_first_lost();
