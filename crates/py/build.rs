@@ -7,11 +7,16 @@ use std::path::{Path, PathBuf};
 /// FNV-1a over 128 bits: no collisions by accident, and no dependency.
 fn fnv1a(hash: u128, bytes: &[u8]) -> u128 {
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
-    bytes.iter().fold(hash, |hash, &byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME))
+    bytes.iter().fold(hash, |hash, &byte| {
+        (hash ^ u128::from(byte)).wrapping_mul(PRIME)
+    })
 }
 
 fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).expect("the sources are readable").flatten() {
+    for entry in fs::read_dir(folder)
+        .expect("the sources are readable")
+        .flatten()
+    {
         let path = entry.path();
         if path.is_dir() {
             sources(&path, found);
@@ -33,7 +38,9 @@ fn main() {
     files.sort();
     const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     let hash = files.iter().fold(OFFSET, |hash, file| {
-        let name = file.strip_prefix(&root).expect("sources lie below the root");
+        let name = file
+            .strip_prefix(&root)
+            .expect("sources lie below the root");
         let hash = fnv1a(hash, name.to_string_lossy().as_bytes());
         fnv1a(hash, &fs::read(file).expect("the sources are readable"))
     });

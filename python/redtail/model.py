@@ -72,8 +72,8 @@ class Red(Part):
             number of bytes with its unit, for example "1500 B"; default "500 B".
         ecn: Mark ECN-capable packets where an early drop would hit them. True or false; default
             false.
-        above_max_th: With `ecn`, what happens to ECN-capable packets when the average is beyond the
-            slope. "drop" or "mark"; default "drop".
+        above_max_th: With `ecn`, what happens to ECN-capable packets chosen while the average is at
+            `max_th` or above, gentle or not. "drop" or "mark"; default "drop".
         label: What tables and legends call this queue; no part of the run. A text.
     """
 
@@ -151,8 +151,8 @@ class Tcp(Part):
         header: Bytes that network and transport headers add to each segment. A number of bytes with
             its unit, for example "1500 B".
         growth: How the window grows. "reno".
-        recovery: How losses are detected and repaired. "reno" or "newreno" or "sack" or
-            "sack-1996".
+        recovery: How losses are detected and repaired. "reno" or "newreno" or "ns2-reno" or
+            "ns2-newreno" or "sack" or "sack-1996".
         halving: What a reduction takes half of. "flight-size" or "window".
         initial_window: Segments that may be sent before the first acknowledgement. A whole number.
         dup_thresh: Duplicate acknowledgements that mean a loss (DupThresh). A whole number.
@@ -176,13 +176,17 @@ class Tcp(Part):
         rtt_sampling: Which segments give round-trip samples. "every-ack" or "one-per-window".
         ecn: Use ECN (RFC 3168): negotiate it, send ECN-capable data, halve on an echoed mark. True
             or false.
+        ecn_retransmissions: With `ecn`, make retransmissions ECN-capable and let them carry CWR, as
+            ns-2 does; RFC 3168, section 6.1.5, says not to. True or false.
     """
 
     preset: Literal["sack", "newreno", "reno", "ns2-sack", "ns2-newreno", "ns2-reno"] | None = None
     mss: str | None = None
     header: str | None = None
     growth: Literal["reno"] | None = None
-    recovery: Literal["reno", "newreno", "sack", "sack-1996"] | None = None
+    recovery: Literal["reno", "newreno", "ns2-reno", "ns2-newreno", "sack", "sack-1996"] | None = (
+        None
+    )
     halving: Literal["flight-size", "window"] | None = None
     initial_window: int | None = None
     dup_thresh: int | None = None
@@ -197,6 +201,7 @@ class Tcp(Part):
     clock_granularity: str | None = None
     rtt_sampling: Literal["every-ack", "one-per-window"] | None = None
     ecn: bool | None = None
+    ecn_retransmissions: bool | None = None
 
 
 @dataclass(kw_only=True)
@@ -205,7 +210,7 @@ class Bulk(Part):
 
     Attributes:
         name: Name of the group, put in front of its metrics and used in factor keys. A text.
-        flows: Number of flows. A whole number; default 1.
+        flows: Number of flows. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "ns2-sack" or "ns2-newreno" or "ns2-reno", or a table with
             preset, mss, header, growth, recovery, …; default "sack".
@@ -223,7 +228,7 @@ class Bulk(Part):
             dealt out. A time with its unit, for example "100 ms", or a list of these; default "0
             s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. A whole number.
+            i modulo this. A whole number, at least 1.
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
@@ -258,7 +263,7 @@ class Transfer(Part):
         name: Name of the group, put in front of its metrics and used in factor keys. A text.
         size: Payload to transfer; dealt out. A number of bytes with its unit, for example "1500 B",
             or a list of these.
-        flows: Number of flows. A whole number; default 1.
+        flows: Number of flows. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "ns2-sack" or "ns2-newreno" or "ns2-reno", or a table with
             preset, mss, header, growth, recovery, …; default "sack".
@@ -276,7 +281,7 @@ class Transfer(Part):
             dealt out. A time with its unit, for example "100 ms", or a list of these; default "0
             s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. A whole number.
+            i modulo this. A whole number, at least 1.
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
@@ -314,7 +319,7 @@ class Cbr(Part):
             "10 Mbit/s".
         packet: Size of each packet on the link, headers included. A number of bytes with its unit,
             for example "1500 B".
-        flows: Number of flows. A whole number; default 1.
+        flows: Number of flows. A whole number, at least 1; default 1.
         dither: Draw each gap between packets uniformly from (1 - dither) to (1 + dither) times the
             nominal one. A number; default 0.0.
         start: When sources start; dealt out. Left out, each starts at a random phase of its first
@@ -332,7 +337,7 @@ class Cbr(Part):
             dealt out. A time with its unit, for example "100 ms", or a list of these; default "0
             s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
-            i modulo this. A whole number.
+            i modulo this. A whole number, at least 1.
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.

@@ -26,7 +26,11 @@ impl ParamError {
 
 impl std::fmt::Display for ParamError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {}; accepted: {}", self.key, self.problem, self.accepted)
+        write!(
+            f,
+            "{} {}; accepted: {}",
+            self.key, self.problem, self.accepted
+        )
     }
 }
 

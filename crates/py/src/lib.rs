@@ -10,8 +10,18 @@ use pyo3::types::{PyBytes, PyDict};
 use redtail_spec::{Format, Scenario};
 use redtail_transport::Preset;
 
-create_exception!(_native, SpecError, PyValueError, "The experiment cannot be run; the text says where and why.");
-create_exception!(_native, Cancelled, PyException, "The run was cancelled before its end.");
+create_exception!(
+    _native,
+    SpecError,
+    PyValueError,
+    "The experiment cannot be run; the text says where and why."
+);
+create_exception!(
+    _native,
+    Cancelled,
+    PyException,
+    "The run was cancelled before its end."
+);
 
 fn spec_error(py: Python<'_>, error: &redtail_spec::SpecError) -> PyErr {
     let raised = SpecError::new_err(error.to_string());
@@ -114,12 +124,18 @@ fn plan(
 type Column<'py> = (&'static str, Bound<'py, PyBytes>);
 
 fn f64_column<'py>(py: Python<'py>, values: &[f64]) -> Column<'py> {
-    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let bytes: Vec<u8> = values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect();
     ("f64", PyBytes::new(py, &bytes))
 }
 
 fn u32_column<'py>(py: Python<'py>, values: &[u32]) -> Column<'py> {
-    let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let bytes: Vec<u8> = values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect();
     ("u32", PyBytes::new(py, &bytes))
 }
 
@@ -204,7 +220,9 @@ fn run(
     let scenario = Scenario::from_json(scenario_json).map_err(|error| spec_error(py, &error))?;
     let cancel = cancel.map_or_else(Arc::default, |token| Arc::clone(&token.get().0));
     let result = py.detach(|| redtail_sim::run(&scenario, &cancel));
-    result.map(RunResult).map_err(|_| Cancelled::new_err("the run was cancelled"))
+    result
+        .map(RunResult)
+        .map_err(|_| Cancelled::new_err("the run was cancelled"))
 }
 
 /// The JSON schema of the experiment file.
@@ -218,7 +236,10 @@ fn schema() -> String {
 fn presets() -> String {
     let presets = Preset::ALL.map(|preset| {
         let name = serde_json::to_value(preset).expect("a preset has a name");
-        let name = name.as_str().expect("a preset's name is a string").to_owned();
+        let name = name
+            .as_str()
+            .expect("a preset's name is a string")
+            .to_owned();
         let params = serde_json::to_value(preset.params()).expect("parameters have a text form");
         (name, params)
     });

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use redtail_core::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use redtail_core::serde::de::{self, SeqAccess, Visitor};
+use redtail_core::serde::de::{self, IntoDeserializer, SeqAccess, Visitor};
 use redtail_core::serde::{Deserialize, Deserializer, Serialize, Serializer};
 use redtail_core::{Bytes, ParamError, QueueSize};
 
@@ -56,7 +56,7 @@ impl Limit {
         if self.packets == Some(0) || self.bytes == Some(0) {
             return Err(ParamError::new(
                 "limit",
-                "of zero would drop every packet",
+                "would drop every packet",
                 "at least \"1 packet\", or at least one packet's size in bytes",
             ));
         }
@@ -67,6 +67,15 @@ impl Limit {
         let packets = self.packets.map(QueueSize::Packets);
         let bytes = self.bytes.map(QueueSize::Bytes);
         packets.into_iter().chain(bytes)
+    }
+}
+
+impl From<QueueSize> for Limit {
+    fn from(size: QueueSize) -> Self {
+        match size {
+            QueueSize::Packets(packets) => Self::packets(packets),
+            QueueSize::Bytes(bytes) => Self::bytes(bytes),
+        }
     }
 }
 
@@ -103,10 +112,20 @@ impl<'de> Deserialize<'de> for Limit {
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Limit, E> {
-                match text.parse().map_err(E::custom)? {
-                    QueueSize::Packets(packets) => Ok(Limit::packets(packets)),
-                    QueueSize::Bytes(bytes) => Ok(Limit::bytes(bytes)),
-                }
+                text.parse::<QueueSize>()
+                    .map(Limit::from)
+                    .map_err(E::custom)
+            }
+
+            // A bare number has lost its unit: the size says so in its own words.
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Limit, E> {
+                QueueSize::deserialize(number.into_deserializer()).map(Limit::from)
+            }
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Limit, E> {
+                QueueSize::deserialize(number.into_deserializer()).map(Limit::from)
+            }
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Limit, E> {
+                QueueSize::deserialize(number.into_deserializer()).map(Limit::from)
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Limit, A::Error> {

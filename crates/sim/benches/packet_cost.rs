@@ -14,13 +14,17 @@ use redtail_spec::{Format, Plan};
 
 fn main() {
     let cancel = AtomicBool::new(false);
-    let files = std::env::args().skip(1).filter(|arg| !arg.starts_with("--"));
+    let files = std::env::args()
+        .skip(1)
+        .filter(|arg| !arg.starts_with("--"));
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"));
         let plan = Plan::from_text(&text, Some(&file), &[], Format::Toml)
             .unwrap_or_else(|error| panic!("{error}"));
         for case in 0..plan.cases.len() {
-            let scenario = plan.scenario(case, 0).expect("a planned case has a scenario");
+            let scenario = plan
+                .scenario(case, 0)
+                .expect("a planned case has a scenario");
             let start = Instant::now();
             let result = redtail_sim::run(&scenario, &cancel).expect("nobody cancels");
             let seconds = start.elapsed().as_secs_f64();

@@ -80,8 +80,14 @@ pub fn check(
     for (flow, source) in flows.sources.iter().enumerate() {
         let directions: [(u64, u64); 2] = match *source {
             Source::Tcp(i) => {
-                let Passed { sent: data, delivered: acks_in } = flows.senders[i as usize].passed;
-                let Passed { sent: acks, delivered: data_in } = flows.receivers[i as usize].passed;
+                let Passed {
+                    sent: data,
+                    delivered: acks_in,
+                } = flows.senders[i as usize].passed;
+                let Passed {
+                    sent: acks,
+                    delivered: data_in,
+                } = flows.receivers[i as usize].passed;
                 [(data, data_in), (acks, acks_in)]
             }
             Source::Udp(i) => {

@@ -92,9 +92,7 @@ impl Sink<SimPacket> for QueueEvents<'_> {
                 self.flows.udp[i as usize].lost += u64::from(sent >= self.measure_from);
                 0
             }
-            Source::Tcp(i) => {
-                usize::from(packet.route == self.flows.receivers[i as usize].route)
-            }
+            Source::Tcp(i) => usize::from(packet.route == self.flows.receivers[i as usize].route),
         };
         self.dropped[packet.flow as usize][direction] += 1;
         self.contents.free(packet.content);
@@ -291,7 +289,8 @@ impl<'a> Engine<'a> {
             && link.wakeup.is_none_or(|armed| at < armed)
         {
             link.wakeup = Some(at);
-            self.scheduler.add(Event::new(at.max(self.now), Class::QueueWakeup, index));
+            self.scheduler
+                .add(Event::new(at.max(self.now), Class::QueueWakeup, index));
         }
     }
 
@@ -317,14 +316,20 @@ impl<'a> Engine<'a> {
         while let Some(segment) = slot.sender.poll_transmit(self.now) {
             slot.passed.sent += 1;
             let size = segment.len + slot.header;
-            let to = Address { flow: slot.flow, endpoint: index, route: slot.route };
-            self.network.emit(segment, size, to, self.now, &mut self.scheduler);
+            let to = Address {
+                flow: slot.flow,
+                endpoint: index,
+                route: slot.route,
+            };
+            self.network
+                .emit(segment, size, to, self.now, &mut self.scheduler);
         }
         if let Some(at) = slot.sender.next_wakeup()
             && slot.armed.is_none_or(|armed| at < armed)
         {
             slot.armed = Some(at);
-            self.scheduler.add(Event::new(at, Class::SenderTimer, index));
+            self.scheduler
+                .add(Event::new(at, Class::SenderTimer, index));
         }
     }
 
@@ -333,14 +338,20 @@ impl<'a> Engine<'a> {
         let slot = &mut self.flows.receivers[index as usize];
         while let Some(segment) = slot.receiver.poll_transmit() {
             slot.passed.sent += 1;
-            let to = Address { flow: slot.flow, endpoint: index, route: slot.route };
-            self.network.emit(segment, slot.header, to, self.now, &mut self.scheduler);
+            let to = Address {
+                flow: slot.flow,
+                endpoint: index,
+                route: slot.route,
+            };
+            self.network
+                .emit(segment, slot.header, to, self.now, &mut self.scheduler);
         }
         if let Some(at) = slot.receiver.next_wakeup()
             && slot.armed.is_none_or(|armed| at < armed)
         {
             slot.armed = Some(at);
-            self.scheduler.add(Event::new(at, Class::ReceiverTimer, index));
+            self.scheduler
+                .add(Event::new(at, Class::ReceiverTimer, index));
         }
     }
 
@@ -382,16 +393,24 @@ impl<'a> Engine<'a> {
                 };
                 slot.next += 1;
                 slot.passed.sent += 1;
-                let to = Address { flow, endpoint: i, route: slot.route };
+                let to = Address {
+                    flow,
+                    endpoint: i,
+                    route: slot.route,
+                };
                 let again = self.now + slot.draw_gap();
-                self.network.emit(segment, slot.size, to, self.now, &mut self.scheduler);
+                self.network
+                    .emit(segment, slot.size, to, self.now, &mut self.scheduler);
                 self.scheduler.add(Event::new(again, Class::Source, flow));
             }
         }
     }
 
     fn on_sample(&mut self) {
-        let sampler = self.sampler.as_mut().expect("samples are scheduled on request");
+        let sampler = self
+            .sampler
+            .as_mut()
+            .expect("samples are scheduled on request");
         sampler.sample(&self.network, &self.flows, self.now);
         let again = self.now + sampler.request.interval;
         self.scheduler.add(Event::new(again, Class::Sample, 0));
@@ -418,12 +437,33 @@ impl<'a> Engine<'a> {
             }
         }
         let passed: Vec<LinkPassed> = self.books.iter().map(|books| books.passed).collect();
-        conservation::check(&mut self.network, &self.flows, &passed, &self.dropped, self.now);
+        conservation::check(
+            &mut self.network,
+            &self.flows,
+            &passed,
+            &self.dropped,
+            self.now,
+        );
 
-        let forward = self.network.links.iter().zip(&passed).filter(|(link, _)| link.forward);
+        let forward = self
+            .network
+            .links
+            .iter()
+            .zip(&passed)
+            .filter(|(link, _)| link.forward);
         let mut result = RunResult {
-            links: self.network.links.iter().map(|link| link.name.clone()).collect(),
-            groups: self.scenario.traffic.iter().map(|g| g.access().name.to_owned()).collect(),
+            links: self
+                .network
+                .links
+                .iter()
+                .map(|link| link.name.clone())
+                .collect(),
+            groups: self
+                .scenario
+                .traffic
+                .iter()
+                .map(|g| g.access().name.to_owned())
+                .collect(),
             bottleneck_packets: forward.map(|(_, passed)| passed.departed).sum(),
             events: self.events,
             ..RunResult::default()
@@ -502,7 +542,10 @@ impl<'a> Engine<'a> {
                 lost += slot.lost;
             }
             if received + lost > 0 {
-                add("end_to_end_loss", Some(lost as f64 / (received + lost) as f64));
+                add(
+                    "end_to_end_loss",
+                    Some(lost as f64 / (received + lost) as f64),
+                );
             }
             add("fairness", jain(rates));
         }

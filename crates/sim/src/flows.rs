@@ -172,13 +172,7 @@ impl Flows {
         Source::Tcp(self.senders.len() as u32 - 1)
     }
 
-    fn add_udp(
-        &mut self,
-        model: &CbrGroup,
-        stream: Stream,
-        host: HostRoutes,
-        flow: u32,
-    ) -> Source {
+    fn add_udp(&mut self, model: &CbrGroup, stream: Stream, host: HostRoutes, flow: u32) -> Source {
         self.udp.push(UdpSlot {
             size: model.packet.as_u64() as u32,
             model: model.clone(),

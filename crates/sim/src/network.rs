@@ -145,7 +145,10 @@ impl Network {
     ) {
         let packet = SimPacket {
             stamp: now,
-            content: self.contents.put(Content { segment, endpoint: to.endpoint }),
+            content: self.contents.put(Content {
+                segment,
+                endpoint: to.endpoint,
+            }),
             flow: to.flow,
             size,
             route: to.route,
@@ -258,9 +261,16 @@ impl Compiler<'_> {
         let chain = topology.hops().len() > 1;
         for (i, hop) in topology.hops().iter().enumerate() {
             let name = topology.hop_name(i);
-            let back_name = if chain { format!("{name}.return") } else { "return".to_owned() };
+            let back_name = if chain {
+                format!("{name}.return")
+            } else {
+                "return".to_owned()
+            };
             let forward = self.add_link(name, true, &hop.forward());
-            let back = hop.return_link.as_ref().map(|link| self.add_link(back_name, false, link));
+            let back = hop
+                .return_link
+                .as_ref()
+                .map(|link| self.add_link(back_name, false, link));
             self.hops.push(HopLinks { forward, back });
         }
     }
@@ -276,7 +286,10 @@ impl Compiler<'_> {
             forward,
             rate: link.rate,
             transmitter: Transmitter::new(link.rate),
-            queue: link.queue.build(QueueContext { rate: link.rate, stream }),
+            queue: link.queue.build(QueueContext {
+                rate: link.rate,
+                stream,
+            }),
             transmitting: None,
             wakeup: None,
         });
@@ -296,9 +309,21 @@ impl Compiler<'_> {
         };
 
         let default_rate = Rate::from_bps(self.network.links[data[0] as usize].rate.as_bps() * 10);
-        let entry = self.add_pipe(access.access_rate.map_or(default_rate, |rate| *rate.get(host)));
-        let exit = self.add_pipe(access.exit_rate.map_or(default_rate, |rate| *rate.get(host)));
-        let end = if udp { Target::UdpSink } else { Target::Receiver };
+        let entry = self.add_pipe(
+            access
+                .access_rate
+                .map_or(default_rate, |rate| *rate.get(host)),
+        );
+        let exit = self.add_pipe(
+            access
+                .exit_rate
+                .map_or(default_rate, |rate| *rate.get(host)),
+        );
+        let end = if udp {
+            Target::UdpSink
+        } else {
+            Target::Receiver
+        };
 
         // Data: access link, bottlenecks, exit link.
         let mut legs = vec![self.leg(

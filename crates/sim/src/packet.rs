@@ -109,9 +109,4 @@ impl Contents {
     pub fn free(&mut self, id: ContentId) {
         self.free.push(id);
     }
-
-    /// Number of packets in flight.
-    pub fn in_flight(&self) -> usize {
-        self.places.len() - self.free.len()
-    }
 }

@@ -159,7 +159,8 @@ impl Scheduler {
     /// The head of `line` will arrive at `at`; `None`: it is empty.
     #[inline]
     pub fn set_line(&mut self, line: u32, at: Option<Time>) {
-        self.wires.set(self.links + line, at.map_or(NEVER, Time::as_ps));
+        self.wires
+            .set(self.links + line, at.map_or(NEVER, Time::as_ps));
     }
 
     /// Adds an event of any other class. There may be several for a component;

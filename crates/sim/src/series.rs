@@ -41,7 +41,8 @@ impl Sampler {
                 rows.packets.push(backlog.packets as f64);
                 rows.bytes.push(backlog.bytes as f64);
                 rows.average.push(internals.average.unwrap_or(f64::NAN));
-                rows.probability.push(internals.probability.unwrap_or(f64::NAN));
+                rows.probability
+                    .push(internals.probability.unwrap_or(f64::NAN));
             }
         }
         if self.request.windows {
@@ -54,7 +55,8 @@ impl Sampler {
                 rows.cwnd_bytes.push(snapshot.cwnd);
                 rows.ssthresh_bytes.push(snapshot.ssthresh);
                 rows.in_flight_bytes.push(snapshot.outstanding as f64);
-                rows.srtt_s.push(snapshot.srtt.map_or(f64::NAN, |srtt| srtt.as_secs_f64()));
+                rows.srtt_s
+                    .push(snapshot.srtt.map_or(f64::NAN, |srtt| srtt.as_secs_f64()));
             }
         }
     }

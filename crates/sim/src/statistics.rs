@@ -109,7 +109,9 @@ impl Tally {
         self.delay_sum += ps;
         self.delay_sum_of_squares += ps * ps;
         let ns = delay.as_ps() / 1000;
-        self.delays.record(ns).expect("the histogram grows with its values");
+        self.delays
+            .record(ns)
+            .expect("the histogram grows with its values");
     }
 
     /// A loss event begins with a drop and ends with the next admitted arrival.
@@ -172,7 +174,10 @@ impl LinkStatistics {
         Self {
             begin: now,
             all: Tally::new(now, waiting.iter().sum()),
-            groups: waiting.iter().map(|&count| Tally::new(now, count)).collect(),
+            groups: waiting
+                .iter()
+                .map(|&count| Tally::new(now, count))
+                .collect(),
         }
     }
 

@@ -323,7 +323,7 @@ proptest! {
         rate in 1_u64..1 << 40,
         delay in 0_u64..1 << 51,
         limit in 1_u64..1 << 40,
-        flows in 1_u32..,
+        flows in 1_u32..=1_000_000,
         dither in 0.0..=1.0,
         seed: u64,
         replication: u32,

@@ -53,7 +53,9 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Dealt<T> {
         struct DealtVisitor<T>(PhantomData<T>);
 
         impl<'de, T: Deserialize<'de>> DealtVisitor<T> {
-            fn scalar<E: de::Error>(value: impl de::IntoDeserializer<'de, E>) -> Result<Dealt<T>, E> {
+            fn scalar<E: de::Error>(
+                value: impl de::IntoDeserializer<'de, E>,
+            ) -> Result<Dealt<T>, E> {
                 T::deserialize(value.into_deserializer()).map(Dealt::one)
             }
         }
@@ -88,7 +90,10 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Dealt<T> {
                     values.push(value);
                 }
                 if values.is_empty() {
-                    return Err(de::Error::invalid_length(0, &"a list with at least one value"));
+                    return Err(de::Error::invalid_length(
+                        0,
+                        &"a list with at least one value",
+                    ));
                 }
                 Ok(Dealt(values))
             }

@@ -36,6 +36,7 @@ macro_rules! groups {
             /// Number of flows.
             /// Source: one flow is the least there can be.
             #[serde(default = "one_flow")]
+            #[schemars(range(min = 1))]
             pub flows: u32,
             $($own)*
             /// Rate of the sending hosts' access links; dealt out.
@@ -61,6 +62,7 @@ macro_rules! groups {
             /// Number of sending (and of receiving) hosts that the flows share; flow i sits on host i modulo this.
             /// Source: the length of the longest list dealt out, else 1.
             #[serde(default, skip_serializing_if = "Option::is_none")]
+            #[schemars(range(min = 1))]
             pub hosts: Option<u32>,
             /// Which way the data travels.
             /// Source: along the bottlenecks in their order.
@@ -139,6 +141,9 @@ groups! {
         pub start: Option<Dealt<Start>>,
     }
 }
+
+/// Most flows in a group: a million senders take about a gigabyte.
+const MAX_FLOWS: u32 = 1_000_000;
 
 fn one_flow() -> u32 {
     1
@@ -253,8 +258,9 @@ impl TrafficGroup {
     /// the `tcp` table are those of [`TcpParams::check`](redtail_transport::TcpParams::check).
     pub fn check(&self) -> Result<(), ParamError> {
         let access = self.access();
-        if access.flows == 0 {
-            return Err(ParamError::new("flows", "is zero", "1 or more"));
+        if access.flows == 0 || access.flows > MAX_FLOWS {
+            let accepted = format!("1 to {MAX_FLOWS}");
+            return Err(ParamError::new("flows", "cannot be run", accepted));
         }
         if access.hosts == Some(0) {
             return Err(ParamError::new("hosts", "is zero", "1 or more"));
@@ -265,7 +271,11 @@ impl TrafficGroup {
         ];
         for (key, rate) in rates {
             if rate.is_some_and(|rate| rate.values().iter().any(|rate| rate.as_bps() == 0)) {
-                return Err(ParamError::new(key, "is zero", "a rate such as \"100 Mbit/s\""));
+                return Err(ParamError::new(
+                    key,
+                    "is zero",
+                    "a rate such as \"100 Mbit/s\"",
+                ));
             }
         }
         match self {
@@ -279,7 +289,11 @@ impl TrafficGroup {
 impl TransferGroup {
     fn check(&self) -> Result<(), ParamError> {
         if self.size.values().iter().any(|size| size.as_u64() == 0) {
-            return Err(ParamError::new("size", "is zero", "a size such as \"292 kB\""));
+            return Err(ParamError::new(
+                "size",
+                "is zero",
+                "a size such as \"292 kB\"",
+            ));
         }
         Ok(())
     }
@@ -299,18 +313,33 @@ impl CbrGroup {
             return gap;
         }
         let width = (gap.as_ps() as f64 * self.dither) as u64;
-        stream.uniform_span(Span::from_ps(gap.as_ps() - width), Span::from_ps(gap.as_ps() + width))
+        stream.uniform_span(
+            Span::from_ps(gap.as_ps() - width),
+            Span::from_ps(gap.as_ps() + width),
+        )
     }
 
     fn check(&self) -> Result<(), ParamError> {
         if self.rate.as_bps() == 0 {
-            return Err(ParamError::new("rate", "is zero", "a rate such as \"250 kbit/s\""));
+            return Err(ParamError::new(
+                "rate",
+                "is zero",
+                "a rate such as \"250 kbit/s\"",
+            ));
         }
         if self.packet.as_u64() == 0 || self.packet.as_u64() > 65_535 {
-            return Err(ParamError::new("packet", "does not fit an IP packet", "\"1 B\" to \"65535 B\""));
+            return Err(ParamError::new(
+                "packet",
+                "does not fit an IP packet",
+                "\"1 B\" to \"65535 B\"",
+            ));
         }
         if !(0.0..=1.0).contains(&self.dither) {
-            return Err(ParamError::new("dither", "is not between 0 and 1", "a number from 0 to 1"));
+            return Err(ParamError::new(
+                "dither",
+                "is not between 0 and 1",
+                "a number from 0 to 1",
+            ));
         }
         Ok(())
     }

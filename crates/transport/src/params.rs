@@ -216,14 +216,14 @@ impl TcpParams {
         if self.initial_window == 0 {
             return Err(ParamError::new(
                 "initial_window",
-                "of 0 could never start",
+                "could never start",
                 "1 or more segments",
             ));
         }
         if self.dup_thresh == 0 {
             return Err(ParamError::new(
                 "dup_thresh",
-                "of 0 would retransmit without cause",
+                "would retransmit without cause",
                 "1 or more",
             ));
         }
@@ -233,6 +233,13 @@ impl TcpParams {
                 "receive_window",
                 "is outside what a receiver can offer",
                 "from one mss up to 1 GiB (1073741824 B, RFC 7323)",
+            ));
+        }
+        if self.max_rto > Span::from_s(3600) {
+            return Err(ParamError::new(
+                "max_rto",
+                "is beyond any use",
+                "up to \"1 h\" (RFC 6298 asks for at least 60 s)",
             ));
         }
         if self.min_rto > self.max_rto {
@@ -245,7 +252,7 @@ impl TcpParams {
         if self.min_rto == Span::ZERO {
             return Err(ParamError::new(
                 "min_rto",
-                "of zero could retransmit in a standstill",
+                "could retransmit in a standstill",
                 "a time such as \"200 ms\" (RFC 6298 says 1 s)",
             ));
         }
@@ -269,12 +276,19 @@ impl TcpParams {
 
 /// A connection's TCP as the experiment file gives it: a preset's name, or a
 /// table with `preset` and what departs from it. It is resolved on reading.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct TcpSpec {
     /// The file's form.
     pub table: TcpTable,
     /// All parameters.
     pub params: TcpParams,
+}
+
+impl PartialEq for TcpSpec {
+    /// Two ways of writing the same parameters are equal.
+    fn eq(&self, other: &Self) -> bool {
+        self.table.preset == other.table.preset && self.params == other.params
+    }
 }
 
 impl From<TcpTable> for TcpSpec {

@@ -120,6 +120,12 @@ impl RedLaw {
         self.average
     }
 
+    /// Whether the average is below max_th.
+    #[inline]
+    pub fn is_below_max_th(&self) -> bool {
+        self.average < self.config.max_th
+    }
+
     /// p_b of the latest arrival: the probability before spacing.
     pub fn probability(&self) -> f64 {
         self.probability

@@ -57,8 +57,8 @@ pub struct RedParams {
     /// Source: RFC 3168, section 5; off as in ns-2.35 (`setbit_`).
     #[serde(default)]
     pub ecn: bool,
-    /// With `ecn`, what happens to ECN-capable packets when the average is beyond the slope.
-    /// Source: RFC 3168, section 7.
+    /// With `ecn`, what happens to ECN-capable packets chosen while the average is at `max_th` or above, gentle or not.
+    /// Source: RFC 3168, section 7, and ns-2.35 (`mark_p_` equal to `max_p`).
     #[serde(default)]
     pub above_max_th: AboveMaxTh,
 }
@@ -76,7 +76,7 @@ fn default_mean_packet() -> Bytes {
     Bytes::new(500)
 }
 
-/// What ECN-capable packets meet when the average is beyond the slope.
+/// What ECN-capable packets meet when the average is at `max_th` or above.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
@@ -235,7 +235,7 @@ impl QueueParams for RedParams {
             return Err(ParamError::new(
                 "gentle",
                 format!(
-                    "= \"limit\" needs a limit above max_th ({}) in the same unit",
+                    "needs a limit above max_th ({}) in the same unit",
                     self.max_th
                 ),
                 GENTLE_ACCEPTED,
@@ -301,14 +301,14 @@ impl<P: Packet> QueueDiscipline<P> for Red<P> {
                 .map(|mean| packet.size().as_u64() as f64 / mean.as_u64() as f64),
         };
         let verdict = self.law.on_arrival(arrival, || self.stream.uniform());
-        let (reason, may_mark) = match verdict {
-            Verdict::Pass => (None, false),
-            Verdict::Early => (Some(DropReason::Early), self.ecn),
-            Verdict::Forced => (
-                Some(DropReason::Forced),
-                self.ecn && self.above_max_th == AboveMaxTh::Mark,
-            ),
+        let reason = match verdict {
+            Verdict::Pass => None,
+            Verdict::Early => Some(DropReason::Early),
+            Verdict::Forced => Some(DropReason::Forced),
         };
+        let may_mark = reason.is_some()
+            && self.ecn
+            && (self.above_max_th == AboveMaxTh::Mark || self.law.is_below_max_th());
         // Only a packet that is going to be queued is marked: a packet that
         // meets a full buffer is lost whatever the law thinks of it.
         if !self.limit.admits(backlog, packet.size()) {

@@ -68,7 +68,8 @@ impl RttEstimator {
 
     /// The smoothed round-trip time, once there is a sample.
     pub fn srtt(&self) -> Option<Span> {
-        self.srtt8.map(|srtt8| Span::from_ps((srtt8 >> 3) * self.tick))
+        self.srtt8
+            .map(|srtt8| Span::from_ps((srtt8 >> 3) * self.tick))
     }
 
     /// Takes the round trip of a segment sent once, at `sent`, and acknowledged

@@ -164,7 +164,9 @@ impl Scoreboard {
 
     fn mark_sacked(&mut self, gap: SackBlock) -> u64 {
         let mut bytes = 0;
-        let start = self.records.partition_point(|record| record.seq < gap.start);
+        let start = self
+            .records
+            .partition_point(|record| record.seq < gap.start);
         for record in self.records.range_mut(start..) {
             if record.end() > gap.end {
                 break;

@@ -333,7 +333,11 @@ impl Sender {
             self.board.forget_sacked();
         }
         self.dup_acks = 0;
-        let grows = if in_recovery { self.exit_grows_window } else { window_was_full };
+        let grows = if in_recovery {
+            self.exit_grows_window
+        } else {
+            window_was_full
+        };
         if grows && !echoed {
             self.controller.on_ack(&AckSample {
                 now,
@@ -450,7 +454,10 @@ impl Sender {
     fn in_flight(&self) -> u64 {
         match self.phase {
             Phase::Open if self.pipe_is_exact => self.board.pipe(),
-            Phase::Open => self.board.outstanding().saturating_sub(self.limited_transmit()),
+            Phase::Open => self
+                .board
+                .outstanding()
+                .saturating_sub(self.limited_transmit()),
             Phase::Recovery => each!(&self.recovery, r => r.in_flight(&self.board)),
             Phase::Loss if self.limited_transmit_after_timeout => {
                 self.board.pipe().saturating_sub(self.limited_transmit())

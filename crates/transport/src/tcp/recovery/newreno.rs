@@ -98,7 +98,11 @@ impl LossRecovery for NewReno {
     fn on_partial_ack(&mut self, board: &mut Scoreboard, acked: u64, mss: u32) -> bool {
         // Deflate by what was acknowledged, then add back one segment if it was
         // at least that much (RFC 6582, section 3.2, step 3).
-        let back = if acked >= u64::from(mss) { i64::from(mss) } else { 0 };
+        let back = if acked >= u64::from(mss) {
+            i64::from(mss)
+        } else {
+            0
+        };
         self.inflation += back - acked as i64;
         board.declare_first_lost();
         true
