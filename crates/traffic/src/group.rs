@@ -258,12 +258,15 @@ impl TrafficGroup {
     /// the `tcp` table are those of [`TcpParams::check`](redtail_transport::TcpParams::check).
     pub fn check(&self) -> Result<(), ParamError> {
         let access = self.access();
-        if access.flows == 0 || access.flows > MAX_FLOWS {
+        let counts = [("flows", Some(access.flows)), ("hosts", access.hosts)];
+        for (key, count) in counts {
+            let problem = match count {
+                Some(0) => "is zero",
+                Some(count) if count > MAX_FLOWS => "is more than can be run",
+                _ => continue,
+            };
             let accepted = format!("1 to {MAX_FLOWS}");
-            return Err(ParamError::new("flows", "cannot be run", accepted));
-        }
-        if access.hosts == Some(0) {
-            return Err(ParamError::new("hosts", "is zero", "1 or more"));
+            return Err(ParamError::new(key, problem, accepted));
         }
         let rates = [
             ("access_rate", access.access_rate),
