@@ -7,11 +7,13 @@
 pub mod kinded;
 pub mod packet;
 pub mod param;
+mod prefetch;
 pub mod random;
 pub mod units;
 
 pub use packet::{Ecn, FlowId, Packet};
 pub use param::ParamError;
+pub use prefetch::prefetch;
 pub use random::Stream;
 pub use units::{Bytes, QueueSize, Rate, Span, Time};
 

@@ -6,10 +6,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use redtail_core::{Bytes, Span, Time};
+use redtail_core::{Bytes, Span, Time, prefetch};
 use redtail_qdisc::{DropReason, QueueDiscipline, Sink};
 use redtail_spec::Scenario;
-use redtail_transport::Segment;
+use redtail_transport::{Segment, SenderCounters};
 
 use crate::conservation::{self, LinkPassed};
 use crate::flows::{Flows, Source};
@@ -62,6 +62,8 @@ struct Engine<'a> {
     /// Packets dropped, by flow and direction (0 data, 1 acknowledgements).
     dropped: Vec<[u64; 2]>,
     sampler: Option<Sampler>,
+    /// What the senders of each group had done when the measurement began.
+    done_before: Vec<SenderCounters>,
     events: u64,
 }
 
@@ -88,7 +90,7 @@ impl Sink<SimPacket> for QueueEvents<'_> {
         self.books.waiting[group] -= u64::from(waited);
         let direction = match self.flows.sources[packet.flow as usize] {
             Source::Udp(i) => {
-                let sent = Time::from_ps(self.contents.get(packet.content).segment.ack);
+                let sent = Time::from_ps(self.contents.get(packet.content).ack);
                 self.flows.udp[i as usize].lost += u64::from(sent >= self.measure_from);
                 0
             }
@@ -140,6 +142,7 @@ impl<'a> Engine<'a> {
             network,
             flows,
             sampler,
+            done_before: Vec::new(),
             events: 0,
         }
     }
@@ -179,33 +182,52 @@ impl<'a> Engine<'a> {
             self.offer(link, packet);
             return;
         }
+        self.prefetch_after(line);
         // The packet leaves the network; its place may be taken by the answer.
         self.network.contents.free(packet.content);
-        let content = self.network.contents.get_mut(packet.content);
-        content.segment.ecn = packet.ecn;
-        let endpoint = content.endpoint;
+        let segment = self.network.contents.get_mut(packet.content);
+        segment.ecn = packet.ecn;
         match target {
             Target::Receiver => {
-                let slot = &mut self.flows.receivers[endpoint as usize];
+                let slot = &mut self.flows.receivers[packet.endpoint as usize];
                 slot.passed.delivered += 1;
-                slot.receiver.on_segment(&content.segment, self.now);
-                self.receiver_transmits(endpoint);
+                slot.receiver.on_segment(segment, self.now);
+                self.receiver_transmits(packet.endpoint);
             }
             Target::Sender => {
-                let slot = &mut self.flows.senders[endpoint as usize];
+                let slot = &mut self.flows.senders[packet.endpoint as usize];
                 slot.passed.delivered += 1;
-                slot.sender.on_segment(&content.segment, self.now);
-                self.sender_transmits(endpoint);
+                slot.sender.on_segment(segment, self.now);
+                self.sender_transmits(packet.endpoint);
             }
             Target::UdpSink => {
-                let slot = &mut self.flows.udp[endpoint as usize];
+                let slot = &mut self.flows.udp[packet.endpoint as usize];
                 slot.passed.delivered += 1;
-                if content.segment.ack >= self.measure_from.as_ps() {
+                if segment.ack >= self.measure_from.as_ps() {
                     slot.received += 1;
                     slot.received_bytes += u64::from(packet.size);
                 }
             }
             Target::Link(_) => unreachable!("handled above"),
+        }
+    }
+
+    /// Fetches into the cache what arrivals from `line` will soon touch. Looking
+    /// ahead a few places leaves the time of several events for it.
+    #[inline]
+    fn prefetch_after(&self, line: u32) {
+        let Some((packet, target)) = self.network.upcoming(line, 2) else {
+            return;
+        };
+        prefetch(self.network.contents.get(packet.content));
+        match target {
+            Target::Receiver => {
+                // The answer is often back soon.
+                prefetch(&self.flows.receivers[packet.endpoint as usize]);
+                prefetch(&self.flows.senders[packet.endpoint as usize]);
+            }
+            Target::Sender => prefetch(&self.flows.senders[packet.endpoint as usize]),
+            Target::UdpSink | Target::Link(_) => {}
         }
     }
 
@@ -424,6 +446,16 @@ impl<'a> Engine<'a> {
         for slot in &mut self.flows.receivers {
             slot.delivered_before = slot.receiver.delivered();
         }
+        self.done_before = self.done_by_group();
+    }
+
+    /// What the senders of each group have done so far.
+    fn done_by_group(&self) -> Vec<SenderCounters> {
+        let mut done = vec![SenderCounters::default(); self.scenario.traffic.len()];
+        for slot in &self.flows.senders {
+            done[self.flows.groups[slot.flow as usize] as usize] += slot.sender.counters();
+        }
+        done
     }
 
     fn finish(mut self) -> RunResult {
@@ -508,6 +540,7 @@ impl<'a> Engine<'a> {
     /// Metrics of the flows, by group and together.
     fn report_flows(&self, result: &mut RunResult) {
         let period = self.scenario.duration - self.scenario.warmup;
+        let done = self.done_by_group();
         let mut all_tcp = Vec::new();
         for (index, name) in result.groups.iter().enumerate() {
             let mut add = |metric: &str, value: Option<f64>| {
@@ -517,22 +550,20 @@ impl<'a> Engine<'a> {
             };
             let of_group = |flow: u32| self.flows.groups[flow as usize] as usize == index;
             let mut rates = Vec::new();
-            let (mut retransmissions, mut timeouts, mut data) = (0, 0, 0);
             for (sender, receiver) in self.flows.senders.iter().zip(&self.flows.receivers) {
                 if of_group(sender.flow) {
                     let bytes = receiver.receiver.delivered() - receiver.delivered_before;
                     rates.push(bits_per_second(bytes, period));
-                    let counters = sender.sender.counters();
-                    retransmissions += counters.retransmissions;
-                    timeouts += counters.timeouts;
-                    data += counters.data_segments;
                 }
             }
             if !rates.is_empty() {
                 add("goodput", Some(rates.iter().sum()));
-                add("retransmissions", Some(retransmissions as f64));
-                add("timeouts", Some(timeouts as f64));
-                add("data_segments", Some(data as f64));
+                let done = done[index] - self.done_before[index];
+                add("data_segments", Some(done.data_segments as f64));
+                add("retransmissions", Some(done.retransmissions as f64));
+                add("fast_recoveries", Some(done.recoveries as f64));
+                add("timeouts", Some(done.timeouts as f64));
+                add("ecn_reductions", Some(done.ecn_reductions as f64));
                 all_tcp.extend_from_slice(&rates);
             }
             let (mut received, mut lost) = (0, 0);

@@ -14,7 +14,7 @@ use redtail_spec::{LinkSpec, Scenario};
 use redtail_traffic::{Access, Direction};
 use redtail_transport::Segment;
 
-use crate::packet::{Content, Contents, SimPacket};
+use crate::packet::{Contents, SimPacket};
 use crate::scheduler::Scheduler;
 
 /// A transmitter with a queue discipline in front of it.
@@ -134,7 +134,7 @@ pub struct Address {
 
 impl Network {
     /// An endpoint puts a segment of `size` bytes on the wire.
-    #[inline]
+    #[inline(always)]
     pub fn emit(
         &mut self,
         segment: Segment,
@@ -145,10 +145,8 @@ impl Network {
     ) {
         let packet = SimPacket {
             stamp: now,
-            content: self.contents.put(Content {
-                segment,
-                endpoint: to.endpoint,
-            }),
+            content: self.contents.put(segment),
+            endpoint: to.endpoint,
             flow: to.flow,
             size,
             route: to.route,
@@ -159,7 +157,7 @@ impl Network {
     }
 
     /// Sends `packet` into the leg it stands before.
-    #[inline]
+    #[inline(always)] // keeps the packet in registers until it is in its line
     pub fn send(&mut self, mut packet: SimPacket, now: Time, scheduler: &mut Scheduler) {
         let leg = self.routes[packet.route as usize].legs[packet.leg as usize];
         let mut at = now + leg.before;
@@ -186,6 +184,14 @@ impl Network {
         scheduler.set_line(line, waiting.front().map(|head| head.stamp));
         let leg = &self.routes[packet.route as usize].legs[packet.leg as usize];
         (packet, leg.target)
+    }
+
+    /// The packet `ahead` places behind the head of `line`, and where it will arrive.
+    #[inline]
+    pub fn upcoming(&self, line: u32, ahead: usize) -> Option<(&SimPacket, Target)> {
+        let packet = self.lines[line as usize].0.get(ahead)?;
+        let leg = &self.routes[packet.route as usize].legs[packet.leg as usize];
+        Some((packet, leg.target))
     }
 
     /// Number of delay lines.

@@ -16,6 +16,8 @@ pub struct SimPacket {
     pub content: ContentId,
     /// Its flow, across all groups.
     pub flow: u32,
+    /// The endpoint of its flow, among those of its kind.
+    pub endpoint: u32,
     /// Size on the link in bytes, headers included.
     pub size: u32,
     /// The route it takes.
@@ -61,46 +63,37 @@ impl Packet for SimPacket {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContentId(u32);
 
-/// What a packet carries.
-#[derive(Clone, Copy, Debug)]
-pub struct Content {
-    /// The segment. A UDP packet uses `seq` as its number and `ack` as the time
-    /// it was sent, in picoseconds.
-    pub segment: Segment,
-    /// The endpoint of its flow, among those of its kind.
-    pub endpoint: u32,
-}
-
-/// The contents of all packets in flight. Places are reused, the latest freed
+/// The contents of all packets in flight: segments. A UDP packet uses `seq` as its
+/// number and `ack` as the time it was sent, in picoseconds. Places are reused, the latest freed
 /// first, so a steady state allocates nothing and stays in the cache.
 #[derive(Debug, Default)]
 pub struct Contents {
-    places: Vec<Content>,
+    places: Vec<Segment>,
     free: Vec<ContentId>,
 }
 
 impl Contents {
     /// Stores a content.
     #[inline]
-    pub fn put(&mut self, content: Content) -> ContentId {
+    pub fn put(&mut self, segment: Segment) -> ContentId {
         if let Some(id) = self.free.pop() {
-            self.places[id.0 as usize] = content;
+            self.places[id.0 as usize] = segment;
             id
         } else {
-            self.places.push(content);
+            self.places.push(segment);
             ContentId(self.places.len() as u32 - 1)
         }
     }
 
     /// The content of a packet in flight.
     #[inline]
-    pub fn get(&self, id: ContentId) -> &Content {
+    pub fn get(&self, id: ContentId) -> &Segment {
         &self.places[id.0 as usize]
     }
 
     /// The content of a packet in flight, to change it.
     #[inline]
-    pub fn get_mut(&mut self, id: ContentId) -> &mut Content {
+    pub fn get_mut(&mut self, id: ContentId) -> &mut Segment {
         &mut self.places[id.0 as usize]
     }
 

@@ -191,16 +191,27 @@ impl Findings<'_> {
                 "is empty; accepted: one [[traffic]] table or more",
             );
         }
-        for group in groups {
+        for (i, group) in groups.iter().enumerate() {
             let name = group.access().name;
             let key = format!("traffic.{name}.name");
             let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
             if name.is_empty() || !name.chars().all(plain) {
+                // A key with such a name in it cannot be followed to its line.
+                let table = self.tree.as_table().and_then(|root| root.get("traffic"));
+                let table = table.and_then(Node::as_array).and_then(|list| list.get(i));
+                let entry = table
+                    .and_then(Node::as_table)
+                    .and_then(|group| group.entry("name"));
+                let origin = entry.map_or(self.tree.origin.clone(), |entry| entry.origin.clone());
                 let message = format!(
                     "traffic: name = {name:?} cannot be part of a key; accepted: letters, \
                      digits, \"_\" and \"-\""
                 );
-                self.refuse_plainly("traffic", &message);
+                self.errors.push(Problem {
+                    origin,
+                    key: Some("traffic".to_owned()),
+                    message,
+                });
             } else if is_link_name(name) {
                 // Metrics of groups and of links are told apart by the name in front.
                 self.refuse(
@@ -230,6 +241,9 @@ impl Findings<'_> {
             ("return_delay", access.return_delay),
         ] {
             self.delays(&format!("{key}.{name}"), delays.values());
+        }
+        if let Some(topology) = topology {
+            self.way_back(&key, &access, topology);
         }
         let hops = match topology {
             Some(Topology::Chain(hops)) => hops.len() as u32,
@@ -277,6 +291,25 @@ impl Findings<'_> {
                     "is beyond last_hop ({last}), and hops count in the chain's order \
                      whatever the direction; accepted: at most {last}"
                 ),
+            );
+        }
+    }
+
+    /// Reverse data needs a link to travel on.
+    fn way_back(&mut self, key: &str, access: &Access<'_>, topology: &Topology) {
+        let crossed = crossed(access, topology);
+        let hops = topology.hops().get(crossed).unwrap_or_default();
+        if access.direction == Direction::Reverse
+            && !hops.is_empty()
+            && hops.iter().all(|hop| hop.return_link.is_none())
+        {
+            let accepted = match topology {
+                Topology::Bottleneck(_) => "\"forward\", or a [bottleneck.return] link",
+                Topology::Chain(_) => "\"forward\", or a `return` link on a hop it crosses",
+            };
+            self.refuse(
+                &format!("{key}.direction"),
+                &format!("has no link to travel on; accepted: {accepted}"),
             );
         }
     }
@@ -465,7 +498,9 @@ fn is_link_name(name: &str) -> bool {
 
 /// Indices of the hops a group crosses.
 pub(crate) fn crossed(access: &Access<'_>, topology: &Topology) -> std::ops::Range<usize> {
-    let first = access.first_hop.map_or(0, |hop| hop as usize - 1);
+    let first = access
+        .first_hop
+        .map_or(0, |hop| (hop as usize).saturating_sub(1));
     let last = access
         .last_hop
         .map_or(topology.hops().len(), |hop| hop as usize);

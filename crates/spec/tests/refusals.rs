@@ -352,7 +352,7 @@ fn groups_with_bad_names() {
     );
     assert_eq!(
         single_with("name = \"cbr\"", "name = \"c.b\""),
-        r#"e.toml:11: traffic: name = "c.b" cannot be part of a key; accepted: letters, digits, "_" and "-""#
+        r#"e.toml:20: traffic: name = "c.b" cannot be part of a key; accepted: letters, digits, "_" and "-""#
     );
     assert_eq!(
         single_with("name = \"cbr\"", "name = \"return\""),
@@ -483,5 +483,23 @@ fn json_is_refused_by_key_alone() {
     assert_eq!(
         refusal(r#"{"name": "n", "duration": "1 s", "seed": null, "traffic": [null]}"#),
         "traffic (entry 1) = null is not known; accepted: bulk, transfer, cbr"
+    );
+}
+
+#[test]
+fn reverse_traffic_without_a_way_back() {
+    assert_eq!(
+        single_with("flows = 64", "flows = 64\ndirection = \"reverse\""),
+        "e.toml:15: traffic.ftp.direction = \"reverse\" has no link to travel on; \
+         accepted: \"forward\", or a [bottleneck.return] link"
+    );
+}
+
+#[test]
+fn a_bad_group_name_is_found_in_its_own_group() {
+    assert_eq!(
+        single_with("name = \"cbr\"", "name = \"voice calls\""),
+        "e.toml:20: traffic: name = \"voice calls\" cannot be part of a key; \
+         accepted: letters, digits, \"_\" and \"-\""
     );
 }

@@ -174,8 +174,8 @@ impl RedLaw {
             return Verdict::Pass;
         };
         let (share, whole) = self.spaced(p_b, count, step);
-        // Drop with probability p_a = step share / whole.
-        if share > 0.0 && draw() * whole < share * step {
+        // Drop with probability p_a = share / whole.
+        if share > 0.0 && draw() * whole < share {
             self.count = Some(0.0);
             Verdict::Early
         } else {
@@ -209,6 +209,11 @@ impl RedLaw {
             },
         };
         // From the last possible position on, the drop is certain.
-        if whole > p { (p, whole) } else { (1.0, 1.0) }
+        let share = p * step;
+        if whole > share {
+            (share, whole)
+        } else {
+            (1.0, 1.0)
+        }
     }
 }

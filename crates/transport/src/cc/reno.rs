@@ -55,7 +55,11 @@ impl CongestionControl for Reno {
         let Self { mss, .. } = *self;
         let (ssthresh, reduced) = match self.halving {
             Halving::FlightSize => {
-                let half = (event.flight as f64 / 2.0).max(2.0 * mss);
+                // What limited transmit sent beyond the window does not count
+                // (RFC 5681, section 3.2, step 2), nor does what was sent while
+                // selective acknowledgements kept an episode going.
+                let flight = (event.flight as f64).min(self.window.cwnd);
+                let half = (flight / 2.0).max(2.0 * mss);
                 (half, half)
             }
             Halving::Window => {

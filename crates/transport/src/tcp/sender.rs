@@ -4,6 +4,8 @@
 //! response and a round-trip estimator; the sender itself owns the scoreboard,
 //! the phases between which it moves, and the retransmission timer.
 
+use std::ops::{AddAssign, Sub};
+
 use redtail_core::{Ecn, Span, Time};
 
 use super::ecn::EcnResponse;
@@ -30,6 +32,30 @@ pub struct SenderCounters {
     pub timeouts: u64,
     /// Reductions because of an echoed ECN mark.
     pub ecn_reductions: u64,
+}
+
+impl AddAssign for SenderCounters {
+    fn add_assign(&mut self, other: Self) {
+        self.data_segments += other.data_segments;
+        self.retransmissions += other.retransmissions;
+        self.recoveries += other.recoveries;
+        self.timeouts += other.timeouts;
+        self.ecn_reductions += other.ecn_reductions;
+    }
+}
+
+impl Sub for SenderCounters {
+    type Output = Self;
+
+    fn sub(self, earlier: Self) -> Self {
+        Self {
+            data_segments: self.data_segments - earlier.data_segments,
+            retransmissions: self.retransmissions - earlier.retransmissions,
+            recoveries: self.recoveries - earlier.recoveries,
+            timeouts: self.timeouts - earlier.timeouts,
+            ecn_reductions: self.ecn_reductions - earlier.ecn_reductions,
+        }
+    }
 }
 
 /// A sender's state, for time series.

@@ -1,0 +1,365 @@
+//! What every discipline keeps to, whatever it does with packets.
+//!
+//! A new discipline adds a line to [`disciplines`]; the checks know none of them.
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{Heard, Probe, build};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use redtail_core::{Bytes, Ecn, QueueSize, Span, Time};
+use redtail_qdisc::laws::red::Spacing;
+use redtail_qdisc::queues::red::{AboveMaxTh, Gentle, RedParams};
+use redtail_qdisc::queues::tail_drop::TailDropParams;
+use redtail_qdisc::{AnyQueue, Backlog, DropReason, Internals, Limit, QueueDiscipline, QueueSpec};
+
+const SEVEN_PACKETS: Limit = Limit::packets(7);
+const SIX_KB: Limit = Limit::bytes(6000);
+const BOTH: Limit = Limit {
+    packets: Some(7),
+    bytes: Some(6000),
+};
+
+fn tail_drop(limit: Limit) -> QueueSpec {
+    QueueSpec::TailDrop(TailDropParams { limit })
+}
+
+/// RED whose average follows quickly, so that short sequences reach every branch.
+fn red(change: impl FnOnce(&mut RedParams)) -> QueueSpec {
+    let mut params = RedParams {
+        limit: SEVEN_PACKETS,
+        min_th: QueueSize::Packets(1),
+        max_th: QueueSize::Packets(4),
+        max_p: 0.3,
+        w_q: 0.4,
+        gentle: Gentle::Off,
+        spacing: Spacing::Uniform,
+        byte_mode: false,
+        mean_packet: Bytes::new(500),
+        ecn: false,
+        above_max_th: AboveMaxTh::Drop,
+    };
+    change(&mut params);
+    QueueSpec::Red(params)
+}
+
+fn in_bytes(params: &mut RedParams) {
+    params.limit = SIX_KB;
+    params.min_th = QueueSize::Bytes(700);
+    params.max_th = QueueSize::Bytes(3000);
+}
+
+fn ecn(above_max_th: AboveMaxTh, gentle: Gentle) -> impl FnOnce(&mut RedParams) {
+    move |params| {
+        params.ecn = true;
+        params.above_max_th = above_max_th;
+        params.gentle = gentle;
+    }
+}
+
+/// Every discipline, in each configuration that takes another way through its
+/// code; and whether that configuration may mark.
+#[rustfmt::skip]
+fn disciplines() -> Vec<(&'static str, QueueSpec, bool)> {
+    vec![
+        ("tail drop by packets", tail_drop(SEVEN_PACKETS), false),
+        ("tail drop by bytes", tail_drop(SIX_KB), false),
+        ("tail drop by both", tail_drop(BOTH), false),
+        ("RED", red(|_| {}), false),
+        ("RED limited by both", red(|red| red.limit = BOTH), false),
+        ("RED spaced by waiting", red(|red| red.spacing = Spacing::Wait), false),
+        ("RED without spacing", red(|red| red.spacing = Spacing::None), false),
+        ("gentle RED up to twice max_th", red(|red| red.gentle = Gentle::TwiceMaxTh), false),
+        ("gentle RED up to the limit", red(|red| red.gentle = Gentle::Limit), false),
+        ("RED in byte mode", red(|red| red.byte_mode = true), false),
+        ("RED with thresholds in bytes", red(in_bytes), false),
+        ("gentle RED in bytes up to the limit", red(|red| { in_bytes(red); red.gentle = Gentle::Limit; }), false),
+        ("RED with ECN", red(ecn(AboveMaxTh::Drop, Gentle::Off)), true),
+        ("RED with ECN, marking above max_th", red(ecn(AboveMaxTh::Mark, Gentle::Off)), true),
+        ("gentle RED with ECN", red(ecn(AboveMaxTh::Drop, Gentle::TwiceMaxTh)), true),
+        ("gentle RED with ECN, marking above max_th", red(ecn(AboveMaxTh::Mark, Gentle::TwiceMaxTh)), true),
+    ]
+}
+
+/// One call, or the passing of time.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Enqueue { size: u64, flow: u32, ecn: Ecn },
+    Dequeue,
+    Advance(Span),
+    Wakeup,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let size = prop_oneof![Just(40u64), Just(576), Just(1500), 1u64..2500];
+    let ecn = prop_oneof![
+        Just(Ecn::NotEct),
+        Just(Ecn::Ect0),
+        Just(Ecn::Ect1),
+        Just(Ecn::Ce)
+    ];
+    let enqueue =
+        (size, 0u32..4, ecn).prop_map(|(size, flow, ecn)| Step::Enqueue { size, flow, ecn });
+    // Nothing, less than a packet's time at 1 Mbit/s, some packets' times.
+    let advance = prop_oneof![Just(0u64), 1u64..4_000, 1u64..40_000]
+        .prop_map(|us| Step::Advance(Span::from_us(us)));
+    let step = prop_oneof![
+        6 => enqueue,
+        4 => Just(Step::Dequeue),
+        2 => advance,
+        1 => Just(Step::Wakeup),
+    ];
+    proptest::collection::vec(step, 1..250)
+}
+
+/// All that can be seen of a queue from outside without calling it to act.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct View {
+    backlog: Backlog,
+    next_wakeup: Option<Time>,
+    internals: Internals,
+}
+
+/// A queue and what has gone into it, to be checked against after each step.
+struct Examination {
+    queue: AnyQueue<Probe>,
+    limit: Option<Limit>,
+    may_mark: bool,
+    now: Time,
+    next_id: u64,
+    /// What must be waiting, by number.
+    inside: BTreeMap<u64, Probe>,
+    /// Number of the latest packet that left, by flow.
+    left: BTreeMap<u32, u64>,
+    /// All that came out of the queue, for comparison with another run.
+    log: Vec<String>,
+}
+
+impl Examination {
+    fn new(spec: &QueueSpec, may_mark: bool) -> Self {
+        Self {
+            queue: build(spec),
+            limit: spec.limit(),
+            may_mark,
+            now: Time::ZERO,
+            next_id: 0,
+            inside: BTreeMap::new(),
+            left: BTreeMap::new(),
+            log: Vec::new(),
+        }
+    }
+
+    fn view(&self) -> View {
+        View {
+            backlog: self.queue.backlog(),
+            next_wakeup: self.queue.next_wakeup(),
+            internals: self.queue.internals(),
+        }
+    }
+
+    fn step(&mut self, step: Step) {
+        match step {
+            Step::Enqueue { size, flow, ecn } => self.enqueue(size, flow, ecn),
+            Step::Dequeue => {
+                self.dequeue();
+            }
+            Step::Advance(span) => {
+                let before = self.view();
+                self.now += span;
+                assert_eq!(self.view(), before, "something changed without a call");
+            }
+            Step::Wakeup => self.wakeup(),
+        }
+        self.check();
+    }
+
+    fn enqueue(&mut self, size: u64, flow: u32, ecn: Ecn) {
+        let packet = Probe {
+            id: self.next_id,
+            size,
+            flow,
+            ecn,
+            enqueued: Time::MAX,
+        };
+        self.next_id += 1;
+        let fits = self
+            .limit
+            .is_none_or(|limit| limit.admits(self.queue.backlog(), Bytes::new(size)));
+        self.inside.insert(
+            packet.id,
+            Probe {
+                enqueued: self.now,
+                ..packet
+            },
+        );
+        let mut heard = Heard::default();
+        self.queue.enqueue(packet, self.now, &mut heard);
+        for (_, reason, _) in &heard.dropped {
+            assert!(
+                !fits || *reason != DropReason::Limit,
+                "dropped for the limit while there was room"
+            );
+        }
+        self.settle(heard);
+    }
+
+    fn dequeue(&mut self) -> bool {
+        let mut heard = Heard::default();
+        let packet = self.queue.dequeue(self.now, &mut heard);
+        self.settle(heard);
+        let Some(packet) = packet else {
+            assert!(
+                self.inside.is_empty() || self.queue.next_wakeup().is_some(),
+                "packets wait and nobody will ask for them"
+            );
+            return false;
+        };
+        let known = self.inside.remove(&packet.id);
+        assert_eq!(Some(packet), known, "left changed, twice, or never came");
+        let before = self.left.insert(packet.flow, packet.id);
+        assert!(
+            before.is_none_or(|before| before < packet.id),
+            "overtaken within flow {}",
+            packet.flow
+        );
+        self.log.push(format!("{packet:?} left at {:?}", self.now));
+        true
+    }
+
+    /// Calls `on_wakeup`, when it is due and when it is not.
+    fn wakeup(&mut self) {
+        let before = self.view();
+        let due = before.next_wakeup.is_some_and(|at| at <= self.now);
+        self.queue.on_wakeup(self.now);
+        if !due {
+            assert_eq!(self.view(), before, "woken before its time, it acted");
+        }
+    }
+
+    fn settle(&mut self, heard: Heard) {
+        for (packet, now) in &heard.marked {
+            assert_eq!(*now, self.now);
+            assert!(self.may_mark, "marked without being asked to");
+            assert_eq!(packet.ecn, Ecn::Ce, "marked and yet not");
+            let known = self.inside.get_mut(&packet.id).expect("marked: unknown");
+            assert_ne!(known.ecn, Ecn::NotEct, "marked a sender without ECN");
+            known.ecn = Ecn::Ce;
+        }
+        for (packet, reason, now) in &heard.dropped {
+            assert_eq!(*now, self.now);
+            let known = self.inside.remove(&packet.id);
+            let known = known.expect("dropped twice, or never came");
+            assert_eq!(packet.size, known.size);
+            assert!(
+                heard
+                    .marked
+                    .iter()
+                    .all(|(marked, _)| marked.id != packet.id),
+                "marked and dropped"
+            );
+            self.log
+                .push(format!("{} dropped ({reason:?}) at {now:?}", packet.id));
+        }
+    }
+
+    /// What holds after every step.
+    fn check(&self) {
+        let backlog = self.queue.backlog();
+        let expected = Backlog {
+            packets: self.inside.len() as u64,
+            bytes: self.inside.values().map(|packet| packet.size).sum(),
+        };
+        assert_eq!(backlog, expected, "in is not out + dropped + backlog");
+        if let Some(limit) = self.limit {
+            assert!(limit.packets.is_none_or(|most| backlog.packets <= most));
+            assert!(limit.bytes.is_none_or(|most| backlog.bytes <= most));
+        }
+        if let Some(probability) = self.queue.internals().probability {
+            assert!((0.0..=1.0).contains(&probability), "{probability}");
+        }
+    }
+
+    /// Empties the queue, following its wakeups.
+    fn drain(&mut self) {
+        while !self.inside.is_empty() {
+            if !self.dequeue() {
+                self.now = self.now.max(self.queue.next_wakeup().expect("checked"));
+                self.queue.on_wakeup(self.now);
+            }
+            self.check();
+        }
+    }
+}
+
+fn config() -> ProptestConfig {
+    ProptestConfig {
+        cases: 400,
+        rng_seed: RngSeed::Fixed(1),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn every_discipline_conserves_orders_and_limits(steps in steps()) {
+        for (name, spec, may_mark) in disciplines() {
+            // The name shows in the output when an assertion below fails.
+            println!("{name}");
+            let mut examined = Examination::new(&spec, may_mark);
+            examined.check();
+            for &step in &steps {
+                examined.step(step);
+            }
+            examined.drain();
+        }
+    }
+
+    #[test]
+    fn same_calls_give_the_same_departures(steps in steps()) {
+        for (name, spec, may_mark) in disciplines() {
+            println!("{name}");
+            let mut one = Examination::new(&spec, may_mark);
+            let mut other = Examination::new(&spec, may_mark);
+            for &step in &steps {
+                one.step(step);
+                // The other is also woken whenever nothing is due, and looked at.
+                let due = other.queue.next_wakeup().is_some_and(|at| at <= other.now);
+                if !due {
+                    other.wakeup();
+                }
+                other.step(step);
+                assert_eq!(one.view(), other.view());
+            }
+            one.drain();
+            other.drain();
+            prop_assert_eq!(one.log, other.log);
+        }
+    }
+}
+
+#[test]
+fn the_configurations_reach_what_they_are_for() {
+    // The suite would prove little if its sequences never dropped or marked.
+    let saturate = |spec: &QueueSpec| {
+        let mut queue = build(spec);
+        let mut heard = Heard::default();
+        for id in 0..500 {
+            let ecn = if id % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
+            queue.enqueue(Probe::new(id, 500, ecn), Time::ZERO, &mut heard);
+            if id % 5 == 0 {
+                queue.dequeue(Time::ZERO, &mut heard);
+            }
+        }
+        heard
+    };
+    for (name, spec, may_mark) in disciplines() {
+        let heard = saturate(&spec);
+        assert!(!heard.dropped.is_empty(), "{name} never dropped");
+        assert_eq!(!heard.marked.is_empty(), may_mark, "{name}");
+    }
+}
