@@ -102,7 +102,7 @@ bench: setup ## time and memory per packet, on this machine
 	$(PY) benches/bench.py
 
 bench-peers: setup ## the same scenarios in ns-2 and ns-3, where they are installed
-	$(PY) benches/peers.py
+	$(PY) benches/bench.py --peers
 
 # --- Maintaining ----------------------------------------------------------------------------
 

@@ -31,9 +31,10 @@ fn main() {
             let packets = result.bottleneck_packets as f64;
             println!(
                 "{{\"file\": {file:?}, \"case\": {case}, \"packets\": {packets}, \"seconds\": {seconds:.6}, \
-                 \"ns_per_packet\": {:.2}, \"events_per_packet\": {:.3}}}",
+                 \"ns_per_packet\": {:.2}, \"events_per_packet\": {:.3}, \"peak_kib\": {}}}",
                 seconds * 1e9 / packets,
                 result.events as f64 / packets,
+                peak_kib(),
             );
             if std::env::var_os("REDTAIL_BENCH_METRICS").is_some() {
                 for (name, value) in &result.metrics {
@@ -42,4 +43,12 @@ fn main() {
             }
         }
     }
+}
+
+/// The most memory this process has had resident, in KiB; 0 where the system does not say.
+fn peak_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let number = peak.and_then(|peak| peak.split_whitespace().next()?.parse().ok());
+    number.unwrap_or(0)
 }

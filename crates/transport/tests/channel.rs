@@ -237,7 +237,7 @@ impl Pair {
 
 fn config() -> ProptestConfig {
     ProptestConfig {
-        cases: 400,
+        cases: 200,
         rng_seed: RngSeed::Fixed(1),
         failure_persistence: None,
         ..ProptestConfig::default()

@@ -11,26 +11,48 @@ use redtail_core::Time;
 use super::ranges::Ranges;
 use crate::segment::SackBlock;
 
-/// A segment that has been sent and not been cumulatively acknowledged.
+/// A segment that has been sent and not been cumulatively acknowledged: 16 bytes,
+/// since each of thousands of flows keeps a window of them.
 #[derive(Clone, Copy, Debug)]
-pub struct Record {
-    /// Offset of its first byte.
-    pub seq: u64,
+struct Record {
     /// When it was last sent.
-    pub sent: Time,
+    sent: Time,
+    /// Offset of its first byte, the lower half; less than 2^32 are outstanding.
+    seq_low: u32,
     /// Payload bytes.
-    pub len: u32,
+    len: u16,
     sacked: bool,
-    lost: bool,
+    state: State,
+}
+
+/// What became of a segment, as bits.
+#[derive(Clone, Copy, Debug, Default)]
+struct State(u8);
+
+impl State {
+    /// Declared lost.
+    const LOST: u8 = 1;
     /// Retransmitted since it was last declared lost.
-    resent: bool,
+    const RESENT: u8 = 2;
     /// Ever retransmitted: gives no round-trip sample (Karn).
-    ambiguous: bool,
+    const AMBIGUOUS: u8 = 4;
+
+    #[inline]
+    fn has(self, bit: u8) -> bool {
+        self.0 & bit != 0
+    }
 }
 
 impl Record {
-    fn end(&self) -> u64 {
-        self.seq + u64::from(self.len)
+    /// Offset of its first byte, given a lower bound less than 2^32 below.
+    #[inline]
+    fn seq(&self, una: u64) -> u64 {
+        una + u64::from(self.seq_low.wrapping_sub(una as u32))
+    }
+
+    #[inline]
+    fn end(&self, una: u64) -> u64 {
+        self.seq(una) + u64::from(self.len)
     }
 
     /// Its share of the pipe: the original, unless lost, and the retransmission
@@ -40,7 +62,19 @@ impl Record {
         if self.sacked {
             return 0;
         }
-        u64::from(self.len) * (u64::from(!self.lost) + u64::from(self.resent))
+        let copies =
+            u64::from(!self.state.has(State::LOST)) + u64::from(self.state.has(State::RESENT));
+        u64::from(self.len) * copies
+    }
+
+    /// Declares it lost and not retransmitted since.
+    fn declare_lost(&mut self) {
+        self.state.0 = (self.state.0 | State::LOST) & !State::RESENT;
+    }
+
+    #[inline]
+    fn awaits_resending(&self) -> bool {
+        self.state.has(State::LOST) && !self.state.has(State::RESENT)
     }
 }
 
@@ -91,7 +125,9 @@ impl Scoreboard {
     /// Offset of the next new byte.
     #[inline]
     pub fn next(&self) -> u64 {
-        self.records.back().map_or(self.una, Record::end)
+        self.records
+            .back()
+            .map_or(self.una, |last| last.end(self.una))
     }
 
     /// Estimate of the bytes in the network (pipe of RFC 6675).
@@ -109,14 +145,16 @@ impl Scoreboard {
     /// New data was sent.
     #[inline]
     pub fn on_new(&mut self, len: u32, now: Time) {
+        let capacity = self.records.capacity();
+        if self.records.len() == capacity {
+            self.records.reserve_exact(SMALL.max(capacity / 2));
+        }
         self.records.push_back(Record {
-            seq: self.next(),
             sent: now,
-            len,
+            seq_low: self.next() as u32,
+            len: len as u16,
             sacked: false,
-            lost: false,
-            resent: false,
-            ambiguous: false,
+            state: State::default(),
         });
         self.pipe += u64::from(len);
     }
@@ -129,19 +167,20 @@ impl Scoreboard {
             sent: None,
         };
         while let Some(record) = self.records.front_mut() {
-            if record.end() > ack {
-                if record.seq < ack {
+            let seq = record.seq(self.una);
+            if seq + u64::from(record.len) > ack {
+                if seq < ack {
                     // Part of a segment: possible when the peer trims it.
-                    let gone = (ack - record.seq) as u32;
                     let before = record.in_pipe();
-                    record.seq = ack;
-                    record.len -= gone;
+                    record.seq_low = ack as u32;
+                    record.len -= (ack - seq) as u16;
                     self.pipe -= before - record.in_pipe();
                 }
                 break;
             }
             self.pipe -= record.in_pipe();
-            acked.sent = (!record.ambiguous && !record.sacked).then_some(record.sent);
+            let certain = !record.state.has(State::AMBIGUOUS) && !record.sacked;
+            acked.sent = certain.then_some(record.sent);
             self.records.pop_front();
             self.first += 1;
         }
@@ -173,11 +212,12 @@ impl Scoreboard {
 
     fn mark_sacked(&mut self, gap: SackBlock) -> u64 {
         let mut bytes = 0;
+        let una = self.una;
         let start = self
             .records
-            .partition_point(|record| record.seq < gap.start);
+            .partition_point(|record| record.seq(una) < gap.start);
         for record in self.records.range_mut(start..) {
-            if record.end() > gap.end {
+            if record.end(una) > gap.end {
                 break;
             }
             self.pipe -= record.in_pipe();
@@ -213,13 +253,16 @@ impl Scoreboard {
         if frontier <= from {
             return;
         }
-        let start = self.records.partition_point(|record| record.seq < from);
+        let una = self.una;
+        let start = self
+            .records
+            .partition_point(|record| record.seq(una) < from);
         for record in self.records.range_mut(start..) {
-            if record.seq >= frontier {
+            if record.seq(una) >= frontier {
                 break;
             }
             let before = record.in_pipe();
-            record.lost = true;
+            record.state.0 |= State::LOST;
             self.pipe -= before - record.in_pipe();
         }
         self.lost_below = frontier;
@@ -230,26 +273,26 @@ impl Scoreboard {
     pub fn declare_first_lost(&mut self) {
         if let Some(record) = self.records.front_mut() {
             let before = record.in_pipe();
-            record.lost = true;
-            record.resent = false;
+            record.declare_lost();
             self.pipe -= before - record.in_pipe();
-            self.lost_below = self.lost_below.max(record.end());
+            self.lost_below = self.lost_below.max(record.end(self.una));
             self.next_resend = self.first;
         }
     }
 
-    /// Whether the first outstanding segment has been declared lost.
+    /// Whether the first outstanding segment has been declared lost and not been
+    /// retransmitted since.
     #[inline]
     pub fn first_is_lost(&self) -> bool {
-        self.records.front().is_some_and(|r| r.lost && !r.sacked)
+        let first = self.records.front();
+        first.is_some_and(|record| record.awaits_resending() && !record.sacked)
     }
 
     /// Declares everything lost that has not been selectively acknowledged
     /// (after a retransmission timeout); earlier retransmissions count for nothing.
     pub fn declare_all_lost(&mut self) {
         for record in &mut self.records {
-            record.lost = true;
-            record.resent = false;
+            record.declare_lost();
         }
         self.pipe = 0;
         self.lost_below = self.next();
@@ -276,14 +319,14 @@ impl Scoreboard {
     /// The lowest segment declared lost and not retransmitted since.
     #[inline]
     pub fn next_lost(&mut self) -> Option<Index> {
-        self.next_where(self.lost_below, |record| record.lost && !record.resent)
+        self.next_where(self.lost_below, Record::awaits_resending)
     }
 
     /// The lowest segment at or above the retransmission pointer, below the
     /// highest selectively acknowledged byte, that is itself not acknowledged.
     pub fn next_hole(&mut self) -> Option<Index> {
         let highest = self.sacked.highest()?;
-        self.next_where(highest, |record| !record.resent)
+        self.next_where(highest, |record| !record.state.has(State::RESENT))
     }
 
     /// Moves the retransmission pointer up to the lowest segment below `bound`
@@ -293,7 +336,7 @@ impl Scoreboard {
         self.next_resend = self.next_resend.max(self.first);
         loop {
             let record = self.records.get((self.next_resend - self.first) as usize)?;
-            if record.seq >= bound {
+            if record.seq(self.una) >= bound {
                 return None;
             }
             if !record.sacked && wanted(record) {
@@ -313,12 +356,15 @@ impl Scoreboard {
     pub fn on_resent(&mut self, index: Index, now: Time) -> (u64, u32) {
         let record = &mut self.records[(index - self.first) as usize];
         let before = record.in_pipe();
-        record.resent = true;
-        record.ambiguous = true;
+        record.state.0 |= State::RESENT | State::AMBIGUOUS;
         record.sent = now;
         self.pipe += record.in_pipe() - before;
-        self.next_resend = self.next_resend.max(index + 1);
-        (record.seq, record.len)
+        // A rescue retransmission lies beyond the pointer and leaves it where it
+        // is (RFC 6675, section 4, NextSeg, rule 4).
+        if self.next_resend == index {
+            self.next_resend = index + 1;
+        }
+        (record.seq(self.una), u32::from(record.len))
     }
 
     /// Checks the running pipe against its definition, and that records are contiguous.
@@ -327,8 +373,8 @@ impl Scoreboard {
         assert_eq!(pipe, self.pipe, "the running pipe left its definition");
         let mut next = self.una;
         for record in &self.records {
-            assert_eq!(record.seq, next, "records are not contiguous");
-            next = record.end();
+            assert_eq!(record.seq(self.una), next, "records are not contiguous");
+            next = record.end(self.una);
         }
     }
 }

@@ -601,6 +601,12 @@ impl Sender {
     fn resend(&mut self, index: u64, now: Time) -> Segment {
         let (seq, len) = self.board.on_resent(index, now);
         self.counters.retransmissions += 1;
+        if self
+            .timed
+            .is_some_and(|(end, _)| end == seq + u64::from(len))
+        {
+            self.timed = None; // Karn
+        }
         // Retransmissions should not be ECN-capable (RFC 3168, section 6.1.5).
         let ecn = self.ecn_bits(self.ecn_retransmissions);
         self.data_segment(seq, len, ecn, now)

@@ -1,0 +1,147 @@
+"""What a bottleneck packet costs: time, events, memory, and how replications scale.
+
+Run it as ``make bench``; with ``--peers`` (``make bench-peers``) the first two rows are
+also run in ns-2 and ns-3, where they are installed. Machines are noisy, so every row is
+measured several times in turn with the others and the least is quoted beside the median;
+compare ratios within one call, not absolute numbers between calls.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from redtail import _native
+
+_HERE = Path(__file__).resolve().parent
+_ROOT = _HERE.parent
+
+#: Rows: what they are and the scenario that makes them.
+ROWS = {
+    "a": ("64 SACK flows + UDP, RED, 10 Mbit/s", "red-64-sack.toml"),
+    "b": ("64 NewReno flows, tail drop, 10 Mbit/s", "tail-drop-64-newreno.toml"),
+    "c100": ("100 NewReno flows, tail drop, link to scale", "tail-drop-100-newreno.toml"),
+    "c16384": ("16384 NewReno flows, tail drop, link to scale", "tail-drop-16384-newreno.toml"),
+}
+
+#: Simulated runs for the scaling row: enough that threads have work for a second.
+SCALING_RUNS = 24
+
+
+@dataclass
+class Row:
+    """Measurements of one scenario."""
+
+    nanoseconds: list[float] = field(default_factory=list)
+    events: float = 0.0
+    peak_kib: int = 0
+
+
+def build() -> Path:
+    """Build the optimised measuring program and return its path."""
+    command = ["cargo", "bench", "--locked", "-p", "redtail-sim", "--bench", "packet_cost"]
+    command += ["--no-run", "--message-format", "json"]
+    done = subprocess.run(command, cwd=_ROOT, check=True, stdout=subprocess.PIPE, text=True)
+    for line in done.stdout.splitlines():
+        message = json.loads(line)
+        if message.get("executable") and message["target"]["name"] == "packet_cost":
+            return Path(message["executable"])
+    raise RuntimeError("cargo built no packet_cost")
+
+
+def measure_once(program: Path, scenario: Path, row: Row) -> None:
+    """Run one scenario in a process of its own and add what it measured to `row`."""
+    done = subprocess.run([program, scenario], check=True, stdout=subprocess.PIPE, text=True)
+    report = json.loads(done.stdout)
+    row.nanoseconds.append(report["ns_per_packet"])
+    row.events = report["events_per_packet"]
+    row.peak_kib = max(row.peak_kib, report["peak_kib"])
+
+
+def measure_rows(program: Path, repeats: int) -> dict[str, Row]:
+    """Measure every row `repeats` times, in turn."""
+    rows = {name: Row() for name in ROWS}
+    for _ in range(repeats):
+        for name, (_, scenario) in ROWS.items():
+            measure_once(program, _HERE / "scenarios" / scenario, rows[name])
+    return rows
+
+
+def measure_scaling(repeats: int) -> float:
+    """Speed-up of replications on two threads against one, the median of `repeats`."""
+    text = (_HERE / "scenarios" / ROWS["a"][1]).read_text()
+    plan = _native.plan(text)
+    scenarios = [plan.scenario(0, i) for i in range(SCALING_RUNS)]
+
+    def seconds(threads: int) -> float:
+        start = time.perf_counter()
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(_native.run, scenarios))
+        return time.perf_counter() - start
+
+    return statistics.median(seconds(1) / seconds(2) for _ in range(repeats))
+
+
+def show(rows: dict[str, Row], scaling: float) -> None:
+    """Print the table."""
+    print(f"{'row':8}{'scenario':46}{'ns/packet':>10}{'median':>8}{'events':>8}{'peak MB':>9}")
+    for name, row in rows.items():
+        least, median = min(row.nanoseconds), statistics.median(row.nanoseconds)
+        peak = row.peak_kib / 1024
+        title = ROWS[name][0]
+        print(f"{name:8}{title:46}{least:10.0f}{median:8.0f}{row.events:8.2f}{peak:9.1f}")
+    many, few = (min(rows[name].nanoseconds) for name in ("c16384", "c100"))
+    print(f"16384 flows against 100, per packet: {many / few:.2f} times")
+    print(f"replications on 2 threads against 1: {scaling:.2f} times as fast")
+
+
+def show_peers(rows: dict[str, Row]) -> None:
+    """Run the peers and print the ratios."""
+    sys.path.insert(0, str(_HERE / "peers"))
+    from run import measure_peers  # type: ignore[import-not-found, unused-ignore]
+
+    plain = measure_peers()
+    sampled = measure_peers(queue_samples=True) if "ns2" in plain else {}
+    labelled = {
+        "ns-2, counters only": plain.get("ns2"),
+        "ns-2, queue sampled every 10 ms": sampled.get("ns2"),
+        "ns-3": plain.get("ns3"),
+    }
+    for label, measured in labelled.items():
+        if measured is None:
+            continue
+        for row, nanoseconds in measured.items():
+            ratio = nanoseconds / min(rows[row].nanoseconds)
+            print(f"{row:8}{label:46}{nanoseconds:10.0f}   {ratio:.1f} times redtail")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--repeats", type=int, default=7, help="measurements of each row (7)")
+    parser.add_argument("--peers", action="store_true", help="also run ns-2 and ns-3")
+    parser.add_argument("--json", action="store_true", help="print the measurements as JSON")
+    options = parser.parse_args(arguments)
+    rows = measure_rows(build(), options.repeats)
+    scaling = measure_scaling(3)
+    if options.json:
+        print(json.dumps({"rows": {k: vars(v) for k, v in rows.items()}, "scaling": scaling}))
+    else:
+        show(rows, scaling)
+    if options.peers:
+        show_peers(rows)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

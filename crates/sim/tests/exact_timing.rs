@@ -1,0 +1,184 @@
+//! Times and orders computed by hand, to the picosecond.
+
+mod common;
+
+use common::{metric, run};
+use redtail_core::{Span, Time};
+use redtail_sim::RunResult;
+
+/// The round-trip time that the only flow has measured by the end.
+fn round_trip(result: &RunResult) -> Span {
+    let series = result.flow_series.as_ref().expect("it was asked for");
+    let seconds = series.srtt_s.last().expect("there are samples");
+    Span::from_secs_f64(*seconds)
+}
+
+/// Transfers `size`, in segments of 1500 B on the link and acknowledgements of
+/// 40 B, over the network that `topology` describes.
+fn transfer(topology: &str, size: &str, initial_window: u32) -> RunResult {
+    run(&format!(
+        r#"
+duration = "2 s"
+{topology}
+[[traffic]]
+name = "one"
+kind = "transfer"
+size = "{size}"
+access_rate = "100 Mbit/s"
+access_delay = "3 ms"
+exit_rate = "13 Mbit/s"
+exit_delay = "500 us"
+return_delay = "11 ms"
+tcp = {{ handshake = false, delayed_ack = false, initial_window = {initial_window} }}
+[series]
+interval = "100 ms"
+windows = true
+"#
+    ))
+}
+
+const BOTTLENECK: &str = r#"
+[bottleneck]
+rate = "7 Mbit/s"
+delay = "20 ms"
+queue = { kind = "tail-drop", limit = "10 packets" }
+"#;
+
+#[test]
+fn a_packet_takes_access_link_bottleneck_and_exit_link_one_after_the_other() {
+    let ps = 120_000_000 // 12,000 bit at 100 Mbit/s
+        + 3_000_000_000
+        + 1_714_285_714 // at 7 Mbit/s, to the nearest picosecond
+        + 20_000_000_000
+        + 923_076_923 // at 13 Mbit/s, to the nearest picosecond
+        + 500_000_000
+        + 11_000_000_000;
+    let result = transfer(BOTTLENECK, "1460 B", 1);
+    assert_eq!(round_trip(&result), Span::from_ps(ps));
+    assert_eq!(metric(&result, "queue_delay_mean"), 0.0);
+}
+
+#[test]
+fn a_return_link_adds_its_transmission_and_delay() {
+    let topology = format!(
+        "{BOTTLENECK}[bottleneck.return]\nrate = \"1 Mbit/s\"\ndelay = \"4 ms\"\n\
+         queue = {{ kind = \"tail-drop\", limit = \"10 packets\" }}\n"
+    );
+    let with = round_trip(&transfer(&topology, "1460 B", 1));
+    let without = round_trip(&transfer(BOTTLENECK, "1460 B", 1));
+    // 320 bit at 1 Mbit/s.
+    assert_eq!(with - without, Span::from_us(320) + Span::from_ms(4));
+}
+
+#[test]
+fn a_chain_adds_up_its_hops() {
+    let topology = r#"
+[[chain.hop]]
+rate = "7 Mbit/s"
+delay = "20 ms"
+queue = { kind = "tail-drop", limit = "10 packets" }
+[[chain.hop]]
+rate = "3 Mbit/s"
+delay = "9 ms"
+queue = { kind = "tail-drop", limit = "10 packets" }
+"#;
+    let chain = round_trip(&transfer(topology, "1460 B", 1));
+    let first = round_trip(&transfer(BOTTLENECK, "1460 B", 1));
+    // 12,000 bit at 3 Mbit/s.
+    assert_eq!(chain - first, Span::from_ms(4) + Span::from_ms(9));
+}
+
+#[test]
+fn the_second_of_two_packets_waits_for_the_first() {
+    let result = transfer(BOTTLENECK, "2920 B", 2);
+    // They arrive 120 us apart at the bottleneck, which takes 1,714,285,714 ps for each.
+    let wait = 1_714_285_714 - 120_000_000;
+    let mean = metric(&result, "queue_delay_mean");
+    let expected = Span::from_ps(wait).as_secs_f64() / 2.0;
+    assert!((mean - expected).abs() < 1e-15, "{mean} {expected}");
+    let std = metric(&result, "queue_delay_std");
+    assert!((std - expected).abs() < 1e-12, "{std}");
+    // One waited, of 2 s.
+    let length = metric(&result, "queue_length_mean");
+    assert!((length - expected).abs() < 1e-15, "{length}");
+    // The link was busy for two packets' time.
+    let utilization = metric(&result, "utilization");
+    assert!((utilization - 0.001_714_285_714).abs() < 1e-15);
+}
+
+/// UDP packets of 1250 B, one per millisecond from the start, which reach the
+/// bottleneck 1 ms after they were sent.
+const PER_MILLISECOND: &str = r#"
+[[traffic]]
+name = "steady"
+kind = "cbr"
+rate = "10 Mbit/s"
+packet = "1250 B"
+start = "0 s"
+access_rate = "10 Mbit/s"
+"#;
+
+#[test]
+fn a_departure_makes_room_for_an_arrival_at_the_same_instant() {
+    // The link takes 1 ms for each packet and never rests. One more packet gets
+    // in between and fills the only place; from then on each arrival falls on the
+    // instant of a departure.
+    let result = run(&format!(
+        r#"
+duration = "1 s"
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "1 ms"
+queue = {{ kind = "tail-drop", limit = "1 packet" }}
+{PER_MILLISECOND}
+[[traffic]]
+name = "extra"
+kind = "cbr"
+rate = "1 kbit/s"
+packet = "1250 B"
+start = "500 us"
+access_rate = "10 Mbit/s"
+"#
+    ));
+    assert_eq!(metric(&result, "loss"), 0.0);
+    // The place is taken from 1.5 ms on.
+    let length = metric(&result, "queue_length_mean");
+    assert!((length - 0.9985).abs() < 1e-12, "{length}");
+}
+
+/// One packet per millisecond into a link that takes 1 s for each.
+fn overwhelmed(head: &str, tail: &str) -> RunResult {
+    run(&format!(
+        r#"
+duration = "10 ms"
+{head}
+[bottleneck]
+rate = "10 kbit/s"
+delay = "1 ms"
+queue = {{ kind = "tail-drop", limit = "1 packet" }}
+{PER_MILLISECOND}
+{tail}
+"#
+    ))
+}
+
+#[test]
+fn the_measurement_period_includes_its_first_instant_and_not_its_last() {
+    // Arrivals at 1, 2, ... 9, 10 ms: the first is transmitted, the second waits,
+    // all others are lost; those at 5 to 9 ms in [5, 10).
+    let result = overwhelmed("warmup = \"5 ms\"", "");
+    assert_eq!(result.consecutive_losses[0], [0, 0, 0, 0, 1]);
+}
+
+#[test]
+fn a_sample_shows_the_state_before_the_events_of_its_instant() {
+    let result = overwhelmed("", "[series]\ninterval = \"1 ms\"\n");
+    let series = result.queue_series.expect("it was asked for");
+    let times: Vec<f64> = (0..10)
+        .map(|i| (Time::ZERO + Span::from_ms(i)).as_secs_f64())
+        .collect();
+    assert_eq!(series.time_s, times);
+    // The packet that arrives at 2 ms waits; the sample of 2 ms was earlier.
+    let waiting = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+    assert_eq!(series.packets, waiting);
+}
