@@ -24,6 +24,8 @@ from rich.console import Console
 from redtail.errors import Cancelled, RedtailError, RedtailWarning, SpecError
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from redtail.results import Results
     from redtail.runner import Progress
 
@@ -225,18 +227,43 @@ def list_parts(
 @app.command()
 @_reported
 def reproduce(
-    paper: Annotated[str, typer.Argument(metavar="PAPER", help="For instance iscc2001.")],
+    paper: Annotated[
+        str | None,
+        typer.Argument(metavar="[PAPER]", help="For instance iscc2001; without it: a list."),
+    ] = None,
+    scale: Annotated[
+        str, typer.Option("--scale", metavar="SCALE", help="How much is run: quick or paper.")
+    ] = "quick",
     jobs: Jobs = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the verdicts as JSON and nothing else.")
+    ] = False,
     out: Out = Path("runs"),
 ) -> None:
     """Repeat a published evaluation, with a verdict on each of its findings."""
-    try:
-        from redtail import papers
-    except ImportError:
-        raise RedtailError("no published evaluation is built in yet") from None
-    with _progress() as show:
-        text = papers.reproduce(paper, jobs=jobs, out=out, progress=show)
-    print(text)
+    from redtail import papers
+    from redtail.papers import report
+
+    if paper is None:
+        print(report.listing())
+        return
+    start = time.monotonic()
+    with _warnings_shown(), _progress() as show:
+        done = papers.reproduce(paper, scale=scale, out=out, jobs=jobs, progress=show)
+    seconds = time.monotonic() - start
+    written = done.write()
+    if as_json:
+        print(report.to_json(done))
+        return
+    _print_wide(report.table(done))
+    print(report.counts(done))
+    reused = f", {done.reused} of them reused" if done.reused else ""
+    print(f"{done.run_count} runs{reused}, in {seconds:.1f} s")
+    drawn = list(dict.fromkeys(path.stem for path in written if path.suffix == ".png"))
+    print(f"report:   {written[0]}")
+    print(f"verdicts: {written[1]}")
+    print(f"figures:  {done.folder / 'figures'}/ ({', '.join(drawn)})")
+    print(f"set-up:   {done.paper.folder}/")
 
 
 @contextmanager
@@ -275,6 +302,13 @@ def _progress() -> Iterator[Callable[[Progress], None] | None]:
 def _print_table(results: Results) -> None:
     from redtail.tables import summary_table
 
+    _print_wide(summary_table(results, _width()))
+
+
+def _print_wide(table: Table) -> None:
+    Console(width=_width(), highlight=False, markup=False).print(table)
+
+
+def _width() -> int:
     console = Console()
-    width = console.width if console.is_terminal else _WIDTH_WITHOUT_TERMINAL
-    Console(width=width, highlight=False).print(summary_table(results, width))
+    return console.width if console.is_terminal else _WIDTH_WITHOUT_TERMINAL

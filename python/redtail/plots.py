@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -129,14 +129,45 @@ def draw_all(results: Results, folder: Path) -> list[Path]:
             over_time = queue_figure(results, link)
             if over_time is not None:
                 figures.append((f"{of}queue_over_time", over_time))
-        with _told(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            paths = []
-            for name, figure in figures:
-                for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
-                    path = folder / f"{name}.{kind}"
-                    figure.savefig(path, metadata=metadata)
-                    paths.append(path)
+        return _save(figures, folder)
+
+
+def draw(results: Results, wanted: Mapping[str, str], folder: Path) -> list[Path]:
+    """Draw some figures.
+
+    Args:
+        results: what to draw.
+        wanted: by the name of the file, a metric or "consecutive_loss".
+        folder: where to; made when missing.
+
+    Returns:
+        The paths, PNG before SVG.
+
+    Raises:
+        StoreError: the folder cannot be written.
+    """
+    with mpl.rc_context(_STYLE):
+        figures = [
+            (
+                name,
+                loss_figure(results)
+                if what == "consecutive_loss"
+                else metric_figure(results, what),
+            )
+            for name, what in wanted.items()
+        ]
+        return _save(figures, folder)
+
+
+def _save(figures: Iterable[tuple[str, Figure]], folder: Path) -> list[Path]:
+    paths = []
+    with _told(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, figure in figures:
+            for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
+                path = folder / f"{name}.{kind}"
+                figure.savefig(path, metadata=metadata)
+                paths.append(path)
     return paths
 
 
@@ -363,7 +394,8 @@ def _legend(figure: Figure, axes: Iterable[Axes], lines: int) -> None:
             handles.values(),
             handles.keys(),
             loc="outside upper center",
-            ncols=min(lines, 3),
+            ncols=lines if lines <= 4 and sum(map(len, handles)) <= 28 else min(lines, 3),
+            handlelength=3.0,  # long enough to tell the dashes apart
             frameon=False,
         )
 

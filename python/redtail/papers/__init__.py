@@ -1,0 +1,25 @@
+"""Published evaluations, repeated: experiment files, and findings as data.
+
+A paper is a folder here, without code of its own:
+
+    NAME/paper.toml       what is run, how long, and which figures are drawn
+    NAME/findings.toml    each finding in our words, with the checks that would show it
+    NAME/reference.toml   others' numbers to show beside ours; optional
+    NAME/*.toml           ordinary experiment files, which `redtail run` takes as well
+
+`definition` reads such a folder, `reproduction` runs it, `checks` has the tests that findings
+name, `report` writes down what came out.
+
+    >>> from redtail import papers
+    >>> papers.names()
+    ('iscc2001',)
+    >>> papers.load("iscc2001").findings[1].id
+    'ISCC-2'
+"""
+
+from __future__ import annotations
+
+from redtail.papers.definition import Paper, load, names
+from redtail.papers.reproduction import Reproduction, reproduce
+
+__all__ = ["Paper", "Reproduction", "load", "names", "reproduce"]

@@ -1,0 +1,252 @@
+"""What came out of a paper run again: a table, a page, and JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+from redtail import metrics as names
+from redtail.papers import checks, definition
+from redtail.papers.checks import Evidence
+from redtail.papers.reproduction import Judgement, Reproduction, Tested, Verdict, versions
+from redtail.stats import Estimate
+from redtail.tables import shown
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_UNCLEAR = "*"
+_UNCLEAR_TEXT = (
+    f"{_UNCLEAR} the 95 % interval of a number reaches over its bound: more replications could "
+    "turn it"
+)
+
+
+def listing() -> str:
+    """Return the papers that can be reproduced, with their scales."""
+    lines = []
+    for name in definition.names():
+        paper = definition.load(name)
+        lines += [name, f"  {paper.title}", f"  {paper.authors}; {paper.published}"]
+        lines += [f"  {len(paper.findings)} findings"]
+        lines += [f"  --scale {scale}: {about}" for scale, about in paper.scales.items()]
+    return "\n".join(lines)
+
+
+def number(row: Evidence) -> str:
+    """Return the number of a row with its interval and unit, and its bounds."""
+    unit = f" {row.shown.shown_unit}" if row.shown.shown_unit else ""
+    return f"{shown(row.value, row.shown.scale)}{unit} ({row.bounds.text(row.shown.scale)})"
+
+
+def summary(tested: Tested) -> str:
+    """Return a check in one line: the number nearest to its bound, or farthest beyond it."""
+    rows = tested.evidence
+    holding = sum(row.holds for row in rows)
+    worst = min(rows, key=lambda row: _margin(row))
+    count = f" [{holding} of {len(rows)}]" if len(rows) > 1 else ""
+    mark = "" if worst.clear else f" {_UNCLEAR}"
+    return f"{'+' if holding == len(rows) else '−'} {worst.about}: {number(worst)}{mark}{count}"
+
+
+def table(done: Reproduction) -> Table:
+    """Return the verdicts as a table for the terminal."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(
+        title=f"{done.paper.name}, scale {done.scale}: {done.paper.title}",
+        title_justify="left",
+        caption=(
+            "+ and − say whether all numbers of a check are within their bounds; the one shown is "
+            "the nearest to its bound or the farthest beyond, with its 95 % interval; in brackets, "
+            "how many are within"
+            + ("" if all(each.clear for each in done.verdicts) else f"\n{_UNCLEAR_TEXT}")
+        ),
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        show_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    made.add_column("finding", no_wrap=True)
+    made.add_column("what the paper found", ratio=5)
+    made.add_column("verdict", no_wrap=True)
+    made.add_column("evidence, and why", ratio=8)
+    for verdict in done.verdicts:
+        why = [] if verdict.judgement is Judgement.HOLDS else [verdict.why]
+        made.add_row(
+            verdict.finding.id,
+            verdict.finding.statement,
+            _judgement(verdict),
+            "\n".join([*(summary(tested) for tested in verdict.tested), *why]),
+        )
+    return made
+
+
+def counts(done: Reproduction) -> str:
+    """Return how many findings got which verdict, in words."""
+    found = [verdict.judgement for verdict in done.verdicts]
+    return ", ".join(f"{each}: {found.count(each)}" for each in Judgement if each in found)
+
+
+def as_json(done: Reproduction) -> dict[str, Any]:
+    """Return everything as plain Python objects."""
+    return {
+        "paper": done.paper.name,
+        "title": done.paper.title,
+        "scale": done.scale,
+        **versions(),
+        "findings": [
+            {
+                "id": verdict.finding.id,
+                "statement": verdict.finding.statement,
+                "verdict": verdict.judgement.value,
+                "clear": verdict.clear,
+                "why": verdict.why,
+                "checks": [
+                    {
+                        "study": tested.check.study,
+                        "test": tested.check.test,
+                        "parameters": dict(tested.check.parameters),
+                        "evidence": [_row(row) for row in tested.evidence],
+                    }
+                    for tested in verdict.tested
+                ],
+            }
+            for verdict in done.verdicts
+        ],
+        "solved": {
+            name: {
+                label: [{"load": load, "value": value} for load, value in values.items()]
+                for label, values in study.solved.items()
+            }
+            for name, study in done.studies.items()
+        },
+        "studies": {name: study.results.as_json() for name, study in done.studies.items()},
+    }
+
+
+def to_json(done: Reproduction) -> str:
+    """Return everything as JSON."""
+    return json.dumps(as_json(done), indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def markdown(done: Reproduction) -> str:
+    """Return a page: verdicts, all numbers behind them, and others' numbers beside ours."""
+    paper = done.paper
+    made = versions()
+    lines = [
+        f"# {paper.name}: {paper.title}",
+        "",
+        f"{paper.authors}. {paper.published}.",
+        "",
+        f"Scale {done.scale} ({paper.scales[done.scale]}), {done.run_count} runs with redtail "
+        f"{made['redtail_version']}. Means over replications ± half-width of the 95 % interval. "
+        f"redtail's documentation says what the set-up is and what was assumed: {paper.about}.",
+        "",
+        "## Verdicts",
+        "",
+        f"{counts(done)}.",
+        "",
+        *verdict_lines(done),
+        "",
+        "## Figures",
+        "",
+    ]
+    for figure in paper.figures:
+        lines += [f"![{figure.caption}](figures/{figure.name}.png)", "", figure.caption, ""]
+    lines += ["## Numbers", ""]
+    for verdict in done.verdicts:
+        if verdict.tested:
+            lines += [f"### {verdict.finding.id}: {verdict.judgement}", ""]
+            lines += [verdict.finding.statement, "", "| | number | within |", "|---|---|---|"]
+            for tested in verdict.tested:
+                for row in tested.evidence:
+                    answer = ("yes" if row.holds else "no") + ("" if row.clear else _UNCLEAR)
+                    lines.append(f"| {row.about} | {number(row)} | {answer} |")
+            lines.append("")
+    for name, study in done.studies.items():
+        for label, values in study.solved.items():
+            found = ", ".join(f"{value} at {study.grid.at(load)}" for load, value in values.items())
+            lines += [f"{label} ({name}): {found}.", ""]
+    for number_of in range(len(paper.references)):
+        lines += ["## Others' numbers beside ours", "", *reference_lines(done, number_of), ""]
+    return "\n".join(lines)
+
+
+def verdict_lines(done: Reproduction) -> list[str]:
+    """Return the table of verdicts in Markdown."""
+    lines = ["| finding | | verdict | evidence, and why |", "|---|---|---|---|"]
+    for verdict in done.verdicts:
+        why = [] if verdict.judgement is Judgement.HOLDS else [verdict.why]
+        evidence = "<br>".join([*(summary(tested) for tested in verdict.tested), *why])
+        lines.append(
+            f"| {verdict.finding.id} | {verdict.finding.statement} | {_judgement(verdict)} "
+            f"| {evidence} |"
+        )
+    if not all(verdict.clear for verdict in done.verdicts):
+        lines += ["", _UNCLEAR_TEXT.replace(_UNCLEAR, f"\\{_UNCLEAR}", 1) + "."]
+    return lines
+
+
+def reference_lines(done: Reproduction, index: int) -> list[str]:
+    """Return others' numbers beside ours as a table in Markdown."""
+    other = done.paper.references[index]
+    if other.study not in done.studies:
+        return [f"This scale does not run {other.study}."]
+    grid = done.studies[other.study].grid
+    about = [checks.describe(metric) for metric in other.metrics]
+    heads = [
+        f"{name}{each.short}{f' ({each.shown_unit})' if each.shown_unit else ''}"
+        for each, name in zip(about, _prefixes(other.metrics), strict=True)
+    ]
+    lines = [
+        f"In brackets: {other.source}.",
+        "",
+        "| " + " | ".join(["", "queue", *heads]) + " |",
+        "|" + "---|" * (len(heads) + 2),
+    ]
+    for load, queue, values in other.rows:
+        cells = [
+            f"{shown(grid.estimate(metric, queue, load), each.scale)} [{value * each.scale:.4g}]"
+            for metric, each, value in zip(other.metrics, about, values, strict=True)
+        ]
+        lines.append("| " + " | ".join([grid.at(load), queue, *cells]) + " |")
+    return lines
+
+
+def _prefixes(metrics: tuple[str, ...]) -> list[str]:
+    return [f"{names.prefix(metric)} " if names.prefix(metric) else "" for metric in metrics]
+
+
+def _judgement(verdict: Verdict) -> str:
+    return verdict.judgement.value + ("" if verdict.clear else f" {_UNCLEAR}")
+
+
+def _margin(row: Evidence) -> float:
+    return -math.inf if math.isnan(row.value.mean) else row.bounds.margin(row.value.mean)
+
+
+def _row(row: Evidence) -> dict[str, Any]:
+    return {
+        "about": row.about,
+        "unit": row.shown.unit,
+        "value": _estimate(row.value),
+        "bounds": {
+            key: value
+            for key, value in (
+                ("at_least", row.bounds.at_least),
+                ("above", row.bounds.above),
+                ("at_most", row.bounds.at_most),
+            )
+            if value is not None
+        },
+        "holds": row.holds,
+        "clear": row.clear,
+    }
+
+
+def _estimate(found: Estimate) -> dict[str, float | int | None]:
+    return found.as_json()

@@ -1,0 +1,457 @@
+"""Published evaluations: their files, the tests that findings name, and a run from end to end."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import shutil
+import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import redtail
+from redtail import experiment, papers
+from redtail.cli import app
+from redtail.errors import RedtailError, SpecError
+from redtail.papers import checks, definition, report
+from redtail.papers.checks import TESTS, Bounds, Evidence, Grid
+from redtail.papers.definition import Finding, Study
+from redtail.papers.reproduction import Judgement, StudyResult, judge, seek
+from redtail.results import CaseResult, Results
+from redtail.stats import Estimate
+from redtail.store import StoredRun
+
+ISCC = definition.FOLDER / "iscc2001"
+
+Cells = dict[tuple[str, int], dict[str, Sequence[float]]]
+
+
+def synthetic(cells: Cells, losses: dict[tuple[str, int], list[int]] | None = None) -> Results:
+    """Results of three replications, from values by queue and load."""
+    cases = []
+    for (label, load), metrics in cells.items():
+        runs = {
+            number: StoredRun(
+                key=f"{label}-{load}-{number}",
+                folder=Path(),
+                metrics={name: values[number] for name, values in metrics.items()},
+                consecutive_losses={"bottleneck": (losses or {}).get((label, load), [])},
+                manifest={},
+            )
+            for number in range(3)
+        }
+        queue = {"kind": "red", "limit": "200 packets", "min_th": "30 packets"}
+        queue["max_th"] = "130 packets"
+        factors = {"traffic.ftp.flows": load, "bottleneck.queue": queue}
+        labels = {"traffic.ftp.flows": str(load), "bottleneck.queue": label}
+        cases.append(CaseResult(factors, labels, runs))
+    return Results(
+        name="ftp",
+        description="",
+        factors=("traffic.ftp.flows", "bottleneck.queue"),
+        cases=tuple(cases),
+        folder=Path(),
+    )
+
+
+def grid(cells: Cells, **more: Any) -> Grid:
+    results = synthetic(cells, more.pop("losses", None))
+    return Grid(results, queue="bottleneck.queue", load="traffic.ftp.flows", **more)
+
+
+def about(mean: float) -> list[float]:
+    return [mean * 0.999, mean, mean * 1.001]
+
+
+def four(a16: float, b16: float, a64: float, b64: float) -> Grid:
+    """Two queues at two loads, with a metric called `loss`."""
+    values = {("A", 16): a16, ("B", 16): b16, ("A", 64): a64, ("B", 64): b64}
+    return grid({cell: {"loss": about(value)} for cell, value in values.items()})
+
+
+# --- The tests that findings name ------------------------------------------------------------
+
+# For each: parameters, results for which it holds and results for which it does not.
+BOTH_WAYS: dict[str, tuple[dict[str, Any], Grid, Grid]] = {
+    "level": ({"at_least": 2.0, "at_most": 5.0}, four(3, 3, 4, 4), four(3, 3, 4, 6)),
+    "spread": ({"at_most": 1.1}, four(10, 10.5, 20, 20.5), four(10, 10.5, 20, 25)),
+    "share_of_best": ({"queues": ["A"], "at_least": 0.9}, four(9.5, 10, 9, 8), four(5, 10, 9, 8)),
+    "ratio": (
+        {"queues": ["A"], "to": ["B"], "at_most": 0.5},
+        four(1, 4, 2, 8),
+        four(1, 4, 6, 8),
+    ),
+    "ratio_of_loads": (
+        {"queues": ["A"], "load": 16, "to": 64, "at_least": 2.0},
+        four(10, 1, 4, 1),
+        four(10, 1, 8, 1),
+    ),
+    "difference": (
+        {"queues": ["A"], "to": ["B"], "above": 0.0},
+        four(5, 4, 5, 4),
+        four(5, 4, 4, 5),
+    ),
+    "monotone": ({"direction": "falls"}, four(5, 4, 3, 2), four(5, 2, 3, 4)),
+    "load_dependence": (
+        {"queues": ["A"], "to": ["B"]},
+        four(10, 10, 12, 20),
+        four(10, 10, 25, 20),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_every_test_can_hold_and_can_fail(name: str) -> None:
+    parameters, holding, failing = BOTH_WAYS[name]
+    parameters = {"metric": "loss", **parameters}
+    checks.validate(name, parameters, "here")
+    assert all(row.holds and row.clear for row in TESTS[name](holding, **parameters))
+    against = [row for row in TESTS[name](failing, **parameters) if not row.holds]
+    assert against
+    assert all(row.clear for row in against)
+
+
+def test_a_metric_that_stays_is_not_monotone() -> None:
+    still = grid({("A", load): {"loss": [1.0, 1.0, 1.0]} for load in (16, 64, 256)})
+    rows = TESTS["monotone"](still, metric="loss", direction="rises")
+    assert [row.holds for row in rows] == [True, True, False]
+
+
+def test_ratios_are_taken_replication_by_replication() -> None:
+    # The runs differ tenfold, the queues within a run by exactly two.
+    paired = grid({("A", 16): {"loss": [2, 20, 200]}, ("B", 16): {"loss": [1, 10, 100]}})
+    (row,) = TESTS["ratio"](paired, metric="loss", queues=["A"], to=["B"], at_least=1.9)
+    assert row.value == Estimate(2.0, 0.0, 3)
+
+
+def test_an_interval_over_the_bound_is_not_clear() -> None:
+    bounds = Bounds(at_least=1.0, at_most=2.0)
+    for mean, half, holds, clear in (
+        (1.5, 0.4, True, True),
+        (1.5, 0.6, True, False),
+        (0.5, 0.4, False, True),
+        (0.5, 0.6, False, False),
+        (0.5, 5.0, False, False),  # the interval spans both bounds
+        (2.5, 0.4, False, True),
+        (2.5, 0.6, False, False),
+    ):
+        row = Evidence("", Estimate(mean, half, 5), bounds)
+        assert (row.holds, row.clear) == (holds, clear), (mean, half)
+    assert not Evidence("", Estimate(1.5, None, 1), bounds).clear
+
+
+def test_a_number_that_was_not_measured_does_not_hold() -> None:
+    (row,) = TESTS["level"](four(1, 1, 1, 1), metric="mark", at_least=0.0, queues=["A"], loads=[16])
+    assert math.isnan(row.value.mean)
+    assert not row.holds
+
+
+def test_derived_measures_follow_from_queue_and_losses() -> None:
+    cell = {"queue_length_mean": [80.0] * 3, "ftp.loss": [0.01] * 3, "ftp.mark": [0.03] * 3}
+    one = grid({("A", 16): cell}, losses={("A", 16): [6, 2, 0, 1, 1]})
+    for metric, value in {
+        "threshold_position": 0.5,
+        "filling": 0.4,
+        "longest_loss_event": 5.0,
+        "loss_events_of_4_or_more": 0.2,
+        "loss_events_of_1_or_more": 1.0,
+        "ftp.dropped_share": 0.25,
+    }.items():
+        assert one.estimate(metric, "A", 16).mean == pytest.approx(value), metric
+    never = grid({("A", 16): cell})
+    assert math.isnan(never.estimate("loss_events_of_4_or_more", "A", 16).mean)
+
+
+def test_a_variant_is_looked_at_only_when_named() -> None:
+    cells: Cells = {("A", 16): {"loss": [1.0] * 3}, ("odd", 16): {"loss": [9.0] * 3}}
+    one = grid(cells, variants=["odd"])
+    assert one.queues == ("A",)
+    assert one.estimate("loss", "odd", 16).mean == 9.0
+
+
+def test_a_case_that_is_not_there_is_named() -> None:
+    with pytest.raises(RedtailError, match="no case has queue 'C' at load 16; the queues are A, B"):
+        four(1, 1, 1, 1).case("C", 16)
+
+
+@pytest.mark.parametrize(
+    ("measure", "start", "target", "found"),
+    [
+        (lambda x: 2.0 * x, (100, 200.0), 60.0, 30),
+        (lambda x: 3.0 * x + 5.0, (100, 305.0), 95.0, 30),
+        (lambda x: x**1.2, (200, 200**1.2), 50**1.2, 50),
+        (lambda x: 7.0, (100, 7.0), 3.0, 43),  # nothing rises: it still ends
+    ],
+)
+def test_a_value_is_sought_in_few_rounds(
+    measure: Callable[[int], float], start: tuple[float, float], target: float, found: int
+) -> None:
+    asked: list[int] = []
+
+    def counted(number: int) -> float:
+        asked.append(number)
+        return measure(number)
+
+    assert seek(counted, start=start, target=target, within=0.005, rounds=4) == found
+    assert 1 <= len(asked) <= 4
+
+
+# --- Verdicts --------------------------------------------------------------------------------
+
+STUDY = Study("ftp", "", "bottleneck.queue", "traffic.ftp.flows", (), {}, ())
+
+
+def judged(findings: str, tmp_path: Path) -> list[Any]:
+    """Judge findings on two queues of which A loses 1 % and B 2 %, at 16 flows."""
+    folder = shutil.copytree(ISCC, tmp_path / "paper")
+    (folder / "findings.toml").write_text(findings)
+    cells: Cells = {("A", 16): {"loss": about(0.01)}, ("B", 16): {"loss": about(0.02)}}
+    studies = {"ftp": StudyResult(STUDY, synthetic(cells), {})}
+    return [judge(finding, studies) for finding in definition.read(folder).findings]
+
+
+def at_most(bound: float, kind: str = "check") -> str:
+    return (
+        f'[[finding.{kind}]]\nstudy = "ftp"\ntest = "level"\nmetric = "loss"\nat_most = {bound}\n'
+    )
+
+
+def test_the_verdict_says_how_much_holds(tmp_path: Path) -> None:
+    def finding(name: str, *rest: str) -> str:
+        return f'[[finding]]\nid = "{name}"\nstatement = "s"\n' + "".join(rest)
+
+    untested = 'untested = "no time"\n'
+    text = "".join(
+        [
+            finding("all", at_most(0.03)),
+            finding("none", at_most(0.005)),
+            finding("some", at_most(0.015)),
+            finding("not looked at", untested),
+            finding("half looked at", untested, at_most(0.03)),
+            finding("condition met", at_most(0.03, "condition"), at_most(0.015)),
+            finding("condition not met", at_most(0.015, "condition"), at_most(0.03)),
+        ]
+    )
+    verdicts = judged(text, tmp_path)
+    assert [verdict.judgement for verdict in verdicts] == [
+        Judgement.HOLDS,
+        Judgement.FAILS,
+        Judgement.IN_PART,
+        Judgement.UNTESTED,
+        Judgement.IN_PART,
+        Judgement.IN_PART,
+        Judgement.UNTESTED,
+    ]
+    assert verdicts[2].why == "1 of 2 numbers are within their bounds"
+    assert verdicts[3].why == "no time"
+    assert verdicts[4].why.endswith("not tested: no time")
+    assert "condition" in verdicts[6].why
+
+
+def test_a_study_that_a_scale_leaves_out_is_not_judged() -> None:
+    check = definition.Check("web", "level", {"metric": "loss", "at_most": 1.0})
+    verdict = judge(Finding("W", "s", (check,), (), ""), {})
+    assert verdict.judgement is Judgement.UNTESTED
+    assert "web" in verdict.why
+
+
+# --- The papers' files -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", papers.names())
+def test_files_of_a_paper_are_valid_and_have_what_findings_name(name: str) -> None:
+    paper = papers.load(name)
+    for study in paper.studies:
+        loads, queues = [], set()
+        for file in study.files:
+            for scale in study.scales.values():
+                plan = experiment.check(file, set=scale.set)
+                assert plan.warnings == ()
+            queues |= {case.labels[study.queue] for case in plan.cases}
+            loads += sorted({case.factors[study.load] for case in plan.cases})
+        assert len(loads) == len(set(loads)) == len(study.files)
+        known = queues | {variant.label for variant in study.variants}
+        assert {variant.of for variant in study.variants} <= queues
+        assert {each.solve.like for each in study.variants if each.solve} <= queues
+        for finding in paper.findings:
+            for check in (*finding.checks, *finding.conditions):
+                named, to = check.parameters, check.parameters.get("to", ())
+                others = to if isinstance(to, list) else ()
+                assert {*named.get("queues", ()), *others} <= known, finding.id
+                ends = {named["load"], to} if "load" in named else set()
+                assert {*named.get("loads", ()), *ends} <= set(loads), finding.id
+    assert (Path(redtail.__file__).parents[2] / paper.about).is_file()
+
+
+def test_every_finding_of_iscc2001_is_listed_once() -> None:
+    found = [finding.id for finding in papers.load("iscc2001").findings]
+    assert found == [f"ISCC-{number}" for number in range(1, 25)]
+
+
+def test_the_files_of_iscc2001_differ_in_load_and_what_goes_with_it_alone() -> None:
+    same = []
+    for file in papers.load("iscc2001").studies[0].files:
+        spec = tomllib.loads(file.read_text())
+        (flows,) = spec["factors"].pop("traffic.ftp.flows")
+        tail_drop, red, gentle, tuned = spec["factors"].pop("bottleneck.queue")
+        limit = tail_drop["limit"]
+        size = int(limit.split()[0])
+        # Standard RED's thresholds are 3/20 and 13/20 of the buffer, in whole packets.
+        assert red["min_th"] == f"{round(size * 3 / 20)} packets"
+        assert red["max_th"] == f"{round(size * 13 / 20)} packets"
+        assert {red["limit"], gentle["limit"], tuned["limit"]} == {limit}
+        assert gentle == {**red, "label": "GREDstd", "gentle": "limit"}
+        assert tuned["w_q"] < 0.002
+        assert spec["bottleneck"].pop("queue") == {"kind": "tail-drop", "limit": limit}
+        assert file.name == f"ftp-{flows}.toml"
+        same.append(re.sub(rf"\b{flows}\b", "N", json.dumps(spec)))
+    assert len(set(same)) == 1
+
+
+BROKEN = [
+    ("findings.toml", 'test = "spread"', 'test = "sprad"', "test = 'sprad'; accepted: level, "),
+    ("findings.toml", "at_most = 1.03", "at_mots = 1.03", "at_mots: unknown key of spread"),
+    ("findings.toml", "at_most = 1.03\n", "", "spread needs at_most"),
+    ("findings.toml", "at_least = 8.245e6", "#", "a bound is missing"),
+    ("findings.toml", 'direction = "rises"', 'direction = "up"', "accepted: 'rises', 'falls'"),
+    ("findings.toml", 'study = "ftp"', 'study = "fpt"', "study = 'fpt'; accepted: ftp"),
+    ("findings.toml", 'id = "ISCC-2"', 'id = "ISCC-1"', "two of [[finding]] are called 'ISCC-1'"),
+    ("findings.toml", "untested =", "because =", "because: unknown key"),
+    ("findings.toml", 'untested = "Web traffic is not built yet"', "", "neither a check nor"),
+    ("findings.toml", "[[finding]]", "[[finding", "findings.toml: "),
+    ("paper.toml", 'title = "', 'titel = "', "title is missing"),
+    ("paper.toml", "within = 0.01", 'within = "near"', "within = 'near': a number is wanted"),
+    ("reference.toml", "[158, ", "[", "6 values for 7 metrics"),
+]
+
+
+@pytest.mark.parametrize(("file", "old", "new", "message"), BROKEN)
+def test_a_broken_file_is_refused_with_its_place(
+    tmp_path: Path, file: str, old: str, new: str, message: str
+) -> None:
+    folder = shutil.copytree(ISCC, tmp_path / "paper")
+    text = (folder / file).read_text()
+    assert old in text
+    (folder / file).write_text(text.replace(old, new, 1))
+    with pytest.raises(SpecError, match=re.escape(message)) as caught:
+        definition.read(folder)
+    assert str(folder) in str(caught.value)
+
+
+# --- The command -----------------------------------------------------------------------------
+
+runner = CliRunner()
+
+
+def test_without_a_name_the_papers_are_listed() -> None:
+    done = runner.invoke(app, ["reproduce"])
+    assert done.exit_code == 0
+    assert done.stdout.startswith("iscc2001\n")
+    assert "--scale quick" in done.stdout and "--scale paper" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["iscc2002"], "error: no paper 'iscc2002' is built in; accepted: iscc2001\n"),
+        (["../iscc2001"], "error: no paper '../iscc2001' is built in; accepted: iscc2001\n"),
+        (
+            ["iscc2001", "--scale", "huge"],
+            "error: iscc2001 has no scale 'huge'; accepted: quick, paper\n",
+        ),
+    ],
+)
+def test_a_paper_or_scale_that_is_not_there_exits_with_2(
+    arguments: list[str], message: str, tmp_path: Path
+) -> None:
+    done = runner.invoke(app, ["reproduce", *arguments, "--out", str(tmp_path)])
+    assert done.exit_code == 2
+    assert done.stderr == message
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The papers' folder with a scale of seconds, so that everything runs in a moment."""
+    root = tmp_path_factory.mktemp("papers")
+    folder = shutil.copytree(ISCC, root / "iscc2001")
+    text = (folder / "paper.toml").read_text()
+    quick = '{ duration = "200 s", warmup = "60 s", replications = 4 }'
+    assert quick in text
+    (folder / "paper.toml").write_text(
+        text.replace(quick, '{ duration = "20 s", warmup = "12 s", replications = 2 }')
+    )
+    return root
+
+
+def test_a_paper_runs_from_end_to_end(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(definition, "FOLDER", tiny)
+    arguments = ["reproduce", "iscc2001", "--out", str(tmp_path)]
+    done = runner.invoke(app, arguments)
+    assert done.exit_code == 0, done.stderr
+    folder = tmp_path / "iscc2001" / "quick"
+    ids = [f"ISCC-{number}" for number in range(1, 25)]
+    page = (folder / "report.md").read_text()
+    for name in ids:
+        assert f"{name} " in done.stdout
+        assert f"| {name} |" in page
+    for image in re.findall(r"\]\((figures/\S+)\)", page):
+        assert (folder / image).is_file()
+    assert len(list((folder / "figures").glob("fig3*.png"))) == 5
+    assert max(map(len, done.stdout.split("report:")[0].splitlines())) <= 120
+
+    first = (folder / "verdicts.json").read_bytes()
+    found = json.loads(first)
+    assert [finding["id"] for finding in found["findings"]] == ids
+    for finding in found["findings"]:
+        assert finding["verdict"] in set(Judgement)
+        if finding["verdict"] != Judgement.UNTESTED:
+            assert all(check["evidence"] for check in finding["checks"])
+    # The shortened tail drop was brought near to REDopt's delay at each load.
+    assert len(found["solved"]["ftp"]["TD, short"]) == 5
+    cases = {
+        (case["labels"]["bottleneck.queue"], case["factors"]["traffic.ftp.flows"]): case["metrics"]
+        for case in found["studies"]["ftp"]["cases"]
+    }
+    assert len(cases) == 30
+
+    def delay(queue: str, load: int) -> float:
+        mean: float = cases[queue, load]["queue_delay_mean"]["mean"]
+        return mean
+
+    for load in (16, 32, 64, 128, 256):
+        tail_drop, short, tuned = (delay(each, load) for each in ("TD", "TD, short", "REDopt"))
+        assert abs(short - tuned) < 0.2 * (tail_drop - tuned)
+
+    # Nothing is run again, and the same comes out; --json prints what is in the file.
+    again = runner.invoke(app, [*arguments, "--json"])
+    assert again.exit_code == 0
+    assert again.stdout.encode() == first
+    assert (folder / "verdicts.json").read_bytes() == first
+
+
+def test_progress_reuse_and_others_numbers(tiny: Path, tmp_path: Path) -> None:
+    paper = definition.read(tiny / "iscc2001")
+    seen: list[tuple[int, int]] = []
+    made = papers.reproduction.reproduce_paper(
+        paper, out=tmp_path, progress=lambda state: seen.append((state.done, state.total))
+    )
+    done = [each for each, _ in seen]
+    assert done == sorted(done)
+    assert seen[-1] == (made.run_count, made.run_count)
+    assert made.reused == 0
+    again = papers.reproduction.reproduce_paper(paper, out=tmp_path)
+    assert again.reused == again.run_count == made.run_count
+    assert report.to_json(again) == report.to_json(made)
+
+    lines = report.reference_lines(made, 0)
+    assert "ns-2.35" in lines[0]
+    assert len(lines) == 4 + len(paper.references[0].rows)
+    assert "[158]" in lines[4] and "[0.98]" in lines[4]
