@@ -144,7 +144,6 @@ fn byte_mode_spaces_drops_evenly_in_bytes() {
 }
 
 #[test]
-#[ignore = "not yet: RED takes the last position for small packets as chance, not as certain"]
 fn byte_mode_spaces_drops_of_small_packets_evenly_too() {
     // Packets of half the mean: twice as many between drops, of half the share.
     let small = gaps(0.05, Spacing::Uniform, Some(0.5), GAPS);

@@ -27,6 +27,10 @@ pub struct Cancelled;
 /// Events between two looks at the cancel flag.
 const CANCEL_INTERVAL: u64 = 1 << 16;
 
+/// From about here on endpoints fall out of the second-level cache between two
+/// of their packets.
+const MANY_FLOWS: usize = 1000;
+
 /// Runs `scenario`, which must have passed validation, to its end.
 ///
 /// # Errors
@@ -62,6 +66,8 @@ struct Engine<'a> {
     /// Packets dropped, by flow and direction (0 data, 1 acknowledgements).
     dropped: Vec<[u64; 2]>,
     sampler: Option<Sampler>,
+    /// More endpoints than the cache keeps.
+    many_flows: bool,
     /// What the senders of each group had done when the measurement began.
     done_before: Vec<SenderCounters>,
     events: u64,
@@ -140,10 +146,11 @@ impl<'a> Engine<'a> {
             books: books.collect(),
             dropped: vec![[0; 2]; flows.groups.len()],
             network,
-            flows,
             sampler,
+            many_flows: flows.groups.len() > MANY_FLOWS,
             done_before: Vec::new(),
             events: 0,
+            flows,
         }
     }
 
@@ -182,7 +189,9 @@ impl<'a> Engine<'a> {
             self.offer(link, packet);
             return;
         }
-        self.prefetch_after(line);
+        if self.many_flows {
+            self.prefetch_after(line);
+        }
         // The packet leaves the network; its place may be taken by the answer.
         self.network.contents.free(packet.content);
         let segment = self.network.contents.get_mut(packet.content);
@@ -212,23 +221,28 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Fetches into the cache what arrivals from `line` will soon touch. Looking
-    /// ahead a few places leaves the time of several events for it.
-    #[inline]
+    /// Fetches into the cache what arrivals from `line` will soon touch: places in
+    /// the line first, then what they name, then what that points to.
     fn prefetch_after(&self, line: u32) {
-        let Some((packet, target)) = self.network.upcoming(line, 2) else {
-            return;
-        };
-        prefetch(self.network.contents.get(packet.content));
-        match target {
-            Target::Receiver => {
-                // The answer is often back soon.
-                prefetch(&self.flows.receivers[packet.endpoint as usize]);
-                prefetch(&self.flows.senders[packet.endpoint as usize]);
-            }
-            Target::Sender => prefetch(&self.flows.senders[packet.endpoint as usize]),
-            Target::UdpSink | Target::Link(_) => {}
+        if let Some((packet, Target::Receiver | Target::Sender)) = self.network.upcoming(line, 0) {
+            self.flows.senders[packet.endpoint as usize]
+                .sender
+                .prefetch();
         }
+        if let Some((packet, target)) = self.network.upcoming(line, 2) {
+            prefetch(self.network.contents.get(packet.content));
+            let endpoint = packet.endpoint as usize;
+            match target {
+                Target::Receiver => {
+                    prefetch(&self.flows.receivers[endpoint]);
+                    // The answer is often back soon.
+                    prefetch(&self.flows.senders[endpoint]);
+                }
+                Target::Sender => prefetch(&self.flows.senders[endpoint]),
+                Target::UdpSink | Target::Link(_) => {}
+            }
+        }
+        self.network.prefetch(line, 8);
     }
 
     /// A packet reaches a link's queue.

@@ -117,6 +117,13 @@ impl Flows {
     /// named after its group and number, so they do not depend on anything else.
     pub fn new(scenario: &Scenario, routes: &[Vec<HostRoutes>]) -> Self {
         let mut flows = Self::default();
+        let tcp = scenario
+            .traffic
+            .iter()
+            .filter(|group| group.tcp().is_some());
+        let tcp: usize = tcp.map(|group| group.access().flows as usize).sum();
+        flows.senders.reserve_exact(tcp);
+        flows.receivers.reserve_exact(tcp);
         for (group_index, (group, hosts)) in scenario.traffic.iter().zip(routes).enumerate() {
             let access = group.access();
             for i in 0..access.flows as usize {

@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use redtail_core::{Bytes, Rate, Span, Stream, Time};
+use redtail_core::{Bytes, Rate, Span, Stream, Time, prefetch};
 use redtail_qdisc::{AnyQueue, QueueContext};
 use redtail_spec::{LinkSpec, Scenario};
 use redtail_traffic::{Access, Direction};
@@ -192,6 +192,14 @@ impl Network {
         let packet = self.lines[line as usize].0.get(ahead)?;
         let leg = &self.routes[packet.route as usize].legs[packet.leg as usize];
         Some((packet, leg.target))
+    }
+
+    /// Fetches the packet `ahead` places behind the head of `line` into the cache.
+    #[inline]
+    pub fn prefetch(&self, line: u32, ahead: usize) {
+        if let Some(packet) = self.lines[line as usize].0.get(ahead) {
+            prefetch(packet);
+        }
     }
 
     /// Number of delay lines.

@@ -31,6 +31,8 @@ pub(crate) struct Fault {
     path: Vec<Step>,
     /// The innermost value, once known: where it begins, and how it reads.
     at: Option<(Origin, String)>,
+    /// Whether that value is a list.
+    list: bool,
     cause: Cause,
 }
 
@@ -62,14 +64,17 @@ impl Fault {
         Fault {
             path: Vec::new(),
             at: None,
+            list: false,
             cause,
         }
     }
 
     /// Ties the fault to `node` unless a node further down has it already.
     fn settle(&mut self, node: &Node) {
-        self.at
-            .get_or_insert_with(|| (node.origin.clone(), node.shown()));
+        if self.at.is_none() {
+            self.at = Some((node.origin.clone(), node.shown()));
+            self.list = node.as_array().is_some_and(|entries| !entries.is_empty());
+        }
     }
 
     /// The key of the value, dotted.
@@ -97,6 +102,26 @@ impl Fault {
             Cause::UnknownKey { accepted } => Some(accepted),
             _ => None,
         }
+    }
+
+    /// For a list where one value belongs: how to have a case for each of its entries.
+    pub(crate) fn vary_hint(&self) -> Option<String> {
+        let refused = matches!(self.cause, Cause::Expected(_) | Cause::NotOneOf(_));
+        let plain = self.path.iter().all(|step| match step {
+            Step::Key(_) => true,
+            Step::Entry { name, .. } => name.is_some() || self.key().starts_with("chain.hop"),
+        });
+        let (origin, value) = self.at.as_ref().filter(|_| self.list && refused && plain)?;
+        let key = self.key();
+        // A value too long for a message is not repeated in full.
+        let value = match value.ends_with("...") {
+            true => "[...]",
+            false => value,
+        };
+        Some(match origin {
+            Origin::Set(_) => format!("; to vary it, use --set 'factors.\"{key}\"={value}'"),
+            _ => format!("; to vary it, give \"{key}\" = {value} under [factors]"),
+        })
     }
 
     pub(crate) fn into_problem(self) -> Problem {

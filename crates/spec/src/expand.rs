@@ -27,6 +27,11 @@ const KINDS: [&str; 2] = ["kind", "preset"];
 /// What is about all runs, or names them, cannot differ between them.
 const NOT_FACTORS: [&str; 5] = ["name", "description", "replications", "seed", FACTORS];
 
+/// Whether the key may differ between cases.
+pub(crate) fn can_be_factor(key: &str) -> bool {
+    !NOT_FACTORS.contains(&key.split('.').next().unwrap_or_default())
+}
+
 /// More cases than this are a slip of the pen.
 const CASES_AT_MOST: usize = 100_000;
 
@@ -123,7 +128,7 @@ impl Factor {
                 message: format!("{FACTORS}.{key:?}{what}"),
             })
         };
-        if NOT_FACTORS.contains(&key.split('.').next().unwrap_or_default()) {
+        if !can_be_factor(&key) {
             let instead = match key.as_str() {
                 "seed" | "replications" => "; replications draw anew already",
                 _ => "",

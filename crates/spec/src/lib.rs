@@ -39,6 +39,7 @@ mod error;
 mod expand;
 mod experiment;
 mod node;
+mod outline;
 mod paths;
 mod plan;
 mod schema;

@@ -9,6 +9,7 @@ use crate::error::{Problem, SpecError, place};
 use crate::expand::{self, Factor, Set};
 use crate::experiment::{Experiment, Hop, Scenario, Series, SeriesRequest, Topology};
 use crate::node::{Node, Origin};
+use crate::outline;
 use crate::validate;
 
 /// The language of a text.
@@ -89,6 +90,13 @@ impl Plan {
         })
     }
 
+    /// What the experiment amounts to, in a few lines: its bottlenecks, its groups of flows, and how
+    /// much there is to simulate. What differs between cases is given as a range.
+    pub fn outline(&self) -> Vec<String> {
+        let runs: Vec<_> = self.cases.iter().map(|case| &case.base).collect();
+        outline::outline(&runs, self.replications)
+    }
+
     /// The cases as a JSON list of `{"factors": {key: value}, "labels": {key: text}}`.
     pub fn cases_json(&self) -> String {
         let cases = self.cases.iter();
@@ -117,8 +125,8 @@ fn expand_and_check(
     }
 
     let combinations = expand::combinations(&factors).map_err(one)?;
-    let mut errors = Gathered::new(combinations.len());
-    let mut warnings = Gathered::new(combinations.len());
+    let mut errors = Gathered::new(combinations.len(), PartialEq::eq);
+    let mut warnings = Gathered::new(combinations.len(), alike);
     let mut cases = Vec::with_capacity(combinations.len());
     let mut first = None;
     for combination in &combinations {
@@ -229,7 +237,14 @@ fn case(tree: &Node, factors: &[Factor], combination: &[usize]) -> Result<Checke
                 .iter()
                 .find_map(|factor| factor.explains(&key, accepted))
         });
-        vec![explained.unwrap_or_else(|| fault.into_problem())]
+        vec![explained.unwrap_or_else(|| {
+            let key = fault.key();
+            let may_vary = expand::can_be_factor(&key) && factors.iter().all(|f| f.key != key);
+            let hint = fault.vary_hint().filter(|_| may_vary);
+            let mut problem = fault.into_problem();
+            problem.message += &hint.unwrap_or_default();
+            problem
+        })]
     })?;
     let (findings, topology) = validate::check(&experiment, &tree);
     match topology {
@@ -241,29 +256,80 @@ fn case(tree: &Node, factors: &[Factor], combination: &[usize]) -> Result<Checke
     }
 }
 
+/// Whether two problems of the same key differ in numbers alone.
+fn alike(a: &Problem, b: &Problem) -> bool {
+    a.origin == b.origin
+        && a.key == b.key
+        && without_numbers(&a.message).eq(without_numbers(&b.message))
+}
+
+/// The words of a message, without its numbers and without the units behind them.
+fn without_numbers(message: &str) -> impl Iterator<Item = &str> {
+    const UNITS: [&str; 15] = [
+        "ps", "ns", "us", "ms", "s", "min", "h", "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "B", "kB",
+        "MB", "GB",
+    ];
+    let mut after_a_number = false;
+    message
+        .split_whitespace()
+        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()))
+        .filter(move |word| {
+            let number = word.starts_with(|c: char| c.is_ascii_digit());
+            let unit = after_a_number && UNITS.contains(word);
+            after_a_number = number;
+            !number && !unit
+        })
+}
+
 /// Problems of all cases, each once, with how many cases have it.
 struct Gathered {
     cases: usize,
-    found: Vec<(Problem, usize, String)>,
+    /// Which problems are told as one.
+    same: fn(&Problem, &Problem) -> bool,
+    found: Vec<Found>,
+}
+
+struct Found {
+    /// As the first case has it.
+    problem: Problem,
+    /// Whether another case has other numbers in it.
+    varies: bool,
+    count: usize,
+    /// The first case that has it.
+    case: String,
 }
 
 impl Gathered {
-    fn new(cases: usize) -> Self {
+    fn new(cases: usize, same: fn(&Problem, &Problem) -> bool) -> Self {
         Gathered {
             cases,
+            same,
             found: Vec::new(),
         }
     }
 
     fn add(&mut self, problem: Problem, labels: &[(&String, &String)]) {
-        match self.found.iter_mut().find(|(known, ..)| *known == problem) {
-            Some((_, count, _)) => *count += 1,
+        let same = self.same;
+        match self
+            .found
+            .iter_mut()
+            .find(|found| same(&found.problem, &problem))
+        {
+            Some(found) => {
+                found.count += 1;
+                found.varies |= found.problem != problem;
+            }
             None => {
                 let case: Vec<_> = labels
                     .iter()
                     .map(|(key, label)| format!("{key} = {label}"))
                     .collect();
-                self.found.push((problem, 1, case.join(", ")));
+                self.found.push(Found {
+                    problem,
+                    varies: false,
+                    count: 1,
+                    case: case.join(", "),
+                });
             }
         }
     }
@@ -278,10 +344,20 @@ impl Gathered {
         };
         self.found
             .into_iter()
-            .map(|(mut problem, count, case)| {
-                if count < self.cases && !in_a_value(&problem) {
+            .map(|found| {
+                let Found {
+                    mut problem,
+                    varies,
+                    count,
+                    case,
+                } = found;
+                let cases = self.cases;
+                if varies {
                     problem.message +=
-                        &format!(" [in {count} of {} cases, first with {case}]", self.cases);
+                        &format!(" [in {count} of {cases} cases; these numbers with {case}]");
+                } else if count < cases && !in_a_value(&problem) {
+                    problem.message +=
+                        &format!(" [in {count} of {cases} cases, first with {case}]");
                 }
                 problem
             })
@@ -311,7 +387,7 @@ const ACCESS_SPEED_UP: u64 = 10;
 
 fn fill_in(group: &mut TrafficGroup, topology: &Topology) {
     let access = group.access();
-    let hops = validate::crossed(&access, topology);
+    let hops = outline::crossed(&access, topology);
     let met_first = match access.direction {
         Direction::Forward => topology.hops()[hops.start].rate,
         Direction::Reverse => return_rate(&topology.hops()[hops.end - 1]),

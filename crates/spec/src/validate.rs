@@ -1,13 +1,14 @@
 //! What types cannot say: values and combinations that cannot be run (errors), and those that can
 //! but hardly mean what their author wants to know (warnings).
 
-use redtail_core::{Bytes, ParamError, QueueSize, Rate, Span};
+use redtail_core::{ParamError, QueueSize, Rate, Span};
 use redtail_qdisc::{Limit, QueueSpec};
 use redtail_traffic::{Access, Direction, TrafficGroup};
 
 use crate::error::Problem;
-use crate::experiment::{Experiment, Hop, LinkSpec, Topology, topology};
+use crate::experiment::{Experiment, LinkSpec, Topology, topology};
 use crate::node::Node;
+use crate::outline::{BandwidthDelay, base_round_trips, crossed, crossing, time_in_words};
 use crate::paths;
 
 /// Round trips that slow start may need before the statistics should begin: from one segment, ten
@@ -319,13 +320,7 @@ impl Findings<'_> {
         self.short_warmup(experiment, topology);
         for (index, hop) in topology.hops().iter().enumerate() {
             let key = hop_key(topology, index);
-            let crossing = |direction| -> Vec<&TrafficGroup> {
-                let crosses = |group: &&TrafficGroup| {
-                    let access = group.access();
-                    access.direction == direction && crossed(&access, topology).contains(&index)
-                };
-                experiment.traffic.iter().filter(crosses).collect()
-            };
+            let crossing = |direction| crossing(&experiment.traffic, topology, index, direction);
             self.queue(
                 &key,
                 &hop.forward(),
@@ -446,34 +441,23 @@ impl Findings<'_> {
         groups: &[&TrafficGroup],
         topology: &Topology,
     ) {
-        let (mut flows, mut seconds, mut packet) = (0.0, 0.0, Bytes::ZERO);
-        for group in groups.iter().filter(|group| group.tcp().is_some()) {
-            let round_trips = base_round_trips(group, topology);
-            let mean = round_trips.iter().map(|rtt| rtt.as_secs_f64()).sum::<f64>()
-                / round_trips.len() as f64;
-            let count = f64::from(group.access().flows);
-            flows += count;
-            seconds += count * mean;
-            packet = packet.max(group.packet_size());
-        }
-        if flows == 0.0 {
+        let Some(product) = BandwidthDelay::of(rate, groups, topology) else {
             return;
-        }
-        // Shown in a message, so rounded to what can be read.
-        let round_trip = Span::from_us((seconds / flows * 1e6).round() as u64);
-        let product = rate.bytes_in(round_trip);
-        let packets = product / packet.as_u64() as f64;
-        let too_small = limit.packets.is_some_and(|limit| (limit as f64) < packets)
-            || limit.bytes.is_some_and(|limit| (limit as f64) < product);
+        };
+        let too_small = limit
+            .packets
+            .is_some_and(|limit| (limit as f64) < product.packets())
+            || limit
+                .bytes
+                .is_some_and(|limit| (limit as f64) < product.bytes);
         if too_small {
             self.warn(
                 &format!("{key}.limit"),
                 &format!(
-                    "is below one bandwidth-delay product ({rate} x {round_trip} mean base \
-                     round trip = {} or {} packets of {packet}): with few flows the link will \
-                     run idle after losses",
-                    Bytes::new(product.ceil() as u64),
-                    packets.ceil(),
+                    "is below one bandwidth-delay product ({rate} x {} mean base round trip = \
+                     {}): with few flows the link will run idle after losses",
+                    time_in_words(product.round_trip),
+                    product.shown(),
                 ),
             );
         }
@@ -494,45 +478,6 @@ fn is_link_name(name: &str) -> bool {
         .strip_prefix("hop")
         .is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()));
     numbered || name == "return" || name == "bottleneck"
-}
-
-/// Indices of the hops a group crosses.
-pub(crate) fn crossed(access: &Access<'_>, topology: &Topology) -> std::ops::Range<usize> {
-    let first = access
-        .first_hop
-        .map_or(0, |hop| (hop as usize).saturating_sub(1));
-    let last = access
-        .last_hop
-        .map_or(topology.hops().len(), |hop| hop as usize);
-    first..last
-}
-
-/// Round-trip times without any queueing or transmission, one for each host of the group.
-fn base_round_trips(group: &TrafficGroup, topology: &Topology) -> Vec<Span> {
-    /// More hosts than any list deals to; a file may ask for billions.
-    const LOOKED_AT: usize = 1 << 16;
-
-    let access = group.access();
-    let hops = topology.hops()[crossed(&access, topology)].iter();
-    let delay = |hop: &Hop| {
-        hop.delay
-            + hop
-                .return_link
-                .as_ref()
-                .map_or(Span::ZERO, |link| link.delay)
-    };
-    let path: Span = hops.map(delay).sum();
-    let hosts = access
-        .host_count()
-        .min(access.flows as usize)
-        .clamp(1, LOOKED_AT);
-    (0..hosts)
-        .map(|host| {
-            path + *access.access_delay.get(host)
-                + *access.exit_delay.get(host)
-                + *access.return_delay.get(host)
-        })
-        .collect()
 }
 
 fn amount(size: QueueSize) -> u64 {

@@ -358,3 +358,60 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_outline_says_what_the_file_amounts_to() {
+    assert_eq!(
+        plan(FILE, &[]).unwrap().outline(),
+        [
+            "bottleneck: 10 Mbit/s; one bandwidth-delay product is 162 kB or 109 packets of 1500 B (mean base round \
+             trip 130 ms)",
+            "ftp: 16 to 256 bulk flows, base round-trip time 120 ms to 140 ms",
+            "cbr: 4 constant-rate flows, base round-trip time 100 ms",
+            // 9 Mbit/s in packets of 1500 B and 1 Mbit/s in packets of 573 B: 968 a second.
+            "each run: 200 s simulated, the last 150 s of it measured; about 12 million packets over bottleneck in all \
+             runs",
+        ]
+    );
+    let varied = [
+        "factors.\"bottleneck.rate\"=['1 Mbit/s', '10 Mbit/s']",
+        "traffic.ftp.flows=1",
+        "traffic.cbr.rate='10 Mbit/s'",
+    ];
+    let outline = plan(&single(), &varied).unwrap().outline();
+    assert_eq!(
+        outline[..2],
+        [
+            "bottleneck: 1 Mbit/s to 10 Mbit/s; one bandwidth-delay product is 15 kB to 150 kB or 10 to 100 packets of \
+             1500 B (mean base round trip 120 ms)",
+            "ftp: 1 bulk flow, base round-trip time 120 ms",
+        ]
+    );
+    // More is offered than fits, so the link's rate counts: 11 Mbit/s in packets of 573 B.
+    assert!(
+        outline[3].ends_with("; about 4.8 million packets over bottleneck in all runs"),
+        "{}",
+        outline[3]
+    );
+}
+
+#[test]
+fn the_outline_of_transfers_counts_their_segments() {
+    let text = changed(
+        &single(),
+        &[("kind = \"bulk\"", "kind = \"transfer\"\nsize = \"14600 B\"")],
+    );
+    let text = text.split("[[traffic]]\nname = \"cbr\"").next().unwrap();
+    let outline = plan(text, &["replications=1"]).unwrap().outline();
+    // 64 transfers of 10 segments.
+    assert!(
+        outline[2].ends_with("about 640 packets over bottleneck in all runs"),
+        "{}",
+        outline[2]
+    );
+    assert!(
+        outline[1].starts_with("ftp: 64 transfers, "),
+        "{}",
+        outline[1]
+    );
+}

@@ -227,15 +227,15 @@ fn counts_of_zero_and_numbers_that_are_none() {
     );
     assert_eq!(
         single_with("flows = 64", "flows = -1"),
-        "e.toml:14: traffic.ftp.flows = -1: expected a whole number from 0 to 4294967295"
+        "e.toml:14: traffic.ftp.flows = -1: expected a whole number from 1 to 1000000"
     );
     assert_eq!(
         single_with("flows = 64", "flows = \"many\""),
-        "e.toml:14: traffic.ftp.flows = \"many\": expected a whole number from 0 to 4294967295"
+        "e.toml:14: traffic.ftp.flows = \"many\": expected a whole number from 1 to 1000000"
     );
     assert_eq!(
         single_with("flows = 64", "flows = 1979-05-27"),
-        "e.toml:14: traffic.ftp.flows = 1979-05-27: expected a whole number from 0 to 4294967295"
+        "e.toml:14: traffic.ftp.flows = 1979-05-27: expected a whole number from 1 to 1000000"
     );
     assert_eq!(
         single_with("packet =", "dither = 1.5\npacket ="),
@@ -396,7 +396,7 @@ fn factors_that_are_empty_or_name_nothing() {
     );
     assert_eq!(
         file_with("[16, 64, 256]", "[16, \"many\"]"),
-        "e.toml:31: traffic.ftp.flows = \"many\": expected a whole number from 0 to 4294967295"
+        "e.toml:31: traffic.ftp.flows = \"many\": expected a whole number from 1 to 1000000"
     );
 }
 
@@ -454,6 +454,44 @@ fn arguments_are_named_as_they_were_given() {
         "--set bottleneck.queue.min_th=200 packets: bottleneck.queue.min_th = \"200 packets\" is not below max_th \
          (195 packets); accepted: less than \"195 packets\""
     );
+}
+
+#[test]
+fn a_list_for_a_key_that_takes_one_value_says_how_to_vary_it() {
+    let refusal = |set: &str| plan(&single(), &[set]).unwrap_err().to_string();
+    assert_eq!(
+        refusal("traffic.ftp.flows=[1,2]"),
+        "--set traffic.ftp.flows=[1,2]: traffic.ftp.flows = [1, 2]: expected a whole number from 1 to 1000000; \
+         to vary it, use --set 'factors.\"traffic.ftp.flows\"=[1, 2]'"
+    );
+    // What the hint says is accepted.
+    plan(&single(), &["factors.\"traffic.ftp.flows\"=[1, 2]"]).unwrap();
+
+    assert_eq!(
+        single_with("flows = 64", "flows = [1, 2]"),
+        "e.toml:14: traffic.ftp.flows = [1, 2]: expected a whole number from 1 to 1000000; \
+         to vary it, give \"traffic.ftp.flows\" = [1, 2] under [factors]"
+    );
+    for set in [
+        "bottleneck.rate=[\"1 Mbit/s\", \"2 Mbit/s\"]",
+        "bottleneck.queue=[{ kind = \"tail-drop\", limit = \"9 packets\" }]",
+        "duration=[\"100 s\"]",
+    ] {
+        assert!(
+            refusal(set).contains("; to vary it, use --set 'factors.\""),
+            "{}",
+            refusal(set)
+        );
+    }
+    // These are the same for all cases.
+    for set in ["replications=[1, 2]", "name=[\"a\"]"] {
+        assert!(!refusal(set).contains("vary"), "{}", refusal(set));
+    }
+    // A value of a factor that is a list itself has nothing to learn from the hint.
+    let message = plan(FILE, &["factors.\"traffic.ftp.flows\"=[[1, 2]]"])
+        .unwrap_err()
+        .to_string();
+    assert!(!message.contains("vary"), "{message}");
 }
 
 #[test]

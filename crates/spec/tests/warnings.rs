@@ -22,7 +22,7 @@ fn a_buffer_below_one_bandwidth_delay_product() {
         ]),
         [
             "e.toml:9: bottleneck.queue.limit = \"100 packets\" is below one bandwidth-delay product (10 Mbit/s x 130 ms \
-          mean base round trip = 162500 B or 109 packets of 1500 B): with few flows the link will run idle after losses"
+          mean base round trip = 162 kB or 109 packets of 1500 B): with few flows the link will run idle after losses"
         ]
     );
     assert_eq!(
@@ -117,4 +117,37 @@ fn a_warning_of_many_cases_is_given_once() {
         warnings[0].ends_with("[in 2 of 4 cases, first with bottleneck.queue = tail-drop, traffic.ftp.access_delay = 10 s]"),
         "{warnings:?}"
     );
+}
+
+#[test]
+fn warnings_that_differ_in_numbers_alone_are_told_once() {
+    // The flows share hosts of other delays, so the mean round trip depends on their number.
+    let text = changed(
+        FILE,
+        &[
+            (
+                "[\"20 ms\", \"40 ms\"]",
+                "[\"20 ms\", \"40 ms\", \"46 ms\"]",
+            ),
+            ("[16, 64, 256]", "[1, 2, 256]"),
+            (
+                "{ kind = \"tail-drop\", limit = \"300 packets\" }",
+                "{ kind = \"tail-drop\", limit = \"20 packets\" }",
+            ),
+        ],
+    );
+    assert_eq!(
+        plan(&text, &[]).unwrap().warnings,
+        [
+            "e.toml:28: bottleneck.queue.limit = \"20 packets\" is below one bandwidth-delay product (10 Mbit/s x 120 ms \
+             mean base round trip = 150 kB or 100 packets of 1500 B): with few flows the link will run idle after losses \
+             [in 3 of 6 cases; these numbers with bottleneck.queue = tail-drop, traffic.ftp.flows = 1]"
+        ]
+    );
+    // Two queues that are too small stand on lines of their own, and get a warning each.
+    let text = text.replace(
+        "\"300 packets\", min_th = \"45 packets\", max_th = \"195 packets\" },\n]",
+        "\"30 packets\", min_th = \"4 packets\", max_th = \"19 packets\" },\n]",
+    );
+    assert_eq!(plan(&text, &[]).unwrap().warnings.len(), 2);
 }

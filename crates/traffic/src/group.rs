@@ -4,6 +4,9 @@
 //! [`TrafficGroup`], and the engine's part in `sim`'s sources.
 
 use redtail_core::schemars::JsonSchema;
+use std::fmt;
+
+use redtail_core::serde::de::{Deserializer, Error, Unexpected, Visitor};
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, ParamError, Rate, Span, Stream, Time, kinded, schemars, serde};
 use redtail_transport::TcpSpec;
@@ -35,8 +38,8 @@ macro_rules! groups {
             pub name: String,
             /// Number of flows.
             /// Source: one flow is the least there can be.
-            #[serde(default = "one_flow")]
-            #[schemars(range(min = 1))]
+            #[serde(default = "one_flow", deserialize_with = "count")]
+            #[schemars(range(min = 1, max = 1_000_000))]
             pub flows: u32,
             $($own)*
             /// Rate of the sending hosts' access links; dealt out.
@@ -48,7 +51,7 @@ macro_rules! groups {
             #[serde(default = "no_delay")]
             pub access_delay: Dealt<Span>,
             /// Rate of the receiving hosts' access links; dealt out.
-            /// Source: as `access_rate`.
+            /// Source: ten times the first bottleneck's rate, whatever `access_rate` is.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub exit_rate: Option<Dealt<Rate>>,
             /// One-way propagation delay of the receiving hosts' access links; dealt out.
@@ -61,8 +64,8 @@ macro_rules! groups {
             pub return_delay: Dealt<Span>,
             /// Number of sending (and of receiving) hosts that the flows share; flow i sits on host i modulo this.
             /// Source: the length of the longest list dealt out, else 1.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            #[schemars(range(min = 1))]
+            #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_count")]
+            #[schemars(range(min = 1, max = 1_000_000))]
             pub hosts: Option<u32>,
             /// Which way the data travels.
             /// Source: along the bottlenecks in their order.
@@ -148,6 +151,33 @@ const MAX_FLOWS: u32 = 1_000_000;
 fn one_flow() -> u32 {
     1
 }
+
+/// Reads a number of flows or hosts. Any `u32` passes, so that [`TrafficGroup::check`] can refuse
+/// it by its key; what is none is refused with the range that the check accepts.
+fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    struct Count;
+    impl Visitor<'_> for Count {
+        type Value = u32;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "a whole number from 1 to {MAX_FLOWS}")
+        }
+
+        fn visit_u64<E: Error>(self, number: u64) -> Result<u32, E> {
+            u32::try_from(number).map_err(|_| E::invalid_value(Unexpected::Unsigned(number), &self))
+        }
+
+        fn visit_i64<E: Error>(self, number: i64) -> Result<u32, E> {
+            u32::try_from(number).map_err(|_| E::invalid_value(Unexpected::Signed(number), &self))
+        }
+    }
+    deserializer.deserialize_u32(Count)
+}
+
+fn some_count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
+    count(deserializer).map(Some)
+}
+
 fn no_delay() -> Dealt<Span> {
     Dealt::one(Span::ZERO)
 }

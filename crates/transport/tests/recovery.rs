@@ -58,7 +58,21 @@ fn limited_transmit_sends_new_data_on_the_first_two_duplicates() {
 }
 
 #[test]
-#[ignore = "not yet: segments of limited transmit are counted in the flight"]
+fn limited_transmit_sends_no_more_than_two_segments_beyond_the_window() {
+    // RFC 3042, section 2: "The amount of outstanding data would remain less than or
+    // equal to the congestion window plus 2 segments."
+    let params = TcpParams {
+        limited_transmit: true,
+        dup_thresh: 5,
+        ..params(RecoveryKind::Newreno)
+    };
+    let mut script = SenderScript::bulk(&params);
+    script.sends(FIRST_TEN).at(100);
+    script.acks(0, 2).sends("10 11");
+    script.acks(0, 2).sends("").ack(0).sends("r0");
+}
+
+#[test]
 fn what_limited_transmit_sent_does_not_count_when_the_flight_is_halved() {
     // RFC 5681, section 3.2, step 2: "When [RFC3042] is in use, additional data
     // sent in limited transmit MUST NOT be included in this calculation."

@@ -152,7 +152,6 @@ fn without_new_data_or_holes_the_last_segment_is_sent_again_once() {
 }
 
 #[test]
-#[ignore = "not yet: a rescue moves the retransmission pointer"]
 fn a_rescue_does_not_hide_the_holes_it_uncovers() {
     // RFC 6675, section 4, NextSeg, rule 4: "Note that HighRxt MUST NOT be updated".
     let mut script = last_ten_out();
@@ -177,7 +176,6 @@ fn limited_transmit_sends_what_the_pipe_allows_before_recovery() {
 }
 
 #[test]
-#[ignore = "not yet: segments of limited transmit are counted in the flight"]
 fn what_limited_transmit_sent_does_not_count_when_the_flight_is_halved() {
     // RFC 6675, section 5, step 4.2: "[RFC5681] requires that any segments sent as
     // part of the Limited Transmit mechanism not be counted in FlightSize".
@@ -227,7 +225,6 @@ fn a_segment_is_retransmitted_once_per_recovery() {
 }
 
 #[test]
-#[ignore = "not yet: the next recovery starts without a duplicate"]
 fn what_was_retransmitted_in_recovery_is_not_sent_again_right_after_it() {
     // Segment 10, new data of the recovery, is lost and retransmitted within it.
     // RFC 6675, section 5: recovery starts upon a duplicate acknowledgement, which

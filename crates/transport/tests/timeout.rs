@@ -86,7 +86,6 @@ fn new_acks_restart_the_timer_and_the_last_stops_it() {
 }
 
 #[test]
-#[ignore = "not yet: a retransmission in recovery leaves its segment timed"]
 fn a_segment_sent_again_gives_no_sample() {
     // RFC 6298, section 3 (Karn). Segment 10 is first sent in recovery, lost, and
     // sent again in the same recovery.

@@ -72,6 +72,7 @@ impl Ranges {
         }
         let gone = self.0.partition_point(|range| range.end <= position);
         self.0.drain(..gone);
+        self.give_back();
         if let Some(range) = self.0.first_mut() {
             range.start = range.start.max(position);
         }
@@ -81,12 +82,27 @@ impl Ranges {
     #[inline]
     pub fn take_reaching(&mut self, position: u64) -> Option<SackBlock> {
         let lowest = *self.0.first()?;
-        (lowest.start <= position).then(|| self.0.remove(0))
+        if lowest.start > position {
+            return None;
+        }
+        self.0.remove(0);
+        self.give_back();
+        Some(lowest)
+    }
+
+    /// Returns the memory of a burst of losses once it is over.
+    #[inline]
+    fn give_back(&mut self) {
+        const SMALL: usize = 4;
+        if self.0.is_empty() && self.0.capacity() > SMALL {
+            self.0.shrink_to(SMALL);
+        }
     }
 
     /// Empties the set.
     pub fn clear(&mut self) {
         self.0.clear();
+        self.give_back();
     }
 }
 

@@ -106,6 +106,9 @@ impl Receiver {
             .retain(|&start| start < merged.start || start > merged.end);
         if let Some(reached) = self.above.take_reaching(self.next) {
             self.next = reached.end;
+            if self.recent.is_empty() {
+                self.recent.shrink_to(MAX_SACK_BLOCKS);
+            }
         } else {
             self.recent.insert(0, merged.start);
         }

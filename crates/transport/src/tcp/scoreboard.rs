@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use redtail_core::Time;
+use redtail_core::{Time, prefetch};
 
 use super::ranges::Ranges;
 use crate::segment::SackBlock;
@@ -89,7 +89,7 @@ pub struct Acked {
 }
 
 /// Capacity, in records, up to which giving memory back is not worth it.
-const SMALL: usize = 16;
+const SMALL: usize = 8;
 
 /// A position in the record of segments that stays valid as segments leave it.
 type Index = u64;
@@ -128,6 +128,13 @@ impl Scoreboard {
         self.records
             .back()
             .map_or(self.una, |last| last.end(self.una))
+    }
+
+    /// Fetches the records at both ends into the cache.
+    #[inline]
+    pub fn prefetch(&self) {
+        self.records.front().map(prefetch);
+        self.records.back().map(prefetch);
     }
 
     /// Estimate of the bytes in the network (pipe of RFC 6675).
@@ -187,10 +194,11 @@ impl Scoreboard {
         self.una = ack;
         self.sacked.remove_below(ack);
         // The window a slow start overshot to is not needed again soon; with
-        // thousands of flows its records would be most of a run's memory.
+        // thousands of flows its records would be most of a run's memory. A
+        // quarter of the capacity lies between shrinking and growing again.
         let capacity = self.records.capacity();
-        if capacity > SMALL && self.records.len() < capacity / 4 {
-            self.records.shrink_to(capacity / 2);
+        if capacity > SMALL && self.records.len() < capacity / 2 {
+            self.records.shrink_to(capacity - capacity / 4);
         }
         acked
     }

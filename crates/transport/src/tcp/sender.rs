@@ -191,6 +191,13 @@ impl Sender {
         };
     }
 
+    /// Fetches into the cache what the next acknowledgement will touch beyond the
+    /// sender itself.
+    #[inline]
+    pub fn prefetch(&self) {
+        self.board.prefetch();
+    }
+
     /// Whether all data of a sized transfer has been acknowledged.
     #[inline]
     pub fn is_complete(&self) -> bool {

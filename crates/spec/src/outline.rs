@@ -1,0 +1,312 @@
+//! What an experiment amounts to, in a few lines: for a reader of `redtail check` who wants to know
+//! whether the file says what they mean.
+
+use redtail_core::{Bytes, Rate, Span};
+use redtail_traffic::{Access, Direction, TrafficGroup};
+
+use crate::experiment::{Hop, Scenario, Topology};
+
+/// A link's rate times the round-trip time of the TCP flows that cross it.
+pub(crate) struct BandwidthDelay {
+    /// Mean over flows of the round-trip time without any queueing, in seconds.
+    pub round_trip: f64,
+    /// The product, in bytes.
+    pub bytes: f64,
+    /// The largest packet of these flows.
+    pub packet: Bytes,
+}
+
+impl BandwidthDelay {
+    /// `None` if no TCP flow is among the groups.
+    pub(crate) fn of(rate: Rate, groups: &[&TrafficGroup], topology: &Topology) -> Option<Self> {
+        let (mut flows, mut seconds, mut packet) = (0.0, 0.0, Bytes::ZERO);
+        for group in groups.iter().filter(|group| group.tcp().is_some()) {
+            let round_trips = base_round_trips(group, topology);
+            let mean = round_trips.iter().map(|rtt| rtt.as_secs_f64()).sum::<f64>()
+                / round_trips.len() as f64;
+            let count = f64::from(group.access().flows);
+            flows += count;
+            seconds += count * mean;
+            packet = packet.max(group.packet_size());
+        }
+        let round_trip = seconds / flows;
+        (flows > 0.0).then(|| BandwidthDelay {
+            round_trip,
+            bytes: rate.as_bps() as f64 / 8.0 * round_trip,
+            packet,
+        })
+    }
+
+    /// The product in packets of the largest size.
+    pub(crate) fn packets(&self) -> f64 {
+        self.bytes / self.packet.as_u64() as f64
+    }
+
+    /// `162 kB or 109 packets of 1500 B`.
+    pub(crate) fn shown(&self) -> String {
+        format!(
+            "{} or {} packets of {}",
+            bytes_in_words(self.bytes),
+            self.packets().ceil(),
+            self.packet
+        )
+    }
+}
+
+/// The groups whose data crosses the hop with this index in this direction.
+pub(crate) fn crossing<'a>(
+    groups: &'a [TrafficGroup],
+    topology: &Topology,
+    index: usize,
+    direction: Direction,
+) -> Vec<&'a TrafficGroup> {
+    let crosses = |group: &&TrafficGroup| {
+        let access = group.access();
+        access.direction == direction && crossed(&access, topology).contains(&index)
+    };
+    groups.iter().filter(crosses).collect()
+}
+
+/// Indices of the hops a group crosses.
+pub(crate) fn crossed(access: &Access<'_>, topology: &Topology) -> std::ops::Range<usize> {
+    let first = access
+        .first_hop
+        .map_or(0, |hop| (hop as usize).saturating_sub(1));
+    let last = access
+        .last_hop
+        .map_or(topology.hops().len(), |hop| hop as usize);
+    first..last
+}
+
+/// Round-trip times without any queueing or transmission, one for each host of the group.
+pub(crate) fn base_round_trips(group: &TrafficGroup, topology: &Topology) -> Vec<Span> {
+    /// More hosts than any list deals to; a file may ask for billions.
+    const LOOKED_AT: usize = 1 << 16;
+
+    let access = group.access();
+    let hops = topology.hops()[crossed(&access, topology)].iter();
+    let delay = |hop: &Hop| {
+        hop.delay
+            + hop
+                .return_link
+                .as_ref()
+                .map_or(Span::ZERO, |link| link.delay)
+    };
+    let path: Span = hops.map(delay).sum();
+    let hosts = access
+        .host_count()
+        .min(access.flows as usize)
+        .clamp(1, LOOKED_AT);
+    (0..hosts)
+        .map(|host| {
+            path + *access.access_delay.get(host)
+                + *access.exit_delay.get(host)
+                + *access.return_delay.get(host)
+        })
+        .collect()
+}
+
+/// The lines; `runs` are the first replication of every case, at least one.
+pub(crate) fn outline(runs: &[&Scenario], replications: u32) -> Vec<String> {
+    let mut lines = Vec::new();
+    let topology = &runs[0].topology;
+    for index in 0..topology.hops().len() {
+        lines.push(hop_line(runs, index));
+    }
+    for index in 0..runs[0].traffic.len() {
+        lines.push(group_line(runs, index));
+    }
+    let seconds = |span: fn(&Scenario) -> Span| {
+        range(
+            runs.iter().map(|run| span(run).as_secs_f64()),
+            time_in_words,
+        )
+    };
+    let mut line = format!(
+        "each run: {} simulated, the last {} of it measured",
+        seconds(|run| run.duration),
+        seconds(|run| run.duration - run.warmup),
+    );
+    let packets = runs.iter().map(|run| packets(run)).sum::<f64>() * f64::from(replications);
+    if packets > 0.0 {
+        line += &format!(
+            "; about {} packets over {} in all runs",
+            count_in_words(packets),
+            topology.hop_name(0)
+        );
+    }
+    lines.push(line);
+    lines
+}
+
+fn hop_line(runs: &[&Scenario], index: usize) -> String {
+    let rates = runs
+        .iter()
+        .map(|run| run.topology.hops()[index].rate.as_bps() as f64);
+    let products: Vec<_> = runs
+        .iter()
+        .filter_map(|run| {
+            let groups = crossing(&run.traffic, &run.topology, index, Direction::Forward);
+            BandwidthDelay::of(run.topology.hops()[index].rate, &groups, &run.topology)
+        })
+        .collect();
+    let mut line = format!(
+        "{}: {}",
+        runs[0].topology.hop_name(index),
+        range(rates, |bps| Rate::from_bps(bps as u64).to_string())
+    );
+    if !products.is_empty() {
+        line += &format!(
+            "; one bandwidth-delay product is {} or {} packets of {} (mean base round trip {})",
+            range(products.iter().map(|product| product.bytes), bytes_in_words),
+            range(
+                products.iter().map(|product| product.packets().ceil()),
+                |packets| packets.to_string()
+            ),
+            range(
+                products
+                    .iter()
+                    .map(|product| product.packet.as_u64() as f64),
+                |bytes| Bytes::new(bytes as u64).to_string()
+            ),
+            range(
+                products.iter().map(|product| product.round_trip),
+                time_in_words
+            ),
+        );
+    }
+    line
+}
+
+fn group_line(runs: &[&Scenario], index: usize) -> String {
+    let groups = runs.iter().map(|run| (&run.traffic[index], &run.topology));
+    let flows = groups
+        .clone()
+        .map(|(group, _)| f64::from(group.access().flows));
+    let alone = flows.clone().all(|flows| flows == 1.0);
+    let round_trips = groups.flat_map(|(group, topology)| {
+        let spans = base_round_trips(group, topology);
+        spans.into_iter().map(|span| span.as_secs_f64())
+    });
+    let kind = match runs[0].traffic[index] {
+        TrafficGroup::Bulk(_) => "bulk flow",
+        TrafficGroup::Transfer(_) => "transfer",
+        TrafficGroup::Cbr(_) => "constant-rate flow",
+    };
+    format!(
+        "{}: {} {kind}{}, base round-trip time {}",
+        runs[0].traffic[index].access().name,
+        range(flows, |flows| flows.to_string()),
+        if alone { "" } else { "s" },
+        range(round_trips, time_in_words),
+    )
+}
+
+/// About how many packets the first hop sends in a run: what sources of constant rate offer, and
+/// the rest of the link for TCP that always has data.
+fn packets(run: &Scenario) -> f64 {
+    let link = run.topology.hops()[0].rate.as_bps() as f64 / 8.0 * run.duration.as_secs_f64();
+    let groups = crossing(&run.traffic, &run.topology, 0, Direction::Forward);
+    // Bytes and packets offered without regard to the link, and the packet of TCP that fills it.
+    let (mut bytes, mut packets, mut filling) = (0.0, 0.0, None);
+    for group in groups {
+        let flows = f64::from(group.access().flows);
+        let packet = group.packet_size().as_u64() as f64;
+        match group {
+            TrafficGroup::Bulk(_) => filling = filling.max(Some(group.packet_size())),
+            TrafficGroup::Cbr(cbr) => {
+                let offered = flows * cbr.rate.as_bps() as f64 / 8.0 * run.duration.as_secs_f64();
+                bytes += offered;
+                packets += offered / packet;
+            }
+            TrafficGroup::Transfer(transfer) => {
+                let sizes = transfer.size.values();
+                let mss = transfer.tcp.params.mss.as_u64() as f64;
+                let each = |size: &Bytes| (size.as_u64() as f64 / mss).ceil();
+                let segments = flows * sizes.iter().map(each).sum::<f64>() / sizes.len() as f64;
+                bytes += segments * packet;
+                packets += segments;
+            }
+        }
+    }
+    if bytes > link {
+        return packets * (link / bytes);
+    }
+    packets + filling.map_or(0.0, |packet| (link - bytes) / packet.as_u64() as f64)
+}
+
+/// `140 ms to 260 ms`, or one of them if both read the same.
+fn range(values: impl Iterator<Item = f64>, words: impl Fn(f64) -> String) -> String {
+    let (least, most) = values.fold(
+        (f64::INFINITY, f64::NEG_INFINITY),
+        |(least, most), value| (least.min(value), most.max(value)),
+    );
+    let (least, most) = (words(least), words(most));
+    if least == most {
+        least
+    } else {
+        format!("{least} to {most}")
+    }
+}
+
+/// Three significant digits, and no zeros behind them: 130, 35.3, 1.25, 0.5.
+fn three_digits(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let decimals = (2 - value.abs().log10().floor() as i32).clamp(0, 9);
+    let text = format!("{value:.*}", decimals as usize);
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+/// Times of a network in milliseconds, those of a run in seconds.
+pub(crate) fn time_in_words(seconds: f64) -> String {
+    match seconds {
+        seconds if seconds < 1.0 => format!("{} ms", three_digits(seconds * 1e3)),
+        seconds => format!("{} s", three_digits(seconds)),
+    }
+}
+
+fn bytes_in_words(bytes: f64) -> String {
+    match bytes {
+        bytes if bytes < 1e3 => format!("{} B", bytes.ceil()),
+        bytes if bytes < 1e6 => format!("{} kB", three_digits(bytes / 1e3)),
+        bytes => format!("{} MB", three_digits(bytes / 1e6)),
+    }
+}
+
+/// Two significant digits of an estimate.
+fn count_in_words(count: f64) -> String {
+    let place = 10_f64.powi(count.log10().floor() as i32 - 1);
+    let count = (count / place).round() * place;
+    match count {
+        count if count < 1e4 => format!("{}", count.round()),
+        count if count < 1e6 => format!("{} thousand", three_digits(count / 1e3)),
+        count if count < 1e9 => format!("{} million", three_digits(count / 1e6)),
+        count => format!("{} billion", three_digits(count / 1e9)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_in_messages_are_rounded_to_what_can_be_read() {
+        let times = [0.035_333, 0.13, 0.000_5, 1.25, 200.0, 0.0].map(time_in_words);
+        assert_eq!(
+            times,
+            ["35.3 ms", "130 ms", "0.5 ms", "1.25 s", "200 s", "0 ms"]
+        );
+        let sizes = [573.2, 44_166.0, 162_500.0, 12.5e6].map(bytes_in_words);
+        assert_eq!(sizes, ["574 B", "44.2 kB", "162 kB", "12.5 MB"]);
+        let counts = [7.0, 833.3, 74_963.0, 7.49e6, 2.0e9].map(count_in_words);
+        assert_eq!(
+            counts,
+            ["7", "830", "75 thousand", "7.5 million", "2 billion"]
+        );
+    }
+}
