@@ -458,7 +458,7 @@ impl<'a> Engine<'a> {
             books.statistics = Some(LinkStatistics::new(self.now, &books.waiting));
         }
         for slot in &mut self.flows.receivers {
-            slot.delivered_before = slot.receiver.delivered();
+            slot.received_before = slot.receiver.received();
         }
         self.done_before = self.done_by_group();
     }
@@ -566,7 +566,7 @@ impl<'a> Engine<'a> {
             let mut rates = Vec::new();
             for (sender, receiver) in self.flows.senders.iter().zip(&self.flows.receivers) {
                 if of_group(sender.flow) {
-                    let bytes = receiver.receiver.delivered() - receiver.delivered_before;
+                    let bytes = receiver.receiver.received() - receiver.received_before;
                     rates.push(bits_per_second(bytes, period));
                 }
             }

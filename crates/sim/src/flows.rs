@@ -49,8 +49,8 @@ pub struct ReceiverSlot {
     pub flow: u32,
     /// Bytes of headers on each acknowledgement.
     pub header: u32,
-    /// Bytes delivered to the application when the measurement began.
-    pub delivered_before: u64,
+    /// Distinct payload bytes received when the measurement began.
+    pub received_before: u64,
     /// Packets sent by this endpoint and those delivered to it.
     pub passed: Passed,
 }
@@ -173,7 +173,7 @@ impl Flows {
             route: host.back,
             flow,
             header,
-            delivered_before: 0,
+            received_before: 0,
             passed: Passed::default(),
         });
         Source::Tcp(self.senders.len() as u32 - 1)

@@ -159,7 +159,8 @@ impl Pair {
             return;
         }
         let end = segment.seq + u64::from(segment.len);
-        assert!(0 < segment.len && u64::from(segment.len) <= MSS && end <= self.size);
+        let mss = self.params.mss.as_u64();
+        assert!(0 < segment.len && u64::from(segment.len) <= mss && end <= self.size);
         assert!(segment.seq <= self.highest, "a gap in what is sent");
         assert!(end > self.sender.acked(), "sent what was acknowledged");
         let again = segment.seq < self.highest;
@@ -221,7 +222,7 @@ impl Pair {
         // At a loss rate below a half each way, a timeout brings the transfer on
         // with probability 1/4 at least; fifty times as many as segments are far
         // beyond what any fixed seed here needs.
-        let segments = self.size.div_ceil(MSS);
+        let segments = self.size.div_ceil(self.params.mss.as_u64());
         let most = 50 * (segments + 2);
         while self.step() {
             let counters = self.sender.counters();
@@ -287,4 +288,22 @@ fn without_losses_nothing_is_sent_twice() {
         assert_eq!(counters.data_segments, 300, "{params:?}");
         assert_eq!(counters.timeouts, 0);
     }
+}
+
+#[test]
+fn a_stream_may_be_longer_than_32_bits_count() {
+    let channel = Channel {
+        loss: 0.005,
+        duplication: 0.0,
+        marking: 0.0,
+        delay: Span::from_ms(5),
+        jitter: Span::from_ms(1),
+        seed: 1,
+    };
+    let params = TcpParams {
+        mss: Bytes::new(60_000),
+        receive_window: Bytes::new(1 << 24),
+        ..common::params(RecoveryKind::Sack)
+    };
+    Pair::new(&params, (1 << 32) + (1 << 27) + 1, channel).finish();
 }

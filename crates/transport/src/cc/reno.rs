@@ -69,8 +69,9 @@ impl CongestionControl for Reno {
         };
         match event.kind {
             CongestionKind::Loss | CongestionKind::Ecn => {
+                // A reduction never raises the window: at one segment it stays there.
                 self.window = Window {
-                    cwnd: reduced,
+                    cwnd: reduced.min(self.window.cwnd),
                     ssthresh,
                 };
             }

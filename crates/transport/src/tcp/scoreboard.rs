@@ -83,8 +83,9 @@ impl Record {
 pub struct Acked {
     /// Bytes.
     pub bytes: u64,
-    /// When the newest segment it covers was sent, unless that was ever
-    /// retransmitted or had been selectively acknowledged before.
+    /// When the newest segment it covers was sent, unless that had been
+    /// selectively acknowledged before, or anything it covers was ever
+    /// retransmitted: it may have waited for the repair.
     pub sent: Option<Time>,
 }
 
@@ -173,6 +174,7 @@ impl Scoreboard {
             bytes: ack - self.una,
             sent: None,
         };
+        let mut repaired = false;
         while let Some(record) = self.records.front_mut() {
             let seq = record.seq(self.una);
             if seq + u64::from(record.len) > ack {
@@ -186,8 +188,8 @@ impl Scoreboard {
                 break;
             }
             self.pipe -= record.in_pipe();
-            let certain = !record.state.has(State::AMBIGUOUS) && !record.sacked;
-            acked.sent = certain.then_some(record.sent);
+            repaired |= record.state.has(State::AMBIGUOUS);
+            acked.sent = (!repaired && !record.sacked).then_some(record.sent);
             self.records.pop_front();
             self.first += 1;
         }
