@@ -1,24 +1,35 @@
 //! Congestion control: how the window grows and what an event does to it.
 //!
-//! Adding a growth law: one file here, one variant of [`Growth`] and of
-//! [`Controller`], one line in the conformance list.
+//! A controller is a slow start ([`slow_start`]) and a growth law (a file each),
+//! around one window. The law says how the window grows in congestion avoidance
+//! and by what factor an event reduces it; what is reduced, and when, is common.
+//!
+//! Adding a growth law: one file here, one line in [`Growth`] and in [`Law`].
 
+pub mod cubic;
 pub mod reno;
+pub mod slow_start;
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Time, schemars, serde};
+use redtail_core::{Span, Time, schemars, serde};
 
-/// How the window grows.
+use self::cubic::Cubic;
+use self::reno::Reno;
+use self::slow_start::{HyStart, SlowStart, SlowStartKind};
+
+/// How the window grows in congestion avoidance, and by how much it is reduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
 pub enum Growth {
-    /// Slow start and congestion avoidance of RFC 5681.
+    /// One segment a round trip, halved (RFC 5681).
     Reno,
+    /// A cubic function of the time since the last reduction, reduced to 0.7 (RFC 9438).
+    Cubic,
 }
 
-/// What a reduction takes half of.
+/// What a reduction takes its share of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
@@ -45,6 +56,14 @@ pub struct AckSample {
     pub now: Time,
     /// Bytes it newly acknowledged.
     pub acked: u64,
+    /// The cumulative acknowledgement, as an offset in the stream.
+    pub una: u64,
+    /// The next new byte to send, as an offset in the stream.
+    pub next: u64,
+    /// The round trip it measured, if it measured one.
+    pub rtt: Option<Span>,
+    /// The smoothed round trip, once there is one.
+    pub srtt: Option<Span>,
 }
 
 /// A reason to reduce.
@@ -72,47 +91,253 @@ pub struct CongestionEvent {
     pub flight: u64,
 }
 
-/// A congestion controller: no packets, no timers, no queues.
-pub trait CongestionControl {
-    /// New data was acknowledged.
-    fn on_ack(&mut self, sample: &AckSample);
-    /// Congestion: reduce.
-    fn on_congestion(&mut self, event: &CongestionEvent);
-    /// The window now.
-    fn window(&self) -> Window;
-    /// Replaces the congestion window, in bytes; for a handshake that lost its SYN
-    /// (RFC 5681, section 3.1) and for a partial window deflation.
-    fn set_cwnd(&mut self, cwnd: f64);
+/// A growth law. `mss` is the size of a full segment in bytes.
+pub trait GrowthLaw {
+    /// The window after an acknowledgement in congestion avoidance, in bytes.
+    fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64;
+
+    /// The factor by which an event multiplies what is in flight.
+    fn beta(&self) -> f64;
+
+    /// A congestion event is about to reduce a window of `window` segments.
+    fn on_congestion(&mut self, _window: f64, _kind: CongestionKind) {}
 }
 
-/// Any of the controllers, dispatched statically.
+/// Any of the laws, dispatched statically.
 #[derive(Clone, Debug)]
-pub enum Controller {
-    /// RFC 5681.
-    Reno(reno::Reno),
+enum Law {
+    Reno(Reno),
+    Cubic(Cubic),
 }
 
-impl CongestionControl for Controller {
+/// Calls a method of whichever law it is.
+macro_rules! law {
+    ($law:expr, $l:ident => $call:expr) => {
+        match $law {
+            Law::Reno($l) => $call,
+            Law::Cubic($l) => $call,
+        }
+    };
+}
+
+/// A congestion controller: no packets, no timers, no queues.
+#[derive(Clone, Debug)]
+pub struct Controller {
+    mss: f64,
+    halving: Halving,
+    window: Window,
+    slow_start: SlowStart,
+    law: Law,
+}
+
+/// What a controller is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct ControllerConfig {
+    /// Size of a full segment, bytes.
+    pub mss: u32,
+    /// Segments that may be sent before the first acknowledgement.
+    pub initial_window: u32,
+    /// What a reduction takes its share of.
+    pub halving: Halving,
+    /// How the window grows at first.
+    pub slow_start: SlowStartKind,
+    /// How it grows afterwards.
+    pub growth: Growth,
+}
+
+impl Controller {
+    /// A controller at the start of a connection.
+    pub fn new(config: ControllerConfig) -> Self {
+        let mss = f64::from(config.mss);
+        Self {
+            mss,
+            halving: config.halving,
+            window: Window {
+                cwnd: f64::from(config.initial_window) * mss,
+                ssthresh: f64::INFINITY,
+            },
+            slow_start: match config.slow_start {
+                SlowStartKind::Standard => SlowStart::Standard,
+                SlowStartKind::HystartPlusPlus => SlowStart::HyStart(HyStart::default()),
+            },
+            law: match config.growth {
+                Growth::Reno => Law::Reno(Reno),
+                Growth::Cubic => Law::Cubic(Cubic::default()),
+            },
+        }
+    }
+
+    /// New data was acknowledged.
     #[inline]
-    fn on_ack(&mut self, sample: &AckSample) {
-        match self {
-            Self::Reno(reno) => reno.on_ack(sample),
+    pub fn on_ack(&mut self, sample: &AckSample) {
+        let Window { cwnd, ssthresh } = self.window;
+        if cwnd < ssthresh {
+            self.slow_start.on_ack(&mut self.window, sample, self.mss);
+        } else {
+            self.window.cwnd = law!(&mut self.law, l => l.grown(cwnd, sample, self.mss));
         }
     }
-    fn on_congestion(&mut self, event: &CongestionEvent) {
-        match self {
-            Self::Reno(reno) => reno.on_congestion(event),
+
+    /// Congestion: reduce.
+    pub fn on_congestion(&mut self, event: &CongestionEvent) {
+        let (cwnd, mss) = (self.window.cwnd, self.mss);
+        law!(&mut self.law, l => l.on_congestion(cwnd / mss, event.kind));
+        let beta = law!(&self.law, l => l.beta());
+        let (ssthresh, reduced) = match self.halving {
+            Halving::FlightSize => {
+                // What limited transmit sent beyond the window does not count
+                // (RFC 5681, section 3.2, step 2), nor does what was sent while
+                // selective acknowledgements kept an episode going.
+                let flight = (event.flight as f64).min(cwnd);
+                let reduced = (flight * beta).max(2.0 * mss);
+                (reduced, reduced)
+            }
+            Halving::Window => {
+                let reduced = (cwnd * beta).max(mss);
+                ((reduced / mss).floor().max(2.0) * mss, reduced)
+            }
+        };
+        match event.kind {
+            CongestionKind::Loss | CongestionKind::Ecn => {
+                // A reduction never raises the window: at one segment it stays there.
+                self.window = Window {
+                    cwnd: reduced.min(cwnd),
+                    ssthresh,
+                };
+            }
+            CongestionKind::Timeout { repeated } => {
+                // A timeout for data that timed out before must not reduce
+                // ssthresh again (RFC 5681, section 3.1, after equation 4).
+                if !repeated || self.halving == Halving::Window {
+                    self.window.ssthresh = ssthresh;
+                }
+                self.window.cwnd = mss;
+            }
         }
     }
+
+    /// The window now.
     #[inline]
-    fn window(&self) -> Window {
-        match self {
-            Self::Reno(reno) => reno.window(),
+    pub fn window(&self) -> Window {
+        self.window
+    }
+
+    /// Replaces the congestion window, in bytes; for a handshake that lost its SYN
+    /// (RFC 5681, section 3.1) and for what recovery leaves behind.
+    pub fn set_cwnd(&mut self, cwnd: f64) {
+        self.window.cwnd = cwnd;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u32 = 1000;
+
+    fn controller(initial_window: u32, halving: Halving) -> Controller {
+        Controller::new(ControllerConfig {
+            mss: MSS,
+            initial_window,
+            halving,
+            slow_start: SlowStartKind::Standard,
+            growth: Growth::Reno,
+        })
+    }
+
+    fn ack(acked: u64) -> AckSample {
+        AckSample {
+            now: Time::ZERO,
+            acked,
+            una: 0,
+            next: 0,
+            rtt: None,
+            srtt: None,
         }
     }
-    fn set_cwnd(&mut self, cwnd: f64) {
-        match self {
-            Self::Reno(reno) => reno.set_cwnd(cwnd),
+
+    fn event(kind: CongestionKind, flight: u64) -> CongestionEvent {
+        CongestionEvent {
+            now: Time::ZERO,
+            kind,
+            flight,
         }
+    }
+
+    #[test]
+    fn slow_start_adds_one_segment_per_ack_however_much_it_covers() {
+        let mut reno = controller(2, Halving::FlightSize);
+        reno.on_ack(&ack(1000));
+        reno.on_ack(&ack(2000));
+        assert_eq!(reno.window().cwnd, 4000.0);
+        reno.on_ack(&ack(400)); // an ACK of less than a segment grows by less
+        assert_eq!(reno.window().cwnd, 4400.0);
+    }
+
+    #[test]
+    fn congestion_avoidance_adds_about_one_segment_per_window() {
+        let mut reno = controller(20, Halving::FlightSize);
+        reno.on_congestion(&event(CongestionKind::Loss, 20_000));
+        assert_eq!(
+            reno.window(),
+            Window {
+                cwnd: 10_000.0,
+                ssthresh: 10_000.0
+            }
+        );
+        for _ in 0..10 {
+            reno.on_ack(&ack(1000));
+        }
+        let grown = reno.window().cwnd - 10_000.0;
+        assert!((950.0..=1000.0).contains(&grown), "{grown}");
+    }
+
+    #[test]
+    fn a_loss_halves_the_flight_but_not_below_two_segments() {
+        let mut reno = controller(10, Halving::FlightSize);
+        reno.on_congestion(&event(CongestionKind::Loss, 3000));
+        assert_eq!(reno.window().ssthresh, 2000.0);
+    }
+
+    #[test]
+    fn a_timeout_never_raises_ssthresh_above_half_the_window() {
+        let mut reno = controller(10, Halving::FlightSize);
+        // Far more than a window can be outstanding while an episode lasts.
+        reno.on_congestion(&event(CongestionKind::Timeout { repeated: false }, 200_000));
+        assert_eq!(reno.window().ssthresh, 5000.0);
+    }
+
+    #[test]
+    fn a_repeated_timeout_holds_ssthresh() {
+        let mut reno = controller(16, Halving::FlightSize);
+        reno.on_congestion(&event(CongestionKind::Timeout { repeated: false }, 16_000));
+        reno.on_congestion(&event(CongestionKind::Timeout { repeated: true }, 1000));
+        assert_eq!(
+            reno.window(),
+            Window {
+                cwnd: 1000.0,
+                ssthresh: 8000.0
+            }
+        );
+    }
+
+    #[test]
+    fn an_echo_at_one_segment_does_not_raise_the_window() {
+        let mut reno = controller(1, Halving::FlightSize);
+        reno.on_congestion(&event(CongestionKind::Ecn, 1000));
+        assert_eq!(reno.window().cwnd, 1000.0);
+    }
+
+    #[test]
+    fn halving_the_window_rounds_ssthresh_alone() {
+        let mut reno = controller(5, Halving::Window);
+        reno.on_congestion(&event(CongestionKind::Loss, 0));
+        assert_eq!(
+            reno.window(),
+            Window {
+                cwnd: 2500.0,
+                ssthresh: 2000.0
+            }
+        );
     }
 }

@@ -8,6 +8,7 @@ use redtail_core::serde::de::{self, MapAccess, Visitor};
 use redtail_core::serde::{Deserialize, Deserializer, Serialize};
 use redtail_core::{Bytes, ParamError, Span, schemars, serde};
 
+use crate::cc::slow_start::SlowStartKind;
 use crate::cc::{Growth, Halving};
 use crate::tcp::recovery::RecoveryKind;
 use crate::tcp::rto::RttSampling;
@@ -50,11 +51,13 @@ tcp_params! {
     mss: Bytes,
     /// Bytes that network and transport headers add to each segment.
     header: Bytes,
-    /// How the window grows.
+    /// How the window grows until the first congestion event.
+    slow_start: SlowStartKind,
+    /// How the window grows in congestion avoidance, and by how much it is reduced.
     growth: Growth,
     /// How losses are detected and repaired.
     recovery: RecoveryKind,
-    /// What a reduction takes half of.
+    /// What a reduction takes its share of.
     halving: Halving,
     /// Segments that may be sent before the first acknowledgement.
     initial_window: u32,
@@ -98,6 +101,8 @@ pub enum Preset {
     Newreno,
     /// As `newreno`, with the recovery of RFC 5681 that ends with the first new acknowledgement.
     Reno,
+    /// As `sack`, with CUBIC (RFC 9438) and HyStart++ (RFC 9406).
+    Cubic,
     /// As ns-2.35's Agent/TCP/Sack1 with TCPSink/Sack1: recovery of Fall and Floyd 1996, initial window 2, no handshake, every segment acknowledged, 10 ms clock, one round trip timed at a time, minimum timeout 200 ms.
     Ns2Sack,
     /// As ns-2.35's Agent/TCP/Newreno with TCPSink; otherwise like `ns2-sack`.
@@ -108,10 +113,11 @@ pub enum Preset {
 
 impl Preset {
     /// Every preset, in the order of the definition.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Sack,
         Self::Newreno,
         Self::Reno,
+        Self::Cubic,
         Self::Ns2Sack,
         Self::Ns2Newreno,
         Self::Ns2Reno,
@@ -143,6 +149,11 @@ impl Preset {
                 recovery: RecoveryKind::Reno,
                 ..rfc
             },
+            Self::Cubic => TcpParams {
+                slow_start: SlowStartKind::HystartPlusPlus,
+                growth: Growth::Cubic,
+                ..rfc
+            },
             Self::Ns2Sack => TcpParams {
                 recovery: RecoveryKind::Sack1996,
                 ..ns2
@@ -165,6 +176,7 @@ impl Default for TcpParams {
         Self {
             mss: Bytes::new(1460),
             header: Bytes::new(40),
+            slow_start: SlowStartKind::Standard,
             growth: Growth::Reno,
             recovery: RecoveryKind::Sack,
             halving: Halving::FlightSize,

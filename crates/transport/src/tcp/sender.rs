@@ -12,10 +12,7 @@ use super::ecn::EcnResponse;
 use super::recovery::{LossRecovery, Recovery, each};
 use super::rto::{RttEstimator, RttSampling};
 use super::scoreboard::{Acked, Scoreboard};
-use crate::cc::reno::Reno;
-use crate::cc::{
-    AckSample, CongestionControl, CongestionEvent, CongestionKind, Controller, Growth,
-};
+use crate::cc::{AckSample, CongestionEvent, CongestionKind, Controller, ControllerConfig};
 use crate::params::TcpParams;
 use crate::segment::{Flags, Segment};
 
@@ -163,11 +160,13 @@ impl Sender {
             timeouts_in_row: 0,
             peer_window: params.receive_window.as_u64() as u32,
             board: Scoreboard::default(),
-            controller: match params.growth {
-                Growth::Reno => {
-                    Controller::Reno(Reno::new(mss, params.initial_window, params.halving))
-                }
-            },
+            controller: Controller::new(ControllerConfig {
+                mss,
+                initial_window: params.initial_window,
+                halving: params.halving,
+                slow_start: params.slow_start,
+                growth: params.growth,
+            }),
             recovery,
             ecn: EcnResponse::new(params.ecn),
             rtt: RttEstimator::new(params),
@@ -347,9 +346,11 @@ impl Sender {
         let finished = self.recover.is_none_or(|recover| segment.ack >= recover);
         let in_recovery = self.phase == Phase::Recovery;
         let partial = in_recovery && !finished && !self.ends_on_partial_ack;
-        if !partial {
-            self.sample_rtt(segment.ack, acked, now);
-        }
+        let rtt = if partial {
+            None
+        } else {
+            self.sample_rtt(segment.ack, acked, now)
+        };
         if !segment.sack.is_empty() {
             self.enter_sack(segment);
         }
@@ -375,6 +376,10 @@ impl Sender {
             self.controller.on_ack(&AckSample {
                 now,
                 acked: acked.bytes,
+                una: segment.ack,
+                next: self.board.next(),
+                rtt,
+                srtt: self.rtt.srtt(),
             });
         }
         self.restart_timer(now);
@@ -394,23 +399,18 @@ impl Sender {
         (self.board.outstanding() + u64::from(self.mss)) as f64 > self.controller.window().cwnd
     }
 
+    /// Takes a round-trip sample if this acknowledgement gives one; returns it.
     #[inline]
-    fn sample_rtt(&mut self, ack: u64, acked: Acked, now: Time) {
-        match self.sampling {
-            RttSampling::EveryAck => {
-                if let Some(sent) = acked.sent {
-                    self.rtt.sample(sent, now);
-                }
-            }
+    fn sample_rtt(&mut self, ack: u64, acked: Acked, now: Time) -> Option<Span> {
+        let sent = match self.sampling {
+            RttSampling::EveryAck => acked.sent?,
             RttSampling::OnePerWindow => {
-                if let Some((end, sent)) = self.timed
-                    && ack >= end
-                {
-                    self.rtt.sample(sent, now);
-                    self.timed = None;
-                }
+                let (_, sent) = self.timed.take_if(|(end, _)| ack >= *end)?;
+                sent
             }
-        }
+        };
+        self.rtt.sample(sent, now);
+        Some(now - sent)
     }
 
     fn on_partial_ack(&mut self, acked: Acked, now: Time) {

@@ -1,0 +1,183 @@
+//! Slow start, and when to leave it.
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Span, schemars, serde};
+
+use super::{AckSample, Window};
+
+/// How the window grows until the first congestion event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "kebab-case")]
+#[schemars(crate = "schemars")]
+pub enum SlowStartKind {
+    /// A segment for each acknowledgement, until a loss (RFC 5681, section 3.1).
+    Standard,
+    /// The same, slowed when round trips grow and left if they stay grown (RFC 9406).
+    HystartPlusPlus,
+}
+
+/// A slow start with its state.
+#[derive(Clone, Debug)]
+pub(super) enum SlowStart {
+    Standard,
+    HyStart(HyStart),
+}
+
+impl SlowStart {
+    /// Grows `window` by an acknowledgement (RFC 5681, equation 2).
+    #[inline]
+    pub(super) fn on_ack(&mut self, window: &mut Window, sample: &AckSample, mss: f64) {
+        let grows = mss.min(sample.acked as f64);
+        match self {
+            Self::Standard => window.cwnd += grows,
+            Self::HyStart(hystart) => hystart.on_ack(window, sample, grows),
+        }
+    }
+}
+
+/// HyStart++.
+///
+/// Source: RFC 9406, section 4.2, with its constants (section 4.3).
+#[derive(Clone, Debug, Default)]
+pub(super) struct HyStart {
+    /// The round ends when this offset is acknowledged (windowEnd).
+    window_end: Option<u64>,
+    /// currentRoundMinRTT; `None` is infinite.
+    round_min: Option<Span>,
+    /// lastRoundMinRTT.
+    last_round_min: Option<Span>,
+    /// rttSampleCount.
+    samples: u32,
+    /// Conservative slow start: cssBaselineMinRtt, and rounds still to go.
+    conservative: Option<(Span, u32)>,
+}
+
+const MIN_RTT_THRESH: Span = Span::from_ms(4);
+const MAX_RTT_THRESH: Span = Span::from_ms(16);
+const MIN_RTT_DIVISOR: u64 = 8;
+const N_RTT_SAMPLE: u32 = 8;
+const CSS_GROWTH_DIVISOR: f64 = 4.0;
+const CSS_ROUNDS: u32 = 5;
+
+impl HyStart {
+    fn on_ack(&mut self, window: &mut Window, sample: &AckSample, grows: f64) {
+        if self.window_end.is_none_or(|end| sample.una >= end) {
+            self.begin_round(window, sample.next);
+            if window.cwnd >= window.ssthresh {
+                return; // the last conservative round ended slow start
+            }
+        }
+        if let Some(rtt) = sample.rtt {
+            self.samples += 1;
+            self.round_min = Some(self.round_min.map_or(rtt, |min| min.min(rtt)));
+        }
+        match self.conservative {
+            None => window.cwnd += grows,
+            Some(_) => window.cwnd += grows / CSS_GROWTH_DIVISOR,
+        }
+        if self.samples >= N_RTT_SAMPLE {
+            self.judge();
+        }
+    }
+
+    /// Whether round trips have grown, or shrunk back.
+    fn judge(&mut self) {
+        let Some(current) = self.round_min else {
+            return;
+        };
+        match (self.conservative, self.last_round_min) {
+            (Some((baseline, _)), _) if current < baseline => self.conservative = None,
+            (None, Some(last)) => {
+                let threshold = (last / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESH, MAX_RTT_THRESH);
+                if current >= last + threshold {
+                    self.conservative = Some((current, CSS_ROUNDS));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn begin_round(&mut self, window: &mut Window, next: u64) {
+        self.window_end = Some(next);
+        self.last_round_min = self.round_min.take();
+        self.samples = 0;
+        if let Some((_, rounds)) = &mut self.conservative {
+            *rounds -= 1;
+            if *rounds == 0 {
+                window.ssthresh = window.cwnd;
+                self.conservative = None;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use redtail_core::Time;
+
+    const MSS: f64 = 1000.0;
+
+    /// A round of `acks` acknowledged segments, each with round trip `rtt` in ms.
+    fn round(slow: &mut SlowStart, window: &mut Window, una: &mut u64, acks: u64, rtt: u64) {
+        let next = *una + 1000 * acks;
+        for _ in 0..acks {
+            *una += 1000;
+            let sample = AckSample {
+                now: Time::ZERO,
+                acked: 1000,
+                una: *una,
+                next: next + 1000 * acks,
+                rtt: Some(Span::from_ms(rtt)),
+                srtt: None,
+            };
+            slow.on_ack(window, &sample, MSS);
+        }
+    }
+
+    fn start() -> (SlowStart, Window, u64) {
+        let window = Window {
+            cwnd: 10.0 * MSS,
+            ssthresh: f64::INFINITY,
+        };
+        (SlowStart::HyStart(HyStart::default()), window, 0)
+    }
+
+    #[test]
+    fn steady_round_trips_grow_as_in_slow_start() {
+        let (mut slow, mut window, mut una) = start();
+        for _ in 0..4 {
+            round(&mut slow, &mut window, &mut una, 10, 100);
+        }
+        assert_eq!(window.cwnd, 50.0 * MSS);
+    }
+
+    #[test]
+    fn round_trips_that_grow_by_an_eighth_slow_it_down_and_five_rounds_end_it() {
+        let (mut slow, mut window, mut una) = start();
+        round(&mut slow, &mut window, &mut una, 10, 100);
+        round(&mut slow, &mut window, &mut una, 10, 100);
+        let before = window.cwnd;
+        round(&mut slow, &mut window, &mut una, 10, 113); // 12.5 ms is the threshold
+        round(&mut slow, &mut window, &mut una, 10, 113);
+        assert!(window.cwnd < before + 13.0 * MSS, "{}", window.cwnd);
+        assert!(window.ssthresh.is_infinite());
+        for _ in 0..6 {
+            round(&mut slow, &mut window, &mut una, 10, 113);
+        }
+        assert!(window.ssthresh.is_finite());
+    }
+
+    #[test]
+    fn a_spurious_slowdown_is_taken_back() {
+        let (mut slow, mut window, mut una) = start();
+        round(&mut slow, &mut window, &mut una, 10, 100);
+        round(&mut slow, &mut window, &mut una, 10, 100);
+        round(&mut slow, &mut window, &mut una, 10, 120);
+        round(&mut slow, &mut window, &mut una, 10, 100); // back below the baseline
+        let before = window.cwnd;
+        round(&mut slow, &mut window, &mut una, 10, 100);
+        assert_eq!(window.cwnd, before + 10.0 * MSS);
+    }
+}
