@@ -73,7 +73,7 @@ pub enum CongestionKind {
     Loss,
     /// The peer echoed a congestion mark.
     Ecn,
-    /// The retransmission timer ran out.
+    /// The retransmission timer ran out, or a loss is answered as if it had.
     Timeout {
         /// Whether it is a repetition for data already retransmitted by timeout.
         repeated: bool,

@@ -101,6 +101,8 @@ pub enum Preset {
     Newreno,
     /// As `newreno`, with the recovery of RFC 5681 that ends with the first new acknowledgement.
     Reno,
+    /// As `newreno`, without fast recovery: a loss is answered by slow start, as in 4.3BSD Tahoe.
+    Tahoe,
     /// As `sack`, with CUBIC (RFC 9438) and HyStart++ (RFC 9406).
     Cubic,
     /// As ns-2.35's Agent/TCP/Sack1 with TCPSink/Sack1: recovery of Fall and Floyd 1996, initial window 2, no handshake, every segment acknowledged, 10 ms clock, one round trip timed at a time, minimum timeout 200 ms.
@@ -109,18 +111,22 @@ pub enum Preset {
     Ns2Newreno,
     /// As ns-2.35's Agent/TCP/Reno with TCPSink; otherwise like `ns2-sack`.
     Ns2Reno,
+    /// As ns-2.35's Agent/TCP with TCPSink; otherwise like `ns2-sack`.
+    Ns2Tahoe,
 }
 
 impl Preset {
     /// Every preset, in the order of the definition.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Sack,
         Self::Newreno,
         Self::Reno,
+        Self::Tahoe,
         Self::Cubic,
         Self::Ns2Sack,
         Self::Ns2Newreno,
         Self::Ns2Reno,
+        Self::Ns2Tahoe,
     ];
 
     /// What the preset sets.
@@ -149,6 +155,10 @@ impl Preset {
                 recovery: RecoveryKind::Reno,
                 ..rfc
             },
+            Self::Tahoe => TcpParams {
+                recovery: RecoveryKind::Tahoe,
+                ..rfc
+            },
             Self::Cubic => TcpParams {
                 slow_start: SlowStartKind::HystartPlusPlus,
                 growth: Growth::Cubic,
@@ -160,6 +170,10 @@ impl Preset {
             },
             Self::Ns2Newreno => TcpParams {
                 recovery: RecoveryKind::Ns2Newreno,
+                ..ns2
+            },
+            Self::Ns2Tahoe => TcpParams {
+                recovery: RecoveryKind::Ns2Tahoe,
                 ..ns2
             },
             Self::Ns2Reno => TcpParams {

@@ -49,7 +49,9 @@ fn channels() -> impl Strategy<Value = Channel> {
         )
 }
 
-const RECOVERIES: [RecoveryKind; 6] = [
+const RECOVERIES: [RecoveryKind; 8] = [
+    RecoveryKind::Tahoe,
+    RecoveryKind::Ns2Tahoe,
     RecoveryKind::Reno,
     RecoveryKind::Newreno,
     RecoveryKind::Ns2Reno,

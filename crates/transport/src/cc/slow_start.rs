@@ -121,14 +121,13 @@ mod tests {
 
     /// A round of `acks` acknowledged segments, each with round trip `rtt` in ms.
     fn round(slow: &mut SlowStart, window: &mut Window, una: &mut u64, acks: u64, rtt: u64) {
-        let next = *una + 1000 * acks;
         for _ in 0..acks {
             *una += 1000;
             let sample = AckSample {
                 now: Time::ZERO,
                 acked: 1000,
                 una: *una,
-                next: next + 1000 * acks,
+                next: *una + 1000 * (acks - 1), // the rest of the window
                 rtt: Some(Span::from_ms(rtt)),
                 srtt: None,
             };

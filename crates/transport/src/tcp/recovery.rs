@@ -11,6 +11,7 @@
 pub mod newreno;
 pub mod sack;
 pub mod sack1996;
+pub mod tahoe;
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
@@ -24,10 +25,14 @@ use super::scoreboard::Scoreboard;
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
 pub enum RecoveryKind {
+    /// Fast retransmit, then slow start (4.3BSD Tahoe; Fall and Floyd 1996, section 2).
+    Tahoe,
     /// Fast retransmit and fast recovery that end with the first new acknowledgement (RFC 5681, section 3.2).
     Reno,
     /// A partial acknowledgement retransmits the next segment (RFC 6582).
     Newreno,
+    /// `tahoe` as ns-2.35 has it: limited transmit goes on after the restart.
+    Ns2Tahoe,
     /// `reno` as ns-2.35 has it: limited transmit goes on after a timeout, and the acknowledgement that ends recovery grows the window.
     Ns2Reno,
     /// `newreno` as ns-2.35 has it: in addition, the window stays as partial acknowledgements deflated it.
@@ -62,6 +67,11 @@ pub(super) trait LossRecovery {
     /// An acknowledgement of `acked` bytes that does not end recovery; says
     /// whether the first outstanding segment is to be retransmitted at once.
     fn on_partial_ack(&mut self, board: &mut Scoreboard, acked: u64, mss: u32) -> bool;
+
+    /// Whether a loss is answered by slow start, as a timeout is, instead of recovery.
+    fn starts_over(&self) -> bool {
+        false
+    }
 
     /// Whether the first new acknowledgement ends recovery, whatever it covers.
     fn ends_on_partial_ack(&self) -> bool {
@@ -120,6 +130,7 @@ pub(super) trait LossRecovery {
 /// Any of the strategies, dispatched statically.
 #[derive(Clone, Debug)]
 pub(super) enum Recovery {
+    Tahoe(tahoe::Tahoe),
     NewReno(newreno::NewReno),
     Sack(sack::Sack),
     Sack1996(sack1996::Sack1996),
@@ -129,6 +140,7 @@ pub(super) enum Recovery {
 macro_rules! each {
     ($recovery:expr, $strategy:ident => $call:expr) => {
         match $recovery {
+            Recovery::Tahoe($strategy) => $call,
             Recovery::NewReno($strategy) => $call,
             Recovery::Sack($strategy) => $call,
             Recovery::Sack1996($strategy) => $call,
@@ -140,6 +152,8 @@ pub(super) use each;
 impl Recovery {
     pub(super) fn new(kind: RecoveryKind) -> Self {
         match kind {
+            RecoveryKind::Tahoe => Self::Tahoe(tahoe::Tahoe::new(Style::Rfc)),
+            RecoveryKind::Ns2Tahoe => Self::Tahoe(tahoe::Tahoe::new(Style::Ns2)),
             RecoveryKind::Reno => Self::NewReno(newreno::NewReno::ends_early(Style::Rfc)),
             RecoveryKind::Newreno => Self::NewReno(newreno::NewReno::to_the_end(Style::Rfc)),
             RecoveryKind::Ns2Reno => Self::NewReno(newreno::NewReno::ends_early(Style::Ns2)),

@@ -458,8 +458,14 @@ impl Sender {
         if !(detected && allowed) || self.board.outstanding() == 0 {
             return;
         }
+        let starts_over = each!(&self.recovery, r => r.starts_over());
+        let (phase, kind) = if starts_over {
+            (Phase::Loss, CongestionKind::Timeout { repeated: false })
+        } else {
+            (Phase::Recovery, CongestionKind::Loss)
+        };
         self.counters.recoveries += 1;
-        self.phase = Phase::Recovery;
+        self.phase = phase;
         self.recover = Some(self.board.next());
         self.timer_restarted = false;
         self.timed = None;
@@ -467,10 +473,13 @@ impl Sender {
         if !self.ecn.covers(una) {
             self.controller.on_congestion(&CongestionEvent {
                 now,
-                kind: CongestionKind::Loss,
+                kind,
                 flight: self.board.outstanding(),
             });
             self.ecn.on_reduction(self.board.next());
+        }
+        if starts_over {
+            self.dup_acks = 0;
         }
         let mss = self.mss;
         each!(&mut self.recovery, r => r.on_enter(&mut self.board, dup_acks, mss));
