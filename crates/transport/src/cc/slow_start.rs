@@ -127,7 +127,7 @@ mod tests {
                 now: Time::ZERO,
                 acked: 1000,
                 una: *una,
-                next: *una + 1000 * (acks - 1), // the rest of the window
+                next: *una + 1000 * acks, // a window ahead
                 rtt: Some(Span::from_ms(rtt)),
                 srtt: None,
             };

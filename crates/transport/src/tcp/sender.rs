@@ -478,9 +478,6 @@ impl Sender {
             });
             self.ecn.on_reduction(self.board.next());
         }
-        if starts_over {
-            self.dup_acks = 0;
-        }
         let mss = self.mss;
         each!(&mut self.recovery, r => r.on_enter(&mut self.board, dup_acks, mss));
         self.restart_timer(now);
@@ -501,7 +498,7 @@ impl Sender {
                 .outstanding()
                 .saturating_sub(self.limited_transmit()),
             Phase::Recovery => each!(&self.recovery, r => r.in_flight(&self.board)),
-            Phase::Loss if self.limited_transmit_after_timeout => {
+            Phase::Loss if self.limited_transmit_after_timeout && self.dup_acks <= 2 => {
                 self.board.pipe().saturating_sub(self.limited_transmit())
             }
             Phase::Loss => self.board.pipe(),
