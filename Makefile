@@ -34,19 +34,24 @@ $(VENV)/.created:
 		{ echo "redtail needs Python 3.11 or later; name it with: make PYTHON=python3.x"; exit 1; }
 	@command -v cargo > /dev/null || \
 		{ echo "redtail needs a Rust toolchain; see https://rustup.rs"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+	@echo "Making a virtual environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
 	@touch $@
 
 $(VENV)/.runtime: requirements.lock | $(VENV)/.created
-	$(PY) -m pip install --quiet --require-hashes -r requirements.lock
+	@echo "Installing what redtail needs, at locked versions"
+	@$(PY) -m pip install --quiet --require-hashes -r requirements.lock
 	@touch $@
 
 $(VENV)/.dev: requirements-dev.lock | $(VENV)/.runtime
-	$(PY) -m pip install --quiet --require-hashes -r requirements-dev.lock
+	@echo "Installing what the tests need, at locked versions"
+	@$(PY) -m pip install --quiet --require-hashes -r requirements-dev.lock
 	@touch $@
 
 $(VENV)/.native: $(VENV)/.runtime $(RUST_SOURCES)
-	$(BIN)/maturin develop --release --locked
+	@echo "Building the native module (a few minutes the first time)"
+	@PIP_QUIET=1 $(BIN)/maturin develop --release --locked --quiet > $(VENV)/build.log 2>&1 || \
+		{ cat $(VENV)/build.log; exit 1; }
 	@touch $@
 
 # --- Using it -------------------------------------------------------------------------------

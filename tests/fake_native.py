@@ -44,6 +44,7 @@ class Plan:
         self.warnings = spec.get("warnings", [])
         factors = spec.get("factors", {})
         self.factors = list(factors)
+        self.outline = ["bottleneck: none"]
         self._cases = [
             {
                 "factors": dict(zip(factors, values, strict=True)),

@@ -3,17 +3,40 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from redtail import _engine
 from redtail.cli import app
+from redtail.errors import RunError
 
 from fake_native import FakeNative
 
 runner = CliRunner()
+
+SHORT = """
+name = "Short"
+duration = "5 s"
+warmup = "1 s"
+replications = 3
+[bottleneck]
+rate = "1 Mbit/s"
+delay = "10 ms"
+queue = { kind = "tail-drop", limit = "10 packets" }
+[[traffic]]
+name = "ftp"
+kind = "bulk"
+[factors]
+"bottleneck.queue" = [
+  { kind = "tail-drop", limit = "10 packets" },
+  { kind = "red", limit = "10 packets", min_th = "2 packets", max_th = "6 packets", label = "RED" },
+]
+"traffic.ftp.flows" = [1, 2]
+"""
 
 
 def test_json_is_all_that_stands_on_standard_output(
@@ -42,6 +65,41 @@ def test_a_run_prints_table_and_paths(fake: FakeNative, fake_file: Path, tmp_pat
     again = runner.invoke(app, [*arguments, "--no-figures"])
     assert "12 runs, 12 of them reused, in" in again.stdout
     assert "figures:" not in again.stdout
+    assert "note:" not in again.stdout
+
+
+def test_results_that_take_the_place_of_others_say_so(
+    fake: FakeNative, fake_file: Path, tmp_path: Path
+) -> None:
+    arguments = ["run", str(fake_file), "--out", str(tmp_path / "runs"), "--no-figures"]
+    runner.invoke(app, arguments)
+    fewer = runner.invoke(app, [*arguments, "--replications", "1"])
+    assert fewer.stdout.splitlines()[-1].startswith(
+        "note:    replaces the earlier results of this name (12 runs); those runs are kept"
+    )
+    full = runner.invoke(app, arguments)  # takes the place of a part of itself
+    assert "12 runs, 12 of them reused" in full.stdout and "note:" not in full.stdout
+
+    other = runner.invoke(app, [*arguments, "--set", "seed=2", "--json"])
+    assert len(json.loads(other.stdout)["cases"]) == 4
+    assert other.stderr.startswith("note: replaces the earlier results of this name (12 runs)")
+
+    fake.version_of_code = "fake-2"
+    newer = runner.invoke(app, [*arguments, "--set", "seed=2"])
+    assert "note:" not in newer.stdout  # the same cases, by another engine
+
+
+def test_check_says_what_the_file_amounts_to_and_counts_in_english(
+    fake: FakeNative, tmp_path: Path
+) -> None:
+    path = tmp_path / "one.toml"
+    path.write_text('name = "One"\n')
+    done = runner.invoke(app, ["check", str(path), "--replications", "1"])
+    assert done.stdout == (
+        f"{path}: 'One' is valid: 1 case, 1 replication, 1 run\n  bottleneck: none\n"
+    )
+    done = runner.invoke(app, ["run", str(path), "--replications", "1", "--out", str(tmp_path)])
+    assert "\n1 run, in" in done.stdout
 
 
 def test_set_replications_and_warnings(fake: FakeNative, fake_file: Path, tmp_path: Path) -> None:
@@ -76,6 +134,53 @@ def test_a_failing_run_exits_with_1(fake: FakeNative, fake_file: Path, tmp_path:
     assert done.exit_code == 1
     assert done.stderr.startswith("error: ")
     assert "no luck" in done.stderr
+
+
+def test_the_command_in_the_message_repeats_the_failed_run_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "short.toml"
+    path.write_text(SHORT)
+    ran: list[str] = []
+    real = _engine.run_one
+
+    def fails(scenario: str, *rest: object) -> _engine.Outcome:
+        ran.append(scenario)
+        if len(ran) == 8:
+            raise RunError("the engine failed: no luck")
+        return real(scenario, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(_engine, "run_one", fails)
+    out = str(tmp_path / "the runs")
+    arguments = ["run", str(path), "--set", "seed=3", "--jobs", "1", "--out", out]
+    done = runner.invoke(app, arguments)
+    assert done.exit_code == 1
+    assert "error: RED, ftp flows 2, replication 1: the engine failed" in done.stderr
+    assert f"\n7 of 12 runs are finished and kept in {out}" in done.stderr
+
+    (line,) = (line for line in done.stderr.splitlines() if line.startswith("To repeat"))
+    command = shlex.split(line.partition(": ")[2])
+    assert command[:3] == ["redtail", "run", str(path)]
+    failed = ran[7]
+    ran[:] = [""] * 8  # beyond the one that fails
+    assert runner.invoke(app, [*command[1:], "--no-figures"]).exit_code == 0
+    assert ran[8:] == [failed]
+
+
+def test_runs_that_fail_on_the_way_exit_with_1_after_the_results(
+    fake: FakeNative, fake_file: Path, tmp_path: Path
+) -> None:
+    def fail(number: int) -> None:
+        if number == 7:
+            raise RuntimeError("no luck")
+
+    fake.before_run = fail
+    arguments = ["run", str(fake_file), "--out", str(tmp_path), "--jobs", "1", "--keep-going"]
+    done = runner.invoke(app, [*arguments, "--json"])
+    assert done.exit_code == 1
+    assert len(json.loads(done.stdout)["cases"]) == 4
+    assert "warning: RED, ftp flows 64, replication 1: " in done.stderr
+    assert "To repeat this run alone: redtail run " in done.stderr
 
 
 def test_an_unwritable_folder_exits_with_1(

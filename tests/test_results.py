@@ -11,8 +11,9 @@ import pytest
 
 import redtail
 from redtail.errors import RedtailError, StoreError
-from redtail.results import Results
+from redtail.results import CaseResult, Results
 from redtail.stats import estimate
+from redtail.store import StoredRun
 from redtail.tables import summary_table
 
 from fake_native import FakeNative
@@ -104,16 +105,57 @@ def test_differences_are_paired_with_the_baseline_of_the_same_load(results: Resu
         results.differences("goodput", baseline="blue")
 
 
-@pytest.mark.parametrize("width", [60, 80, 100, 118, 160])
-def test_the_table_fits_its_width(results: Results, width: int) -> None:
+def _printed(results: Results, width: int) -> str:
     from rich.console import Console
 
     console = Console(width=width, record=True, file=io.StringIO())
     console.print(summary_table(results, width))
-    text = console.export_text()
+    return console.export_text()
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 118, 160])
+def test_the_table_fits_its_width(results: Results, width: int) -> None:
+    text = _printed(results, width)
     assert max(map(len, text.splitlines())) <= width
     assert "…" not in text
     assert "gentle" not in text and "tail drop" in text
+
+
+def test_the_table_of_the_demo_shows_losses_per_event_on_118_columns(tmp_path: Path) -> None:
+    """Numbers as the demo has them: nothing but these columns, and none of them too wide."""
+
+    def runs(**values: tuple[float, float]) -> dict[int, StoredRun]:
+        # Two replications, apart by what gives an interval of about the second number.
+        return {
+            number: StoredRun(
+                "",
+                tmp_path,
+                {name: mean + sign * half / 12.7 for name, (mean, half) in values.items()},
+                {"bottleneck": []},
+                {},
+            )
+            for number, sign in enumerate((-1, 1))
+        }
+
+    measured = {
+        "utilization": (1.0, 3e-8),
+        "goodput": (8.763e6, 3e3),
+        "udp_loss": (0.00198, 0.00014),
+        "loss": (0.1720, 0.0010),
+        "queue_delay_mean": (0.31073, 0.00009),
+        "queue_delay_std": (0.01226, 0.00029),
+        "consecutive_loss_mean": (1.234, 0.012),
+    }
+    factors = {"traffic.ftp.flows": 256, "bottleneck.queue": {}}
+    labels = {"traffic.ftp.flows": "256", "bottleneck.queue": "gentle RED"}
+    case = CaseResult(factors, labels, runs(**measured))
+    results = Results(
+        name="Demo", description="", factors=list(factors), cases=(case,), folder=tmp_path
+    )
+    text = _printed(results, 118)
+    assert "losses/event" in text
+    assert "100.0 ±0.0 " in text and "310.7 ±0.1 " in text and "17.20 ±0.10" in text
+    assert max(map(len, text.splitlines())) <= 118
 
 
 def test_figures_are_drawn_and_repeatable(results: Results, tmp_path: Path) -> None:
@@ -139,7 +181,6 @@ def test_figures_without_a_numeric_factor_have_a_row_per_case(
 
 def test_quantities_in_one_unit_make_an_axis() -> None:
     from redtail.plots import find_load
-    from redtail.results import CaseResult
 
     def load(*values: object) -> object:
         cases = tuple(

@@ -83,7 +83,20 @@ class Case:
 
 @dataclass(frozen=True)
 class Plan:
-    """An experiment that has been checked and expanded into cases and replications."""
+    """An experiment that has been checked and expanded into cases and replications.
+
+    Attributes:
+        name: the experiment's name.
+        description: its description, possibly empty.
+        replications: number of runs of each case.
+        seed: where the random numbers start from.
+        warnings: set-ups that are legal but degenerate, each a whole message.
+        factors: the dotted keys of its factors.
+        outline: lines that say what the file amounts to.
+        cases: every combination of factor values.
+        file: the name of the experiment's file, when there is one.
+        sets: the overrides it was checked with.
+    """
 
     name: str
     description: str
@@ -91,7 +104,10 @@ class Plan:
     seed: int
     warnings: tuple[str, ...]
     factors: tuple[str, ...]
+    outline: tuple[str, ...]
     cases: tuple[Case, ...]
+    file: str | None
+    sets: tuple[str, ...]
     _native_plan: Any = field(repr=False)
 
     @property
@@ -158,7 +174,10 @@ def plan(
             seed=found.seed,
             warnings=tuple(found.warnings),
             factors=tuple(found.factors),
+            outline=tuple(found.outline),
             cases=cases,
+            file=file,
+            sets=tuple(sets),
             _native_plan=found,
         )
 

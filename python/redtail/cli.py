@@ -161,6 +161,7 @@ def run(
 ) -> None:
     """Run an experiment: table, figures, data. Runs made before are not made again."""
     from redtail import experiment, runner
+    from redtail.metrics import counted
 
     plan = experiment.check(file, set=sets, replications=replications)
     for text in plan.warnings:
@@ -171,34 +172,59 @@ def run(
     seconds = time.monotonic() - start
     if as_json:
         print(results.to_json())
+        if results.replaced:
+            _complain(_replacing(results), "note")
+        _exit_for(results)
         return
     _print_table(results)
     reused = f", {results.reused} of them reused" if results.reused else ""
-    print(f"{results.run_count} runs{reused}, in {seconds:.1f} s")
+    print(f"{counted(results.run_count, 'run')}{reused}, in {seconds:.1f} s")
     drawn = results.figures() if figures else []
     for folder in dict.fromkeys(path.parent for path in drawn):
         print(f"figures: {folder}/ ({', '.join(dict.fromkeys(path.stem for path in drawn))})")
     for name in ("cases.parquet", "replications.parquet"):
         print(f"data:    {results.folder / name}")
     print(f"runs:    {results.folder}/")
+    if results.replaced:
+        print(f"note:    {_replacing(results)}")
+    _exit_for(results)
+
+
+def _replacing(results: Results) -> str:
+    from redtail.metrics import counted
+
+    return (
+        f"replaces the earlier results of this name ({counted(results.replaced, 'run')}); "
+        "those runs are kept, and the command that made them brings the results back"
+    )
+
+
+def _exit_for(results: Results) -> None:
+    if results.failed:
+        raise typer.Exit(EXIT_FAILED)
 
 
 @app.command()
 @_reported
-def check(file: File, sets: Sets = None) -> None:
-    """Check an experiment without running it."""
+def check(file: File, sets: Sets = None, replications: Replications = None) -> None:
+    """Check an experiment without running it, and say what it amounts to."""
     from redtail import experiment
+    from redtail.metrics import counted
 
-    plan = experiment.check(file, set=sets)
+    plan = experiment.check(file, set=sets, replications=replications)
     for text in plan.warnings:
         _complain(text, "warning")
     print(
-        f"{file}: {plan.name!r} is valid: {len(plan.cases)} cases, "
-        f"{plan.replications} replications, {plan.runs} runs"
+        f"{file}: {plan.name!r} is valid: {counted(len(plan.cases), 'case')}, "
+        f"{counted(plan.replications, 'replication')}, {counted(plan.runs, 'run')}"
     )
-    for case in plan.cases:
-        if case.title:
-            print(f"  {case.title}")
+    for line in plan.outline:
+        print(f"  {line}")
+    titles = [case.title for case in plan.cases if case.title]
+    if titles:
+        print("cases:")
+    for title in titles:
+        print(f"  {title}")
 
 
 @app.command()

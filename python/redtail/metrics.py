@@ -83,8 +83,8 @@ TABLE = (
     "queue_delay_mean",
     "queue_delay_std",
     "consecutive_loss_mean",
-    "fairness",
     "queue_delay_p95",
+    "fairness",
     "queue_length_mean",
 )
 
@@ -185,6 +185,15 @@ def factor_title(key: str) -> str:
     """
     head, _, rest = key.partition(".")
     return (rest if head in ("bottleneck", "traffic", "chain") and rest else key).replace(".", " ")
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number of things.
+
+    >>> counted(1, "run"), counted(90, "run")
+    ('1 run', '90 runs')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def case_title(factors: Mapping[str, object], labels: Mapping[str, str]) -> str:

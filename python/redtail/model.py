@@ -144,16 +144,19 @@ class Tcp(Part):
     """A preset with the parameters that depart from it.
 
     Attributes:
-        preset: The set of parameters to start from. "sack" or "newreno" or "reno" or "ns2-sack" or
-            "ns2-newreno" or "ns2-reno"; default "sack".
+        preset: The set of parameters to start from. "sack" or "newreno" or "reno" or "tahoe" or
+            "cubic" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe"; default "sack".
         mss: Payload bytes of a full-sized segment. A number of bytes with its unit, for example
             "1500 B".
         header: Bytes that network and transport headers add to each segment. A number of bytes with
             its unit, for example "1500 B".
-        growth: How the window grows. "reno".
-        recovery: How losses are detected and repaired. "reno" or "newreno" or "ns2-reno" or
-            "ns2-newreno" or "sack" or "sack-1996".
-        halving: What a reduction takes half of. "flight-size" or "window".
+        slow_start: How the window grows until the first congestion event. "standard" or
+            "hystart-plus-plus".
+        growth: How the window grows in congestion avoidance, and by how much it is reduced. "reno"
+            or "cubic".
+        recovery: How losses are detected and repaired. "tahoe" or "reno" or "newreno" or
+            "ns2-tahoe" or "ns2-reno" or "ns2-newreno" or "sack" or "sack-1996".
+        halving: What a reduction takes its share of. "flight-size" or "window".
         initial_window: Segments that may be sent before the first acknowledgement. A whole number.
         dup_thresh: Duplicate acknowledgements that mean a loss (DupThresh). A whole number.
         limited_transmit: Send new data on the first two duplicate acknowledgements (RFC 3042). True
@@ -180,13 +183,30 @@ class Tcp(Part):
             ns-2 does; RFC 3168, section 6.1.5, says not to. True or false.
     """
 
-    preset: Literal["sack", "newreno", "reno", "ns2-sack", "ns2-newreno", "ns2-reno"] | None = None
+    preset: (
+        Literal[
+            "sack",
+            "newreno",
+            "reno",
+            "tahoe",
+            "cubic",
+            "ns2-sack",
+            "ns2-newreno",
+            "ns2-reno",
+            "ns2-tahoe",
+        ]
+        | None
+    ) = None
     mss: str | None = None
     header: str | None = None
-    growth: Literal["reno"] | None = None
-    recovery: Literal["reno", "newreno", "ns2-reno", "ns2-newreno", "sack", "sack-1996"] | None = (
-        None
-    )
+    slow_start: Literal["standard", "hystart-plus-plus"] | None = None
+    growth: Literal["reno", "cubic"] | None = None
+    recovery: (
+        Literal[
+            "tahoe", "reno", "newreno", "ns2-tahoe", "ns2-reno", "ns2-newreno", "sack", "sack-1996"
+        ]
+        | None
+    ) = None
     halving: Literal["flight-size", "window"] | None = None
     initial_window: int | None = None
     dup_thresh: int | None = None
@@ -212,8 +232,9 @@ class Bulk(Part):
         name: Name of the group, put in front of its metrics and used in factor keys. A text.
         flows: Number of flows. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
-            or "newreno" or "reno" or "ns2-sack" or "ns2-newreno" or "ns2-reno", or a table with
-            preset, mss, header, growth, recovery, …; default "sack".
+            or "newreno" or "reno" or "tahoe" or "cubic" or "ns2-sack" or "ns2-newreno" or
+            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
+            default "sack".
         start: When flows start; dealt out. A time from the start of the run, such as "5 s", or
             "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
@@ -240,9 +261,21 @@ class Bulk(Part):
 
     name: str
     flows: int | None = None
-    tcp: Literal["sack", "newreno", "reno", "ns2-sack", "ns2-newreno", "ns2-reno"] | Tcp | None = (
-        None
-    )
+    tcp: (
+        Literal[
+            "sack",
+            "newreno",
+            "reno",
+            "tahoe",
+            "cubic",
+            "ns2-sack",
+            "ns2-newreno",
+            "ns2-reno",
+            "ns2-tahoe",
+        ]
+        | Tcp
+        | None
+    ) = None
     start: str | Sequence[str] | None = None
     access_rate: str | Sequence[str] | None = None
     access_delay: str | Sequence[str] | None = None
@@ -265,8 +298,9 @@ class Transfer(Part):
             or a list of these.
         flows: Number of flows. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
-            or "newreno" or "reno" or "ns2-sack" or "ns2-newreno" or "ns2-reno", or a table with
-            preset, mss, header, growth, recovery, …; default "sack".
+            or "newreno" or "reno" or "tahoe" or "cubic" or "ns2-sack" or "ns2-newreno" or
+            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
+            default "sack".
         start: When transfers start; dealt out. A time from the start of the run, such as "5 s", or
             "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
@@ -294,9 +328,21 @@ class Transfer(Part):
     name: str
     size: str | Sequence[str]
     flows: int | None = None
-    tcp: Literal["sack", "newreno", "reno", "ns2-sack", "ns2-newreno", "ns2-reno"] | Tcp | None = (
-        None
-    )
+    tcp: (
+        Literal[
+            "sack",
+            "newreno",
+            "reno",
+            "tahoe",
+            "cubic",
+            "ns2-sack",
+            "ns2-newreno",
+            "ns2-reno",
+            "ns2-tahoe",
+        ]
+        | Tcp
+        | None
+    ) = None
     start: str | Sequence[str] | None = None
     access_rate: str | Sequence[str] | None = None
     access_delay: str | Sequence[str] | None = None

@@ -25,6 +25,8 @@ from redtail.results import CaseResult, Results
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from redtail.stats import Estimate
+
 # Okabe and Ito, "Color Universal Design", ordered by contrast on white; their yellow is left
 # out since it cannot be seen on paper.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
@@ -184,6 +186,8 @@ def metric_figure(results: Results, name: str) -> Figure:
         axes = figure.subplots()
         _rows(axes, results, name)
         axes.set_xlabel(names.axis(name))
+        if _is_utilization(name):
+            axes.set_xlim(*utilization_span(case.metric(name) for case in results.cases))
         return figure
 
     figure = Figure(figsize=(5.4, 3.8), layout="constrained")
@@ -208,8 +212,39 @@ def metric_figure(results: Results, name: str) -> Figure:
     axes.set_ylabel(names.axis(name))
     if any(part in name for part in _FROM_ZERO):
         axes.set_ylim(bottom=0)
+    elif _is_utilization(name):
+        axes.set_ylim(*utilization_span(case.metric(name) for case in results.cases))
     _legend(figure, [axes], len(lines))
     return figure
+
+
+def utilization_span(found: Iterable[Estimate]) -> tuple[float, float]:
+    """Return the ends of an axis of utilization, in percent.
+
+    At least five points wide, so that a link that is always busy does not look restless, and no
+    more than a margin beyond 100, which nothing can be.
+
+    >>> from redtail.stats import Estimate
+    >>> utilization_span([Estimate(1.0, 0.0, 10), Estimate(0.9999, 0.0001, 10)])
+    (95.0, 100.1)
+    >>> utilization_span([Estimate(0.40, 0.02, 10), Estimate(0.78, None, 1)])
+    (36.0, 80.0)
+    """
+    ends = [
+        100 * (each.mean + side * (each.ci95 or 0.0))
+        for each in found
+        if not math.isnan(each.mean)
+        for side in (-1, 1)
+    ] or [0.0, 100.0]
+    low, high = min(ends), min(100.0, max(ends))
+    span = max(5.0, 1.1 * (high - low))
+    top = min(100.0, (low + high + span) / 2)
+    margin = 0.02 * span if top == 100.0 else 0.0
+    return round(max(0.0, top - span), 2), round(top + margin, 2)
+
+
+def _is_utilization(name: str) -> bool:
+    return name.rpartition(".")[2] == "utilization"
 
 
 def loss_figure(results: Results, link: str | None = None) -> Figure:

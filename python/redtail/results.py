@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -94,6 +95,8 @@ class Results:
         cases: the results case by case.
         folder: the experiment's folder in the store.
         reused: number of runs that were in the store already.
+        failed: number of runs that failed and are missing here.
+        replaced: number of runs of the results under this name that these took the place of.
     """
 
     def __init__(
@@ -105,6 +108,7 @@ class Results:
         cases: tuple[CaseResult, ...],
         folder: Path,
         reused: int = 0,
+        failed: int = 0,
     ) -> None:
         self.name = name
         self.description = description
@@ -112,9 +116,12 @@ class Results:
         self.cases = cases
         self.folder = folder
         self.reused = reused
+        self.failed = failed
+        self.replaced = 0
 
     def __repr__(self) -> str:
-        return f"<Results of {self.name!r}: {len(self.cases)} cases, {self.run_count} runs>"
+        cases = names.counted(len(self.cases), "case")
+        return f"<Results of {self.name!r}: {cases}, {names.counted(self.run_count, 'run')}>"
 
     @property
     def run_count(self) -> int:
@@ -457,6 +464,41 @@ def load(folder: str | os.PathLike[str]) -> Results:
         ) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreError(f"{path}/results.json: cannot be read: {error}") from error
+
+
+def replaced(results: Results, code_version: str) -> int:
+    """Return of how many runs the results in the folder are that `results` would replace.
+
+    0 when nothing of them is lost from view: they stand on the same runs or on fewer, or are
+    those of another version of the engine for the same cases.
+
+    Args:
+        results: the new results, not written yet.
+        code_version: of the engine that made them.
+    """
+    try:
+        index = json.loads((results.folder / "results.json").read_bytes())
+        old = {
+            (json.dumps(case["factors"], sort_keys=True), int(number)): str(key)
+            for case in index["cases"]
+            for number, key in case["runs"].items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return 0  # there are none, or none that can be read
+    new = {
+        (json.dumps(case.factors, sort_keys=True), number): run.key
+        for case in results.cases
+        for number, run in case.runs.items()
+    }
+    lost = sorted(set(old.values()) - set(new.values()))
+    if not lost:
+        return 0
+    if old.keys() <= new.keys():
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            manifest = json.loads((results.folder / lost[0] / "manifest.json").read_bytes())
+            if manifest["code_version"] != code_version:
+                return 0
+    return len(old)
 
 
 def table_key(table: str) -> str:

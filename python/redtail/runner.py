@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import time
 import warnings
 from collections.abc import Callable
@@ -18,10 +19,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from redtail import _engine, experiment
-from redtail._engine import Outcome, Plan
+from redtail._engine import Case, Outcome, Plan
 from redtail.errors import Cancelled, RedtailWarning, RunError
-from redtail.experiment import Overrides, Source
-from redtail.results import CaseResult, Results
+from redtail.experiment import Overrides, Source, toml_value
+from redtail.results import CaseResult, Results, replaced
 from redtail.store import ExperimentStore, StoredRun, run_key
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class _Task:
     key: str
     scenario: str
     replication: int
-    title: str
+    case: Case
 
 
 def run(
@@ -141,7 +142,7 @@ def execute(
             if found is not None:
                 stored[key] = found
             else:
-                tasks[key] = _Task(key, scenario, replication, case.title)
+                tasks[key] = _Task(key, scenario, replication, case)
 
     state = Progress(total=len(stored) + len(tasks), reused=len(stored), done=len(stored))
     if progress is not None:
@@ -162,17 +163,25 @@ def execute(
         if progress is not None:
             progress(state)
 
-    failures = _Pool(executor, jobs or available_cores(), keep_going).run(
-        list(tasks.values()), keep
-    )
+    def failure(task: _Task, error: RunError) -> str:
+        text = f"{task.case.title or 'the run'}, replication {task.replication}: {error}"
+        command = _repeating(plan, task, out)
+        return f"{text}\nTo repeat this run alone: {command}" if command else text
+
+    pool = _Pool(executor, jobs or available_cores(), keep_going)
+    try:
+        failures = pool.run(list(tasks.values()), keep, failure)
+    except RunError as error:
+        raise RunError(
+            f"{error}\n{_kept(state, store.folder)}; the same command goes on from there, "
+            "and with --keep-going (keep_going=True in Python) past runs that fail"
+        ) from error
     if failures is None:
-        folder = store.folder
         raise Cancelled(
-            f"interrupted: {state.done} of {state.total} runs are finished and kept in {folder}; "
-            "the same command goes on from there",
+            f"interrupted: {_kept(state, store.folder)}; the same command goes on from there",
             kept=state.done,
             total=state.total,
-            folder=folder,
+            folder=store.folder,
         )
     for text in failures:
         warnings.warn(text, RedtailWarning, stacklevel=3)
@@ -192,9 +201,34 @@ def execute(
         cases=tuple(cases),
         folder=store.folder,
         reused=state.reused,
+        failed=len(failures),
     )
+    results.replaced = replaced(results, code_version)
     results.write(store)
     return results
+
+
+def _kept(state: Progress, folder: Path) -> str:
+    runs = "1 run is" if state.total == 1 else f"{state.total} runs are"
+    return f"{state.done} of {runs} finished and kept in {folder}"
+
+
+def _repeating(plan: Plan, task: _Task, out: str | os.PathLike[str]) -> str | None:
+    """Return the command that makes one run, None when the experiment is not in a file.
+
+    Earlier replications of its case are in the store by then, and are not made again.
+    """
+    if plan.file is None or not Path(plan.file).is_file():
+        return None
+    sets = [text for text in plan.sets if not text.startswith("replications=")]
+    sets += [f"{key}={toml_value(value, key)}" for key, value in task.case.factors.items()]
+    words = ["redtail", "run", plan.file]
+    for text in sets:
+        words += ["--set", text]
+    words += ["--replications", str(task.replication + 1)]
+    if Path(out) != Path("runs"):
+        words += ["--out", str(out)]
+    return shlex.join(words)
 
 
 class _Pool:
@@ -205,8 +239,18 @@ class _Pool:
         self.jobs = jobs
         self.keep_going = keep_going
 
-    def run(self, tasks: list[_Task], keep: Callable[[_Task, Outcome], None]) -> list[str] | None:
+    def run(
+        self,
+        tasks: list[_Task],
+        keep: Callable[[_Task, Outcome], None],
+        failure: Callable[[_Task, RunError], str],
+    ) -> list[str] | None:
         """Run all tasks.
+
+        Args:
+            tasks: what to run.
+            keep: stores what a task measured.
+            failure: says that a task failed.
 
         Returns:
             A text for each task that failed, with `keep_going`; None when interrupted.
@@ -241,10 +285,9 @@ class _Pool:
                     try:
                         outcome = future.result()
                     except RunError as error:
-                        text = f"{task.title or 'the run'}, replication {task.replication}: {error}"
                         if not self.keep_going:
-                            raise RunError(text) from error
-                        failures.append(text)
+                            raise RunError(failure(task, error)) from error
+                        failures.append(failure(task, error))
                     else:
                         keep(task, outcome)
                     del pending[future]

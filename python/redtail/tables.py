@@ -19,27 +19,42 @@ _GAP = 2  # columns of space between two columns
 def shown(found: Estimate, scale: float = 1.0) -> str:
     """Return an estimate as text, to one or two digits of its interval.
 
+    No more than three decimals and four significant digits: what lies beyond them changes no
+    decision, and a lucky interval of nearly nothing would push other columns off the screen.
+
     >>> from redtail.stats import Estimate
     >>> shown(Estimate(0.1234567, 0.00123, 10), 1000), shown(Estimate(5.0, None, 1))
     ('123.5 ±1.2', '5')
-    >>> shown(Estimate(2.3456, 0.098, 10))
-    '2.35 ±0.10'
+    >>> shown(Estimate(2.3456, 0.098, 10)), shown(Estimate(99.99996, 0.00012, 10))
+    ('2.35 ±0.10', '100.0 ±0.0')
+    >>> shown(Estimate(310.7345, 0.09, 10)), shown(Estimate(12345.6, None, 1))
+    ('310.7 ±0.1', '12346')
     >>> shown(Estimate(float("nan"), None, 0))
     '–'
     """
     if math.isnan(found.mean):
         return "–"
     mean = found.mean * scale
+    rounded = float(f"{mean:.3e}")  # 99.9999 is shown with three digits before the point
+    most = _decimals(rounded, digits=4)
     if found.ci95 is None:
-        return f"{mean:.4g}"
+        text = f"{mean:.{most}f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
     half = found.ci95 * scale
-    if half > 0:
-        exponent = math.floor(math.log10(half))
-        decimals = -exponent + (half / 10**exponent < 3)
-    else:
-        decimals = 3 - (math.floor(math.log10(abs(mean))) if mean else 3)
-    decimals = max(0, min(3, decimals))
+    wanted = _decimals(half, digits=2 if _leading(half) < 3 else 1) if half > 0 else most
+    decimals = min(wanted, most)
     return f"{mean:.{decimals}f} ±{half:.{decimals}f}"
+
+
+def _decimals(value: float, digits: int) -> int:
+    """Return the decimals that show so many significant digits, from 0 to 3."""
+    exponent = math.floor(math.log10(abs(value))) if value else 0
+    return max(0, min(3, digits - 1 - exponent))
+
+
+def _leading(value: float) -> float:
+    """Return the first digit, with what follows it as decimals."""
+    return value / 10 ** math.floor(math.log10(value)) if value > 0 else 0.0
 
 
 def summary_table(results: Results, width: int) -> Table:
@@ -52,7 +67,8 @@ def summary_table(results: Results, width: int) -> Table:
         texts = [case.labels.get(key, "") for case in results.cases]
         numeric = all(isinstance(case.factors.get(key), int | float) for case in results.cases)
         columns.append((names.factor_title(key), "right" if numeric else "left", texts))
-    room = width - sum(_width(head, texts) for head, _, texts in columns)
+    # No gap is needed behind the last column.
+    room = width + _GAP - 1 - sum(_width(head, texts) for head, _, texts in columns)
 
     for name in names.shown(results.metric_names, results.links, names.TABLE):
         found = [case.metric(name) for case in results.cases]

@@ -87,6 +87,12 @@ impl Plan {
         self.0.factors.clone()
     }
 
+    /// What the experiment amounts to, in a few lines.
+    #[getter]
+    fn outline(&self) -> Vec<String> {
+        self.0.outline()
+    }
+
     /// The cases as JSON text.
     #[getter]
     fn cases(&self) -> String {

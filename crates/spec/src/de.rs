@@ -107,12 +107,9 @@ impl Fault {
     /// For a list where one value belongs: how to have a case for each of its entries.
     pub(crate) fn vary_hint(&self) -> Option<String> {
         let refused = matches!(self.cause, Cause::Expected(_) | Cause::NotOneOf(_));
-        let plain = self.path.iter().all(|step| match step {
-            Step::Key(_) => true,
-            Step::Entry { name, .. } => name.is_some() || self.key().starts_with("chain.hop"),
-        });
-        let (origin, value) = self.at.as_ref().filter(|_| self.list && refused && plain)?;
         let key = self.key();
+        let has_key = !key.is_empty() && !key.contains(' ');
+        let (origin, value) = (self.at.as_ref()).filter(|_| self.list && refused && has_key)?;
         // A value too long for a message is not repeated in full.
         let value = match value.ends_with("...") {
             true => "[...]",

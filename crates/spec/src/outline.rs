@@ -129,11 +129,12 @@ pub(crate) fn outline(runs: &[&Scenario], replications: u32) -> Vec<String> {
     );
     let packets = runs.iter().map(|run| packets(run)).sum::<f64>() * f64::from(replications);
     if packets > 0.0 {
-        line += &format!(
-            "; about {} packets over {} in all runs",
-            count_in_words(packets),
-            topology.hop_name(0)
-        );
+        let hop = match topology {
+            Topology::Bottleneck(_) => "the bottleneck".to_owned(),
+            Topology::Chain(_) => topology.hop_name(0),
+        };
+        let count = count_in_words(packets);
+        line += &format!("; about {count} packets over {hop} in all runs");
     }
     lines.push(line);
     lines

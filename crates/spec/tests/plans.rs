@@ -369,7 +369,7 @@ fn the_outline_says_what_the_file_amounts_to() {
             "ftp: 16 to 256 bulk flows, base round-trip time 120 ms to 140 ms",
             "cbr: 4 constant-rate flows, base round-trip time 100 ms",
             // 9 Mbit/s in packets of 1500 B and 1 Mbit/s in packets of 573 B: 968 a second.
-            "each run: 200 s simulated, the last 150 s of it measured; about 12 million packets over bottleneck in all \
+            "each run: 200 s simulated, the last 150 s of it measured; about 12 million packets over the bottleneck in all \
              runs",
         ]
     );
@@ -389,7 +389,7 @@ fn the_outline_says_what_the_file_amounts_to() {
     );
     // More is offered than fits, so the link's rate counts: 11 Mbit/s in packets of 573 B.
     assert!(
-        outline[3].ends_with("; about 4.8 million packets over bottleneck in all runs"),
+        outline[3].ends_with("; about 4.8 million packets over the bottleneck in all runs"),
         "{}",
         outline[3]
     );
@@ -405,7 +405,7 @@ fn the_outline_of_transfers_counts_their_segments() {
     let outline = plan(text, &["replications=1"]).unwrap().outline();
     // 64 transfers of 10 segments.
     assert!(
-        outline[2].ends_with("about 640 packets over bottleneck in all runs"),
+        outline[2].ends_with("about 640 packets over the bottleneck in all runs"),
         "{}",
         outline[2]
     );
