@@ -16,7 +16,7 @@ use redtail_core::{Span, Time, schemars, serde};
 
 use self::cubic::Cubic;
 use self::reno::Reno;
-use self::slow_start::{HyStart, SlowStart, SlowStartKind};
+use self::slow_start::{SlowStart, SlowStartKind};
 
 /// How the window grows in congestion avoidance, and by how much it is reduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -103,11 +103,12 @@ pub trait GrowthLaw {
     fn on_congestion(&mut self, _window: f64, _kind: CongestionKind) {}
 }
 
-/// Any of the laws, dispatched statically.
+/// Any of the laws, dispatched statically. A law with state is boxed, so that the
+/// senders of one without it stay small: thousands of them share a cache.
 #[derive(Clone, Debug)]
 enum Law {
     Reno(Reno),
-    Cubic(Cubic),
+    Cubic(Box<Cubic>),
 }
 
 /// Calls a method of whichever law it is.
@@ -158,11 +159,11 @@ impl Controller {
             },
             slow_start: match config.slow_start {
                 SlowStartKind::Standard => SlowStart::Standard,
-                SlowStartKind::HystartPlusPlus => SlowStart::HyStart(HyStart::default()),
+                SlowStartKind::HystartPlusPlus => SlowStart::HyStart(Box::default()),
             },
             law: match config.growth {
                 Growth::Reno => Law::Reno(Reno),
-                Growth::Cubic => Law::Cubic(Cubic::default()),
+                Growth::Cubic => Law::Cubic(Box::default()),
             },
         }
     }

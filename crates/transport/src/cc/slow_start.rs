@@ -21,7 +21,7 @@ pub enum SlowStartKind {
 #[derive(Clone, Debug)]
 pub(super) enum SlowStart {
     Standard,
-    HyStart(HyStart),
+    HyStart(Box<HyStart>),
 }
 
 impl SlowStart {
@@ -140,7 +140,7 @@ mod tests {
             cwnd: 10.0 * MSS,
             ssthresh: f64::INFINITY,
         };
-        (SlowStart::HyStart(HyStart::default()), window, 0)
+        (SlowStart::HyStart(Box::default()), window, 0)
     }
 
     #[test]
