@@ -95,7 +95,7 @@ test-python: setup-dev ## Python tests, doctests, and every example
 test-determinism: setup-dev target/debug-python/.built ## same bytes on 1 and 2 threads, debug and release
 	$(PY) tests/determinism.py --against target/debug-python
 
-target/debug-python/.built: $(VENV)/.runtime $(RUST_SOURCES) $(wildcard python/redtail/*.py)
+target/debug-python/.built: $(VENV)/.runtime $(RUST_SOURCES) $(shell find python -name '*.py' -o -name '*.toml')
 	rm -rf target/debug-python target/debug-wheel
 	$(BIN)/maturin build --quiet --profile dev --locked --out target/debug-wheel
 	$(PY) -m zipfile -e target/debug-wheel/*.whl target/debug-python

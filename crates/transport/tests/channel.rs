@@ -10,6 +10,8 @@ use common::MSS;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use redtail_core::{Bytes, Ecn, Span, Stream, Time};
+use redtail_transport::cc::Growth;
+use redtail_transport::cc::slow_start::SlowStartKind;
 use redtail_transport::tcp::recovery::RecoveryKind;
 use redtail_transport::tcp::rto::RttSampling;
 use redtail_transport::{Flags, Receiver, Segment, Sender, TcpParams};
@@ -65,9 +67,16 @@ fn combinations(base: &TcpParams) -> Vec<TcpParams> {
     let mut all = Vec::new();
     for recovery in RECOVERIES {
         for rtt_sampling in [RttSampling::EveryAck, RttSampling::OnePerWindow] {
-            for switches in 0..16 {
+            for switches in 0..32 {
                 let on = |bit: u32| switches >> bit & 1 == 1;
+                let (slow_start, growth) = if on(4) {
+                    (SlowStartKind::HystartPlusPlus, Growth::Cubic)
+                } else {
+                    (SlowStartKind::Standard, Growth::Reno)
+                };
                 all.push(TcpParams {
+                    slow_start,
+                    growth,
                     recovery,
                     rtt_sampling,
                     delayed_ack: on(0),
