@@ -4,9 +4,11 @@
 //! measurement period is [warm-up, duration): an event at the very end of the
 //! duration no longer happens.
 
+mod report;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use redtail_core::{Bytes, Span, Time, prefetch};
+use redtail_core::{Time, prefetch};
 use redtail_qdisc::{DropReason, QueueDiscipline, Sink};
 use redtail_spec::Scenario;
 use redtail_transport::{Segment, SenderCounters};
@@ -18,7 +20,7 @@ use crate::packet::{ContentId, Contents, SimPacket};
 use crate::result::RunResult;
 use crate::scheduler::{Class, Event, Scheduler};
 use crate::series::Sampler;
-use crate::statistics::{LinkStatistics, TallySummary, jain};
+use crate::statistics::LinkStatistics;
 
 /// The run was cancelled before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -521,110 +523,5 @@ impl<'a> Engine<'a> {
             result.flow_series = sampler.request.windows.then_some(sampler.flows);
         }
         result
-    }
-
-    /// Metrics of the queues. Those of a lone bottleneck bear no prefix.
-    fn report_links(&mut self, result: &mut RunResult) {
-        let single = self.scenario.topology.hops().len() == 1;
-        for (i, books) in self.books.iter_mut().enumerate() {
-            let statistics = books.statistics.take().expect("the warm-up is over");
-            let (all, loss_events, groups) = statistics.finish(self.now);
-            let prefix = if single && i == 0 {
-                String::new()
-            } else {
-                format!("{}.", result.links[i])
-            };
-            add_tally(&mut result.metrics, &prefix, &all);
-            let udp = self.scenario.traffic.iter().zip(&groups);
-            let udp = udp.filter(|(group, _)| group.tcp().is_none());
-            let (arrivals, drops) = udp.fold((0, 0), |(arrivals, drops), (_, summary)| {
-                (arrivals + summary.arrivals, drops + summary.drops)
-            });
-            if arrivals > 0 {
-                let loss = drops as f64 / arrivals as f64;
-                result.metrics.push((format!("{prefix}udp_loss"), loss));
-            }
-            for (group, summary) in result.groups.iter().zip(&groups) {
-                add_tally(&mut result.metrics, &format!("{prefix}{group}."), summary);
-            }
-            result.consecutive_losses.push(loss_events);
-        }
-    }
-
-    /// Metrics of the flows, by group and together.
-    fn report_flows(&self, result: &mut RunResult) {
-        let period = self.scenario.duration - self.scenario.warmup;
-        let done = self.done_by_group();
-        let mut all_tcp = Vec::new();
-        for (index, name) in result.groups.iter().enumerate() {
-            let mut add = |metric: &str, value: Option<f64>| {
-                if let Some(value) = value {
-                    result.metrics.push((format!("{name}.{metric}"), value));
-                }
-            };
-            let of_group = |flow: u32| self.flows.groups[flow as usize] as usize == index;
-            let mut rates = Vec::new();
-            for (sender, receiver) in self.flows.senders.iter().zip(&self.flows.receivers) {
-                if of_group(sender.flow) {
-                    let bytes = receiver.receiver.received() - receiver.received_before;
-                    rates.push(bits_per_second(bytes, period));
-                }
-            }
-            if !rates.is_empty() {
-                add("goodput", Some(rates.iter().sum()));
-                let done = done[index] - self.done_before[index];
-                add("data_segments", Some(done.data_segments as f64));
-                add("retransmissions", Some(done.retransmissions as f64));
-                add("fast_recoveries", Some(done.recoveries as f64));
-                add("timeouts", Some(done.timeouts as f64));
-                add("ecn_reductions", Some(done.ecn_reductions as f64));
-                all_tcp.extend_from_slice(&rates);
-            }
-            let (mut received, mut lost) = (0, 0);
-            for slot in self.flows.udp.iter().filter(|slot| of_group(slot.flow)) {
-                rates.push(bits_per_second(slot.received_bytes, period));
-                received += slot.received;
-                lost += slot.lost;
-            }
-            if received + lost > 0 {
-                add(
-                    "end_to_end_loss",
-                    Some(lost as f64 / (received + lost) as f64),
-                );
-            }
-            add("fairness", jain(rates));
-        }
-        if !all_tcp.is_empty() {
-            let goodput = ("goodput".to_owned(), all_tcp.iter().sum());
-            result.metrics.push(goodput);
-        }
-        if let Some(fairness) = jain(all_tcp) {
-            result.metrics.push(("fairness".to_owned(), fairness));
-        }
-    }
-}
-
-fn bits_per_second(bytes: u64, period: Span) -> f64 {
-    Bytes::new(bytes).bits() as f64 / period.as_secs_f64()
-}
-
-fn add_tally(metrics: &mut Vec<(String, f64)>, prefix: &str, summary: &TallySummary) {
-    let defined = [
-        ("utilization", Some(summary.utilization)),
-        ("loss", summary.loss),
-        ("mark", summary.mark),
-        ("queue_length_mean", Some(summary.queue_length_mean)),
-        ("queue_length_std", Some(summary.queue_length_std)),
-        ("queue_delay_mean", summary.queue_delay_mean),
-        ("queue_delay_std", summary.queue_delay_std),
-        ("queue_delay_p50", summary.queue_delay_p50),
-        ("queue_delay_p95", summary.queue_delay_p95),
-        ("queue_delay_p99", summary.queue_delay_p99),
-        ("consecutive_loss_mean", summary.consecutive_loss_mean),
-    ];
-    for (name, value) in defined {
-        if let Some(value) = value {
-            metrics.push((format!("{prefix}{name}"), value));
-        }
     }
 }

@@ -128,7 +128,7 @@ fn zero_and_negative_rates() {
     );
     assert_eq!(
         single_with("\"10 Mbit/s\"", "\"-10 Mbit/s\""),
-        r#"e.toml:7: bottleneck.rate = "-10 Mbit/s": a rate cannot be negative"#
+        r#"e.toml:7: bottleneck.rate = "-10 Mbit/s": a rate cannot be negative; accepted: 0 or more, for example "10 Mbit/s""#
     );
     assert_eq!(
         single_with("\"250 kbit/s\"", "\"0 bit/s\""),

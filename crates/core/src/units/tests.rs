@@ -202,7 +202,7 @@ fn numbers_without_a_unit_are_refused() {
 fn values_that_cannot_be_held_exactly_are_refused() {
     assert_eq!(
         refusal::<Rate>("-10 Mbit/s"),
-        r#""-10 Mbit/s": a rate cannot be negative"#
+        r#""-10 Mbit/s": a rate cannot be negative; accepted: 0 or more, for example "10 Mbit/s""#
     );
     assert_eq!(
         refusal::<Bytes>("0.5 B"),

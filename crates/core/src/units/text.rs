@@ -168,8 +168,8 @@ impl Wanted {
         };
         if number.negative && number.mantissa != 0 {
             return Err(UnitError(format!(
-                "{text:?}: {} cannot be negative",
-                self.noun
+                "{text:?}: {} cannot be negative; accepted: 0 or more, for example {}",
+                self.noun, self.example
             )));
         }
         match number.times(factor) {
