@@ -11,7 +11,7 @@ use redtail_core::{Bytes, ParamError, Span, schemars, serde};
 use crate::cc::slow_start::SlowStartKind;
 use crate::cc::{Growth, Halving};
 use crate::tcp::recovery::RecoveryKind;
-use crate::tcp::rto::RttSampling;
+use crate::tcp::rto::{RtoFloor, RttSampling};
 
 /// Defines every parameter once: as a field of [`TcpParams`], and as an
 /// optional key beside `preset` in the experiment file.
@@ -57,6 +57,8 @@ tcp_params! {
     growth: Growth,
     /// How losses are detected and repaired.
     recovery: RecoveryKind,
+    /// Reduce the flight in proportion to what is delivered during recovery (RFC 9937); with selective acknowledgements.
+    prr: bool,
     /// What a reduction takes its share of.
     halving: Halving,
     /// Segments that may be sent before the first acknowledgement.
@@ -69,6 +71,10 @@ tcp_params! {
     delayed_ack: bool,
     /// How long an acknowledgement may be delayed.
     delayed_ack_timeout: Span,
+    /// Segments at the start of a connection that are acknowledged at once in spite of `delayed_ack`.
+    quick_acks: u32,
+    /// Measure a round trip with every acknowledgement by timestamps (RFC 7323); their 12 bytes are part of `header`.
+    timestamps: bool,
     /// Most bytes the receiver lets be outstanding.
     receive_window: Bytes,
     /// Open with a three-way handshake, whose segments can be lost; off starts with data, as ns-2's one-way agents do.
@@ -77,6 +83,8 @@ tcp_params! {
     initial_rto: Span,
     /// Least retransmission timeout.
     min_rto: Span,
+    /// What `min_rto` is a bound of.
+    rto_floor: RtoFloor,
     /// Most retransmission timeout, back-off included.
     max_rto: Span,
     /// Tick of the clock that times round trips; zero is an exact clock.
@@ -105,6 +113,12 @@ pub enum Preset {
     Tahoe,
     /// As `sack`, with CUBIC (RFC 9438) and HyStart++ (RFC 9406).
     Cubic,
+    /// As a current Linux kernel: CUBIC, initial window 10, RACK-TLP with PRR, delayed acknowledgements of 40 ms after 16 quick ones, timestamps, minimum timeout of 200 ms above the smoothed round trip. In place of Linux's HyStart it has HyStart++.
+    Linux,
+    /// As the kernels that the papers of around 2000 measured: SACK, initial window 2, delayed acknowledgements, a clock of 10 ms, minimum timeout 200 ms, first timeout 3 s, no timestamps.
+    #[serde(rename = "linux-2000")]
+    #[schemars(rename = "linux-2000")]
+    Linux2000,
     /// As ns-2.35's Agent/TCP/Sack1 with TCPSink/Sack1: recovery of Fall and Floyd 1996, initial window 2, no handshake, every segment acknowledged, 10 ms clock, one round trip timed at a time, minimum timeout 200 ms.
     Ns2Sack,
     /// As ns-2.35's Agent/TCP/Newreno with TCPSink; otherwise like `ns2-sack`.
@@ -117,12 +131,14 @@ pub enum Preset {
 
 impl Preset {
     /// Every preset, in the order of the definition.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::Sack,
         Self::Newreno,
         Self::Reno,
         Self::Tahoe,
         Self::Cubic,
+        Self::Linux,
+        Self::Linux2000,
         Self::Ns2Sack,
         Self::Ns2Newreno,
         Self::Ns2Reno,
@@ -164,6 +180,29 @@ impl Preset {
                 growth: Growth::Cubic,
                 ..rfc
             },
+            Self::Linux => TcpParams {
+                mss: Bytes::new(1448),
+                header: Bytes::new(52),
+                slow_start: SlowStartKind::HystartPlusPlus,
+                growth: Growth::Cubic,
+                recovery: RecoveryKind::RackTlp,
+                prr: true,
+                delayed_ack_timeout: Span::from_ms(40),
+                quick_acks: 16,
+                timestamps: true,
+                min_rto: Span::from_ms(200),
+                rto_floor: RtoFloor::Deviation,
+                ..rfc
+            },
+            Self::Linux2000 => TcpParams {
+                initial_window: 2,
+                delayed_ack_timeout: Span::from_ms(200),
+                initial_rto: Span::from_s(3),
+                min_rto: Span::from_ms(200),
+                clock_granularity: Span::from_ms(10),
+                rtt_sampling: RttSampling::OnePerWindow,
+                ..rfc
+            },
             Self::Ns2Sack => TcpParams {
                 recovery: RecoveryKind::Sack1996,
                 ..ns2
@@ -193,16 +232,20 @@ impl Default for TcpParams {
             slow_start: SlowStartKind::Standard,
             growth: Growth::Reno,
             recovery: RecoveryKind::Sack,
+            prr: false,
             halving: Halving::FlightSize,
             initial_window: 10,
             dup_thresh: 3,
             limited_transmit: true,
             delayed_ack: true,
             delayed_ack_timeout: Span::from_ms(200),
+            quick_acks: 0,
+            timestamps: false,
             receive_window: Bytes::new(1 << 30),
             handshake: true,
             initial_rto: Span::from_s(1),
             min_rto: Span::from_s(1),
+            rto_floor: RtoFloor::Timeout,
             max_rto: Span::from_s(60),
             clock_granularity: Span::ZERO,
             rtt_sampling: RttSampling::EveryAck,

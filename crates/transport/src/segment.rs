@@ -100,6 +100,11 @@ pub struct Segment {
     pub window: u32,
     /// Selective acknowledgements.
     pub sack: SackBlocks,
+    /// Timestamp of its sending, in microseconds modulo 2^32 (RFC 7323, TSval);
+    /// 0 without timestamps.
+    pub ts_val: u32,
+    /// The timestamp it answers (TSecr).
+    pub ts_ecr: u32,
     /// Control bits.
     pub flags: Flags,
     /// ECN bits its packet is to carry, or carried on arrival.

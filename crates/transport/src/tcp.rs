@@ -2,6 +2,8 @@
 
 pub mod ack_policy;
 pub mod ecn;
+pub(crate) mod prr;
+pub mod rack;
 pub mod ranges;
 pub mod receiver;
 pub mod recovery;

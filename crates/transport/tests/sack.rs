@@ -106,10 +106,13 @@ fn three_discontiguous_ranges_mean_a_loss_however_small_they_are() {
         for _ in 0..8 {
             board.on_new(100, Time::ZERO);
         }
-        board.on_sack((0..ranges).map(|i| SackBlock {
-            start: 100 + 200 * i,
-            end: 200 + 200 * i,
-        }));
+        board.on_sack(
+            (0..ranges).map(|i| SackBlock {
+                start: 100 + 200 * i,
+                end: 200 + 200 * i,
+            }),
+            Time::ZERO,
+        );
         board.detect_losses(3, MSS as u32);
         board.assert_consistent();
         board.first_is_lost()

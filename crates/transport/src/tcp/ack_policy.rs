@@ -9,23 +9,26 @@ use redtail_core::{Span, Time};
 pub enum AckPolicy {
     /// Every segment at once.
     EverySegment,
-    /// Every second segment, or the first after `timeout`.
+    /// Every second segment, or the first after `timeout`; at once at the start.
     Delayed {
         /// How long an acknowledgement may be held back.
         timeout: Span,
         /// When the one held back must go.
         deadline: Option<Time>,
+        /// Segments at the start still to be acknowledged at once.
+        quick: u32,
     },
 }
 
 impl AckPolicy {
     /// A policy without anything held back.
-    pub fn new(delayed: Option<Span>) -> Self {
+    pub fn new(delayed: Option<Span>, quick: u32) -> Self {
         match delayed {
             None => Self::EverySegment,
             Some(timeout) => Self::Delayed {
                 timeout,
                 deadline: None,
+                quick,
             },
         }
     }
@@ -37,7 +40,15 @@ impl AckPolicy {
     pub fn on_data(&mut self, now: Time, urgent: bool) -> bool {
         match self {
             Self::EverySegment => true,
-            Self::Delayed { timeout, deadline } => {
+            Self::Delayed {
+                timeout,
+                deadline,
+                quick,
+            } => {
+                if *quick > 0 {
+                    *quick -= 1;
+                    return true;
+                }
                 if urgent || deadline.is_some() {
                     *deadline = None;
                     true

@@ -22,6 +22,11 @@ impl Ranges {
         self.0.is_empty()
     }
 
+    /// Bytes in the set.
+    pub fn bytes(&self) -> u64 {
+        self.0.iter().map(|range| range.end - range.start).sum()
+    }
+
     /// The end of the highest range.
     #[inline]
     pub fn highest(&self) -> Option<u64> {

@@ -25,6 +25,10 @@ pub struct Receiver {
     ecn: bool,
     /// A mark is to be echoed until the sender says CWR.
     echo: bool,
+    timestamps: bool,
+    /// TS.Recent and Last.ACK.sent of RFC 7323, section 4.3.
+    ts_recent: u32,
+    last_ack_sent: u64,
     ack_due: bool,
     syn_ack_due: bool,
     /// Distinct payload bytes that have arrived.
@@ -38,11 +42,17 @@ impl Receiver {
             next: 0,
             above: Ranges::default(),
             recent: Vec::new(),
-            policy: AckPolicy::new(params.delayed_ack.then_some(params.delayed_ack_timeout)),
+            policy: AckPolicy::new(
+                params.delayed_ack.then_some(params.delayed_ack_timeout),
+                params.quick_acks,
+            ),
             window: params.receive_window.as_u64() as u32,
             sack: params.recovery.uses_sack(),
             ecn: params.ecn,
             echo: false,
+            timestamps: params.timestamps,
+            ts_recent: 0,
+            last_ack_sent: 0,
             ack_due: false,
             syn_ack_due: false,
             received: 0,
@@ -63,6 +73,9 @@ impl Receiver {
     /// A segment from the peer.
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment, now: Time) {
+        if self.timestamps && segment.seq <= self.last_ack_sent {
+            self.ts_recent = segment.ts_val;
+        }
         if segment.flags.contains(Flags::SYN) {
             let offers_ecn = segment.flags.contains(Flags::ECE.with(Flags::CWR));
             self.ecn &= offers_ecn;
@@ -136,6 +149,7 @@ impl Receiver {
         if !std::mem::take(&mut self.ack_due) {
             return None;
         }
+        self.last_ack_sent = self.next;
         let mut sack = SackBlocks::default();
         if self.sack && !self.above.is_empty() {
             self.report(&mut sack);
@@ -160,6 +174,7 @@ impl Receiver {
             window: self.window,
             flags,
             sack,
+            ts_ecr: self.ts_recent,
             ..Segment::default()
         }
     }

@@ -9,6 +9,7 @@
 //! [`Recovery`].
 
 pub mod newreno;
+pub mod rack;
 pub mod sack;
 pub mod sack1996;
 pub mod tahoe;
@@ -39,6 +40,8 @@ pub enum RecoveryKind {
     Ns2Newreno,
     /// Selective acknowledgements with a scoreboard (RFC 6675).
     Sack,
+    /// Losses judged by time, with tail loss probes (RFC 8985).
+    RackTlp,
     /// Selective acknowledgements with the pipe estimate of Fall and Floyd 1996, as in ns-2's Sack1.
     #[serde(rename = "sack-1996")]
     #[schemars(rename = "sack-1996")]
@@ -108,6 +111,11 @@ pub(super) trait LossRecovery {
         false
     }
 
+    /// Whether losses are judged by the time segments were sent (RFC 8985).
+    fn judges_by_time(&self) -> bool {
+        false
+    }
+
     /// Whether every partial acknowledgement restarts the retransmission timer,
     /// or the first of an episode alone.
     fn every_partial_ack_restarts_timer(&self) -> bool;
@@ -133,6 +141,7 @@ pub(super) enum Recovery {
     Tahoe(tahoe::Tahoe),
     NewReno(newreno::NewReno),
     Sack(sack::Sack),
+    RackTlp(rack::RackTlp),
     Sack1996(sack1996::Sack1996),
 }
 
@@ -143,6 +152,7 @@ macro_rules! each {
             Recovery::Tahoe($strategy) => $call,
             Recovery::NewReno($strategy) => $call,
             Recovery::Sack($strategy) => $call,
+            Recovery::RackTlp($strategy) => $call,
             Recovery::Sack1996($strategy) => $call,
         }
     };
@@ -159,6 +169,7 @@ impl Recovery {
             RecoveryKind::Ns2Reno => Self::NewReno(newreno::NewReno::ends_early(Style::Ns2)),
             RecoveryKind::Ns2Newreno => Self::NewReno(newreno::NewReno::to_the_end(Style::Ns2)),
             RecoveryKind::Sack => Self::Sack(sack::Sack::default()),
+            RecoveryKind::RackTlp => Self::RackTlp(rack::RackTlp),
             RecoveryKind::Sack1996 => Self::Sack1996(sack1996::Sack1996::default()),
         }
     }
@@ -167,6 +178,6 @@ impl Recovery {
 impl RecoveryKind {
     /// Whether the receiver is to report selectively.
     pub fn uses_sack(self) -> bool {
-        matches!(self, Self::Sack | Self::Sack1996)
+        matches!(self, Self::Sack | Self::RackTlp | Self::Sack1996)
     }
 }

@@ -31,6 +31,17 @@ pub enum RttSampling {
     OnePerWindow,
 }
 
+/// What the least timeout is a bound of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "kebab-case")]
+#[schemars(crate = "schemars")]
+pub enum RtoFloor {
+    /// The whole timeout (RFC 6298, rule 2.4).
+    Timeout,
+    /// The term for the deviation, so that the timeout stays that much above the smoothed round trip (Linux).
+    Deviation,
+}
+
 /// The estimator, with the back-off of the timer that uses it.
 ///
 /// Kept in scaled integers of clock ticks, as in V. Jacobson and M. Karels,
@@ -43,6 +54,7 @@ pub struct RttEstimator {
     /// Picoseconds in a tick.
     tick: u64,
     min: Span,
+    floor: RtoFloor,
     max: Span,
     initial: Span,
     /// Eight times SRTT, in ticks; `None` before the first sample.
@@ -58,6 +70,7 @@ impl RttEstimator {
         Self {
             tick: params.clock_granularity.as_ps().max(1),
             min: params.min_rto,
+            floor: params.rto_floor,
             max: params.max_rto,
             initial: params.initial_rto,
             srtt8: None,
@@ -97,7 +110,14 @@ impl RttEstimator {
     pub fn rto(&self) -> Span {
         let base = match self.srtt8 {
             None => self.initial,
-            Some(srtt8) => Span::from_ps(((srtt8 >> 3) + self.rttvar4) * self.tick),
+            Some(srtt8) => {
+                let deviation = Span::from_ps(self.rttvar4 * self.tick);
+                Span::from_ps((srtt8 >> 3) * self.tick)
+                    + match self.floor {
+                        RtoFloor::Timeout => deviation,
+                        RtoFloor::Deviation => deviation.max(self.min),
+                    }
+            }
         };
         let base = base.max(self.min).min(self.max);
         // 2^16 times any timeout is beyond any maximum.

@@ -6,8 +6,9 @@
 
 use std::collections::VecDeque;
 
-use redtail_core::{Time, prefetch};
+use redtail_core::{Span, Time, prefetch};
 
+use super::rack::{Delivered, Rack};
 use super::ranges::Ranges;
 use crate::segment::SackBlock;
 
@@ -72,6 +73,14 @@ impl Record {
         self.state.0 = (self.state.0 | State::LOST) & !State::RESENT;
     }
 
+    fn delivered(&self, una: u64) -> Delivered {
+        Delivered {
+            sent: self.sent,
+            end: self.end(una),
+            resent: self.state.has(State::AMBIGUOUS),
+        }
+    }
+
     #[inline]
     fn awaits_resending(&self) -> bool {
         self.state.has(State::LOST) && !self.state.has(State::RESENT)
@@ -106,6 +115,10 @@ pub struct Scoreboard {
     sacked: Ranges,
     /// Every byte below is acknowledged, selectively acknowledged or declared lost.
     lost_below: u64,
+    /// Bytes known to have been delivered, in order or not, since the start.
+    delivered: u64,
+    /// Judges by time, if losses are to be detected so.
+    rack: Option<Box<Rack>>,
     /// No record below needs retransmission (HighRxt of RFC 6675, as an index).
     next_resend: Index,
 }
@@ -136,6 +149,17 @@ impl Scoreboard {
     pub fn prefetch(&self) {
         self.records.front().map(prefetch);
         self.records.back().map(prefetch);
+    }
+
+    /// Bytes known to have been delivered since the start, in order or not.
+    #[inline]
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// Judges losses by time from now on (RFC 8985).
+    pub fn judge_by_time(&mut self) {
+        self.rack = Some(Box::new(Rack::new()));
     }
 
     /// Estimate of the bytes in the network (pipe of RFC 6675).
@@ -169,7 +193,7 @@ impl Scoreboard {
 
     /// Everything below `ack` has arrived.
     #[inline]
-    pub fn on_ack(&mut self, ack: u64) -> Acked {
+    pub fn on_ack(&mut self, ack: u64, now: Time) -> Acked {
         let mut acked = Acked {
             bytes: ack - self.una,
             sent: None,
@@ -188,6 +212,12 @@ impl Scoreboard {
                 break;
             }
             self.pipe -= record.in_pipe();
+            if !record.sacked {
+                self.delivered += u64::from(record.len);
+                if let Some(rack) = &mut self.rack {
+                    rack.on_delivered(record.delivered(self.una), now);
+                }
+            }
             repaired |= record.state.has(State::AMBIGUOUS);
             acked.sent = (!repaired && !record.sacked).then_some(record.sent);
             self.records.pop_front();
@@ -206,7 +236,7 @@ impl Scoreboard {
     }
 
     /// Enters selective acknowledgements; returns the newly acknowledged bytes.
-    pub fn on_sack(&mut self, blocks: impl Iterator<Item = SackBlock>) -> u64 {
+    pub fn on_sack(&mut self, blocks: impl Iterator<Item = SackBlock>, now: Time) -> u64 {
         let mut sacked = std::mem::take(&mut self.sacked);
         let mut bytes = 0;
         let next = self.next();
@@ -214,13 +244,13 @@ impl Scoreboard {
             if block.start < self.una || block.end > next || block.start >= block.end {
                 continue; // old, or of data never sent
             }
-            sacked.insert(block, |gap| bytes += self.mark_sacked(gap));
+            sacked.insert(block, |gap| bytes += self.mark_sacked(gap, now));
         }
         self.sacked = sacked;
         bytes
     }
 
-    fn mark_sacked(&mut self, gap: SackBlock) -> u64 {
+    fn mark_sacked(&mut self, gap: SackBlock, now: Time) -> u64 {
         let mut bytes = 0;
         let una = self.una;
         let start = self
@@ -233,7 +263,11 @@ impl Scoreboard {
             self.pipe -= record.in_pipe();
             record.sacked = true;
             bytes += u64::from(record.len);
+            if let Some(rack) = &mut self.rack {
+                rack.on_delivered(record.delivered(una), now);
+            }
         }
+        self.delivered += bytes;
         bytes
     }
 
@@ -276,6 +310,46 @@ impl Scoreboard {
             self.pipe -= before - record.in_pipe();
         }
         self.lost_below = frontier;
+    }
+
+    /// Declares lost what RFC 8985, section 6.2, step 5 calls so; `certain` leaves no
+    /// room for reordering unless some was seen. Returns when the next segment
+    /// will have to be judged, if one is suspected.
+    pub fn detect_losses_by_time(
+        &mut self,
+        now: Time,
+        certain: bool,
+        srtt: Option<Span>,
+    ) -> Option<Time> {
+        let rack = self.rack.take()?;
+        let window = rack.reordering_window(certain, srtt);
+        let (una, first) = (self.una, self.first);
+        let mut judge_at: Option<Time> = None;
+        for (index, record) in (first..).zip(&mut self.records) {
+            if record.sacked || record.awaits_resending() {
+                continue;
+            }
+            let Some(lost_at) = rack.lost_at(record.sent, record.end(una), window) else {
+                continue;
+            };
+            if lost_at > now {
+                judge_at = Some(judge_at.map_or(lost_at, |at| at.max(lost_at)));
+                continue;
+            }
+            let before = record.in_pipe();
+            record.declare_lost();
+            self.pipe -= before - record.in_pipe();
+            self.lost_below = self.lost_below.max(record.end(una));
+            self.next_resend = self.next_resend.min(index);
+        }
+        self.rack = Some(rack);
+        judge_at
+    }
+
+    /// Whether a segment declared lost waits for its retransmission.
+    pub fn awaits_resending(&self) -> bool {
+        let mut records = self.records.iter();
+        records.any(|record| record.awaits_resending() && !record.sacked)
     }
 
     /// Declares the first outstanding segment lost and due for retransmission,

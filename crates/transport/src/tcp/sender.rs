@@ -9,6 +9,7 @@ use std::ops::{AddAssign, Sub};
 use redtail_core::{Ecn, Span, Time};
 
 use super::ecn::EcnResponse;
+use super::prr::{Delivery, Prr};
 use super::recovery::{LossRecovery, Recovery, each};
 use super::rto::{RttEstimator, RttSampling};
 use super::scoreboard::{Acked, Scoreboard};
@@ -91,6 +92,20 @@ enum Phase {
     Loss,
 }
 
+/// A tail loss probe under way.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    /// Acknowledgements from here on answer it.
+    end: u64,
+    sent: Time,
+    /// It was a retransmission, so that it may have repaired a loss.
+    retransmitted: bool,
+}
+
+/// What a receiver may wait before it acknowledges a lone segment
+/// (RFC 8985, section 7.2, TLP.max_ack_delay).
+const MAX_ACK_DELAY: Span = Span::from_ms(200);
+
 /// A TCP sender: either endless or with a given amount of data.
 #[derive(Clone, Debug)]
 pub struct Sender {
@@ -115,7 +130,19 @@ pub struct Sender {
     /// Timeouts in a row without new acknowledgements.
     timeouts_in_row: u32,
     peer_window: u32,
+    /// Losses are judged by time; see `rack_at` and `probe_at`.
+    judges_by_time: bool,
+    timestamps: bool,
+    uses_prr: bool,
+    /// A tail loss probe is to be sent.
+    probe_due: bool,
     board: Scoreboard,
+    prr: Option<Box<Prr>>,
+    /// When a suspected loss is to be judged (RFC 8985, section 6.2, step 5).
+    rack_at: Option<Time>,
+    /// When a tail loss probe is due (RFC 8985, section 7.2).
+    probe_at: Option<Time>,
+    probe: Option<Probe>,
     controller: Controller,
     recovery: Recovery,
     ecn: EcnResponse,
@@ -138,6 +165,11 @@ impl Sender {
     pub fn new(params: &TcpParams, size: Option<u64>) -> Self {
         let mss = params.mss.as_u64() as u32;
         let recovery = Recovery::new(params.recovery);
+        let judges_by_time = each!(&recovery, r => r.judges_by_time());
+        let mut board = Scoreboard::default();
+        if judges_by_time {
+            board.judge_by_time();
+        }
         Self {
             connection: Connection::Closed,
             phase: Phase::Open,
@@ -159,7 +191,15 @@ impl Sender {
             dup_thresh: params.dup_thresh,
             timeouts_in_row: 0,
             peer_window: params.receive_window.as_u64() as u32,
-            board: Scoreboard::default(),
+            judges_by_time,
+            timestamps: params.timestamps,
+            uses_prr: params.prr,
+            probe_due: false,
+            board,
+            prr: None,
+            rack_at: None,
+            probe_at: None,
+            probe: None,
             controller: Controller::new(ControllerConfig {
                 mss,
                 initial_window: params.initial_window,
@@ -227,14 +267,28 @@ impl Sender {
     /// When [`on_wakeup`](Self::on_wakeup) is due.
     #[inline]
     pub fn next_wakeup(&self) -> Option<Time> {
+        if self.judges_by_time {
+            let timers = [self.rto_at, self.rack_at, self.probe_at];
+            return timers.into_iter().flatten().min();
+        }
         self.rto_at
     }
 
-    /// The retransmission timer (RFC 6298, section 5), if it is due.
+    /// Whatever timer is due.
     pub fn on_wakeup(&mut self, now: Time) {
-        if self.rto_at.is_none_or(|at| at > now) {
-            return;
+        if self.rack_at.is_some_and(|at| at <= now) {
+            self.judge(now);
         }
+        if self.probe_at.take_if(|at| *at <= now).is_some() {
+            self.probe_due = self.phase == Phase::Open && self.board.outstanding() > 0;
+        }
+        if self.rto_at.is_some_and(|at| at <= now) && !self.probe_due {
+            self.on_timeout(now);
+        }
+    }
+
+    /// The retransmission timer (RFC 6298, section 5).
+    fn on_timeout(&mut self, now: Time) {
         self.counters.timeouts += 1;
         self.rto_at = None;
         self.timed = None;
@@ -261,6 +315,20 @@ impl Sender {
         self.recover = Some(self.board.next());
         self.dup_acks = 0;
         self.resend_first = true;
+        self.prr = None;
+        (self.rack_at, self.probe_at, self.probe) = (None, None, None);
+    }
+
+    /// Judges by time what is lost, and enters recovery if anything is.
+    fn judge(&mut self, now: Time) {
+        let enough = u64::from(self.dup_thresh) * u64::from(self.mss);
+        let certain = self.phase == Phase::Recovery || self.board.sacked().bytes() >= enough;
+        self.rack_at = self
+            .board
+            .detect_losses_by_time(now, certain, self.rtt.srtt());
+        if self.phase == Phase::Open {
+            self.maybe_enter_recovery(now);
+        }
     }
 
     /// A segment from the peer.
@@ -301,16 +369,44 @@ impl Sender {
         if echoed {
             self.on_congestion_echo(segment.ack, now);
         }
-        let una = self.board.una();
+        let (una, delivered) = (self.board.una(), self.board.delivered());
         if segment.ack > una {
             if segment.ack <= self.board.next() {
                 self.on_new_ack(segment, echoed, now);
             }
         } else if segment.ack == una && self.board.outstanding() > 0 {
-            let newly_sacked = self.enter_sack(segment);
+            let newly_sacked = self.enter_sack(segment, now);
             if each!(&self.recovery, r => r.is_duplicate(newly_sacked)) {
                 self.on_duplicate_ack(now);
             }
+        }
+        if self.judges_by_time && !self.board.sacked().is_empty() {
+            self.judge(now);
+        }
+        if let Some(prr) = &mut self.prr {
+            let delivery = Delivery {
+                delivered: self.board.delivered() - delivered,
+                in_flight: self.board.pipe(),
+                safe: segment.ack > una,
+            };
+            let ssthresh = self.controller.window().ssthresh;
+            prr.on_ack(delivery, ssthresh, f64::from(self.mss));
+        }
+    }
+
+    /// A probe that repaired a loss is a congestion signal (RFC 8985, section 7.4).
+    fn on_probe_answered(&mut self, segment: &Segment, now: Time) {
+        let Some(probe) = self.probe.take_if(|probe| segment.ack >= probe.end) else {
+            return;
+        };
+        // With timestamps an answer to the original can be told from one to the probe.
+        let original = self.timestamps && before(segment.ts_ecr, timestamp(probe.sent));
+        if probe.retransmitted && !original && self.phase == Phase::Open {
+            self.controller.on_congestion(&CongestionEvent {
+                now,
+                kind: CongestionKind::Loss,
+                flight: self.board.outstanding(),
+            });
         }
     }
 
@@ -327,12 +423,12 @@ impl Sender {
         });
     }
 
-    fn enter_sack(&mut self, segment: &Segment) -> u64 {
+    fn enter_sack(&mut self, segment: &Segment, now: Time) -> u64 {
         if segment.sack.is_empty() {
             return 0;
         }
-        let bytes = self.board.on_sack(segment.sack.iter(segment.ack));
-        if self.pipe_is_exact {
+        let bytes = self.board.on_sack(segment.sack.iter(segment.ack), now);
+        if self.pipe_is_exact && !self.judges_by_time {
             self.board.detect_losses(self.dup_thresh, self.mss);
         }
         bytes
@@ -341,18 +437,21 @@ impl Sender {
     #[inline]
     fn on_new_ack(&mut self, segment: &Segment, echoed: bool, now: Time) {
         let window_was_full = self.window_is_full();
-        let acked = self.board.on_ack(segment.ack);
+        if self.probe.is_some() {
+            self.on_probe_answered(segment, now);
+        }
+        let acked = self.board.on_ack(segment.ack, now);
         self.timeouts_in_row = 0;
         let finished = self.recover.is_none_or(|recover| segment.ack >= recover);
         let in_recovery = self.phase == Phase::Recovery;
         let partial = in_recovery && !finished && !self.ends_on_partial_ack;
-        let rtt = if partial {
+        let rtt = if partial && !self.timestamps {
             None
         } else {
-            self.sample_rtt(segment.ack, acked, now)
+            self.sample_rtt(segment, acked, now)
         };
         if !segment.sack.is_empty() {
-            self.enter_sack(segment);
+            self.enter_sack(segment, now);
         }
         if partial {
             self.on_partial_ack(acked, now);
@@ -385,7 +484,7 @@ impl Sender {
         self.restart_timer(now);
         if self.size == Some(segment.ack) {
             self.connection = Connection::Complete;
-            self.rto_at = None;
+            (self.rto_at, self.rack_at, self.probe_at) = (None, None, None);
         } else if self.pipe_is_exact && self.board.first_is_lost() {
             // Losses known already continue into the next episode.
             self.maybe_enter_recovery(now);
@@ -401,8 +500,14 @@ impl Sender {
 
     /// Takes a round-trip sample if this acknowledgement gives one; returns it.
     #[inline]
-    fn sample_rtt(&mut self, ack: u64, acked: Acked, now: Time) -> Option<Span> {
+    fn sample_rtt(&mut self, segment: &Segment, acked: Acked, now: Time) -> Option<Span> {
+        let ack = segment.ack;
         let sent = match self.sampling {
+            _ if self.timestamps => {
+                // RFC 7323, section 4.1: the answer says which transmission it answers.
+                let us = timestamp(now).wrapping_sub(segment.ts_ecr);
+                Time::from_ps(now.as_ps().saturating_sub(u64::from(us) * PS_PER_US))
+            }
             RttSampling::EveryAck => acked.sent?,
             RttSampling::OnePerWindow => {
                 let (_, sent) = self.timed.take_if(|(end, _)| ack >= *end)?;
@@ -430,6 +535,7 @@ impl Sender {
 
     fn leave_recovery(&mut self) {
         self.phase = Phase::Open;
+        self.prr = None;
         let (cwnd, mss) = (self.controller.window().cwnd, self.mss);
         let after = each!(&self.recovery, r => r.window_after(&self.board, cwnd, mss));
         self.controller.set_cwnd(after);
@@ -480,12 +586,56 @@ impl Sender {
         }
         let mss = self.mss;
         each!(&mut self.recovery, r => r.on_enter(&mut self.board, dup_acks, mss));
+        if self.uses_prr && self.pipe_is_exact {
+            self.prr = Some(Box::new(Prr::new(self.board.outstanding())));
+        }
+        (self.probe_at, self.probe) = (None, None);
         self.restart_timer(now);
     }
 
     #[inline]
     fn restart_timer(&mut self, now: Time) {
         self.rto_at = (self.board.outstanding() > 0).then(|| now + self.rtt.rto());
+        if self.judges_by_time {
+            self.arm_probe(now);
+        }
+    }
+
+    /// Schedules a tail loss probe (RFC 8985, section 7.2).
+    fn arm_probe(&mut self, now: Time) {
+        let outstanding = self.board.outstanding();
+        let quiet = self.phase == Phase::Open
+            && outstanding > 0
+            && self.probe.is_none()
+            && self.board.sacked().is_empty();
+        self.probe_at = match self.rtt.srtt() {
+            Some(srtt) if quiet => {
+                let alone = outstanding <= u64::from(self.mss);
+                let wait = srtt * 2 + if alone { MAX_ACK_DELAY } else { Span::ZERO };
+                // Not after the retransmission timer, which it replaces.
+                Some(self.rto_at.map_or(now + wait, |rto| rto.min(now + wait)))
+            }
+            _ => None,
+        };
+    }
+
+    /// New data if there is any, else the last segment again (RFC 8985, section 7.3).
+    fn send_probe(&mut self, now: Time) -> Option<Segment> {
+        self.probe_at = None;
+        self.rto_at = Some(now + self.rtt.rto());
+        let (segment, retransmitted) = match self.send_new(now) {
+            Some(segment) => (segment, false),
+            None => {
+                let last = self.board.last()?;
+                (self.resend(last, now), true)
+            }
+        };
+        self.probe = Some(Probe {
+            end: self.board.next(),
+            sent: now,
+            retransmitted,
+        });
+        Some(segment)
     }
 
     /// Bytes that count against the window now.
@@ -529,13 +679,23 @@ impl Sender {
             if self.board.outstanding() > 0 {
                 self.board.rewind();
                 if let Some(index) = self.board.next_lost() {
-                    return Some(self.resend(index, now));
+                    let segment = self.resend(index, now);
+                    if let Some(prr) = &mut self.prr {
+                        prr.on_sent(segment.len);
+                    }
+                    return Some(segment);
                 }
             }
         }
+        if std::mem::take(&mut self.probe_due) {
+            return self.send_probe(now);
+        }
         let in_flight = self.in_flight();
-        let room = in_flight == 0
-            || (in_flight + u64::from(self.mss)) as f64 <= self.controller.window().cwnd;
+        let cwnd = match &self.prr {
+            None => self.controller.window().cwnd,
+            Some(prr) => prr.cwnd(),
+        };
+        let room = in_flight == 0 || (in_flight + u64::from(self.mss)) as f64 <= cwnd;
         if !room {
             return None;
         }
@@ -566,6 +726,9 @@ impl Sender {
                     },
                 };
                 each!(&mut self.recovery, r => r.on_sent(segment.len));
+                if let Some(prr) = &mut self.prr {
+                    prr.on_sent(segment.len);
+                }
                 Some(segment)
             }
         }
@@ -575,9 +738,11 @@ impl Sender {
         self.connection = Connection::SynSent;
         self.syn_sent = now;
         self.rto_at = Some(now + self.rtt.rto());
+        let ts_val = if self.timestamps { timestamp(now) } else { 0 };
         let flags = Flags::SYN.with_if(self.ecn.enabled(), Flags::ECE.with(Flags::CWR));
         Segment {
             flags,
+            ts_val,
             window: self.peer_window,
             ..Segment::default()
         }
@@ -595,6 +760,9 @@ impl Sender {
             return None;
         }
         self.board.on_new(len, now);
+        if self.judges_by_time {
+            self.arm_probe(now);
+        }
         if self.timed.is_none() {
             self.timed = Some((seq + u64::from(len), now));
         }
@@ -636,6 +804,7 @@ impl Sender {
         Segment {
             seq,
             len,
+            ts_val: if self.timestamps { timestamp(now) } else { 0 },
             flags: Flags::ACK.with_if(cwr, Flags::CWR),
             ecn,
             ..Segment::default()
@@ -662,4 +831,18 @@ impl Sender {
             "data is outstanding and no timer runs"
         );
     }
+}
+
+const PS_PER_US: u64 = 1_000_000;
+
+/// The timestamp clock: microseconds modulo 2^32 (RFC 7323, section 5.4 asks for
+/// 1 ms to 1 s; the finer one keeps the samples exact).
+#[inline]
+fn timestamp(now: Time) -> u32 {
+    (now.as_ps() / PS_PER_US) as u32
+}
+
+/// Whether timestamp `a` is earlier than `b`, modulo 2^32.
+fn before(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
 }

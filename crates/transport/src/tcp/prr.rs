@@ -1,0 +1,128 @@
+//! Proportional rate reduction: what may be sent while a window is being reduced.
+//!
+//! Source: RFC 9937 (which replaces RFC 6937), section 6.
+//!
+//! | symbol | meaning | unit |
+//! |---|---|---|
+//! | RecoverFS | data outstanding when recovery began | bytes |
+//! | prr_delivered, prr_out | delivered and sent since then | bytes |
+//! | DeliveredData | what this acknowledgement says was delivered | bytes |
+//!
+//! ```text
+//! inflight > ssthresh:  sndcnt = ceil(prr_delivered ssthresh / RecoverFS) - prr_out
+//! otherwise:            sndcnt = min(ssthresh - inflight, limit)
+//!                       limit  = max(prr_delivered - prr_out, DeliveredData) + MSS
+//!                                (the MSS only if the acknowledgement is safe)
+//! cwnd = inflight + sndcnt
+//! ```
+
+/// The state of one recovery; all in bytes.
+#[derive(Clone, Debug)]
+pub(super) struct Prr {
+    recover_fs: f64,
+    delivered: f64,
+    sent: f64,
+    cwnd: f64,
+}
+
+/// An acknowledgement in recovery.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Delivery {
+    /// Newly delivered.
+    pub delivered: u64,
+    /// In flight after it.
+    pub in_flight: u64,
+    /// It advanced and reported no further loss.
+    pub safe: bool,
+}
+
+impl Prr {
+    /// Recovery begins with `outstanding` bytes sent and not acknowledged.
+    pub(super) fn new(outstanding: u64) -> Self {
+        Self {
+            recover_fs: outstanding.max(1) as f64,
+            delivered: 0.0,
+            sent: 0.0,
+            cwnd: 0.0,
+        }
+    }
+
+    /// The window now.
+    pub(super) fn cwnd(&self) -> f64 {
+        self.cwnd
+    }
+
+    pub(super) fn on_ack(&mut self, ack: Delivery, ssthresh: f64, mss: f64) {
+        let (fresh, in_flight) = (ack.delivered as f64, ack.in_flight as f64);
+        self.delivered += fresh;
+        let mut send = if in_flight > ssthresh {
+            (self.delivered * ssthresh / self.recover_fs).ceil() - self.sent
+        } else {
+            let safe = if ack.safe { mss } else { 0.0 };
+            let limit = (self.delivered - self.sent).max(fresh) + safe;
+            (ssthresh - in_flight).min(limit)
+        };
+        if self.sent == 0.0 {
+            send = send.max(mss); // the fast retransmit itself
+        }
+        self.cwnd = in_flight + send.max(0.0);
+    }
+
+    pub(super) fn on_sent(&mut self, len: u32) {
+        self.sent += f64::from(len);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: f64 = 1000.0;
+
+    /// Sends whole segments while the window allows; returns how many.
+    fn send(prr: &mut Prr, in_flight: &mut u64) -> u64 {
+        let mut count = 0;
+        while (*in_flight + 1000) as f64 <= prr.cwnd() {
+            prr.on_sent(1000);
+            *in_flight += 1000;
+            count += 1;
+        }
+        count
+    }
+
+    #[test]
+    fn one_segment_leaves_for_every_two_delivered_when_the_window_is_halved() {
+        let mut prr = Prr::new(20_000);
+        let mut in_flight = 19_000;
+        let mut sent = 0;
+        for _ in 0..18 {
+            in_flight -= 1000;
+            let ack = Delivery {
+                delivered: 1000,
+                in_flight,
+                safe: false,
+            };
+            prr.on_ack(ack, 10_000.0, MSS);
+            sent += send(&mut prr, &mut in_flight);
+        }
+        assert!((9..=10).contains(&sent), "{sent}");
+        assert!((10_000..=11_000).contains(&in_flight), "{in_flight}");
+    }
+
+    #[test]
+    fn after_a_burst_of_losses_the_flight_is_rebuilt_by_one_more_segment_than_was_delivered() {
+        let mut prr = Prr::new(20_000);
+        let mut in_flight = 4000; // sixteen of twenty were lost
+        prr.on_sent(1000);
+        for _ in 0..3 {
+            in_flight -= 1000;
+            let ack = Delivery {
+                delivered: 1000,
+                in_flight,
+                safe: true,
+            };
+            prr.on_ack(ack, 10_000.0, MSS);
+            assert_eq!(send(&mut prr, &mut in_flight), 2);
+        }
+    }
+}
