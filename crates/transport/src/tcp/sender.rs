@@ -102,6 +102,19 @@ struct Probe {
     retransmitted: bool,
 }
 
+/// What a sender that judges losses by time has besides.
+#[derive(Clone, Debug, Default)]
+struct RackTimers {
+    /// When a suspected loss is to be judged (RFC 8985, section 6.2, step 5).
+    judge_at: Option<Time>,
+    /// When a tail loss probe is due (RFC 8985, section 7.2).
+    probe_at: Option<Time>,
+    /// A tail loss probe is to be sent.
+    probe_due: bool,
+    /// The probe under way.
+    probe: Option<Probe>,
+}
+
 /// What a receiver may wait before it acknowledges a lone segment
 /// (RFC 8985, section 7.2, TLP.max_ack_delay).
 const MAX_ACK_DELAY: Span = Span::from_ms(200);
@@ -130,19 +143,12 @@ pub struct Sender {
     /// Timeouts in a row without new acknowledgements.
     timeouts_in_row: u32,
     peer_window: u32,
-    /// Losses are judged by time; see `rack_at` and `probe_at`.
-    judges_by_time: bool,
     timestamps: bool,
     uses_prr: bool,
-    /// A tail loss probe is to be sent.
-    probe_due: bool,
     board: Scoreboard,
     prr: Option<Box<Prr>>,
-    /// When a suspected loss is to be judged (RFC 8985, section 6.2, step 5).
-    rack_at: Option<Time>,
-    /// When a tail loss probe is due (RFC 8985, section 7.2).
-    probe_at: Option<Time>,
-    probe: Option<Probe>,
+    /// If losses are judged by time. Boxed, so that other senders stay small.
+    timers: Option<Box<RackTimers>>,
     controller: Controller,
     recovery: Recovery,
     ecn: EcnResponse,
@@ -191,15 +197,11 @@ impl Sender {
             dup_thresh: params.dup_thresh,
             timeouts_in_row: 0,
             peer_window: params.receive_window.as_u64() as u32,
-            judges_by_time,
             timestamps: params.timestamps,
             uses_prr: params.prr,
-            probe_due: false,
             board,
             prr: None,
-            rack_at: None,
-            probe_at: None,
-            probe: None,
+            timers: judges_by_time.then(Box::default),
             controller: Controller::new(ControllerConfig {
                 mss,
                 initial_window: params.initial_window,
@@ -267,22 +269,29 @@ impl Sender {
     /// When [`on_wakeup`](Self::on_wakeup) is due.
     #[inline]
     pub fn next_wakeup(&self) -> Option<Time> {
-        if self.judges_by_time {
-            let timers = [self.rto_at, self.rack_at, self.probe_at];
-            return timers.into_iter().flatten().min();
+        match &self.timers {
+            None => self.rto_at,
+            Some(timers) => {
+                let timers = [self.rto_at, timers.judge_at, timers.probe_at];
+                timers.into_iter().flatten().min()
+            }
         }
-        self.rto_at
     }
 
     /// Whatever timer is due.
     pub fn on_wakeup(&mut self, now: Time) {
-        if self.rack_at.is_some_and(|at| at <= now) {
-            self.judge(now);
+        let mut probing = false;
+        if let Some(timers) = &mut self.timers {
+            if timers.probe_at.take_if(|at| *at <= now).is_some() {
+                timers.probe_due = self.phase == Phase::Open && self.board.outstanding() > 0;
+            }
+            probing = timers.probe_due;
+            if timers.judge_at.is_some_and(|at| at <= now) {
+                self.judge(now);
+            }
         }
-        if self.probe_at.take_if(|at| *at <= now).is_some() {
-            self.probe_due = self.phase == Phase::Open && self.board.outstanding() > 0;
-        }
-        if self.rto_at.is_some_and(|at| at <= now) && !self.probe_due {
+        // A probe takes the place of the timeout and restarts its timer.
+        if self.rto_at.is_some_and(|at| at <= now) && !probing {
             self.on_timeout(now);
         }
     }
@@ -316,16 +325,25 @@ impl Sender {
         self.dup_acks = 0;
         self.resend_first = true;
         self.prr = None;
-        (self.rack_at, self.probe_at, self.probe) = (None, None, None);
+        self.quiet_timers();
+    }
+
+    /// Nothing is suspected and nothing probed any more.
+    fn quiet_timers(&mut self) {
+        if let Some(timers) = &mut self.timers {
+            **timers = RackTimers::default();
+        }
     }
 
     /// Judges by time what is lost, and enters recovery if anything is.
     fn judge(&mut self, now: Time) {
         let enough = u64::from(self.dup_thresh) * u64::from(self.mss);
         let certain = self.phase == Phase::Recovery || self.board.sacked().bytes() >= enough;
-        self.rack_at = self
-            .board
-            .detect_losses_by_time(now, certain, self.rtt.srtt());
+        let srtt = self.rtt.srtt();
+        let judge_at = self.board.detect_losses_by_time(now, certain, srtt);
+        if let Some(timers) = &mut self.timers {
+            timers.judge_at = judge_at;
+        }
         if self.phase == Phase::Open {
             self.maybe_enter_recovery(now);
         }
@@ -380,7 +398,7 @@ impl Sender {
                 self.on_duplicate_ack(now);
             }
         }
-        if self.judges_by_time && !self.board.sacked().is_empty() {
+        if self.timers.is_some() && !self.board.sacked().is_empty() {
             self.judge(now);
         }
         if let Some(prr) = &mut self.prr {
@@ -396,7 +414,11 @@ impl Sender {
 
     /// A probe that repaired a loss is a congestion signal (RFC 8985, section 7.4).
     fn on_probe_answered(&mut self, segment: &Segment, now: Time) {
-        let Some(probe) = self.probe.take_if(|probe| segment.ack >= probe.end) else {
+        let probe = self.timers.as_mut().and_then(|timers| {
+            let probe = &mut timers.probe;
+            probe.take_if(|probe| segment.ack >= probe.end)
+        });
+        let Some(probe) = probe else {
             return;
         };
         // With timestamps an answer to the original can be told from one to the probe.
@@ -428,7 +450,7 @@ impl Sender {
             return 0;
         }
         let bytes = self.board.on_sack(segment.sack.iter(segment.ack), now);
-        if self.pipe_is_exact && !self.judges_by_time {
+        if self.pipe_is_exact && self.timers.is_none() {
             self.board.detect_losses(self.dup_thresh, self.mss);
         }
         bytes
@@ -437,7 +459,7 @@ impl Sender {
     #[inline]
     fn on_new_ack(&mut self, segment: &Segment, echoed: bool, now: Time) {
         let window_was_full = self.window_is_full();
-        if self.probe.is_some() {
+        if self.timers.is_some() {
             self.on_probe_answered(segment, now);
         }
         let acked = self.board.on_ack(segment.ack, now);
@@ -484,7 +506,8 @@ impl Sender {
         self.restart_timer(now);
         if self.size == Some(segment.ack) {
             self.connection = Connection::Complete;
-            (self.rto_at, self.rack_at, self.probe_at) = (None, None, None);
+            self.rto_at = None;
+            self.quiet_timers();
         } else if self.pipe_is_exact && self.board.first_is_lost() {
             // Losses known already continue into the next episode.
             self.maybe_enter_recovery(now);
@@ -589,26 +612,31 @@ impl Sender {
         if self.uses_prr && self.pipe_is_exact {
             self.prr = Some(Box::new(Prr::new(self.board.outstanding())));
         }
-        (self.probe_at, self.probe) = (None, None);
+        if let Some(timers) = &mut self.timers {
+            (timers.probe_at, timers.probe) = (None, None);
+        }
         self.restart_timer(now);
     }
 
     #[inline]
     fn restart_timer(&mut self, now: Time) {
         self.rto_at = (self.board.outstanding() > 0).then(|| now + self.rtt.rto());
-        if self.judges_by_time {
+        if self.timers.is_some() {
             self.arm_probe(now);
         }
     }
 
     /// Schedules a tail loss probe (RFC 8985, section 7.2).
     fn arm_probe(&mut self, now: Time) {
+        let Some(timers) = &mut self.timers else {
+            return;
+        };
         let outstanding = self.board.outstanding();
         let quiet = self.phase == Phase::Open
             && outstanding > 0
-            && self.probe.is_none()
+            && timers.probe.is_none()
             && self.board.sacked().is_empty();
-        self.probe_at = match self.rtt.srtt() {
+        timers.probe_at = match self.rtt.srtt() {
             Some(srtt) if quiet => {
                 let alone = outstanding <= u64::from(self.mss);
                 let wait = srtt * 2 + if alone { MAX_ACK_DELAY } else { Span::ZERO };
@@ -621,7 +649,6 @@ impl Sender {
 
     /// New data if there is any, else the last segment again (RFC 8985, section 7.3).
     fn send_probe(&mut self, now: Time) -> Option<Segment> {
-        self.probe_at = None;
         self.rto_at = Some(now + self.rtt.rto());
         let (segment, retransmitted) = match self.send_new(now) {
             Some(segment) => (segment, false),
@@ -630,11 +657,14 @@ impl Sender {
                 (self.resend(last, now), true)
             }
         };
-        self.probe = Some(Probe {
-            end: self.board.next(),
-            sent: now,
-            retransmitted,
-        });
+        if let Some(timers) = &mut self.timers {
+            timers.probe_at = None;
+            timers.probe = Some(Probe {
+                end: self.board.next(),
+                sent: now,
+                retransmitted,
+            });
+        }
         Some(segment)
     }
 
@@ -687,7 +717,9 @@ impl Sender {
                 }
             }
         }
-        if std::mem::take(&mut self.probe_due) {
+        if let Some(timers) = &mut self.timers
+            && std::mem::take(&mut timers.probe_due)
+        {
             return self.send_probe(now);
         }
         let in_flight = self.in_flight();
@@ -760,7 +792,7 @@ impl Sender {
             return None;
         }
         self.board.on_new(len, now);
-        if self.judges_by_time {
+        if self.timers.is_some() {
             self.arm_probe(now);
         }
         if self.timed.is_none() {
