@@ -126,6 +126,7 @@ macro_rules! law {
 pub struct Controller {
     mss: f64,
     halving: Halving,
+    byte_counting: bool,
     window: Window,
     slow_start: SlowStart,
     law: Law,
@@ -140,6 +141,8 @@ pub struct ControllerConfig {
     pub initial_window: u32,
     /// What a reduction takes its share of.
     pub halving: Halving,
+    /// Grow with what is acknowledged, not with acknowledgements (RFC 3465).
+    pub byte_counting: bool,
     /// How the window grows at first.
     pub slow_start: SlowStartKind,
     /// How it grows afterwards.
@@ -153,6 +156,7 @@ impl Controller {
         Self {
             mss,
             halving: config.halving,
+            byte_counting: config.byte_counting,
             window: Window {
                 cwnd: f64::from(config.initial_window) * mss,
                 ssthresh: f64::INFINITY,
@@ -162,7 +166,9 @@ impl Controller {
                 SlowStartKind::HystartPlusPlus => SlowStart::HyStart(Box::default()),
             },
             law: match config.growth {
-                Growth::Reno => Law::Reno(Reno),
+                Growth::Reno => Law::Reno(Reno {
+                    byte_counting: config.byte_counting,
+                }),
                 Growth::Cubic => Law::Cubic(Box::default()),
             },
         }
@@ -173,7 +179,13 @@ impl Controller {
     pub fn on_ack(&mut self, sample: &AckSample) {
         let Window { cwnd, ssthresh } = self.window;
         if cwnd < ssthresh {
-            self.slow_start.on_ack(&mut self.window, sample, self.mss);
+            // Counting bytes, a delayed acknowledgement counts in full (RFC 3465).
+            let most = if self.byte_counting {
+                f64::INFINITY
+            } else {
+                self.mss
+            };
+            self.slow_start.on_ack(&mut self.window, sample, most);
         } else {
             self.window.cwnd = law!(&mut self.law, l => l.grown(cwnd, sample, self.mss));
         }
@@ -241,6 +253,7 @@ mod tests {
             mss: MSS,
             initial_window,
             halving,
+            byte_counting: false,
             slow_start: SlowStartKind::Standard,
             growth: Growth::Reno,
         })

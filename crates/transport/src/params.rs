@@ -55,6 +55,8 @@ tcp_params! {
     slow_start: SlowStartKind,
     /// How the window grows in congestion avoidance, and by how much it is reduced.
     growth: Growth,
+    /// Grow the window with the bytes acknowledged instead of with each acknowledgement (RFC 3465; Linux, there without a limit in slow start).
+    byte_counting: bool,
     /// How losses are detected and repaired.
     recovery: RecoveryKind,
     /// Reduce the flight in proportion to what is delivered during recovery (RFC 9937); with selective acknowledgements.
@@ -185,6 +187,7 @@ impl Preset {
                 header: Bytes::new(52),
                 slow_start: SlowStartKind::HystartPlusPlus,
                 growth: Growth::Cubic,
+                byte_counting: true,
                 recovery: RecoveryKind::RackTlp,
                 prr: true,
                 delayed_ack_timeout: Span::from_ms(40),
@@ -232,6 +235,7 @@ impl Default for TcpParams {
             slow_start: SlowStartKind::Standard,
             growth: Growth::Reno,
             recovery: RecoveryKind::Sack,
+            byte_counting: false,
             prr: false,
             halving: Halving::FlightSize,
             initial_window: 10,

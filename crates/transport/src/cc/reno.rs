@@ -9,6 +9,7 @@
 //!
 //! ```text
 //! cwnd += SMSS SMSS / cwnd        once per acknowledgement   (equation 3)
+//! cwnd += SMSS acked / cwnd       counting bytes             (RFC 3465)
 //! ssthresh = max(flight / 2, 2 SMSS) on loss                 (equation 4)
 //! ```
 
@@ -16,12 +17,21 @@ use super::{AckSample, GrowthLaw};
 
 /// The law; it has no state beyond the window.
 #[derive(Clone, Debug)]
-pub struct Reno;
+pub struct Reno {
+    /// Grow with what is acknowledged, not with acknowledgements (RFC 3465,
+    /// section 2.1), which makes delayed acknowledgements cost no growth.
+    pub byte_counting: bool,
+}
 
 impl GrowthLaw for Reno {
     #[inline]
-    fn grown(&mut self, cwnd: f64, _sample: &AckSample, mss: f64) -> f64 {
-        cwnd + mss * mss / cwnd
+    fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
+        let counted = if self.byte_counting {
+            sample.acked as f64
+        } else {
+            mss
+        };
+        cwnd + mss * counted / cwnd
     }
 
     #[inline]

@@ -25,10 +25,11 @@ pub(super) enum SlowStart {
 }
 
 impl SlowStart {
-    /// Grows `window` by an acknowledgement (RFC 5681, equation 2).
+    /// Grows `window` by an acknowledgement, of at most `most` bytes (RFC 5681,
+    /// equation 2: a segment).
     #[inline]
-    pub(super) fn on_ack(&mut self, window: &mut Window, sample: &AckSample, mss: f64) {
-        let grows = mss.min(sample.acked as f64);
+    pub(super) fn on_ack(&mut self, window: &mut Window, sample: &AckSample, most: f64) {
+        let grows = most.min(sample.acked as f64);
         match self {
             Self::Standard => window.cwnd += grows,
             Self::HyStart(hystart) => hystart.on_ack(window, sample, grows),

@@ -30,6 +30,8 @@ pub struct SenderCounters {
     pub timeouts: u64,
     /// Reductions because of an echoed ECN mark.
     pub ecn_reductions: u64,
+    /// Acknowledgements that repeat the one before while data is outstanding (RFC 5681, section 2).
+    pub duplicate_acks: u64,
 }
 
 impl AddAssign for SenderCounters {
@@ -39,6 +41,7 @@ impl AddAssign for SenderCounters {
         self.recoveries += other.recoveries;
         self.timeouts += other.timeouts;
         self.ecn_reductions += other.ecn_reductions;
+        self.duplicate_acks += other.duplicate_acks;
     }
 }
 
@@ -52,6 +55,7 @@ impl Sub for SenderCounters {
             recoveries: self.recoveries - earlier.recoveries,
             timeouts: self.timeouts - earlier.timeouts,
             ecn_reductions: self.ecn_reductions - earlier.ecn_reductions,
+            duplicate_acks: self.duplicate_acks - earlier.duplicate_acks,
         }
     }
 }
@@ -206,6 +210,7 @@ impl Sender {
                 mss,
                 initial_window: params.initial_window,
                 halving: params.halving,
+                byte_counting: params.byte_counting,
                 slow_start: params.slow_start,
                 growth: params.growth,
             }),
@@ -393,6 +398,7 @@ impl Sender {
                 self.on_new_ack(segment, echoed, now);
             }
         } else if segment.ack == una && self.board.outstanding() > 0 {
+            self.counters.duplicate_acks += 1;
             let newly_sacked = self.enter_sack(segment, now);
             if each!(&self.recovery, r => r.is_duplicate(newly_sacked)) {
                 self.on_duplicate_ack(now);
