@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from redtail._engine import Case, Plan
+    from redtail.captures import Captured, capture
     from redtail.errors import (
         Cancelled,
         RedtailError,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "Cancelled": "errors",
+    "Captured": "captures",
     "Case": "_engine",
     "CaseResult": "results",
     "Estimate": "stats",
@@ -42,6 +44,7 @@ _HOMES = {
     "SpecError": "errors",
     "StoreError": "errors",
     "Toml": "experiment",
+    "capture": "captures",
     "check": "experiment",
     "load": "results",
     "run": "runner",
@@ -49,6 +52,7 @@ _HOMES = {
 
 __all__ = [
     "Cancelled",
+    "Captured",
     "Case",
     "CaseResult",
     "Estimate",
@@ -61,6 +65,7 @@ __all__ = [
     "SpecError",
     "StoreError",
     "Toml",
+    "capture",
     "check",
     "load",
     "run",

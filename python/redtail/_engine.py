@@ -192,6 +192,42 @@ def run_one(scenario: str, cancel: CancelToken | None = None) -> Outcome:
     start = time.perf_counter()
     with _translated():
         result = native().run(scenario, cancel)
+    return _outcome(result, start)
+
+
+def run_captured(
+    scenario: str,
+    points: Sequence[tuple[str, str]],
+    ip: int = 4,
+    cancel: CancelToken | None = None,
+) -> Outcome:
+    """Run one scenario and capture packets, without the interpreter lock.
+
+    Args:
+        scenario: the run.
+        points: pairs of a point and the file for what passes it; points may share a file.
+        ip: the version of IP that the headers show, 4 or 6.
+        cancel: stops the run.
+
+    Raises:
+        SpecError: a point does not exist, or a packet is larger than IP's can be.
+        OSError: a file cannot be written; it bears the file's name.
+        Cancelled: `cancel` was set before the end.
+        RunError: the engine failed.
+    """
+    start = time.perf_counter()
+    failed = None
+    with _translated():
+        try:
+            result = native().run_captured(scenario, list(points), ip, cancel)
+        except OSError as error:
+            failed = error
+    if failed is not None:
+        raise failed
+    return _outcome(result, start)
+
+
+def _outcome(result: Any, start: float) -> Outcome:
     metrics: Mapping[str, float] = result.metrics
     return Outcome(
         metrics={name: value for name, value in metrics.items() if not math.isnan(value)},

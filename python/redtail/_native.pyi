@@ -10,6 +10,7 @@ __all__ = [
     "plan",
     "presets",
     "run",
+    "run_captured",
     "schema",
     "version",
 ]
@@ -68,6 +69,12 @@ def plan(
     format: str = "toml",
 ) -> Plan: ...
 def run(scenario_json: str, cancel: CancelToken | None = None) -> RunResult: ...
+def run_captured(
+    scenario_json: str,
+    points: list[tuple[str, str]],
+    ip: int = 4,
+    cancel: CancelToken | None = None,
+) -> RunResult: ...
 def schema() -> str: ...
 def presets() -> str: ...
 def code_version() -> str: ...

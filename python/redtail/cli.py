@@ -158,14 +158,53 @@ def run(
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="When a run fails, make the others.")
     ] = False,
+    pcap: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--pcap",
+            metavar="LINK=FILE",
+            help="Capture what a link has sent off (LINK:in=FILE: what arrives at its queue) in "
+            "one run, as pcapng. LINK is its name in results: bottleneck, return, hop1 … May be "
+            "repeated; the same FILE again puts both into one.",
+        ),
+    ] = None,
+    pcap_case: Annotated[
+        int | None,
+        typer.Option(
+            "--pcap-case",
+            min=0,
+            metavar="N",
+            help="The case that is captured, from 0; required when there are several.",
+        ),
+    ] = None,
+    pcap_replication: Annotated[
+        int,
+        typer.Option(
+            "--pcap-replication", min=0, metavar="N", help="Its replication, from 0; default: 0."
+        ),
+    ] = 0,
+    pcap_ip: Annotated[
+        int, typer.Option("--pcap-ip", metavar="4|6", help="The IP of the headers; default: 4.")
+    ] = 4,
 ) -> None:
     """Run an experiment: table, figures, data. Runs made before are not made again."""
-    from redtail import experiment, runner
+    from redtail import captures, experiment, runner
     from redtail.metrics import counted
 
     plan = experiment.check(file, set=sets, replications=replications)
     for text in plan.warnings:
         _complain(text, "warning")
+    captured = None
+    if pcap:
+        captured = captures.execute(
+            plan,
+            captures.points(pcap),
+            case=pcap_case,
+            replication=pcap_replication,
+            ip=pcap_ip,
+        )
+    elif pcap_case is not None:
+        raise SpecError("--pcap-case says which case --pcap captures; there is no --pcap")
     start = time.monotonic()
     with _warnings_shown(), _progress() as show:
         results = runner.execute(plan, jobs=jobs, out=out, progress=show, keep_going=keep_going)
@@ -185,6 +224,8 @@ def run(
     for name in ("cases.parquet", "replications.parquet"):
         print(f"data:    {results.folder / name}")
     print(f"runs:    {results.folder}/")
+    for path in captured.files if captured else ():
+        print(f"capture: {path}")
     if results.replaced:
         print(f"note:    {_replacing(results)}")
     _exit_for(results)

@@ -145,17 +145,22 @@ class Tcp(Part):
 
     Attributes:
         preset: The set of parameters to start from. "sack" or "newreno" or "reno" or "tahoe" or
-            "cubic" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe"; default "sack".
+            "cubic" or "vegas" or "ledbat" or "linux" or "linux-2000" or "ns2-sack" or "ns2-newreno"
+            or "ns2-reno" or "ns2-tahoe"; default "sack".
         mss: Payload bytes of a full-sized segment. A number of bytes with its unit, for example
             "1500 B".
         header: Bytes that network and transport headers add to each segment. A number of bytes with
             its unit, for example "1500 B".
         slow_start: How the window grows until the first congestion event. "standard" or
-            "hystart-plus-plus".
+            "hystart-plus-plus" or "vegas".
         growth: How the window grows in congestion avoidance, and by how much it is reduced. "reno"
-            or "cubic".
+            or "cubic" or "vegas" or "ledbat".
+        byte_counting: Grow the window with the bytes acknowledged instead of with each
+            acknowledgement (RFC 3465; Linux, there without a limit in slow start). True or false.
         recovery: How losses are detected and repaired. "tahoe" or "reno" or "newreno" or
-            "ns2-tahoe" or "ns2-reno" or "ns2-newreno" or "sack" or "sack-1996".
+            "ns2-tahoe" or "ns2-reno" or "ns2-newreno" or "sack" or "rack-tlp" or "sack-1996".
+        prr: Reduce the flight in proportion to what is delivered during recovery (RFC 9937); with
+            selective acknowledgements. True or false.
         halving: What a reduction takes its share of. "flight-size" or "window".
         initial_window: Segments that may be sent before the first acknowledgement. A whole number.
         dup_thresh: Duplicate acknowledgements that mean a loss (DupThresh). A whole number.
@@ -165,6 +170,10 @@ class Tcp(Part):
             off acknowledges each. True or false.
         delayed_ack_timeout: How long an acknowledgement may be delayed. A time with its unit, for
             example "100 ms".
+        quick_acks: Segments at the start of a connection that are acknowledged at once in spite of
+            `delayed_ack`. A whole number.
+        timestamps: Measure a round trip with every acknowledgement by timestamps (RFC 7323); their
+            12 bytes are part of `header`. True or false.
         receive_window: Most bytes the receiver lets be outstanding. A number of bytes with its
             unit, for example "1500 B".
         handshake: Open with a three-way handshake, whose segments can be lost; off starts with
@@ -172,6 +181,7 @@ class Tcp(Part):
         initial_rto: Retransmission timeout before the first round-trip sample. A time with its
             unit, for example "100 ms".
         min_rto: Least retransmission timeout. A time with its unit, for example "100 ms".
+        rto_floor: What `min_rto` is a bound of. "timeout" or "deviation".
         max_rto: Most retransmission timeout, back-off included. A time with its unit, for example
             "100 ms".
         clock_granularity: Tick of the clock that times round trips; zero is an exact clock. A time
@@ -190,6 +200,10 @@ class Tcp(Part):
             "reno",
             "tahoe",
             "cubic",
+            "vegas",
+            "ledbat",
+            "linux",
+            "linux-2000",
             "ns2-sack",
             "ns2-newreno",
             "ns2-reno",
@@ -199,24 +213,37 @@ class Tcp(Part):
     ) = None
     mss: str | None = None
     header: str | None = None
-    slow_start: Literal["standard", "hystart-plus-plus"] | None = None
-    growth: Literal["reno", "cubic"] | None = None
+    slow_start: Literal["standard", "hystart-plus-plus", "vegas"] | None = None
+    growth: Literal["reno", "cubic", "vegas", "ledbat"] | None = None
+    byte_counting: bool | None = None
     recovery: (
         Literal[
-            "tahoe", "reno", "newreno", "ns2-tahoe", "ns2-reno", "ns2-newreno", "sack", "sack-1996"
+            "tahoe",
+            "reno",
+            "newreno",
+            "ns2-tahoe",
+            "ns2-reno",
+            "ns2-newreno",
+            "sack",
+            "rack-tlp",
+            "sack-1996",
         ]
         | None
     ) = None
+    prr: bool | None = None
     halving: Literal["flight-size", "window"] | None = None
     initial_window: int | None = None
     dup_thresh: int | None = None
     limited_transmit: bool | None = None
     delayed_ack: bool | None = None
     delayed_ack_timeout: str | None = None
+    quick_acks: int | None = None
+    timestamps: bool | None = None
     receive_window: str | None = None
     handshake: bool | None = None
     initial_rto: str | None = None
     min_rto: str | None = None
+    rto_floor: Literal["timeout", "deviation"] | None = None
     max_rto: str | None = None
     clock_granularity: str | None = None
     rtt_sampling: Literal["every-ack", "one-per-window"] | None = None
@@ -232,9 +259,9 @@ class Bulk(Part):
         name: Name of the group, put in front of its metrics and used in factor keys. A text.
         flows: Number of flows. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
-            or "newreno" or "reno" or "tahoe" or "cubic" or "ns2-sack" or "ns2-newreno" or
-            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
-            default "sack".
+            or "newreno" or "reno" or "tahoe" or "cubic" or "vegas" or "ledbat" or "linux" or
+            "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table
+            with preset, mss, header, slow_start, growth, …; default "sack".
         start: When flows start; dealt out. A time from the start of the run, such as "5 s", or
             "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
@@ -268,6 +295,10 @@ class Bulk(Part):
             "reno",
             "tahoe",
             "cubic",
+            "vegas",
+            "ledbat",
+            "linux",
+            "linux-2000",
             "ns2-sack",
             "ns2-newreno",
             "ns2-reno",
@@ -298,9 +329,9 @@ class Transfer(Part):
             or a list of these.
         flows: Number of flows. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
-            or "newreno" or "reno" or "tahoe" or "cubic" or "ns2-sack" or "ns2-newreno" or
-            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
-            default "sack".
+            or "newreno" or "reno" or "tahoe" or "cubic" or "vegas" or "ledbat" or "linux" or
+            "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table
+            with preset, mss, header, slow_start, growth, …; default "sack".
         start: When transfers start; dealt out. A time from the start of the run, such as "5 s", or
             "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
@@ -335,6 +366,10 @@ class Transfer(Part):
             "reno",
             "tahoe",
             "cubic",
+            "vegas",
+            "ledbat",
+            "linux",
+            "linux-2000",
             "ns2-sack",
             "ns2-newreno",
             "ns2-reno",

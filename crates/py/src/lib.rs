@@ -1,12 +1,16 @@
 //! `redtail._native`: the Rust core for Python. Translation only, no logic.
 
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyIndexError, PyValueError};
+use pyo3::exceptions::{PyException, PyIndexError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use redtail_sim::capture::{Capture, CaptureError, IpVersion, Point};
 use redtail_spec::{Format, Scenario};
 use redtail_transport::Preset;
 
@@ -231,6 +235,61 @@ fn run(
         .map_err(|_| Cancelled::new_err("the run was cancelled"))
 }
 
+/// As Python raises it, with the file's name.
+fn os_error(error: &io::Error, path: &Path) -> PyErr {
+    match error.raw_os_error() {
+        Some(number) => {
+            let name = path.to_string_lossy().into_owned();
+            PyOSError::new_err((number, error.to_string(), name))
+        }
+        None => PyOSError::new_err(format!("{}: {error}", path.display())),
+    }
+}
+
+/// As `run`, and captures packets: `points` are pairs of a point ("LINK",
+/// "LINK:in" or "LINK:out") and the file for its packets; points with the same
+/// file share it. `ip` is the version of IP, 4 or 6.
+#[pyfunction]
+#[pyo3(signature = (scenario_json, points, ip=4, cancel=None))]
+fn run_captured(
+    py: Python<'_>,
+    scenario_json: &str,
+    points: Vec<(String, PathBuf)>,
+    ip: u8,
+    cancel: Option<Py<CancelToken>>,
+) -> PyResult<RunResult> {
+    let scenario = Scenario::from_json(scenario_json).map_err(|error| spec_error(py, &error))?;
+    let ip = match ip {
+        4 => IpVersion::V4,
+        6 => IpVersion::V6,
+        _ => return Err(SpecError::new_err("the version of IP is 4 or 6")),
+    };
+    let mut files: Vec<(PathBuf, Vec<Point>)> = Vec::new();
+    for (point, path) in points {
+        let point: Point = point.parse().map_err(SpecError::new_err)?;
+        match files.iter_mut().find(|(known, _)| *known == path) {
+            Some((_, points)) => points.push(point),
+            None => files.push((path, vec![point])),
+        }
+    }
+    let mut capture = Capture {
+        ip,
+        ..Capture::default()
+    };
+    for (path, points) in &files {
+        let file = File::create(path).map_err(|error| os_error(&error, path))?;
+        let out = Box::new(BufWriter::new(file));
+        capture.files.push((points.clone(), out));
+    }
+    let cancel = cancel.map_or_else(Arc::default, |token| Arc::clone(&token.get().0));
+    let result = py.detach(move || redtail_sim::run_captured(&scenario, capture, &cancel));
+    result.map(RunResult).map_err(|error| match error {
+        CaptureError::Impossible(text) => SpecError::new_err(text),
+        CaptureError::Io { file, error } => os_error(&error, &files[file].0),
+        CaptureError::Cancelled => Cancelled::new_err("the run was cancelled"),
+    })
+}
+
 /// The JSON schema of the experiment file.
 #[pyfunction]
 fn schema() -> String {
@@ -274,6 +333,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<RunResult>()?;
     module.add_function(wrap_pyfunction!(plan, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
+    module.add_function(wrap_pyfunction!(run_captured, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(presets, module)?)?;
     module.add_function(wrap_pyfunction!(code_version, module)?)?;

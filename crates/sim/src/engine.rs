@@ -13,6 +13,7 @@ use redtail_qdisc::{DropReason, QueueDiscipline, Sink};
 use redtail_spec::Scenario;
 use redtail_transport::{Segment, SenderCounters};
 
+use crate::capture::{Capture, CaptureError, End, Recorder};
 use crate::conservation::{self, LinkPassed};
 use crate::flows::{Flows, Source};
 use crate::network::{Address, Network, Route, Target, compile};
@@ -46,6 +47,31 @@ pub fn run(scenario: &Scenario, cancel: &AtomicBool) -> Result<RunResult, Cancel
     Ok(engine.finish())
 }
 
+/// As [`run`], and writes what passes the points of `capture`. The result is the
+/// same as without.
+///
+/// # Errors
+/// [`CaptureError`] when a point does not exist, a file cannot be written, or
+/// `cancel` was set meanwhile.
+///
+/// # Panics
+/// As [`run`].
+pub fn run_captured(
+    scenario: &Scenario,
+    capture: Capture<'_>,
+    cancel: &AtomicBool,
+) -> Result<RunResult, CaptureError> {
+    let mut engine = Engine::new(scenario);
+    let recorder = Recorder::new(capture, scenario, &engine.network, &engine.flows)?;
+    engine.recorder = Some(Box::new(recorder));
+    let ran = engine.run(cancel);
+    // A file that cannot be written also ends the run.
+    let recorder = engine.recorder.take().expect("it was put there");
+    recorder.finish()?;
+    ran.map_err(|Cancelled| CaptureError::Cancelled)?;
+    Ok(engine.finish())
+}
+
 /// What is counted about one link.
 #[derive(Debug)]
 struct LinkBooks {
@@ -68,6 +94,7 @@ struct Engine<'a> {
     /// Packets dropped, by flow and direction (0 data, 1 acknowledgements).
     dropped: Vec<[u64; 2]>,
     sampler: Option<Sampler>,
+    recorder: Option<Box<Recorder<'a>>>,
     /// More endpoints than the cache keeps.
     many_flows: bool,
     /// What the senders of each group had done when the measurement began.
@@ -149,6 +176,7 @@ impl<'a> Engine<'a> {
             dropped: vec![[0; 2]; flows.groups.len()],
             network,
             sampler,
+            recorder: None,
             many_flows: flows.groups.len() > MANY_FLOWS,
             done_before: Vec::new(),
             events: 0,
@@ -164,7 +192,7 @@ impl<'a> Engine<'a> {
             debug_assert!(event.at() >= self.now, "time went back");
             self.now = event.at();
             self.events += 1;
-            if self.events.is_multiple_of(CANCEL_INTERVAL) && cancel.load(Ordering::Relaxed) {
+            if self.events.is_multiple_of(CANCEL_INTERVAL) && self.is_stopped(cancel) {
                 return Err(Cancelled);
             }
             match event.class() {
@@ -180,6 +208,11 @@ impl<'a> Engine<'a> {
         }
         self.now = self.end;
         Ok(())
+    }
+
+    fn is_stopped(&self, cancel: &AtomicBool) -> bool {
+        let in_vain = |recorder: &Recorder<'_>| recorder.has_failed();
+        cancel.load(Ordering::Relaxed) || self.recorder.as_deref().is_some_and(in_vain)
     }
 
     /// The head of a delay line arrives somewhere.
@@ -250,6 +283,9 @@ impl<'a> Engine<'a> {
     /// A packet reaches a link's queue.
     #[inline]
     fn offer(&mut self, index: u32, packet: SimPacket) {
+        if self.recorder.is_some() {
+            self.record(index, End::In, &packet);
+        }
         let link = &mut self.network.links[index as usize];
         let group = self.network.routes[packet.route as usize].group as usize;
         let books = &mut self.books[index as usize];
@@ -309,6 +345,9 @@ impl<'a> Engine<'a> {
     fn on_link_free(&mut self, index: u32) {
         let link = &mut self.network.links[index as usize];
         let (packet, since) = link.transmitting.take().expect("the link was transmitting");
+        if self.recorder.is_some() {
+            self.record(index, End::Out, &packet);
+        }
         let group = self.network.routes[packet.route as usize].group as usize;
         let books = &mut self.books[index as usize];
         books.passed.departed += 1;
@@ -318,6 +357,15 @@ impl<'a> Engine<'a> {
         self.network.send(packet, self.now, &mut self.scheduler);
         self.transmit_next(index);
         self.arm_queue(index);
+    }
+
+    /// Shows a packet to the recorder, which is there.
+    #[cold]
+    fn record(&mut self, link: u32, end: End, packet: &SimPacket) {
+        if let Some(recorder) = &mut self.recorder {
+            let segment = self.network.contents.get(packet.content);
+            recorder.record(link, end, packet, segment, self.now);
+        }
     }
 
     #[inline]
@@ -358,6 +406,7 @@ impl<'a> Engine<'a> {
                 flow: slot.flow,
                 endpoint: index,
                 route: slot.route,
+                id: slot.passed.sent as u16,
             };
             self.network
                 .emit(segment, size, to, self.now, &mut self.scheduler);
@@ -374,12 +423,22 @@ impl<'a> Engine<'a> {
     #[inline]
     fn receiver_transmits(&mut self, index: u32) {
         let slot = &mut self.flows.receivers[index as usize];
+        let mut delivered = false;
         while let Some(segment) = slot.receiver.poll_transmit() {
             slot.passed.sent += 1;
+            if slot.at_once {
+                // A way back that takes no time needs no place in the schedule.
+                let peer = &mut self.flows.senders[index as usize];
+                peer.passed.delivered += 1;
+                peer.sender.on_segment(&segment, self.now);
+                delivered = true;
+                continue;
+            }
             let to = Address {
                 flow: slot.flow,
                 endpoint: index,
                 route: slot.route,
+                id: slot.passed.sent as u16,
             };
             self.network
                 .emit(segment, slot.header, to, self.now, &mut self.scheduler);
@@ -390,6 +449,9 @@ impl<'a> Engine<'a> {
             slot.armed = Some(at);
             self.scheduler
                 .add(Event::new(at, Class::ReceiverTimer, index));
+        }
+        if delivered {
+            self.sender_transmits(index);
         }
     }
 
@@ -435,6 +497,7 @@ impl<'a> Engine<'a> {
                     flow,
                     endpoint: i,
                     route: slot.route,
+                    id: slot.passed.sent as u16,
                 };
                 let again = self.now + slot.draw_gap();
                 self.network

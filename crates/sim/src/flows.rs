@@ -49,6 +49,9 @@ pub struct ReceiverSlot {
     pub flow: u32,
     /// Bytes of headers on each acknowledgement.
     pub header: u32,
+    /// Its acknowledgements reach the sender at once: the way back has neither
+    /// delay nor link.
+    pub at_once: bool,
     /// Distinct payload bytes received when the measurement began.
     pub received_before: u64,
     /// Packets sent by this endpoint and those delivered to it.
@@ -173,6 +176,7 @@ impl Flows {
             route: host.back,
             flow,
             header,
+            at_once: host.back_at_once,
             received_before: 0,
             passed: Passed::default(),
         });

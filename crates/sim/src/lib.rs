@@ -5,6 +5,7 @@
 //! thread, no hash-map order takes part. The engine knows links and routes; it
 //! does not know what a dumbbell is (`network` compiles that).
 
+pub mod capture;
 mod conservation;
 mod engine;
 mod flows;
@@ -15,6 +16,6 @@ mod scheduler;
 mod series;
 mod statistics;
 
-pub use engine::{Cancelled, run};
+pub use engine::{Cancelled, run, run_captured};
 pub use packet::SimPacket;
 pub use result::{FlowSeries, QueueSeries, RunResult};

@@ -53,6 +53,11 @@ impl Transmitter {
         }
     }
 
+    /// Transmission rate.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
     /// How long the transmission of `size` bytes takes.
     #[inline]
     pub fn time(&mut self, size: u32) -> Span {
@@ -130,6 +135,8 @@ pub struct Address {
     pub endpoint: u32,
     /// The route to take.
     pub route: u32,
+    /// See [`SimPacket::id`].
+    pub id: u16,
 }
 
 impl Network {
@@ -152,6 +159,7 @@ impl Network {
             route: to.route,
             leg: 0,
             ecn: segment.ecn,
+            id: to.id,
         };
         self.send(packet, now, scheduler);
     }
@@ -220,6 +228,8 @@ pub struct HostRoutes {
     pub data: u32,
     /// For acknowledgements.
     pub back: u32,
+    /// The way back takes no time: it has neither delay nor link.
+    pub back_at_once: bool,
 }
 
 /// Compiles the network, and for each group the routes of each of its hosts.
@@ -362,8 +372,13 @@ impl Compiler<'_> {
             from = self.delays[link as usize];
         }
         legs.push(self.leg(from + way_back, None, Target::Sender));
+        let back_at_once = back.is_empty() && way_back == Span::ZERO;
         let back = self.add_route(group, legs);
-        HostRoutes { data, back }
+        HostRoutes {
+            data,
+            back,
+            back_at_once,
+        }
     }
 
     fn add_pipe(&mut self, rate: Rate) -> u32 {

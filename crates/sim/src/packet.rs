@@ -26,6 +26,9 @@ pub struct SimPacket {
     pub leg: u8,
     /// The ECN bits of its IP header.
     pub ecn: Ecn,
+    /// Its number at the endpoint that sent it, modulo 2^16: the identification
+    /// of its IP header, by which captures can be compared.
+    pub id: u16,
 }
 
 impl Packet for SimPacket {

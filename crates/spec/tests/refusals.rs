@@ -263,7 +263,7 @@ fn kinds_and_presets_that_are_not_known() {
     );
     assert_eq!(
         single_with("\"sack\"", "\"sak\""),
-        r#"e.toml:15: traffic.ftp.tcp = "sak" is not known; accepted: sack, newreno, reno, tahoe, cubic, linux, linux-2000, ns2-sack, ns2-newreno, ns2-reno, ns2-tahoe; did you mean "sack"?"#
+        r#"e.toml:15: traffic.ftp.tcp = "sak" is not known; accepted: sack, newreno, reno, tahoe, cubic, vegas, ledbat, linux, linux-2000, ns2-sack, ns2-newreno, ns2-reno, ns2-tahoe; did you mean "sack"?"#
     );
     assert_eq!(
         single_with("flows = 64", "direction = \"back\""),

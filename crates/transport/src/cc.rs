@@ -7,16 +7,20 @@
 //! Adding a growth law: one file here, one line in [`Growth`] and in [`Law`].
 
 pub mod cubic;
+pub mod ledbat;
 pub mod reno;
 pub mod slow_start;
+pub mod vegas;
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Span, Time, schemars, serde};
 
 use self::cubic::Cubic;
+use self::ledbat::Ledbat;
 use self::reno::Reno;
 use self::slow_start::{SlowStart, SlowStartKind};
+use self::vegas::{Vegas, VegasSlowStart};
 
 /// How the window grows in congestion avoidance, and by how much it is reduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -27,6 +31,10 @@ pub enum Growth {
     Reno,
     /// A cubic function of the time since the last reduction, reduced to 0.7 (RFC 9438).
     Cubic,
+    /// Keeps two to four segments in the bottleneck's queue, counted from round trips; halved (Brakmo and Peterson 1995).
+    Vegas,
+    /// Keeps 100 ms of queueing delay, measured from round trips, and so gives way to others; halved (RFC 6817).
+    Ledbat,
 }
 
 /// What a reduction takes its share of.
@@ -96,6 +104,10 @@ pub trait GrowthLaw {
     /// The window after an acknowledgement in congestion avoidance, in bytes.
     fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64;
 
+    /// An acknowledgement with which slow start grows the window: for laws that keep
+    /// round trips.
+    fn observe(&mut self, _sample: &AckSample) {}
+
     /// The factor by which an event multiplies what is in flight.
     fn beta(&self) -> f64;
 
@@ -109,6 +121,8 @@ pub trait GrowthLaw {
 enum Law {
     Reno(Reno),
     Cubic(Box<Cubic>),
+    Vegas(Box<Vegas>),
+    Ledbat(Box<Ledbat>),
 }
 
 /// Calls a method of whichever law it is.
@@ -117,6 +131,8 @@ macro_rules! law {
         match $law {
             Law::Reno($l) => $call,
             Law::Cubic($l) => $call,
+            Law::Vegas($l) => $call,
+            Law::Ledbat($l) => $call,
         }
     };
 }
@@ -164,12 +180,15 @@ impl Controller {
             slow_start: match config.slow_start {
                 SlowStartKind::Standard => SlowStart::Standard,
                 SlowStartKind::HystartPlusPlus => SlowStart::HyStart(Box::default()),
+                SlowStartKind::Vegas => SlowStart::Vegas(Box::new(VegasSlowStart::new(mss))),
             },
             law: match config.growth {
                 Growth::Reno => Law::Reno(Reno {
                     byte_counting: config.byte_counting,
                 }),
                 Growth::Cubic => Law::Cubic(Box::default()),
+                Growth::Vegas => Law::Vegas(Box::default()),
+                Growth::Ledbat => Law::Ledbat(Box::default()),
             },
         }
     }
@@ -185,9 +204,15 @@ impl Controller {
             } else {
                 self.mss
             };
+            law!(&mut self.law, l => l.observe(sample));
             self.slow_start.on_ack(&mut self.window, sample, most);
         } else {
-            self.window.cwnd = law!(&mut self.law, l => l.grown(cwnd, sample, self.mss));
+            let grown = law!(&mut self.law, l => l.grown(cwnd, sample, self.mss));
+            // A law that shrinks the window does not return to slow start by it.
+            self.window = Window {
+                cwnd: grown,
+                ssthresh: ssthresh.min(grown),
+            };
         }
     }
 

@@ -115,6 +115,10 @@ pub enum Preset {
     Tahoe,
     /// As `sack`, with CUBIC (RFC 9438) and HyStart++ (RFC 9406).
     Cubic,
+    /// As `sack`, with Vegas' congestion avoidance and slow start (Brakmo and Peterson, IEEE JSAC 13(8), 1995); thresholds of 2 and 4 segments, as in Linux.
+    Vegas,
+    /// As `sack`, with LEDBAT (RFC 6817): 100 ms of queueing delay aimed at, initial window 2; round trips stand for one-way delays. The RFC has no slow start: HyStart++ (RFC 9406) leaves it before the delay reaches the target.
+    Ledbat,
     /// As a current Linux kernel: CUBIC, initial window 10, RACK-TLP with PRR, delayed acknowledgements of 40 ms after 16 quick ones, timestamps, minimum timeout of 200 ms above the smoothed round trip. In place of Linux's HyStart it has HyStart++.
     Linux,
     /// As the kernels that the papers of around 2000 measured: SACK, initial window 2, delayed acknowledgements, a clock of 10 ms, minimum timeout 200 ms, first timeout 3 s, no timestamps.
@@ -133,12 +137,14 @@ pub enum Preset {
 
 impl Preset {
     /// Every preset, in the order of the definition.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 13] = [
         Self::Sack,
         Self::Newreno,
         Self::Reno,
         Self::Tahoe,
         Self::Cubic,
+        Self::Vegas,
+        Self::Ledbat,
         Self::Linux,
         Self::Linux2000,
         Self::Ns2Sack,
@@ -180,6 +186,17 @@ impl Preset {
             Self::Cubic => TcpParams {
                 slow_start: SlowStartKind::HystartPlusPlus,
                 growth: Growth::Cubic,
+                ..rfc
+            },
+            Self::Vegas => TcpParams {
+                slow_start: SlowStartKind::Vegas,
+                growth: Growth::Vegas,
+                ..rfc
+            },
+            Self::Ledbat => TcpParams {
+                slow_start: SlowStartKind::HystartPlusPlus,
+                growth: Growth::Ledbat,
+                initial_window: 2,
                 ..rfc
             },
             Self::Linux => TcpParams {

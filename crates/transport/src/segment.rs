@@ -18,6 +18,12 @@ impl Flags {
     /// Congestion window reduced (RFC 3168).
     pub const CWR: Self = Self(0x80);
 
+    /// As they stand in the header's byte of flags.
+    #[inline]
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
     /// Whether all bits of `other` are set.
     #[inline]
     pub const fn contains(self, other: Self) -> bool {

@@ -68,12 +68,13 @@ fn combinations(base: &TcpParams) -> Vec<TcpParams> {
     let mut all = Vec::new();
     for recovery in RECOVERIES {
         for rtt_sampling in [RttSampling::EveryAck, RttSampling::OnePerWindow] {
-            for switches in 0..32 {
+            for switches in 0..64 {
                 let on = |bit: u32| switches >> bit & 1 == 1;
-                let (slow_start, growth) = if on(4) {
-                    (SlowStartKind::HystartPlusPlus, Growth::Cubic)
-                } else {
-                    (SlowStartKind::Standard, Growth::Reno)
+                let (slow_start, growth) = match switches >> 4 {
+                    0 => (SlowStartKind::Standard, Growth::Reno),
+                    1 => (SlowStartKind::HystartPlusPlus, Growth::Cubic),
+                    2 => (SlowStartKind::Vegas, Growth::Vegas),
+                    _ => (SlowStartKind::Standard, Growth::Ledbat),
                 };
                 all.push(TcpParams {
                     slow_start,

@@ -62,6 +62,7 @@ impl Engine<'_> {
                 add("fast_recoveries", Some(done.recoveries as f64));
                 add("timeouts", Some(done.timeouts as f64));
                 add("ecn_reductions", Some(done.ecn_reductions as f64));
+                add("duplicate_acks", Some(done.duplicate_acks as f64));
                 all_tcp.extend_from_slice(&rates);
             }
             let (mut received, mut lost) = (0, 0);

@@ -4,6 +4,7 @@ use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Span, schemars, serde};
 
+use super::vegas::VegasSlowStart;
 use super::{AckSample, Window};
 
 /// How the window grows until the first congestion event.
@@ -15,6 +16,8 @@ pub enum SlowStartKind {
     Standard,
     /// The same, slowed when round trips grow and left if they stay grown (RFC 9406).
     HystartPlusPlus,
+    /// Doubling every other round trip, until more than a segment waits in queues (Brakmo and Peterson 1995).
+    Vegas,
 }
 
 /// A slow start with its state.
@@ -22,6 +25,7 @@ pub enum SlowStartKind {
 pub(super) enum SlowStart {
     Standard,
     HyStart(Box<HyStart>),
+    Vegas(Box<VegasSlowStart>),
 }
 
 impl SlowStart {
@@ -33,6 +37,7 @@ impl SlowStart {
         match self {
             Self::Standard => window.cwnd += grows,
             Self::HyStart(hystart) => hystart.on_ack(window, sample, grows),
+            Self::Vegas(vegas) => vegas.on_ack(window, sample, grows),
         }
     }
 }

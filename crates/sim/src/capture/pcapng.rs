@@ -1,0 +1,121 @@
+//! The three blocks of the pcapng format that a capture needs.
+//!
+//! Source: draft-ietf-opsawg-pcapng, sections 4.1 (section header), 4.2
+//! (interface description) and 4.3 (enhanced packet). Always little-endian, so
+//! that the same run gives the same bytes on every machine.
+
+use std::io::{self, Write};
+
+use super::headers::MAX_HEADERS;
+
+const SECTION_HEADER: u32 = 0x0a0d_0d0a;
+const INTERFACE_DESCRIPTION: u32 = 1;
+const ENHANCED_PACKET: u32 = 6;
+
+const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
+const SECTION_LENGTH_UNKNOWN: u64 = u64::MAX;
+const LINKTYPE_ETHERNET: u16 = 1;
+
+const SHB_USERAPPL: u16 = 4;
+const IF_NAME: u16 = 2;
+const IF_DESCRIPTION: u16 = 3;
+const IF_SPEED: u16 = 8;
+const IF_TSRESOL: u16 = 9;
+const END_OF_OPTIONS: u16 = 0;
+
+/// Stamps count units of 10^-9 s.
+const NANOSECONDS: u8 = 9;
+
+/// A pcapng file with one section.
+pub struct Writer<W: Write> {
+    out: W,
+    block: Vec<u8>,
+}
+
+impl<W: Write> Writer<W> {
+    /// Begins the file.
+    pub fn new(out: W) -> io::Result<Self> {
+        let mut writer = Self {
+            out,
+            block: Vec::with_capacity(256),
+        };
+        writer.begin(SECTION_HEADER);
+        writer.put(&BYTE_ORDER_MAGIC.to_le_bytes());
+        writer.put(&1u16.to_le_bytes()); // version 1.0
+        writer.put(&0u16.to_le_bytes());
+        writer.put(&SECTION_LENGTH_UNKNOWN.to_le_bytes());
+        let program = concat!("redtail ", env!("CARGO_PKG_VERSION"));
+        writer.option(SHB_USERAPPL, program.as_bytes());
+        writer.option(END_OF_OPTIONS, &[]);
+        writer.end()?;
+        Ok(writer)
+    }
+
+    /// Describes the next interface; they are numbered from 0. `speed` is in bit/s.
+    pub fn interface(&mut self, name: &str, description: &str, speed: u64) -> io::Result<()> {
+        self.begin(INTERFACE_DESCRIPTION);
+        self.put(&LINKTYPE_ETHERNET.to_le_bytes());
+        self.put(&0u16.to_le_bytes());
+        self.put(&(MAX_HEADERS as u32).to_le_bytes());
+        self.option(IF_NAME, name.as_bytes());
+        self.option(IF_DESCRIPTION, description.as_bytes());
+        self.option(IF_SPEED, &speed.to_le_bytes());
+        self.option(IF_TSRESOL, &[NANOSECONDS]);
+        self.option(END_OF_OPTIONS, &[]);
+        self.end()
+    }
+
+    /// A packet of `original` bytes, of which `captured` are kept, seen `ns`
+    /// nanoseconds after the start.
+    pub fn packet(
+        &mut self,
+        interface: u32,
+        ns: u64,
+        captured: &[u8],
+        original: u32,
+    ) -> io::Result<()> {
+        self.begin(ENHANCED_PACKET);
+        self.put(&interface.to_le_bytes());
+        self.put(&((ns >> 32) as u32).to_le_bytes());
+        self.put(&(ns as u32).to_le_bytes());
+        self.put(&(captured.len() as u32).to_le_bytes());
+        self.put(&original.to_le_bytes());
+        self.put(captured);
+        self.pad();
+        self.end()
+    }
+
+    /// Writes what is still held back.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+
+    fn begin(&mut self, kind: u32) {
+        self.block.clear();
+        self.put(&kind.to_le_bytes());
+        self.put(&0u32.to_le_bytes()); // the length, known at the end
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.block.extend_from_slice(bytes);
+    }
+
+    fn pad(&mut self) {
+        self.block.resize(self.block.len().next_multiple_of(4), 0);
+    }
+
+    fn option(&mut self, code: u16, value: &[u8]) {
+        self.put(&code.to_le_bytes());
+        self.put(&(value.len() as u16).to_le_bytes());
+        self.put(value);
+        self.pad();
+    }
+
+    /// The length stands at both ends of a block.
+    fn end(&mut self) -> io::Result<()> {
+        let length = (self.block.len() as u32 + 4).to_le_bytes();
+        self.block[4..8].copy_from_slice(&length);
+        self.put(&length);
+        self.out.write_all(&self.block)
+    }
+}

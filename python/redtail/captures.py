@@ -1,0 +1,160 @@
+"""Captures the packets of one run, as pcapng files for Wireshark, tshark and tcptrace."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from redtail import _engine, experiment
+from redtail._engine import Case, Outcome, Plan
+from redtail.errors import SpecError, StoreError
+from redtail.experiment import Overrides, Source
+
+Points: TypeAlias = "Mapping[str, str | os.PathLike[str]]"
+"""The file for each point: a link's name, or `LINK:in` or `LINK:out`."""
+
+
+@dataclass(frozen=True)
+class Captured:
+    """One run whose packets were captured.
+
+    Attributes:
+        files: the captures, in the order in which they were asked for.
+        case: the case of the run.
+        replication: its replication, from 0.
+        metrics: what was measured, as without a capture: SI numbers by name.
+    """
+
+    files: tuple[Path, ...]
+    case: Case
+    replication: int
+    metrics: dict[str, float]
+
+
+def capture(
+    source: Source,
+    links: Points,
+    *,
+    case: int | None = None,
+    replication: int = 0,
+    set: Overrides | None = None,
+    ip: int = 4,
+) -> Captured:
+    """Make one run of an experiment and capture the packets at some of its links.
+
+    The run is the same as without; nothing is put into the store.
+
+    Args:
+        source: a path, `Toml` text or an `Experiment`.
+        links: the file for each point. A point is a link's name as in results ("bottleneck",
+            "return", "hop1" …), for what its transmitter has sent off, or that with ":in", for
+            what arrives at its queue. Points with the same file share it.
+        case: number of the case, from 0; may be left out when there is only one.
+        replication: which replication of it, from 0.
+        set: overrides by dotted key, as for `check`.
+        ip: the version of IP that the headers show, 4 or 6.
+
+    Raises:
+        SpecError: the experiment is not valid, or it does not have what is to be captured.
+        StoreError: a file cannot be written.
+        RunError: the run failed.
+    """
+    plan = experiment.check(source, set=set)
+    return execute(plan, list(links.items()), case=case, replication=replication, ip=ip)
+
+
+def points(texts: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the points and files of `LINK=FILE` texts.
+
+    >>> points(["bottleneck:in=data.pcapng"])
+    [('bottleneck:in', 'data.pcapng')]
+
+    Raises:
+        SpecError: a text has another form.
+    """
+    found = []
+    for text in texts:
+        link, _, file = text.partition("=")
+        if not link or not file:
+            raise SpecError(
+                f"--pcap {text}: accepted: LINK=FILE, LINK:in=FILE or LINK:out=FILE, for "
+                "instance bottleneck=packets.pcapng"
+            )
+        found.append((link, file))
+    return found
+
+
+def execute(
+    plan: Plan,
+    points: Sequence[tuple[str, str | os.PathLike[str]]],
+    *,
+    case: int | None = None,
+    replication: int = 0,
+    ip: int = 4,
+) -> Captured:
+    """Capture a run of a checked experiment; arguments and errors as for `capture`."""
+    number = _chosen(plan, case)
+    if not 0 <= replication < plan.replications:
+        raise SpecError(
+            f"there is no replication {replication} to capture; the experiment has "
+            f"{plan.replications}, counted from 0"
+        )
+    if ip not in (4, 6):
+        raise SpecError(f"captures show IP version 4 or 6, not {ip}")
+    # Written aside and renamed, so that a whole file is a whole capture; but pipes and devices
+    # are written to as they are.
+    asides: dict[Path, Path] = {}
+    for _, file in points:
+        path = Path(file)
+        special = path.exists() and not path.is_file()
+        asides[path] = path if special else path.with_name(f".{path.name}.part")
+    pairs = [(point, str(asides[Path(file)])) for point, file in points]
+    try:
+        outcome = _interruptible(plan.scenario(number, replication), pairs, ip)
+        for path, aside in asides.items():
+            if aside != path:
+                aside.replace(path)
+    except OSError as error:
+        struck = [path for path, aside in asides.items() if str(aside) == error.filename]
+        why = os.strerror(error.errno) if error.errno else str(error)
+        raise StoreError(
+            f"{struck[0] if struck else 'the capture'} cannot be written: {why}"
+        ) from error
+    finally:
+        for path, aside in asides.items():
+            if aside != path and aside.parent.is_dir():
+                aside.unlink(missing_ok=True)
+    return Captured(tuple(asides), plan.cases[number], replication, outcome.metrics)
+
+
+def _chosen(plan: Plan, case: int | None) -> int:
+    count = len(plan.cases)
+    if case is None and count == 1:
+        return 0
+    if case is not None and 0 <= case < count:
+        return case
+    lines = [f"  {number}: {known.title or plan.name}" for number, known in enumerate(plan.cases)]
+    if case is None:
+        text = (
+            f"one run is captured, and there are {count} cases; choose one by its number with "
+            "--pcap-case N (case=N in Python):"
+        )
+    else:
+        text = f"there is no case {case} to capture; accepted:"
+    raise SpecError("\n".join([text, *lines]))
+
+
+def _interruptible(scenario: str, points: list[tuple[str, str]], ip: int) -> Outcome:
+    """Run in another thread, for only Python code notices an interrupt."""
+    token = _engine.cancel_token()
+    with ThreadPoolExecutor(1, thread_name_prefix="redtail") as pool:
+        future = pool.submit(_engine.run_captured, scenario, points, ip, token)
+        try:
+            return future.result()
+        except BaseException:
+            token.cancel()
+            raise
