@@ -411,6 +411,9 @@ impl<'a> Engine<'a> {
             self.network
                 .emit(segment, size, to, self.now, &mut self.scheduler);
         }
+        if slot.sender.is_complete() && slot.completed.is_none() {
+            slot.completed = Some(self.now);
+        }
         if let Some(at) = slot.sender.next_wakeup()
             && slot.armed.is_none_or(|armed| at < armed)
         {

@@ -32,6 +32,8 @@ pub struct SenderSlot {
     pub header: u32,
     /// Whether it opens with a handshake.
     pub handshake: bool,
+    /// When the last byte of a sized transfer was acknowledged.
+    pub completed: Option<Time>,
     /// Packets sent by this endpoint and those delivered to it.
     pub passed: Passed,
 }
@@ -168,6 +170,7 @@ impl Flows {
             flow,
             header,
             handshake: params.handshake,
+            completed: None,
             passed: Passed::default(),
         });
         self.receivers.push(ReceiverSlot {

@@ -56,6 +56,19 @@ fn a_packet_takes_access_link_bottleneck_and_exit_link_one_after_the_other() {
     let result = transfer(BOTTLENECK, "1460 B", 1);
     assert_eq!(round_trip(&result), Span::from_ps(ps));
     assert_eq!(metric(&result, "queue_delay_mean"), 0.0);
+    // The transfer is complete when that one segment is acknowledged.
+    assert_eq!(
+        metric(&result, "one.completion_time_mean"),
+        ps as f64 * 1e-12
+    );
+    assert_eq!(metric(&result, "one.completed"), 1.0);
+}
+
+#[test]
+fn a_transfer_that_does_not_end_in_time_is_not_complete() {
+    let result = transfer(BOTTLENECK, "10 MB", 1);
+    assert_eq!(metric(&result, "one.completed"), 0.0);
+    assert_eq!(result.metric("one.completion_time_mean"), None);
 }
 
 #[test]

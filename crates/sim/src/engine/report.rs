@@ -3,6 +3,8 @@
 use redtail_core::{Bytes, Span};
 
 use super::Engine;
+use redtail_traffic::TrafficGroup;
+
 use crate::result::RunResult;
 use crate::statistics::{TallySummary, jain};
 
@@ -62,6 +64,11 @@ impl Engine<'_> {
                 add("fast_recoveries", Some(done.recoveries as f64));
                 add("timeouts", Some(done.timeouts as f64));
                 add("ecn_reductions", Some(done.ecn_reductions as f64));
+                if let TrafficGroup::Transfer(_) = &self.scenario.traffic[index] {
+                    let (share, mean) = self.completions(index);
+                    add("completed", share);
+                    add("completion_time_mean", mean);
+                }
                 add("duplicate_acks", Some(done.duplicate_acks as f64));
                 all_tcp.extend_from_slice(&rates);
             }
@@ -86,6 +93,26 @@ impl Engine<'_> {
         if let Some(fairness) = jain(all_tcp) {
             result.metrics.push(("fairness".to_owned(), fairness));
         }
+    }
+
+    /// Of the transfers of a group that had not completed when the measurement
+    /// began: the share that completed, and their mean time from start to the
+    /// acknowledgement of the last byte, in seconds.
+    fn completions(&self, group: usize) -> (Option<f64>, Option<f64>) {
+        let (mut all, mut count, mut seconds) = (0, 0, 0.0);
+        for slot in &self.flows.senders {
+            let early = slot.completed.is_some_and(|at| at < self.measure_from);
+            if self.flows.groups[slot.flow as usize] as usize != group || early {
+                continue;
+            }
+            all += 1;
+            if let Some(at) = slot.completed {
+                count += 1;
+                seconds += (at - self.flows.starts[slot.flow as usize]).as_secs_f64();
+            }
+        }
+        let share = (all > 0).then(|| f64::from(count) / f64::from(all));
+        (share, (count > 0).then(|| seconds / f64::from(count)))
     }
 }
 
