@@ -179,12 +179,10 @@ def run(
     ] = None,
     pcap_replication: Annotated[
         int,
-        typer.Option(
-            "--pcap-replication", min=0, metavar="N", help="Its replication, from 0; default: 0."
-        ),
+        typer.Option("--pcap-replication", min=0, metavar="N", help="Its replication, from 0."),
     ] = 0,
     pcap_ip: Annotated[
-        int, typer.Option("--pcap-ip", metavar="4|6", help="The IP of the headers; default: 4.")
+        int, typer.Option("--pcap-ip", metavar="4|6", help="The version of IP in the headers.")
     ] = 4,
 ) -> None:
     """Run an experiment: table, figures, data. Runs made before are not made again."""
