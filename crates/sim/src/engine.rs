@@ -259,12 +259,12 @@ impl<'a> Engine<'a> {
     /// Fetches into the cache what arrivals from `line` will soon touch: places in
     /// the line first, then what they name, then what that points to.
     fn prefetch_after(&self, line: u32) {
-        if let Some((packet, Target::Receiver | Target::Sender)) = self.network.upcoming(line, 0) {
+        if let Some((packet, Target::Receiver | Target::Sender)) = self.network.upcoming(line, 1) {
             self.flows.senders[packet.endpoint as usize]
                 .sender
                 .prefetch();
         }
-        if let Some((packet, target)) = self.network.upcoming(line, 2) {
+        if let Some((packet, target)) = self.network.upcoming(line, 4) {
             prefetch(self.network.contents.get(packet.content));
             let endpoint = packet.endpoint as usize;
             match target {
