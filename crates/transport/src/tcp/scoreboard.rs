@@ -99,7 +99,7 @@ pub struct Acked {
 }
 
 /// Capacity, in records, up to which giving memory back is not worth it.
-const SMALL: usize = 8;
+const SMALL: usize = 16;
 
 /// A position in the record of segments that stays valid as segments leave it.
 type Index = u64;
@@ -226,11 +226,10 @@ impl Scoreboard {
         self.una = ack;
         self.sacked.remove_below(ack);
         // The window a slow start overshot to is not needed again soon; with
-        // thousands of flows its records would be most of a run's memory. A
-        // quarter of the capacity lies between shrinking and growing again.
+        // thousands of flows its records would be most of a run's memory.
         let capacity = self.records.capacity();
-        if capacity > SMALL && self.records.len() < capacity / 2 {
-            self.records.shrink_to(capacity - capacity / 4);
+        if capacity > SMALL && self.records.len() < capacity / 4 {
+            self.records.shrink_to(capacity / 2);
         }
         acked
     }
