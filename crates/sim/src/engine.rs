@@ -219,6 +219,9 @@ impl<'a> Engine<'a> {
     #[inline]
     fn on_arrival(&mut self, line: u32) {
         let (mut packet, target) = self.network.arrive(line, &mut self.scheduler);
+        if self.many_flows {
+            self.network.prefetch(line, 8);
+        }
         if let Target::Link(link) = target {
             packet.leg += 1;
             self.offer(link, packet);
@@ -259,10 +262,16 @@ impl<'a> Engine<'a> {
     /// Fetches into the cache what arrivals from `line` will soon touch: places in
     /// the line first, then what they name, then what that points to.
     fn prefetch_after(&self, line: u32) {
-        if let Some((packet, Target::Receiver | Target::Sender)) = self.network.upcoming(line, 1) {
-            self.flows.senders[packet.endpoint as usize]
-                .sender
-                .prefetch();
+        if let Some((packet, target)) = self.network.upcoming(line, 1) {
+            let endpoint = packet.endpoint as usize;
+            match target {
+                Target::Receiver => {
+                    self.flows.receivers[endpoint].receiver.prefetch();
+                    self.flows.senders[endpoint].sender.prefetch();
+                }
+                Target::Sender => self.flows.senders[endpoint].sender.prefetch(),
+                Target::UdpSink | Target::Link(_) => {}
+            }
         }
         if let Some((packet, target)) = self.network.upcoming(line, 4) {
             prefetch(self.network.contents.get(packet.content));
@@ -277,7 +286,6 @@ impl<'a> Engine<'a> {
                 Target::UdpSink | Target::Link(_) => {}
             }
         }
-        self.network.prefetch(line, 8);
     }
 
     /// A packet reaches a link's queue.

@@ -3,7 +3,7 @@
 //! Source: RFC 9293 (cumulative acknowledgement), RFC 2018 (which blocks to
 //! report), RFC 5681, section 4.2 (when), RFC 3168, section 6.1.3 (echoing marks).
 
-use redtail_core::{Ecn, Time};
+use redtail_core::{Ecn, Time, prefetch};
 
 use super::ack_policy::AckPolicy;
 use super::ranges::Ranges;
@@ -57,6 +57,14 @@ impl Receiver {
             syn_ack_due: false,
             received: 0,
         }
+    }
+
+    /// Fetches into the cache what the next segment will touch beyond the receiver
+    /// itself.
+    #[inline]
+    pub fn prefetch(&self) {
+        self.above.as_slice().first().map(prefetch);
+        self.recent.first().map(prefetch);
     }
 
     /// Bytes delivered in order to the application.
