@@ -422,13 +422,9 @@ impl<'a> Engine<'a> {
         if slot.sender.is_complete() && slot.completed.is_none() {
             slot.completed = Some(self.now);
         }
-        if let Some(at) = slot.sender.next_wakeup()
-            && slot.armed.is_none_or(|armed| at < armed)
-        {
-            slot.armed = Some(at);
-            self.scheduler
-                .add(Event::new(at, Class::SenderTimer, index));
-        }
+        let deadline = slot.sender.next_wakeup();
+        slot.alarm
+            .arm(deadline, Class::SenderTimer, index, &mut self.scheduler);
     }
 
     #[inline]
@@ -454,13 +450,9 @@ impl<'a> Engine<'a> {
             self.network
                 .emit(segment, slot.header, to, self.now, &mut self.scheduler);
         }
-        if let Some(at) = slot.receiver.next_wakeup()
-            && slot.armed.is_none_or(|armed| at < armed)
-        {
-            slot.armed = Some(at);
-            self.scheduler
-                .add(Event::new(at, Class::ReceiverTimer, index));
-        }
+        let deadline = slot.receiver.next_wakeup();
+        slot.alarm
+            .arm(deadline, Class::ReceiverTimer, index, &mut self.scheduler);
         if delivered {
             self.sender_transmits(index);
         }
@@ -468,22 +460,18 @@ impl<'a> Engine<'a> {
 
     fn on_sender_timer(&mut self, index: u32) {
         let slot = &mut self.flows.senders[index as usize];
-        if slot.armed != Some(self.now) {
-            return; // replaced by an earlier one meanwhile
+        if slot.alarm.rings(self.now) {
+            slot.sender.on_wakeup(self.now);
+            self.sender_transmits(index);
         }
-        slot.armed = None;
-        slot.sender.on_wakeup(self.now);
-        self.sender_transmits(index);
     }
 
     fn on_receiver_timer(&mut self, index: u32) {
         let slot = &mut self.flows.receivers[index as usize];
-        if slot.armed != Some(self.now) {
-            return; // replaced by an earlier one meanwhile
+        if slot.alarm.rings(self.now) {
+            slot.receiver.on_wakeup(self.now);
+            self.receiver_transmits(index);
         }
-        slot.armed = None;
-        slot.receiver.on_wakeup(self.now);
-        self.receiver_transmits(index);
     }
 
     /// A TCP flow starts, or a constant-rate source sends.

@@ -6,6 +6,7 @@ use redtail_traffic::{CbrGroup, TrafficGroup};
 use redtail_transport::{Receiver, Sender};
 
 use crate::network::HostRoutes;
+use crate::scheduler::Alarm;
 
 /// Packets of one flow in one direction, for conservation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,9 +22,8 @@ pub struct Passed {
 pub struct SenderSlot {
     /// The state machine.
     pub sender: Sender,
-    /// The earliest timer event scheduled. The timer is re-armed lazily: when
-    /// the event comes too early it is put off to the deadline.
-    pub armed: Option<Time>,
+    /// Its timer.
+    pub alarm: Alarm,
     /// Route of its data.
     pub route: u32,
     /// Number of its flow.
@@ -43,8 +43,8 @@ pub struct SenderSlot {
 pub struct ReceiverSlot {
     /// The state machine.
     pub receiver: Receiver,
-    /// The earliest timer event scheduled.
-    pub armed: Option<Time>,
+    /// Its timer.
+    pub alarm: Alarm,
     /// Route of its acknowledgements.
     pub route: u32,
     /// Number of its flow.
@@ -165,7 +165,7 @@ impl Flows {
         let header = params.header.as_u64() as u32;
         self.senders.push(SenderSlot {
             sender: Sender::new(params, size),
-            armed: None,
+            alarm: Alarm::default(),
             route: host.data,
             flow,
             header,
@@ -175,7 +175,7 @@ impl Flows {
         });
         self.receivers.push(ReceiverSlot {
             receiver: Receiver::new(params),
-            armed: None,
+            alarm: Alarm::default(),
             route: host.back,
             flow,
             header,

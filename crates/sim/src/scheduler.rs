@@ -270,6 +270,37 @@ impl Scheduler {
     }
 }
 
+/// A component's timer, re-armed lazily: a deadline that moved back leaves the
+/// event where it is, and the component, woken too early, arms again.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Alarm(Option<Time>);
+
+impl Alarm {
+    /// Sees to it that there is an event no later than `deadline`.
+    #[inline]
+    pub fn arm(
+        &mut self,
+        deadline: Option<Time>,
+        class: Class,
+        index: u32,
+        scheduler: &mut Scheduler,
+    ) {
+        if let Some(at) = deadline
+            && self.0.is_none_or(|armed| at < armed)
+        {
+            self.0 = Some(at);
+            scheduler.add(Event::new(at, class, index));
+        }
+    }
+
+    /// Whether an event at `now` is the one armed last, and not one that an
+    /// earlier deadline replaced; the alarm is then off.
+    #[inline]
+    pub fn rings(&mut self, now: Time) -> bool {
+        self.0.take_if(|armed| *armed == now).is_some()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -312,13 +312,12 @@ impl Sender {
             self.syn_retransmitted = true;
             return;
         }
-        self.controller.on_congestion(&CongestionEvent {
-            now,
-            kind: CongestionKind::Timeout {
+        self.reduce(
+            CongestionKind::Timeout {
                 repeated: self.timeouts_in_row > 0,
             },
-            flight: self.board.outstanding(),
-        });
+            now,
+        );
         self.timeouts_in_row += 1;
         self.ecn.on_reduction(self.board.next());
         if self.forgets_sacked {
@@ -430,12 +429,17 @@ impl Sender {
         // With timestamps an answer to the original can be told from one to the probe.
         let original = self.timestamps && before(segment.ts_ecr, timestamp(probe.sent));
         if probe.retransmitted && !original && self.phase == Phase::Open {
-            self.controller.on_congestion(&CongestionEvent {
-                now,
-                kind: CongestionKind::Loss,
-                flight: self.board.outstanding(),
-            });
+            self.reduce(CongestionKind::Loss, now);
         }
+    }
+
+    /// Tells the controller of congestion.
+    fn reduce(&mut self, kind: CongestionKind, now: Time) {
+        self.controller.on_congestion(&CongestionEvent {
+            now,
+            kind,
+            flight: self.board.outstanding(),
+        });
     }
 
     fn on_congestion_echo(&mut self, ack: u64, now: Time) {
@@ -444,11 +448,7 @@ impl Sender {
         }
         self.counters.ecn_reductions += 1;
         self.ecn.on_reduction(self.board.next());
-        self.controller.on_congestion(&CongestionEvent {
-            now,
-            kind: CongestionKind::Ecn,
-            flight: self.board.outstanding(),
-        });
+        self.reduce(CongestionKind::Ecn, now);
     }
 
     fn enter_sack(&mut self, segment: &Segment, now: Time) -> u64 {
@@ -606,11 +606,7 @@ impl Sender {
         self.timed = None;
         self.resend_first = true;
         if !self.ecn.covers(una) {
-            self.controller.on_congestion(&CongestionEvent {
-                now,
-                kind,
-                flight: self.board.outstanding(),
-            });
+            self.reduce(kind, now);
             self.ecn.on_reduction(self.board.next());
         }
         let mss = self.mss;
