@@ -145,8 +145,8 @@ class Tcp(Part):
 
     Attributes:
         preset: The set of parameters to start from. "sack" or "newreno" or "reno" or "tahoe" or
-            "cubic" or "vegas" or "ledbat" or "linux" or "linux-2000" or "ns2-sack" or "ns2-newreno"
-            or "ns2-reno" or "ns2-tahoe"; default "sack".
+            "cubic" or "dctcp" or "prague" or "vegas" or "ledbat" or "linux" or "linux-2000" or
+            "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe"; default "sack".
         mss: Payload bytes of a full-sized segment. A number of bytes with its unit, for example
             "1500 B".
         header: Bytes that network and transport headers add to each segment. A number of bytes with
@@ -154,7 +154,7 @@ class Tcp(Part):
         slow_start: How the window grows until the first congestion event. "standard" or
             "hystart-plus-plus" or "vegas".
         growth: How the window grows in congestion avoidance, and by how much it is reduced. "reno"
-            or "cubic" or "vegas" or "ledbat".
+            or "cubic" or "vegas" or "ledbat" or "prague".
         byte_counting: Grow the window with the bytes acknowledged instead of with each
             acknowledgement (RFC 3465; Linux, there without a limit in slow start). True or false.
         recovery: How losses are detected and repaired. "tahoe" or "reno" or "newreno" or
@@ -187,8 +187,14 @@ class Tcp(Part):
         clock_granularity: Tick of the clock that times round trips; zero is an exact clock. A time
             with its unit, for example "100 ms".
         rtt_sampling: Which segments give round-trip samples. "every-ack" or "one-per-window".
-        ecn: Use ECN (RFC 3168): negotiate it, send ECN-capable data, halve on an echoed mark. True
-            or false.
+        ecn: Use ECN (RFC 3168): negotiate it, send ECN-capable data, respond to marks. True or
+            false.
+        ecn_feedback: How the receiver tells of marks. "echo" or "dctcp" or "accecn".
+        ecn_reduction: By how much marks reduce the window. "loss" or "abe" or "dctcp" or "prague".
+        ecn_codepoint: The codepoint of ECN-capable data. "ect0" or "ect1".
+        ecn_syn_ack: Make the SYN-ACK ECN-capable too (RFC 5562). True or false.
+        ecn_fallback: Give ECN up when the SYN that asks for it has to be repeated (RFC 3168,
+            section 6.1.1.1; Linux). True or false.
         ecn_retransmissions: With `ecn`, make retransmissions ECN-capable and let them carry CWR, as
             ns-2 does; RFC 3168, section 6.1.5, says not to. True or false.
     """
@@ -200,6 +206,8 @@ class Tcp(Part):
             "reno",
             "tahoe",
             "cubic",
+            "dctcp",
+            "prague",
             "vegas",
             "ledbat",
             "linux",
@@ -214,7 +222,7 @@ class Tcp(Part):
     mss: str | None = None
     header: str | None = None
     slow_start: Literal["standard", "hystart-plus-plus", "vegas"] | None = None
-    growth: Literal["reno", "cubic", "vegas", "ledbat"] | None = None
+    growth: Literal["reno", "cubic", "vegas", "ledbat", "prague"] | None = None
     byte_counting: bool | None = None
     recovery: (
         Literal[
@@ -248,6 +256,11 @@ class Tcp(Part):
     clock_granularity: str | None = None
     rtt_sampling: Literal["every-ack", "one-per-window"] | None = None
     ecn: bool | None = None
+    ecn_feedback: Literal["echo", "dctcp", "accecn"] | None = None
+    ecn_reduction: Literal["loss", "abe", "dctcp", "prague"] | None = None
+    ecn_codepoint: Literal["ect0", "ect1"] | None = None
+    ecn_syn_ack: bool | None = None
+    ecn_fallback: bool | None = None
     ecn_retransmissions: bool | None = None
 
 
@@ -259,9 +272,9 @@ class Bulk(Part):
         name: Name of the group, put in front of its metrics and used in factor keys. A text.
         flows: Number of flows. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
-            or "newreno" or "reno" or "tahoe" or "cubic" or "vegas" or "ledbat" or "linux" or
-            "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table
-            with preset, mss, header, slow_start, growth, …; default "sack".
+            or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
+            "ledbat" or "linux" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         start: When flows start; dealt out. A time from the start of the run, such as "5 s", or
             "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
@@ -295,6 +308,8 @@ class Bulk(Part):
             "reno",
             "tahoe",
             "cubic",
+            "dctcp",
+            "prague",
             "vegas",
             "ledbat",
             "linux",
@@ -329,9 +344,9 @@ class Transfer(Part):
             or a list of these.
         flows: Number of flows. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
-            or "newreno" or "reno" or "tahoe" or "cubic" or "vegas" or "ledbat" or "linux" or
-            "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table
-            with preset, mss, header, slow_start, growth, …; default "sack".
+            or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
+            "ledbat" or "linux" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         start: When transfers start; dealt out. A time from the start of the run, such as "5 s", or
             "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
@@ -366,6 +381,8 @@ class Transfer(Part):
             "reno",
             "tahoe",
             "cubic",
+            "dctcp",
+            "prague",
             "vegas",
             "ledbat",
             "linux",

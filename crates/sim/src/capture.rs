@@ -14,6 +14,7 @@ use std::str::FromStr;
 
 use redtail_core::{Ecn, Rate, Time};
 use redtail_spec::Scenario;
+use redtail_transport::tcp::ecn::{EcnCodepoint, EcnFeedback};
 use redtail_transport::{Flags, Segment};
 
 pub use self::headers::IpVersion;
@@ -129,6 +130,8 @@ struct TcpFacts {
     shift: u8,
     sack: bool,
     timestamps: bool,
+    /// With AccECN: whether data carries ECT(1).
+    accecn: Option<bool>,
 }
 
 /// A point as the recorder uses it: the file, and the interface in that file.
@@ -306,6 +309,8 @@ fn flow_facts(scenario: &Scenario, flows: &Flows) -> Vec<FlowFacts> {
                     shift: window_shift(receive_window),
                     sack: params.recovery.uses_sack(),
                     timestamps: params.timestamps,
+                    accecn: (params.ecn && params.ecn_feedback == EcnFeedback::Accecn)
+                        .then_some(params.ecn_codepoint == EcnCodepoint::Ect1),
                 })
             }
         };
@@ -369,6 +374,13 @@ fn tcp_fields(
     }
     if tcp.timestamps {
         options.push_timestamps(segment.ts_val, segment.ts_ecr);
+    }
+    if let Some(ect1) = tcp.accecn
+        && side == Side::Receiver
+        && !syn
+    {
+        let bytes = segment.ecn_bytes;
+        options.push_accecn(ect1, bytes.ect.get(), bytes.ce.get());
     }
     if !segment.sack.is_empty() {
         let blocks = segment.sack.iter(segment.ack);

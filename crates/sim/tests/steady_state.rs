@@ -1,6 +1,7 @@
-//! Growth laws that steer by delay, where their own equations say they settle.
+//! Growth laws that steer by delay or by the share of marks, where their own equations
+//! say they settle.
 //!
-//! A path of 10 Mbit/s and 60 ms with a buffer of 300 packets (360 ms). Nothing here is
+//! The former on a path of 10 Mbit/s and 60 ms with a buffer of 300 packets (360 ms). Nothing here is
 //! drawn at random, so that nothing fails by chance.
 
 mod common;
@@ -99,4 +100,56 @@ fn a_ledbat_flow_yields_to_one_that_fills_the_queue() {
         assert!(share > 0.0, "{share}");
         assert_within(&result, "utilization", 0.999..=1.0);
     }
+}
+
+#[test]
+fn dctcp_flows_make_the_sawtooth_of_their_model() {
+    // Alizadeh et al., "Data Center TCP", SIGCOMM 2010, section 3.3, for N flows in step
+    // on a link of C packets a second that marks from K waiting on: queue from K + N
+    // down by A = 1/2 sqrt(2 N (C RTT + K)), every T = 1/2 sqrt(2 (C RTT + K) / N) round
+    // trips. The model has one acknowledgement for each segment.
+    const K: f64 = 50.0;
+    const BDP: f64 = 100.0; // 100 Mbit/s, 12 ms, packets of 1500 B
+    for flows in [1.0, 2.0, 5.0] {
+        let result = run(&format!(
+            r#"
+duration = "60 s"
+warmup = "20 s"
+[bottleneck]
+rate = "100 Mbit/s"
+delay = "6 ms"
+queue = {{ kind = "red", limit = "1000 packets", min_th = "{K} packets", max_th = "51 packets", max_p = 1.0, w_q = 1.0, ecn = true, above_max_th = "mark" }}
+[[traffic]]
+name = "ftp"
+kind = "bulk"
+flows = {flows}
+tcp = {{ preset = "dctcp", delayed_ack = false, prr = false }}
+access_rate = "10 Gbit/s"
+exit_rate = "10 Gbit/s"
+return_delay = "6 ms"
+"#
+        ));
+        let amplitude = 0.5 * f64::sqrt(2.0 * flows * (BDP + K));
+        let period = 0.5 * f64::sqrt(2.0 * (BDP + K) / flows);
+        // A sawtooth of height A deviates by A / sqrt(12).
+        let height = metric(&result, "queue_length_std") * f64::sqrt(12.0);
+        assert_near(height, amplitude, 0.15);
+        assert_within(
+            &result,
+            "queue_length_mean",
+            K + flows - amplitude / 2.0 - 3.0..=K + flows - amplitude / 2.0 + 3.0,
+        );
+        let round_trip = 0.012 + metric(&result, "queue_delay_mean");
+        let reductions = metric(&result, "ftp.ecn_reductions") / flows;
+        assert_near(40.0 / reductions / round_trip, period, 0.15);
+        assert_eq!(metric(&result, "loss"), 0.0);
+        assert_within(&result, "utilization", 0.999..=1.0);
+    }
+}
+
+/// Asserts that `value` is within a share of `expected`.
+#[track_caller]
+fn assert_near(value: f64, expected: f64, share: f64) {
+    let off = (value / expected - 1.0).abs();
+    assert!(off <= share, "{value}, not {expected}: off by {off:.3}");
 }

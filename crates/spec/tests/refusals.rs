@@ -252,6 +252,26 @@ fn counts_of_zero_and_numbers_that_are_none() {
 }
 
 #[test]
+fn combinations_of_tcp_that_make_no_sense() {
+    let with = |tcp: &str| single_with("tcp = \"sack\"", &format!("tcp = {{ {tcp} }}"));
+    assert_eq!(
+        with("ecn = true, ecn_reduction = \"dctcp\""),
+        "e.toml:15: traffic.ftp.tcp.ecn_feedback does not say how much is marked, which this ecn_reduction goes by; \
+         accepted: \"dctcp\" or \"accecn\", or ecn_reduction = \"loss\" or \"abe\""
+    );
+    assert_eq!(
+        with("ecn = true, ecn_codepoint = \"ect1\""),
+        "e.toml:15: traffic.ftp.tcp.ecn_codepoint = \"ect1\" promises a response in proportion to the marks (RFC 9331); \
+         accepted: \"ect0\", or ecn_reduction = \"dctcp\" or \"prague\""
+    );
+    assert_eq!(
+        with("handshake = false, ecn_syn_ack = true"),
+        "e.toml:15: traffic.ftp.tcp.ecn_syn_ack = true is on while handshake is off: there is no SYN-ACK; \
+         accepted: false, or handshake = true"
+    );
+}
+
+#[test]
 fn kinds_and_presets_that_are_not_known() {
     assert_eq!(
         single_with("kind = \"red\"", "kind = \"rde\""),
@@ -263,7 +283,7 @@ fn kinds_and_presets_that_are_not_known() {
     );
     assert_eq!(
         single_with("\"sack\"", "\"sak\""),
-        r#"e.toml:15: traffic.ftp.tcp = "sak" is not known; accepted: sack, newreno, reno, tahoe, cubic, vegas, ledbat, linux, linux-2000, ns2-sack, ns2-newreno, ns2-reno, ns2-tahoe; did you mean "sack"?"#
+        r#"e.toml:15: traffic.ftp.tcp = "sak" is not known; accepted: sack, newreno, reno, tahoe, cubic, dctcp, prague, vegas, ledbat, linux, linux-2000, ns2-sack, ns2-newreno, ns2-reno, ns2-tahoe; did you mean "sack"?"#
     );
     assert_eq!(
         single_with("flows = 64", "direction = \"back\""),

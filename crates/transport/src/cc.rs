@@ -8,6 +8,7 @@
 
 pub mod cubic;
 pub mod ledbat;
+pub mod prague;
 pub mod reno;
 pub mod slow_start;
 pub mod vegas;
@@ -18,6 +19,7 @@ use redtail_core::{Span, Time, schemars, serde};
 
 use self::cubic::Cubic;
 use self::ledbat::Ledbat;
+use self::prague::Prague;
 use self::reno::Reno;
 use self::slow_start::{SlowStart, SlowStartKind};
 use self::vegas::{Vegas, VegasSlowStart};
@@ -35,6 +37,8 @@ pub enum Growth {
     Vegas,
     /// Keeps 100 ms of queueing delay, measured from round trips, and so gives way to others; halved (RFC 6817).
     Ledbat,
+    /// As Reno, with what arrives unmarked, and slower below round trips of 25 ms; halved by a loss (draft-briscoe-iccrg-prague-congestion-control).
+    Prague,
 }
 
 /// What a reduction takes its share of.
@@ -64,6 +68,8 @@ pub struct AckSample {
     pub now: Time,
     /// Bytes it newly acknowledged.
     pub acked: u64,
+    /// Bytes it newly reports as marked (ECN).
+    pub marked: u64,
     /// The cumulative acknowledgement, as an offset in the stream.
     pub una: u64,
     /// The next new byte to send, as an offset in the stream.
@@ -97,6 +103,8 @@ pub struct CongestionEvent {
     pub kind: CongestionKind,
     /// Bytes outstanding (RFC 5681's FlightSize).
     pub flight: u64,
+    /// By what to multiply, if that is not the law's to say.
+    pub beta: Option<f64>,
 }
 
 /// A growth law. `mss` is the size of a full segment in bytes.
@@ -104,12 +112,22 @@ pub trait GrowthLaw {
     /// The window after an acknowledgement in congestion avoidance, in bytes.
     fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64;
 
+    /// Whether acknowledgements that report marks grow the window too.
+    fn grows_between_marks(&self) -> bool {
+        false
+    }
+
     /// An acknowledgement with which slow start grows the window: for laws that keep
     /// round trips.
     fn observe(&mut self, _sample: &AckSample) {}
 
     /// The factor by which an event multiplies what is in flight.
     fn beta(&self) -> f64;
+
+    /// The factor for a mark under ABE (RFC 8511, section 3.1).
+    fn beta_ecn(&self) -> f64 {
+        0.8
+    }
 
     /// A congestion event is about to reduce a window of `window` segments.
     fn on_congestion(&mut self, _window: f64, _kind: CongestionKind) {}
@@ -123,6 +141,7 @@ enum Law {
     Cubic(Box<Cubic>),
     Vegas(Box<Vegas>),
     Ledbat(Box<Ledbat>),
+    Prague(Prague),
 }
 
 /// Calls a method of whichever law it is.
@@ -133,6 +152,7 @@ macro_rules! law {
             Law::Cubic($l) => $call,
             Law::Vegas($l) => $call,
             Law::Ledbat($l) => $call,
+            Law::Prague($l) => $call,
         }
     };
 }
@@ -189,6 +209,7 @@ impl Controller {
                 Growth::Cubic => Law::Cubic(Box::default()),
                 Growth::Vegas => Law::Vegas(Box::default()),
                 Growth::Ledbat => Law::Ledbat(Box::default()),
+                Growth::Prague => Law::Prague(Prague),
             },
         }
     }
@@ -197,6 +218,10 @@ impl Controller {
     #[inline]
     pub fn on_ack(&mut self, sample: &AckSample) {
         let Window { cwnd, ssthresh } = self.window;
+        if sample.marked > 0 && (cwnd < ssthresh || !law!(&self.law, l => l.grows_between_marks()))
+        {
+            return;
+        }
         if cwnd < ssthresh {
             // Counting bytes, a delayed acknowledgement counts in full (RFC 3465).
             let most = if self.byte_counting {
@@ -220,7 +245,7 @@ impl Controller {
     pub fn on_congestion(&mut self, event: &CongestionEvent) {
         let (cwnd, mss) = (self.window.cwnd, self.mss);
         law!(&mut self.law, l => l.on_congestion(cwnd / mss, event.kind));
-        let beta = law!(&self.law, l => l.beta());
+        let beta = event.beta.unwrap_or_else(|| law!(&self.law, l => l.beta()));
         let (ssthresh, reduced) = match self.halving {
             Halving::FlightSize => {
                 // What limited transmit sent beyond the window does not count
@@ -252,6 +277,11 @@ impl Controller {
                 self.window.cwnd = mss;
             }
         }
+    }
+
+    /// The factor for a mark under ABE.
+    pub fn beta_ecn(&self) -> f64 {
+        law!(&self.law, l => l.beta_ecn())
     }
 
     /// The window now.
@@ -288,6 +318,7 @@ mod tests {
         AckSample {
             now: Time::ZERO,
             acked,
+            marked: 0,
             una: 0,
             next: 0,
             rtt: None,
@@ -300,6 +331,7 @@ mod tests {
             now: Time::ZERO,
             kind,
             flight,
+            beta: None,
         }
     }
 

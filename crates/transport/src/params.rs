@@ -10,6 +10,8 @@ use redtail_core::{Bytes, ParamError, Span, schemars, serde};
 
 use crate::cc::slow_start::SlowStartKind;
 use crate::cc::{Growth, Halving};
+use crate::segment::MAX_SACK_BLOCKS;
+use crate::tcp::ecn::{EcnCodepoint, EcnFeedback, EcnReduction};
 use crate::tcp::recovery::RecoveryKind;
 use crate::tcp::rto::{RtoFloor, RttSampling};
 
@@ -93,8 +95,18 @@ tcp_params! {
     clock_granularity: Span,
     /// Which segments give round-trip samples.
     rtt_sampling: RttSampling,
-    /// Use ECN (RFC 3168): negotiate it, send ECN-capable data, halve on an echoed mark.
+    /// Use ECN (RFC 3168): negotiate it, send ECN-capable data, respond to marks.
     ecn: bool,
+    /// How the receiver tells of marks.
+    ecn_feedback: EcnFeedback,
+    /// By how much marks reduce the window.
+    ecn_reduction: EcnReduction,
+    /// The codepoint of ECN-capable data.
+    ecn_codepoint: EcnCodepoint,
+    /// Make the SYN-ACK ECN-capable too (RFC 5562).
+    ecn_syn_ack: bool,
+    /// Give ECN up when the SYN that asks for it has to be repeated (RFC 3168, section 6.1.1.1; Linux).
+    ecn_fallback: bool,
     /// With `ecn`, make retransmissions ECN-capable and let them carry CWR, as ns-2 does; RFC 3168, section 6.1.5, says not to.
     ecn_retransmissions: bool,
 }
@@ -115,6 +127,10 @@ pub enum Preset {
     Tahoe,
     /// As `sack`, with CUBIC (RFC 9438) and HyStart++ (RFC 9406).
     Cubic,
+    /// DCTCP (RFC 8257): as `linux` with Reno's growth, marks told of segment by segment and answered in proportion. For networks whose queues mark at a low threshold.
+    Dctcp,
+    /// TCP Prague (draft-briscoe-iccrg-prague-congestion-control): as `linux` with Prague's growth, AccECN (RFC 9768) and ECT(1), marks answered in proportion.
+    Prague,
     /// As `sack`, with Vegas' congestion avoidance and slow start (Brakmo and Peterson, IEEE JSAC 13(8), 1995); thresholds of 2 and 4 segments, as in Linux.
     Vegas,
     /// As `sack`, with LEDBAT (RFC 6817): 100 ms of queueing delay aimed at, initial window 2; round trips stand for one-way delays. The RFC has no slow start: HyStart++ (RFC 9406) leaves it before the delay reaches the target.
@@ -137,12 +153,14 @@ pub enum Preset {
 
 impl Preset {
     /// Every preset, in the order of the definition.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Sack,
         Self::Newreno,
         Self::Reno,
         Self::Tahoe,
         Self::Cubic,
+        Self::Dctcp,
+        Self::Prague,
         Self::Vegas,
         Self::Ledbat,
         Self::Linux,
@@ -187,6 +205,23 @@ impl Preset {
                 slow_start: SlowStartKind::HystartPlusPlus,
                 growth: Growth::Cubic,
                 ..rfc
+            },
+            Self::Dctcp => TcpParams {
+                slow_start: SlowStartKind::Standard,
+                growth: Growth::Reno,
+                ecn: true,
+                ecn_feedback: EcnFeedback::Dctcp,
+                ecn_reduction: EcnReduction::Dctcp,
+                ..Self::Linux.params()
+            },
+            Self::Prague => TcpParams {
+                slow_start: SlowStartKind::Standard,
+                growth: Growth::Prague,
+                ecn: true,
+                ecn_feedback: EcnFeedback::Accecn,
+                ecn_reduction: EcnReduction::Prague,
+                ecn_codepoint: EcnCodepoint::Ect1,
+                ..Self::Linux.params()
             },
             Self::Vegas => TcpParams {
                 slow_start: SlowStartKind::Vegas,
@@ -271,6 +306,11 @@ impl Default for TcpParams {
             clock_granularity: Span::ZERO,
             rtt_sampling: RttSampling::EveryAck,
             ecn: false,
+            ecn_feedback: EcnFeedback::Echo,
+            ecn_reduction: EcnReduction::Loss,
+            ecn_codepoint: EcnCodepoint::Ect0,
+            ecn_syn_ack: false,
+            ecn_fallback: false,
             ecn_retransmissions: false,
         }
     }
@@ -281,6 +321,17 @@ impl TcpParams {
     #[inline]
     pub fn wire_size(&self, len: u32) -> Bytes {
         Bytes::new(u64::from(len) + self.header.as_u64())
+    }
+
+    /// Most SACK blocks in a segment: what fits beside the other options.
+    pub(crate) fn sack_blocks(&self) -> u8 {
+        let accecn = self.ecn && self.ecn_feedback == EcnFeedback::Accecn;
+        match self.recovery.uses_sack() {
+            false => 0,
+            // 40 bytes less 12 of timestamps, 8 of AccECN and 4 before the blocks.
+            true if accecn && self.timestamps => 2,
+            true => MAX_SACK_BLOCKS as u8,
+        }
     }
 
     /// Refuses values that cannot be run.
@@ -358,6 +409,32 @@ impl TcpParams {
                 "delayed_ack_timeout",
                 "is zero while delayed_ack is on",
                 "a time up to \"500 ms\" (RFC 1122), or delayed_ack = false",
+            ));
+        }
+        self.check_ecn()
+    }
+
+    fn check_ecn(&self) -> Result<(), ParamError> {
+        let scalable = self.ecn_reduction.is_scalable();
+        if scalable && self.ecn_feedback == EcnFeedback::Echo {
+            return Err(ParamError::new(
+                "ecn_feedback",
+                "does not say how much is marked, which this ecn_reduction goes by",
+                "\"dctcp\" or \"accecn\", or ecn_reduction = \"loss\" or \"abe\"",
+            ));
+        }
+        if !scalable && self.ecn_codepoint == EcnCodepoint::Ect1 {
+            return Err(ParamError::new(
+                "ecn_codepoint",
+                "promises a response in proportion to the marks (RFC 9331)",
+                "\"ect0\", or ecn_reduction = \"dctcp\" or \"prague\"",
+            ));
+        }
+        if self.ecn_syn_ack && !self.handshake {
+            return Err(ParamError::new(
+                "ecn_syn_ack",
+                "is on while handshake is off: there is no SYN-ACK",
+                "false, or handshake = true",
             ));
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use redtail_core::Ecn;
 
-/// The control bits of a segment (RFC 9293, section 3.1).
+/// The control bits of a segment (RFC 9293, section 3.1; AE: RFC 9768).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags(u8);
 
@@ -11,6 +11,9 @@ impl Flags {
     pub const NONE: Self = Self(0);
     /// Synchronise: opens a connection.
     pub const SYN: Self = Self(0x02);
+    /// Accurate ECN (RFC 9768). In the header it stands before the byte of flags; here
+    /// it takes the place of RST, which nothing sends.
+    pub const AE: Self = Self(0x04);
     /// The acknowledgement field is valid.
     pub const ACK: Self = Self(0x10);
     /// ECN echo (RFC 3168).
@@ -18,10 +21,27 @@ impl Flags {
     /// Congestion window reduced (RFC 3168).
     pub const CWR: Self = Self(0x80);
 
-    /// As they stand in the header's byte of flags.
+    /// As they stand in the header, AE above the byte of flags.
     #[inline]
-    pub const fn bits(self) -> u8 {
-        self.0
+    pub const fn bits(self) -> u16 {
+        let byte = (self.0 & !Self::AE.0) as u16;
+        if self.contains(Self::AE) {
+            byte | 0x100
+        } else {
+            byte
+        }
+    }
+
+    /// The ACE field: AE, CWR and ECE as a number of three bits (RFC 9768, section 3.2.2).
+    #[inline]
+    pub const fn ace(self) -> u8 {
+        (self.bits() >> 6) as u8
+    }
+
+    /// The bits of an ACE field, of which the lower three bits of `count` are taken.
+    #[inline]
+    pub const fn from_ace(count: u8) -> Self {
+        Self((count & 3) << 6 | (count & 4))
     }
 
     /// Whether all bits of `other` are set.
@@ -63,36 +83,81 @@ pub const MAX_SACK_BLOCKS: usize = 3;
 /// offset is at most a receive window, below 2^30 (RFC 7323).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
+    /// An empty block ends the list.
     blocks: [(u32, u32); MAX_SACK_BLOCKS],
-    count: u8,
 }
 
 impl SackBlocks {
     /// Appends a block lying above `ack`; one block too many is left out.
     pub fn push(&mut self, ack: u64, block: SackBlock) {
-        if let Some(slot) = self.blocks.get_mut(usize::from(self.count)) {
+        let free = self.blocks.iter_mut().find(|slot| slot.0 == slot.1);
+        if let Some(slot) = free {
             *slot = ((block.start - ack) as u32, (block.end - ack) as u32);
-            self.count += 1;
         }
     }
 
     /// Whether there is no block.
     #[inline]
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.blocks[0].0 == self.blocks[0].1
     }
 
     /// The blocks, given the acknowledgement they were built against.
     pub fn iter(&self, ack: u64) -> impl Iterator<Item = SackBlock> + use<> {
-        let (blocks, count) = (self.blocks, usize::from(self.count));
-        (0..count).map(move |i| SackBlock {
-            start: ack + u64::from(blocks[i].0),
-            end: ack + u64::from(blocks[i].1),
+        let blocks = self.blocks.into_iter();
+        let blocks = blocks.take_while(|(start, end)| start != end);
+        blocks.map(move |(start, end)| SackBlock {
+            start: ack + u64::from(start),
+            end: ack + u64::from(end),
         })
     }
 }
 
-/// A TCP segment. Sequence numbers are offsets in the byte stream, from 0 and
+/// A counter of bytes modulo 2^24, as the AccECN option has them (RFC 9768,
+/// section 3.2.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByteCounter([u8; 3]);
+
+impl ByteCounter {
+    /// Counts `bytes` more.
+    #[inline]
+    pub fn add(&mut self, bytes: u32) {
+        *self = Self::from(self.get().wrapping_add(bytes));
+    }
+
+    /// Its value, below 2^24.
+    #[inline]
+    pub fn get(self) -> u32 {
+        let [a, b, c] = self.0;
+        u32::from_be_bytes([0, a, b, c])
+    }
+
+    /// How much it grew since it was `earlier`, if by less than 2^24.
+    #[inline]
+    pub fn since(self, earlier: Self) -> u32 {
+        self.get().wrapping_sub(earlier.get()) & 0x00ff_ffff
+    }
+}
+
+impl From<u32> for ByteCounter {
+    /// The lower 24 bits.
+    fn from(value: u32) -> Self {
+        let [_, a, b, c] = value.to_be_bytes();
+        Self([a, b, c])
+    }
+}
+
+/// The AccECN option: payload bytes that arrived since the start (RFC 9768, section
+/// 3.2.3); zero without it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EcnBytes {
+    /// With the codepoint that the sender uses, ECT(0) or ECT(1).
+    pub ect: ByteCounter,
+    /// With a mark (CE).
+    pub ce: ByteCounter,
+}
+
+/// A TCP segment, a cache line long. Sequence numbers are offsets in the byte stream, from 0 and
 /// without wrap-around; SYN takes none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
@@ -111,8 +176,37 @@ pub struct Segment {
     pub ts_val: u32,
     /// The timestamp it answers (TSecr).
     pub ts_ecr: u32,
+    /// What arrived with which ECN bits, if the peers agreed on AccECN.
+    pub ecn_bytes: EcnBytes,
     /// Control bits.
     pub flags: Flags,
     /// ECN bits its packet is to carry, or carried on arrival.
     pub ecn: Ecn,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_fits_a_cache_line() {
+        assert_eq!(size_of::<Segment>(), 64);
+    }
+
+    #[test]
+    fn the_ace_field_holds_three_bits_that_stand_together_in_the_header() {
+        for count in 0..8 {
+            let flags = Flags::ACK.with(Flags::from_ace(count));
+            assert_eq!(flags.ace(), count);
+            assert_eq!(flags.bits(), u16::from(count) << 6 | Flags::ACK.bits());
+        }
+    }
+
+    #[test]
+    fn a_byte_counter_wraps_at_24_bits() {
+        let mut counter = ByteCounter::from(0x00ff_fff0);
+        let earlier = counter;
+        counter.add(0x20);
+        assert_eq!((counter.get(), counter.since(earlier)), (0x10, 0x20));
+    }
 }

@@ -12,6 +12,7 @@ use proptest::test_runner::RngSeed;
 use redtail_core::{Bytes, Ecn, Span, Stream, Time};
 use redtail_transport::cc::Growth;
 use redtail_transport::cc::slow_start::SlowStartKind;
+use redtail_transport::tcp::ecn::{EcnCodepoint, EcnFeedback, EcnReduction};
 use redtail_transport::tcp::recovery::RecoveryKind;
 use redtail_transport::tcp::rto::RttSampling;
 use redtail_transport::{Flags, Receiver, Segment, Sender, TcpParams};
@@ -74,7 +75,14 @@ fn combinations(base: &TcpParams) -> Vec<TcpParams> {
                     0 => (SlowStartKind::Standard, Growth::Reno),
                     1 => (SlowStartKind::HystartPlusPlus, Growth::Cubic),
                     2 => (SlowStartKind::Vegas, Growth::Vegas),
+                    _ if on(3) => (SlowStartKind::Standard, Growth::Prague),
                     _ => (SlowStartKind::Standard, Growth::Ledbat),
+                };
+                let (ecn_feedback, ecn_reduction) = match switches >> 2 & 3 {
+                    0 => (EcnFeedback::Echo, EcnReduction::Loss),
+                    1 => (EcnFeedback::Echo, EcnReduction::Abe),
+                    2 => (EcnFeedback::Dctcp, EcnReduction::Dctcp),
+                    _ => (EcnFeedback::Accecn, EcnReduction::Prague),
                 };
                 all.push(TcpParams {
                     slow_start,
@@ -85,6 +93,15 @@ fn combinations(base: &TcpParams) -> Vec<TcpParams> {
                     rtt_sampling,
                     delayed_ack: on(0),
                     ecn: on(1),
+                    ecn_feedback,
+                    ecn_reduction,
+                    ecn_codepoint: if on(2) && on(3) {
+                        EcnCodepoint::Ect1
+                    } else {
+                        EcnCodepoint::Ect0
+                    },
+                    ecn_syn_ack: on(0) && on(3),
+                    ecn_fallback: on(0),
                     limited_transmit: on(2),
                     handshake: on(3),
                     ..base.clone()
@@ -143,14 +160,17 @@ impl Pair {
             self.send(Bound::ToReceiver, segment);
         }
         while let Some(segment) = self.receiver.poll_transmit() {
-            assert_eq!(segment.ecn, Ecn::NotEct, "an ECN-capable acknowledgement");
+            assert!(
+                segment.ecn == Ecn::NotEct || segment.flags.contains(Flags::SYN),
+                "an ECN-capable acknowledgement"
+            );
             self.send(Bound::ToSender, segment);
         }
         self.check();
     }
 
     fn send(&mut self, bound: Bound, mut segment: Segment) {
-        if segment.ecn == Ecn::Ect0 && self.stream.uniform() < self.channel.marking {
+        if segment.ecn != Ecn::NotEct && self.stream.uniform() < self.channel.marking {
             segment.ecn = Ecn::Ce;
         }
         if self.stream.uniform() >= self.channel.loss {

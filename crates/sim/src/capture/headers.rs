@@ -230,7 +230,8 @@ fn fold(mut sum: u32) -> u16 {
 pub struct TcpFields {
     pub seq: u32,
     pub ack: u32,
-    pub flags: u8,
+    /// With AE above the byte of flags.
+    pub flags: u16,
     pub window: u16,
     pub options: Options,
 }
@@ -242,7 +243,8 @@ pub fn write_tcp(frame: &mut Frame, fields: &TcpFields, payload: u32) {
     frame.bytes.extend_from_slice(&frame.ports);
     frame.bytes.extend_from_slice(&fields.seq.to_be_bytes());
     frame.bytes.extend_from_slice(&fields.ack.to_be_bytes());
-    frame.bytes.extend_from_slice(&[words << 4, fields.flags]);
+    let [above, flags] = fields.flags.to_be_bytes();
+    frame.bytes.extend_from_slice(&[words << 4 | above, flags]);
     frame.bytes.extend_from_slice(&fields.window.to_be_bytes());
     frame.bytes.extend_from_slice(&[0; 4]); // checksum, urgent pointer
     frame.bytes.extend_from_slice(options);
@@ -292,6 +294,8 @@ impl Options {
     const SACK_PERMITTED: u8 = 4;
     const SACK: u8 = 5;
     const TIMESTAMPS: u8 = 8;
+    const ACCECN_0: u8 = 172;
+    const ACCECN_1: u8 = 174;
 
     fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
@@ -323,6 +327,15 @@ impl Options {
         self.push(&[Self::NOP, Self::NOP, Self::TIMESTAMPS, 10]);
         self.push(&value.to_be_bytes());
         self.push(&echo.to_be_bytes());
+    }
+
+    /// Bytes received with the sender's codepoint, which is ECT(1) or ECT(0), and with a
+    /// mark (RFC 9768, section 3.2.3).
+    pub fn push_accecn(&mut self, ect1: bool, ect: u32, ce: u32) {
+        let kind = if ect1 { Self::ACCECN_1 } else { Self::ACCECN_0 };
+        self.push(&[kind, 8]);
+        self.push(&ect.to_be_bytes()[1..]);
+        self.push(&ce.to_be_bytes()[1..]);
     }
 
     /// Blocks by their edges (RFC 2018, section 3).

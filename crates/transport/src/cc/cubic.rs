@@ -100,6 +100,10 @@ impl GrowthLaw for Cubic {
         BETA
     }
 
+    fn beta_ecn(&self) -> f64 {
+        0.85
+    }
+
     fn on_congestion(&mut self, window: f64, kind: CongestionKind) {
         self.epoch = None;
         self.after_timeout = matches!(kind, CongestionKind::Timeout { .. });
@@ -129,6 +133,7 @@ mod tests {
                 let sample = AckSample {
                     now: Time::from_secs_f64(now),
                     acked: MSS as u64,
+                    marked: 0,
                     una: 0,
                     next: 0,
                     rtt: None,

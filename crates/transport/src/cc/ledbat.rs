@@ -118,6 +118,7 @@ mod tests {
         AckSample {
             now: Time::ZERO + Span::from_ms(at_ms),
             acked: 1000,
+            marked: 0,
             una: 50_000,
             next: 99_000,
             rtt: rtt_ms.map(Span::from_ms),

@@ -132,6 +132,7 @@ mod tests {
             let sample = AckSample {
                 now: Time::ZERO,
                 acked: 1000,
+                marked: 0,
                 una: *una,
                 next: *una + 1000 * acks, // a window ahead
                 rtt: Some(Span::from_ms(rtt)),

@@ -191,6 +191,7 @@ mod tests {
                 samples.push(AckSample {
                     now: Time::ZERO,
                     acked: MSS as u64,
+                    marked: 0,
                     una: self.una,
                     // Before what this acknowledgement lets go.
                     next: self.una + cwnd as u64 - MSS as u64,

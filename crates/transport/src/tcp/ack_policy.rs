@@ -60,6 +60,13 @@ impl AckPolicy {
         }
     }
 
+    /// What was held back has been acknowledged for another reason.
+    pub fn on_acknowledged(&mut self) {
+        if let Self::Delayed { deadline, .. } = self {
+            *deadline = None;
+        }
+    }
+
     /// When a held-back acknowledgement is due.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {

@@ -1,71 +1,397 @@
-//! Explicit congestion notification between the endpoints.
+//! Explicit congestion notification, the sender's part: what the feedback of marks
+//! says and what is done about it. The receiver's part is in [`feedback`].
 //!
-//! Source: RFC 3168, section 6.1. The receiver echoes a mark (ECE) on every
-//! acknowledgement until the sender says that it reduced (CWR); the sender
-//! reduces at most once per window of data.
+//! Source: RFC 3168, section 6.1 (echo and one reduction a window); RFC 8511 (ABE);
+//! RFC 8257, section 3.3 (DCTCP); RFC 9768 (AccECN); the reduction of Prague:
+//! draft-briscoe-iccrg-prague-congestion-control-04, section 2.4.
+//!
+//! | symbol | meaning |
+//! |---|---|
+//! | alpha | estimate of the share of bytes that are marked |
+//! | g | gain of the estimate, 1/16 |
+//! | M | share of the bytes acknowledged in a round that were marked |
+//!
+//! ```text
+//! alpha <- (1 - g) alpha + g M      once a round          (RFC 8257, section 3.3, step 6)
+//! cwnd  <- cwnd (1 - alpha / 2)     at most once a round  (step 9)
+//! ```
+//!
+//! Linux keeps alpha in fixed point, whose rounding lets it fall to zero from 2^-6
+//! on; here it decays without end.
+
+pub mod feedback;
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Ecn, Span, Time, schemars, serde};
+
+use crate::params::TcpParams;
+use crate::segment::{EcnBytes, Flags, Segment};
+
+/// How a receiver tells of marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "kebab-case")]
+#[schemars(crate = "schemars")]
+pub enum EcnFeedback {
+    /// That there was one: ECE on every acknowledgement until the sender says CWR (RFC 3168, section 6.1.3).
+    Echo,
+    /// Which segments were marked: ECE as long as marked ones arrive, with an acknowledgement at every change (RFC 8257, section 3.2).
+    Dctcp,
+    /// How many packets and bytes were marked: counters in the header and in an option (RFC 9768).
+    Accecn,
+}
+
+/// By how much marks reduce the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "kebab-case")]
+#[schemars(crate = "schemars")]
+pub enum EcnReduction {
+    /// As a loss does (RFC 3168, section 6.1.2).
+    Loss,
+    /// Less than a loss does: to 0.8, with CUBIC to 0.85 (ABE; RFC 8511, section 3.1).
+    Abe,
+    /// By half the share of what is marked, once a round trip (RFC 8257, section 3.3).
+    Dctcp,
+    /// As `dctcp`, but at most once in 25 ms (Prague's virtual round trip).
+    Prague,
+}
+
+impl EcnReduction {
+    /// Whether it is in proportion to what is marked.
+    pub fn is_scalable(self) -> bool {
+        matches!(self, Self::Dctcp | Self::Prague)
+    }
+}
+
+/// The codepoint of ECN-capable packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "kebab-case")]
+#[schemars(crate = "schemars")]
+pub enum EcnCodepoint {
+    /// ECT(0) (RFC 3168, section 5).
+    Ect0,
+    /// ECT(1): asks for the low-latency treatment of L4S, which only senders that respond in proportion may (RFC 9331).
+    Ect1,
+}
+
+/// Prague's virtual round trip is never shorter (section 2.4.3 of the draft).
+pub const PRAGUE_LEAST_ROUND: Span = Span::from_ms(25);
+
+/// Gain of the estimate (RFC 8257, section 4.2).
+const GAIN: f64 = 1.0 / 16.0;
+
+/// Packets counted at the start of AccECN (RFC 9768, section 3.2.1).
+const INITIAL_PACKETS: u8 = 5;
+
+/// What an acknowledgement says about marks.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Marks {
+    /// Bytes it newly reports as marked.
+    pub bytes: u64,
+    /// They call for a reduction now.
+    pub reduce: bool,
+}
+
+impl Marks {
+    const NONE: Self = Self {
+        bytes: 0,
+        reduce: false,
+    };
+}
+
+/// An acknowledgement that has not been entered into the scoreboard yet.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival<'a> {
+    /// The segment.
+    pub segment: &'a Segment,
+    /// The cumulative acknowledgement before it.
+    pub una: u64,
+    /// The next new byte to send.
+    pub next: u64,
+    /// When it arrived.
+    pub now: Time,
+}
+
+impl Arrival<'_> {
+    fn acked(&self) -> u64 {
+        self.segment.ack.saturating_sub(self.una)
+    }
+}
 
 /// The sender's response.
 #[derive(Clone, Debug)]
 pub enum EcnResponse {
     /// Packets are not ECN-capable; echoes are ignored.
     None,
-    /// RFC 3168: react as to a loss, once per window.
-    Rfc3168 {
+    /// Echoed marks, answered once per window.
+    Echo {
         /// Highest data sent when the window was last reduced; `None` before.
         reduced_at: Option<u64>,
         /// CWR is still to be sent.
         cwr: bool,
+        /// Reduce by less than for a loss (ABE).
+        gently: bool,
     },
+    /// Everything else. Boxed, so that other senders stay small.
+    Counted(Box<Counted>),
+}
+
+/// The state of a sender that knows how much was marked.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    feedback: EcnFeedback,
+    reduction: EcnReduction,
+    codepoint: Ecn,
+    reduced_at: Option<u64>,
+    cwr: bool,
+    /// When the window was last reduced.
+    reduced: Option<Time>,
+    /// Marked packets and bytes that the peer has told of.
+    packets: u8,
+    bytes: EcnBytes,
+    alpha: f64,
+    /// The round ends when this is acknowledged, and not before `least_round` has passed.
+    round_end: u64,
+    round_began: Time,
+    least_round: Span,
+    acked: u64,
+    marked: u64,
 }
 
 impl EcnResponse {
     /// A response in its initial state.
-    pub fn new(enabled: bool) -> Self {
-        if enabled {
-            Self::Rfc3168 {
+    pub fn new(params: &TcpParams) -> Self {
+        let reduction = params.ecn_reduction;
+        match params.ecn_feedback {
+            _ if !params.ecn => Self::None,
+            EcnFeedback::Echo => Self::Echo {
                 reduced_at: None,
                 cwr: false,
-            }
-        } else {
-            Self::None
+                gently: reduction == EcnReduction::Abe,
+            },
+            feedback => Self::Counted(Box::new(Counted {
+                feedback,
+                reduction,
+                codepoint: match params.ecn_codepoint {
+                    EcnCodepoint::Ect0 => Ecn::Ect0,
+                    EcnCodepoint::Ect1 => Ecn::Ect1,
+                },
+                reduced_at: None,
+                cwr: false,
+                reduced: None,
+                packets: INITIAL_PACKETS,
+                bytes: EcnBytes::default(),
+                // Until it is known better, as a loss (RFC 8257, section 3.3, step 1).
+                alpha: 1.0,
+                round_end: 0,
+                round_began: Time::ZERO,
+                least_round: match reduction {
+                    EcnReduction::Prague => PRAGUE_LEAST_ROUND,
+                    _ => Span::ZERO,
+                },
+                acked: 0,
+                marked: 0,
+            })),
         }
     }
 
     /// Whether data packets are ECN-capable.
     #[inline]
     pub fn enabled(&self) -> bool {
-        matches!(self, Self::Rfc3168 { .. })
+        !matches!(self, Self::None)
     }
 
-    /// Whether an echo on an acknowledgement up to `ack` calls for a reduction:
-    /// only when data sent after the last one is being acknowledged.
+    /// The codepoint of data packets.
     #[inline]
-    pub fn calls_for_reduction(&self, ack: u64) -> bool {
+    pub fn codepoint(&self) -> Ecn {
         match self {
-            Self::None => false,
-            Self::Rfc3168 { reduced_at, .. } => reduced_at.is_none_or(|at| ack > at),
+            Self::None => Ecn::NotEct,
+            Self::Echo { .. } => Ecn::Ect0,
+            Self::Counted(counted) => counted.codepoint,
         }
     }
 
-    /// Whether the window that includes byte `una` was already reduced.
+    /// The flags with which a SYN asks for ECN (RFC 3168, section 6.1.1; RFC 9768,
+    /// section 3.1.1).
+    pub fn syn_flags(&self) -> Flags {
+        match self {
+            Self::None => Flags::NONE,
+            Self::Counted(counted) if counted.feedback == EcnFeedback::Accecn => {
+                Flags::from_ace(0b111)
+            }
+            _ => Flags::ECE.with(Flags::CWR),
+        }
+    }
+
+    /// What the SYN-ACK agreed to.
+    pub fn on_syn_ack(&mut self, flags: Flags) {
+        let ace = flags.ace();
+        *self = match std::mem::replace(self, Self::None) {
+            Self::Counted(counted) if counted.feedback == EcnFeedback::Accecn => match ace {
+                // No ECN, or bits that no server sends (RFC 9768, section 3.1.2, table 2).
+                0b000 | 0b111 => Self::None,
+                // A peer of RFC 3168: its echo is all there will be (section 3.1.2).
+                0b001 | 0b101 => Self::Echo {
+                    reduced_at: None,
+                    cwr: false,
+                    gently: counted.reduction == EcnReduction::Abe,
+                },
+                _ => Self::Counted(counted),
+            },
+            agreed if ace == Flags::ECE.ace() => agreed,
+            _ => Self::None, // refused (RFC 3168, section 6.1.1)
+        };
+    }
+
+    /// The peer may not understand: sends nothing ECN-capable any more.
+    pub fn give_up(&mut self) {
+        *self = Self::None;
+    }
+
+    /// What an acknowledgement says about marks.
+    #[inline]
+    pub fn on_ack(&mut self, arrival: &Arrival<'_>) -> Marks {
+        match self {
+            Self::None => Marks::NONE,
+            Self::Echo { reduced_at, .. } => {
+                if !arrival.segment.flags.contains(Flags::ECE) {
+                    return Marks::NONE;
+                }
+                // Only when data sent after the last reduction is acknowledged.
+                Marks {
+                    bytes: arrival.acked().max(1),
+                    reduce: reduced_at.is_none_or(|at| arrival.segment.ack > at),
+                }
+            }
+            Self::Counted(counted) => counted.on_ack(arrival),
+        }
+    }
+
+    /// The factor by which a mark multiplies the window, if it is not that of a loss;
+    /// `gentle` is what ABE takes for the growth law.
+    pub fn beta(&self, gentle: f64) -> Option<f64> {
+        match self {
+            Self::None => None,
+            Self::Echo { gently, .. } => gently.then_some(gentle),
+            Self::Counted(counted) => match counted.reduction {
+                EcnReduction::Loss => None,
+                EcnReduction::Abe => Some(gentle),
+                EcnReduction::Dctcp | EcnReduction::Prague => Some(1.0 - counted.alpha / 2.0),
+            },
+        }
+    }
+
+    /// The estimate of the share that is marked, if there is one.
+    pub fn alpha(&self) -> Option<f64> {
+        match self {
+            Self::Counted(counted) if counted.reduction.is_scalable() => Some(counted.alpha),
+            _ => None,
+        }
+    }
+
+    /// Whether the window that includes byte `una` was already reduced as for a loss.
     pub fn covers(&self, una: u64) -> bool {
-        matches!(self, Self::Rfc3168 { reduced_at: Some(at), .. } if una <= *at)
+        let reduced_at = match self {
+            Self::None => None,
+            Self::Echo { reduced_at, .. } => *reduced_at,
+            // A reduction in proportion does not stand for one by a loss (RFC 8257,
+            // section 3.5).
+            Self::Counted(counted) if counted.reduction.is_scalable() => None,
+            Self::Counted(counted) => counted.reduced_at,
+        };
+        reduced_at.is_some_and(|at| una <= at)
     }
 
     /// The window was reduced, for whatever reason, with data sent up to `highest`.
-    pub fn on_reduction(&mut self, highest: u64) {
-        if let Self::Rfc3168 { reduced_at, cwr } = self {
-            *reduced_at = Some(highest);
-            *cwr = true;
+    pub fn on_reduction(&mut self, highest: u64, now: Time) {
+        let (reduced_at, cwr) = match self {
+            Self::None => return,
+            Self::Echo {
+                reduced_at, cwr, ..
+            } => (reduced_at, cwr),
+            Self::Counted(counted) => {
+                counted.reduced = Some(now);
+                (&mut counted.reduced_at, &mut counted.cwr)
+            }
+        };
+        *reduced_at = Some(highest);
+        *cwr = true;
+    }
+
+    /// The control bits of a data segment about to be sent; CWR is given once, and
+    /// on ECN-capable ones only (RFC 3168, section 6.1.2).
+    #[inline]
+    pub fn data_flags(&mut self, capable: bool) -> Flags {
+        let cwr = match self {
+            Self::None => return Flags::NONE,
+            Self::Echo { cwr, .. } => cwr,
+            Self::Counted(counted) => {
+                if counted.feedback == EcnFeedback::Accecn {
+                    // Nothing ECN-capable comes back, so the count stays where it began.
+                    return Flags::from_ace(INITIAL_PACKETS);
+                }
+                &mut counted.cwr
+            }
+        };
+        Flags::NONE.with_if(capable && std::mem::take(cwr), Flags::CWR)
+    }
+}
+
+impl Counted {
+    fn on_ack(&mut self, arrival: &Arrival<'_>) -> Marks {
+        let bytes = self.marked_bytes(arrival);
+        self.acked += arrival.acked();
+        self.marked += bytes;
+        if arrival.segment.ack > self.round_end
+            && arrival.now >= self.round_began + self.least_round
+        {
+            self.end_round(arrival);
+        }
+        let covered = self.reduced_at.is_some_and(|at| arrival.segment.ack <= at);
+        // A virtual round trip may be longer than the window that was in flight.
+        let early = self
+            .reduced
+            .is_some_and(|at| arrival.now < at + self.least_round);
+        let reduce = bytes > 0 && !covered && !early;
+        Marks { bytes, reduce }
+    }
+
+    fn marked_bytes(&mut self, arrival: &Arrival<'_>) -> u64 {
+        let segment = arrival.segment;
+        match self.feedback {
+            EcnFeedback::Echo | EcnFeedback::Dctcp => {
+                if segment.flags.contains(Flags::ECE) {
+                    arrival.acked()
+                } else {
+                    0
+                }
+            }
+            EcnFeedback::Accecn => {
+                // An acknowledgement that was overtaken has smaller counters.
+                if segment.ack < arrival.una {
+                    return 0;
+                }
+                let packets = segment.flags.ace().wrapping_sub(self.packets) & 7;
+                let bytes = segment.ecn_bytes.ce.since(self.bytes.ce);
+                let overtaken = bytes > 1 << 23;
+                if overtaken || packets == 0 && bytes == 0 {
+                    return 0;
+                }
+                self.packets = segment.flags.ace();
+                self.bytes = segment.ecn_bytes;
+                u64::from(bytes)
+            }
         }
     }
 
-    /// Whether to set CWR on the data segment about to be sent; asks once.
-    #[inline]
-    pub fn take_cwr(&mut self) -> bool {
-        match self {
-            Self::None => false,
-            Self::Rfc3168 { cwr, .. } => std::mem::take(cwr),
+    fn end_round(&mut self, arrival: &Arrival<'_>) {
+        if self.acked > 0 {
+            // A receiver counts what arrived twice; no more than all was marked.
+            let share = (self.marked as f64 / self.acked as f64).min(1.0);
+            self.alpha += GAIN * (share - self.alpha);
         }
+        (self.acked, self.marked) = (0, 0);
+        self.round_end = arrival.next;
+        self.round_began = arrival.now;
     }
 }

@@ -23,6 +23,8 @@ pub(super) struct Prr {
     delivered: f64,
     sent: f64,
     cwnd: f64,
+    /// A reduction because of marks ends when this is acknowledged.
+    until: Option<u64>,
 }
 
 /// An acknowledgement in recovery.
@@ -44,7 +46,22 @@ impl Prr {
             delivered: 0.0,
             sent: 0.0,
             cwnd: 0.0,
+            until: None,
         }
+    }
+
+    /// The window is being reduced because of marks, with data sent up to `next` (Linux's
+    /// CWR state, which RFC 9937 leaves open).
+    pub(super) fn for_marks(outstanding: u64, next: u64) -> Self {
+        Self {
+            until: Some(next),
+            ..Self::new(outstanding)
+        }
+    }
+
+    /// Whether an acknowledgement up to `ack` ends it.
+    pub(super) fn ends_at(&self, ack: u64) -> bool {
+        self.until.is_some_and(|until| ack >= until)
     }
 
     /// The window now.
@@ -62,7 +79,7 @@ impl Prr {
             let limit = (self.delivered - self.sent).max(fresh) + safe;
             (ssthresh - in_flight).min(limit)
         };
-        if self.sent == 0.0 {
+        if self.sent == 0.0 && self.until.is_none() {
             send = send.max(mss); // the fast retransmit itself
         }
         self.cwnd = in_flight + send.max(0.0);

@@ -6,6 +6,7 @@
 use redtail_core::{Ecn, Time, prefetch};
 
 use super::ack_policy::AckPolicy;
+use super::ecn::feedback::Feedback;
 use super::ranges::Ranges;
 use crate::params::TcpParams;
 use crate::segment::{Flags, MAX_SACK_BLOCKS, SackBlock, SackBlocks, Segment};
@@ -21,10 +22,11 @@ pub struct Receiver {
     recent: Vec<u64>,
     policy: AckPolicy,
     window: u32,
-    sack: bool,
-    ecn: bool,
-    /// A mark is to be echoed until the sender says CWR.
-    echo: bool,
+    /// Most blocks in an acknowledgement; none without selective ones.
+    sack_blocks: u8,
+    ecn: Feedback,
+    /// The SYN-ACK is ECN-capable if ECN is agreed on (RFC 5562).
+    ecn_syn_ack: bool,
     timestamps: bool,
     /// TS.Recent and Last.ACK.sent of RFC 7323, section 4.3.
     ts_recent: u32,
@@ -47,9 +49,9 @@ impl Receiver {
                 params.quick_acks,
             ),
             window: params.receive_window.as_u64() as u32,
-            sack: params.recovery.uses_sack(),
-            ecn: params.ecn,
-            echo: false,
+            sack_blocks: params.sack_blocks(),
+            ecn: Feedback::new(params),
+            ecn_syn_ack: params.ecn_syn_ack,
             timestamps: params.timestamps,
             ts_recent: 0,
             last_ack_sent: 0,
@@ -85,21 +87,17 @@ impl Receiver {
             self.ts_recent = segment.ts_val;
         }
         if segment.flags.contains(Flags::SYN) {
-            let offers_ecn = segment.flags.contains(Flags::ECE.with(Flags::CWR));
-            self.ecn &= offers_ecn;
+            self.ecn.on_syn(segment);
             self.syn_ack_due = true;
             return;
         }
         if segment.len == 0 {
             return;
         }
-        if self.ecn {
-            if segment.flags.contains(Flags::CWR) {
-                self.echo = false;
-            }
-            if segment.ecn == Ecn::Ce {
-                self.echo = true;
-            }
+        let waiting = self.policy.deadline().is_some();
+        let marks_are_urgent = self.ecn.on_data(segment, self.next, waiting);
+        if self.ecn.has_early() {
+            self.policy.on_acknowledged();
         }
         let end = segment.seq + u64::from(segment.len);
         let in_order = segment.seq <= self.next && end > self.next && self.above.is_empty();
@@ -109,7 +107,7 @@ impl Receiver {
         } else {
             self.on_disorder(segment.seq, end);
         }
-        self.ack_due |= self.policy.on_data(now, !in_order);
+        self.ack_due |= self.policy.on_data(now, !in_order || marks_are_urgent);
     }
 
     fn on_disorder(&mut self, seq: u64, end: u64) {
@@ -151,23 +149,37 @@ impl Receiver {
     pub fn poll_transmit(&mut self) -> Option<Segment> {
         if self.syn_ack_due {
             self.syn_ack_due = false;
-            let flags = Flags::SYN.with(Flags::ACK).with_if(self.ecn, Flags::ECE);
-            return Some(self.segment(flags, SackBlocks::default()));
+            let flags = Flags::SYN.with(Flags::ACK).with(self.ecn.syn_ack_flags());
+            let capable = self.ecn_syn_ack && self.ecn.enabled();
+            return Some(Segment {
+                ecn: if capable { Ecn::Ect0 } else { Ecn::NotEct },
+                ..self.segment(flags, SackBlocks::default())
+            });
+        }
+        if let Some((ack, flags)) = self.ecn.take_early() {
+            return Some(Segment {
+                ack,
+                ..self.segment(Flags::ACK.with(flags), SackBlocks::default())
+            });
         }
         if !std::mem::take(&mut self.ack_due) {
             return None;
         }
         self.last_ack_sent = self.next;
         let mut sack = SackBlocks::default();
-        if self.sack && !self.above.is_empty() {
+        if self.sack_blocks > 0 && !self.above.is_empty() {
             self.report(&mut sack);
         }
-        Some(self.segment(Flags::ACK.with_if(self.echo, Flags::ECE), sack))
+        let flags = Flags::ACK.with(self.ecn.ack_flags());
+        Some(Segment {
+            ecn_bytes: self.ecn.bytes(),
+            ..self.segment(flags, sack)
+        })
     }
 
     /// The most recently changed ranges first (RFC 2018, section 4).
     fn report(&self, sack: &mut SackBlocks) {
-        for &start in self.recent.iter().take(MAX_SACK_BLOCKS) {
+        for &start in self.recent.iter().take(usize::from(self.sack_blocks)) {
             let ranges = self.above.as_slice();
             if let Ok(i) = ranges.binary_search_by_key(&start, |range| range.start) {
                 sack.push(self.next, ranges[i]);

@@ -8,7 +8,7 @@ use std::ops::{AddAssign, Sub};
 
 use redtail_core::{Ecn, Span, Time};
 
-use super::ecn::EcnResponse;
+use super::ecn::{Arrival, EcnResponse};
 use super::prr::{Delivery, Prr};
 use super::recovery::{LossRecovery, Recovery, each};
 use super::rto::{RttEstimator, RttSampling};
@@ -71,6 +71,8 @@ pub struct SenderSnapshot {
     pub outstanding: u64,
     /// Smoothed round-trip time, once measured.
     pub srtt: Option<Span>,
+    /// Share of marks that a sender in proportion reckons with (DCTCP.Alpha of RFC 8257).
+    pub alpha: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,6 +136,7 @@ pub struct Sender {
     timer_restarted: bool,
     limited_transmit: bool,
     ecn_retransmissions: bool,
+    ecn_fallback: bool,
     // Properties of the recovery strategy that every acknowledgement asks for.
     forgets_sacked: bool,
     pipe_is_exact: bool,
@@ -215,7 +218,8 @@ impl Sender {
                 growth: params.growth,
             }),
             recovery,
-            ecn: EcnResponse::new(params.ecn),
+            ecn: EcnResponse::new(params),
+            ecn_fallback: params.ecn_fallback,
             rtt: RttEstimator::new(params),
             recover: None,
             rto_at: None,
@@ -268,6 +272,7 @@ impl Sender {
             ssthresh: window.ssthresh,
             outstanding: self.board.outstanding(),
             srtt: self.rtt.srtt(),
+            alpha: self.ecn.alpha(),
         }
     }
 
@@ -319,7 +324,7 @@ impl Sender {
             now,
         );
         self.timeouts_in_row += 1;
-        self.ecn.on_reduction(self.board.next());
+        self.ecn.on_reduction(self.board.next(), now);
         if self.forgets_sacked {
             self.board.forget_sacked();
         }
@@ -368,9 +373,7 @@ impl Sender {
     fn on_syn_ack(&mut self, segment: &Segment, now: Time) {
         self.connection = Connection::Established;
         self.peer_window = segment.window;
-        if !segment.flags.contains(Flags::ECE) {
-            self.ecn = EcnResponse::None; // the peer refused (RFC 3168, section 6.1.1)
-        }
+        self.ecn.on_syn_ack(segment.flags);
         self.rto_at = None;
         if self.syn_retransmitted {
             // RFC 6298, rule 5.7; RFC 5681, section 3.1 (a lost SYN: one segment).
@@ -387,14 +390,15 @@ impl Sender {
             return;
         }
         self.peer_window = segment.window;
-        let echoed = segment.flags.contains(Flags::ECE) && self.ecn.enabled();
-        if echoed {
-            self.on_congestion_echo(segment.ack, now);
-        }
+        let marked = if self.ecn.enabled() {
+            self.on_feedback(segment, now)
+        } else {
+            0
+        };
         let (una, delivered) = (self.board.una(), self.board.delivered());
         if segment.ack > una {
             if segment.ack <= self.board.next() {
-                self.on_new_ack(segment, echoed, now);
+                self.on_new_ack(segment, marked, now);
             }
         } else if segment.ack == una && self.board.outstanding() > 0 {
             self.counters.duplicate_acks += 1;
@@ -439,16 +443,38 @@ impl Sender {
             now,
             kind,
             flight: self.board.outstanding(),
+            beta: None,
         });
     }
 
-    fn on_congestion_echo(&mut self, ack: u64, now: Time) {
-        if self.phase == Phase::Recovery || !self.ecn.calls_for_reduction(ack) {
-            return;
+    /// What an acknowledgement says about marks; returns the bytes it newly reports.
+    fn on_feedback(&mut self, segment: &Segment, now: Time) -> u64 {
+        let (una, next) = (self.board.una(), self.board.next());
+        let marks = self.ecn.on_ack(&Arrival {
+            segment,
+            una,
+            next,
+            now,
+        });
+        if marks.reduce && self.phase != Phase::Recovery {
+            self.counters.ecn_reductions += 1;
+            self.ecn.on_reduction(next, now);
+            self.controller.on_congestion(&CongestionEvent {
+                now,
+                kind: CongestionKind::Ecn,
+                // In proportion, it is the window that is reduced (RFC 8257, section 3.3).
+                flight: match self.ecn.alpha() {
+                    Some(_) => u64::MAX,
+                    None => self.board.outstanding(),
+                },
+                beta: self.ecn.beta(self.controller.beta_ecn()),
+            });
+            if self.uses_prr && self.pipe_is_exact && self.phase == Phase::Open {
+                let reduction = Prr::for_marks(self.board.outstanding(), next);
+                self.prr = Some(Box::new(reduction));
+            }
         }
-        self.counters.ecn_reductions += 1;
-        self.ecn.on_reduction(self.board.next());
-        self.reduce(CongestionKind::Ecn, now);
+        marks.bytes
     }
 
     fn enter_sack(&mut self, segment: &Segment, now: Time) -> u64 {
@@ -463,7 +489,7 @@ impl Sender {
     }
 
     #[inline]
-    fn on_new_ack(&mut self, segment: &Segment, echoed: bool, now: Time) {
+    fn on_new_ack(&mut self, segment: &Segment, marked: u64, now: Time) {
         let window_was_full = self.window_is_full();
         if self.timers.is_some() {
             self.on_probe_answered(segment, now);
@@ -490,6 +516,7 @@ impl Sender {
         } else if finished {
             self.phase = Phase::Open;
         }
+        self.prr.take_if(|prr| prr.ends_at(segment.ack));
         if self.forgets_sacked {
             self.board.forget_sacked();
         }
@@ -499,10 +526,11 @@ impl Sender {
         } else {
             window_was_full
         };
-        if grows && !echoed {
+        if grows && self.prr.is_none() {
             self.controller.on_ack(&AckSample {
                 now,
                 acked: acked.bytes,
+                marked,
                 una: segment.ack,
                 next: self.board.next(),
                 rtt,
@@ -607,7 +635,7 @@ impl Sender {
         self.resend_first = true;
         if !self.ecn.covers(una) {
             self.reduce(kind, now);
-            self.ecn.on_reduction(self.board.next());
+            self.ecn.on_reduction(self.board.next(), now);
         }
         let mss = self.mss;
         each!(&mut self.recovery, r => r.on_enter(&mut self.board, dup_acks, mss));
@@ -738,7 +766,11 @@ impl Sender {
                 if self.dup_acks > 0 && !self.limited_transmit {
                     return None;
                 }
-                self.send_new(now)
+                let segment = self.send_new(now);
+                if let (Some(prr), Some(segment)) = (&mut self.prr, &segment) {
+                    prr.on_sent(segment.len);
+                }
+                segment
             }
             Phase::Loss => match self.board.next_lost() {
                 Some(index) => Some(self.resend(index, now)),
@@ -773,9 +805,11 @@ impl Sender {
         self.syn_sent = now;
         self.rto_at = Some(now + self.rtt.rto());
         let ts_val = if self.timestamps { timestamp(now) } else { 0 };
-        let flags = Flags::SYN.with_if(self.ecn.enabled(), Flags::ECE.with(Flags::CWR));
+        if self.syn_retransmitted && self.ecn_fallback {
+            self.ecn.give_up();
+        }
         Segment {
-            flags,
+            flags: Flags::SYN.with(self.ecn.syn_flags()),
             ts_val,
             window: self.peer_window,
             ..Segment::default()
@@ -800,17 +834,8 @@ impl Sender {
         if self.timed.is_none() {
             self.timed = Some((seq + u64::from(len), now));
         }
-        let ecn = self.ecn_bits(true);
+        let ecn = self.ecn.codepoint();
         Some(self.data_segment(seq, len, ecn, now))
-    }
-
-    #[inline]
-    fn ecn_bits(&self, allowed: bool) -> Ecn {
-        if allowed && self.ecn.enabled() {
-            Ecn::Ect0
-        } else {
-            Ecn::NotEct
-        }
     }
 
     fn resend(&mut self, index: u64, now: Time) -> Segment {
@@ -823,7 +848,11 @@ impl Sender {
             self.timed = None; // Karn
         }
         // Retransmissions should not be ECN-capable (RFC 3168, section 6.1.5).
-        let ecn = self.ecn_bits(self.ecn_retransmissions);
+        let ecn = if self.ecn_retransmissions {
+            self.ecn.codepoint()
+        } else {
+            Ecn::NotEct
+        };
         self.data_segment(seq, len, ecn, now)
     }
 
@@ -833,13 +862,12 @@ impl Sender {
         if self.rto_at.is_none() {
             self.rto_at = Some(now + self.rtt.rto()); // RFC 6298, rule 5.1
         }
-        // CWR goes on ECN-capable data only (RFC 3168, section 6.1.2).
-        let cwr = ecn != Ecn::NotEct && self.ecn.take_cwr();
+        let flags = self.ecn.data_flags(ecn != Ecn::NotEct);
         Segment {
             seq,
             len,
             ts_val: if self.timestamps { timestamp(now) } else { 0 },
-            flags: Flags::ACK.with_if(cwr, Flags::CWR),
+            flags: Flags::ACK.with(flags),
             ecn,
             ..Segment::default()
         }

@@ -3,7 +3,7 @@
 //!
 //! Segments have 1000 bytes of payload and are named by their place in the
 //! stream: `"3"` is bytes 3000..4000, `"r3"` the same sent again, `"3:400"` its
-//! first 400 bytes. Marks after it: `e` ECN-capable, `c` CWR.
+//! first 400 bytes. Marks after it: `e` ECT(0), `l` ECT(1), `c` CWR.
 
 #![allow(dead_code)] // each test program uses its own part of this
 
@@ -113,8 +113,10 @@ impl SenderScript {
             }
             assert_eq!(segment.seq % MSS, 0, "segment boundaries moved");
         }
-        if segment.ecn == Ecn::Ect0 {
-            name.push('e');
+        match segment.ecn {
+            Ecn::Ect0 => name.push('e'),
+            Ecn::Ect1 => name.push('l'),
+            Ecn::NotEct | Ecn::Ce => {}
         }
         if segment.flags.contains(Flags::CWR) && segment.len > 0 {
             name.push('c');
@@ -182,12 +184,22 @@ impl SenderScript {
     /// The congestion window, in segments.
     #[track_caller]
     pub fn cwnd(&mut self, expected: f64) -> &mut Self {
-        let cwnd = self.sender.snapshot().cwnd / MSS as f64;
+        let cwnd = self.window();
         assert!(
             (cwnd - expected).abs() < 1e-9,
             "cwnd {cwnd}, not {expected}"
         );
         self
+    }
+
+    /// The congestion window, in segments.
+    pub fn window(&self) -> f64 {
+        self.sender.snapshot().cwnd / MSS as f64
+    }
+
+    /// The share of marks that the sender reckons with.
+    pub fn alpha(&self) -> Option<f64> {
+        self.sender.snapshot().alpha
     }
 
     /// The slow start threshold, in segments.
@@ -229,6 +241,8 @@ pub struct ReceiverScript {
     receiver: Receiver,
     now: Time,
     sent: Vec<String>,
+    /// The segments themselves, all of them.
+    pub wire: Vec<Segment>,
 }
 
 impl ReceiverScript {
@@ -238,11 +252,13 @@ impl ReceiverScript {
             receiver: Receiver::new(params),
             now: Time::ZERO,
             sent: Vec::new(),
+            wire: Vec::new(),
         }
     }
 
     fn poll(&mut self) {
         while let Some(segment) = self.receiver.poll_transmit() {
+            self.wire.push(segment);
             let mut name = String::new();
             if segment.flags.contains(Flags::SYN) {
                 name.push_str("syn ");

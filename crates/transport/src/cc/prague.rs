@@ -1,0 +1,45 @@
+//! Growth of Prague.
+//!
+//! Source: draft-briscoe-iccrg-prague-congestion-control-04, sections 2.4.2 and
+//! 2.4.3. What marks do to the window is the ECN response's
+//! ([`EcnReduction::Prague`](crate::tcp::ecn::EcnReduction)); a loss halves it.
+//!
+//! | symbol | meaning | unit |
+//! |---|---|---|
+//! | cwnd | congestion window | bytes |
+//! | RTT | smoothed round trip | s |
+//! | RTT_v | virtual round trip, max(RTT, 25 ms) | s |
+//!
+//! ```text
+//! cwnd += (RTT / RTT_v)^2 SMSS (acked - marked) / cwnd
+//! ```
+//!
+//! With that, flows of short round trips grow their rates as one of 25 ms does.
+//! Only what arrived unmarked grows the window, also while it is being reduced.
+
+use super::{AckSample, GrowthLaw};
+use crate::tcp::ecn::PRAGUE_LEAST_ROUND;
+
+/// The law; it has no state beyond the window.
+#[derive(Clone, Debug, Default)]
+pub struct Prague;
+
+impl GrowthLaw for Prague {
+    fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
+        let unmarked = sample.acked.saturating_sub(sample.marked) as f64;
+        let scale = sample.srtt.map_or(1.0, |srtt| {
+            let virtual_rtt = srtt.max(PRAGUE_LEAST_ROUND);
+            srtt.as_secs_f64() / virtual_rtt.as_secs_f64()
+        });
+        cwnd + scale * scale * mss * unmarked / cwnd
+    }
+
+    fn grows_between_marks(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn beta(&self) -> f64 {
+        0.5
+    }
+}

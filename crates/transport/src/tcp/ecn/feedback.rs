@@ -1,0 +1,190 @@
+//! The receiver's part of ECN: agreeing to it, and telling of marks.
+//!
+//! Source: RFC 3168, sections 6.1.1 and 6.1.3; RFC 8257, section 3.2; RFC 9768,
+//! sections 3.1 and 3.2.
+
+use redtail_core::Ecn;
+
+use super::{EcnFeedback, INITIAL_PACKETS};
+use crate::params::TcpParams;
+use crate::segment::{EcnBytes, Flags, Segment};
+
+/// Marked packets after which an acknowledgement is due at the latest (RFC 9768,
+/// section 3.2.2.5.1, n, which it recommends to be 2).
+const MARKS_PER_ACK: u8 = 2;
+
+/// What a receiver does with marks.
+#[derive(Clone, Debug)]
+pub(in super::super) enum Feedback {
+    /// ECN is off.
+    Off,
+    /// RFC 3168: `pending` until the sender says CWR.
+    Echo { pending: bool },
+    /// The others. Boxed, so that other receivers stay small.
+    Counted(Box<Counted>),
+}
+
+/// The state of a receiver that tells how much was marked.
+#[derive(Clone, Debug)]
+pub(in super::super) struct Counted {
+    kind: EcnFeedback,
+    /// The latest data was marked (DCTCP.CE of RFC 8257).
+    marked: bool,
+    /// An acknowledgement of what arrived before the latest change, and whether that was marked.
+    early: Option<(u64, bool)>,
+    packets: u8,
+    bytes: EcnBytes,
+    since_ack: u8,
+    /// How the SYN arrived, which the SYN-ACK reports.
+    syn: Ecn,
+}
+
+impl Feedback {
+    pub(in super::super) fn new(params: &TcpParams) -> Self {
+        match params.ecn_feedback {
+            _ if !params.ecn => Self::Off,
+            EcnFeedback::Echo => Self::Echo { pending: false },
+            kind => Self::Counted(Box::new(Counted {
+                kind,
+                marked: false,
+                early: None,
+                packets: INITIAL_PACKETS,
+                bytes: EcnBytes::default(),
+                since_ack: 0,
+                syn: Ecn::NotEct,
+            })),
+        }
+    }
+
+    /// A SYN arrived: what its sender offers, this side agrees to if it can.
+    pub(in super::super) fn on_syn(&mut self, segment: &Segment) {
+        let classic = segment.flags.ace() == Flags::ECE.with(Flags::CWR).ace();
+        *self = match std::mem::replace(self, Self::Off) {
+            Self::Counted(mut counted) if counted.kind == EcnFeedback::Accecn => {
+                counted.syn = segment.ecn;
+                match segment.flags.ace() {
+                    0b111 => Self::Counted(counted),
+                    // A client of RFC 3168 is served by its rules (RFC 9768, section 3.1.2).
+                    _ if classic => Self::Echo { pending: false },
+                    _ => Self::Off,
+                }
+            }
+            // AE was reserved before AccECN and is not looked at.
+            able if classic || segment.flags.ace() == 0b111 => able,
+            _ => Self::Off,
+        };
+    }
+
+    /// The flags with which a SYN-ACK agrees.
+    pub(in super::super) fn syn_ack_flags(&self) -> Flags {
+        match self {
+            Self::Off => Flags::NONE,
+            // How the SYN arrived (RFC 9768, section 3.1.1, table 2).
+            Self::Counted(counted) if counted.kind == EcnFeedback::Accecn => {
+                Flags::from_ace(match counted.syn {
+                    Ecn::NotEct => 0b010,
+                    Ecn::Ect1 => 0b011,
+                    Ecn::Ect0 => 0b100,
+                    Ecn::Ce => 0b110,
+                })
+            }
+            _ => Flags::ECE,
+        }
+    }
+
+    /// Whether marks are reported at all.
+    pub(in super::super) fn enabled(&self) -> bool {
+        !matches!(self, Self::Off)
+    }
+
+    /// Data arrived when everything below `next` had; `waiting` says whether an
+    /// acknowledgement of that is being held back. Says whether this one is urgent.
+    #[inline]
+    pub(in super::super) fn on_data(
+        &mut self,
+        segment: &Segment,
+        next: u64,
+        waiting: bool,
+    ) -> bool {
+        match self {
+            Self::Off => false,
+            Self::Echo { pending } => {
+                if segment.flags.contains(Flags::CWR) {
+                    *pending = false;
+                }
+                if segment.ecn == Ecn::Ce {
+                    *pending = true;
+                }
+                false
+            }
+            Self::Counted(counted) => counted.on_data(segment, next, waiting),
+        }
+    }
+
+    /// The flags of an acknowledgement sent now.
+    #[inline]
+    pub(in super::super) fn ack_flags(&mut self) -> Flags {
+        match self {
+            Self::Off => Flags::NONE,
+            Self::Echo { pending } => Flags::NONE.with_if(*pending, Flags::ECE),
+            Self::Counted(counted) => {
+                counted.since_ack = 0;
+                match counted.kind {
+                    EcnFeedback::Accecn => Flags::from_ace(counted.packets),
+                    _ => Flags::NONE.with_if(counted.marked, Flags::ECE),
+                }
+            }
+        }
+    }
+
+    /// The AccECN option of an acknowledgement sent now.
+    #[inline]
+    pub(in super::super) fn bytes(&self) -> EcnBytes {
+        match self {
+            Self::Counted(counted) if counted.kind == EcnFeedback::Accecn => counted.bytes,
+            _ => EcnBytes::default(),
+        }
+    }
+
+    /// Whether a change of marking brought on an acknowledgement of what came before.
+    #[inline]
+    pub(in super::super) fn has_early(&self) -> bool {
+        matches!(self, Self::Counted(counted) if counted.early.is_some())
+    }
+
+    /// An acknowledgement that a change of marking brought on: up to where, and its
+    /// flags. It is given once.
+    #[inline]
+    pub(in super::super) fn take_early(&mut self) -> Option<(u64, Flags)> {
+        match self {
+            Self::Counted(counted) => {
+                let (ack, marked) = counted.early.take()?;
+                Some((ack, Flags::NONE.with_if(marked, Flags::ECE)))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Counted {
+    fn on_data(&mut self, segment: &Segment, next: u64, waiting: bool) -> bool {
+        let marked = segment.ecn == Ecn::Ce;
+        let changed = marked != self.marked;
+        let before = std::mem::replace(&mut self.marked, marked);
+        if self.kind != EcnFeedback::Accecn {
+            if changed && waiting {
+                self.early = Some((next, before));
+            }
+            return false;
+        }
+        if marked {
+            self.packets = self.packets.wrapping_add(1);
+            self.since_ack += 1;
+            self.bytes.ce.add(segment.len);
+        } else if segment.ecn != Ecn::NotEct {
+            self.bytes.ect.add(segment.len);
+        }
+        // At the start of a run of marks, and while it lasts (section 3.2.2.5.1).
+        marked && (changed || self.since_ack >= MARKS_PER_ACK)
+    }
+}
