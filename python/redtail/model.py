@@ -35,8 +35,9 @@ class TailDrop(Part):
     """First-in first-out; an arrival that does not fit is dropped.
 
     Attributes:
-        limit: Most that may wait: in packets, in bytes, or a list of both. A queue size with its
-            unit, for example "300 packets" or "64 kB", or a list of these.
+        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
+            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
+            list of these.
         label: What tables and legends call this queue; no part of the run. A text.
     """
 
@@ -51,13 +52,14 @@ class Red(Part):
     """Random Early Detection (Floyd and Jacobson 1993), with gentle, byte mode and ECN.
 
     Attributes:
-        limit: Most that may wait: in packets, in bytes, or a list of both. A queue size with its
-            unit, for example "300 packets" or "64 kB", or a list of these.
-        min_th: Average below which nothing is dropped, in packets or bytes; the unit decides in
-            which of the two the average is kept. A queue size with its unit, for example "300
-            packets" or "64 kB".
+        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
+            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
+            list of these.
+        min_th: Average below which nothing is dropped, in packets, bytes or time at the link's
+            rate; the unit decides whether the average is one of packets or of bytes. A queue size
+            with its unit, for example "300 packets", "64 kB" or "20 ms".
         max_th: Average at which the drop probability reaches `max_p`, in the unit of `min_th`. A
-            queue size with its unit, for example "300 packets" or "64 kB".
+            queue size with its unit, for example "300 packets", "64 kB" or "20 ms".
         max_p: Drop probability when the average reaches `max_th`. A number; default 0.1.
         w_q: Weight of one arrival's sample in the moving average. A number; default 0.002.
         gentle: Beyond `max_th`, let the probability rise from `max_p` to 1 instead of dropping
@@ -291,6 +293,9 @@ class Bulk(Part):
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
+        dscp: The class that its packets ask for, in both directions. A text, or a whole number;
+            default "BE".
+        port: The port it is served from, for queues that tell traffic apart by it. A whole number.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
         last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
@@ -330,6 +335,8 @@ class Bulk(Part):
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
     direction: Literal["forward", "reverse"] | None = None
+    dscp: str | int | None = None
+    port: int | None = None
     first_hop: int | None = None
     last_hop: int | None = None
 
@@ -363,6 +370,9 @@ class Transfer(Part):
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
+        dscp: The class that its packets ask for, in both directions. A text, or a whole number;
+            default "BE".
+        port: The port it is served from, for queues that tell traffic apart by it. A whole number.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
         last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
@@ -403,6 +413,8 @@ class Transfer(Part):
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
     direction: Literal["forward", "reverse"] | None = None
+    dscp: str | int | None = None
+    port: int | None = None
     first_hop: int | None = None
     last_hop: int | None = None
 
@@ -437,6 +449,9 @@ class Cbr(Part):
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
+        dscp: The class that its packets ask for, in both directions. A text, or a whole number;
+            default "BE".
+        port: The port it is served from, for queues that tell traffic apart by it. A whole number.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
         last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
@@ -458,6 +473,8 @@ class Cbr(Part):
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
     direction: Literal["forward", "reverse"] | None = None
+    dscp: str | int | None = None
+    port: int | None = None
     first_hop: int | None = None
     last_hop: int | None = None
 

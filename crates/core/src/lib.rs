@@ -4,6 +4,7 @@
 //!
 //! Nothing in this crate knows a clock: time is always an argument.
 
+pub mod dscp;
 pub mod kinded;
 pub mod packet;
 pub mod param;
@@ -11,8 +12,9 @@ mod prefetch;
 pub mod random;
 pub mod units;
 
+pub use dscp::Dscp;
 pub use packet::{Ecn, FlowId, Packet};
-pub use param::ParamError;
+pub use param::{ParamError, ParamWarning};
 pub use prefetch::prefetch;
 pub use random::Stream;
 pub use units::{Bytes, QueueSize, Rate, Span, Time};

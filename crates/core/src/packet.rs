@@ -1,5 +1,6 @@
 //! What a queue may know of a packet.
 
+use crate::dscp::Dscp;
 use crate::units::{Bytes, Time};
 
 /// Identifies a flow within one run, counted from 0 in the order of the file.
@@ -28,6 +29,10 @@ pub trait Packet {
     fn size(&self) -> Bytes;
     /// The flow it belongs to.
     fn flow(&self) -> FlowId;
+    /// The class it asks for now.
+    fn dscp(&self) -> Dscp;
+    /// Changes the class it asks for.
+    fn set_dscp(&mut self, dscp: Dscp);
     /// The ECN bits it carries now.
     fn ecn(&self) -> Ecn;
     /// Sets CE if the packet is ECN-capable; says whether it now carries CE.

@@ -1,12 +1,14 @@
-//! How a parameter that makes no sense is refused.
+//! How a parameter that makes no sense is refused, and one that hardly does is warned about.
+
+use std::borrow::Cow;
 
 /// A parameter, or a combination of them, that cannot be run.
 ///
 /// The layer that read the value adds where it stands (file and line).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamError {
-    /// The key as written in the experiment file.
-    pub key: &'static str,
+    /// The key as written in the experiment file; dotted if in a table within.
+    pub key: Cow<'static, str>,
     /// What is wrong with the value, in a clause: "must be below max_th (195 packets)".
     pub problem: String,
     /// What would be accepted.
@@ -15,11 +17,24 @@ pub struct ParamError {
 
 impl ParamError {
     /// An error about `key`; `problem` and `accepted` are clauses without a full stop.
-    pub fn new(key: &'static str, problem: impl Into<String>, accepted: impl Into<String>) -> Self {
+    pub fn new(
+        key: impl Into<Cow<'static, str>>,
+        problem: impl Into<String>,
+        accepted: impl Into<String>,
+    ) -> Self {
         Self {
-            key,
+            key: key.into(),
             problem: problem.into(),
             accepted: accepted.into(),
+        }
+    }
+
+    /// The same, of a key in the table called `table`.
+    #[must_use]
+    pub fn within(self, table: &str) -> Self {
+        Self {
+            key: format!("{table}.{}", self.key).into(),
+            ..self
         }
     }
 }
@@ -35,3 +50,32 @@ impl std::fmt::Display for ParamError {
 }
 
 impl std::error::Error for ParamError {}
+
+/// A parameter, or a combination of them, that can be run but hardly means what its
+/// author wants.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParamWarning {
+    /// The key as written in the experiment file; dotted if in a table within.
+    pub key: Cow<'static, str>,
+    /// What is odd about the value, in a clause.
+    pub clause: String,
+}
+
+impl ParamWarning {
+    /// A warning about `key`; `clause` follows the value and has no full stop.
+    pub fn new(key: impl Into<Cow<'static, str>>, clause: impl Into<String>) -> Self {
+        Self {
+            key: key.into(),
+            clause: clause.into(),
+        }
+    }
+
+    /// The same, of a key in the table called `table`.
+    #[must_use]
+    pub fn within(self, table: &str) -> Self {
+        Self {
+            key: format!("{table}.{}", self.key).into(),
+            ..self
+        }
+    }
+}

@@ -40,6 +40,13 @@ impl Stream {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
+    /// A stream of its own for a part called `name` of what this one belongs to. It
+    /// depends on how far this one has been drawn: derive it before drawing.
+    #[must_use]
+    pub fn child(&self, name: &str) -> Self {
+        Self::named(self.0.clone().next_u64(), 0, name)
+    }
+
     /// A span uniform on [low, high), to the picosecond; `low` when they are equal.
     #[inline]
     pub fn uniform_span(&mut self, low: Span, high: Span) -> Span {

@@ -50,13 +50,32 @@ pub struct Rate(u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Bytes(u64);
 
-/// How much a queue holds, counted in packets or in bytes.
+/// How much a queue holds: counted in packets, in bytes, or in the time that its
+/// link takes to send it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum QueueSize {
     /// A number of packets of any size.
     Packets(u64),
     /// A number of bytes.
     Bytes(u64),
+    /// What the link sends in this time.
+    Time(Span),
+}
+
+impl QueueSize {
+    /// The same on a link of this rate, without the time: what it sends in it, in bytes.
+    #[must_use]
+    pub fn at(self, rate: Rate) -> Self {
+        match self {
+            QueueSize::Time(span) => QueueSize::Bytes(rate.whole_bytes_in(span).0),
+            other => other,
+        }
+    }
+
+    /// Whether it counts packets; else it amounts to bytes.
+    pub fn counts_packets(self) -> bool {
+        matches!(self, QueueSize::Packets(_))
+    }
 }
 
 impl Time {
@@ -203,6 +222,16 @@ impl Rate {
             u64::MAX
         } else {
             ps as u64
+        })
+    }
+
+    /// How many whole bytes pass in `span`.
+    pub const fn whole_bytes_in(self, span: Span) -> Bytes {
+        let bytes = self.0 as u128 * span.0 as u128 / (8 * PS_PER_S as u128);
+        Bytes(if bytes > u64::MAX as u128 {
+            u64::MAX
+        } else {
+            bytes as u64
         })
     }
 
@@ -428,15 +457,16 @@ impl Quantity for QueueSize {
     const WANTED: Wanted = Wanted {
         noun: "a queue size",
         unit_of: "queue size",
-        example: "\"300 packets\" or \"64 kB\"",
-        dimensions: &[&PACKETS, &BYTES],
+        example: "\"300 packets\", \"64 kB\" or \"20 ms\"",
+        dimensions: &[&PACKETS, &BYTES, &TIME],
     };
     const SCHEMA_UNIT: &'static str = "queue-size";
 
     fn from_base(dimension: usize, value: u64) -> Self {
         match dimension {
             0 => QueueSize::Packets(value),
-            _ => QueueSize::Bytes(value),
+            1 => QueueSize::Bytes(value),
+            _ => QueueSize::Time(Span(value)),
         }
     }
 
@@ -445,6 +475,7 @@ impl Quantity for QueueSize {
             QueueSize::Packets(1) => f.pad("1 packet"),
             QueueSize::Packets(packets) => text::print(&PACKETS, packets, f),
             QueueSize::Bytes(bytes) => text::print(&BYTES, bytes, f),
+            QueueSize::Time(span) => text::print(&TIME, span.0, f),
         }
     }
 }

@@ -9,13 +9,18 @@
 //! list below, one line in the conformance list (`tests/conformance.rs`), one
 //! page in `docs/queues`.
 
+pub mod facts;
 pub mod fifo;
 pub mod laws;
 pub mod limit;
 pub mod queues;
+pub mod signal;
 
+pub use facts::{FlowFacts, FlowTable, LinkFacts, Protocol};
 pub use limit::Limit;
-use redtail_core::{Packet, ParamError, Rate, Stream, Time, kinded};
+use std::sync::Arc;
+
+use redtail_core::{Packet, ParamError, ParamWarning, Rate, Stream, Time, kinded};
 
 /// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +88,13 @@ pub trait QueueDiscipline<P: Packet> {
     fn internals(&self) -> Internals {
         Internals::default()
     }
+
+    /// The measurement period begins: what [`report`](Self::report) will tell starts from here.
+    fn start_measuring(&mut self, _now: Time) {}
+
+    /// Tells figures of the discipline's own, by name and in SI units, for the time since
+    /// the measurement began; they appear as metrics `queue.NAME`.
+    fn report(&self, _now: Time, _tell: &mut dyn FnMut(&str, f64)) {}
 }
 
 /// What a discipline is told about the place where it is built.
@@ -92,6 +104,20 @@ pub struct QueueContext {
     pub rate: Rate,
     /// The discipline's own random stream.
     pub stream: Stream,
+    /// The link and what crosses it.
+    pub link: Arc<LinkFacts>,
+}
+
+impl QueueContext {
+    /// The context of a queue within this one, which is called `name`: a random stream
+    /// of its own, the rest in common.
+    #[must_use]
+    pub fn child(&self, name: &str) -> Self {
+        Self {
+            stream: self.stream.child(name),
+            ..self.clone()
+        }
+    }
 }
 
 /// Parameters of a discipline, as given in the experiment file.
@@ -99,13 +125,23 @@ pub trait QueueParams {
     /// The discipline these parameters describe.
     type Queue<P: Packet>: QueueDiscipline<P>;
 
-    /// Refuses values that cannot be run.
+    /// Refuses values that cannot be run anywhere.
     fn check(&self) -> Result<(), ParamError>;
+
+    /// Refuses values that cannot be run on this link; called after `check`.
+    fn check_at(&self, _link: &LinkFacts) -> Result<(), ParamError> {
+        Ok(())
+    }
+
+    /// Values that can be run but hardly mean what their author wants.
+    fn warnings(&self, _link: &LinkFacts) -> Vec<ParamWarning> {
+        Vec::new()
+    }
 
     /// The limit beyond which the queue must drop, if it has one.
     fn limit(&self) -> Option<Limit>;
 
-    /// Builds the queue. Parameters must have passed `check`.
+    /// Builds the queue. Parameters must have passed `check` and `check_at`.
     fn build<P: Packet>(&self, context: QueueContext) -> Self::Queue<P>;
 }
 
@@ -119,7 +155,7 @@ macro_rules! disciplines {
         }
 
         impl QueueSpec {
-            /// Refuses values that cannot be run.
+            /// Refuses values that cannot be run anywhere.
             ///
             /// # Errors
             /// [`ParamError`] names the key, the problem and what is accepted.
@@ -127,12 +163,27 @@ macro_rules! disciplines {
                 match self { $(Self::$variant(params) => params.check(),)+ }
             }
 
+            /// Refuses values that cannot be run on this link. The parameters must have
+            /// passed [`check`](Self::check).
+            ///
+            /// # Errors
+            /// [`ParamError`] names the key, the problem and what is accepted.
+            pub fn check_at(&self, link: &LinkFacts) -> Result<(), ParamError> {
+                match self { $(Self::$variant(params) => params.check_at(link),)+ }
+            }
+
+            /// Values that can be run but hardly mean what their author wants.
+            pub fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
+                match self { $(Self::$variant(params) => params.warnings(link),)+ }
+            }
+
             /// The limit beyond which the queue must drop, if it has one.
             pub fn limit(&self) -> Option<Limit> {
                 match self { $(Self::$variant(params) => params.limit(),)+ }
             }
 
-            /// Builds the queue. The parameters must have passed [`check`](Self::check).
+            /// Builds the queue. The parameters must have passed [`check`](Self::check) and
+            /// [`check_at`](Self::check_at).
             pub fn build<P: Packet>(&self, context: QueueContext) -> AnyQueue<P> {
                 match self { $(Self::$variant(params) => AnyQueue::$variant(params.build(context)),)+ }
             }
@@ -167,6 +218,12 @@ macro_rules! disciplines {
             }
             fn internals(&self) -> Internals {
                 match self { $(Self::$variant(queue) => queue.internals(),)+ }
+            }
+            fn start_measuring(&mut self, now: Time) {
+                match self { $(Self::$variant(queue) => queue.start_measuring(now),)+ }
+            }
+            fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
+                match self { $(Self::$variant(queue) => queue.report(now, tell),)+ }
             }
         }
     };

@@ -6,13 +6,14 @@ use std::fmt;
 use redtail_core::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use redtail_core::serde::de::{self, IntoDeserializer, SeqAccess, Visitor};
 use redtail_core::serde::{Deserialize, Deserializer, Serialize, Serializer};
-use redtail_core::{Bytes, ParamError, QueueSize};
+use redtail_core::{Bytes, ParamError, QueueSize, Rate, Span};
 
 use crate::Backlog;
 
-/// A limit on waiting packets, on waiting bytes, or on both.
+/// A limit on waiting packets, on waiting bytes, on the time they will take, or on
+/// several of these.
 ///
-/// In the file: `"300 packets"`, `"450 kB"`, or `["300 packets", "450 kB"]`.
+/// In the file: `"300 packets"`, `"450 kB"`, `"100 ms"`, or a list such as `["300 packets", "450 kB"]`.
 /// The packet in transmission does not count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
@@ -20,6 +21,8 @@ pub struct Limit {
     pub packets: Option<u64>,
     /// Most waiting bytes; `None` is no limit of this kind.
     pub bytes: Option<u64>,
+    /// Most time to send what waits; `None` is no limit of this kind.
+    pub time: Option<Span>,
 }
 
 impl Limit {
@@ -28,6 +31,7 @@ impl Limit {
         Self {
             packets: Some(packets),
             bytes: None,
+            time: None,
         }
     }
 
@@ -36,10 +40,23 @@ impl Limit {
         Self {
             packets: None,
             bytes: Some(bytes),
+            time: None,
         }
     }
 
-    /// Whether a packet of `size` may join `backlog`.
+    /// The same on a link of this rate, in packets and bytes alone.
+    #[must_use]
+    pub fn at(self, rate: Rate) -> Self {
+        let of_time = self.time.map(|time| rate.whole_bytes_in(time).as_u64());
+        Self {
+            bytes: self.bytes.into_iter().chain(of_time).min(),
+            time: None,
+            ..self
+        }
+    }
+
+    /// Whether a packet of `size` may join `backlog`. A time must have become bytes
+    /// ([`at`](Self::at)).
     #[inline]
     pub fn admits(&self, backlog: Backlog, size: Bytes) -> bool {
         self.packets.is_none_or(|limit| backlog.packets < limit)
@@ -53,7 +70,7 @@ impl Limit {
     /// # Errors
     /// [`ParamError`] when a part of the limit is zero.
     pub fn check(&self) -> Result<(), ParamError> {
-        if self.packets == Some(0) || self.bytes == Some(0) {
+        if self.packets == Some(0) || self.bytes == Some(0) || self.time == Some(Span::ZERO) {
             return Err(ParamError::new(
                 "limit",
                 "would drop every packet",
@@ -66,7 +83,8 @@ impl Limit {
     fn parts(&self) -> impl Iterator<Item = QueueSize> {
         let packets = self.packets.map(QueueSize::Packets);
         let bytes = self.bytes.map(QueueSize::Bytes);
-        packets.into_iter().chain(bytes)
+        let time = self.time.map(QueueSize::Time);
+        packets.into_iter().chain(bytes).chain(time)
     }
 }
 
@@ -75,6 +93,11 @@ impl From<QueueSize> for Limit {
         match size {
             QueueSize::Packets(packets) => Self::packets(packets),
             QueueSize::Bytes(bytes) => Self::bytes(bytes),
+            QueueSize::Time(time) => Self {
+                packets: None,
+                bytes: None,
+                time: Some(time),
+            },
         }
     }
 }
@@ -91,11 +114,10 @@ impl fmt::Display for Limit {
 
 impl Serialize for Limit {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match (self.packets, self.bytes) {
-            (Some(_), Some(_)) => serializer.collect_seq(self.parts()),
-            (Some(packets), None) => QueueSize::Packets(packets).serialize(serializer),
-            (None, Some(bytes)) => QueueSize::Bytes(bytes).serialize(serializer),
-            (None, None) => unreachable!("a limit has at least one part"),
+        let mut parts = self.parts();
+        match (parts.next(), parts.next()) {
+            (Some(part), None) => part.serialize(serializer),
+            _ => serializer.collect_seq(self.parts()),
         }
     }
 }
@@ -108,7 +130,7 @@ impl<'de> Deserialize<'de> for Limit {
             type Value = Limit;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("\"300 packets\", \"450 kB\", or a list of one of each")
+                f.write_str("\"300 packets\", \"450 kB\", \"100 ms\", or a list of one of each")
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Limit, E> {
@@ -132,15 +154,17 @@ impl<'de> Deserialize<'de> for Limit {
                 let mut limit = Limit {
                     packets: None,
                     bytes: None,
+                    time: None,
                 };
                 while let Some(size) = seq.next_element()? {
-                    let (part, value) = match size {
-                        QueueSize::Packets(packets) => (&mut limit.packets, packets),
-                        QueueSize::Bytes(bytes) => (&mut limit.bytes, bytes),
+                    let repeated = match size {
+                        QueueSize::Packets(packets) => limit.packets.replace(packets).is_some(),
+                        QueueSize::Bytes(bytes) => limit.bytes.replace(bytes).is_some(),
+                        QueueSize::Time(time) => limit.time.replace(time).is_some(),
                     };
-                    if part.replace(value).is_some() {
+                    if repeated {
                         return Err(de::Error::custom(
-                            "a limit has at most one size in packets and one in bytes",
+                            "a limit has at most one size in packets, one in bytes and one in time",
                         ));
                     }
                 }
@@ -163,9 +187,9 @@ impl JsonSchema for Limit {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let size = generator.subschema_for::<QueueSize>();
         json_schema!({
-            "description": "Most packets, most bytes, or a list of both; the packet in transmission does not count.",
+            "description": "Most packets, most bytes, most time that the link will take to send them, or a list of these; the packet in transmission does not count.",
             "x-unit": "queue-size",
-            "anyOf": [size, { "type": "array", "items": size, "minItems": 1, "maxItems": 2 }],
+            "anyOf": [size, { "type": "array", "items": size, "minItems": 1, "maxItems": 3 }],
         })
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use common::{Heard, Probe, build};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use redtail_core::{Bytes, Ecn, QueueSize, Span, Time};
+use redtail_core::{Bytes, Dscp, Ecn, QueueSize, Rate, Span, Time};
 use redtail_qdisc::laws::red::Spacing;
 use redtail_qdisc::queues::red::{AboveMaxTh, Gentle, RedParams};
 use redtail_qdisc::queues::tail_drop::TailDropParams;
@@ -20,7 +20,15 @@ const SIX_KB: Limit = Limit::bytes(6000);
 const BOTH: Limit = Limit {
     packets: Some(7),
     bytes: Some(6000),
+    time: None,
 };
+/// 6000 B at the link's 1 Mbit/s.
+const AS_TIME: Limit = Limit {
+    packets: None,
+    bytes: None,
+    time: Some(Span::from_ms(48)),
+};
+const LINK: Rate = Rate::from_bps(1_000_000);
 
 fn tail_drop(limit: Limit) -> QueueSpec {
     QueueSpec::TailDrop(TailDropParams { limit })
@@ -67,6 +75,7 @@ fn disciplines() -> Vec<(&'static str, QueueSpec, bool)> {
         ("tail drop by packets", tail_drop(SEVEN_PACKETS), false),
         ("tail drop by bytes", tail_drop(SIX_KB), false),
         ("tail drop by both", tail_drop(BOTH), false),
+        ("tail drop by time", tail_drop(AS_TIME), false),
         ("RED", red(|_| {}), false),
         ("RED limited by both", red(|red| red.limit = BOTH), false),
         ("RED spaced by waiting", red(|red| red.spacing = Spacing::Wait), false),
@@ -141,7 +150,7 @@ impl Examination {
     fn new(spec: &QueueSpec, may_mark: bool) -> Self {
         Self {
             queue: build(spec),
-            limit: spec.limit(),
+            limit: spec.limit().map(|limit| limit.at(LINK)),
             may_mark,
             now: Time::ZERO,
             next_id: 0,
@@ -181,6 +190,7 @@ impl Examination {
             size,
             flow,
             ecn,
+            dscp: Dscp::BEST_EFFORT,
             enqueued: Time::MAX,
         };
         self.next_id += 1;

@@ -44,6 +44,7 @@ fn of_two_limits_the_first_reached_holds() {
     let both = Limit {
         packets: Some(3),
         bytes: Some(2000),
+        time: None,
     };
     assert_eq!(admitted(both, &[10, 10, 10, 10]), [true, true, true, false]);
     assert_eq!(

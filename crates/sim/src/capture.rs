@@ -12,7 +12,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::str::FromStr;
 
-use redtail_core::{Ecn, Rate, Time};
+use redtail_core::{Rate, Time};
 use redtail_spec::Scenario;
 use redtail_transport::tcp::ecn::{EcnCodepoint, EcnFeedback};
 use redtail_transport::{Flags, Segment};
@@ -329,7 +329,7 @@ fn write_frame(
     let Some(tcp) = &flow.tcp else {
         let payload = packet.size.saturating_sub(IP_AND_UDP_HEADERS);
         let from = flow.conversation.host(Side::Sender);
-        frame.begin(ip, from, packet.ecn, packet.id);
+        frame.begin(ip, from, packet.class, packet.id);
         write_udp(frame, payload);
         return;
     };
@@ -339,7 +339,7 @@ fn write_frame(
     } else {
         Side::Sender
     };
-    frame.begin(ip, flow.conversation.host(side), packet.ecn, packet.id);
+    frame.begin(ip, flow.conversation.host(side), packet.class, packet.id);
     let fields = tcp_fields(tcp, flow.conversation, side, segment);
     write_tcp(frame, &fields, segment.len);
 }
@@ -405,9 +405,4 @@ fn tcp_fields(
         window: scaled_window(window, if syn { 0 } else { tcp.shift }),
         options,
     }
-}
-
-/// The two bits as they stand in the IP header.
-fn ecn_bits(ecn: Ecn) -> u8 {
-    ecn as u8
 }

@@ -233,7 +233,7 @@ impl<'a> Engine<'a> {
         // The packet leaves the network; its place may be taken by the answer.
         self.network.contents.free(packet.content);
         let segment = self.network.contents.get_mut(packet.content);
-        segment.ecn = packet.ecn;
+        segment.ecn = packet.class.ecn();
         match target {
             Target::Receiver => {
                 let slot = &mut self.flows.receivers[packet.endpoint as usize];
@@ -520,6 +520,9 @@ impl<'a> Engine<'a> {
     fn on_measure(&mut self) {
         for books in &mut self.books {
             books.statistics = Some(LinkStatistics::new(self.now, &books.waiting));
+        }
+        for link in &mut self.network.links {
+            link.queue.start_measuring(self.now);
         }
         for slot in &mut self.flows.receivers {
             slot.received_before = slot.receiver.received();

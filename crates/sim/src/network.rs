@@ -7,14 +7,15 @@
 //! first-in first-out, whose heads alone are scheduled.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
-use redtail_core::{Bytes, Rate, Span, Stream, Time, prefetch};
-use redtail_qdisc::{AnyQueue, QueueContext};
+use redtail_core::{Bytes, Dscp, Rate, Span, Stream, Time, prefetch};
+use redtail_qdisc::{AnyQueue, FlowTable, QueueContext};
 use redtail_spec::{LinkSpec, Scenario};
 use redtail_traffic::{Access, Direction};
 use redtail_transport::Segment;
 
-use crate::packet::{Contents, SimPacket};
+use crate::packet::{Contents, SimPacket, TrafficClass};
 use crate::scheduler::Scheduler;
 
 /// A transmitter with a queue discipline in front of it.
@@ -106,6 +107,8 @@ struct Leg {
 pub struct Route {
     /// Index of the traffic group that uses it.
     pub group: u32,
+    /// The class its packets ask for.
+    pub dscp: Dscp,
     legs: Vec<Leg>,
 }
 
@@ -158,7 +161,7 @@ impl Network {
             size,
             route: to.route,
             leg: 0,
-            ecn: segment.ecn,
+            class: TrafficClass::new(self.routes[to.route as usize].dscp, segment.ecn),
             id: to.id,
         };
         self.send(packet, now, scheduler);
@@ -236,6 +239,7 @@ pub struct HostRoutes {
 pub fn compile(scenario: &Scenario) -> (Network, Vec<Vec<HostRoutes>>) {
     let mut compiler = Compiler {
         scenario,
+        flows: scenario.flow_table(),
         network: Network {
             links: Vec::new(),
             routes: Vec::new(),
@@ -270,6 +274,7 @@ struct HopLinks {
 
 struct Compiler<'a> {
     scenario: &'a Scenario,
+    flows: Arc<FlowTable>,
     network: Network,
     /// Propagation delay of each link.
     delays: Vec<Span>,
@@ -290,16 +295,18 @@ impl Compiler<'_> {
             } else {
                 "return".to_owned()
             };
-            let forward = self.add_link(name, true, &hop.forward());
+            let forward = self.add_link(name, i, Direction::Forward, &hop.forward());
             let back = hop
                 .return_link
                 .as_ref()
-                .map(|link| self.add_link(back_name, false, link));
+                .map(|link| self.add_link(back_name, i, Direction::Reverse, link));
             self.hops.push(HopLinks { forward, back });
         }
     }
 
-    fn add_link(&mut self, name: String, forward: bool, link: &LinkSpec) -> u32 {
+    fn add_link(&mut self, name: String, hop: usize, direction: Direction, link: &LinkSpec) -> u32 {
+        let flows = Arc::clone(&self.flows);
+        let facts = self.scenario.link_facts(hop, direction, link, flows);
         let stream = Stream::named(
             self.scenario.seed,
             self.scenario.replication,
@@ -307,12 +314,13 @@ impl Compiler<'_> {
         );
         self.network.links.push(Link {
             name,
-            forward,
+            forward: direction == Direction::Forward,
             rate: link.rate,
             transmitter: Transmitter::new(link.rate),
             queue: link.queue.build(QueueContext {
                 rate: link.rate,
                 stream,
+                link: Arc::new(facts),
             }),
             transmitting: None,
             wakeup: None,
@@ -360,7 +368,7 @@ impl Compiler<'_> {
         }
         let from_last = self.delays[data[data.len() - 1] as usize];
         legs.push(self.leg(from_last, Some((exit, *access.exit_delay.get(host))), end));
-        let data = self.add_route(group, legs);
+        let data = self.add_route(group, access.dscp, legs);
 
         // Acknowledgements: the links of the other direction, then the delay of
         // the way back; hosts' links are taken as idle that way.
@@ -373,7 +381,7 @@ impl Compiler<'_> {
         }
         legs.push(self.leg(from + way_back, None, Target::Sender));
         let back_at_once = back.is_empty() && way_back == Span::ZERO;
-        let back = self.add_route(group, legs);
+        let back = self.add_route(group, access.dscp, legs);
         HostRoutes {
             data,
             back,
@@ -418,8 +426,8 @@ impl Compiler<'_> {
         }
     }
 
-    fn add_route(&mut self, group: u32, legs: Vec<Leg>) -> u32 {
-        self.network.routes.push(Route { group, legs });
+    fn add_route(&mut self, group: u32, dscp: Dscp, legs: Vec<Leg>) -> u32 {
+        self.network.routes.push(Route { group, dscp, legs });
         self.network.routes.len() as u32 - 1
     }
 }

@@ -4,7 +4,7 @@
 //! Queues and delay lines move 32 bytes; a segment with its SACK blocks is
 //! written once and read once (docs/performance.md has what that is worth).
 
-use redtail_core::{Bytes, Ecn, FlowId, Packet, Time};
+use redtail_core::{Bytes, Dscp, Ecn, FlowId, Packet, Time};
 use redtail_transport::Segment;
 
 /// A packet on its way.
@@ -24,11 +24,46 @@ pub struct SimPacket {
     pub route: u32,
     /// How far along the route it is: the leg it is on, or the next to enter.
     pub leg: u8,
-    /// The ECN bits of its IP header.
-    pub ecn: Ecn,
+    /// The class and the ECN bits of its IP header.
+    pub class: TrafficClass,
     /// Its number at the endpoint that sent it, modulo 2^16: the identification
     /// of its IP header, by which captures can be compared.
     pub id: u16,
+}
+
+/// The octet of the IP header that DSCP and ECN share (RFC 3168, section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TrafficClass(u8);
+
+impl TrafficClass {
+    /// The octet of this class and these bits.
+    #[inline]
+    pub const fn new(dscp: Dscp, ecn: Ecn) -> Self {
+        Self(dscp.get() << 2 | ecn as u8)
+    }
+
+    /// As it stands in the header.
+    #[inline]
+    pub const fn octet(self) -> u8 {
+        self.0
+    }
+
+    /// The ECN bits.
+    #[inline]
+    pub const fn ecn(self) -> Ecn {
+        match self.0 & 3 {
+            0 => Ecn::NotEct,
+            1 => Ecn::Ect1,
+            2 => Ecn::Ect0,
+            _ => Ecn::Ce,
+        }
+    }
+
+    /// The class.
+    #[inline]
+    pub const fn dscp(self) -> Dscp {
+        Dscp::of_octet(self.0)
+    }
 }
 
 impl Packet for SimPacket {
@@ -42,13 +77,21 @@ impl Packet for SimPacket {
     }
     #[inline]
     fn ecn(&self) -> Ecn {
-        self.ecn
+        self.class.ecn()
+    }
+    #[inline]
+    fn dscp(&self) -> Dscp {
+        self.class.dscp()
+    }
+    #[inline]
+    fn set_dscp(&mut self, dscp: Dscp) {
+        self.class = TrafficClass::new(dscp, self.class.ecn());
     }
     #[inline]
     fn mark_ce(&mut self) -> bool {
-        let capable = self.ecn != Ecn::NotEct;
+        let capable = self.class.ecn() != Ecn::NotEct;
         if capable {
-            self.ecn = Ecn::Ce;
+            self.class.0 |= Ecn::Ce as u8;
         }
         capable
     }

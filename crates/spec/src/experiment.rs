@@ -124,7 +124,7 @@ fn default_series_replications() -> u32 {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Topology {
     /// One, with any number of access links around it (a dumbbell).
-    Bottleneck(Hop),
+    Bottleneck(Box<Hop>),
     /// Several in a row, at least one.
     Chain(Vec<Hop>),
 }
@@ -133,7 +133,7 @@ impl Topology {
     /// The bottlenecks, in the order in which forward traffic meets them.
     pub fn hops(&self) -> &[Hop] {
         match self {
-            Topology::Bottleneck(hop) => std::slice::from_ref(hop),
+            Topology::Bottleneck(hop) => std::slice::from_ref(hop.as_ref()),
             Topology::Chain(hops) => hops,
         }
     }
@@ -232,7 +232,7 @@ struct ScenarioText {
 impl From<Scenario> for ScenarioText {
     fn from(scenario: Scenario) -> Self {
         let (bottleneck, chain) = match scenario.topology {
-            Topology::Bottleneck(hop) => (Some(hop), None),
+            Topology::Bottleneck(hop) => (Some(*hop), None),
             Topology::Chain(hop) => (None, Some(Chain { hop })),
         };
         ScenarioText {
@@ -275,7 +275,7 @@ impl TryFrom<ScenarioText> for Scenario {
 /// The one of the two that is given; `None` if it is not exactly one.
 pub(crate) fn topology(bottleneck: Option<Hop>, chain: Option<Chain>) -> Option<Topology> {
     match (bottleneck, chain) {
-        (Some(hop), None) => Some(Topology::Bottleneck(hop)),
+        (Some(hop), None) => Some(Topology::Bottleneck(Box::new(hop))),
         (None, Some(chain)) if !chain.hop.is_empty() => Some(Topology::Chain(chain.hop)),
         _ => None,
     }

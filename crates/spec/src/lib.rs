@@ -38,6 +38,7 @@ mod de;
 mod error;
 mod expand;
 mod experiment;
+mod facts;
 mod node;
 mod outline;
 mod paths;

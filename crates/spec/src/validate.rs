@@ -1,12 +1,15 @@
 //! What types cannot say: values and combinations that cannot be run (errors), and those that can
 //! but hardly mean what their author wants to know (warnings).
 
-use redtail_core::{ParamError, QueueSize, Rate, Span};
-use redtail_qdisc::{Limit, QueueSpec};
+use std::sync::Arc;
+
+use redtail_core::{ParamError, ParamWarning, Rate, Span};
+use redtail_qdisc::{FlowTable, Limit};
 use redtail_traffic::{Access, Direction, TrafficGroup};
 
 use crate::error::Problem;
 use crate::experiment::{Experiment, LinkSpec, Topology, topology};
+use crate::facts::{flow_table, link_facts};
 use crate::node::Node;
 use crate::outline::{BandwidthDelay, base_round_trips, crossed, crossing, time_in_words};
 use crate::paths;
@@ -44,9 +47,13 @@ pub(crate) fn check<'a>(
     for group in &experiment.traffic {
         findings.group(group, topology.as_ref());
     }
-    let sound = findings.errors.is_empty();
-    if let Some(topology) = topology.as_ref().filter(|_| sound) {
-        findings.degenerate(experiment, topology);
+    // What follows counts flows and divides by rates.
+    if let Some(topology) = topology.as_ref().filter(|_| findings.errors.is_empty()) {
+        let flows = flow_table(&experiment.traffic);
+        findings.queues(experiment, topology, &flows);
+        if findings.errors.is_empty() {
+            findings.degenerate(experiment, topology, &flows);
+        }
     }
     (findings, topology)
 }
@@ -73,6 +80,10 @@ impl Findings<'_> {
     fn refuse_param(&mut self, table: &str, error: &ParamError) {
         let clause = format!("{}; accepted: {}", error.problem, error.accepted);
         self.refuse(&format!("{table}.{}", error.key), &clause);
+    }
+
+    fn warn_param(&mut self, table: &str, warning: &ParamWarning) {
+        self.warn(&format!("{table}.{}", warning.key), &warning.clause);
     }
 
     fn warn(&mut self, key: &str, clause: &str) {
@@ -315,25 +326,39 @@ impl Findings<'_> {
         }
     }
 
-    fn degenerate(&mut self, experiment: &Experiment, topology: &Topology) {
+    /// Whether each queue can be run on its link.
+    fn queues(&mut self, experiment: &Experiment, topology: &Topology, flows: &Arc<FlowTable>) {
+        for (key, link, index, direction) in links(topology) {
+            let facts = link_facts(
+                &experiment.traffic,
+                topology,
+                index,
+                direction,
+                &link,
+                Arc::clone(flows),
+            );
+            if let Err(error) = link.queue.check_at(&facts) {
+                self.refuse_param(&format!("{key}.queue"), &error);
+            }
+        }
+    }
+
+    fn degenerate(&mut self, experiment: &Experiment, topology: &Topology, flows: &Arc<FlowTable>) {
         self.late_starts(experiment);
         self.short_warmup(experiment, topology);
-        for (index, hop) in topology.hops().iter().enumerate() {
-            let key = hop_key(topology, index);
-            let crossing = |direction| crossing(&experiment.traffic, topology, index, direction);
-            self.queue(
-                &key,
-                &hop.forward(),
-                &crossing(Direction::Forward),
+        for (key, link, index, direction) in links(topology) {
+            let crossing = crossing(&experiment.traffic, topology, index, direction);
+            self.queue(&key, &link, &crossing, topology);
+            let facts = link_facts(
+                &experiment.traffic,
                 topology,
+                index,
+                direction,
+                &link,
+                Arc::clone(flows),
             );
-            if let Some(link) = &hop.return_link {
-                self.queue(
-                    &format!("{key}.return"),
-                    link,
-                    &crossing(Direction::Reverse),
-                    topology,
-                );
+            for warning in link.queue.warnings(&facts) {
+                self.warn_param(&format!("{key}.queue"), &warning);
             }
         }
     }
@@ -392,25 +417,9 @@ impl Findings<'_> {
         let Some(limit) = link.queue.limit() else {
             return;
         };
-        let key = format!("{key}.queue");
+        let (key, limit) = (format!("{key}.queue"), limit.at(link.rate));
         self.packet_too_large(&key, limit, groups);
         self.small_buffer(&key, link.rate, limit, groups, topology);
-        // The average cannot pass what the buffer holds, so the law stays below its upper end.
-        if let QueueSpec::Red(red) = &link.queue {
-            let most = match red.max_th {
-                QueueSize::Packets(_) => limit.packets.map(QueueSize::Packets),
-                QueueSize::Bytes(_) => limit.bytes.map(QueueSize::Bytes),
-            };
-            if let Some(most) = most.filter(|most| amount(*most) <= amount(red.max_th)) {
-                self.warn(
-                    &format!("{key}.max_th"),
-                    &format!(
-                        "is not below the limit (\"{most}\"), so the buffer overflows \
-                         before the average gets there"
-                    ),
-                );
-            }
-        }
     }
 
     fn packet_too_large(&mut self, key: &str, limit: Limit, groups: &[&TrafficGroup]) {
@@ -480,8 +489,15 @@ fn is_link_name(name: &str) -> bool {
     numbered || name == "return" || name == "bottleneck"
 }
 
-fn amount(size: QueueSize) -> u64 {
-    match size {
-        QueueSize::Packets(amount) | QueueSize::Bytes(amount) => amount,
+/// Every link with its dotted key, the index of its hop and its direction.
+fn links(topology: &Topology) -> Vec<(String, LinkSpec, usize, Direction)> {
+    let mut links = Vec::new();
+    for (index, hop) in topology.hops().iter().enumerate() {
+        let key = hop_key(topology, index);
+        let back = hop.return_link.clone();
+        let back = back.map(|link| (format!("{key}.return"), link, index, Direction::Reverse));
+        links.push((key, hop.forward(), index, Direction::Forward));
+        links.extend(back);
     }
+    links
 }

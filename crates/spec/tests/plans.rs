@@ -94,7 +94,7 @@ fn the_scenario_has_every_default_and_no_label() {
         json!({
             "kind": "cbr", "name": "cbr", "flows": 4, "rate": "250 kbit/s", "packet": "573 B", "dither": 0.0,
             "access_rate": "100 Mbit/s", "access_delay": "0 s", "exit_rate": "100 Mbit/s", "exit_delay": "0 s",
-            "return_delay": "0 s", "hosts": 1, "direction": "forward",
+            "return_delay": "0 s", "hosts": 1, "direction": "forward", "dscp": "BE",
         })
     );
     assert_eq!(json["traffic"][0]["hosts"], 2);

@@ -96,7 +96,7 @@ fn missing_units() {
     );
     assert_eq!(
         single_with("\"300 packets\"", "300"),
-        r#"e.toml:9: bottleneck.queue.limit = 300: a queue size carries its unit, for example "300 packets" or "64 kB""#
+        r#"e.toml:9: bottleneck.queue.limit = 300: a queue size carries its unit, for example "300 packets", "64 kB" or "20 ms""#
     );
     assert_eq!(
         single_with("\"40 ms\"]", "40]"),
@@ -115,8 +115,8 @@ fn wrong_units() {
         r#"e.toml:7: bottleneck.rate = "100 ms" is a time; a rate is wanted, for example "10 Mbit/s""#
     );
     assert_eq!(
-        single_with("\"45 packets\"", "\"45 ms\""),
-        r#"e.toml:9: bottleneck.queue.min_th = "45 ms" is a time; a queue size is wanted, for example "300 packets" or "64 kB""#
+        single_with("\"45 packets\"", "\"45 Mbit/s\""),
+        r#"e.toml:9: bottleneck.queue.min_th = "45 Mbit/s" is a rate; a queue size is wanted, for example "300 packets", "64 kB" or "20 ms""#
     );
 }
 
@@ -159,7 +159,7 @@ fn thresholds_that_contradict_each_other() {
     );
     assert_eq!(
         single_with("\"45 packets\"", "\"45 kB\""),
-        r#"e.toml:9: bottleneck.queue.max_th = "195 packets" is in another unit than min_th (45 kB); accepted: both thresholds in packets, or both in bytes"#
+        r#"e.toml:9: bottleneck.queue.max_th = "195 packets" is in another unit than min_th (45 kB); accepted: both thresholds in packets, or both in bytes or time"#
     );
     assert_eq!(
         single_with("limit = \"300 packets\"", "limit = \"0 packets\""),
@@ -347,9 +347,9 @@ fn hops_that_are_out_of_range() {
     assert_eq!(
         refusal(&chain(
             "",
-            "queue = { kind = \"tail-drop\", limit = \"9 ms\" }"
+            "queue = { kind = \"tail-drop\", limit = \"9 Mbit/s\" }"
         )),
-        r#"e.toml:15: chain.hop2.queue.limit = "9 ms" is a time; a queue size is wanted, for example "300 packets" or "64 kB""#
+        r#"e.toml:15: chain.hop2.queue.limit = "9 Mbit/s" is a rate; a queue size is wanted, for example "300 packets", "64 kB" or "20 ms""#
     );
     assert_eq!(
         refusal(&chain(

@@ -8,7 +8,7 @@ use std::fmt;
 
 use redtail_core::serde::de::{Deserializer, Error, Unexpected, Visitor};
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Bytes, ParamError, Rate, Span, Stream, Time, kinded, schemars, serde};
+use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, kinded, schemars, serde};
 use redtail_transport::TcpSpec;
 
 use crate::dealt::Dealt;
@@ -71,6 +71,14 @@ macro_rules! groups {
             /// Source: along the bottlenecks in their order.
             #[serde(default)]
             pub direction: Direction,
+            /// The class that its packets ask for, in both directions.
+            /// Source: best effort, the default of RFC 2474.
+            #[serde(default)]
+            pub dscp: Dscp,
+            /// The port it is served from, for queues that tell traffic apart by it.
+            /// Source: none.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub port: Option<u16>,
             /// First hop of a chain that the data crosses, counted from 1 in the chain's order.
             /// Source: the whole chain.
             #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,6 +101,8 @@ macro_rules! groups {
                     return_delay: &self.return_delay,
                     hosts: self.hosts,
                     direction: self.direction,
+                    dscp: self.dscp,
+                    port: self.port.unwrap_or(0),
                     first_hop: self.first_hop,
                     last_hop: self.last_hop,
                 }
@@ -210,6 +220,8 @@ pub struct Access<'a> {
     pub return_delay: &'a Dealt<Span>,
     pub hosts: Option<u32>,
     pub direction: Direction,
+    pub dscp: Dscp,
+    pub port: u16,
     pub first_hop: Option<u32>,
     pub last_hop: Option<u32>,
 }

@@ -154,7 +154,7 @@ fn wrong_units_are_refused_by_name() {
     );
     assert_eq!(
         refusal::<QueueSize>("300 frames"),
-        r#""300 frames": "frames" is not a unit of queue size; accepted: packets, B, kB, MB, GB"#
+        r#""300 frames": "frames" is not a unit of queue size; accepted: packets, B, kB, MB, GB, ps, ns, us, ms, s"#
     );
 }
 
@@ -174,7 +174,7 @@ fn another_dimension_is_told_apart_from_an_unknown_unit() {
     );
     assert_eq!(
         refusal::<QueueSize>("10 Mbit/s"),
-        r#""10 Mbit/s" is a rate; a queue size is wanted, for example "300 packets" or "64 kB""#
+        r#""10 Mbit/s" is a rate; a queue size is wanted, for example "300 packets", "64 kB" or "20 ms""#
     );
 }
 
@@ -194,7 +194,7 @@ fn numbers_without_a_unit_are_refused() {
     assert_eq!(refusal::<Rate>("10"), format!("\"10\"{}", &expected[2..]));
     assert_eq!(
         refusal::<QueueSize>("300"),
-        r#""300": a queue size carries its unit, for example "300 packets" or "64 kB""#
+        r#""300": a queue size carries its unit, for example "300 packets", "64 kB" or "20 ms""#
     );
 }
 

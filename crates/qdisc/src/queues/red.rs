@@ -10,12 +10,15 @@ use std::fmt;
 use redtail_core::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use redtail_core::serde::de::{self, Visitor};
 use redtail_core::serde::{Deserialize, Deserializer, Serialize, Serializer};
-use redtail_core::{Bytes, Packet, ParamError, QueueSize, Span, Stream, Time, schemars, serde};
+use redtail_core::{
+    Bytes, Packet, ParamError, ParamWarning, QueueSize, Rate, Span, Stream, Time, schemars, serde,
+};
 
 use crate::fifo::Fifo;
 use crate::laws::red::{Arrival, RedConfig, RedLaw, Spacing, Verdict};
 use crate::{
-    Backlog, DropReason, Internals, Limit, QueueContext, QueueDiscipline, QueueParams, Sink,
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    Sink,
 };
 
 /// Random Early Detection (Floyd and Jacobson 1993).
@@ -23,9 +26,9 @@ use crate::{
 #[serde(crate = "serde", deny_unknown_fields)]
 #[schemars(crate = "schemars")]
 pub struct RedParams {
-    /// Most that may wait: in packets, in bytes, or a list of both.
+    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
     pub limit: Limit,
-    /// Average below which nothing is dropped, in packets or bytes; the unit decides in which of the two the average is kept.
+    /// Average below which nothing is dropped, in packets, bytes or time at the link's rate; the unit decides whether the average is one of packets or of bytes.
     pub min_th: QueueSize,
     /// Average at which the drop probability reaches `max_p`, in the unit of `min_th`.
     pub max_th: QueueSize,
@@ -151,38 +154,36 @@ impl JsonSchema for Gentle {
 }
 
 impl RedParams {
-    /// A threshold in the unit in which the average is kept.
-    fn threshold(size: QueueSize) -> f64 {
-        match size {
-            QueueSize::Packets(n) | QueueSize::Bytes(n) => n as f64,
-        }
-    }
-
     fn measures_bytes(&self) -> bool {
-        matches!(self.min_th, QueueSize::Bytes(_))
+        !self.min_th.counts_packets()
     }
 
-    /// The part of the limit that is in the unit of the thresholds.
-    fn limit_like_thresholds(&self) -> Option<f64> {
+    /// The part of the limit that is in the unit of the average.
+    fn limit_like_thresholds(&self, rate: Rate) -> Option<f64> {
+        let limit = self.limit.at(rate);
         let part = if self.measures_bytes() {
-            self.limit.bytes
+            limit.bytes
         } else {
-            self.limit.packets
+            limit.packets
         };
         part.map(|limit| limit as f64)
     }
 
-    fn law(&self) -> RedConfig {
-        let max_th = Self::threshold(self.max_th);
+    fn law(&self, rate: Rate) -> RedConfig {
+        let threshold = |size: QueueSize| match size.at(rate) {
+            QueueSize::Packets(n) | QueueSize::Bytes(n) => n as f64,
+            QueueSize::Time(_) => unreachable!("a time has become bytes"),
+        };
+        let max_th = threshold(self.max_th);
         RedConfig {
-            min_th: Self::threshold(self.min_th),
+            min_th: threshold(self.min_th),
             max_th,
             max_p: self.max_p,
             w_q: self.w_q,
             gentle_end: match self.gentle {
                 Gentle::Off => None,
                 Gentle::TwiceMaxTh => Some(2.0 * max_th),
-                Gentle::Limit => self.limit_like_thresholds(),
+                Gentle::Limit => self.limit_like_thresholds(rate),
             },
             spacing: self.spacing,
         }
@@ -194,19 +195,11 @@ impl QueueParams for RedParams {
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;
-        if std::mem::discriminant(&self.min_th) != std::mem::discriminant(&self.max_th) {
+        if self.min_th.counts_packets() != self.max_th.counts_packets() {
             return Err(ParamError::new(
                 "max_th",
                 format!("is in another unit than min_th ({})", self.min_th),
-                "both thresholds in packets, or both in bytes",
-            ));
-        }
-        let RedConfig { min_th, max_th, .. } = self.law();
-        if min_th >= max_th {
-            return Err(ParamError::new(
-                "min_th",
-                format!("is not below max_th ({})", self.max_th),
-                format!("less than \"{}\"", self.max_th),
+                "both thresholds in packets, or both in bytes or time",
             ));
         }
         if !(self.max_p > 0.0 && self.max_p <= 1.0) {
@@ -230,8 +223,20 @@ impl QueueParams for RedParams {
                 "a size such as \"500 B\"",
             ));
         }
-        if self.gentle == Gentle::Limit && self.limit_like_thresholds().is_none_or(|l| l <= max_th)
-        {
+        Ok(())
+    }
+
+    fn check_at(&self, link: &LinkFacts) -> Result<(), ParamError> {
+        let RedConfig { min_th, max_th, .. } = self.law(link.rate);
+        if min_th >= max_th {
+            return Err(ParamError::new(
+                "min_th",
+                format!("is not below max_th ({})", self.max_th),
+                format!("less than \"{}\"", self.max_th),
+            ));
+        }
+        let limit = self.limit_like_thresholds(link.rate);
+        if self.gentle == Gentle::Limit && limit.is_none_or(|limit| limit <= max_th) {
             return Err(ParamError::new(
                 "gentle",
                 format!(
@@ -248,15 +253,31 @@ impl QueueParams for RedParams {
         Some(self.limit)
     }
 
+    fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
+        // The average cannot pass what the buffer holds, so the law stays below its
+        // upper end.
+        let most = self.limit_like_thresholds(link.rate);
+        let beyond = most.is_some_and(|most| most <= self.law(link.rate).max_th);
+        let warning = ParamWarning::new(
+            "max_th",
+            format!(
+                "is not below the limit (\"{}\"), so the buffer overflows before the average \
+                 gets there",
+                self.limit
+            ),
+        );
+        beyond.then_some(warning).into_iter().collect()
+    }
+
     fn build<P: Packet>(&self, context: QueueContext) -> Red<P> {
         Red {
-            limit: self.limit,
+            limit: self.limit.at(context.rate),
             measures_bytes: self.measures_bytes(),
             mean_packet: self.byte_mode.then_some(self.mean_packet),
             mean_packet_time: context.rate.tx_time(self.mean_packet),
             ecn: self.ecn,
             above_max_th: self.above_max_th,
-            law: RedLaw::new(self.law()),
+            law: RedLaw::new(self.law(context.rate)),
             stream: context.stream,
             idle_since: Some(Time::ZERO),
             fifo: Fifo::new(),

@@ -15,7 +15,7 @@ use crate::{Backlog, DropReason, Limit, QueueContext, QueueDiscipline, QueuePara
 #[serde(crate = "serde", deny_unknown_fields)]
 #[schemars(crate = "schemars")]
 pub struct TailDropParams {
-    /// Most that may wait: in packets, in bytes, or a list of both.
+    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
     pub limit: Limit,
 }
 
@@ -30,9 +30,9 @@ impl QueueParams for TailDropParams {
         Some(self.limit)
     }
 
-    fn build<P: Packet>(&self, _context: QueueContext) -> TailDrop<P> {
+    fn build<P: Packet>(&self, context: QueueContext) -> TailDrop<P> {
         TailDrop {
-            limit: self.limit,
+            limit: self.limit.at(context.rate),
             fifo: Fifo::new(),
         }
     }

@@ -2,9 +2,11 @@
 
 #![allow(dead_code)] // each test program uses its own part of this
 
-use redtail_core::{Bytes, Ecn, FlowId, Packet, Rate, Stream, Time};
+use std::sync::Arc;
+
+use redtail_core::{Bytes, Dscp, Ecn, FlowId, Packet, Rate, Stream, Time};
 use redtail_qdisc::queues::red::RedParams;
-use redtail_qdisc::{AnyQueue, DropReason, QueueContext, QueueSpec, Sink};
+use redtail_qdisc::{AnyQueue, DropReason, LinkFacts, QueueContext, QueueSpec, Sink};
 
 /// A packet with a number of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +15,7 @@ pub struct Probe {
     pub size: u64,
     pub flow: u32,
     pub ecn: Ecn,
+    pub dscp: Dscp,
     pub enqueued: Time,
 }
 
@@ -23,6 +26,7 @@ impl Probe {
             size,
             flow: 0,
             ecn,
+            dscp: Dscp::BEST_EFFORT,
             enqueued: Time::MAX,
         }
     }
@@ -34,6 +38,12 @@ impl Packet for Probe {
     }
     fn flow(&self) -> FlowId {
         FlowId(self.flow)
+    }
+    fn dscp(&self) -> Dscp {
+        self.dscp
+    }
+    fn set_dscp(&mut self, dscp: Dscp) {
+        self.dscp = dscp;
     }
     fn ecn(&self) -> Ecn {
         self.ecn
@@ -71,10 +81,17 @@ impl Sink<Probe> for Heard {
 
 /// The queue that `spec` describes, before a link of 1 Mbit/s.
 pub fn build(spec: &QueueSpec) -> AnyQueue<Probe> {
+    build_on(spec, LinkFacts::of_rate(Rate::from_bps(1_000_000)))
+}
+
+/// The queue that `spec` describes, before this link.
+pub fn build_on(spec: &QueueSpec, link: LinkFacts) -> AnyQueue<Probe> {
     spec.check().expect("the parameters can be run");
+    spec.check_at(&link).expect("they can be run on this link");
     spec.build(QueueContext {
-        rate: Rate::from_bps(1_000_000),
+        rate: link.rate,
         stream: Stream::named(1, 0, "queue"),
+        link: Arc::new(link),
     })
 }
 

@@ -4,9 +4,7 @@
 //! RFC 7323 and RFC 2018 (options), RFC 768 (UDP), RFC 1071 (checksum). The
 //! payload is all zeros and not kept; checksums and lengths count it.
 
-use redtail_core::Ecn;
-
-use super::ecn_bits;
+use crate::packet::TrafficClass;
 
 const ETHERNET: usize = 14;
 const IPV4: usize = 20;
@@ -150,7 +148,7 @@ impl Frame {
 
     /// Starts a packet that `from` sends to its peer. `id` goes into IPv4's
     /// identification.
-    pub fn begin(&mut self, ip: IpVersion, from: Host, ecn: Ecn, id: u16) {
+    pub fn begin(&mut self, ip: IpVersion, from: Host, class: TrafficClass, id: u16) {
         let Host { conversation, side } = from;
         let to = side.other();
         self.bytes.clear();
@@ -162,7 +160,7 @@ impl Frame {
         match ip {
             IpVersion::V4 => {
                 self.bytes.extend_from_slice(&[0x08, 0x00]);
-                self.bytes.extend_from_slice(&[0x45, ecn_bits(ecn), 0, 0]);
+                self.bytes.extend_from_slice(&[0x45, class.octet(), 0, 0]);
                 self.bytes.extend_from_slice(&id.to_be_bytes());
                 // Don't fragment.
                 let rest = [0x40, 0, HOP_LIMIT, 0, 0, 0];
@@ -172,7 +170,16 @@ impl Frame {
             }
             IpVersion::V6 => {
                 self.bytes.extend_from_slice(&[0x86, 0xdd]);
-                let rest = [0x60, ecn_bits(ecn) << 4, 0, 0, 0, 0, 0, HOP_LIMIT];
+                let rest = [
+                    0x60 | class.octet() >> 4,
+                    class.octet() << 4,
+                    0,
+                    0,
+                    0,
+                    0,
+                    0,
+                    HOP_LIMIT,
+                ];
                 self.bytes.extend_from_slice(&rest);
                 self.bytes.extend_from_slice(&conversation.ipv6(side));
                 self.bytes.extend_from_slice(&conversation.ipv6(to));

@@ -1,6 +1,7 @@
 //! From what was counted to the metrics of a result.
 
 use redtail_core::{Bytes, Span};
+use redtail_qdisc::QueueDiscipline;
 
 use super::Engine;
 use redtail_traffic::TrafficGroup;
@@ -21,6 +22,13 @@ impl Engine<'_> {
                 format!("{}.", result.links[i])
             };
             add_tally(&mut result.metrics, &prefix, &all);
+            self.network.links[i]
+                .queue
+                .report(self.now, &mut |name, value| {
+                    result
+                        .metrics
+                        .push((format!("{prefix}queue.{name}"), value));
+                });
             let udp = self.scenario.traffic.iter().zip(&groups);
             let udp = udp.filter(|(group, _)| group.tcp().is_none());
             let (arrivals, drops) = udp.fold((0, 0), |(arrivals, drops), (_, summary)| {

@@ -1,0 +1,93 @@
+//! What a discipline may know of the link it feeds and of the flows that cross it.
+//!
+//! A simulated link knows all of it from the experiment file; a live one learns its
+//! flows from their headers and knows no round trips but those it is told.
+
+use std::sync::Arc;
+
+use redtail_core::{Bytes, Dscp, FlowId, Rate, Span};
+
+/// A link and what crosses it.
+#[derive(Clone, Debug)]
+pub struct LinkFacts {
+    /// The link's rate.
+    pub rate: Rate,
+    /// TCP flows whose data crosses it.
+    pub tcp_flows: u64,
+    /// Their mean round-trip time without queueing or transmission; `None` without any.
+    pub mean_round_trip: Option<Span>,
+    /// The longest of these; `None` without any.
+    pub max_round_trip: Option<Span>,
+    /// The largest packet whose size is known; zero if none is.
+    pub largest_packet: Bytes,
+    /// Whether their receivers acknowledge every second segment.
+    pub delayed_acks: bool,
+    /// Every flow, by its number.
+    pub flows: Arc<FlowTable>,
+}
+
+impl LinkFacts {
+    /// A link of which nothing else is known.
+    pub fn of_rate(rate: Rate) -> Self {
+        Self {
+            rate,
+            tcp_flows: 0,
+            mean_round_trip: None,
+            max_round_trip: None,
+            largest_packet: Bytes::ZERO,
+            delayed_acks: false,
+            flows: Arc::default(),
+        }
+    }
+}
+
+/// The flows of a run.
+#[derive(Clone, Debug, Default)]
+pub struct FlowTable {
+    /// Names of the groups, in the order of the file.
+    pub groups: Vec<String>,
+    /// Facts by flow number.
+    pub flows: Vec<FlowFacts>,
+}
+
+impl FlowTable {
+    /// What is known of a flow; of one that is not in the table, the default.
+    #[inline]
+    pub fn get(&self, flow: FlowId) -> FlowFacts {
+        let known = self.flows.get(flow.0 as usize);
+        known.copied().unwrap_or_default()
+    }
+
+    /// The number of the group with this name.
+    pub fn group(&self, name: &str) -> Option<u32> {
+        let found = self.groups.iter().position(|group| group == name);
+        found.map(|index| index as u32)
+    }
+}
+
+/// The transport protocol of a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// TCP.
+    #[default]
+    Tcp,
+    /// UDP.
+    Udp,
+}
+
+/// What all packets of a flow have in common.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowFacts {
+    /// Number of its group, in the order of the file.
+    pub group: u32,
+    /// Its protocol.
+    pub protocol: Protocol,
+    /// The class its sender asks for.
+    pub dscp: Dscp,
+    /// The port of the side that serves, 0 if not told.
+    pub port: u16,
+    /// The host that sends data, numbered over all groups.
+    pub sender: u32,
+    /// The host that receives it, numbered over all groups.
+    pub receiver: u32,
+}
