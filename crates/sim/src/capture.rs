@@ -19,8 +19,7 @@ use redtail_transport::{Flags, Segment};
 
 pub use self::headers::IpVersion;
 use self::headers::{
-    Conversation, Frame, Options, Side, TcpFields, scaled_window, window_shift, write_tcp,
-    write_udp,
+    Conversation, Frame, Options, Side, TcpFields, scaled_window, write_tcp, write_udp,
 };
 use crate::flows::{Flows, Source};
 use crate::network::Network;
@@ -306,7 +305,7 @@ fn flow_facts(scenario: &Scenario, flows: &Flows) -> Vec<FlowFacts> {
                     back: flows.receivers[i as usize].route,
                     mss: params.mss.as_u64() as u16,
                     receive_window,
-                    shift: window_shift(receive_window),
+                    shift: params.window_scale(),
                     sack: params.recovery.uses_sack(),
                     timestamps: params.timestamps,
                     accecn: (params.ecn && params.ecn_feedback == EcnFeedback::Accecn)

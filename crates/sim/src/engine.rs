@@ -431,7 +431,7 @@ impl<'a> Engine<'a> {
     fn receiver_transmits(&mut self, index: u32) {
         let slot = &mut self.flows.receivers[index as usize];
         let mut delivered = false;
-        while let Some(segment) = slot.receiver.poll_transmit() {
+        while let Some(segment) = slot.receiver.poll_transmit(self.now) {
             slot.passed.sent += 1;
             if slot.at_once {
                 // A way back that takes no time needs no place in the schedule.

@@ -265,6 +265,9 @@ fn arrivals_are_stamped_on_arrival_and_departures_at_the_end_of_their_transmissi
         (0, data + 1_200_000),
         (1, data + 12_000_000),
         (1, data + 24_000_000),
+        // The acknowledgement of the peer's FIN, which came as the data did.
+        (0, data + 24_000_000 + 41_552_000),
+        (1, data + 24_000_000 + 41_552_000 + 320_000),
     ];
     assert_eq!(stamps, expected);
 }
@@ -275,7 +278,8 @@ fn a_connection_reads_as_its_endpoints_mean_it() {
     let found = packets(&file, 2);
     let tcp: Vec<Packet<'_>> = found.iter().map(dissect).collect();
     let flags: Vec<u8> = tcp.iter().map(|packet| packet.transport[13]).collect();
-    assert_eq!(flags, [0x02, 0x12, 0x10, 0x10, 0x10, 0x10]);
+    // The last data has FIN, its acknowledgement too.
+    assert_eq!(flags, [0x02, 0x12, 0x10, 0x11, 0x10, 0x11, 0x10]);
     let seq = |i: usize| be32(&tcp[i].transport[4..]);
     let ack = |i: usize| be32(&tcp[i].transport[8..]);
     let (client, server) = (seq(0), seq(1));
@@ -286,11 +290,14 @@ fn a_connection_reads_as_its_endpoints_mean_it() {
         assert_eq!(ack(i), server.wrapping_add(1));
         assert_eq!(tcp[i].payload, 1460);
     }
-    for (i, bytes) in [(4, 1460), (5, 2920)] {
+    for (i, bytes) in [(4, 1460), (5, 2921)] {
         assert_eq!(seq(i), server.wrapping_add(1));
         assert_eq!(ack(i), client.wrapping_add(1 + bytes));
         assert_eq!(tcp[i].payload, 0);
     }
+    assert_eq!(seq(6), client.wrapping_add(1 + 2921));
+    assert_eq!(ack(6), server.wrapping_add(2));
+    assert_eq!(tcp[6].payload, 0);
     // MSS 1460, selective acknowledgements, windows in units of 2.
     let options = [2, 4, 5, 180, 1, 1, 4, 2, 1, 3, 3, 1];
     assert_eq!(tcp[0].transport[20..], options);
@@ -299,7 +306,7 @@ fn a_connection_reads_as_its_endpoints_mean_it() {
         .iter()
         .map(|packet| be16(&packet.transport[14..]))
         .collect();
-    assert_eq!(windows, [65535, 65535, 50000, 50000, 50000, 50000]);
+    assert_eq!(windows, [65535, 65535, 50000, 50000, 50000, 50000, 50000]);
     assert_eq!(tcp[0].source, [10, 0, 0, 0]);
     assert_eq!(tcp[1].source, [10, 128, 0, 0]);
     assert!(

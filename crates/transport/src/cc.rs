@@ -131,6 +131,9 @@ pub trait GrowthLaw {
 
     /// A congestion event is about to reduce a window of `window` segments.
     fn on_congestion(&mut self, _window: f64, _kind: CongestionKind) {}
+
+    /// Nothing was sent for longer than a timeout: what was learned of time is old.
+    fn after_idle(&mut self) {}
 }
 
 /// Any of the laws, dispatched statically. A law with state is boxed, so that the
@@ -294,6 +297,15 @@ impl Controller {
     /// (RFC 5681, section 3.1) and for what recovery leaves behind.
     pub fn set_cwnd(&mut self, cwnd: f64) {
         self.window.cwnd = cwnd;
+    }
+
+    /// Sending goes on after nothing was sent for longer than a timeout, with no more
+    /// than `restart` bytes if that is asked for (RW of RFC 5681, section 4.1).
+    pub fn after_idle(&mut self, restart: Option<f64>) {
+        law!(&mut self.law, l => l.after_idle());
+        if let Some(restart) = restart {
+            self.window.cwnd = self.window.cwnd.min(restart);
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use redtail_core::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use redtail_core::serde::de::value::MapAccessDeserializer;
 use redtail_core::serde::de::{self, MapAccess, Visitor};
 use redtail_core::serde::{Deserialize, Deserializer, Serialize};
-use redtail_core::{Bytes, ParamError, Span, schemars, serde};
+use redtail_core::{Bytes, ParamError, Rate, Span, schemars, serde};
 
 use crate::cc::slow_start::SlowStartKind;
 use crate::cc::{Growth, Halving};
@@ -79,10 +79,14 @@ tcp_params! {
     quick_acks: u32,
     /// Measure a round trip with every acknowledgement by timestamps (RFC 7323); their 12 bytes are part of `header`.
     timestamps: bool,
-    /// Most bytes the receiver lets be outstanding.
+    /// Most bytes the receiver lets be outstanding: its buffer. What it announces is a multiple of its window scale (RFC 7323, section 2.3), the least power of two with which it fits 16 bits.
     receive_window: Bytes,
-    /// Open with a three-way handshake, whose segments can be lost; off starts with data, as ns-2's one-way agents do.
+    /// How fast the receiving application reads; what it has not read takes up the receive window. Without it the application reads at once.
+    read_rate: Option<Rate>,
+    /// Open with a three-way handshake, whose segments can be lost, and close with FINs; off starts with data and just ends, as ns-2's one-way agents do.
     handshake: bool,
+    /// After nothing was sent for longer than the retransmission timeout, go on with no more than the initial window (RFC 5681, section 4.1; Linux halves the window for each timeout that passed, down to the same).
+    idle_restart: bool,
     /// Retransmission timeout before the first round-trip sample.
     initial_rto: Span,
     /// Least retransmission timeout.
@@ -180,6 +184,7 @@ impl Preset {
             delayed_ack: false,
             delayed_ack_timeout: Span::from_ms(100),
             handshake: false,
+            idle_restart: false,
             initial_rto: Span::from_s(3),
             min_rto: Span::from_ms(200),
             clock_granularity: Span::from_ms(10),
@@ -298,7 +303,9 @@ impl Default for TcpParams {
             quick_acks: 0,
             timestamps: false,
             receive_window: Bytes::new(1 << 30),
+            read_rate: None,
             handshake: true,
+            idle_restart: true,
             initial_rto: Span::from_s(1),
             min_rto: Span::from_s(1),
             rto_floor: RtoFloor::Timeout,
@@ -316,6 +323,9 @@ impl Default for TcpParams {
     }
 }
 
+/// Most that a window can be shifted by (RFC 7323, section 2.3).
+const MAX_WINDOW_SCALE: u8 = 14;
+
 impl TcpParams {
     /// Size on the link of a segment with `len` payload bytes.
     #[inline]
@@ -332,6 +342,20 @@ impl TcpParams {
             true if accecn && self.timestamps => 2,
             true => MAX_SACK_BLOCKS as u8,
         }
+    }
+
+    /// By how many bits announced windows are shifted: the least with which
+    /// `receive_window` fits the field of 16 bits, at most 14 (RFC 7323, section 2.3).
+    pub fn window_scale(&self) -> u8 {
+        let fits = |shift: &u8| self.receive_window.as_u64() >> shift <= u64::from(u16::MAX);
+        (0..MAX_WINDOW_SCALE).find(fits).unwrap_or(MAX_WINDOW_SCALE)
+    }
+
+    /// What a receiver announces when it has room for `bytes`: a multiple of the
+    /// window scale's unit, rounded down, and no more than the field holds.
+    pub fn announced(&self, bytes: u64) -> u64 {
+        let scale = self.window_scale();
+        (bytes >> scale).min(u64::from(u16::MAX)) << scale
     }
 
     /// Refuses values that cannot be run.
@@ -374,6 +398,13 @@ impl TcpParams {
                 "receive_window",
                 "is outside what a receiver can offer",
                 "from one mss up to 1 GiB (1073741824 B, RFC 7323)",
+            ));
+        }
+        if self.read_rate == Some(Rate::from_bps(0)) {
+            return Err(ParamError::new(
+                "read_rate",
+                "would never read anything",
+                "a rate such as \"1 Mbit/s\"; leave it out for an application that reads at once",
             ));
         }
         if self.max_rto > Span::from_s(3600) {

@@ -9,6 +9,8 @@ pub struct Flags(u8);
 impl Flags {
     /// No bit set.
     pub const NONE: Self = Self(0);
+    /// No more data from the sender of this segment; takes a sequence number.
+    pub const FIN: Self = Self(0x01);
     /// Synchronise: opens a connection.
     pub const SYN: Self = Self(0x02);
     /// Accurate ECN (RFC 9768). In the header it stands before the byte of flags; here
@@ -158,7 +160,7 @@ pub struct EcnBytes {
 }
 
 /// A TCP segment, a cache line long. Sequence numbers are offsets in the byte stream, from 0 and
-/// without wrap-around; SYN takes none.
+/// without wrap-around; SYN takes none, FIN the one after the last byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// Offset of the first payload byte.

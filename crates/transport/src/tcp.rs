@@ -1,6 +1,7 @@
 //! The two endpoints of a connection and what they are composed of.
 
 pub mod ack_policy;
+pub(crate) mod closing;
 pub mod ecn;
 pub(crate) mod prr;
 pub mod rack;
@@ -10,3 +11,5 @@ pub mod recovery;
 pub mod rto;
 pub mod scoreboard;
 pub mod sender;
+pub(crate) mod slow_reader;
+pub(crate) mod timestamps;

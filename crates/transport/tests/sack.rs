@@ -113,7 +113,7 @@ fn three_discontiguous_ranges_mean_a_loss_however_small_they_are() {
             }),
             Time::ZERO,
         );
-        board.detect_losses(3, MSS as u32);
+        board.detect_losses(3, MSS as u32, u64::MAX);
         board.assert_consistent();
         board.first_is_lost()
     };

@@ -192,7 +192,7 @@ fn the_syn_ack_says_how_the_syn_arrived() {
             ecn: arrived,
             ..Segment::default()
         });
-        assert_eq!(script.wire[0].flags.ace(), ace, "{arrived:?}");
+        assert_eq!(script.wire[0].1.flags.ace(), ace, "{arrived:?}");
     }
 }
 
@@ -232,13 +232,13 @@ fn the_receiver_counts_marked_packets_modulo_eight_and_bytes() {
     let mut script = ReceiverScript::new(&accecn());
     for index in 0..10 {
         script.receives(marked(index));
-        let ack = script.wire.last().expect("every segment is acknowledged");
+        let (_, ack) = script.wire.last().expect("every segment is acknowledged");
         assert_eq!(ack.flags.ace(), ((5 + index + 1) & 7) as u8);
         assert_eq!(ack.ecn_bytes.ce.get(), 1000 * (index as u32 + 1));
         assert_eq!(ack.ecn_bytes.ect.get(), 0);
     }
     script.receives(unmarked(10));
-    let ack = script.wire.last().expect("every segment is acknowledged");
+    let (_, ack) = script.wire.last().expect("every segment is acknowledged");
     assert_eq!(ack.ecn_bytes.ect.get(), 1000);
 }
 
@@ -424,7 +424,7 @@ fn the_syn_ack_can_be_ecn_capable() {
         };
         let mut script = ReceiverScript::new(&params);
         script.receives(offer);
-        assert_eq!(script.wire[0].ecn, expected);
+        assert_eq!(script.wire[0].1.ecn, expected);
     }
     // Nobody asked for ECN.
     let params = TcpParams {
@@ -438,7 +438,7 @@ fn the_syn_ack_can_be_ecn_capable() {
         flags: Flags::SYN,
         ..Segment::default()
     });
-    assert_eq!(script.wire[0].ecn, Ecn::NotEct);
+    assert_eq!(script.wire[0].1.ecn, Ecn::NotEct);
 }
 
 #[test]

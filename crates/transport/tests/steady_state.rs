@@ -68,7 +68,7 @@ impl Run {
                 self.to_receiver.push_back((arrival, segment));
             }
         }
-        while let Some(segment) = self.receiver.poll_transmit() {
+        while let Some(segment) = self.receiver.poll_transmit(self.now) {
             self.to_sender.push_back((arrival, segment));
         }
     }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{SenderScript, ack_of, params};
+use common::{ReceiverScript, SenderScript, ack_of, params};
 use redtail_core::Span;
 use redtail_transport::tcp::recovery::RecoveryKind;
 use redtail_transport::tcp::rto::RttSampling;
@@ -217,4 +217,41 @@ fn one_segment_at_a_time_is_timed_when_asked_so() {
         .at(563)
         .sends("0 1 2 3 4 5 r2");
     timer_after(RttSampling::OnePerWindow).timer(200 + 300);
+}
+
+#[test]
+fn the_initial_timeout_is_that_of_the_syn_and_doubles() {
+    // RFC 6298, rules 2.1 and 5.5; the older value is that of RFC 2988, rule 2.1.
+    for (initial, times) in [(1, [1, 3, 7, 15]), (3, [3, 9, 21, 45])] {
+        let mut script = SenderScript::bulk(&TcpParams {
+            initial_rto: Span::from_s(initial),
+            ..with_handshake()
+        });
+        script.sends("syn");
+        for at in times {
+            script
+                .at(1000 * at - 1)
+                .sends("")
+                .at(1000 * at)
+                .sends("syn");
+        }
+        assert_eq!(script.counters().timeouts, 4);
+    }
+}
+
+#[test]
+fn a_lost_syn_ack_is_sent_again_when_the_syn_comes_again() {
+    // RFC 9293, section 3.5, figure 6: the client cannot tell which of the two was lost.
+    let mut server = ReceiverScript::new(&with_handshake());
+    let syn = Segment {
+        flags: Flags::SYN,
+        ..Segment::default()
+    };
+    server.at(50).receives(syn).sends("syn 0").timer(None);
+    server.at(1050).receives(syn).sends("syn 0").timer(None);
+    // Nothing of it counts as data.
+    server.at(1200).data(0).sends("1").delivered(1);
+    let mut client = SenderScript::bulk(&with_handshake());
+    client.at(1000).sends("syn syn");
+    client.at(1100).receives(syn_ack()).sends("0").cwnd(1.0);
 }

@@ -23,9 +23,6 @@ const PROTOCOL_UDP: u8 = 17;
 
 const HOP_LIMIT: u8 = 64;
 
-/// A window field has 16 bits and is shifted by at most this (RFC 7323, section 2.3).
-const MAX_SHIFT: u8 = 14;
-
 /// The version of the Internet Protocol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IpVersion {
@@ -265,12 +262,6 @@ pub fn write_udp(frame: &mut Frame, payload: u32) {
     frame.bytes.extend_from_slice(&length.to_be_bytes());
     frame.bytes.extend_from_slice(&[0; 2]); // checksum
     frame.end(PROTOCOL_UDP, 6, payload);
-}
-
-/// The least shift with which a window of `bytes` fits its field, if one does.
-pub fn window_shift(bytes: u32) -> u8 {
-    let fits = |shift: &u8| bytes >> shift <= u32::from(u16::MAX);
-    (0..MAX_SHIFT).find(fits).unwrap_or(MAX_SHIFT)
 }
 
 /// A window as its field has it: rounded down, and no more than the field holds.

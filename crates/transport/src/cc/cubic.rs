@@ -104,6 +104,10 @@ impl GrowthLaw for Cubic {
         0.85
     }
 
+    fn after_idle(&mut self) {
+        self.epoch = None; // t leaves out what was not used (RFC 9438, section 5.8)
+    }
+
     fn on_congestion(&mut self, window: f64, kind: CongestionKind) {
         self.epoch = None;
         self.after_timeout = matches!(kind, CongestionKind::Timeout { .. });

@@ -60,8 +60,8 @@ impl AckPolicy {
         }
     }
 
-    /// What was held back has been acknowledged for another reason.
-    pub fn on_acknowledged(&mut self) {
+    /// An acknowledgement goes for another reason: none is held back any more.
+    pub fn cancel(&mut self) {
         if let Self::Delayed { deadline, .. } = self {
             *deadline = None;
         }

@@ -1,17 +1,21 @@
 //! The receiving endpoint of a connection.
 //!
 //! Source: RFC 9293 (cumulative acknowledgement), RFC 2018 (which blocks to
-//! report), RFC 5681, section 4.2 (when), RFC 3168, section 6.1.3 (echoing marks).
+//! report), RFC 5681, section 4.2 (when), RFC 3168, section 6.1.3 (echoing marks),
+//! RFC 7323 (timestamps, window scale).
 
-use redtail_core::{Ecn, Time, prefetch};
+use redtail_core::{Ecn, Span, Time, prefetch};
 
 use super::ack_policy::AckPolicy;
+use super::closing::Closing;
 use super::ecn::feedback::Feedback;
 use super::ranges::Ranges;
+use super::slow_reader::SlowReader;
+use super::timestamps::{before, timestamp};
 use crate::params::TcpParams;
 use crate::segment::{Flags, MAX_SACK_BLOCKS, SackBlock, SackBlocks, Segment};
 
-/// A TCP receiver whose application reads at once.
+/// A TCP receiver. Its application sends nothing, and closes when its peer has.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     /// Next byte expected.
@@ -33,8 +37,15 @@ pub struct Receiver {
     last_ack_sent: u64,
     ack_due: bool,
     syn_ack_due: bool,
-    /// Distinct payload bytes that have arrived.
+    /// Distinct sequence numbers that have arrived: payload bytes and the FIN.
     received: u64,
+    /// An application that does not read at once.
+    reader: Option<Box<SlowReader>>,
+    /// Once the peer's FIN has arrived.
+    closing: Option<Box<Closing>>,
+    /// Timeouts of its own FIN: the first, and the longest.
+    rto: Span,
+    max_rto: Span,
 }
 
 impl Receiver {
@@ -48,7 +59,7 @@ impl Receiver {
                 params.delayed_ack.then_some(params.delayed_ack_timeout),
                 params.quick_acks,
             ),
-            window: params.receive_window.as_u64() as u32,
+            window: params.announced(params.receive_window.as_u64()) as u32,
             sack_blocks: params.sack_blocks(),
             ecn: Feedback::new(params),
             ecn_syn_ack: params.ecn_syn_ack,
@@ -58,6 +69,10 @@ impl Receiver {
             ack_due: false,
             syn_ack_due: false,
             received: 0,
+            reader: SlowReader::new(params).map(Box::new),
+            closing: None,
+            rto: params.initial_rto,
+            max_rto: params.max_rto,
         }
     }
 
@@ -69,21 +84,25 @@ impl Receiver {
         self.recent.first().map(prefetch);
     }
 
-    /// Bytes delivered in order to the application.
+    /// Bytes received in order, for the application to read.
     #[inline]
     pub fn delivered(&self) -> u64 {
-        self.next
+        let closing = self.closing.as_ref();
+        self.next - u64::from(closing.is_some_and(|closing| closing.is_reached(self.next)))
     }
 
     /// Distinct payload bytes received, in order or not.
     pub fn received(&self) -> u64 {
-        self.received
+        self.received - u64::from(self.closing.is_some())
     }
 
     /// A segment from the peer.
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment, now: Time) {
-        if self.timestamps && segment.seq <= self.last_ack_sent {
+        if self.timestamps
+            && segment.seq <= self.last_ack_sent
+            && !before(segment.ts_val, self.ts_recent)
+        {
             self.ts_recent = segment.ts_val;
         }
         if segment.flags.contains(Flags::SYN) {
@@ -91,15 +110,26 @@ impl Receiver {
             self.syn_ack_due = true;
             return;
         }
-        if segment.len == 0 {
+        if let Some(closing) = &mut self.closing {
+            closing.on_ack(segment.ack);
+        }
+        let fin = segment.flags.contains(Flags::FIN);
+        if segment.len == 0 && !fin {
             return;
         }
         let waiting = self.policy.deadline().is_some();
         let marks_are_urgent = self.ecn.on_data(segment, self.next, waiting);
         if self.ecn.has_early() {
-            self.policy.on_acknowledged();
+            self.policy.cancel();
         }
-        let end = segment.seq + u64::from(segment.len);
+        let mut end = segment.seq + u64::from(segment.len);
+        if fin || self.reader.is_some() {
+            end = self.admit(end, fin, now);
+            if end <= segment.seq {
+                self.ack_due = true; // nothing of it fits the window
+                return;
+            }
+        }
         let in_order = segment.seq <= self.next && end > self.next && self.above.is_empty();
         if in_order {
             self.received += end - self.next;
@@ -107,7 +137,62 @@ impl Receiver {
         } else {
             self.on_disorder(segment.seq, end);
         }
-        self.ack_due |= self.policy.on_data(now, !in_order || marks_are_urgent);
+        self.ack_due |= self
+            .policy
+            .on_data(now, fin || !in_order || marks_are_urgent);
+        if self.reader.is_some() {
+            self.maybe_update_window(now);
+        }
+        if self.closing.is_some() {
+            self.maybe_close(now);
+        }
+    }
+
+    /// Tells the peer of a larger window, if it may be waiting for it.
+    #[cold]
+    fn maybe_update_window(&mut self, now: Time) {
+        if self.window_update().is_some_and(|at| at <= now) {
+            self.policy.cancel();
+            self.ack_due = true;
+        }
+    }
+
+    /// Where a segment ends of which the data ends at `end`, its FIN included and
+    /// what lies outside the window left out.
+    #[cold]
+    fn admit(&mut self, end: u64, fin: bool, now: Time) -> u64 {
+        let delivered = self.delivered();
+        if let Some(reader) = &mut self.reader {
+            reader.on_arrival(now, delivered);
+            if end > reader.accepts_to() {
+                return reader.accepts_to();
+            }
+        }
+        if fin && self.closing.is_none() {
+            self.closing = Some(Box::new(Closing::new(end + 1)));
+        }
+        end + u64::from(fin)
+    }
+
+    /// Closes when the application has read to the end of file.
+    #[cold]
+    fn maybe_close(&mut self, now: Time) {
+        if self.end_of_file().is_some_and(|at| at <= now)
+            && let Some(closing) = &mut self.closing
+        {
+            closing.on_end_of_file();
+            self.ack_due = true;
+        }
+    }
+
+    /// When the application sees the end of file, if that is known and was not yet.
+    fn end_of_file(&self) -> Option<Time> {
+        let closing = self.closing.as_ref()?;
+        let waits = closing.awaits_application() && closing.is_reached(self.next);
+        waits.then(|| match &self.reader {
+            None => Time::ZERO,
+            Some(reader) => reader.end_of_file(self.delivered()),
+        })
     }
 
     fn on_disorder(&mut self, seq: u64, end: u64) {
@@ -136,30 +221,57 @@ impl Receiver {
     /// When [`on_wakeup`](Self::on_wakeup) is due.
     #[inline]
     pub fn next_wakeup(&self) -> Option<Time> {
-        self.policy.deadline()
+        if self.reader.is_none() && self.closing.is_none() {
+            return self.policy.deadline();
+        }
+        let timers = [
+            self.policy.deadline(),
+            self.window_update(),
+            self.end_of_file(),
+            self.closing.as_ref().and_then(|closing| closing.deadline()),
+        ];
+        timers.into_iter().flatten().min()
     }
 
-    /// A delayed acknowledgement, if it is due.
+    /// When the peer is to be told of a larger window.
+    fn window_update(&self) -> Option<Time> {
+        let reader = self.reader.as_ref()?;
+        reader.update_at(self.next, self.delivered())
+    }
+
+    /// Whatever timer is due: of a delayed acknowledgement, of a window update, or of
+    /// the closing.
     pub fn on_wakeup(&mut self, now: Time) {
         self.ack_due |= self.policy.take_due(now);
+        if self.reader.is_none() && self.closing.is_none() {
+            return;
+        }
+        self.maybe_update_window(now);
+        self.maybe_close(now);
+        if let Some(closing) = &mut self.closing {
+            self.ack_due |= closing.take_due(now);
+        }
     }
 
     /// The next segment to put on the wire now, if any; call until `None`.
     #[inline]
-    pub fn poll_transmit(&mut self) -> Option<Segment> {
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
         if self.syn_ack_due {
             self.syn_ack_due = false;
             let flags = Flags::SYN.with(Flags::ACK).with(self.ecn.syn_ack_flags());
             let capable = self.ecn_syn_ack && self.ecn.enabled();
+            let segment = self.segment(flags, SackBlocks::default(), now);
             return Some(Segment {
                 ecn: if capable { Ecn::Ect0 } else { Ecn::NotEct },
-                ..self.segment(flags, SackBlocks::default())
+                // The window of a SYN is never scaled (RFC 7323, section 2.2).
+                window: segment.window.min(u32::from(u16::MAX)),
+                ..segment
             });
         }
         if let Some((ack, flags)) = self.ecn.take_early() {
             return Some(Segment {
                 ack,
-                ..self.segment(Flags::ACK.with(flags), SackBlocks::default())
+                ..self.segment(Flags::ACK.with(flags), SackBlocks::default(), now)
             });
         }
         if !std::mem::take(&mut self.ack_due) {
@@ -173,7 +285,7 @@ impl Receiver {
         let flags = Flags::ACK.with(self.ecn.ack_flags());
         Some(Segment {
             ecn_bytes: self.ecn.bytes(),
-            ..self.segment(flags, sack)
+            ..self.segment(flags, sack, now)
         })
     }
 
@@ -188,14 +300,37 @@ impl Receiver {
     }
 
     #[inline]
-    fn segment(&self, flags: Flags, sack: SackBlocks) -> Segment {
-        Segment {
+    fn segment(&mut self, flags: Flags, sack: SackBlocks, now: Time) -> Segment {
+        let mut segment = Segment {
             ack: self.next,
             window: self.window,
             flags,
             sack,
+            ts_val: if self.timestamps { timestamp(now) } else { 0 },
             ts_ecr: self.ts_recent,
             ..Segment::default()
+        };
+        if self.reader.is_some() || self.closing.is_some() {
+            self.complete(&mut segment, now);
+        }
+        segment
+    }
+
+    /// Enters what most connections have constant: the window, and our own FIN.
+    #[cold]
+    fn complete(&mut self, segment: &mut Segment, now: Time) {
+        let available = self.delivered();
+        if let Some(reader) = &mut self.reader {
+            segment.window = reader.window(now, self.next, available) as u32;
+        }
+        if let Some(closing) = &mut self.closing
+            && !segment.flags.contains(Flags::SYN)
+        {
+            segment.seq = closing.seq();
+            if closing.take_fin(now, self.rto, self.max_rto) {
+                segment.seq = 0;
+                segment.flags = segment.flags.with(Flags::FIN);
+            }
         }
     }
 }

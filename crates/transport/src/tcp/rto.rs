@@ -108,6 +108,12 @@ impl RttEstimator {
     /// The timeout to set now, back-off included.
     #[inline]
     pub fn rto(&self) -> Span {
+        self.backed_off(self.backoff)
+    }
+
+    /// The timeout doubled `times` times, up to the maximum.
+    #[inline]
+    pub fn backed_off(&self, times: u32) -> Span {
         let base = match self.srtt8 {
             None => self.initial,
             Some(srtt8) => {
@@ -121,7 +127,7 @@ impl RttEstimator {
         };
         let base = base.max(self.min).min(self.max);
         // 2^16 times any timeout is beyond any maximum.
-        base.checked_mul(1 << self.backoff.min(16))
+        base.checked_mul(1 << times.min(16))
             .map_or(self.max, |rto| rto.min(self.max))
     }
 

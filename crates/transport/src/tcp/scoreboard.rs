@@ -20,7 +20,7 @@ struct Record {
     sent: Time,
     /// Offset of its first byte, the lower half; less than 2^32 are outstanding.
     seq_low: u32,
-    /// Payload bytes.
+    /// Sequence numbers it takes: payload bytes, and one for a FIN.
     len: u16,
     sacked: bool,
     state: State,
@@ -151,6 +151,11 @@ impl Scoreboard {
         self.records.back().map(prefetch);
     }
 
+    /// Whether one segment alone is outstanding.
+    pub fn is_single(&self) -> bool {
+        self.records.len() == 1
+    }
+
     /// Bytes known to have been delivered since the start, in order or not.
     #[inline]
     pub fn delivered(&self) -> u64 {
@@ -272,8 +277,8 @@ impl Scoreboard {
 
     /// Declares lost what RFC 6675's IsLost calls so: `dup_thresh`
     /// discontiguous ranges, or more than `dup_thresh - 1` segments' bytes, have been
-    /// selectively acknowledged above it.
-    pub fn detect_losses(&mut self, dup_thresh: u32, mss: u32) {
+    /// selectively acknowledged above it. What lies beyond `data_end`, a FIN, is no byte.
+    pub fn detect_losses(&mut self, dup_thresh: u32, mss: u32, data_end: u64) {
         let enough = u64::from(dup_thresh - 1) * u64::from(mss);
         let mut bytes = 0;
         let frontier = self
@@ -283,7 +288,7 @@ impl Scoreboard {
             .rev()
             .zip(1..)
             .find_map(|(range, ranges)| {
-                bytes += range.end - range.start;
+                bytes += range.end.min(data_end).saturating_sub(range.start);
                 (ranges >= dup_thresh || bytes > enough).then_some(range.start)
             });
         if let Some(frontier) = frontier {

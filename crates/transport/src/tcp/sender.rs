@@ -3,6 +3,10 @@
 //! Composed of a congestion controller, a loss recovery strategy, an ECN
 //! response and a round-trip estimator; the sender itself owns the scoreboard,
 //! the phases between which it moves, and the retransmission timer.
+//!
+//! A connection that opens with a handshake closes with a FIN each way, the sender's
+//! with its last data (RFC 9293, section 3.6). To the scoreboard the FIN is one more
+//! byte after the last.
 
 use std::ops::{AddAssign, Sub};
 
@@ -13,6 +17,7 @@ use super::prr::{Delivery, Prr};
 use super::recovery::{LossRecovery, Recovery, each};
 use super::rto::{RttEstimator, RttSampling};
 use super::scoreboard::{Acked, Scoreboard};
+use super::timestamps::{before, shown_at, timestamp};
 use crate::cc::{AckSample, CongestionEvent, CongestionKind, Controller, ControllerConfig};
 use crate::params::TcpParams;
 use crate::segment::{Flags, Segment};
@@ -83,10 +88,18 @@ enum Connection {
     SynDue,
     /// Waiting for the SYN-ACK.
     SynSent,
-    /// Data may flow.
+    /// The SYN-ACK is to be acknowledged, there being no data yet that would.
+    AckDue,
+    /// Data may flow (ESTABLISHED; FIN-WAIT-1 once the FIN has been sent).
     Established,
-    /// Everything was acknowledged.
+    /// Everything was acknowledged, and there is no FIN.
     Complete,
+    /// So was the FIN; the peer's is awaited.
+    FinWait2,
+    /// The peer's FIN is to be acknowledged, for the first time or again.
+    FinAckDue,
+    /// It was; it may come again.
+    TimeWait,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,11 +134,24 @@ struct RackTimers {
     probe: Option<Probe>,
 }
 
+/// What a sender has that the peer's window keeps from sending
+/// (RFC 9293, section 3.8.6.1). Its timer takes the place of the retransmission timer.
+#[derive(Clone, Copy, Debug, Default)]
+struct Persist {
+    /// Probes sent.
+    probes: u32,
+    /// When the last was sent.
+    probed: Option<Time>,
+    /// The next is to be sent.
+    due: bool,
+}
+
 /// What a receiver may wait before it acknowledges a lone segment
 /// (RFC 8985, section 7.2, TLP.max_ack_delay).
 const MAX_ACK_DELAY: Span = Span::from_ms(200);
 
-/// A TCP sender: either endless or with a given amount of data.
+/// A TCP sender: endless, with a given amount of data, or with what its application
+/// writes.
 #[derive(Clone, Debug)]
 pub struct Sender {
     connection: Connection,
@@ -150,12 +176,25 @@ pub struct Sender {
     /// Timeouts in a row without new acknowledgements.
     timeouts_in_row: u32,
     peer_window: u32,
+    /// The largest it has been.
+    peer_window_max: u32,
     timestamps: bool,
     uses_prr: bool,
+    /// The application has closed: nothing follows `size`.
+    closed: bool,
+    /// Closing takes a FIN.
+    fin: bool,
+    idle_restart: bool,
+    /// Nothing is outstanding and nothing can be sent: there is no data, or no window.
+    idle: bool,
+    /// The latest timestamp of the peer (TS.Recent).
+    ts_recent: u32,
     board: Scoreboard,
     prr: Option<Box<Prr>>,
     /// If losses are judged by time. Boxed, so that other senders stay small.
     timers: Option<Box<RackTimers>>,
+    /// While the peer's window stops everything.
+    persist: Option<Box<Persist>>,
     controller: Controller,
     recovery: Recovery,
     ecn: EcnResponse,
@@ -165,20 +204,24 @@ pub struct Sender {
     rto_at: Option<Time>,
     /// The segment being timed, by its end, and when it was sent.
     timed: Option<(u64, Time)>,
-    syn_sent: Time,
+    /// When the SYN, or later any data, was last sent.
+    last_sent: Time,
     syn_retransmitted: bool,
-    /// Bytes to send; `None` for an endless sender.
-    size: Option<u64>,
+    /// The initial window, bytes.
+    restart_window: f64,
+    /// Bytes to send, over all; `u64::MAX` for an endless sender.
+    size: u64,
     counters: SenderCounters,
 }
 
 impl Sender {
-    /// A sender of `size` bytes, or of data without end. It does nothing until
-    /// [`open`](Self::open). `params` must have passed their check.
+    /// A sender of `size` bytes that closes after them, or of data without end. It
+    /// does nothing until [`open`](Self::open). `params` must have passed their check.
     pub fn new(params: &TcpParams, size: Option<u64>) -> Self {
         let mss = params.mss.as_u64() as u32;
         let recovery = Recovery::new(params.recovery);
         let judges_by_time = each!(&recovery, r => r.judges_by_time());
+        let peer_window = params.announced(params.receive_window.as_u64()) as u32;
         let mut board = Scoreboard::default();
         if judges_by_time {
             board.judge_by_time();
@@ -203,12 +246,19 @@ impl Sender {
             dup_acks: 0,
             dup_thresh: params.dup_thresh,
             timeouts_in_row: 0,
-            peer_window: params.receive_window.as_u64() as u32,
+            peer_window,
+            peer_window_max: peer_window,
             timestamps: params.timestamps,
             uses_prr: params.prr,
+            closed: size.is_some(),
+            fin: false,
+            idle_restart: params.idle_restart,
+            idle: false,
+            ts_recent: 0,
             board,
             prr: None,
             timers: judges_by_time.then(Box::default),
+            persist: None,
             controller: Controller::new(ControllerConfig {
                 mss,
                 initial_window: params.initial_window,
@@ -224,21 +274,49 @@ impl Sender {
             recover: None,
             rto_at: None,
             timed: None,
-            syn_sent: Time::ZERO,
+            last_sent: Time::ZERO,
             syn_retransmitted: false,
-            size,
+            restart_window: f64::from(params.initial_window) * f64::from(mss),
+            size: size.unwrap_or(u64::MAX),
             counters: SenderCounters::default(),
         }
     }
 
+    /// A sender whose application has written nothing yet, for
+    /// [`write`](Self::write) and [`close`](Self::close).
+    pub fn without_data(params: &TcpParams) -> Self {
+        Self {
+            closed: false,
+            ..Self::new(params, Some(0))
+        }
+    }
+
     /// Starts the connection; with a handshake, its SYN is the first segment to
-    /// transmit.
+    /// transmit, and it will close with a FIN.
     pub fn open(&mut self, handshake: bool) {
+        self.fin = handshake;
         self.connection = if handshake {
             Connection::SynDue
         } else {
             Connection::Established
         };
+    }
+
+    /// The application writes `bytes` more. They are sent as the windows allow,
+    /// without waiting for a segment to fill (no Nagle algorithm).
+    ///
+    /// # Panics
+    /// When it has closed, or the sender is endless: the caller's bug.
+    pub fn write(&mut self, bytes: u64) {
+        assert!(!self.closed, "written after closing");
+        self.size = self.size.checked_add(bytes).expect("a stream with an end");
+    }
+
+    /// The application will write no more. The FIN goes with the last data that was
+    /// not sent yet, or alone.
+    pub fn close(&mut self) {
+        assert!(self.size != u64::MAX, "an endless sender never closes");
+        self.closed = true;
     }
 
     /// Fetches into the cache what the next acknowledgement will touch beyond the
@@ -248,10 +326,23 @@ impl Sender {
         self.board.prefetch();
     }
 
-    /// Whether all data of a sized transfer has been acknowledged.
+    /// Whether the application has closed and all its data been acknowledged, the FIN
+    /// or not.
     #[inline]
     pub fn is_complete(&self) -> bool {
-        self.connection == Connection::Complete
+        self.closed && self.board.una() >= self.size && self.is_established()
+    }
+
+    /// Whether data may flow, or has: with a handshake, whether the SYN-ACK has come.
+    #[inline]
+    pub fn is_established(&self) -> bool {
+        use Connection::{Closed, SynDue, SynSent};
+        !matches!(self.connection, Closed | SynDue | SynSent)
+    }
+
+    /// Whether nothing will be sent any more, but for the answer to a repeated FIN.
+    pub fn is_closed(&self) -> bool {
+        matches!(self.connection, Connection::Complete | Connection::TimeWait)
     }
 
     /// What has been done so far.
@@ -261,7 +352,7 @@ impl Sender {
 
     /// Bytes cumulatively acknowledged.
     pub fn acked(&self) -> u64 {
-        self.board.una()
+        self.board.una().min(self.size)
     }
 
     /// The state shown in time series.
@@ -270,7 +361,7 @@ impl Sender {
         SenderSnapshot {
             cwnd: window.cwnd,
             ssthresh: window.ssthresh,
-            outstanding: self.board.outstanding(),
+            outstanding: self.board.next().min(self.size) - self.acked(),
             srtt: self.rtt.srtt(),
             alpha: self.ecn.alpha(),
         }
@@ -302,7 +393,14 @@ impl Sender {
         }
         // A probe takes the place of the timeout and restarts its timer.
         if self.rto_at.is_some_and(|at| at <= now) && !probing {
-            self.on_timeout(now);
+            match &mut self.persist {
+                Some(persist) => {
+                    persist.due = true;
+                    self.rto_at = None;
+                    self.resend_first = true;
+                }
+                None => self.on_timeout(now),
+            }
         }
     }
 
@@ -368,11 +466,28 @@ impl Sender {
             }
             _ => {}
         }
+        if segment.flags.contains(Flags::FIN) && self.is_established() {
+            self.on_fin();
+        }
+    }
+
+    /// The peer's FIN, which it sends when it has ours (RFC 9293, section 3.6).
+    #[cold]
+    fn on_fin(&mut self) {
+        use Connection::{FinAckDue, FinWait2, TimeWait};
+        if matches!(self.connection, FinWait2 | TimeWait) {
+            self.connection = FinAckDue;
+        }
     }
 
     fn on_syn_ack(&mut self, segment: &Segment, now: Time) {
-        self.connection = Connection::Established;
+        self.connection = if self.size == 0 && !self.closed {
+            Connection::AckDue
+        } else {
+            Connection::Established
+        };
         self.peer_window = segment.window;
+        self.ts_recent = segment.ts_val;
         self.ecn.on_syn_ack(segment.flags);
         self.rto_at = None;
         if self.syn_retransmitted {
@@ -380,7 +495,7 @@ impl Sender {
             self.rtt.restart_with(Span::from_s(3));
             self.controller.set_cwnd(f64::from(self.mss));
         } else {
-            self.rtt.sample(self.syn_sent, now);
+            self.rtt.sample(self.last_sent, now);
         }
     }
 
@@ -389,7 +504,10 @@ impl Sender {
         if !segment.flags.contains(Flags::ACK) {
             return;
         }
-        self.peer_window = segment.window;
+        let same_window = segment.window == self.peer_window;
+        if segment.ack >= self.board.una() {
+            self.on_window(segment);
+        }
         let marked = if self.ecn.enabled() {
             self.on_feedback(segment, now)
         } else {
@@ -397,13 +515,17 @@ impl Sender {
         };
         let (una, delivered) = (self.board.una(), self.board.delivered());
         if segment.ack > una {
-            if segment.ack <= self.board.next() {
+            if segment.ack <= self.board.next() || self.is_probe_accepted(segment.ack) {
                 self.on_new_ack(segment, marked, now);
             }
         } else if segment.ack == una && self.board.outstanding() > 0 {
-            self.counters.duplicate_acks += 1;
+            // One that changes the window may be sent for that (RFC 5681, section 2,
+            // conditions of a duplicate).
+            self.counters.duplicate_acks += u64::from(same_window);
             let newly_sacked = self.enter_sack(segment, now);
-            if each!(&self.recovery, r => r.is_duplicate(newly_sacked)) {
+            if (same_window || newly_sacked > 0)
+                && each!(&self.recovery, r => r.is_duplicate(newly_sacked))
+            {
                 self.on_duplicate_ack(now);
             }
         }
@@ -419,6 +541,37 @@ impl Sender {
             let ssthresh = self.controller.window().ssthresh;
             prr.on_ack(delivery, ssthresh, f64::from(self.mss));
         }
+    }
+
+    /// The newest acknowledgement's window and timestamp.
+    #[inline]
+    fn on_window(&mut self, segment: &Segment) {
+        self.peer_window = segment.window;
+        if segment.window > self.peer_window_max {
+            self.peer_window_max = segment.window;
+        }
+        if self.timestamps && !before(segment.ts_val, self.ts_recent) {
+            self.ts_recent = segment.ts_val;
+        }
+    }
+
+    /// Whether `ack` covers the byte of a window probe, which is then on record.
+    #[cold]
+    fn is_probe_accepted(&mut self, ack: u64) -> bool {
+        let accepted = ack == self.board.next() + 1;
+        let Some(persist) = self.persist.as_mut().filter(|_| accepted) else {
+            return false;
+        };
+        let Some(probed) = persist.probed.take() else {
+            return false;
+        };
+        self.board.on_new(1, probed);
+        if persist.probes > 1
+            && let Some(index) = self.board.last()
+        {
+            self.board.on_resent(index, probed); // which of them is answered? (Karn)
+        }
+        true
     }
 
     /// A probe that repaired a loss is a congestion signal (RFC 8985, section 7.4).
@@ -483,7 +636,8 @@ impl Sender {
         }
         let bytes = self.board.on_sack(segment.sack.iter(segment.ack), now);
         if self.pipe_is_exact && self.timers.is_none() {
-            self.board.detect_losses(self.dup_thresh, self.mss);
+            self.board
+                .detect_losses(self.dup_thresh, self.mss, self.size);
         }
         bytes
     }
@@ -538,8 +692,12 @@ impl Sender {
             });
         }
         self.restart_timer(now);
-        if self.size == Some(segment.ack) {
-            self.connection = Connection::Complete;
+        if self.closed && segment.ack == self.size + u64::from(self.fin) {
+            self.connection = if self.fin {
+                Connection::FinWait2
+            } else {
+                Connection::Complete
+            };
             self.rto_at = None;
             self.quiet_timers();
         } else if self.pipe_is_exact && self.board.first_is_lost() {
@@ -562,8 +720,7 @@ impl Sender {
         let sent = match self.sampling {
             _ if self.timestamps => {
                 // RFC 7323, section 4.1: the answer says which transmission it answers.
-                let us = timestamp(now).wrapping_sub(segment.ts_ecr);
-                Time::from_ps(now.as_ps().saturating_sub(u64::from(us) * PS_PER_US))
+                shown_at(segment.ts_ecr, now)
             }
             RttSampling::EveryAck => acked.sent?,
             RttSampling::OnePerWindow => {
@@ -668,7 +825,7 @@ impl Sender {
             && self.board.sacked().is_empty();
         timers.probe_at = match self.rtt.srtt() {
             Some(srtt) if quiet => {
-                let alone = outstanding <= u64::from(self.mss);
+                let alone = self.board.is_single();
                 let wait = srtt * 2 + if alone { MAX_ACK_DELAY } else { Span::ZERO };
                 // Not after the retransmission timer, which it replaces.
                 Some(self.rto_at.map_or(now + wait, |rto| rto.min(now + wait)))
@@ -732,10 +889,18 @@ impl Sender {
         match self.connection {
             Connection::Established => {}
             Connection::SynDue => return Some(self.send_syn(now)),
+            Connection::AckDue | Connection::FinAckDue => return Some(self.send_ack(now)),
             _ => return None,
         }
         if self.resend_first {
             self.resend_first = false;
+            if self
+                .persist
+                .as_mut()
+                .is_some_and(|it| std::mem::take(&mut it.due))
+            {
+                return self.send_window_probe(now);
+            }
             if self.board.outstanding() > 0 {
                 self.board.rewind();
                 if let Some(index) = self.board.next_lost() {
@@ -802,7 +967,7 @@ impl Sender {
 
     fn send_syn(&mut self, now: Time) -> Segment {
         self.connection = Connection::SynSent;
-        self.syn_sent = now;
+        self.last_sent = now;
         self.rto_at = Some(now + self.rtt.rto());
         let ts_val = if self.timestamps { timestamp(now) } else { 0 };
         if self.syn_retransmitted && self.ecn_fallback {
@@ -816,17 +981,113 @@ impl Sender {
         }
     }
 
+    /// A segment without data: of the SYN-ACK, or of the peer's FIN.
+    #[cold]
+    fn send_ack(&mut self, now: Time) -> Segment {
+        let closing = self.connection == Connection::FinAckDue;
+        self.connection = if closing {
+            Connection::TimeWait
+        } else {
+            Connection::Established
+        };
+        Segment {
+            seq: self.board.next(),
+            ack: u64::from(closing),
+            ..self.bare_segment(now)
+        }
+    }
+
+    /// Data as the receiver's application can take none, so that its answer may say
+    /// when it can (RFC 9293, section 3.8.6.1): a byte, or what the window holds where
+    /// that is too little to be worth a segment without waiting (section 3.8.6.2.1).
+    #[cold]
+    fn send_window_probe(&mut self, now: Time) -> Option<Segment> {
+        let seq = self.board.next();
+        let left = self.size - seq;
+        if self.peer_window > 0 {
+            let len = left
+                .min(u64::from(self.peer_window))
+                .min(u64::from(self.mss)) as u32;
+            return Some(self.send_data(seq, len, now));
+        }
+        let persist = self.persist.as_mut()?;
+        persist.probes += 1;
+        persist.probed = Some(now);
+        self.rto_at = Some(now + self.rtt.backed_off(persist.probes));
+        self.counters.data_segments += 1;
+        Some(Segment {
+            seq,
+            len: 1,
+            ..self.bare_segment(now)
+        })
+    }
+
+    /// There is data, and the window does not take it. When nothing is outstanding
+    /// that would be answered, the persist timer has to fetch an answer.
+    #[cold]
+    fn on_blocked(&mut self, now: Time) {
+        if self.board.outstanding() == 0 {
+            self.idle = true;
+            let probes = self.persist.get_or_insert_default().probes;
+            if self.rto_at.is_none() {
+                self.rto_at = Some(now + self.rtt.backed_off(probes));
+            }
+        }
+    }
+
+    /// Something can be sent again after all was quiet.
+    #[cold]
+    fn end_idle(&mut self, now: Time) {
+        self.idle = false;
+        if self.persist.take().is_some() {
+            self.rto_at = None;
+        }
+        if now - self.last_sent > self.rtt.rto() {
+            let restart = self.idle_restart.then_some(self.restart_window);
+            self.controller.after_idle(restart);
+        }
+    }
+
+    /// Bytes of new data that may be sent, and whether there is anything, a FIN
+    /// perhaps, for which the windows make room.
+    #[inline]
+    fn next_len(&mut self, seq: u64, now: Time) -> Option<u32> {
+        let left = self.size.saturating_sub(seq);
+        if left == 0 {
+            // The FIN takes no room in the receiver's buffer: no window holds it back.
+            let fin = self.closed && self.fin && seq == self.size;
+            self.idle |= self.board.outstanding() == 0;
+            return fin.then_some(0);
+        }
+        let len = left.min(u64::from(self.mss)) as u32;
+        let usable = u64::from(self.peer_window).saturating_sub(self.board.outstanding());
+        if u64::from(len) <= usable {
+            return Some(len);
+        }
+        // Less than a segment is sent where it is half of the largest window
+        // (RFC 9293, section 3.8.6.2.1, rule 3).
+        if usable > 0 && usable >= u64::from(self.peer_window_max / 2) {
+            return Some(usable as u32);
+        }
+        self.on_blocked(now);
+        None
+    }
+
     #[inline]
     fn send_new(&mut self, now: Time) -> Option<Segment> {
         let seq = self.board.next();
-        let len = match self.size {
-            None => self.mss,
-            Some(size) if seq >= size => return None,
-            Some(size) => (size - seq).min(u64::from(self.mss)) as u32,
-        };
-        if self.board.outstanding() + u64::from(len) > u64::from(self.peer_window) {
-            return None;
+        let len = self.next_len(seq, now)?;
+        Some(self.send_data(seq, len, now))
+    }
+
+    #[inline]
+    fn send_data(&mut self, seq: u64, len: u32, now: Time) -> Segment {
+        if self.idle {
+            self.end_idle(now);
         }
+        // The FIN goes with the last byte, where the record's length holds it.
+        let last = self.closed && self.fin && seq + u64::from(len) == self.size;
+        let len = len + u32::from(last && len < u32::from(u16::MAX));
         self.board.on_new(len, now);
         if self.timers.is_some() {
             self.arm_probe(now);
@@ -835,12 +1096,12 @@ impl Sender {
             self.timed = Some((seq + u64::from(len), now));
         }
         let ecn = self.ecn.codepoint();
-        Some(self.data_segment(seq, len, ecn, now))
+        self.data_segment(seq, len, ecn, now)
     }
 
     fn resend(&mut self, index: u64, now: Time) -> Segment {
         let (seq, len) = self.board.on_resent(index, now);
-        self.counters.retransmissions += 1;
+        self.counters.retransmissions += u64::from(seq < self.size);
         if self
             .timed
             .is_some_and(|(end, _)| end == seq + u64::from(len))
@@ -856,9 +1117,15 @@ impl Sender {
         self.data_segment(seq, len, ecn, now)
     }
 
+    /// A segment of `len` sequence numbers from `seq` on.
     #[inline]
     fn data_segment(&mut self, seq: u64, len: u32, ecn: Ecn, now: Time) -> Segment {
-        self.counters.data_segments += 1;
+        let fin = seq + u64::from(len) > self.size;
+        let len = len - u32::from(fin);
+        // A FIN alone is control, not data: not counted, and not ECN-capable.
+        let ecn = if len == 0 { Ecn::NotEct } else { ecn };
+        self.counters.data_segments += u64::from(len > 0);
+        self.last_sent = now;
         if self.rto_at.is_none() {
             self.rto_at = Some(now + self.rtt.rto()); // RFC 6298, rule 5.1
         }
@@ -866,9 +1133,19 @@ impl Sender {
         Segment {
             seq,
             len,
-            ts_val: if self.timestamps { timestamp(now) } else { 0 },
-            flags: Flags::ACK.with(flags),
+            flags: Flags::ACK.with(flags).with_if(fin, Flags::FIN),
             ecn,
+            ..self.bare_segment(now)
+        }
+    }
+
+    /// A segment that acknowledges and says nothing else.
+    #[inline]
+    fn bare_segment(&self, now: Time) -> Segment {
+        Segment {
+            flags: Flags::ACK,
+            ts_val: if self.timestamps { timestamp(now) } else { 0 },
+            ts_ecr: self.ts_recent,
             ..Segment::default()
         }
     }
@@ -886,25 +1163,8 @@ impl Sender {
         );
         let outstanding = self.board.outstanding();
         assert!(
-            outstanding == 0
-                || self.rto_at.is_some()
-                || self.connection == Connection::Complete
-                || self.resend_first,
+            outstanding == 0 || self.rto_at.is_some() || self.resend_first,
             "data is outstanding and no timer runs"
         );
     }
-}
-
-const PS_PER_US: u64 = 1_000_000;
-
-/// The timestamp clock: microseconds modulo 2^32 (RFC 7323, section 5.4 asks for
-/// 1 ms to 1 s; the finer one keeps the samples exact).
-#[inline]
-fn timestamp(now: Time) -> u32 {
-    (now.as_ps() / PS_PER_US) as u32
-}
-
-/// Whether timestamp `a` is earlier than `b`, modulo 2^32.
-fn before(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) < 0
 }

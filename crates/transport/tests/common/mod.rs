@@ -3,7 +3,8 @@
 //!
 //! Segments have 1000 bytes of payload and are named by their place in the
 //! stream: `"3"` is bytes 3000..4000, `"r3"` the same sent again, `"3:400"` its
-//! first 400 bytes. Marks after it: `e` ECT(0), `l` ECT(1), `c` CWR.
+//! first 400 bytes. Marks after it: `e` ECT(0), `l` ECT(1), `c` CWR, `f` FIN. `"fin"` is a
+//! FIN alone, `"ack"` an acknowledgement alone, `"probe"` one byte as a window probe.
 
 #![allow(dead_code)] // each test program uses its own part of this
 
@@ -14,6 +15,9 @@ use redtail_transport::{
 };
 
 pub const MSS: u64 = 1000;
+
+/// What a receiver with the default `receive_window` announces.
+pub const WINDOW: u32 = 65_535 << 14;
 
 /// Plain parameters on which scripts build: no handshake, every segment
 /// acknowledged, no limited transmit, an initial window of ten segments.
@@ -47,7 +51,7 @@ pub fn ack_of(segments: u64, sacked: &[(u64, u64)]) -> Segment {
     Segment {
         ack,
         sack,
-        window: 1 << 30,
+        window: WINDOW,
         flags: Flags::ACK,
         ..Segment::default()
     }
@@ -75,10 +79,19 @@ impl SenderScript {
         Self::open(params, Some(size))
     }
 
+    /// Opens a sender at time 0 whose application has written nothing yet.
+    pub fn without_data(params: &TcpParams) -> Self {
+        Self::with(Sender::without_data(params), params)
+    }
+
     fn open(params: &TcpParams, size: Option<u64>) -> Self {
+        Self::with(Sender::new(params, size), params)
+    }
+
+    fn with(sender: Sender, params: &TcpParams) -> Self {
         params.check().expect("the parameters can be run");
         let mut script = Self {
-            sender: Sender::new(params, size),
+            sender,
             now: Time::ZERO,
             sent: Vec::new(),
             wire: Vec::new(),
@@ -101,8 +114,20 @@ impl SenderScript {
 
     fn name(&mut self, segment: &Segment) -> String {
         let mut name = String::new();
+        let fin = segment.flags.contains(Flags::FIN);
         if segment.flags.contains(Flags::SYN) {
             name.push_str("syn");
+        } else if segment.len == 0 && !fin {
+            name.push_str("ack");
+        } else if segment.len == 1 && self.sender.snapshot().outstanding == 0 {
+            assert_eq!(segment.seq, self.highest, "a probe is the next byte");
+            return "probe".to_owned();
+        } else if segment.len == 0 {
+            name.push_str(if segment.seq < self.highest {
+                "rfin"
+            } else {
+                "fin"
+            });
         } else {
             if segment.seq < self.highest {
                 name.push('r');
@@ -121,7 +146,11 @@ impl SenderScript {
         if segment.flags.contains(Flags::CWR) && segment.len > 0 {
             name.push('c');
         }
-        self.highest = self.highest.max(segment.seq + u64::from(segment.len));
+        if fin && segment.len > 0 {
+            name.push('f');
+        }
+        let end = segment.seq + u64::from(segment.len) + u64::from(fin);
+        self.highest = self.highest.max(end);
         name
     }
 
@@ -144,6 +173,48 @@ impl SenderScript {
         self.sender.on_segment(&segment, self.now);
         self.poll();
         self
+    }
+
+    /// The application writes this many segments.
+    pub fn writes(&mut self, segments: u64) -> &mut Self {
+        self.sender.write(segments * MSS);
+        self.poll();
+        self
+    }
+
+    /// The application closes.
+    pub fn closes(&mut self) -> &mut Self {
+        self.sender.close();
+        self.poll();
+        self
+    }
+
+    /// An acknowledgement of `segments` and a FIN arrives.
+    pub fn ack_of_fin(&mut self, segments: u64) -> &mut Self {
+        let ack = ack_of(segments, &[]);
+        self.receives(Segment {
+            ack: ack.ack + 1,
+            ..ack
+        })
+    }
+
+    /// The same with the peer's FIN.
+    pub fn fin(&mut self, segments: u64) -> &mut Self {
+        let ack = ack_of(segments, &[]);
+        self.receives(Segment {
+            ack: ack.ack + 1,
+            flags: Flags::ACK.with(Flags::FIN),
+            ..ack
+        })
+    }
+
+    /// An acknowledgement of `segments` with a window of so many segments arrives.
+    pub fn ack_window(&mut self, segments: u64, window: f64) -> &mut Self {
+        let window = (window * MSS as f64) as u32;
+        self.receives(Segment {
+            window,
+            ..ack_of(segments, &[])
+        })
     }
 
     /// A plain acknowledgement of `segments` arrives.
@@ -217,10 +288,26 @@ impl SenderScript {
         self
     }
 
+    /// Whether nothing will be sent any more.
+    #[track_caller]
+    pub fn closed(&mut self, expected: bool) -> &mut Self {
+        assert_eq!(self.sender.is_closed(), expected);
+        self
+    }
+
     #[track_caller]
     pub fn complete(&mut self, expected: bool) -> &mut Self {
         assert_eq!(self.sender.is_complete(), expected);
         self
+    }
+
+    /// The segment to be sent next, data outstanding counted.
+    pub fn next_byte(&self) -> u64 {
+        (self.sender.acked() + self.sender.snapshot().outstanding) / MSS
+    }
+
+    pub fn now_ms(&self) -> u64 {
+        (self.now - Time::ZERO).as_ps() / 1_000_000_000
     }
 
     /// The smoothed round-trip time, once there is one.
@@ -236,13 +323,14 @@ impl SenderScript {
 /// A receiver under test.
 ///
 /// An acknowledgement is written as the number of segments it covers, then its
-/// SACK blocks and an echo: `"1 [4-5 2-3] ece"`.
+/// SACK blocks, an echo and a FIN: `"1 [4-5 2-3] ece fin"`; that of a FIN as one byte
+/// more than the segments before it.
 pub struct ReceiverScript {
     receiver: Receiver,
     now: Time,
     sent: Vec<String>,
     /// The segments themselves, all of them.
-    pub wire: Vec<Segment>,
+    pub wire: Vec<(Time, Segment)>,
 }
 
 impl ReceiverScript {
@@ -257,8 +345,7 @@ impl ReceiverScript {
     }
 
     fn poll(&mut self) {
-        while let Some(segment) = self.receiver.poll_transmit() {
-            self.wire.push(segment);
+        while let Some(segment) = self.receiver.poll_transmit(self.now) {
             let mut name = String::new();
             if segment.flags.contains(Flags::SYN) {
                 name.push_str("syn ");
@@ -278,6 +365,10 @@ impl ReceiverScript {
             if segment.flags.contains(Flags::ECE) {
                 name.push_str(" ece");
             }
+            if segment.flags.contains(Flags::FIN) {
+                name.push_str(" fin");
+            }
+            self.wire.push((self.now, segment));
             self.sent.push(name);
         }
     }
@@ -317,6 +408,14 @@ impl ReceiverScript {
     pub fn sends(&mut self, expected: &str) -> &mut Self {
         let sent = std::mem::take(&mut self.sent).join(", ");
         assert_eq!(sent, expected, "at {:?}", self.now);
+        self
+    }
+
+    /// The window announced last, in bytes.
+    #[track_caller]
+    pub fn window(&mut self, expected: u32) -> &mut Self {
+        let (_, segment) = self.wire.last().expect("something was sent");
+        assert_eq!(segment.window, expected, "at {:?}", self.now);
         self
     }
 

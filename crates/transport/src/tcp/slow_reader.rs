@@ -1,0 +1,127 @@
+//! A receiving application that takes its time, and the window that follows from it.
+//!
+//! Source: RFC 9293, sections 3.8.6 (the window) and 3.8.6.2.2 (when it may open:
+//! avoidance of silly windows at the receiver), RFC 7323, sections 2.3 and 2.4
+//! (its scale).
+//!
+//! | symbol | here | meaning, unit |
+//! |---|---|---|
+//! | RCV.BUFF | `buffer` | the receive buffer, bytes |
+//! | RCV.USER | `next - read` | received in order and not read, bytes |
+//! | RCV.NXT + RCV.WND | `offered` | the right edge of the window, a sequence number |
+//! | Fr | 1/2 | share of the buffer that is worth a window, if less than a segment |
+//!
+//! ```text
+//! the right edge moves when RCV.BUFF - RCV.USER - RCV.WND >= min(Fr RCV.BUFF, MSS)
+//! ```
+//!
+//! The application reads at a steady rate as long as there is something to read; it
+//! saves up nothing while there is not.
+
+use redtail_core::{Rate, Span, Time};
+
+use crate::params::TcpParams;
+
+const PS_PER_S: u128 = 1_000_000_000_000;
+
+/// The application with its buffer.
+#[derive(Clone, Debug)]
+pub(super) struct SlowReader {
+    rate: Rate,
+    buffer: u64,
+    mss: u64,
+    /// Bits that announced windows are shifted by.
+    scale: u8,
+    /// Bytes read when the present spell of reading began, and when that was.
+    read: u64,
+    since: Time,
+    /// The highest right edge announced: data up to it is accepted.
+    offered: u64,
+    /// The right edge announced last; less than `offered` by what rounding took off.
+    announced: u64,
+}
+
+impl SlowReader {
+    pub(super) fn new(params: &TcpParams) -> Option<Self> {
+        let buffer = params.receive_window.as_u64();
+        params.read_rate.map(|rate| Self {
+            rate,
+            buffer,
+            mss: params.mss.as_u64(),
+            scale: params.window_scale(),
+            read: 0,
+            since: Time::ZERO,
+            offered: params.announced(buffer),
+            announced: params.announced(buffer),
+        })
+    }
+
+    /// Bytes read by `now`, `available` having been there to read since before.
+    fn read_by(&self, now: Time, available: u64) -> u64 {
+        let ps = u128::from((now - self.since).as_ps());
+        let bytes = ps * u128::from(self.rate.as_bps()) / (8 * PS_PER_S);
+        let read = u128::from(self.read) + bytes;
+        read.min(u128::from(available)) as u64
+    }
+
+    /// When `bytes`, which are there to read, have been read.
+    fn time_of(&self, bytes: u64) -> Time {
+        let bits = u128::from(bytes.saturating_sub(self.read)) * 8;
+        let ps = (bits * PS_PER_S).div_ceil(u128::from(self.rate.as_bps()));
+        self.since + Span::from_ps(u64::try_from(ps).unwrap_or(u64::MAX / 4))
+    }
+
+    /// More is about to be available than `available`: a reader that had read it all
+    /// starts anew.
+    pub(super) fn on_arrival(&mut self, now: Time, available: u64) {
+        if self.read_by(now, available) == available {
+            (self.read, self.since) = (available, now);
+        }
+    }
+
+    /// How far data is accepted (RFC 9293, section 3.10.7.4: what lies outside the
+    /// window is cut off).
+    pub(super) fn accepts_to(&self) -> u64 {
+        self.offered
+    }
+
+    /// When all of `available` has been read.
+    pub(super) fn end_of_file(&self, available: u64) -> Time {
+        self.time_of(available)
+    }
+
+    /// The least step by which the right edge moves.
+    fn step(&self) -> u64 {
+        (self.buffer / 2).min(self.mss)
+    }
+
+    /// The window to announce with an acknowledgement of `next`.
+    pub(super) fn window(&mut self, now: Time, next: u64, available: u64) -> u64 {
+        let edge = self.read_by(now, available) + self.buffer;
+        if edge >= self.offered + self.step() {
+            self.offered = edge;
+        }
+        // Rounding down may take back less than one unit of the scale (RFC 7323,
+        // section 2.4); what was offered stays accepted.
+        let most = u64::from(u16::MAX);
+        let field = (self.offered.saturating_sub(next) >> self.scale).min(most);
+        let window = field << self.scale;
+        self.offered = self.offered.min(next + (most << self.scale));
+        self.announced = next + window;
+        window
+    }
+
+    /// When the peer is to be told of a larger window, if it may be waiting for it:
+    /// if what is left of the one it knows is below a segment.
+    pub(super) fn update_at(&self, next: u64, available: u64) -> Option<Time> {
+        if self.announced >= next + self.mss {
+            return None;
+        }
+        // Worth a step beyond what is offered, and worth telling in whole units.
+        let unit = 1u64 << self.scale;
+        let worth = self.step().next_multiple_of(unit);
+        let edge = (self.offered + self.step()).max(next + worth);
+        let read = edge.saturating_sub(self.buffer);
+        (read <= available).then(|| self.time_of(read))
+    }
+}

@@ -1,0 +1,25 @@
+//! The timestamp clock (RFC 7323, section 3), which both endpoints show.
+
+use redtail_core::{Span, Time};
+
+const PS_PER_US: u64 = 1_000_000;
+
+/// The timestamp clock: microseconds modulo 2^32 (RFC 7323, section 5.4 asks for
+/// 1 ms to 1 s; the finer one keeps the samples exact).
+#[inline]
+pub(super) fn timestamp(now: Time) -> u32 {
+    (now.as_ps() / PS_PER_US) as u32
+}
+
+/// When the clock last showed `echo`, as seen at `now`.
+#[inline]
+pub(super) fn shown_at(echo: u32, now: Time) -> Time {
+    let ago = Span::from_us(u64::from(timestamp(now).wrapping_sub(echo)));
+    Time::from_ps(now.as_ps().saturating_sub(ago.as_ps()))
+}
+
+/// Whether timestamp `a` is earlier than `b`, modulo 2^32.
+#[inline]
+pub(super) fn before(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
+}
