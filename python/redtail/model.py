@@ -176,10 +176,17 @@ class Tcp(Part):
             `delayed_ack`. A whole number.
         timestamps: Measure a round trip with every acknowledgement by timestamps (RFC 7323); their
             12 bytes are part of `header`. True or false.
-        receive_window: Most bytes the receiver lets be outstanding. A number of bytes with its
-            unit, for example "1500 B".
-        handshake: Open with a three-way handshake, whose segments can be lost; off starts with
-            data, as ns-2's one-way agents do. True or false.
+        receive_window: Most bytes the receiver lets be outstanding: its buffer. What it announces
+            is a multiple of its window scale (RFC 7323, section 2.3), the least power of two with
+            which it fits 16 bits. A number of bytes with its unit, for example "1500 B".
+        read_rate: How fast the receiving application reads; what it has not read takes up the
+            receive window. Without it the application reads at once. A rate with its unit, for
+            example "10 Mbit/s".
+        handshake: Open with a three-way handshake, whose segments can be lost, and close with FINs;
+            off starts with data and just ends, as ns-2's one-way agents do. True or false.
+        idle_restart: After nothing was sent for longer than the retransmission timeout, go on with
+            no more than the initial window (RFC 5681, section 4.1; Linux halves the window for each
+            timeout that passed, down to the same). True or false.
         initial_rto: Retransmission timeout before the first round-trip sample. A time with its
             unit, for example "100 ms".
         min_rto: Least retransmission timeout. A time with its unit, for example "100 ms".
@@ -250,7 +257,9 @@ class Tcp(Part):
     quick_acks: int | None = None
     timestamps: bool | None = None
     receive_window: str | None = None
+    read_rate: str | None = None
     handshake: bool | None = None
+    idle_restart: bool | None = None
     initial_rto: str | None = None
     min_rto: str | None = None
     rto_floor: Literal["timeout", "deviation"] | None = None

@@ -173,15 +173,15 @@ fn the_receivers_fin_is_sent_again_with_back_off_and_given_up_in_the_end() {
     let mut script = receiver();
     script.data(0).receives(last(2)).sends("2:1 fin");
     let mut at = 0;
-    for wait in [1, 2, 4, 8, 16, 32, 60, 60] {
+    for wait in [1, 2, 4, 8, 16, 32, 64, 120] {
         at += 1000 * wait;
         script.timer(at).at(at - 1).sends("");
         script.at(at).sends("2:1 fin");
     }
     assert!(at > 100_000);
     script
-        .timer(at + 60_000)
-        .at(at + 60_000)
+        .timer(at + 120_000)
+        .at(at + 120_000)
         .sends("")
         .timer(None);
     // What comes late is still acknowledged.

@@ -10,6 +10,9 @@ use redtail_core::{Span, Time};
 /// that RFC 9293, section 3.8.3, asks for.
 const MAX_RETRIES: u32 = 8;
 
+/// The longest timeout between two of them: Linux's `TCP_RTO_MAX`.
+const MAX_TIMEOUT: Span = Span::from_s(120);
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// The application has not yet read everything and seen the end of file.
@@ -83,14 +86,14 @@ impl Closing {
     }
 
     /// Puts the FIN on a segment that leaves now, if it is due.
-    pub(super) fn take_fin(&mut self, now: Time, rto: Span, max_rto: Span) -> bool {
+    /// `timeout` is that of its first transmission; each next is twice as long.
+    pub(super) fn take_fin(&mut self, now: Time, timeout: Span) -> bool {
         if self.state != State::FinDue {
             return false;
         }
-        let wait = rto
-            .checked_mul(1 << self.sent)
-            .map_or(max_rto, |wait| wait.min(max_rto));
-        self.state = State::LastAck(now + wait);
+        let wait = timeout.checked_mul(1 << self.sent);
+        let wait = wait.map_or(MAX_TIMEOUT, |wait| wait.min(MAX_TIMEOUT));
+        self.state = State::LastAck(now + wait.max(timeout));
         self.sent += 1;
         true
     }

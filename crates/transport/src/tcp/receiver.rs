@@ -15,6 +15,8 @@ use super::timestamps::{before, timestamp};
 use crate::params::TcpParams;
 use crate::segment::{Flags, MAX_SACK_BLOCKS, SackBlock, SackBlocks, Segment};
 
+const PS_PER_US: u64 = 1_000_000;
+
 /// A TCP receiver. Its application sends nothing, and closes when its peer has.
 #[derive(Clone, Debug)]
 pub struct Receiver {
@@ -39,13 +41,19 @@ pub struct Receiver {
     syn_ack_due: bool,
     /// Distinct sequence numbers that have arrived: payload bytes and the FIN.
     received: u64,
+    /// What most connections lack.
+    more: Option<Box<More>>,
+    /// First timeout of its own FIN, microseconds.
+    fin_timeout: u32,
+}
+
+/// What a receiver has whose application reads slowly, or whose peer has closed.
+#[derive(Clone, Debug, Default)]
+struct More {
     /// An application that does not read at once.
-    reader: Option<Box<SlowReader>>,
+    reader: Option<SlowReader>,
     /// Once the peer's FIN has arrived.
-    closing: Option<Box<Closing>>,
-    /// Timeouts of its own FIN: the first, and the longest.
-    rto: Span,
-    max_rto: Span,
+    closing: Option<Closing>,
 }
 
 impl Receiver {
@@ -69,10 +77,14 @@ impl Receiver {
             ack_due: false,
             syn_ack_due: false,
             received: 0,
-            reader: SlowReader::new(params).map(Box::new),
-            closing: None,
-            rto: params.initial_rto,
-            max_rto: params.max_rto,
+            more: SlowReader::new(params).map(|reader| {
+                Box::new(More {
+                    reader: Some(reader),
+                    closing: None,
+                })
+            }),
+            // At most an hour (`TcpParams::check`).
+            fin_timeout: (params.initial_rto.as_ps() / PS_PER_US) as u32,
         }
     }
 
@@ -87,13 +99,33 @@ impl Receiver {
     /// Bytes received in order, for the application to read.
     #[inline]
     pub fn delivered(&self) -> u64 {
-        let closing = self.closing.as_ref();
+        let closing = self.closing();
         self.next - u64::from(closing.is_some_and(|closing| closing.is_reached(self.next)))
     }
 
     /// Distinct payload bytes received, in order or not.
     pub fn received(&self) -> u64 {
-        self.received - u64::from(self.closing.is_some())
+        self.received - u64::from(self.closing().is_some())
+    }
+
+    #[inline]
+    fn reader(&self) -> Option<&SlowReader> {
+        self.more.as_ref()?.reader.as_ref()
+    }
+
+    #[inline]
+    fn reader_mut(&mut self) -> Option<&mut SlowReader> {
+        self.more.as_mut()?.reader.as_mut()
+    }
+
+    #[inline]
+    fn closing(&self) -> Option<&Closing> {
+        self.more.as_ref()?.closing.as_ref()
+    }
+
+    #[inline]
+    fn closing_mut(&mut self) -> Option<&mut Closing> {
+        self.more.as_mut()?.closing.as_mut()
     }
 
     /// A segment from the peer.
@@ -110,7 +142,7 @@ impl Receiver {
             self.syn_ack_due = true;
             return;
         }
-        if let Some(closing) = &mut self.closing {
+        if let Some(closing) = self.closing_mut() {
             closing.on_ack(segment.ack);
         }
         let fin = segment.flags.contains(Flags::FIN);
@@ -123,7 +155,7 @@ impl Receiver {
             self.policy.cancel();
         }
         let mut end = segment.seq + u64::from(segment.len);
-        if fin || self.reader.is_some() {
+        if fin || self.more.is_some() {
             end = self.admit(end, fin, now);
             if end <= segment.seq {
                 self.ack_due = true; // nothing of it fits the window
@@ -140,10 +172,8 @@ impl Receiver {
         self.ack_due |= self
             .policy
             .on_data(now, fin || !in_order || marks_are_urgent);
-        if self.reader.is_some() {
+        if self.more.is_some() {
             self.maybe_update_window(now);
-        }
-        if self.closing.is_some() {
             self.maybe_close(now);
         }
     }
@@ -162,14 +192,15 @@ impl Receiver {
     #[cold]
     fn admit(&mut self, end: u64, fin: bool, now: Time) -> u64 {
         let delivered = self.delivered();
-        if let Some(reader) = &mut self.reader {
+        if let Some(reader) = self.reader_mut() {
             reader.on_arrival(now, delivered);
             if end > reader.accepts_to() {
                 return reader.accepts_to();
             }
         }
-        if fin && self.closing.is_none() {
-            self.closing = Some(Box::new(Closing::new(end + 1)));
+        if fin {
+            let closing = &mut self.more.get_or_insert_default().closing;
+            closing.get_or_insert(Closing::new(end + 1));
         }
         end + u64::from(fin)
     }
@@ -178,7 +209,7 @@ impl Receiver {
     #[cold]
     fn maybe_close(&mut self, now: Time) {
         if self.end_of_file().is_some_and(|at| at <= now)
-            && let Some(closing) = &mut self.closing
+            && let Some(closing) = self.closing_mut()
         {
             closing.on_end_of_file();
             self.ack_due = true;
@@ -187,9 +218,9 @@ impl Receiver {
 
     /// When the application sees the end of file, if that is known and was not yet.
     fn end_of_file(&self) -> Option<Time> {
-        let closing = self.closing.as_ref()?;
+        let closing = self.closing()?;
         let waits = closing.awaits_application() && closing.is_reached(self.next);
-        waits.then(|| match &self.reader {
+        waits.then(|| match self.reader() {
             None => Time::ZERO,
             Some(reader) => reader.end_of_file(self.delivered()),
         })
@@ -221,21 +252,22 @@ impl Receiver {
     /// When [`on_wakeup`](Self::on_wakeup) is due.
     #[inline]
     pub fn next_wakeup(&self) -> Option<Time> {
-        if self.reader.is_none() && self.closing.is_none() {
+        if self.more.is_none() {
             return self.policy.deadline();
         }
         let timers = [
             self.policy.deadline(),
             self.window_update(),
             self.end_of_file(),
-            self.closing.as_ref().and_then(|closing| closing.deadline()),
+            self.closing().and_then(Closing::deadline),
         ];
         timers.into_iter().flatten().min()
     }
 
     /// When the peer is to be told of a larger window.
     fn window_update(&self) -> Option<Time> {
-        let reader = self.reader.as_ref()?;
+        // After the peer's FIN there is nothing it could send.
+        let reader = self.reader().filter(|_| self.closing().is_none())?;
         reader.update_at(self.next, self.delivered())
     }
 
@@ -243,13 +275,14 @@ impl Receiver {
     /// the closing.
     pub fn on_wakeup(&mut self, now: Time) {
         self.ack_due |= self.policy.take_due(now);
-        if self.reader.is_none() && self.closing.is_none() {
+        if self.more.is_none() {
             return;
         }
         self.maybe_update_window(now);
         self.maybe_close(now);
-        if let Some(closing) = &mut self.closing {
-            self.ack_due |= closing.take_due(now);
+        if let Some(closing) = self.closing_mut() {
+            let due = closing.take_due(now);
+            self.ack_due |= due;
         }
     }
 
@@ -310,7 +343,7 @@ impl Receiver {
             ts_ecr: self.ts_recent,
             ..Segment::default()
         };
-        if self.reader.is_some() || self.closing.is_some() {
+        if self.more.is_some() {
             self.complete(&mut segment, now);
         }
         segment
@@ -319,15 +352,16 @@ impl Receiver {
     /// Enters what most connections have constant: the window, and our own FIN.
     #[cold]
     fn complete(&mut self, segment: &mut Segment, now: Time) {
-        let available = self.delivered();
-        if let Some(reader) = &mut self.reader {
-            segment.window = reader.window(now, self.next, available) as u32;
+        let (next, available) = (self.next, self.delivered());
+        if let Some(reader) = self.reader_mut() {
+            segment.window = reader.window(now, next, available) as u32;
         }
-        if let Some(closing) = &mut self.closing
+        let timeout = Span::from_us(u64::from(self.fin_timeout));
+        if let Some(closing) = self.closing_mut()
             && !segment.flags.contains(Flags::SYN)
         {
             segment.seq = closing.seq();
-            if closing.take_fin(now, self.rto, self.max_rto) {
+            if closing.take_fin(now, timeout) {
                 segment.seq = 0;
                 segment.flags = segment.flags.with(Flags::FIN);
             }

@@ -178,6 +178,8 @@ pub struct Sender {
     peer_window: u32,
     /// The largest it has been.
     peer_window_max: u32,
+    /// Segments, for the restart after an idle time.
+    initial_window: u32,
     timestamps: bool,
     uses_prr: bool,
     /// The application has closed: nothing follows `size`.
@@ -207,8 +209,6 @@ pub struct Sender {
     /// When the SYN, or later any data, was last sent.
     last_sent: Time,
     syn_retransmitted: bool,
-    /// The initial window, bytes.
-    restart_window: f64,
     /// Bytes to send, over all; `u64::MAX` for an endless sender.
     size: u64,
     counters: SenderCounters,
@@ -248,6 +248,7 @@ impl Sender {
             timeouts_in_row: 0,
             peer_window,
             peer_window_max: peer_window,
+            initial_window: params.initial_window,
             timestamps: params.timestamps,
             uses_prr: params.prr,
             closed: size.is_some(),
@@ -276,7 +277,6 @@ impl Sender {
             timed: None,
             last_sent: Time::ZERO,
             syn_retransmitted: false,
-            restart_window: f64::from(params.initial_window) * f64::from(mss),
             size: size.unwrap_or(u64::MAX),
             counters: SenderCounters::default(),
         }
@@ -1043,7 +1043,8 @@ impl Sender {
             self.rto_at = None;
         }
         if now - self.last_sent > self.rtt.rto() {
-            let restart = self.idle_restart.then_some(self.restart_window);
+            let restart = f64::from(self.initial_window) * f64::from(self.mss);
+            let restart = self.idle_restart.then_some(restart);
             self.controller.after_idle(restart);
         }
     }
