@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pytest
 
 import redtail
 from redtail import _engine, metrics
+from redtail.errors import StoreError
 from redtail.results import Results
 
 from conftest import ROOT
@@ -65,6 +67,7 @@ def test_the_schema_refuses_what_the_engine_refuses() -> None:
 
 def test_all_promised_metrics_are_there(quick: Results) -> None:
     promised = set(metrics.METRICS) - {"end_to_end_loss", "udp_loss"}  # there is no UDP here
+    promised -= {"completed"} | {name for name in promised if name.endswith("_time_mean")}
     for case in quick.cases:
         assert promised <= set(case.metrics)
         assert "ftp.goodput" in case.metrics
@@ -83,6 +86,70 @@ def test_time_series_are_recorded_on_request(quick: Results) -> None:
     flows = quick.series("flows", case=0)
     assert set(flows.column("flow").to_pylist()) == set(range(16))
     assert min(flows.column("cwnd_bytes").to_pylist()) > 0
+
+
+TRANSFERS = """
+name = "Transfers"
+duration = "3 s"
+replications = 2
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "20 ms"
+queue = { kind = "tail-drop", limit = "100 packets" }
+[[traffic]]
+name = "files"
+kind = "transfer"
+flows = 3
+size = ["1460 B", "14600 B", "100 MB"]
+start = ["100 ms", "1 s", "2 s"]
+access_rate = "100 Mbit/s"
+return_delay = "30 ms"
+tcp = { preset = "sack", delayed_ack = false }
+"""
+
+
+def test_every_transfer_has_its_times(tmp_path: Path) -> None:
+    results = redtail.run(redtail.Toml(TRANSFERS), out=tmp_path)
+    table = results.transfers(replication=1)
+    assert table.schema.field("completion_time_s").metadata == {b"unit": b"s"}
+    assert pa.types.is_uint64(table.schema.field("size_bytes").type)
+    rows = table.to_pylist()
+    assert [row["group"] for row in rows] == ["files"] * 3
+    assert [row["flow"] for row in rows] == [0, 1, 2]
+    assert [row["size_bytes"] for row in rows] == [1460, 14600, 100_000_000]
+    assert [row["start_s"] for row in rows] == [0.1, 1.0, 2.0]
+
+    # An access link, the bottleneck, an exit link.
+    def there(size: int) -> float:
+        return 0.020 + size * 8 * (1 / 100e6 + 1 / 10e6 + 1 / 100e6)
+
+    handshake = there(40) + 0.030
+    assert [row["handshake_time_s"] for row in rows] == pytest.approx([handshake] * 3, abs=1e-11)
+    first = handshake + there(1500)
+    assert [row["first_byte_time_s"] for row in rows] == pytest.approx([first] * 3, abs=1e-11)
+    assert rows[0]["completion_time_s"] == pytest.approx(first + 0.030, abs=1e-11)
+    # Ten segments leave the bottleneck one after the other.
+    ten = first + 9 * 1500 * 8 / 10e6 + 0.030
+    assert rows[1]["completion_time_s"] == pytest.approx(ten, abs=1e-11)
+    assert math.isnan(rows[2]["completion_time_s"])
+    assert [row["timeouts"] for row in rows] == [0, 0, 0]
+
+    case = results.cases[0]
+    assert case.metric("files.completed").mean == pytest.approx(2 / 3)
+    mean = (rows[0]["completion_time_s"] + rows[1]["completion_time_s"]) / 2
+    assert case.metric("files.completion_time_mean").mean == pytest.approx(mean)
+    assert case.metric("files.handshake_time_mean").mean == pytest.approx(handshake)
+    assert case.metric("files.first_byte_time_mean").mean == pytest.approx(first)
+    again = redtail.load(results.folder)
+    # NaN is unequal to itself.
+    assert str(again.transfers(replication=1)) == str(table)
+
+
+def test_without_transfers_there_is_no_table_of_them(quick: Results) -> None:
+    with pytest.raises(StoreError, match='kind "transfer"'):
+        quick.transfers()
+    with pytest.raises(StoreError, match="no replication 7"):
+        quick.transfers(replication=7)
 
 
 def test_recording_does_not_change_a_run(quick: Results, tmp_path: Path) -> None:

@@ -128,7 +128,8 @@ class Outcome:
     Attributes:
         metrics: SI numbers by name; a metric that is undefined in this run is absent.
         consecutive_losses: per queue, the number of loss events of size 1, 2, 3, ….
-        series: per table, the columns as (element type, little-endian bytes).
+        series: per table ("queues", "flows", "transfers"), the columns as (element type,
+            little-endian bytes).
         names: per kind ("links", "groups"), what the codes in the series stand for.
         bottleneck_packets: packets the first bottleneck sent, for progress and benchmarks.
         events: events the scheduler handled.

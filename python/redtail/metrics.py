@@ -51,6 +51,10 @@ def _delay(title: str, short: str) -> Metric:
     return Metric(title, short, "s", "_s", 1e3, "ms")
 
 
+def _time(title: str, short: str) -> Metric:
+    return Metric(title, short, "s", "_s", 1.0, "s")
+
+
 def _packets(title: str, short: str) -> Metric:
     return Metric(title, short, "packets", "_packets", 1.0, "packets")
 
@@ -70,6 +74,10 @@ METRICS: dict[str, Metric] = {
     "queue_delay_p95": _delay("Queueing delay, 95th percentile", "delay p95"),
     "queue_delay_p99": _delay("Queueing delay, 99th percentile", "delay p99"),
     "consecutive_loss_mean": _packets("Packets lost per loss event", "losses/event"),
+    "completed": _fraction("Transfers completed", "completed"),
+    "completion_time_mean": _time("Mean completion time of transfers", "completion"),
+    "handshake_time_mean": _time("Mean handshake time of transfers", "handshake"),
+    "first_byte_time_mean": _time("Mean time to first byte of transfers", "first byte"),
     "fairness": Metric("Jain's fairness index", "fairness", "1", "", 1.0, ""),
 }
 

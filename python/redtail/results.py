@@ -276,6 +276,30 @@ class Results:
             )
         return found
 
+    def transfers(self, *, case: int = 0, replication: int = 0) -> pa.Table:
+        """Return the sized transfers of one run, a row for each.
+
+        Times are in seconds from a transfer's start: to the SYN-ACK, to the delivery of the first
+        byte, to the acknowledgement of the last. They are NaN where the run ended before.
+
+        Args:
+            case: index into `cases`.
+            replication: from 0.
+
+        Raises:
+            StoreError: the experiment has no traffic of kind "transfer", or not this run.
+        """
+        run = self.cases[case].runs.get(replication)
+        found = None if run is None else read_series(run.folder, "transfers")
+        if found is None:
+            raise StoreError(
+                f"replication {replication} has no transfers: "
+                'they come from traffic of kind "transfer"'
+                if run is not None
+                else f"there is no replication {replication}"
+            )
+        return found
+
     def differences(
         self, metric: str, *, factor: str | None = None, baseline: str | None = None
     ) -> list[tuple[CaseResult, Estimate]]:

@@ -6,6 +6,7 @@
                              consecutive_losses.parquet    loss events by queue and size
                              series_queues.parquet         on request
                              series_flows.parquet          on request
+                             transfers.parquet             of experiments with sized transfers
     runs/<experiment>/results.json                         which runs make up which case
                       replications.parquet, cases.parquet  all runs in one table each
                       figures/
@@ -58,6 +59,13 @@ _SERIES_UNITS = {
     "ssthresh_bytes": "bytes",
     "in_flight_bytes": "bytes",
     "srtt_s": "s",
+    "size_bytes": "bytes",
+    "start_s": "s",
+    "handshake_time_s": "s",
+    "first_byte_time_s": "s",
+    "completion_time_s": "s",
+    "retransmissions": "segments",
+    "timeouts": "timeouts",
 }
 
 
@@ -244,10 +252,10 @@ def read_run(folder: Path) -> StoredRun:
 
 
 def read_series(folder: Path, table: str) -> pa.Table | None:
-    """Return a time series of a stored run ("queues" or "flows"), None when not recorded."""
+    """Return a table of a stored run by its name in `Outcome.series`, None when not recorded."""
     import pyarrow.parquet as pq
 
-    path = folder / f"series_{table}.parquet"
+    path = folder / _series_file(table)
     return pq.read_table(path) if path.is_file() else None
 
 
@@ -314,8 +322,13 @@ def _tables(key: str, replication: int, outcome: Outcome) -> dict[str, bytes]:
     files["consecutive_losses.parquet"] = parquet_bytes(losses)
 
     for table, columns in outcome.series.items():
-        files[f"series_{table}.parquet"] = parquet_bytes(_series(columns, outcome.names))
+        files[_series_file(table)] = parquet_bytes(_series(columns, outcome.names))
     return files
+
+
+def _series_file(table: str) -> str:
+    """Return the file of a table: transfers have a row each, the others one per sample."""
+    return "transfers.parquet" if table == "transfers" else f"series_{table}.parquet"
 
 
 def _series(columns: dict[str, tuple[str, bytes]], codes: dict[str, list[str]]) -> pa.Table:

@@ -149,6 +149,14 @@ fn u32_column<'py>(py: Python<'py>, values: &[u32]) -> Column<'py> {
     ("u32", PyBytes::new(py, &bytes))
 }
 
+fn u64_column<'py>(py: Python<'py>, values: &[u64]) -> Column<'py> {
+    let bytes: Vec<u8> = values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect();
+    ("u64", PyBytes::new(py, &bytes))
+}
+
 /// The result of one run.
 #[pyclass(frozen)]
 struct RunResult(redtail_sim::RunResult);
@@ -196,6 +204,20 @@ impl RunResult {
             table.set_item("in_flight_bytes", f64_column(py, &rows.in_flight_bytes))?;
             table.set_item("srtt_s", f64_column(py, &rows.srtt_s))?;
             series.set_item("flows", table)?;
+        }
+        let rows = &self.0.transfers;
+        if !rows.flow.is_empty() {
+            let table = PyDict::new(py);
+            table.set_item("group", u32_column(py, &rows.group))?;
+            table.set_item("flow", u32_column(py, &rows.flow))?;
+            table.set_item("size_bytes", u64_column(py, &rows.size_bytes))?;
+            table.set_item("start_s", f64_column(py, &rows.start_s))?;
+            table.set_item("handshake_time_s", f64_column(py, &rows.handshake_time_s))?;
+            table.set_item("first_byte_time_s", f64_column(py, &rows.first_byte_time_s))?;
+            table.set_item("completion_time_s", f64_column(py, &rows.completion_time_s))?;
+            table.set_item("retransmissions", u64_column(py, &rows.retransmissions))?;
+            table.set_item("timeouts", u64_column(py, &rows.timeouts))?;
+            series.set_item("transfers", table)?;
         }
         Ok(series)
     }

@@ -236,15 +236,11 @@ impl<'a> Engine<'a> {
         segment.ecn = packet.class.ecn();
         match target {
             Target::Receiver => {
-                let slot = &mut self.flows.receivers[packet.endpoint as usize];
-                slot.passed.delivered += 1;
-                slot.receiver.on_segment(segment, self.now);
+                self.flows.receivers[packet.endpoint as usize].hear(segment, self.now);
                 self.receiver_transmits(packet.endpoint);
             }
             Target::Sender => {
-                let slot = &mut self.flows.senders[packet.endpoint as usize];
-                slot.passed.delivered += 1;
-                slot.sender.on_segment(segment, self.now);
+                self.flows.senders[packet.endpoint as usize].hear(segment, self.now);
                 self.sender_transmits(packet.endpoint);
             }
             Target::UdpSink => {
@@ -435,9 +431,7 @@ impl<'a> Engine<'a> {
             slot.passed.sent += 1;
             if slot.at_once {
                 // A way back that takes no time needs no place in the schedule.
-                let peer = &mut self.flows.senders[index as usize];
-                peer.passed.delivered += 1;
-                peer.sender.on_segment(&segment, self.now);
+                self.flows.senders[index as usize].hear(&segment, self.now);
                 delivered = true;
                 continue;
             }
@@ -583,6 +577,7 @@ impl<'a> Engine<'a> {
         };
         self.report_links(&mut result);
         self.report_flows(&mut result);
+        result.transfers = self.transfers();
         if let Some(sampler) = self.sampler {
             result.queue_series = sampler.request.queues.then_some(sampler.queues);
             result.flow_series = sampler.request.windows.then_some(sampler.flows);

@@ -3,7 +3,7 @@
 use redtail_core::{Span, Stream, Time};
 use redtail_spec::Scenario;
 use redtail_traffic::{CbrGroup, TrafficGroup};
-use redtail_transport::{Receiver, Sender};
+use redtail_transport::{Flags, Receiver, Segment, Sender};
 
 use crate::network::HostRoutes;
 use crate::scheduler::Alarm;
@@ -32,10 +32,24 @@ pub struct SenderSlot {
     pub header: u32,
     /// Whether it opens with a handshake.
     pub handshake: bool,
+    /// When the SYN-ACK arrived.
+    pub established: Option<Time>,
     /// When the last byte of a sized transfer was acknowledged.
     pub completed: Option<Time>,
     /// Packets sent by this endpoint and those delivered to it.
     pub passed: Passed,
+}
+
+impl SenderSlot {
+    /// A segment arrives.
+    #[inline]
+    pub fn hear(&mut self, segment: &Segment, now: Time) {
+        self.passed.delivered += 1;
+        self.sender.on_segment(segment, now);
+        if segment.flags.contains(Flags::SYN) && self.established.is_none() {
+            self.established = Some(now);
+        }
+    }
 }
 
 /// A receiving endpoint with its place in the network.
@@ -54,10 +68,27 @@ pub struct ReceiverSlot {
     /// Its acknowledgements reach the sender at once: the way back has neither
     /// delay nor link.
     pub at_once: bool,
+    /// Nothing has been delivered yet, and when something is is to be noted.
+    pub awaits_first_byte: bool,
+    /// When the first byte was delivered to the application.
+    pub first_byte: Option<Time>,
     /// Distinct payload bytes received when the measurement began.
     pub received_before: u64,
     /// Packets sent by this endpoint and those delivered to it.
     pub passed: Passed,
+}
+
+impl ReceiverSlot {
+    /// A segment arrives.
+    #[inline]
+    pub fn hear(&mut self, segment: &Segment, now: Time) {
+        self.passed.delivered += 1;
+        self.receiver.on_segment(segment, now);
+        if self.awaits_first_byte && self.receiver.delivered() > 0 {
+            self.awaits_first_byte = false;
+            self.first_byte = Some(now);
+        }
+    }
 }
 
 /// A constant-rate source and its sink.
@@ -170,6 +201,7 @@ impl Flows {
             flow,
             header,
             handshake: params.handshake,
+            established: None,
             completed: None,
             passed: Passed::default(),
         });
@@ -180,6 +212,8 @@ impl Flows {
             flow,
             header,
             at_once: host.back_at_once,
+            awaits_first_byte: size.is_some(),
+            first_byte: None,
             received_before: 0,
             passed: Passed::default(),
         });

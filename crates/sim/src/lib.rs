@@ -18,4 +18,4 @@ mod statistics;
 
 pub use engine::{Cancelled, run, run_captured};
 pub use packet::SimPacket;
-pub use result::{FlowSeries, QueueSeries, RunResult};
+pub use result::{FlowSeries, QueueSeries, RunResult, Transfers};

@@ -32,6 +32,31 @@ pub struct FlowSeries {
     pub srtt_s: Vec<f64>,
 }
 
+/// Every sized transfer, a row for each, whether it completed or not. Times count
+/// from its start and are NaN where the run ended before.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs)] // the names are the columns' names
+pub struct Transfers {
+    /// Index into [`RunResult::groups`].
+    pub group: Vec<u32>,
+    /// Number of the flow, counted over all groups in the order of the file.
+    pub flow: Vec<u32>,
+    /// What it transfers.
+    pub size_bytes: Vec<u64>,
+    /// From the start of the run.
+    pub start_s: Vec<f64>,
+    /// From the first SYN to the arrival of the SYN-ACK; NaN without a handshake.
+    pub handshake_time_s: Vec<f64>,
+    /// To the delivery of the first byte at the receiver.
+    pub first_byte_time_s: Vec<f64>,
+    /// To the arrival of the acknowledgement of the last byte; that of the FIN does
+    /// not count.
+    pub completion_time_s: Vec<f64>,
+    /// Over the whole run, warm-up included, as the next.
+    pub retransmissions: Vec<u64>,
+    pub timeouts: Vec<u64>,
+}
+
 /// The result of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunResult {
@@ -48,6 +73,8 @@ pub struct RunResult {
     pub queue_series: Option<QueueSeries>,
     /// Flow samples, if asked for.
     pub flow_series: Option<FlowSeries>,
+    /// Every sized transfer.
+    pub transfers: Transfers,
     /// Packets transmitted by the links of the forward direction, warm-up included.
     pub bottleneck_packets: u64,
     /// Events processed.

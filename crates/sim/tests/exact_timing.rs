@@ -64,6 +64,110 @@ fn a_packet_takes_access_link_bottleneck_and_exit_link_one_after_the_other() {
     assert_eq!(metric(&result, "one.completed"), 1.0);
 }
 
+/// From the sender to the receiver, for a packet of 1500 B: picoseconds.
+const DATA: u64 =
+    120_000_000 + 3_000_000_000 + 1_714_285_714 + 20_000_000_000 + 923_076_923 + 500_000_000;
+/// The same for a packet of 40 B: 320 bit at 100, 7 and 13 Mbit/s.
+const CONTROL: u64 =
+    3_200_000 + 3_000_000_000 + 45_714_286 + 20_000_000_000 + 24_615_385 + 500_000_000;
+/// From the receiver back to the sender.
+const BACK: u64 = 11_000_000_000;
+
+#[test]
+fn a_transfer_takes_a_handshake_a_first_byte_and_a_round_trip() {
+    let result = run(&format!(
+        r#"
+duration = "2 s"
+{BOTTLENECK}
+[[traffic]]
+name = "bulk"
+kind = "bulk"
+start = "1999 ms"
+[[traffic]]
+name = "one"
+kind = "transfer"
+size = ["1460 B", "2920 B"]
+flows = 2
+start = "100 ms"
+access_rate = "100 Mbit/s"
+access_delay = "3 ms"
+exit_rate = "13 Mbit/s"
+exit_delay = "500 us"
+return_delay = "11 ms"
+tcp = {{ delayed_ack = false, initial_window = 2 }}
+"#
+    ));
+    let rows = result.transfers;
+    assert_eq!(rows.group, [1, 1]);
+    assert_eq!(rows.flow, [1, 2]);
+    assert_eq!(rows.size_bytes, [1460, 2920]);
+    assert_eq!(rows.start_s, [0.1, 0.1]);
+    let seconds = |ps: u64| Span::from_ps(ps).as_secs_f64();
+    // The second flow's SYN follows the first's through the bottleneck; the first
+    // has the links for itself.
+    let handshake = CONTROL + BACK;
+    assert_eq!(rows.handshake_time_s[0], seconds(handshake));
+    assert_eq!(rows.first_byte_time_s[0], seconds(handshake + DATA));
+    // The FIN, which goes with the last data, takes no time of its own.
+    assert_eq!(rows.completion_time_s[0], seconds(handshake + DATA + BACK));
+    assert_eq!(rows.handshake_time_s[1], seconds(handshake + 45_714_286));
+    assert_eq!(rows.retransmissions, [0, 0]);
+    assert_eq!(rows.timeouts, [0, 0]);
+}
+
+#[test]
+fn metrics_of_transfers_are_means_of_their_times() {
+    let mut one = transfer(BOTTLENECK, "1460 B", 1);
+    assert!(one.transfers.handshake_time_s[0].is_nan());
+    assert_eq!(one.metric("one.handshake_time_mean"), None);
+    let first = one.transfers.first_byte_time_s.pop();
+    assert_eq!(one.metric("one.first_byte_time_mean"), first);
+    assert_eq!(first, Some(Span::from_ps(DATA).as_secs_f64()));
+    let completion = one.transfers.completion_time_s.pop();
+    assert_eq!(one.metric("one.completion_time_mean"), completion);
+}
+
+#[test]
+fn a_connection_closes_with_three_segments_more_at_most() {
+    // SYN, data with FIN, and the acknowledgement of the peer's FIN; two the other way.
+    let result = run(&format!(
+        r#"
+duration = "2 s"
+{BOTTLENECK}
+[[traffic]]
+name = "one"
+kind = "transfer"
+size = "1460 B"
+access_rate = "100 Mbit/s"
+tcp = {{ delayed_ack = false }}
+"#
+    ));
+    assert_eq!(result.bottleneck_packets, 3);
+    assert_eq!(metric(&result, "one.completed"), 1.0);
+    assert_eq!(metric(&result, "one.timeouts"), 0.0);
+}
+
+#[test]
+fn a_slow_reader_sets_the_pace() {
+    // 100 kB at 200 kbit/s: four seconds, of which the buffer saves the reading of the
+    // last 10 kB, and the wait for the window to reopen costs nothing of it.
+    let result = run(&format!(
+        r#"
+duration = "10 s"
+{BOTTLENECK}
+[[traffic]]
+name = "one"
+kind = "transfer"
+size = "100 kB"
+tcp = {{ read_rate = "200 kbit/s", receive_window = "10 kB" }}
+"#
+    ));
+    let took = metric(&result, "one.completion_time_mean");
+    assert!((3.6..3.75).contains(&took), "{took}");
+    assert_eq!(metric(&result, "one.timeouts"), 0.0);
+    assert_eq!(metric(&result, "one.retransmissions"), 0.0);
+}
+
 #[test]
 fn a_transfer_that_does_not_end_in_time_is_not_complete() {
     let result = transfer(BOTTLENECK, "10 MB", 1);

@@ -1,12 +1,12 @@
 //! From what was counted to the metrics of a result.
 
-use redtail_core::{Bytes, Span};
+use redtail_core::{Bytes, Span, Time};
 use redtail_qdisc::QueueDiscipline;
 
 use super::Engine;
 use redtail_traffic::TrafficGroup;
 
-use crate::result::RunResult;
+use crate::result::{RunResult, Transfers};
 use crate::statistics::{TallySummary, jain};
 
 impl Engine<'_> {
@@ -73,9 +73,11 @@ impl Engine<'_> {
                 add("timeouts", Some(done.timeouts as f64));
                 add("ecn_reductions", Some(done.ecn_reductions as f64));
                 if let TrafficGroup::Transfer(_) = &self.scenario.traffic[index] {
-                    let (share, mean) = self.completions(index);
-                    add("completed", share);
-                    add("completion_time_mean", mean);
+                    let [handshake, first_byte, completion] = self.transfer_times(index);
+                    add("completed", completion.share());
+                    add("completion_time_mean", completion.mean());
+                    add("handshake_time_mean", handshake.mean());
+                    add("first_byte_time_mean", first_byte.mean());
                 }
                 add("duplicate_acks", Some(done.duplicate_acks as f64));
                 all_tcp.extend_from_slice(&rates);
@@ -104,23 +106,75 @@ impl Engine<'_> {
     }
 
     /// Of the transfers of a group that had not completed when the measurement
-    /// began: the share that completed, and their mean time from start to the
-    /// acknowledgement of the last byte, in seconds.
-    fn completions(&self, group: usize) -> (Option<f64>, Option<f64>) {
-        let (mut all, mut count, mut seconds) = (0, 0, 0.0);
-        for slot in &self.flows.senders {
-            let early = slot.completed.is_some_and(|at| at < self.measure_from);
-            if self.flows.groups[slot.flow as usize] as usize != group || early {
+    /// began: the times from start to the SYN-ACK, to the delivery of the first byte
+    /// and to the acknowledgement of the last.
+    fn transfer_times(&self, group: usize) -> [Times; 3] {
+        let mut times = [Times::default(); 3];
+        for (sender, receiver) in self.flows.senders.iter().zip(&self.flows.receivers) {
+            let early = sender.completed.is_some_and(|at| at < self.measure_from);
+            if self.flows.groups[sender.flow as usize] as usize != group || early {
                 continue;
             }
-            all += 1;
-            if let Some(at) = slot.completed {
-                count += 1;
-                seconds += (at - self.flows.starts[slot.flow as usize]).as_secs_f64();
+            let start = self.flows.starts[sender.flow as usize];
+            let ends = [sender.established, receiver.first_byte, sender.completed];
+            for (times, end) in times.iter_mut().zip(ends) {
+                times.add(end.map(|end| end - start));
             }
         }
-        let share = (all > 0).then(|| f64::from(count) / f64::from(all));
-        (share, (count > 0).then(|| seconds / f64::from(count)))
+        times
+    }
+
+    /// A row for each sized transfer, in the order of the flows.
+    pub(super) fn transfers(&self) -> Transfers {
+        let mut rows = Transfers::default();
+        for (sender, receiver) in self.flows.senders.iter().zip(&self.flows.receivers) {
+            let group = self.flows.groups[sender.flow as usize];
+            let TrafficGroup::Transfer(transfer) = &self.scenario.traffic[group as usize] else {
+                continue;
+            };
+            let start = self.flows.starts[sender.flow as usize];
+            let since = |end: Option<Time>| end.map_or(f64::NAN, |end| (end - start).as_secs_f64());
+            let first = self.flows.groups.partition_point(|&other| other < group);
+            let size = transfer.size.get(sender.flow as usize - first).as_u64();
+            let done = sender.sender.counters();
+            rows.group.push(group);
+            rows.flow.push(sender.flow);
+            rows.size_bytes.push(size);
+            rows.start_s.push(start.as_secs_f64());
+            rows.handshake_time_s.push(since(sender.established));
+            rows.first_byte_time_s.push(since(receiver.first_byte));
+            rows.completion_time_s.push(since(sender.completed));
+            rows.retransmissions.push(done.retransmissions);
+            rows.timeouts.push(done.timeouts);
+        }
+        rows
+    }
+}
+
+/// How often something took place, and how long it took.
+#[derive(Clone, Copy, Debug, Default)]
+struct Times {
+    all: u32,
+    count: u32,
+    seconds: f64,
+}
+
+impl Times {
+    fn add(&mut self, took: Option<Span>) {
+        self.all += 1;
+        if let Some(took) = took {
+            self.count += 1;
+            self.seconds += took.as_secs_f64();
+        }
+    }
+
+    fn share(&self) -> Option<f64> {
+        (self.all > 0).then(|| f64::from(self.count) / f64::from(self.all))
+    }
+
+    /// In seconds.
+    fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.seconds / f64::from(self.count))
     }
 }
 
