@@ -314,6 +314,75 @@ def test_tcptrace_has_the_throughput(name: str, tmp_path: Path) -> None:
     assert sum(bytes_per_s) * 8 == pytest.approx(metrics["ftp.goodput"], rel=0.01)
 
 
+#: ns-2's one-way agents know neither SYN nor FIN.
+CLOSING = [name for name in LOSSY if name not in ("ns2-sack", "no handshake")]
+
+
+@pytest.mark.parametrize("name", CLOSING)
+def test_connections_are_complete_to_both_tools(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "both.pcapng"
+    metrics = captured(LOSSY[name], path)
+    assert metrics["ftp.completed"] == 1
+    command = [tool("tcptrace"), "-n", "-l", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert re.findall(r"complete conn: (\w+)", done) == ["yes"] * 3
+    assert re.findall(r"missed data:\s+(\d+)", done) == ["0"] * 6
+    pairs = re.findall(r"SYN/FIN pkts sent:\s+(\d+)/(\d+)", done)
+    assert len(pairs) == 6 and all(int(syn) >= 1 and int(fin) >= 1 for syn, fin in pairs)
+    # 31: SYN, SYN-ACK, ACK, data and FIN were seen.
+    last = {row[0]: row[1] for row in tshark(path, "tcp.stream", "tcp.completeness")}
+    assert last == dict.fromkeys("012", "31")
+    # The last of each connection is the sender's acknowledgement of the peer's FIN.
+    rows = tshark(path, "tcp.stream", "tcp.srcport", "tcp.seq", "tcp.ack", "tcp.flags")
+    for stream in "012":
+        *_, fin, ack = [row[1:] for row in rows if row[0] == stream]
+        assert fin[0] == "50000" and int(fin[3], 16) & 0x11 == 0x11
+        # SYN, four million bytes, FIN.
+        assert fin[1:3] == ["1", "4000002"]
+        assert ack == ["40000", "4000002", "2", "0x0010"]
+
+
+@pytest.mark.parametrize("name", ["timestamps", "linux"])
+def test_both_ends_show_their_clocks_and_echo_the_others(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "both.pcapng"
+    captured(LOSSY[name], path)
+    stamps = ("tcp.options.timestamp.tsval", "tcp.options.timestamp.tsecr")
+    seen: dict[tuple[str, str], set[int]] = {}
+    for stream, port, value, echo, time_s, flags in tshark(
+        path, "tcp.stream", "tcp.srcport", *stamps, "frame.time_epoch", "tcp.flags"
+    ):
+        # The clock counts microseconds from the start of the run; an acknowledgement has
+        # crossed the return queue since, data the access link.
+        assert 0 <= float(time_s) * 1e6 - int(value) < 200_000
+        other = "50000" if port == "40000" else "40000"
+        if int(flags, 16) & 0x10:
+            assert int(echo) in seen[stream, other]
+        seen.setdefault((stream, port), set()).add(int(value))
+    assert all(len(values) > 1000 for values in seen.values())
+
+
+def test_tshark_sees_zero_windows_probes_and_updates(tmp_path: Path) -> None:
+    path = tmp_path / "both.pcapng"
+    tcp = '{ preset = "sack", receive_window = "4 kB", read_rate = "4 kbit/s" }'
+    kind = 'kind = "transfer"\nsize = "20 kB"\nstart = "0 s"'
+    metrics = captured((LARGE_BUFFER, tcp), path, kind=kind)
+    assert metrics["ftp.completed"] == 1
+    # Read at 500 B/s, but for what the buffer holds at the end.
+    assert 32 <= metrics["ftp.completion_time_mean"] < 34
+    assert metrics["ftp.timeouts"] == metrics["ftp.retransmissions"] == 0
+    assert metrics["ftp.duplicate_acks"] == 0
+    counts = Counter[str]()
+    kinds = ("zero_window", "zero_window_probe", "zero_window_probe_ack", "window_update")
+    wrong = ("retransmission", "out_of_order", "duplicate_ack", "lost_segment", "keep_alive")
+    for row in tshark(path, *(f"tcp.analysis.{what}" for what in (*kinds, *wrong))):
+        counts.update(what for what, told in zip((*kinds, *wrong), row, strict=True) if told)
+    assert not any(counts[what] for what in wrong)
+    # Eleven times, on each of three connections, 1460 B take 2.92 s to read.
+    assert counts["window_update"] >= 3 * 10
+    assert counts["zero_window_probe"] == counts["zero_window_probe_ack"] >= 3 * 10
+    assert counts["zero_window"] == 3 * 11 + counts["zero_window_probe_ack"]
+
+
 LOSSLESS = {
     "sack": (LARGE_BUFFER, '{ preset = "sack", receive_window = "60 kB" }'),
     "newreno": (LARGE_BUFFER, '{ preset = "newreno", receive_window = "60 kB" }'),
