@@ -134,6 +134,9 @@ pub trait GrowthLaw {
 
     /// Nothing was sent for longer than a timeout: what was learned of time is old.
     fn after_idle(&mut self) {}
+
+    /// The latest congestion event was none.
+    fn undo(&mut self) {}
 }
 
 /// Any of the laws, dispatched statically. A law with state is boxed, so that the
@@ -285,6 +288,16 @@ impl Controller {
     /// The factor for a mark under ABE.
     pub fn beta_ecn(&self) -> f64 {
         law!(&self.law, l => l.beta_ecn())
+    }
+
+    /// The latest congestion event was none: the window is at least what it was
+    /// before, which was `prior`.
+    pub fn undo(&mut self, prior: Window) {
+        law!(&mut self.law, l => l.undo());
+        self.window = Window {
+            cwnd: self.window.cwnd.max(prior.cwnd),
+            ssthresh: self.window.ssthresh.max(prior.ssthresh),
+        };
     }
 
     /// The window now.

@@ -99,6 +99,10 @@ tcp_params! {
     clock_granularity: Span,
     /// Which segments give round-trip samples.
     rtt_sampling: RttSampling,
+    /// After a timeout send new data before more old data, and take the timeout back if segments sent before it still arrive (F-RTO, RFC 5682: section 3.1 with selective acknowledgements, otherwise section 2.1).
+    frto: bool,
+    /// Report data that arrives twice (RFC 2883), take a reduction back when all its retransmissions were reported so, and let RACK's room for reordering grow with the reports (RFC 8985, section 6.2); with selective acknowledgements.
+    dsack: bool,
     /// Use ECN (RFC 3168): negotiate it, send ECN-capable data, respond to marks.
     ecn: bool,
     /// How the receiver tells of marks.
@@ -139,7 +143,7 @@ pub enum Preset {
     Vegas,
     /// As `sack`, with LEDBAT (RFC 6817): 100 ms of queueing delay aimed at, initial window 2; round trips stand for one-way delays. The RFC has no slow start: HyStart++ (RFC 9406) leaves it before the delay reaches the target.
     Ledbat,
-    /// As a current Linux kernel: CUBIC, initial window 10, RACK-TLP with PRR, delayed acknowledgements of 40 ms after 16 quick ones, timestamps, minimum timeout of 200 ms above the smoothed round trip. In place of Linux's HyStart it has HyStart++.
+    /// As a current Linux kernel: CUBIC, initial window 10, RACK-TLP with PRR, delayed acknowledgements of 40 ms after 16 quick ones, timestamps, F-RTO and D-SACK, minimum timeout of 200 ms above the smoothed round trip. In place of Linux's HyStart it has HyStart++.
     Linux,
     /// As the kernels that the papers of around 2000 measured: SACK, initial window 2, delayed acknowledgements, a clock of 10 ms, minimum timeout 200 ms, first timeout 3 s, no timestamps.
     #[serde(rename = "linux-2000")]
@@ -252,6 +256,8 @@ impl Preset {
                 timestamps: true,
                 min_rto: Span::from_ms(200),
                 rto_floor: RtoFloor::Deviation,
+                frto: true,
+                dsack: true,
                 ..rfc
             },
             Self::Linux2000 => TcpParams {
@@ -312,6 +318,8 @@ impl Default for TcpParams {
             max_rto: Span::from_s(60),
             clock_granularity: Span::ZERO,
             rtt_sampling: RttSampling::EveryAck,
+            frto: false,
+            dsack: false,
             ecn: false,
             ecn_feedback: EcnFeedback::Echo,
             ecn_reduction: EcnReduction::Loss,

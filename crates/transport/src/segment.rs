@@ -81,20 +81,28 @@ pub const MAX_SACK_BLOCKS: usize = 3;
 
 /// The SACK option: up to three blocks, the most recently received first.
 ///
-/// Kept as offsets from the acknowledgement, which keeps packets small; an
-/// offset is at most a receive window, below 2^30 (RFC 7323).
+/// The first may be a report of data that arrived twice (D-SACK, RFC 2883): it
+/// then lies below the acknowledgement, or within the second.
+///
+/// Kept as signed offsets from the acknowledgement, which keeps packets small:
+/// one above is at most a receive window, below 2^30 (RFC 7323), and duplicates
+/// from further below than 2^31 are not reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     /// An empty block ends the list.
-    blocks: [(u32, u32); MAX_SACK_BLOCKS],
+    blocks: [(i32, i32); MAX_SACK_BLOCKS],
 }
 
 impl SackBlocks {
-    /// Appends a block lying above `ack`; one block too many is left out.
+    /// Appends a block, given the acknowledgement it goes with; one block too many,
+    /// or one that is too far off, is left out.
     pub fn push(&mut self, ack: u64, block: SackBlock) {
+        let offset = |position: u64| i32::try_from(position.wrapping_sub(ack).cast_signed());
         let free = self.blocks.iter_mut().find(|slot| slot.0 == slot.1);
-        if let Some(slot) = free {
-            *slot = ((block.start - ack) as u32, (block.end - ack) as u32);
+        if let Some(slot) = free
+            && let (Ok(start), Ok(end)) = (offset(block.start), offset(block.end))
+        {
+            *slot = (start, end);
         }
     }
 
@@ -109,9 +117,19 @@ impl SackBlocks {
         let blocks = self.blocks.into_iter();
         let blocks = blocks.take_while(|(start, end)| start != end);
         blocks.map(move |(start, end)| SackBlock {
-            start: ack + u64::from(start),
-            end: ack + u64::from(end),
+            start: ack.wrapping_add_signed(i64::from(start)),
+            end: ack.wrapping_add_signed(i64::from(end)),
         })
+    }
+
+    /// What the first block reports as having arrived twice, if it does so
+    /// (RFC 2883, section 4: it lies below the acknowledgement, or within the second).
+    pub fn duplicate(&self, ack: u64) -> Option<SackBlock> {
+        let mut blocks = self.iter(ack);
+        let first = blocks.next()?;
+        let within = |second: SackBlock| second.start <= first.start && first.end <= second.end;
+        let doubled = first.end <= ack || blocks.next().is_some_and(within);
+        (doubled && first.start < first.end).then_some(first)
     }
 }
 

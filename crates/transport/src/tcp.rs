@@ -3,6 +3,7 @@
 pub mod ack_policy;
 pub(crate) mod closing;
 pub mod ecn;
+pub(crate) mod frto;
 pub(crate) mod prr;
 pub mod rack;
 pub mod ranges;
@@ -13,3 +14,4 @@ pub mod scoreboard;
 pub mod sender;
 pub(crate) mod slow_reader;
 pub(crate) mod timestamps;
+pub(crate) mod undo;

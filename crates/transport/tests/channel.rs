@@ -89,6 +89,8 @@ fn combinations(base: &TcpParams) -> Vec<TcpParams> {
                     growth,
                     prr: on(4),
                     timestamps: on(2) != on(3),
+                    frto: on(0) != on(4),
+                    dsack: on(1) != on(5),
                     recovery,
                     rtt_sampling,
                     delayed_ack: on(0),

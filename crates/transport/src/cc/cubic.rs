@@ -39,6 +39,16 @@ pub struct Cubic {
     after_timeout: bool,
     /// Congestion avoidance since the last reduction.
     epoch: Option<Epoch>,
+    /// The same before the last reduction, should that be undone (section 4.9).
+    before: Option<Before>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    w_max: f64,
+    cwnd_prior: f64,
+    after_timeout: bool,
+    epoch: Option<Epoch>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +119,12 @@ impl GrowthLaw for Cubic {
     }
 
     fn on_congestion(&mut self, window: f64, kind: CongestionKind) {
-        self.epoch = None;
+        self.before = Some(Before {
+            w_max: self.w_max,
+            cwnd_prior: self.cwnd_prior,
+            after_timeout: self.after_timeout,
+            epoch: self.epoch.take(),
+        });
         self.after_timeout = matches!(kind, CongestionKind::Timeout { .. });
         self.cwnd_prior = window;
         // Fast convergence (section 4.7): a flow that is losing ground releases more.
@@ -118,6 +133,15 @@ impl GrowthLaw for Cubic {
         } else {
             window
         };
+    }
+
+    fn undo(&mut self) {
+        if let Some(before) = self.before.take() {
+            self.w_max = before.w_max;
+            self.cwnd_prior = before.cwnd_prior;
+            self.after_timeout = before.after_timeout;
+            self.epoch = before.epoch;
+        }
     }
 }
 

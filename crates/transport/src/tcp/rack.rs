@@ -12,10 +12,16 @@
 //! | RACK.min_RTT | the least round trip seen |
 //! | RACK.reo_wnd | room for reordering |
 //!
-//! Without DSACK the reordering window does not widen beyond a quarter of the
-//! least round trip (RFC 8985, section 6.2, step 4, with reo_wnd_mult held at 1).
+//! | RACK.reo_wnd_mult | quarters of RACK.min_RTT in it |
+//! | RACK.reo_wnd_persist | recoveries after which it narrows again |
+//!
+//! The reordering window widens by a quarter of the least round trip in each round
+//! trip with a report of data that arrived twice (section 6.2, step 4); without
+//! D-SACK it stays at one quarter.
 
 use redtail_core::{Span, Time};
+
+use super::timestamps::{before, timestamp};
 
 /// The state of RACK; kept with the scoreboard, whose records it judges.
 #[derive(Clone, Debug)]
@@ -26,7 +32,20 @@ pub struct Rack {
     min_rtt: Option<Span>,
     fack: u64,
     reordering_seen: bool,
+    /// RACK.reo_wnd_mult.
+    quarters: u32,
+    /// RACK.reo_wnd_persist.
+    persist: u32,
+    /// RACK.dsack_round: no further widening before this is acknowledged.
+    round: Option<u64>,
+    /// When the window was widened last.
+    widened: Option<Time>,
+    /// The timestamp of what the latest acknowledgement answers, if there is one.
+    answered: Option<u32>,
 }
+
+/// Recoveries without D-SACK after which the reordering window narrows.
+const PERSIST: u32 = 16;
 
 /// A segment that has just been delivered.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +64,11 @@ impl Rack {
             min_rtt: None,
             fack: 0,
             reordering_seen: false,
+            quarters: 1,
+            persist: 0,
+            round: None,
+            widened: None,
+            answered: None,
         }
     }
 
@@ -53,7 +77,9 @@ impl Rack {
         let rtt = now - segment.sent;
         if segment.resent {
             // An early answer to a retransmission answers the original.
-            if self.min_rtt.is_none_or(|min| rtt < min) {
+            let sent = timestamp(segment.sent);
+            let early = self.answered.is_some_and(|answered| before(answered, sent));
+            if early || self.min_rtt.is_none_or(|min| rtt < min) {
                 return;
             }
         } else {
@@ -70,13 +96,46 @@ impl Rack {
         }
     }
 
+    /// An acknowledgement echoes this timestamp (RFC 7323, TSecr).
+    pub(super) fn on_echo(&mut self, timestamp: u32) {
+        self.answered = Some(timestamp);
+    }
+
+    /// Data was reported to have arrived twice, with `una` acknowledged and data
+    /// sent up to `next` (section 6.2, step 4).
+    pub(super) fn on_duplicate(&mut self, una: u64, next: u64, now: Time) {
+        if self.round.is_none_or(|round| una >= round) {
+            self.round = Some(next);
+            self.quarters = self.quarters.saturating_add(1);
+            self.persist = PERSIST;
+            self.widened = Some(now);
+        }
+    }
+
+    /// Fast recovery, or the recovery from a timeout, is over (section 6.2, step 4).
+    pub(super) fn on_episode_end(&mut self, now: Time) {
+        if self.widened == Some(now) {
+            return; // by the same acknowledgement
+        }
+        self.persist = self.persist.saturating_sub(1);
+        if self.persist == 0 {
+            self.quarters = 1;
+        }
+    }
+
+    /// What was taken for the delivery of a retransmission was none.
+    pub(super) fn forget_latest(&mut self) {
+        self.latest = None;
+    }
+
     /// Room for reordering (section 6.2, step 4). `certain` when recovery is going
     /// on or enough is selectively acknowledged to rule reordering out.
     pub(super) fn reordering_window(&self, certain: bool, srtt: Option<Span>) -> Span {
         if certain && !self.reordering_seen {
             return Span::ZERO;
         }
-        let window = self.min_rtt.unwrap_or(Span::ZERO) / 4;
+        let quarter = self.min_rtt.unwrap_or(Span::ZERO) / 4;
+        let window = quarter * u64::from(self.quarters);
         srtt.map_or(window, |srtt| window.min(srtt))
     }
 

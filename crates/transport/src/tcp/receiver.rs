@@ -1,7 +1,7 @@
 //! The receiving endpoint of a connection.
 //!
-//! Source: RFC 9293 (cumulative acknowledgement), RFC 2018 (which blocks to
-//! report), RFC 5681, section 4.2 (when), RFC 3168, section 6.1.3 (echoing marks),
+//! Source: RFC 9293 (cumulative acknowledgement), RFC 2018 and RFC 2883 (which
+//! blocks to report), RFC 5681, section 4.2 (when), RFC 3168, section 6.1.3 (echoing marks),
 //! RFC 7323 (timestamps, window scale).
 
 use redtail_core::{Ecn, Span, Time, prefetch};
@@ -41,6 +41,8 @@ pub struct Receiver {
     syn_ack_due: bool,
     /// Distinct sequence numbers that have arrived: payload bytes and the FIN.
     received: u64,
+    /// What to report as having arrived twice, for a receiver that reports it.
+    duplicate: Option<Box<Option<SackBlock>>>,
     /// What most connections lack.
     more: Option<Box<More>>,
     /// First timeout of its own FIN, microseconds.
@@ -77,6 +79,7 @@ impl Receiver {
             ack_due: false,
             syn_ack_due: false,
             received: 0,
+            duplicate: (params.dsack && params.recovery.uses_sack()).then(Box::default),
             more: SlowReader::new(params).map(|reader| {
                 Box::new(More {
                     reader: Some(reader),
@@ -162,6 +165,9 @@ impl Receiver {
                 return;
             }
         }
+        if self.duplicate.is_some() {
+            self.note_duplicate(segment.seq, end);
+        }
         let in_order = segment.seq <= self.next && end > self.next && self.above.is_empty();
         if in_order {
             self.received += end - self.next;
@@ -224,6 +230,27 @@ impl Receiver {
             None => Time::ZERO,
             Some(reader) => reader.end_of_file(self.delivered()),
         })
+    }
+
+    /// Notes what of a segment is there already: its first such part (RFC 2883,
+    /// section 4).
+    fn note_duplicate(&mut self, seq: u64, end: u64) {
+        let known = if seq < self.next {
+            Some(SackBlock {
+                start: 0,
+                end: self.next,
+            })
+        } else {
+            let above = self.above.as_slice();
+            let at = above.partition_point(|range| range.end <= seq);
+            above.get(at).copied().filter(|range| range.start < end)
+        };
+        if let (Some(slot), Some(known)) = (&mut self.duplicate, known) {
+            **slot = Some(SackBlock {
+                start: seq.max(known.start),
+                end: end.min(known.end),
+            });
+        }
     }
 
     fn on_disorder(&mut self, seq: u64, end: u64) {
@@ -312,6 +339,11 @@ impl Receiver {
         }
         self.last_ack_sent = self.next;
         let mut sack = SackBlocks::default();
+        if let Some(slot) = &mut self.duplicate
+            && let Some(duplicate) = slot.take()
+        {
+            sack.push(self.next, duplicate);
+        }
         if self.sack_blocks > 0 && !self.above.is_empty() {
             self.report(&mut sack);
         }
@@ -324,7 +356,9 @@ impl Receiver {
 
     /// The most recently changed ranges first (RFC 2018, section 4).
     fn report(&self, sack: &mut SackBlocks) {
-        for &start in self.recent.iter().take(usize::from(self.sack_blocks)) {
+        // A report of a duplicate has taken the first place.
+        let free = self.sack_blocks - u8::from(!sack.is_empty());
+        for &start in self.recent.iter().take(usize::from(free)) {
             let ranges = self.above.as_slice();
             if let Ok(i) = ranges.binary_search_by_key(&start, |range| range.start) {
                 sack.push(self.next, ranges[i]);

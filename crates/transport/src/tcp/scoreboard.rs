@@ -167,6 +167,11 @@ impl Scoreboard {
         self.rack = Some(Box::new(Rack::new()));
     }
 
+    /// What judges losses by time, if anything does.
+    pub(super) fn rack_mut(&mut self) -> Option<&mut Rack> {
+        self.rack.as_deref_mut()
+    }
+
     /// Estimate of the bytes in the network (pipe of RFC 6675).
     #[inline]
     pub fn pipe(&self) -> u64 {
@@ -385,6 +390,22 @@ impl Scoreboard {
         self.pipe = 0;
         self.lost_below = self.next();
         self.next_resend = self.first;
+    }
+
+    /// Takes back what [`declare_all_lost`](Self::declare_all_lost) declared of
+    /// segments not sent again since: they were still on their way.
+    pub fn take_back_losses(&mut self) {
+        for record in &mut self.records {
+            if record.awaits_resending() {
+                record.state.0 &= !State::LOST;
+                self.pipe += record.in_pipe();
+            }
+        }
+        self.lost_below = self.una;
+        self.next_resend = self.first;
+        if let Some(rack) = &mut self.rack {
+            rack.forget_latest();
+        }
     }
 
     /// Forgets all selective acknowledgements.

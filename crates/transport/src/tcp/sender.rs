@@ -13,11 +13,13 @@ use std::ops::{AddAssign, Sub};
 use redtail_core::{Ecn, Span, Time};
 
 use super::ecn::{Arrival, EcnResponse};
+use super::frto::{Answer, Verdict};
 use super::prr::{Delivery, Prr};
 use super::recovery::{LossRecovery, Recovery, each};
 use super::rto::{RttEstimator, RttSampling};
 use super::scoreboard::{Acked, Scoreboard};
 use super::timestamps::{before, shown_at, timestamp};
+use super::undo::Undo;
 use crate::cc::{AckSample, CongestionEvent, CongestionKind, Controller, ControllerConfig};
 use crate::params::TcpParams;
 use crate::segment::{Flags, Segment};
@@ -37,6 +39,10 @@ pub struct SenderCounters {
     pub ecn_reductions: u64,
     /// Acknowledgements that repeat the one before while data is outstanding (RFC 5681, section 2).
     pub duplicate_acks: u64,
+    /// Timeouts found to be spurious, and taken back (RFC 5682).
+    pub spurious_timeouts: u64,
+    /// Fast retransmits found to be spurious, and taken back (RFC 9438, section 4.9.2).
+    pub spurious_fast_retransmits: u64,
 }
 
 impl AddAssign for SenderCounters {
@@ -47,6 +53,8 @@ impl AddAssign for SenderCounters {
         self.timeouts += other.timeouts;
         self.ecn_reductions += other.ecn_reductions;
         self.duplicate_acks += other.duplicate_acks;
+        self.spurious_timeouts += other.spurious_timeouts;
+        self.spurious_fast_retransmits += other.spurious_fast_retransmits;
     }
 }
 
@@ -61,6 +69,9 @@ impl Sub for SenderCounters {
             timeouts: self.timeouts - earlier.timeouts,
             ecn_reductions: self.ecn_reductions - earlier.ecn_reductions,
             duplicate_acks: self.duplicate_acks - earlier.duplicate_acks,
+            spurious_timeouts: self.spurious_timeouts - earlier.spurious_timeouts,
+            spurious_fast_retransmits: self.spurious_fast_retransmits
+                - earlier.spurious_fast_retransmits,
         }
     }
 }
@@ -197,6 +208,8 @@ pub struct Sender {
     timers: Option<Box<RackTimers>>,
     /// While the peer's window stops everything.
     persist: Option<Box<Persist>>,
+    /// If false causes of a reduction are looked for.
+    undo: Option<Box<Undo>>,
     controller: Controller,
     recovery: Recovery,
     ecn: EcnResponse,
@@ -260,6 +273,7 @@ impl Sender {
             prr: None,
             timers: judges_by_time.then(Box::default),
             persist: None,
+            undo: Undo::new(params.frto, params.dsack, params.recovery.uses_sack()),
             controller: Controller::new(ControllerConfig {
                 mss,
                 initial_window: params.initial_window,
@@ -415,6 +429,10 @@ impl Sender {
             self.syn_retransmitted = true;
             return;
         }
+        self.doubt_episode(true);
+        if let Some(frto) = self.undo.as_mut().and_then(|undo| undo.frto.as_mut()) {
+            frto.on_timeout(self.phase == Phase::Open);
+        }
         self.reduce(
             CongestionKind::Timeout {
                 repeated: self.timeouts_in_row > 0,
@@ -514,9 +532,18 @@ impl Sender {
             0
         };
         let (una, delivered) = (self.board.una(), self.board.delivered());
+        if self.timestamps
+            && let Some(rack) = self.board.rack_mut()
+        {
+            rack.on_echo(segment.ts_ecr);
+        }
+        if self.undo.is_some() && !segment.sack.is_empty() {
+            self.on_report(segment, now);
+        }
         if segment.ack > una {
             if segment.ack <= self.board.next() || self.is_probe_accepted(segment.ack) {
                 self.on_new_ack(segment, marked, now);
+                self.check_timeout(una, delivered, marked > 0);
             }
         } else if segment.ack == una && self.board.outstanding() > 0 {
             // One that changes the window may be sent for that (RFC 5681, section 2,
@@ -528,6 +555,7 @@ impl Sender {
             {
                 self.on_duplicate_ack(now);
             }
+            self.check_timeout(una, delivered, marked > 0);
         }
         if self.timers.is_some() && !self.board.sacked().is_empty() {
             self.judge(now);
@@ -576,17 +604,124 @@ impl Sender {
 
     /// A probe that repaired a loss is a congestion signal (RFC 8985, section 7.4).
     fn on_probe_answered(&mut self, segment: &Segment, now: Time) {
-        let probe = self.timers.as_mut().and_then(|timers| {
-            let probe = &mut timers.probe;
-            probe.take_if(|probe| segment.ack >= probe.end)
-        });
+        let timestamps = self.timestamps;
+        // With timestamps an answer to the original can be told from one to the probe.
+        let original = |probe: &Probe| timestamps && before(segment.ts_ecr, timestamp(probe.sent));
+        // A report that the probe was not needed may still come (section 7.4.2).
+        let waits = self.undo.as_ref().is_some_and(|undo| undo.dsack);
+        let answered = |probe: &mut Probe| {
+            let open = waits && probe.retransmitted && !original(probe);
+            segment.ack > probe.end || segment.ack == probe.end && !open
+        };
+        let probe = self
+            .timers
+            .as_mut()
+            .and_then(|timers| timers.probe.take_if(answered));
         let Some(probe) = probe else {
             return;
         };
-        // With timestamps an answer to the original can be told from one to the probe.
-        let original = self.timestamps && before(segment.ts_ecr, timestamp(probe.sent));
-        if probe.retransmitted && !original && self.phase == Phase::Open {
+        if probe.retransmitted && !original(&probe) && self.phase == Phase::Open {
             self.reduce(CongestionKind::Loss, now);
+            self.confirm_episode();
+        }
+    }
+
+    /// An episode is about to reduce the window. It can be taken back later, unless
+    /// it adds to one that goes on.
+    fn doubt_episode(&mut self, timeout: bool) {
+        if let Some(undo) = &mut self.undo {
+            if self.phase == Phase::Open {
+                undo.on_episode(self.controller.window(), self.board.una(), timeout);
+            } else {
+                undo.confirm();
+            }
+        }
+    }
+
+    /// The latest reduction has come to stay.
+    fn confirm_episode(&mut self) {
+        if let Some(undo) = &mut self.undo {
+            undo.confirm();
+        }
+    }
+
+    /// Selective acknowledgements may report data that arrived twice.
+    fn on_report(&mut self, segment: &Segment, now: Time) {
+        let Some(undo) = self.undo.as_mut().filter(|undo| undo.dsack) else {
+            return;
+        };
+        let Some(duplicate) = segment.sack.duplicate(segment.ack) else {
+            return;
+        };
+        let probe = self.timers.as_mut().and_then(|timers| {
+            let probe = &mut timers.probe;
+            probe.take_if(|probe| probe.retransmitted && probe.end == duplicate.end)
+        });
+        let next = self.board.next();
+        if let Some(rack) = self.board.rack_mut()
+            && probe.is_none()
+        {
+            // A probe that was not needed says nothing of reordering.
+            rack.on_duplicate(segment.ack, next, now);
+        }
+        if undo.on_duplicate(duplicate, self.mss) {
+            self.take_back(true);
+        }
+    }
+
+    /// Asks F-RTO what an acknowledgement says of the timeout before it.
+    #[inline]
+    fn check_timeout(&mut self, una: u64, delivered: u64, echoed: bool) {
+        let Some(frto) = self.undo.as_mut().and_then(|undo| undo.frto.as_mut()) else {
+            return;
+        };
+        let ack = self.board.una();
+        let verdict = frto.on_ack(Answer {
+            ack,
+            advances: ack > una,
+            delivers: self.board.delivered() > delivered,
+            highest: self
+                .board
+                .sacked()
+                .highest()
+                .map_or(ack, |end| end.max(ack)),
+            next: self.board.next(),
+        });
+        match verdict {
+            Verdict::Open => {}
+            // A mark stands, whatever became of the timeout (RFC 4015, section 3.2).
+            Verdict::Spurious => self.take_back(!echoed),
+            Verdict::Genuine => {
+                // No further than slow start would have come without F-RTO.
+                let window = self.controller.window();
+                let earned = (3.0 * f64::from(self.mss)).min(window.ssthresh);
+                self.controller.set_cwnd(window.cwnd.max(earned));
+            }
+        }
+    }
+
+    /// What the latest episode took for losses were none: back to before it, the
+    /// window included if `restore`.
+    fn take_back(&mut self, restore: bool) {
+        let Some((prior, timeout)) = self.undo.as_mut().and_then(|undo| undo.take()) else {
+            return;
+        };
+        if restore {
+            self.controller.undo(prior);
+        }
+        if !timeout {
+            // An episode that goes on does so without reducing further.
+            self.counters.spurious_fast_retransmits += 1;
+            self.prr = None;
+            return;
+        }
+        self.counters.spurious_timeouts += 1;
+        if self.phase == Phase::Loss {
+            self.board.take_back_losses();
+            self.phase = Phase::Open;
+            self.recover = Some(self.board.una());
+            self.timeouts_in_row = 0;
+            self.resend_first = false;
         }
     }
 
@@ -611,6 +746,7 @@ impl Sender {
         });
         if marks.reduce && self.phase != Phase::Recovery {
             self.counters.ecn_reductions += 1;
+            self.confirm_episode();
             self.ecn.on_reduction(next, now);
             self.controller.on_congestion(&CongestionEvent {
                 now,
@@ -667,8 +803,12 @@ impl Sender {
         }
         if in_recovery {
             self.leave_recovery();
-        } else if finished {
+        }
+        if in_recovery || self.phase == Phase::Loss && finished {
             self.phase = Phase::Open;
+            if let Some(rack) = self.board.rack_mut() {
+                rack.on_episode_end(now);
+            }
         }
         self.prr.take_if(|prr| prr.ends_at(segment.ack));
         if self.forgets_sacked {
@@ -748,7 +888,6 @@ impl Sender {
     }
 
     fn leave_recovery(&mut self) {
-        self.phase = Phase::Open;
         self.prr = None;
         let (cwnd, mss) = (self.controller.window().cwnd, self.mss);
         let after = each!(&self.recovery, r => r.window_after(&self.board, cwnd, mss));
@@ -785,6 +924,11 @@ impl Sender {
             (Phase::Recovery, CongestionKind::Loss)
         };
         self.counters.recoveries += 1;
+        if self.ecn.covers(una) {
+            self.confirm_episode();
+        } else {
+            self.doubt_episode(starts_over);
+        }
         self.phase = phase;
         self.recover = Some(self.board.next());
         self.timer_restarted = false;
@@ -937,10 +1081,15 @@ impl Sender {
                 }
                 segment
             }
-            Phase::Loss => match self.board.next_lost() {
-                Some(index) => Some(self.resend(index, now)),
-                None => self.send_new(now),
-            },
+            Phase::Loss => {
+                if let Some(answer) = self.send_in_doubt(now) {
+                    return answer;
+                }
+                match self.board.next_lost() {
+                    Some(index) => Some(self.resend(index, now)),
+                    None => self.send_new(now),
+                }
+            }
             Phase::Recovery => {
                 let lost = each!(&mut self.recovery, r => r.next(&mut self.board));
                 let segment = match lost {
@@ -963,6 +1112,17 @@ impl Sender {
                 Some(segment)
             }
         }
+    }
+
+    /// What F-RTO sends in place of retransmissions; `None` when it has no say.
+    fn send_in_doubt(&mut self, now: Time) -> Option<Option<Segment>> {
+        let frto = self.undo.as_ref()?.frto.as_ref()?;
+        if !frto.sends_new()? {
+            return Some(None);
+        }
+        let segment = self.send_new(now);
+        let frto = self.undo.as_mut()?.frto.as_mut()?;
+        frto.on_sent_new(segment.is_some()).then_some(segment)
     }
 
     fn send_syn(&mut self, now: Time) -> Segment {
@@ -1103,6 +1263,9 @@ impl Sender {
     fn resend(&mut self, index: u64, now: Time) -> Segment {
         let (seq, len) = self.board.on_resent(index, now);
         self.counters.retransmissions += u64::from(seq < self.size);
+        if let Some(undo) = &mut self.undo {
+            undo.on_resent(seq + u64::from(len));
+        }
         if self
             .timed
             .is_some_and(|(end, _)| end == seq + u64::from(len))

@@ -310,6 +310,26 @@ impl SenderScript {
         (self.now - Time::ZERO).as_ps() / 1_000_000_000
     }
 
+    /// When the data from `offset` on was last sent, in milliseconds.
+    pub fn sent_at(&self, offset: u64) -> u64 {
+        let mut sent = self.wire.iter().rev();
+        let (at, _) = sent
+            .find(|(_, segment)| segment.seq == offset)
+            .expect("it was sent");
+        at.as_ps() / ms(1).as_ps()
+    }
+
+    /// The end of what has been sent, in bytes.
+    pub fn highest(&self) -> u64 {
+        self.highest
+    }
+
+    /// When a timer will run out, in milliseconds.
+    pub fn next_wakeup_ms(&self) -> u64 {
+        let at = self.sender.next_wakeup().expect("a timer runs");
+        at.as_ps() / ms(1).as_ps()
+    }
+
     /// The smoothed round-trip time, once there is one.
     pub fn srtt(&self) -> Option<Span> {
         self.sender.snapshot().srtt
