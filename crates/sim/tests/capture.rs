@@ -315,6 +315,54 @@ fn a_connection_reads_as_its_endpoints_mean_it() {
     );
 }
 
+/// Go-back-N after timeouts, so that data arrives twice, and reports of that.
+const TWICE: &str = r#"
+duration = "20 s"
+[bottleneck]
+rate = "1 Mbit/s"
+delay = "20 ms"
+queue = { kind = "tail-drop", limit = "5 packets" }
+[bottleneck.return]
+rate = "1 Mbit/s"
+delay = "20 ms"
+queue = { kind = "tail-drop", limit = "10 packets" }
+[[traffic]]
+name = "bulk"
+kind = "bulk"
+flows = 12
+tcp = { preset = "ns2-sack", dsack = true }
+"#;
+
+#[test]
+fn a_block_below_the_acknowledgement_reports_data_that_arrived_twice() {
+    // RFC 2883, section 4.
+    let (_, file) = capture(TWICE, &["bottleneck:out", "return:in"], IpVersion::V4);
+    let mut arrived = Vec::new();
+    let mut reports = 0;
+    for captured in &packets(&file, 2) {
+        let packet = dissect(captured);
+        let flow = be16(&packet.source[2..]);
+        if captured.interface == 0 {
+            arrived.push((flow, be32(&packet.transport[4..])));
+            continue;
+        }
+        let [1, 1, 5, length, left @ ..] = &packet.transport[20..] else {
+            continue;
+        };
+        assert_eq!(usize::from(*length) - 2, left.len());
+        let (left, right) = (be32(left), be32(&left[4..]));
+        let ack = be32(&packet.transport[8..]);
+        if (ack.wrapping_sub(right) as i32) < 0 {
+            continue;
+        }
+        let times = arrived.iter().filter(|&&data| data == (flow, left));
+        assert!(times.count() >= 2, "{left} of flow {flow} arrived once");
+        assert_eq!(right.wrapping_sub(left), 1460);
+        reports += 1;
+    }
+    assert!(reports > 10, "{reports}");
+}
+
 #[test]
 fn marks_show_at_the_end_of_the_link_and_echoes_on_the_way_back() {
     let (_, file) = capture(
