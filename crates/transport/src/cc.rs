@@ -7,6 +7,7 @@
 //! Adding a growth law: one file here, one line in [`Growth`] and in [`Law`].
 
 pub mod cubic;
+mod hystart;
 pub mod ledbat;
 pub mod prague;
 pub mod reno;
@@ -18,6 +19,7 @@ use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Span, Time, schemars, serde};
 
 use self::cubic::Cubic;
+use self::hystart::HyStart;
 use self::ledbat::Ledbat;
 use self::prague::Prague;
 use self::reno::Reno;
@@ -205,7 +207,8 @@ impl Controller {
             },
             slow_start: match config.slow_start {
                 SlowStartKind::Standard => SlowStart::Standard,
-                SlowStartKind::HystartPlusPlus => SlowStart::HyStart(Box::default()),
+                SlowStartKind::HystartPlusPlus => SlowStart::HyStartPlusPlus(Box::default()),
+                SlowStartKind::Hystart => SlowStart::HyStart(Box::new(HyStart::new(mss))),
                 SlowStartKind::Vegas => SlowStart::Vegas(Box::new(VegasSlowStart::new(mss))),
             },
             law: match config.growth {
@@ -281,6 +284,7 @@ impl Controller {
                     self.window.ssthresh = ssthresh;
                 }
                 self.window.cwnd = mss;
+                self.slow_start.on_timeout();
             }
         }
     }

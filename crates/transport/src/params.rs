@@ -143,7 +143,7 @@ pub enum Preset {
     Vegas,
     /// As `sack`, with LEDBAT (RFC 6817): 100 ms of queueing delay aimed at, initial window 2; round trips stand for one-way delays. The RFC has no slow start: HyStart++ (RFC 9406) leaves it before the delay reaches the target.
     Ledbat,
-    /// As a current Linux kernel: CUBIC, initial window 10, RACK-TLP with PRR, delayed acknowledgements of 40 ms after 16 quick ones, timestamps, F-RTO and D-SACK, minimum timeout of 200 ms above the smoothed round trip. In place of Linux's HyStart it has HyStart++.
+    /// As a current Linux kernel: CUBIC, initial window 10, RACK-TLP with PRR, delayed acknowledgements of 40 ms after 16 quick ones, timestamps, F-RTO and D-SACK, HyStart, minimum timeout of 200 ms above the smoothed round trip.
     Linux,
     /// As the kernels that the papers of around 2000 measured: SACK, initial window 2, delayed acknowledgements, a clock of 10 ms, minimum timeout 200 ms, first timeout 3 s, no timestamps.
     #[serde(rename = "linux-2000")]
@@ -246,7 +246,7 @@ impl Preset {
             Self::Linux => TcpParams {
                 mss: Bytes::new(1448),
                 header: Bytes::new(52),
-                slow_start: SlowStartKind::HystartPlusPlus,
+                slow_start: SlowStartKind::Hystart,
                 growth: Growth::Cubic,
                 byte_counting: true,
                 recovery: RecoveryKind::RackTlp,

@@ -76,7 +76,7 @@ fn combinations(base: &TcpParams) -> Vec<TcpParams> {
                     1 => (SlowStartKind::HystartPlusPlus, Growth::Cubic),
                     2 => (SlowStartKind::Vegas, Growth::Vegas),
                     _ if on(3) => (SlowStartKind::Standard, Growth::Prague),
-                    _ => (SlowStartKind::Standard, Growth::Ledbat),
+                    _ => (SlowStartKind::Hystart, Growth::Ledbat),
                 };
                 let (ecn_feedback, ecn_reduction) = match switches >> 2 & 3 {
                     0 => (EcnFeedback::Echo, EcnReduction::Loss),

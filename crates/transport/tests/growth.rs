@@ -5,6 +5,7 @@ mod common;
 use common::{MSS, SenderScript, params};
 use redtail_core::Bytes;
 use redtail_transport::TcpParams;
+use redtail_transport::cc::slow_start::SlowStartKind;
 use redtail_transport::tcp::recovery::RecoveryKind;
 
 fn newreno(initial_window: u32) -> TcpParams {
@@ -125,4 +126,25 @@ fn an_ack_of_data_never_sent_is_ignored() {
         .ack(3)
         .sends("")
         .cwnd(2.0);
+}
+
+#[test]
+fn hystart_leaves_slow_start_when_a_train_lasts_half_a_round_trip() {
+    // Ha and Rhee 2011, section 3.2; Linux, tcp_cubic.c: acknowledgements within
+    // 2 ms of each other, the last more than delay_min / 2 after the first.
+    let run = |initial_window| {
+        let params = TcpParams {
+            slow_start: SlowStartKind::Hystart,
+            initial_window,
+            ..params(RecoveryKind::Sack)
+        };
+        let mut script = SenderScript::bulk(&params);
+        for i in 1..=u64::from(initial_window) {
+            script.at(99 + i).ack(i);
+        }
+        script
+    };
+    // The first acknowledgement came after 100 ms, the 52nd after 151 ms.
+    run(51).cwnd(102.0).ssthresh(f64::INFINITY);
+    run(52).cwnd(103.0).ssthresh(103.0);
 }

@@ -4,6 +4,7 @@ use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Span, schemars, serde};
 
+use super::hystart;
 use super::vegas::VegasSlowStart;
 use super::{AckSample, Window};
 
@@ -16,6 +17,8 @@ pub enum SlowStartKind {
     Standard,
     /// The same, slowed when round trips grow and left if they stay grown (RFC 9406).
     HystartPlusPlus,
+    /// The same, left when acknowledgements come in a train longer than half the least round trip, or round trips grow by an eighth (HyStart, Ha and Rhee 2011, as Linux's CUBIC has it).
+    Hystart,
     /// Doubling every other round trip, until more than a segment waits in queues (Brakmo and Peterson 1995).
     Vegas,
 }
@@ -24,7 +27,8 @@ pub enum SlowStartKind {
 #[derive(Clone, Debug)]
 pub(super) enum SlowStart {
     Standard,
-    HyStart(Box<HyStart>),
+    HyStartPlusPlus(Box<HyStartPlusPlus>),
+    HyStart(Box<hystart::HyStart>),
     Vegas(Box<VegasSlowStart>),
 }
 
@@ -36,8 +40,16 @@ impl SlowStart {
         let grows = most.min(sample.acked as f64);
         match self {
             Self::Standard => window.cwnd += grows,
+            Self::HyStartPlusPlus(hystart) => hystart.on_ack(window, sample, grows),
             Self::HyStart(hystart) => hystart.on_ack(window, sample, grows),
             Self::Vegas(vegas) => vegas.on_ack(window, sample, grows),
+        }
+    }
+
+    /// A timeout: slow start begins again.
+    pub(super) fn on_timeout(&mut self) {
+        if let Self::HyStart(hystart) = self {
+            hystart.on_timeout();
         }
     }
 }
@@ -46,7 +58,7 @@ impl SlowStart {
 ///
 /// Source: RFC 9406, section 4.2, with its constants (section 4.3).
 #[derive(Clone, Debug, Default)]
-pub(super) struct HyStart {
+pub(super) struct HyStartPlusPlus {
     /// The round ends when this offset is acknowledged (windowEnd).
     window_end: Option<u64>,
     /// currentRoundMinRTT; `None` is infinite.
@@ -66,7 +78,7 @@ const N_RTT_SAMPLE: u32 = 8;
 const CSS_GROWTH_DIVISOR: f64 = 4.0;
 const CSS_ROUNDS: u32 = 5;
 
-impl HyStart {
+impl HyStartPlusPlus {
     fn on_ack(&mut self, window: &mut Window, sample: &AckSample, grows: f64) {
         if self.window_end.is_none_or(|end| sample.una >= end) {
             self.begin_round(window, sample.next);
@@ -147,7 +159,7 @@ mod tests {
             cwnd: 10.0 * MSS,
             ssthresh: f64::INFINITY,
         };
-        (SlowStart::HyStart(Box::default()), window, 0)
+        (SlowStart::HyStartPlusPlus(Box::default()), window, 0)
     }
 
     #[test]
