@@ -2,11 +2,11 @@
 
 mod common;
 
-use common::{MSS, SenderScript, params};
+use common::{MSS, SenderScript, ack_of, params};
 use redtail_core::Bytes;
-use redtail_transport::TcpParams;
 use redtail_transport::cc::slow_start::SlowStartKind;
 use redtail_transport::tcp::recovery::RecoveryKind;
+use redtail_transport::{Flags, Segment, TcpParams};
 
 fn newreno(initial_window: u32) -> TcpParams {
     TcpParams {
@@ -147,4 +147,28 @@ fn hystart_leaves_slow_start_when_a_train_lasts_half_a_round_trip() {
     // The first acknowledgement came after 100 ms, the 52nd after 151 ms.
     run(51).cwnd(102.0).ssthresh(f64::INFINITY);
     run(52).cwnd(103.0).ssthresh(103.0);
+}
+
+#[test]
+fn an_acknowledgement_of_data_never_sent_changes_nothing() {
+    // RFC 9293, section 3.10.7.4: "If the ACK acks something not yet sent (SEG.ACK >
+    // SND.NXT), then send an ACK, drop the segment, and return." And the window is
+    // not that of an old one: "SND.WL2 =< SEG.ACK".
+    let params = TcpParams {
+        ecn: true,
+        ..params(RecoveryKind::RackTlp)
+    };
+    for strange in [50, 0] {
+        let mut script = SenderScript::bulk(&params);
+        script.at(100).ack(2).cwnd(11.0);
+        script.sends("0e 1e 2e 3e 4e 5e 6e 7e 8e 9e 10e 11e 12e");
+        let flags = Flags::ACK.with_if(strange == 50, Flags::ECE);
+        script.receives(Segment {
+            window: 0,
+            flags,
+            ..ack_of(strange, &[])
+        });
+        // The window is open for a probe with new data (RFC 8985, section 7.3).
+        script.cwnd(11.0).at(300).sends("13e");
+    }
 }

@@ -161,6 +161,7 @@ mod tests {
                 let sample = AckSample {
                     now: self.now,
                     acked: 1000,
+                    marked: 0,
                     una: self.una,
                     next: end + 2000 * (i - 1),
                     rtt: Some(Span::from_ms(rtt)),

@@ -519,7 +519,10 @@ impl Sender {
 
     #[inline]
     fn on_ack(&mut self, segment: &Segment, now: Time) {
-        if !segment.flags.contains(Flags::ACK) {
+        // One of data never sent is dropped whole (RFC 9293, section 3.10.7.4).
+        if !segment.flags.contains(Flags::ACK)
+            || segment.ack > self.board.next() && !self.is_probe_accepted(segment.ack)
+        {
             return;
         }
         let same_window = segment.window == self.peer_window;
@@ -541,10 +544,8 @@ impl Sender {
             self.on_report(segment, now);
         }
         if segment.ack > una {
-            if segment.ack <= self.board.next() || self.is_probe_accepted(segment.ack) {
-                self.on_new_ack(segment, marked, now);
-                self.check_timeout(una, delivered, marked > 0);
-            }
+            self.on_new_ack(segment, marked, now);
+            self.check_timeout(una, delivered, marked > 0);
         } else if segment.ack == una && self.board.outstanding() > 0 {
             // One that changes the window may be sent for that (RFC 5681, section 2,
             // conditions of a duplicate).
