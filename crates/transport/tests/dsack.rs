@@ -235,8 +235,8 @@ fn reordering_within_the_widened_room_is_no_loss() {
 
 #[test]
 fn racks_room_narrows_after_sixteen_recoveries_without_duplicates() {
-    // RFC 8985, section 6.2, step 4: "RACK.reo_wnd_persist <- 16"; "If
-    // RACK.reo_wnd_persist <= 0: RACK.reo_wnd_mult <- 1".
+    // RFC 8985, section 6.2, step 4: "RACK.reo_wnd_persist = 16"; "If
+    // RACK.reo_wnd_persist <= 0: RACK.reo_wnd_mult = 1".
     let room_after = |recoveries: u64| {
         let mut script = SenderScript::bulk(&rack());
         let (mut sent, mut acked) = (0, 1);
@@ -260,7 +260,7 @@ fn racks_room_narrows_after_sixteen_recoveries_without_duplicates() {
 
 #[test]
 fn a_probe_that_was_not_needed_costs_nothing() {
-    // RFC 8985, section 7.4.2, case 2: "the ACK has a DSACK option matching
+    // RFC 8985, section 7.4.2, case 1: "ACK has a DSACK option matching
     // TLP.end_seq".
     for reported in [false, true] {
         let mut script = SenderScript::transfer(&rack(), 10 * MSS);

@@ -87,7 +87,7 @@ fn with_sack_old_data_reported_above_a_hole_makes_the_timeout_spurious() {
 #[test]
 fn with_sack_duplicates_before_the_first_new_acknowledgement_are_waited_out() {
     // RFC 5682, section 3.1, step 2: "If duplicate ACKs arrive before the cumulative
-    // acknowledgment for retransmitted data, [...] stay in step 2". The delay spike
+    // acknowledgment for retransmitted data, [...] Stay in step 2". The delay spike
     // left a duplicate behind; the basic algorithm takes it for a loss.
     for recovery in BOTH {
         let mut script = SenderScript::bulk(&frto(recovery));
@@ -101,7 +101,8 @@ fn with_sack_duplicates_before_the_first_new_acknowledgement_are_waited_out() {
 #[test]
 fn a_second_acknowledgement_that_says_nothing_new_ends_the_doubt() {
     // RFC 5682, section 3.1, step 3a: "Take this branch also when the acknowledgment
-    // is a duplicate ACK and it does not contain any new SACK information."
+    // is a duplicate ACK and it does not acknowledge any new, previously
+    // unacknowledged data below 'RecoveryPoint' in the SACK information."
     let mut script = SenderScript::bulk(&frto(RecoveryKind::Sack));
     script.at(1000).at(1100).ack(1).ack(1).cwnd(3.0).ack(2);
     assert_eq!(script.counters().spurious_timeouts, 0);

@@ -12,7 +12,8 @@
 //! | SND.UNA | the cumulative acknowledgement | bytes |
 //!
 //! Where no new data can be sent, the timeout is answered as a genuine one
-//! (step 2b; the alternatives of appendix C are not taken).
+//! (step 2b). Linux goes further: it takes any acknowledgement of data not sent again
+//! since the timeout, the first one included, as a proof (`tcp_process_loss`).
 
 /// The step of the algorithm that is waited in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
