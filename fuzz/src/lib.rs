@@ -169,7 +169,7 @@ impl Pair {
             self.check_sent(&segment);
             self.send(Bound::ToReceiver, segment);
         }
-        while let Some(segment) = self.receiver.poll_transmit() {
+        while let Some(segment) = self.receiver.poll_transmit(self.now) {
             assert_eq!(segment.ecn, Ecn::NotEct, "an ECN-capable acknowledgement");
             self.send(Bound::ToSender, segment);
         }
