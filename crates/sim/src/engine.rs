@@ -19,7 +19,7 @@ use crate::flows::{Flows, Source};
 use crate::network::{Address, Network, Route, Target, compile};
 use crate::packet::{ContentId, Contents, SimPacket};
 use crate::result::RunResult;
-use crate::scheduler::{Class, Event, Scheduler};
+use crate::scheduler::{Alarm, Class, Event, Scheduler};
 use crate::series::Sampler;
 use crate::statistics::LinkStatistics;
 
@@ -95,6 +95,8 @@ struct Engine<'a> {
     dropped: Vec<[u64; 2]>,
     sampler: Option<Sampler>,
     recorder: Option<Box<Recorder<'a>>>,
+    /// For what pacing holds back, by sender.
+    releases: Vec<Alarm>,
     /// More endpoints than the cache keeps.
     many_flows: bool,
     /// What the senders of each group had done when the measurement began.
@@ -177,6 +179,7 @@ impl<'a> Engine<'a> {
             network,
             sampler,
             recorder: None,
+            releases: vec![Alarm::default(); flows.senders.len()],
             many_flows: flows.groups.len() > MANY_FLOWS,
             done_before: Vec::new(),
             events: 0,
@@ -418,9 +421,19 @@ impl<'a> Engine<'a> {
         if slot.sender.is_complete() && slot.completed.is_none() {
             slot.completed = Some(self.now);
         }
-        let deadline = slot.sender.next_wakeup();
+        let deadline = slot.sender.next_timer();
         slot.alarm
             .arm(deadline, Class::SenderTimer, index, &mut self.scheduler);
+        // An alarm of its own: the other one's, far off, stays as it is.
+        if let Some(release) = slot.sender.next_release() {
+            let alarm = &mut self.releases[index as usize];
+            alarm.arm(
+                Some(release),
+                Class::SenderTimer,
+                index,
+                &mut self.scheduler,
+            );
+        }
     }
 
     #[inline]
@@ -454,7 +467,8 @@ impl<'a> Engine<'a> {
 
     fn on_sender_timer(&mut self, index: u32) {
         let slot = &mut self.flows.senders[index as usize];
-        if slot.alarm.rings(self.now) {
+        let released = self.releases[index as usize].rings(self.now);
+        if slot.alarm.rings(self.now) || released {
             slot.sender.on_wakeup(self.now);
             self.sender_transmits(index);
         }

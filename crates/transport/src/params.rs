@@ -59,6 +59,8 @@ tcp_params! {
     growth: Growth,
     /// Grow the window with the bytes acknowledged instead of with each acknowledgement (RFC 3465; Linux, there without a limit in slow start).
     byte_counting: bool,
+    /// Space segments in time: at the rate of a model, or at twice the window each round trip in slow start and 1.2 times after it (Linux's tcp_pacing_ss_ratio and tcp_pacing_ca_ratio).
+    pacing: bool,
     /// How losses are detected and repaired.
     recovery: RecoveryKind,
     /// Reduce the flight in proportion to what is delivered during recovery (RFC 9937); with selective acknowledgements.
@@ -299,6 +301,7 @@ impl Default for TcpParams {
             growth: Growth::Reno,
             recovery: RecoveryKind::Sack,
             byte_counting: false,
+            pacing: false,
             prr: false,
             halving: Halving::FlightSize,
             initial_window: 10,

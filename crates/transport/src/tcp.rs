@@ -4,6 +4,7 @@ pub mod ack_policy;
 pub(crate) mod closing;
 pub mod ecn;
 pub(crate) mod frto;
+pub(crate) mod pacing;
 pub(crate) mod prr;
 pub mod rack;
 pub mod ranges;

@@ -88,6 +88,7 @@ fn combinations(base: &TcpParams) -> Vec<TcpParams> {
                     slow_start,
                     growth,
                     prr: on(4),
+                    pacing: on(0) != on(5),
                     timestamps: on(2) != on(3),
                     frto: on(0) != on(4),
                     dsack: on(1) != on(5),
@@ -268,19 +269,23 @@ impl Pair {
             );
         } else {
             let timeouts = self.sender.counters().timeouts;
+            let released = self.sender.next_release() == Some(next);
+            assert!(!released || self.params.pacing);
             self.sender.on_wakeup(next);
             let timeouts = self.sender.counters().timeouts - timeouts;
             self.poll();
-            let slow = self.params.read_rate.is_some();
-            if (self.params.recovery == RecoveryKind::RackTlp || slow) && timeouts == 0 {
-                // A reordering timer or a probe; none stays due.
-                let again = self.sender.next_wakeup();
-                assert!(again.is_none_or(|again| again > next));
+            // Whatever it was, a reordering timer, a probe or pacing too, none stays due.
+            let again = self.sender.next_wakeup();
+            assert!(again.is_none_or(|again| again > next));
+            if timeouts == 0 {
+                let judges = self.params.recovery == RecoveryKind::RackTlp;
+                let slow = self.params.read_rate.is_some();
+                assert!(judges || released || slow, "nothing was due");
                 return true;
             }
             assert_eq!(timeouts, 1);
             // The next is at least a whole timeout away: no storm.
-            let again = self.sender.next_wakeup().expect("data is outstanding");
+            let again = self.sender.next_timer().expect("data is outstanding");
             assert!(again >= next + self.params.min_rto.min(self.params.initial_rto));
         }
         self.poll();

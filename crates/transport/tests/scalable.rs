@@ -291,7 +291,9 @@ fn counters_of_an_overtaken_acknowledgement_are_not_taken_for_marks() {
     // The first acknowledgement ends a round: alpha = 15/16 + (1/5) / 16.
     script.cwnd(10.0 * (1.0 - 0.95 / 2.0));
     script.receives(counted(4, 0, 0));
-    script.at(200).receives(counted(11, 1, 1000));
+    script.at(200).receives(counted(9, 1, 1000));
+    script.at(300).receives(counted(11, 1, 1000));
+    assert_eq!(script.next_byte(), 11 + script.window() as u64);
     assert_eq!(script.counters().ecn_reductions, 1);
 }
 
@@ -304,7 +306,8 @@ fn a_reduction_as_for_a_loss_can_go_with_accecn() {
     let mut script = SenderScript::bulk(&params);
     script.at(100).receives(counted(1, 1, 1000)).cwnd(5.0);
     script.receives(counted(2, 2, 2000)).cwnd(5.0);
-    script.at(200).receives(counted(11, 3, 3000)).cwnd(2.5);
+    script.at(200).receives(counted(9, 2, 2000));
+    script.at(300).receives(counted(11, 3, 3000)).cwnd(2.5);
 }
 
 // Prague.

@@ -14,6 +14,7 @@ use redtail_core::{Ecn, Span, Time};
 
 use super::ecn::{Arrival, EcnResponse};
 use super::frto::{Answer, Verdict};
+use super::pacing::Pacer;
 use super::prr::{Delivery, Prr};
 use super::recovery::{LossRecovery, Recovery, each};
 use super::rto::{RttEstimator, RttSampling};
@@ -89,6 +90,8 @@ pub struct SenderSnapshot {
     pub srtt: Option<Span>,
     /// Share of marks that a sender in proportion reckons with (DCTCP.Alpha of RFC 8257).
     pub alpha: Option<f64>,
+    /// Rate at which segments are paced, bytes/s, once there is one.
+    pub pacing_rate: Option<f64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,6 +213,8 @@ pub struct Sender {
     persist: Option<Box<Persist>>,
     /// If false causes of a reduction are looked for.
     undo: Option<Box<Undo>>,
+    /// If segments are paced.
+    pacer: Option<Box<Pacer>>,
     controller: Controller,
     recovery: Recovery,
     ecn: EcnResponse,
@@ -274,6 +279,7 @@ impl Sender {
             timers: judges_by_time.then(Box::default),
             persist: None,
             undo: Undo::new(params.frto, params.dsack, params.recovery.uses_sack()),
+            pacer: params.pacing.then(Box::default),
             controller: Controller::new(ControllerConfig {
                 mss,
                 initial_window: params.initial_window,
@@ -378,12 +384,28 @@ impl Sender {
             outstanding: self.board.next().min(self.size) - self.acked(),
             srtt: self.rtt.srtt(),
             alpha: self.ecn.alpha(),
+            pacing_rate: self.pacer.as_ref().and_then(|pacer| pacer.rate()),
         }
     }
 
-    /// When [`on_wakeup`](Self::on_wakeup) is due.
-    #[inline]
+    /// When [`on_wakeup`](Self::on_wakeup) is due: the earlier of
+    /// [`next_timer`](Self::next_timer) and [`next_release`](Self::next_release).
     pub fn next_wakeup(&self) -> Option<Time> {
+        match (self.next_timer(), self.next_release()) {
+            (Some(timer), Some(release)) => Some(timer.min(release)),
+            (timer, release) => timer.or(release),
+        }
+    }
+
+    /// When a segment that pacing holds back may leave.
+    #[inline]
+    pub fn next_release(&self) -> Option<Time> {
+        self.pacer.as_ref().and_then(|pacer| pacer.release_at())
+    }
+
+    /// When the next timer runs out, unless it is set anew before.
+    #[inline]
+    pub fn next_timer(&self) -> Option<Time> {
         match &self.timers {
             None => self.rto_at,
             Some(timers) => {
@@ -393,8 +415,12 @@ impl Sender {
         }
     }
 
-    /// Whatever timer is due.
+    /// Whatever timer is due. What pacing held back is for
+    /// [`poll_transmit`](Self::poll_transmit), which follows.
     pub fn on_wakeup(&mut self, now: Time) {
+        if let Some(pacer) = &mut self.pacer {
+            pacer.release();
+        }
         let mut probing = false;
         if let Some(timers) = &mut self.timers {
             if timers.probe_at.take_if(|at| *at <= now).is_some() {
@@ -515,6 +541,7 @@ impl Sender {
         } else {
             self.rtt.sample(self.last_sent, now);
         }
+        self.update_pacing();
     }
 
     #[inline]
@@ -569,6 +596,16 @@ impl Sender {
             };
             let ssthresh = self.controller.window().ssthresh;
             prr.on_ack(delivery, ssthresh, f64::from(self.mss));
+        }
+        if self.pacer.is_some() {
+            self.update_pacing();
+        }
+    }
+
+    /// The rate that goes with the window and the round trip as they are now.
+    fn update_pacing(&mut self) {
+        if let (Some(pacer), Some(srtt)) = (&mut self.pacer, self.rtt.srtt()) {
+            pacer.follow(self.controller.window(), srtt);
         }
     }
 
@@ -840,6 +877,7 @@ impl Sender {
                 Connection::Complete
             };
             self.rto_at = None;
+            self.release();
             self.quiet_timers();
         } else if self.pipe_is_exact && self.board.first_is_lost() {
             // Losses known already continue into the next episode.
@@ -1028,6 +1066,31 @@ impl Sender {
         }
     }
 
+    /// Nothing waits for its time any more.
+    #[inline]
+    fn release(&mut self) {
+        if let Some(pacer) = &mut self.pacer {
+            pacer.release();
+        }
+    }
+
+    /// Whether pacing holds back what there is to send, which is then waited for.
+    fn is_held_back(&mut self, now: Time) -> bool {
+        let more = self.has_more();
+        let pacer = self.pacer.as_mut();
+        pacer.is_some_and(|pacer| pacer.holds_back(more, now)) && more
+    }
+
+    /// Whether there may be something to send, the window allowing.
+    fn has_more(&self) -> bool {
+        match self.phase {
+            Phase::Open => {
+                (self.dup_acks == 0 || self.limited_transmit) && self.new_len().is_some()
+            }
+            Phase::Recovery | Phase::Loss => true,
+        }
+    }
+
     /// The next segment to put on the wire now, if any; call until `None`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
@@ -1069,6 +1132,10 @@ impl Sender {
         };
         let room = in_flight == 0 || (in_flight + u64::from(self.mss)) as f64 <= cwnd;
         if !room {
+            self.release();
+            return None;
+        }
+        if self.pacer.is_some() && self.is_held_back(now) {
             return None;
         }
         match self.phase {
@@ -1210,16 +1277,15 @@ impl Sender {
         }
     }
 
-    /// Bytes of new data that may be sent, and whether there is anything, a FIN
-    /// perhaps, for which the windows make room.
+    /// Length of the next new segment, if there is data and the peer has room for it;
+    /// 0 if it is a FIN alone.
     #[inline]
-    fn next_len(&mut self, seq: u64, now: Time) -> Option<u32> {
+    fn new_len(&self) -> Option<u32> {
+        let seq = self.board.next();
         let left = self.size.saturating_sub(seq);
         if left == 0 {
             // The FIN takes no room in the receiver's buffer: no window holds it back.
-            let fin = self.closed && self.fin && seq == self.size;
-            self.idle |= self.board.outstanding() == 0;
-            return fin.then_some(0);
+            return (self.closed && self.fin && seq == self.size).then_some(0);
         }
         let len = left.min(u64::from(self.mss)) as u32;
         let usable = u64::from(self.peer_window).saturating_sub(self.board.outstanding());
@@ -1228,17 +1294,25 @@ impl Sender {
         }
         // Less than a segment is sent where it is half of the largest window
         // (RFC 9293, section 3.8.6.2.1, rule 3).
-        if usable > 0 && usable >= u64::from(self.peer_window_max / 2) {
-            return Some(usable as u32);
+        (usable > 0 && usable >= u64::from(self.peer_window_max / 2)).then_some(usable as u32)
+    }
+
+    /// The same; notes what keeps the sender from sending.
+    #[inline]
+    fn next_len(&mut self, now: Time) -> Option<u32> {
+        let len = self.new_len();
+        if self.board.next() >= self.size {
+            self.idle |= self.board.outstanding() == 0;
+        } else if len.is_none() {
+            self.on_blocked(now);
         }
-        self.on_blocked(now);
-        None
+        len
     }
 
     #[inline]
     fn send_new(&mut self, now: Time) -> Option<Segment> {
         let seq = self.board.next();
-        let len = self.next_len(seq, now)?;
+        let len = self.next_len(now)?;
         Some(self.send_data(seq, len, now))
     }
 
@@ -1291,6 +1365,9 @@ impl Sender {
         let ecn = if len == 0 { Ecn::NotEct } else { ecn };
         self.counters.data_segments += u64::from(len > 0);
         self.last_sent = now;
+        if let Some(pacer) = &mut self.pacer {
+            pacer.on_sent(len, now);
+        }
         if self.rto_at.is_none() {
             self.rto_at = Some(now + self.rtt.rto()); // RFC 6298, rule 5.1
         }

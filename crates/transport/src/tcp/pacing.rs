@@ -1,0 +1,196 @@
+//! Pacing: segments leave no faster than a rate, instead of in bursts with each
+//! acknowledgement.
+//!
+//! Source: draft-ietf-ccwg-bbr-06, sections 5.6.2 (departure times) and 5.6.3 (quantum);
+//! the rate of window-based senders is Linux's (net/ipv4/tcp_input.c,
+//! tcp_update_pacing_rate, with the ratios of tcp_pacing_ss_ratio and
+//! tcp_pacing_ca_ratio).
+//!
+//! | symbol | meaning | unit |
+//! |---|---|---|
+//! | pacing_rate | most that leaves, payload without headers | bytes/s |
+//! | send_quantum | most that leaves at once | bytes |
+//! | next_send_time | earliest departure of the next quantum | s |
+//!
+//! ```text
+//! next_send_time = max(now, next_send_time) + size / pacing_rate
+//! window-based:  pacing_rate = 2 cwnd / srtt    while cwnd < ssthresh / 2
+//!                              1.2 cwnd / srtt  otherwise
+//! ```
+//!
+//! A window-based sender's quantum is a segment; Linux puts two or more together for the
+//! sake of segmentation offload. Before there is a round trip to divide by, nothing is
+//! held back: the initial window of a connection without a handshake leaves as a burst.
+//! (Linux leaves the first ten segments unpaced in any case.)
+
+use redtail_core::{Span, Time};
+
+use crate::cc::Window;
+
+/// Share of cwnd / srtt while the window doubles each round (tcp_pacing_ss_ratio, 200 %).
+const SLOW_START_RATIO: f64 = 2.0;
+/// And otherwise (tcp_pacing_ca_ratio, 120 %).
+const AVOIDANCE_RATIO: f64 = 1.2;
+
+const PS_PER_S: f64 = 1e12;
+
+/// Says when the next segment may leave.
+#[derive(Clone, Debug, Default)]
+pub struct Pacer {
+    /// The pacing rate's inverse; zero before there is one.
+    ps_per_byte: f64,
+    /// next_send_time.
+    next: Time,
+    /// When the latest quantum began to leave.
+    quantum_at: Time,
+    /// Another segment of the size of the latest belongs to the same quantum.
+    quantum_open: bool,
+    quantum: u64,
+    /// Of the latest quantum, what has not left; bytes.
+    left: u64,
+    /// A segment waits for its release, then.
+    release_at: Option<Time>,
+}
+
+impl Pacer {
+    /// Sets pacing_rate, in bytes/s, and send_quantum, in bytes. What has left is not
+    /// paced anew.
+    #[inline]
+    pub fn set(&mut self, rate: f64, quantum: u64) {
+        self.ps_per_byte = PS_PER_S / rate;
+        self.quantum = quantum;
+    }
+
+    /// Sets the rate that goes with a window, by segments.
+    pub fn follow(&mut self, window: Window, srtt: Span) {
+        let ratio = if window.cwnd < window.ssthresh / 2.0 {
+            SLOW_START_RATIO
+        } else {
+            AVOIDANCE_RATIO
+        };
+        self.set(ratio * window.cwnd / srtt.as_secs_f64(), 0);
+    }
+
+    /// pacing_rate in bytes/s, once there is one.
+    pub fn rate(&self) -> Option<f64> {
+        (self.ps_per_byte > 0.0).then(|| PS_PER_S / self.ps_per_byte)
+    }
+
+    /// Whether a segment may leave.
+    #[inline]
+    fn allows(&self, now: Time) -> bool {
+        now >= self.next || (self.quantum_open && self.quantum_at == now)
+    }
+
+    /// A segment of `len` bytes leaves.
+    #[inline]
+    pub fn on_sent(&mut self, len: u32, now: Time) {
+        let bytes = u64::from(len);
+        if now >= self.next || self.quantum_at != now {
+            self.next = self.next.max(now);
+            self.quantum_at = now;
+            self.left = self.quantum;
+        }
+        self.next += Span::from_ps((f64::from(len) * self.ps_per_byte) as u64);
+        self.left = self.left.saturating_sub(bytes);
+        self.quantum_open = self.left >= bytes;
+    }
+
+    /// Whether what there is to send has to wait; if there is `more`, its release is
+    /// then known.
+    #[inline]
+    pub fn holds_back(&mut self, more: bool, now: Time) -> bool {
+        let allowed = self.allows(now);
+        self.release_at = (more && !allowed).then_some(self.next);
+        !allowed
+    }
+
+    /// Nothing is held back.
+    #[inline]
+    pub fn release(&mut self) {
+        self.release_at = None;
+    }
+
+    /// When a segment that is held back may leave.
+    #[inline]
+    pub fn release_at(&self) -> Option<Time> {
+        self.release_at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(us: u64) -> Time {
+        Time::ZERO + Span::from_us(us)
+    }
+
+    /// When each of `count` segments of 1000 bytes leaves, the first at `from`; in µs.
+    fn departures(pacer: &mut Pacer, from: u64, count: usize) -> Vec<u64> {
+        let mut now = at(from);
+        let mut times = Vec::new();
+        for _ in 0..count {
+            if pacer.holds_back(true, now) {
+                now = pacer.release_at().expect("it is held back");
+                pacer.release();
+                assert!(pacer.allows(now));
+            }
+            pacer.on_sent(1000, now);
+            times.push(now.as_ps() / 1_000_000);
+        }
+        times
+    }
+
+    #[test]
+    fn without_a_rate_nothing_is_held_back() {
+        assert_eq!(departures(&mut Pacer::default(), 7, 4), [7; 4]);
+    }
+
+    #[test]
+    fn segments_leave_one_by_one_at_the_rate() {
+        let mut pacer = Pacer::default();
+        pacer.set(1e6, 0);
+        assert_eq!(departures(&mut pacer, 5, 3), [5, 1005, 2005]);
+        // After a pause the next does not make up for it.
+        assert_eq!(departures(&mut pacer, 9000, 2), [9000, 10_000]);
+    }
+
+    #[test]
+    fn a_quantum_leaves_at_once_in_whole_segments() {
+        // draft-ietf-ccwg-bbr-06, section 5.6.3: "the maximum size of these transmission
+        // aggregates".
+        let mut pacer = Pacer::default();
+        pacer.set(1e6, 2999);
+        let times = departures(&mut pacer, 0, 6);
+        assert_eq!(times, [0, 0, 2000, 2000, 4000, 4000]);
+    }
+
+    #[test]
+    fn a_new_rate_applies_to_what_leaves_after_it() {
+        let mut pacer = Pacer::default();
+        pacer.set(1e6, 0);
+        departures(&mut pacer, 0, 1);
+        pacer.set(2e6, 0);
+        assert_eq!(departures(&mut pacer, 0, 3), [1000, 1500, 2000]);
+    }
+
+    #[test]
+    fn a_window_is_paced_at_twice_or_1_2_times_its_own_rate() {
+        let mut pacer = Pacer::default();
+        let rate = |pacer: &mut Pacer, ssthresh: f64| {
+            let cwnd = 10_000.0;
+            pacer.follow(Window { cwnd, ssthresh }, Span::from_ms(100));
+            pacer.rate().expect("there is a rate")
+        };
+        for (ssthresh, expected) in [
+            (f64::INFINITY, 200_000.0),
+            (20_001.0, 200_000.0),
+            (20_000.0, 120_000.0),
+            (5000.0, 120_000.0),
+        ] {
+            let rate = rate(&mut pacer, ssthresh);
+            assert!((rate / expected - 1.0).abs() < 1e-12, "{rate}");
+        }
+    }
+}
