@@ -172,11 +172,16 @@ impl Flows {
                 let flow = flows.groups.len() as u32;
                 flows.groups.push(group_index as u32);
                 flows.starts.push(group.start(i, &mut stream));
+                let tcp_stream = || {
+                    let name = format!("tcp.{}.{i}", access.name);
+                    Stream::named(scenario.seed, scenario.replication, &name)
+                };
                 let source = match group {
                     TrafficGroup::Cbr(model) => flows.add_udp(model, stream, host, flow),
-                    TrafficGroup::Bulk(_) => flows.add_tcp(group, None, host, flow),
+                    TrafficGroup::Bulk(_) => flows.add_tcp(group, None, host, flow, tcp_stream),
                     TrafficGroup::Transfer(transfer) => {
-                        flows.add_tcp(group, Some(transfer.size.get(i).as_u64()), host, flow)
+                        let size = Some(transfer.size.get(i).as_u64());
+                        flows.add_tcp(group, size, host, flow, tcp_stream)
                     }
                 };
                 flows.sources.push(source);
@@ -191,11 +196,16 @@ impl Flows {
         size: Option<u64>,
         host: HostRoutes,
         flow: u32,
+        stream: impl FnOnce() -> Stream,
     ) -> Source {
         let params = &group.tcp().expect("a TCP group has TCP parameters").params;
         let header = params.header.as_u64() as u32;
+        let mut sender = Sender::new(params, size);
+        if params.growth.is_model() {
+            sender = sender.with_stream(stream());
+        }
         self.senders.push(SenderSlot {
-            sender: Sender::new(params, size),
+            sender,
             alarm: Alarm::default(),
             route: host.data,
             flow,

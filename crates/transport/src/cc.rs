@@ -6,9 +6,12 @@
 //!
 //! Adding a growth law: one file here, one line in [`Growth`] and in [`Law`].
 
+pub mod bbr;
+pub mod bbr3;
 pub mod cubic;
 mod hystart;
 pub mod ledbat;
+pub mod model;
 pub mod prague;
 pub mod reno;
 pub mod slow_start;
@@ -16,11 +19,14 @@ pub mod vegas;
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Span, Time, schemars, serde};
+use redtail_core::{Span, Stream, Time, schemars, serde};
 
+use self::bbr::Bbr;
+use self::bbr3::Bbr3;
 use self::cubic::Cubic;
 use self::hystart::HyStart;
 use self::ledbat::Ledbat;
+use self::model::{AnyModel, LostSegment, Model, ModelConfig, RateSample, model};
 use self::prague::Prague;
 use self::reno::Reno;
 use self::slow_start::{SlowStart, SlowStartKind};
@@ -41,6 +47,17 @@ pub enum Growth {
     Ledbat,
     /// As Reno, with what arrives unmarked, and slower below round trips of 25 ms; halved by a loss (draft-briscoe-iccrg-prague-congestion-control).
     Prague,
+    /// BBR version 1: no growth law but a model of the path, its greatest delivery rate and least round trip (Cardwell et al., ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00; Linux).
+    Bbr,
+    /// BBR version 3: the same model with bounds learnt from losses (draft-ietf-ccwg-bbr-06).
+    Bbr3,
+}
+
+impl Growth {
+    /// Whether it is a model of the path rather than a law of growth.
+    pub fn is_model(self) -> bool {
+        matches!(self, Self::Bbr | Self::Bbr3)
+    }
 }
 
 /// What a reduction takes its share of.
@@ -150,6 +167,7 @@ enum Law {
     Vegas(Box<Vegas>),
     Ledbat(Box<Ledbat>),
     Prague(Prague),
+    Model(Box<AnyModel>),
 }
 
 /// Calls a method of whichever law it is.
@@ -161,6 +179,7 @@ macro_rules! law {
             Law::Vegas($l) => $call,
             Law::Ledbat($l) => $call,
             Law::Prague($l) => $call,
+            Law::Model($l) => $call,
         }
     };
 }
@@ -197,16 +216,23 @@ impl Controller {
     /// A controller at the start of a connection.
     pub fn new(config: ControllerConfig) -> Self {
         let mss = f64::from(config.mss);
+        let initial_cwnd = f64::from(config.initial_window) * mss;
+        let model = || ModelConfig {
+            mss,
+            initial_cwnd,
+            stream: Stream::named(0, 0, "tcp"),
+        };
         Self {
             mss,
             halving: config.halving,
             byte_counting: config.byte_counting,
             window: Window {
-                cwnd: f64::from(config.initial_window) * mss,
+                cwnd: initial_cwnd,
                 ssthresh: f64::INFINITY,
             },
             slow_start: match config.slow_start {
                 SlowStartKind::Standard => SlowStart::Standard,
+                SlowStartKind::Startup => SlowStart::Startup,
                 SlowStartKind::HystartPlusPlus => SlowStart::HyStartPlusPlus(Box::default()),
                 SlowStartKind::Hystart => SlowStart::HyStart(Box::new(HyStart::new(mss))),
                 SlowStartKind::Vegas => SlowStart::Vegas(Box::new(VegasSlowStart::new(mss))),
@@ -219,6 +245,8 @@ impl Controller {
                 Growth::Vegas => Law::Vegas(Box::default()),
                 Growth::Ledbat => Law::Ledbat(Box::default()),
                 Growth::Prague => Law::Prague(Prague),
+                Growth::Bbr => Law::Model(Box::new(AnyModel::Bbr(Bbr::new(model())))),
+                Growth::Bbr3 => Law::Model(Box::new(AnyModel::Bbr3(Bbr3::new(model())))),
             },
         }
     }
@@ -252,6 +280,16 @@ impl Controller {
 
     /// Congestion: reduce.
     pub fn on_congestion(&mut self, event: &CongestionEvent) {
+        if let Law::Model(model) = &mut self.law {
+            match event.kind {
+                CongestionKind::Loss | CongestionKind::Ecn => {
+                    model!(&mut **model, m => m.on_recovery())
+                }
+                CongestionKind::Timeout { .. } => model!(&mut **model, m => m.on_timeout()),
+            }
+            self.window.cwnd = model!(&**model, m => m.cwnd());
+            return;
+        }
         let (cwnd, mss) = (self.window.cwnd, self.mss);
         law!(&mut self.law, l => l.on_congestion(cwnd / mss, event.kind));
         let beta = event.beta.unwrap_or_else(|| law!(&self.law, l => l.beta()));
@@ -314,6 +352,85 @@ impl Controller {
     /// (RFC 5681, section 3.1) and for what recovery leaves behind.
     pub fn set_cwnd(&mut self, cwnd: f64) {
         self.window.cwnd = cwnd;
+        if let Law::Model(model) = &mut self.law {
+            model!(&mut **model, m => m.set_cwnd(cwnd));
+        }
+    }
+
+    /// The model, if it steers by one.
+    #[inline]
+    fn model(&mut self) -> Option<&mut AnyModel> {
+        match &mut self.law {
+            Law::Model(model) => Some(model),
+            _ => None,
+        }
+    }
+
+    /// Lets a model draw from `stream`.
+    pub fn set_stream(&mut self, stream: Stream) {
+        if let Some(model) = self.model() {
+            model!(model, m => m.set_stream(stream));
+        }
+    }
+
+    /// Tells a model how long the handshake took.
+    pub fn on_handshake(&mut self, rtt: Span, now: Time) {
+        if let Some(model) = self.model() {
+            model!(model, m => m.on_handshake(rtt, now));
+        }
+    }
+
+    /// Tells a model that transmission is about to resume after the application had
+    /// nothing to send; `delivered` bytes were delivered since the start.
+    pub fn on_restart(&mut self, now: Time, delivered: u64) {
+        if let Some(model) = self.model() {
+            model!(model, m => m.on_restart(now, delivered));
+            self.window.cwnd = model!(&*model, m => m.cwnd());
+        }
+    }
+
+    /// Tells a model of a segment declared lost.
+    pub fn on_lost(&mut self, lost: &LostSegment, now: Time) {
+        if let Some(model) = self.model() {
+            model!(model, m => m.on_lost(lost, now));
+        }
+    }
+
+    /// Tells a model of an acknowledgement and takes the window it gives.
+    #[inline]
+    pub fn on_rate_sample(&mut self, sample: &RateSample) {
+        if let Law::Model(model) = &mut self.law {
+            self.window.cwnd = model!(&mut **model, m => {
+                m.on_ack(sample);
+                m.cwnd()
+            });
+        }
+    }
+
+    /// What a model asks of the pacer: its rate in bytes/s and its quantum in bytes.
+    #[inline]
+    pub fn pacing(&self) -> Option<(f64, u64)> {
+        match &self.law {
+            Law::Model(model) => Some(model!(&**model, m => (m.pacing_rate(), m.send_quantum()))),
+            _ => None,
+        }
+    }
+
+    /// Whether a model keeps the flight small on purpose.
+    #[inline]
+    pub fn probes_rtt(&self) -> bool {
+        match &self.law {
+            Law::Model(model) => model!(&**model, m => m.probes_rtt()),
+            _ => false,
+        }
+    }
+
+    /// The name of the state that a model is in.
+    pub fn state(&self) -> Option<&'static str> {
+        match &self.law {
+            Law::Model(model) => Some(model!(&**model, m => m.state())),
+            _ => None,
+        }
     }
 
     /// Sending goes on after nothing was sent for longer than a timeout, with no more

@@ -147,6 +147,10 @@ pub enum Preset {
     Ledbat,
     /// As a current Linux kernel: CUBIC, initial window 10, RACK-TLP with PRR, delayed acknowledgements of 40 ms after 16 quick ones, timestamps, F-RTO and D-SACK, HyStart, minimum timeout of 200 ms above the smoothed round trip.
     Linux,
+    /// As `linux`, with BBR version 1 (Cardwell et al., ACM Queue 14(5), 2016; net/ipv4/tcp_bbr.c) in place of CUBIC, PRR and HyStart++, paced.
+    Bbr,
+    /// As `bbr`, with BBR version 3 (draft-ietf-ccwg-bbr-06).
+    Bbr3,
     /// As the kernels that the papers of around 2000 measured: SACK, initial window 2, delayed acknowledgements, a clock of 10 ms, minimum timeout 200 ms, first timeout 3 s, no timestamps.
     #[serde(rename = "linux-2000")]
     #[schemars(rename = "linux-2000")]
@@ -163,7 +167,7 @@ pub enum Preset {
 
 impl Preset {
     /// Every preset, in the order of the definition.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::Sack,
         Self::Newreno,
         Self::Reno,
@@ -174,6 +178,8 @@ impl Preset {
         Self::Vegas,
         Self::Ledbat,
         Self::Linux,
+        Self::Bbr,
+        Self::Bbr3,
         Self::Linux2000,
         Self::Ns2Sack,
         Self::Ns2Newreno,
@@ -261,6 +267,17 @@ impl Preset {
                 frto: true,
                 dsack: true,
                 ..rfc
+            },
+            Self::Bbr => TcpParams {
+                slow_start: SlowStartKind::Startup,
+                growth: Growth::Bbr,
+                pacing: true,
+                prr: false,
+                ..Self::Linux.params()
+            },
+            Self::Bbr3 => TcpParams {
+                growth: Growth::Bbr3,
+                ..Self::Bbr.params()
             },
             Self::Linux2000 => TcpParams {
                 initial_window: 2,
@@ -453,7 +470,8 @@ impl TcpParams {
                 "a time up to \"500 ms\" (RFC 1122), or delayed_ack = false",
             ));
         }
-        self.check_ecn()
+        self.check_ecn()?;
+        self.check_model()
     }
 
     fn check_ecn(&self) -> Result<(), ParamError> {
@@ -477,6 +495,58 @@ impl TcpParams {
                 "ecn_syn_ack",
                 "is on while handshake is off: there is no SYN-ACK",
                 "false, or handshake = true",
+            ));
+        }
+        Ok(())
+    }
+
+    /// A model of the path brings its own start, rate and answer to losses.
+    fn check_model(&self) -> Result<(), ParamError> {
+        let startup = self.slow_start == SlowStartKind::Startup;
+        if !self.growth.is_model() {
+            return if startup {
+                Err(ParamError::new(
+                    "slow_start",
+                    "is part of a model, and this growth has none",
+                    "\"startup\" with growth = \"bbr\" or \"bbr3\"; otherwise \"standard\", \"hystart\", \"hystart-plus-plus\" or \"vegas\"",
+                ))
+            } else {
+                Ok(())
+            };
+        }
+        if !startup {
+            return Err(ParamError::new(
+                "slow_start",
+                "is not used by a model, which has a start of its own",
+                "\"startup\" with this growth",
+            ));
+        }
+        if !self.pacing {
+            return Err(ParamError::new(
+                "pacing",
+                "is off, but a model steers by the rate at which it sends",
+                "pacing = true with this growth",
+            ));
+        }
+        if self.prr {
+            return Err(ParamError::new(
+                "prr",
+                "reduces a flight that a model sets itself",
+                "prr = false with this growth",
+            ));
+        }
+        if !matches!(self.recovery, RecoveryKind::Sack | RecoveryKind::RackTlp) {
+            return Err(ParamError::new(
+                "recovery",
+                "does not tell a model what was delivered, and when",
+                "\"sack\" or \"rack-tlp\" with this growth",
+            ));
+        }
+        if self.ecn {
+            return Err(ParamError::new(
+                "ecn",
+                "would have packets marked that a model does not answer",
+                "ecn = false with this growth",
             ));
         }
         Ok(())

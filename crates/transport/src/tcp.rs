@@ -2,6 +2,7 @@
 
 pub mod ack_policy;
 pub(crate) mod closing;
+pub mod delivery_rate;
 pub mod ecn;
 pub(crate) mod frto;
 pub(crate) mod pacing;

@@ -114,6 +114,22 @@ fn combinations(base: &TcpParams) -> Vec<TcpParams> {
             }
         }
     }
+    for recovery in [RecoveryKind::Sack, RecoveryKind::RackTlp] {
+        for switches in 0..16 {
+            let on = |bit: u32| switches >> bit & 1 == 1;
+            all.push(TcpParams {
+                slow_start: SlowStartKind::Startup,
+                growth: if on(0) { Growth::Bbr } else { Growth::Bbr3 },
+                pacing: true,
+                recovery,
+                delayed_ack: on(1),
+                handshake: on(2),
+                timestamps: on(2) != on(3),
+                limited_transmit: on(3),
+                ..base.clone()
+            });
+        }
+    }
     all
 }
 

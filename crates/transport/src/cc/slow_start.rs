@@ -21,6 +21,8 @@ pub enum SlowStartKind {
     Hystart,
     /// Doubling every other round trip, until more than a segment waits in queues (Brakmo and Peterson 1995).
     Vegas,
+    /// BBR's own STARTUP and DRAIN; goes with model-based growth and only with it.
+    Startup,
 }
 
 /// A slow start with its state.
@@ -30,6 +32,7 @@ pub(super) enum SlowStart {
     HyStartPlusPlus(Box<HyStartPlusPlus>),
     HyStart(Box<hystart::HyStart>),
     Vegas(Box<VegasSlowStart>),
+    Startup,
 }
 
 impl SlowStart {
@@ -43,6 +46,7 @@ impl SlowStart {
             Self::HyStartPlusPlus(hystart) => hystart.on_ack(window, sample, grows),
             Self::HyStart(hystart) => hystart.on_ack(window, sample, grows),
             Self::Vegas(vegas) => vegas.on_ack(window, sample, grows),
+            Self::Startup => {} // the model's
         }
     }
 

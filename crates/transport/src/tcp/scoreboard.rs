@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use redtail_core::{Span, Time, prefetch};
 
+use super::delivery_rate::{RateSampler, SegmentInfo};
 use super::rack::{Delivered, Rack};
 use super::ranges::Ranges;
 use crate::segment::SackBlock;
@@ -82,6 +83,17 @@ impl Record {
     }
 
     #[inline]
+    fn info(&self, place: usize, una: u64) -> SegmentInfo {
+        SegmentInfo {
+            place,
+            start: self.seq(una),
+            len: u32::from(self.len),
+            sent: self.sent,
+            ambiguous: self.state.has(State::AMBIGUOUS),
+        }
+    }
+
+    #[inline]
     fn awaits_resending(&self) -> bool {
         self.state.has(State::LOST) && !self.state.has(State::RESENT)
     }
@@ -119,6 +131,8 @@ pub struct Scoreboard {
     delivered: u64,
     /// Judges by time, if losses are to be detected so.
     rack: Option<Box<Rack>>,
+    /// Samples delivery rates, if a model asks for them.
+    rates: Option<Box<RateSampler>>,
     /// No record below needs retransmission (HighRxt of RFC 6675, as an index).
     next_resend: Index,
 }
@@ -172,6 +186,17 @@ impl Scoreboard {
         self.rack.as_deref_mut()
     }
 
+    /// Samples delivery rates from now on.
+    pub fn sample_rates(&mut self) {
+        self.rates = Some(Box::default());
+    }
+
+    /// What samples delivery rates, if anything does.
+    #[inline]
+    pub(super) fn rates(&mut self) -> Option<&mut RateSampler> {
+        self.rates.as_deref_mut()
+    }
+
     /// Estimate of the bytes in the network (pipe of RFC 6675).
     #[inline]
     pub fn pipe(&self) -> u64 {
@@ -199,6 +224,9 @@ impl Scoreboard {
             state: State::default(),
         });
         self.pipe += u64::from(len);
+        if let Some(rates) = &mut self.rates {
+            rates.on_new(len, self.pipe, now);
+        }
     }
 
     /// Everything below `ack` has arrived.
@@ -227,6 +255,12 @@ impl Scoreboard {
                 if let Some(rack) = &mut self.rack {
                     rack.on_delivered(record.delivered(self.una), now);
                 }
+                if let Some(rates) = &mut self.rates {
+                    rates.on_delivered(record.info(0, self.una), now);
+                }
+            }
+            if let Some(rates) = &mut self.rates {
+                rates.pop_front();
             }
             repaired |= record.state.has(State::AMBIGUOUS);
             acked.sent = (!repaired && !record.sacked).then_some(record.sent);
@@ -240,6 +274,9 @@ impl Scoreboard {
         let capacity = self.records.capacity();
         if capacity > SMALL && self.records.len() < capacity / 4 {
             self.records.shrink_to(capacity / 2);
+            if let Some(rates) = &mut self.rates {
+                rates.shrink();
+            }
         }
         acked
     }
@@ -265,7 +302,7 @@ impl Scoreboard {
         let start = self
             .records
             .partition_point(|record| record.seq(una) < gap.start);
-        for record in self.records.range_mut(start..) {
+        for (place, record) in (start..).zip(self.records.range_mut(start..)) {
             if record.end(una) > gap.end {
                 break;
             }
@@ -274,6 +311,9 @@ impl Scoreboard {
             bytes += u64::from(record.len);
             if let Some(rack) = &mut self.rack {
                 rack.on_delivered(record.delivered(una), now);
+            }
+            if let Some(rates) = &mut self.rates {
+                rates.on_delivered(record.info(place, una), now);
             }
         }
         self.delivered += bytes;
@@ -310,13 +350,19 @@ impl Scoreboard {
         let start = self
             .records
             .partition_point(|record| record.seq(una) < from);
-        for record in self.records.range_mut(start..) {
+        for (place, record) in (start..).zip(self.records.range_mut(start..)) {
             if record.seq(una) >= frontier {
                 break;
             }
             let before = record.in_pipe();
             record.state.0 |= State::LOST;
-            self.pipe -= before - record.in_pipe();
+            let lost = before - record.in_pipe();
+            self.pipe -= lost;
+            if lost > 0
+                && let Some(rates) = &mut self.rates
+            {
+                rates.on_lost(place, record.seq(una), u32::from(record.len));
+            }
         }
         self.lost_below = frontier;
     }
@@ -350,6 +396,10 @@ impl Scoreboard {
             self.pipe -= before - record.in_pipe();
             self.lost_below = self.lost_below.max(record.end(una));
             self.next_resend = self.next_resend.min(index);
+            if let Some(rates) = &mut self.rates {
+                let place = (index - first) as usize;
+                rates.on_lost(place, record.seq(una), u32::from(record.len));
+            }
         }
         self.rack = Some(rack);
         judge_at
@@ -370,6 +420,11 @@ impl Scoreboard {
             self.pipe -= before - record.in_pipe();
             self.lost_below = self.lost_below.max(record.end(self.una));
             self.next_resend = self.first;
+            if before > 0
+                && let Some(rates) = &mut self.rates
+            {
+                rates.on_lost(0, self.una, u32::from(record.len));
+            }
         }
     }
 
@@ -384,7 +439,12 @@ impl Scoreboard {
     /// Declares everything lost that has not been selectively acknowledged
     /// (after a retransmission timeout); earlier retransmissions count for nothing.
     pub fn declare_all_lost(&mut self) {
-        for record in &mut self.records {
+        for (place, record) in self.records.iter_mut().enumerate() {
+            if record.in_pipe() > 0
+                && let Some(rates) = &mut self.rates
+            {
+                rates.on_lost(place, record.seq(self.una), u32::from(record.len));
+            }
             record.declare_lost();
         }
         self.pipe = 0;
@@ -468,6 +528,10 @@ impl Scoreboard {
         record.state.0 |= State::RESENT | State::AMBIGUOUS;
         record.sent = now;
         self.pipe += record.in_pipe() - before;
+        if let Some(rates) = &mut self.rates {
+            let place = (index - self.first) as usize;
+            rates.on_resent(place, u32::from(record.len), self.pipe, now);
+        }
         // A rescue retransmission lies beyond the pointer and leaves it where it
         // is (RFC 6675, section 4, NextSeg, rule 4).
         if self.next_resend == index {
@@ -484,6 +548,9 @@ impl Scoreboard {
         for record in &self.records {
             assert_eq!(record.seq(self.una), next, "records are not contiguous");
             next = record.end(self.una);
+        }
+        if let Some(rates) = &self.rates {
+            rates.assert_consistent(self.records.len());
         }
     }
 }

@@ -10,8 +10,9 @@
 
 use std::ops::{AddAssign, Sub};
 
-use redtail_core::{Ecn, Span, Time};
+use redtail_core::{Ecn, Span, Stream, Time};
 
+use super::delivery_rate::AckContext;
 use super::ecn::{Arrival, EcnResponse};
 use super::frto::{Answer, Verdict};
 use super::pacing::Pacer;
@@ -21,6 +22,7 @@ use super::rto::{RttEstimator, RttSampling};
 use super::scoreboard::{Acked, Scoreboard};
 use super::timestamps::{before, shown_at, timestamp};
 use super::undo::Undo;
+use crate::cc::model::Episode;
 use crate::cc::{AckSample, CongestionEvent, CongestionKind, Controller, ControllerConfig};
 use crate::params::TcpParams;
 use crate::segment::{Flags, Segment};
@@ -92,6 +94,8 @@ pub struct SenderSnapshot {
     pub alpha: Option<f64>,
     /// Rate at which segments are paced, bytes/s, once there is one.
     pub pacing_rate: Option<f64>,
+    /// The name of the state that a model-based controller is in.
+    pub state: Option<&'static str>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -244,7 +248,10 @@ impl Sender {
         if judges_by_time {
             board.judge_by_time();
         }
-        Self {
+        if params.growth.is_model() {
+            board.sample_rates();
+        }
+        let mut sender = Self {
             connection: Connection::Closed,
             phase: Phase::Open,
             resend_first: false,
@@ -299,7 +306,17 @@ impl Sender {
             syn_retransmitted: false,
             size: size.unwrap_or(u64::MAX),
             counters: SenderCounters::default(),
-        }
+        };
+        sender.update_pacing();
+        sender
+    }
+
+    /// The same with what it draws at random coming from `stream`; without this, all
+    /// senders draw alike. Only model-based controllers draw.
+    #[must_use]
+    pub fn with_stream(mut self, stream: Stream) -> Self {
+        self.controller.set_stream(stream);
+        self
     }
 
     /// A sender whose application has written nothing yet, for
@@ -385,6 +402,7 @@ impl Sender {
             srtt: self.rtt.srtt(),
             alpha: self.ecn.alpha(),
             pacing_rate: self.pacer.as_ref().and_then(|pacer| pacer.rate()),
+            state: self.controller.state(),
         }
     }
 
@@ -429,6 +447,7 @@ impl Sender {
             probing = timers.probe_due;
             if timers.judge_at.is_some_and(|at| at <= now) {
                 self.judge(now);
+                self.tell_losses(now);
             }
         }
         // A probe takes the place of the timeout and restarts its timer.
@@ -471,6 +490,7 @@ impl Sender {
             self.board.forget_sacked();
         }
         self.board.declare_all_lost();
+        self.tell_losses(now);
         self.phase = Phase::Loss;
         self.recover = Some(self.board.next());
         self.dup_acks = 0;
@@ -540,6 +560,7 @@ impl Sender {
             self.controller.set_cwnd(f64::from(self.mss));
         } else {
             self.rtt.sample(self.last_sent, now);
+            self.controller.on_handshake(now - self.last_sent, now);
         }
         self.update_pacing();
     }
@@ -570,6 +591,7 @@ impl Sender {
         if self.undo.is_some() && !segment.sack.is_empty() {
             self.on_report(segment, now);
         }
+        let in_flight = self.board.pipe();
         if segment.ack > una {
             self.on_new_ack(segment, marked, now);
             self.check_timeout(una, delivered, marked > 0);
@@ -598,13 +620,56 @@ impl Sender {
             prr.on_ack(delivery, ssthresh, f64::from(self.mss));
         }
         if self.pacer.is_some() {
+            self.tell_model(una, in_flight, now);
             self.update_pacing();
         }
     }
 
-    /// The rate that goes with the window and the round trip as they are now.
+    /// Tells a model what an acknowledgement says of the path. Before it, `una` was
+    /// acknowledged and `in_flight` bytes were in flight.
+    fn tell_model(&mut self, una: u64, in_flight: u64, now: Time) {
+        let context = AckContext {
+            prior_in_flight: in_flight,
+            in_flight: self.board.pipe(),
+            una,
+            srtt: self.rtt.srtt(),
+            episode: match self.phase {
+                Phase::Open => Episode::Open,
+                Phase::Recovery => Episode::Recovery,
+                Phase::Loss => Episode::Loss,
+            },
+        };
+        let Some(rates) = self.board.rates() else {
+            return;
+        };
+        for lost in rates.losses() {
+            self.controller.on_lost(&lost, now);
+        }
+        self.controller.on_rate_sample(&rates.finish(context, now));
+        if self.controller.probes_rtt() {
+            rates.mark_app_limited(context.in_flight);
+        }
+    }
+
+    /// Tells a model of losses that no acknowledgement brought.
+    fn tell_losses(&mut self, now: Time) {
+        if let Some(rates) = self.board.rates() {
+            for lost in rates.losses() {
+                self.controller.on_lost(&lost, now);
+            }
+            rates.settle_losses();
+            self.update_pacing();
+        }
+    }
+
+    /// The rate that a model gives, or that goes with the window and the round trip.
     fn update_pacing(&mut self) {
-        if let (Some(pacer), Some(srtt)) = (&mut self.pacer, self.rtt.srtt()) {
+        let Some(pacer) = &mut self.pacer else {
+            return;
+        };
+        if let Some((rate, quantum)) = self.controller.pacing() {
+            pacer.set(rate, quantum);
+        } else if let Some(srtt) = self.rtt.srtt() {
             pacer.follow(self.controller.window(), srtt);
         }
     }
@@ -1076,6 +1141,15 @@ impl Sender {
 
     /// Whether pacing holds back what there is to send, which is then waited for.
     fn is_held_back(&mut self, now: Time) -> bool {
+        let idle = self.board.pipe() == 0;
+        if let Some(rates) = self.board.rates()
+            && idle
+            && rates.is_app_limited()
+        {
+            let delivered = rates.delivered();
+            self.controller.on_restart(now, delivered);
+            self.update_pacing();
+        }
         let more = self.has_more();
         let pacer = self.pacer.as_mut();
         pacer.is_some_and(|pacer| pacer.holds_back(more, now)) && more
@@ -1133,6 +1207,10 @@ impl Sender {
         let room = in_flight == 0 || (in_flight + u64::from(self.mss)) as f64 <= cwnd;
         if !room {
             self.release();
+            let next = self.board.next();
+            if let Some(rates) = self.board.rates() {
+                rates.mark_window_limited(next);
+            }
             return None;
         }
         if self.pacer.is_some() && self.is_held_back(now) {
@@ -1303,6 +1381,7 @@ impl Sender {
         let len = self.new_len();
         if self.board.next() >= self.size {
             self.idle |= self.board.outstanding() == 0;
+            self.note_dry();
         } else if len.is_none() {
             self.on_blocked(now);
         }
@@ -1333,6 +1412,16 @@ impl Sender {
         }
         let ecn = self.ecn.codepoint();
         self.data_segment(seq, len, ecn, now)
+    }
+
+    /// There is room in the window and nothing to fill it with.
+    fn note_dry(&mut self) {
+        let in_flight = self.board.pipe();
+        if let Some(rates) = self.board.rates()
+            && (in_flight as f64) < self.controller.window().cwnd
+        {
+            rates.mark_app_limited(in_flight);
+        }
     }
 
     fn resend(&mut self, index: u64, now: Time) -> Segment {

@@ -1,0 +1,446 @@
+//! BBR, version 1.
+//!
+//! Source: N. Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue
+//! 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00; where the two leave room,
+//! Linux (net/ipv4/tcp_bbr.c). It sends at the greatest rate lately delivered and keeps
+//! in flight about what that rate and the least round trip need.
+//!
+//! | symbol | meaning | unit |
+//! |---|---|---|
+//! | BtlBw | greatest delivery rate of 10 rounds | bytes/s |
+//! | RTprop | least round trip of 10 s | s |
+//! | BDP | BtlBw RTprop | bytes |
+//! | pacing_gain, cwnd_gain | shares of BtlBw and of BDP | 1 |
+//!
+//! ```text
+//! pacing_rate = 0.99 pacing_gain BtlBw,  cwnd -> cwnd_gain BDP + 3 quanta + extra_acked
+//!
+//! state      pacing_gain                      cwnd_gain  until
+//! STARTUP    2/ln 2                           2/ln 2     3 rounds without 25 % more BtlBw
+//! DRAIN      ln 2/2                           2/ln 2     a BDP in flight
+//! PROBE_BW   5/4, 3/4, 1, 1, 1, 1, 1, 1       2          RTprop is 10 s old
+//! PROBE_RTT  1                                4 segments 200 ms and a round
+//! ```
+//!
+//! As in Linux: a round trip equal to RTprop does not renew it; the first round of fast
+//! recovery conserves packets, after which the window returns; 1 % is kept off the rate.
+//! Left out: the long-term rate that Linux takes from policers, and its doubt about round
+//! trips that an acknowledgement of less than a segment gives.
+
+use redtail_core::{Span, Stream, Time};
+
+use super::model::{Aggregation, Episode, Model, ModelConfig, RateSample, RoundMax, Rounds};
+
+/// 2/ln 2, in Linux's fixed point: the least gain with which the rate doubles each round.
+const HIGH_GAIN: f64 = 739.0 / 256.0;
+const DRAIN_GAIN: f64 = 88.0 / 256.0;
+const CYCLE_GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+const CWND_GAIN: f64 = 2.0;
+/// Share of the rate that is used.
+const PACING_MARGIN: f64 = 0.99;
+const BW_ROUNDS: usize = 10;
+const MIN_RTT_WINDOW: Span = Span::from_s(10);
+const PROBE_RTT_DURATION: Span = Span::from_ms(200);
+const MIN_CWND_SEGMENTS: f64 = 4.0;
+const FULL_BW_GROWTH: f64 = 1.25;
+const FULL_BW_ROUNDS: u32 = 3;
+/// Below this rate (1.2 Mbit/s) segments leave one by one.
+const LONE_SEGMENT_RATE: f64 = 150_000.0;
+const MOST_QUANTUM: f64 = 65_536.0;
+/// Most of extra_acked that the window grows by, in time at BtlBw.
+const MOST_EXTRA_S: f64 = 0.1;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Startup,
+    Drain,
+    /// With the phase of the gain cycle.
+    ProbeBw(u8),
+    ProbeRtt,
+}
+
+/// The model's state.
+#[derive(Clone, Debug)]
+pub struct Bbr {
+    config: ModelConfig,
+    state: State,
+    cwnd: f64,
+    pacing_rate: f64,
+    bw: RoundMax<BW_ROUNDS>,
+    rounds: Rounds,
+    min_rtt: Option<Span>,
+    min_rtt_stamp: Time,
+    cycle_stamp: Time,
+    full_bw: f64,
+    full_bw_rounds: u32,
+    full_bw_reached: bool,
+    /// The pacing rate was set from a round trip.
+    has_seen_rtt: bool,
+    probe_rtt_done: Option<Time>,
+    probe_rtt_round_done: bool,
+    idle_restart: bool,
+    episode: Episode,
+    packet_conservation: bool,
+    /// The window before recovery or PROBE_RTT.
+    prior_cwnd: f64,
+    aggregation: Aggregation,
+}
+
+impl Bbr {
+    /// A model at the start of a connection.
+    pub fn new(config: ModelConfig) -> Self {
+        let mut bbr = Self {
+            state: State::Startup,
+            cwnd: config.initial_cwnd,
+            pacing_rate: 0.0,
+            bw: RoundMax::default(),
+            rounds: Rounds::default(),
+            min_rtt: None,
+            min_rtt_stamp: Time::ZERO,
+            cycle_stamp: Time::ZERO,
+            full_bw: 0.0,
+            full_bw_rounds: 0,
+            full_bw_reached: false,
+            has_seen_rtt: false,
+            probe_rtt_done: None,
+            probe_rtt_round_done: false,
+            idle_restart: false,
+            episode: Episode::Open,
+            packet_conservation: false,
+            prior_cwnd: 0.0,
+            aggregation: Aggregation::default(),
+            config,
+        };
+        bbr.init_pacing_rate(Span::from_ms(1));
+        bbr
+    }
+
+    fn init_pacing_rate(&mut self, rtt: Span) {
+        self.pacing_rate = PACING_MARGIN * HIGH_GAIN * self.config.initial_cwnd
+            / rtt.as_secs_f64().max(f64::MIN_POSITIVE);
+    }
+
+    fn pacing_gain(&self) -> f64 {
+        match self.state {
+            State::Startup => HIGH_GAIN,
+            State::Drain => DRAIN_GAIN,
+            State::ProbeBw(phase) => CYCLE_GAINS[usize::from(phase)],
+            State::ProbeRtt => 1.0,
+        }
+    }
+
+    fn cwnd_gain(&self) -> f64 {
+        match self.state {
+            State::Startup | State::Drain => HIGH_GAIN,
+            State::ProbeBw(_) => CWND_GAIN,
+            State::ProbeRtt => 1.0,
+        }
+    }
+
+    /// `gain` BDP, with allowance for quanta under way (Linux's bbr_inflight).
+    fn inflight(&self, gain: f64) -> f64 {
+        let bdp = match self.min_rtt {
+            None => self.config.initial_cwnd,
+            Some(rtt) => gain * self.bw.max() * rtt.as_secs_f64(),
+        };
+        self.with_quanta(bdp)
+    }
+
+    fn with_quanta(&self, bytes: f64) -> f64 {
+        let mss = self.config.mss;
+        let quantum = (self.send_quantum() as f64 / mss).floor().max(1.0);
+        let segments = (bytes / mss).ceil() + 3.0 * quantum;
+        // Even, so that delayed acknowledgements do not leave one behind.
+        let even = 2.0 * (segments / 2.0).ceil();
+        let probing = if self.state == State::ProbeBw(0) {
+            2.0
+        } else {
+            0.0
+        };
+        (even + probing) * mss
+    }
+
+    fn update_bw(&mut self, sample: &RateSample) {
+        self.rounds.update(sample);
+        if self.rounds.started {
+            self.packet_conservation = false;
+        }
+        if let Some(rate) = sample.delivery_rate
+            && (!sample.app_limited || rate >= self.bw.max())
+        {
+            self.bw.update(self.rounds.count, rate);
+        }
+        if sample.newly_acked > 0 {
+            self.aggregation
+                .update(sample, self.bw.max(), self.cwnd, self.rounds.count);
+        }
+    }
+
+    fn update_cycle(&mut self, sample: &RateSample) {
+        let State::ProbeBw(phase) = self.state else {
+            return;
+        };
+        let elapsed = sample.now.saturating_since(self.cycle_stamp);
+        let full_length = self.min_rtt.is_some_and(|rtt| elapsed > rtt);
+        let in_flight = sample.prior_in_flight as f64;
+        let gain = CYCLE_GAINS[usize::from(phase)];
+        let over = if gain > 1.0 {
+            // Long enough to have put the gain's worth in flight, unless losses show
+            // that the path does not hold it.
+            full_length && (sample.newly_lost > 0 || in_flight >= self.inflight(gain))
+        } else if gain < 1.0 {
+            full_length || in_flight <= self.inflight(1.0)
+        } else {
+            full_length
+        };
+        if over {
+            self.enter_phase((phase + 1) % 8, sample.now);
+        }
+    }
+
+    fn enter_phase(&mut self, phase: u8, now: Time) {
+        self.state = State::ProbeBw(phase);
+        self.cycle_stamp = now;
+    }
+
+    /// Begins the gain cycle anywhere but at 3/4, the queue being drained.
+    fn enter_probe_bw(&mut self, now: Time) {
+        let draw = (self.config.stream.uniform() * 7.0) as u8;
+        self.enter_phase((8 - draw) % 8, now);
+    }
+
+    fn check_full_bw(&mut self, sample: &RateSample) {
+        if self.full_bw_reached || !self.rounds.started || sample.app_limited {
+            return;
+        }
+        if self.bw.max() >= self.full_bw * FULL_BW_GROWTH {
+            self.full_bw = self.bw.max();
+            self.full_bw_rounds = 0;
+            return;
+        }
+        self.full_bw_rounds += 1;
+        self.full_bw_reached = self.full_bw_rounds >= FULL_BW_ROUNDS;
+    }
+
+    fn check_drain(&mut self, sample: &RateSample) {
+        if self.state == State::Startup && self.full_bw_reached {
+            self.state = State::Drain;
+        }
+        if self.state == State::Drain && sample.in_flight as f64 <= self.inflight(1.0) {
+            self.enter_probe_bw(sample.now);
+        }
+    }
+
+    fn update_min_rtt(&mut self, sample: &RateSample) {
+        let now = sample.now;
+        let expired = self.min_rtt.is_some() && now > self.min_rtt_stamp + MIN_RTT_WINDOW;
+        if let Some(rtt) = sample.rtt
+            && (expired || self.min_rtt.is_none_or(|min| rtt < min))
+        {
+            self.min_rtt = Some(rtt);
+            self.min_rtt_stamp = now;
+        }
+        if expired && !self.idle_restart && self.state != State::ProbeRtt {
+            self.save_cwnd();
+            self.state = State::ProbeRtt;
+            self.probe_rtt_done = None;
+        }
+        if self.state == State::ProbeRtt {
+            let low = sample.in_flight as f64 <= self.min_cwnd();
+            match self.probe_rtt_done {
+                None if low => {
+                    self.probe_rtt_done = Some(now + PROBE_RTT_DURATION);
+                    self.probe_rtt_round_done = false;
+                    self.rounds.end = sample.total_delivered;
+                }
+                Some(_) => {
+                    self.probe_rtt_round_done |= self.rounds.started;
+                    if self.probe_rtt_round_done {
+                        self.check_probe_rtt_done(now);
+                    }
+                }
+                None => {}
+            }
+        }
+        if sample.delivered > 0 {
+            self.idle_restart = false;
+        }
+    }
+
+    fn check_probe_rtt_done(&mut self, now: Time) {
+        if self.probe_rtt_done.is_none_or(|done| now <= done) {
+            return;
+        }
+        self.min_rtt_stamp = now;
+        self.cwnd = self.cwnd.max(self.prior_cwnd);
+        if self.full_bw_reached {
+            self.enter_probe_bw(now);
+        } else {
+            self.state = State::Startup;
+        }
+    }
+
+    fn set_pacing_rate(&mut self, gain: f64) {
+        let rate = PACING_MARGIN * gain * self.bw.max();
+        if self.full_bw_reached || rate > self.pacing_rate {
+            // A window of a segment must not stand still for ever.
+            self.pacing_rate = rate.max(1.0);
+        }
+    }
+
+    fn update_cwnd(&mut self, sample: &RateSample) {
+        let acked = sample.newly_acked as f64;
+        if acked > 0.0 {
+            let recovering = self.recover_or_restore(sample);
+            if !recovering {
+                let most = MOST_EXTRA_S * self.bw.max();
+                let extra = if self.full_bw_reached {
+                    self.aggregation.extra.max().min(most)
+                } else {
+                    0.0
+                };
+                let bdp = match self.min_rtt {
+                    None => self.config.initial_cwnd,
+                    Some(rtt) => self.cwnd_gain() * self.bw.max() * rtt.as_secs_f64(),
+                };
+                let target = self.with_quanta(bdp + extra);
+                if self.full_bw_reached {
+                    self.cwnd = (self.cwnd + acked).min(target);
+                } else if self.cwnd < target
+                    || (sample.total_delivered as f64) < self.config.initial_cwnd
+                {
+                    self.cwnd += acked;
+                }
+                self.cwnd = self.cwnd.max(self.min_cwnd());
+            }
+        }
+        if self.state == State::ProbeRtt {
+            self.cwnd = self.cwnd.min(self.min_cwnd());
+        }
+    }
+
+    /// What recovery makes of the window; whether that is all.
+    fn recover_or_restore(&mut self, sample: &RateSample) -> bool {
+        let flight = ((sample.in_flight + sample.newly_acked) as f64).max(self.config.mss);
+        let lost = sample.newly_lost as f64;
+        self.cwnd = (self.cwnd - lost).max(self.config.mss);
+        let before = std::mem::replace(&mut self.episode, sample.episode);
+        if sample.episode == Episode::Recovery && before != Episode::Recovery {
+            self.packet_conservation = true;
+            self.rounds.end = sample.total_delivered;
+            self.cwnd = flight;
+        } else if sample.episode == Episode::Open && before != Episode::Open {
+            self.packet_conservation = false;
+            self.cwnd = self.cwnd.max(self.prior_cwnd);
+        }
+        if self.packet_conservation {
+            self.cwnd = self.cwnd.max(flight);
+        }
+        self.packet_conservation
+    }
+
+    fn min_cwnd(&self) -> f64 {
+        MIN_CWND_SEGMENTS * self.config.mss
+    }
+
+    fn save_cwnd(&mut self) {
+        let modulated = self.episode != Episode::Open || self.state == State::ProbeRtt;
+        self.prior_cwnd = if modulated {
+            self.prior_cwnd.max(self.cwnd)
+        } else {
+            self.cwnd
+        };
+    }
+}
+
+impl Model for Bbr {
+    fn on_ack(&mut self, sample: &RateSample) {
+        if let Some(srtt) = sample.srtt
+            && !self.has_seen_rtt
+        {
+            self.has_seen_rtt = true;
+            self.min_rtt_stamp = sample.now;
+            self.init_pacing_rate(srtt);
+        }
+        self.update_bw(sample);
+        self.update_cycle(sample);
+        self.check_full_bw(sample);
+        self.check_drain(sample);
+        self.update_min_rtt(sample);
+        self.set_pacing_rate(self.pacing_gain());
+        self.update_cwnd(sample);
+    }
+
+    fn set_stream(&mut self, stream: Stream) {
+        self.config.stream = stream;
+    }
+
+    fn on_recovery(&mut self) {
+        self.save_cwnd();
+    }
+
+    fn on_timeout(&mut self) {
+        self.save_cwnd();
+        self.episode = Episode::Loss;
+        self.full_bw = 0.0;
+        self.packet_conservation = false;
+        self.cwnd = self.config.mss;
+    }
+
+    fn on_handshake(&mut self, rtt: Span, now: Time) {
+        self.has_seen_rtt = true;
+        self.min_rtt = Some(rtt);
+        self.min_rtt_stamp = now;
+        self.init_pacing_rate(rtt);
+    }
+
+    fn on_restart(&mut self, now: Time, _delivered: u64) {
+        self.idle_restart = true;
+        self.aggregation.restart(now);
+        match self.state {
+            State::ProbeBw(_) => self.set_pacing_rate(1.0),
+            State::ProbeRtt => self.check_probe_rtt_done(now),
+            State::Startup | State::Drain => {}
+        }
+    }
+
+    fn set_cwnd(&mut self, cwnd: f64) {
+        self.cwnd = cwnd;
+    }
+
+    #[inline]
+    fn cwnd(&self) -> f64 {
+        self.cwnd
+    }
+
+    #[inline]
+    fn pacing_rate(&self) -> f64 {
+        self.pacing_rate
+    }
+
+    #[inline]
+    fn send_quantum(&self) -> u64 {
+        let least = if self.pacing_rate < LONE_SEGMENT_RATE {
+            self.config.mss
+        } else {
+            2.0 * self.config.mss
+        };
+        // A millisecond's worth, as near as Linux's shift by 10 comes to it.
+        (self.pacing_rate / 1024.0).min(MOST_QUANTUM).max(least) as u64
+    }
+
+    fn probes_rtt(&self) -> bool {
+        self.state == State::ProbeRtt
+    }
+
+    fn state(&self) -> &'static str {
+        match self.state {
+            State::Startup => "startup",
+            State::Drain => "drain",
+            State::ProbeBw(0) => "probe_bw_up",
+            State::ProbeBw(1) => "probe_bw_down",
+            State::ProbeBw(_) => "probe_bw_cruise",
+            State::ProbeRtt => "probe_rtt",
+        }
+    }
+}

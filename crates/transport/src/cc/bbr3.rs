@@ -1,0 +1,769 @@
+//! BBR, version 3.
+//!
+//! Source: draft-ietf-ccwg-bbr-06, section 5. Besides the rate and the round trip of
+//! version 1 the model has bounds that losses teach: a long-term one on what is in
+//! flight, found by probing, and short-term ones that hold between probes.
+//!
+//! | symbol | meaning | unit |
+//! |---|---|---|
+//! | max_bw | greatest delivery rate of this cycle of probing and the one before | bytes/s |
+//! | bw | max_bw, bounded by bw_shortterm | bytes/s |
+//! | min_rtt | least round trip of 10 s | s |
+//! | inflight_longterm | most in flight that does not lose more than 2 % | bytes |
+//! | bw_shortterm, inflight_shortterm | what was delivered in the latest rounds with losses | bytes/s, bytes |
+//!
+//! ```text
+//! pacing_rate = 0.99 pacing_gain bw,  cwnd -> cwnd_gain bw min_rtt + extra_acked
+//!
+//! state           pacing_gain  cwnd_gain  cwnd at most             until
+//! Startup         2.77         2                                   3 rounds without 25 % growth, or losses
+//! Drain           0.5          2          shortterm                bw min_rtt in flight, or 3 rounds
+//! ProbeBW_DOWN    0.9          2          longterm, shortterm      bw min_rtt and 0.85 longterm in flight
+//! ProbeBW_CRUISE  1            2          0.85 longterm, shortterm 2 to 3 s or up to 63 rounds since DOWN
+//! ProbeBW_REFILL  1            2          longterm                 a round
+//! ProbeBW_UP      1.25         2.25       longterm, which rises    as Startup, or more than 2 % lost
+//! ProbeRTT        1            0.5        0.85 longterm, shortterm 200 ms and a round
+//! ```
+//!
+//! Left out: undoing what a spurious recovery did (section 5.5.11), which the sender
+//! does not detect, and offload beyond the quantum.
+
+use redtail_core::{Span, Stream, Time};
+
+use super::model::{Aggregation, Episode, LostSegment, Model, ModelConfig, RateSample, Rounds};
+
+/// 4 ln 2: the least gain with which the rate doubles each round.
+const STARTUP_PACING_GAIN: f64 = 2.77;
+const CWND_GAIN: f64 = 2.0;
+const DRAIN_PACING_GAIN: f64 = 0.5;
+const DOWN_PACING_GAIN: f64 = 0.9;
+const UP_PACING_GAIN: f64 = 1.25;
+const UP_CWND_GAIN: f64 = 2.25;
+const PROBE_RTT_CWND_GAIN: f64 = 0.5;
+/// Share of the rate that is used (PacingMarginPercent).
+const PACING_MARGIN: f64 = 0.99;
+const LOSS_THRESH: f64 = 0.02;
+const BETA: f64 = 0.7;
+const HEADROOM: f64 = 0.15;
+const MIN_PIPE_SEGMENTS: f64 = 4.0;
+const FULL_BW_GROWTH: f64 = 1.25;
+const FULL_BW_ROUNDS: u32 = 3;
+/// Discontiguous ranges lost in a round that end Startup (StartupFullLossCnt).
+const STARTUP_LOSS_RANGES: u32 = 6;
+const DRAIN_ROUNDS: u64 = 3;
+const MIN_RTT_FILTER: Span = Span::from_s(10);
+const PROBE_RTT_INTERVAL: Span = Span::from_s(5);
+const PROBE_RTT_DURATION: Span = Span::from_ms(200);
+/// Least wait between probes, and what chance adds at most.
+const PROBE_WAIT: Span = Span::from_s(2);
+const PROBE_WAIT_RANDOM: Span = Span::from_s(1);
+/// Most rounds between probes, for the sake of Reno and CUBIC beside it.
+const MOST_PROBE_ROUNDS: f64 = 63.0;
+const MOST_QUANTUM: f64 = 65_536.0;
+const QUANTUM_S: f64 = 1e-3;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Startup,
+    Drain,
+    Down,
+    Cruise,
+    Refill,
+    Up,
+    ProbeRtt,
+}
+
+/// What the acknowledgements of the present round answer (BBR.ack_phase).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AckPhase {
+    Init,
+    Refilling,
+    ProbeStarting,
+    ProbeFeedback,
+    ProbeStopping,
+}
+
+/// The model's state.
+#[derive(Clone, Debug)]
+pub struct Bbr3 {
+    config: ModelConfig,
+    state: State,
+    cwnd: f64,
+    pacing_rate: f64,
+    rounds: Rounds,
+    /// The greatest rates of the cycle before and of this one.
+    cycle_bw: [f64; 2],
+    bw: f64,
+    bw_latest: f64,
+    bw_shortterm: f64,
+    inflight_latest: f64,
+    inflight_shortterm: f64,
+    inflight_longterm: f64,
+    // The full-pipe estimator.
+    full_bw: f64,
+    full_bw_count: u32,
+    full_bw_now: bool,
+    full_bw_reached: bool,
+    // Losses, by round trips that begin at a loss.
+    loss_in_round: bool,
+    loss_round_delivered: u64,
+    loss_round_start: bool,
+    /// Discontiguous ranges lost in this round, and where the latest ends.
+    loss_ranges: u32,
+    loss_range_end: u64,
+    // Probing for bandwidth.
+    ack_phase: AckPhase,
+    rounds_since_probe: u64,
+    probe_wait: Span,
+    cycle_stamp: Time,
+    probe_up_rounds: u32,
+    probe_up_acked: f64,
+    probe_up_acked_per_inc: f64,
+    bw_probe_sample: bool,
+    prev_probe_too_high: bool,
+    prev_probe_precautionary: bool,
+    drain_start_round: u64,
+    // Round trips.
+    has_seen_rtt: bool,
+    min_rtt: Option<Span>,
+    min_rtt_stamp: Time,
+    probe_rtt_min_delay: Option<Span>,
+    probe_rtt_min_stamp: Time,
+    probe_rtt_done: Option<Time>,
+    probe_rtt_round_done: bool,
+    idle_restart: bool,
+    episode: Episode,
+    /// The window before recovery or ProbeRTT.
+    prior_cwnd: f64,
+    aggregation: Aggregation,
+}
+
+impl Bbr3 {
+    /// A model at the start of a connection.
+    pub fn new(config: ModelConfig) -> Self {
+        let mut bbr = Self {
+            state: State::Startup,
+            cwnd: config.initial_cwnd,
+            pacing_rate: 0.0,
+            rounds: Rounds::default(),
+            cycle_bw: [0.0; 2],
+            bw: 0.0,
+            bw_latest: 0.0,
+            bw_shortterm: f64::INFINITY,
+            inflight_latest: 0.0,
+            inflight_shortterm: f64::INFINITY,
+            inflight_longterm: f64::INFINITY,
+            full_bw: 0.0,
+            full_bw_count: 0,
+            full_bw_now: false,
+            full_bw_reached: false,
+            loss_in_round: false,
+            loss_round_delivered: 0,
+            loss_round_start: false,
+            loss_ranges: 0,
+            loss_range_end: 0,
+            ack_phase: AckPhase::Init,
+            rounds_since_probe: 0,
+            probe_wait: Span::ZERO,
+            cycle_stamp: Time::ZERO,
+            probe_up_rounds: 0,
+            probe_up_acked: 0.0,
+            probe_up_acked_per_inc: f64::INFINITY,
+            bw_probe_sample: false,
+            prev_probe_too_high: false,
+            prev_probe_precautionary: false,
+            drain_start_round: 0,
+            has_seen_rtt: false,
+            min_rtt: None,
+            min_rtt_stamp: Time::ZERO,
+            probe_rtt_min_delay: None,
+            probe_rtt_min_stamp: Time::ZERO,
+            probe_rtt_done: None,
+            probe_rtt_round_done: false,
+            idle_restart: false,
+            episode: Episode::Open,
+            prior_cwnd: 0.0,
+            aggregation: Aggregation::default(),
+            config,
+        };
+        bbr.init_pacing_rate(Span::from_ms(1));
+        bbr
+    }
+
+    fn init_pacing_rate(&mut self, rtt: Span) {
+        self.pacing_rate = STARTUP_PACING_GAIN * self.config.initial_cwnd
+            / rtt.as_secs_f64().max(f64::MIN_POSITIVE);
+    }
+
+    fn pacing_gain(&self) -> f64 {
+        match self.state {
+            State::Startup => STARTUP_PACING_GAIN,
+            State::Drain => DRAIN_PACING_GAIN,
+            State::Down => DOWN_PACING_GAIN,
+            State::Up => UP_PACING_GAIN,
+            State::Cruise | State::Refill | State::ProbeRtt => 1.0,
+        }
+    }
+
+    fn cwnd_gain(&self) -> f64 {
+        match self.state {
+            State::Up => UP_CWND_GAIN,
+            State::ProbeRtt => PROBE_RTT_CWND_GAIN,
+            _ => CWND_GAIN,
+        }
+    }
+
+    fn max_bw(&self) -> f64 {
+        self.cycle_bw[0].max(self.cycle_bw[1])
+    }
+
+    fn min_pipe(&self) -> f64 {
+        MIN_PIPE_SEGMENTS * self.config.mss
+    }
+
+    /// BDPMultiple.
+    fn bdp(&self, bw: f64, gain: f64) -> f64 {
+        match self.min_rtt {
+            None => self.config.initial_cwnd,
+            Some(rtt) => gain * bw * rtt.as_secs_f64(),
+        }
+    }
+
+    /// QuantizationBudget.
+    fn with_quanta(&self, bytes: f64) -> f64 {
+        let offload = 3.0 * self.send_quantum() as f64;
+        let probing = if self.state == State::Up { 2.0 } else { 0.0 };
+        bytes.max(offload).max(self.min_pipe()) + probing * self.config.mss
+    }
+
+    /// Inflight.
+    fn inflight(&self, bw: f64, gain: f64) -> f64 {
+        self.with_quanta(self.bdp(bw, gain))
+    }
+
+    fn target_inflight(&self) -> f64 {
+        self.bdp(self.bw, 1.0).min(self.cwnd)
+    }
+
+    fn inflight_with_headroom(&self) -> f64 {
+        let headroom = (HEADROOM * self.inflight_longterm).max(self.config.mss);
+        if self.inflight_longterm.is_infinite() {
+            f64::INFINITY
+        } else {
+            (self.inflight_longterm - headroom).max(self.min_pipe())
+        }
+    }
+
+    fn in_probe_bw(&self) -> bool {
+        matches!(
+            self.state,
+            State::Down | State::Cruise | State::Refill | State::Up
+        )
+    }
+
+    fn start_round(&mut self, sample_delivered: u64) {
+        self.rounds.end = sample_delivered;
+    }
+
+    fn update_latest_delivery(&mut self, sample: &RateSample) {
+        self.bw_latest = self.bw_latest.max(sample.delivery_rate.unwrap_or(0.0));
+        self.inflight_latest = self.inflight_latest.max(sample.delivered as f64);
+        let prior = sample.prior_delivered;
+        self.loss_round_start = prior.is_some_and(|prior| prior >= self.loss_round_delivered);
+        if self.loss_round_start {
+            self.loss_round_delivered = sample.total_delivered;
+        }
+    }
+
+    fn advance_latest_delivery(&mut self, sample: &RateSample) {
+        if self.loss_round_start {
+            self.bw_latest = sample.delivery_rate.unwrap_or(0.0);
+            self.inflight_latest = sample.delivered as f64;
+        }
+    }
+
+    fn update_congestion_signals(&mut self, sample: &RateSample) {
+        self.rounds.update(sample);
+        self.rounds_since_probe += u64::from(self.rounds.started);
+        if let Some(rate) = sample.delivery_rate
+            && (!sample.app_limited || rate >= self.max_bw())
+        {
+            self.cycle_bw[1] = self.cycle_bw[1].max(rate);
+        }
+        if !self.loss_round_start {
+            return;
+        }
+        let probing = matches!(self.state, State::Startup | State::Refill | State::Up);
+        if self.loss_in_round && !probing {
+            if self.bw_shortterm.is_infinite() {
+                self.bw_shortterm = self.max_bw();
+            }
+            if self.inflight_shortterm.is_infinite() {
+                self.inflight_shortterm = self.cwnd;
+            }
+            self.bw_shortterm = self.bw_latest.max(BETA * self.bw_shortterm);
+            self.inflight_shortterm = self.inflight_latest.max(BETA * self.inflight_shortterm);
+        }
+        self.loss_in_round = false;
+    }
+
+    fn reset_short_term(&mut self) {
+        self.bw_shortterm = f64::INFINITY;
+        self.inflight_shortterm = f64::INFINITY;
+    }
+
+    fn reset_full_bw(&mut self, baseline: f64) {
+        self.full_bw = baseline;
+        self.full_bw_count = 0;
+        self.full_bw_now = false;
+    }
+
+    fn check_full_bw(&mut self, sample: &RateSample) {
+        if self.full_bw_now || !self.rounds.started || sample.app_limited {
+            return;
+        }
+        let rate = sample.delivery_rate.unwrap_or(0.0);
+        if rate >= self.full_bw * FULL_BW_GROWTH {
+            self.reset_full_bw(rate);
+            return;
+        }
+        self.full_bw_count += 1;
+        self.full_bw_now = self.full_bw_count >= FULL_BW_ROUNDS;
+        self.full_bw_reached |= self.full_bw_now;
+    }
+
+    fn check_startup_done(&mut self, sample: &RateSample) {
+        // CheckStartupHighLoss: a full round of recovery, more than 2 % in it, and in
+        // several places.
+        if self.loss_round_start {
+            if !self.full_bw_reached
+                && sample.episode == Episode::Recovery
+                && self.loss_ranges >= STARTUP_LOSS_RANGES
+                && too_high(sample.lost, sample.sent_in_flight)
+            {
+                self.full_bw_now = true;
+                self.full_bw_reached = true;
+                self.inflight_longterm = self.bdp(self.max_bw(), 1.0).max(self.inflight_latest);
+            }
+            self.loss_ranges = 0;
+        }
+        if self.state == State::Startup && self.full_bw_reached {
+            self.state = State::Drain;
+            self.drain_start_round = self.rounds.count;
+        }
+    }
+
+    fn check_drain_done(&mut self, sample: &RateSample) {
+        if self.state != State::Drain {
+            return;
+        }
+        let drained = sample.in_flight as f64 <= self.inflight(self.bw, 1.0);
+        if drained || self.rounds.count > self.drain_start_round + DRAIN_ROUNDS {
+            self.start_down(sample.total_delivered, sample.now);
+        }
+    }
+
+    fn start_down(&mut self, delivered: u64, now: Time) {
+        self.loss_in_round = false;
+        self.bw_latest = 0.0;
+        self.inflight_latest = 0.0;
+        self.probe_up_acked_per_inc = f64::INFINITY;
+        // PickProbeWait.
+        let stream = &mut self.config.stream;
+        self.rounds_since_probe = u64::from(stream.uniform() < 0.5);
+        self.probe_wait = PROBE_WAIT + stream.uniform_span(Span::ZERO, PROBE_WAIT_RANDOM);
+        self.cycle_stamp = now;
+        self.ack_phase = AckPhase::ProbeStopping;
+        self.start_round(delivered);
+        self.state = State::Down;
+    }
+
+    fn start_refill(&mut self, sample: &RateSample) {
+        self.reset_short_term();
+        self.probe_up_rounds = 0;
+        self.probe_up_acked = 0.0;
+        self.prev_probe_precautionary = false;
+        self.ack_phase = AckPhase::Refilling;
+        self.start_round(sample.total_delivered);
+        self.state = State::Refill;
+    }
+
+    fn start_up(&mut self, sample: &RateSample) {
+        self.ack_phase = AckPhase::ProbeStarting;
+        self.start_round(sample.total_delivered);
+        self.reset_full_bw(sample.delivery_rate.unwrap_or(0.0));
+        self.state = State::Up;
+        self.raise_slope();
+    }
+
+    fn update_probe_bw(&mut self, sample: &RateSample) {
+        if !self.full_bw_reached || self.adapt_long_term(sample) {
+            return;
+        }
+        match self.state {
+            State::Down => {
+                if self.is_time_to_probe(sample.now) {
+                    self.start_refill(sample);
+                } else if self.is_time_to_cruise(sample) {
+                    self.state = State::Cruise;
+                }
+            }
+            State::Cruise => {
+                if self.is_time_to_probe(sample.now) {
+                    self.start_refill(sample);
+                }
+            }
+            State::Refill => {
+                if self.rounds.started {
+                    self.bw_probe_sample = true;
+                    self.start_up(sample);
+                }
+            }
+            State::Up => {
+                if self.is_time_to_go_down(sample) {
+                    self.prev_probe_too_high = false;
+                    self.start_down(sample.total_delivered, sample.now);
+                }
+            }
+            State::Startup | State::Drain | State::ProbeRtt => {}
+        }
+    }
+
+    fn is_time_to_probe(&self, now: Time) -> bool {
+        let rounds = (self.target_inflight() / self.config.mss).min(MOST_PROBE_ROUNDS);
+        now > self.cycle_stamp + self.probe_wait || self.rounds_since_probe as f64 >= rounds
+    }
+
+    fn is_time_to_cruise(&self, sample: &RateSample) -> bool {
+        let in_flight = sample.in_flight as f64;
+        in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight(self.max_bw(), 1.0)
+    }
+
+    fn is_time_to_go_down(&mut self, sample: &RateSample) -> bool {
+        if self.prev_probe_too_high && sample.in_flight as f64 >= self.inflight_longterm {
+            self.prev_probe_precautionary = true;
+            return true;
+        }
+        if sample.window_limited && self.cwnd >= self.inflight_longterm {
+            // The bound, not the path, limits the rate.
+            self.reset_full_bw(sample.delivery_rate.unwrap_or(0.0));
+            return false;
+        }
+        self.full_bw_now
+    }
+
+    /// RaiseInflightLongtermSlope: by 1, 2, 4, … segments a round.
+    fn raise_slope(&mut self) {
+        let growth = f64::from(1u32 << self.probe_up_rounds);
+        self.probe_up_rounds = (self.probe_up_rounds + 1).min(30);
+        self.probe_up_acked_per_inc = (self.cwnd / growth).max(self.config.mss);
+    }
+
+    fn probe_long_term_upward(&mut self, sample: &RateSample) {
+        if !sample.window_limited || self.cwnd < self.inflight_longterm {
+            return;
+        }
+        self.probe_up_acked += sample.newly_acked as f64;
+        if self.probe_up_acked >= self.probe_up_acked_per_inc {
+            let steps = (self.probe_up_acked / self.probe_up_acked_per_inc).floor();
+            self.probe_up_acked -= steps * self.probe_up_acked_per_inc;
+            self.inflight_longterm += steps * self.config.mss;
+        }
+        if self.rounds.started {
+            self.raise_slope();
+        }
+    }
+
+    /// AdaptLongTermModel: whether it began a state.
+    fn adapt_long_term(&mut self, sample: &RateSample) -> bool {
+        if self.rounds.started {
+            match self.ack_phase {
+                AckPhase::ProbeStarting => self.ack_phase = AckPhase::ProbeFeedback,
+                AckPhase::ProbeStopping => {
+                    self.bw_probe_sample = false;
+                    self.ack_phase = AckPhase::Init;
+                    if self.in_probe_bw() && !sample.app_limited {
+                        self.advance_max_bw();
+                    }
+                    if self.in_probe_bw()
+                        && self.prev_probe_precautionary
+                        && !self.prev_probe_too_high
+                    {
+                        self.start_refill(sample);
+                        return true;
+                    }
+                }
+                AckPhase::Init | AckPhase::Refilling | AckPhase::ProbeFeedback => {}
+            }
+        }
+        if self.inflight_longterm.is_finite() && !too_high(sample.lost, sample.sent_in_flight) {
+            self.inflight_longterm = self.inflight_longterm.max(sample.sent_in_flight as f64);
+            if self.state == State::Up {
+                self.probe_long_term_upward(sample);
+            }
+        }
+        false
+    }
+
+    fn advance_max_bw(&mut self) {
+        // A cycle without samples leaves the estimate as it is.
+        if self.cycle_bw[1] > 0.0 {
+            self.cycle_bw = [self.cycle_bw[1], 0.0];
+        }
+    }
+
+    /// HandleInflightTooHigh.
+    fn on_inflight_too_high(&mut self, lost: &LostSegment, now: Time) {
+        self.prev_probe_too_high = true;
+        self.bw_probe_sample = false;
+        if !lost.app_limited {
+            self.inflight_longterm = inflight_at_loss(lost).max(self.target_inflight() * BETA);
+        }
+        if self.state == State::Up {
+            self.start_down(lost.total_delivered, now);
+        }
+    }
+
+    fn update_min_rtt(&mut self, sample: &RateSample) {
+        let now = sample.now;
+        let known = self.probe_rtt_min_delay.is_some();
+        let expired = known && now > self.probe_rtt_min_stamp + PROBE_RTT_INTERVAL;
+        if let Some(rtt) = sample.rtt
+            && (expired || self.probe_rtt_min_delay.is_none_or(|min| rtt < min))
+        {
+            self.probe_rtt_min_delay = Some(rtt);
+            self.probe_rtt_min_stamp = now;
+        }
+        let stale = now > self.min_rtt_stamp + MIN_RTT_FILTER;
+        if let Some(delay) = self.probe_rtt_min_delay
+            && (stale || self.min_rtt.is_none_or(|min| delay < min))
+        {
+            self.min_rtt = Some(delay);
+            self.min_rtt_stamp = self.probe_rtt_min_stamp;
+        }
+        // CheckProbeRTT.
+        if self.state != State::ProbeRtt && expired && !self.idle_restart {
+            self.save_cwnd();
+            self.state = State::ProbeRtt;
+            self.probe_rtt_done = None;
+            self.ack_phase = AckPhase::ProbeStopping;
+            self.start_round(sample.total_delivered);
+        }
+        if self.state == State::ProbeRtt {
+            self.in_probe_rtt(sample);
+        }
+        if sample.delivered > 0 {
+            self.idle_restart = false;
+        }
+    }
+
+    /// HandleProbeRTT.
+    fn in_probe_rtt(&mut self, sample: &RateSample) {
+        match self.probe_rtt_done {
+            None if sample.in_flight as f64 <= self.probe_rtt_cwnd() => {
+                self.probe_rtt_done = Some(sample.now + PROBE_RTT_DURATION);
+                self.probe_rtt_round_done = false;
+                self.start_round(sample.total_delivered);
+            }
+            Some(_) => {
+                self.probe_rtt_round_done |= self.rounds.started;
+                if self.probe_rtt_round_done {
+                    self.check_probe_rtt_done(sample.total_delivered, sample.now);
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn probe_rtt_cwnd(&self) -> f64 {
+        self.bdp(self.bw, PROBE_RTT_CWND_GAIN).max(self.min_pipe())
+    }
+
+    fn check_probe_rtt_done(&mut self, delivered: u64, now: Time) {
+        if self.probe_rtt_done.is_none_or(|done| now <= done) {
+            return;
+        }
+        self.probe_rtt_min_stamp = now;
+        self.cwnd = self.cwnd.max(self.prior_cwnd);
+        self.reset_short_term();
+        if self.full_bw_reached {
+            self.start_down(delivered, now);
+            self.state = State::Cruise;
+        } else {
+            self.state = State::Startup;
+        }
+    }
+
+    fn set_pacing_rate(&mut self, gain: f64) {
+        let rate = PACING_MARGIN * gain * self.bw;
+        if self.full_bw_reached || rate > self.pacing_rate {
+            // Whatever was measured, the sender must not stand still for ever.
+            self.pacing_rate = rate.max(1.0);
+        }
+    }
+
+    /// SetCwnd and BoundCwndForModel.
+    fn update_cwnd(&mut self, sample: &RateSample) {
+        let acked = sample.newly_acked as f64;
+        let extra = if self.full_bw_reached {
+            self.aggregation.extra.max()
+        } else {
+            self.aggregation.extra.latest()
+        };
+        let most = self.with_quanta(self.bdp(self.bw, self.cwnd_gain()) + extra);
+        if self.full_bw_reached {
+            self.cwnd = (self.cwnd + acked).min(most);
+        } else if self.cwnd < most || (sample.total_delivered as f64) < self.config.initial_cwnd {
+            self.cwnd += acked;
+        }
+        self.cwnd = self.cwnd.max(self.min_pipe());
+        if self.state == State::ProbeRtt {
+            self.cwnd = self.cwnd.min(self.probe_rtt_cwnd());
+        }
+        let cap = match self.state {
+            State::Down | State::Refill | State::Up => self.inflight_longterm,
+            State::Cruise | State::ProbeRtt => self.inflight_with_headroom(),
+            State::Startup | State::Drain => f64::INFINITY,
+        };
+        let cap = cap.min(self.inflight_shortterm).max(self.min_pipe());
+        self.cwnd = self.cwnd.min(cap);
+    }
+
+    fn save_cwnd(&mut self) {
+        let modulated = self.episode != Episode::Open || self.state == State::ProbeRtt;
+        self.prior_cwnd = if modulated {
+            self.prior_cwnd.max(self.cwnd)
+        } else {
+            self.cwnd
+        };
+    }
+}
+
+/// IsInflightTooHigh: of what was in flight, more than 2 % were lost.
+fn too_high(lost: u64, sent_in_flight: u64) -> bool {
+    lost as f64 > sent_in_flight as f64 * LOSS_THRESH
+}
+
+/// InflightAtLoss: how much was in flight when losses, of which this is the latest,
+/// crossed 2 %.
+fn inflight_at_loss(lost: &LostSegment) -> f64 {
+    let len = f64::from(lost.len);
+    let in_flight_before = lost.sent_in_flight as f64 - len;
+    let lost_before = lost.lost as f64 - len;
+    let prefix = (LOSS_THRESH * in_flight_before - lost_before) / (1.0 - LOSS_THRESH);
+    in_flight_before + prefix
+}
+
+impl Model for Bbr3 {
+    fn on_ack(&mut self, sample: &RateSample) {
+        if let Some(srtt) = sample.srtt
+            && !self.has_seen_rtt
+        {
+            self.has_seen_rtt = true;
+            self.min_rtt_stamp = sample.now;
+            self.init_pacing_rate(srtt);
+        }
+        if sample.episode == Episode::Open && self.episode != Episode::Open {
+            self.cwnd = self.cwnd.max(self.prior_cwnd);
+        }
+        self.episode = sample.episode;
+        self.update_latest_delivery(sample);
+        self.update_congestion_signals(sample);
+        if sample.newly_acked > 0 {
+            self.aggregation
+                .update(sample, self.bw, self.cwnd, self.rounds.count);
+        }
+        self.check_full_bw(sample);
+        self.check_startup_done(sample);
+        self.check_drain_done(sample);
+        self.update_probe_bw(sample);
+        self.update_min_rtt(sample);
+        self.advance_latest_delivery(sample);
+        self.bw = self.max_bw().min(self.bw_shortterm);
+        self.set_pacing_rate(self.pacing_gain());
+        self.update_cwnd(sample);
+    }
+
+    /// HandleLostPacket.
+    fn on_lost(&mut self, lost: &LostSegment, now: Time) {
+        if !self.loss_in_round {
+            self.loss_round_delivered = lost.total_delivered;
+            self.save_cwnd();
+        }
+        self.loss_in_round = true;
+        self.loss_ranges += u32::from(lost.start != self.loss_range_end);
+        self.loss_range_end = lost.start + u64::from(lost.len);
+        if self.bw_probe_sample && too_high(lost.lost, lost.sent_in_flight) {
+            self.on_inflight_too_high(lost, now);
+        }
+    }
+
+    fn set_stream(&mut self, stream: Stream) {
+        self.config.stream = stream;
+    }
+
+    fn on_recovery(&mut self) {
+        self.save_cwnd();
+        self.episode = Episode::Recovery;
+    }
+
+    fn on_timeout(&mut self) {
+        self.save_cwnd();
+        self.episode = Episode::Loss;
+        self.cwnd = self.config.mss;
+    }
+
+    fn on_handshake(&mut self, rtt: Span, now: Time) {
+        self.has_seen_rtt = true;
+        self.min_rtt = Some(rtt);
+        self.min_rtt_stamp = now;
+        self.probe_rtt_min_stamp = now;
+        self.init_pacing_rate(rtt);
+    }
+
+    fn on_restart(&mut self, now: Time, delivered: u64) {
+        self.idle_restart = true;
+        self.aggregation.restart(now);
+        if self.in_probe_bw() {
+            self.set_pacing_rate(1.0);
+        } else if self.state == State::ProbeRtt {
+            self.check_probe_rtt_done(delivered, now);
+        }
+    }
+
+    fn set_cwnd(&mut self, cwnd: f64) {
+        self.cwnd = cwnd;
+    }
+
+    #[inline]
+    fn cwnd(&self) -> f64 {
+        self.cwnd
+    }
+
+    #[inline]
+    fn pacing_rate(&self) -> f64 {
+        self.pacing_rate
+    }
+
+    #[inline]
+    fn send_quantum(&self) -> u64 {
+        let quantum = (self.pacing_rate * QUANTUM_S).min(MOST_QUANTUM);
+        quantum.max(2.0 * self.config.mss) as u64
+    }
+
+    fn probes_rtt(&self) -> bool {
+        self.state == State::ProbeRtt
+    }
+
+    fn state(&self) -> &'static str {
+        match self.state {
+            State::Startup => "startup",
+            State::Drain => "drain",
+            State::Down => "probe_bw_down",
+            State::Cruise => "probe_bw_cruise",
+            State::Refill => "probe_bw_refill",
+            State::Up => "probe_bw_up",
+            State::ProbeRtt => "probe_rtt",
+        }
+    }
+}

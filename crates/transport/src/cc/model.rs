@@ -1,0 +1,309 @@
+//! Controllers that steer by a model of the path instead of a window's growth.
+//!
+//! A model is fed a [`RateSample`] with every acknowledgement, duplicates and those of
+//! fast recovery included, and hears of each segment lost. It gives a congestion
+//! window, a pacing rate and a quantum; the sender obeys them and has no slow start,
+//! reduction or recovery of its own for it.
+//!
+//! Source: draft-ietf-ccwg-bbr-06, section 4.1.2 (the rate sample), sections 5.2 and 5.6.
+
+use redtail_core::{Span, Stream, Time};
+
+use super::bbr::Bbr;
+use super::bbr3::Bbr3;
+use super::{AckSample, GrowthLaw};
+
+/// What loss recovery is doing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Episode {
+    /// Nothing.
+    #[default]
+    Open,
+    /// Fast recovery.
+    Recovery,
+    /// Repair after a timeout.
+    Loss,
+}
+
+/// What an acknowledgement says of the path (RS of the draft). Fields that come from the
+/// newest segment delivered are zero or absent if it delivered none.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RateSample {
+    /// When it arrived.
+    pub now: Time,
+    /// C.delivered: bytes delivered since the start, in order or not.
+    pub total_delivered: u64,
+    /// RS.newly_acked: bytes it newly acknowledged, cumulatively or selectively.
+    pub newly_acked: u64,
+    /// Bytes declared lost because of it.
+    pub newly_lost: u64,
+    /// RS.prior_delivered: C.delivered when the newest segment delivered was sent.
+    pub prior_delivered: Option<u64>,
+    /// RS.delivered: bytes delivered since then.
+    pub delivered: u64,
+    /// RS.delivery_rate in bytes/s, if the interval is long enough to give one.
+    pub delivery_rate: Option<f64>,
+    /// RS.is_app_limited: the sender had run out of data, so that the path may do better.
+    pub app_limited: bool,
+    /// RS.rtt: round trip of the newest of the delivered segments that were sent once.
+    pub rtt: Option<Span>,
+    /// RS.tx_in_flight: bytes in flight just after the newest segment was sent.
+    pub sent_in_flight: u64,
+    /// RS.lost: bytes declared lost since then.
+    pub lost: u64,
+    /// Bytes in flight before this acknowledgement.
+    pub prior_in_flight: u64,
+    /// C.inflight: bytes in flight after it.
+    pub in_flight: u64,
+    /// C.is_cwnd_limited: in the latest round trip the window, not the rate or the
+    /// application, held the sender back.
+    pub window_limited: bool,
+    /// C.srtt.
+    pub srtt: Option<Span>,
+    /// What loss recovery is doing after it.
+    pub episode: Episode,
+}
+
+/// A segment that has just been declared lost (P of the draft).
+#[derive(Clone, Copy, Debug)]
+pub struct LostSegment {
+    /// Offset of its first byte.
+    pub start: u64,
+    /// Payload bytes.
+    pub len: u32,
+    /// P.tx_in_flight: bytes in flight just after it was sent.
+    pub sent_in_flight: u64,
+    /// Bytes declared lost since it was sent, its own included.
+    pub lost: u64,
+    /// P.is_app_limited.
+    pub app_limited: bool,
+    /// C.delivered now.
+    pub total_delivered: u64,
+}
+
+/// A model-based controller. Windows and quanta are in bytes, rates in bytes/s.
+pub trait Model {
+    /// An acknowledgement.
+    fn on_ack(&mut self, sample: &RateSample);
+
+    /// A segment was declared lost; told before the acknowledgement that says so.
+    fn on_lost(&mut self, _lost: &LostSegment, _now: Time) {}
+
+    /// Draws come from `stream` from now on.
+    fn set_stream(&mut self, stream: Stream);
+
+    /// Fast recovery begins.
+    fn on_recovery(&mut self);
+
+    /// A retransmission timeout; nothing is in flight.
+    fn on_timeout(&mut self);
+
+    /// The handshake took `rtt`.
+    fn on_handshake(&mut self, rtt: Span, now: Time);
+
+    /// Transmission is about to resume after the application had nothing to send and
+    /// everything was delivered: `delivered` bytes since the start.
+    fn on_restart(&mut self, now: Time, delivered: u64);
+
+    /// Replaces the window.
+    fn set_cwnd(&mut self, cwnd: f64);
+
+    /// The congestion window.
+    fn cwnd(&self) -> f64;
+
+    /// The pacing rate.
+    fn pacing_rate(&self) -> f64;
+
+    /// The most that leaves at once.
+    fn send_quantum(&self) -> u64;
+
+    /// Whether the flight is being kept small on purpose, so that its delivery rate says
+    /// nothing of the path.
+    fn probes_rtt(&self) -> bool;
+
+    /// The state's name.
+    fn state(&self) -> &'static str;
+}
+
+/// Any of the models, dispatched statically.
+#[derive(Clone, Debug)]
+pub(super) enum AnyModel {
+    Bbr(Bbr),
+    Bbr3(Bbr3),
+}
+
+/// Calls a method of whichever model it is.
+macro_rules! model {
+    ($model:expr, $m:ident => $call:expr) => {
+        match $model {
+            AnyModel::Bbr($m) => $call,
+            AnyModel::Bbr3($m) => $call,
+        }
+    };
+}
+pub(super) use model;
+
+/// A model sets the window itself, so that as a law it leaves it alone.
+impl GrowthLaw for Box<AnyModel> {
+    fn grown(&mut self, cwnd: f64, _sample: &AckSample, _mss: f64) -> f64 {
+        cwnd
+    }
+
+    fn beta(&self) -> f64 {
+        1.0
+    }
+}
+
+/// What a model starts with.
+#[derive(Clone, Debug)]
+pub struct ModelConfig {
+    /// Size of a full segment, bytes.
+    pub mss: f64,
+    /// The initial window, bytes.
+    pub initial_cwnd: f64,
+    /// Where it draws from.
+    pub stream: Stream,
+}
+
+/// Counts packet-timed round trips (draft, section 5.5.1): each ends when a segment sent
+/// after its beginning is delivered.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rounds {
+    /// BBR.next_round_delivered.
+    pub end: u64,
+    /// BBR.round_count.
+    pub count: u64,
+    /// BBR.round_start: the present acknowledgement begins one.
+    pub started: bool,
+}
+
+impl Rounds {
+    #[inline]
+    pub fn update(&mut self, sample: &RateSample) {
+        self.started = sample
+            .prior_delivered
+            .is_some_and(|prior| prior >= self.end);
+        if self.started {
+            self.end = sample.total_delivered;
+            self.count += 1;
+        }
+    }
+}
+
+/// The greatest of the samples of the latest `N` rounds.
+#[derive(Clone, Debug)]
+pub(super) struct RoundMax<const N: usize> {
+    /// By round modulo `N`.
+    slots: [f64; N],
+    round: u64,
+    max: f64,
+}
+
+impl<const N: usize> Default for RoundMax<N> {
+    fn default() -> Self {
+        Self {
+            slots: [0.0; N],
+            round: 0,
+            max: 0.0,
+        }
+    }
+}
+
+impl<const N: usize> RoundMax<N> {
+    #[inline]
+    pub fn update(&mut self, round: u64, sample: f64) {
+        if round != self.round {
+            for skipped in (self.round + 1..=round).take(N) {
+                self.slots[(skipped % N as u64) as usize] = 0.0;
+            }
+            self.round = round;
+            self.max = self.slots.iter().fold(0.0, |max, &slot| max.max(slot));
+        }
+        let slot = &mut self.slots[(round % N as u64) as usize];
+        *slot = slot.max(sample);
+        self.max = self.max.max(sample);
+    }
+
+    #[inline]
+    pub fn max(&self) -> f64 {
+        self.max
+    }
+
+    /// Of the round of the latest sample alone.
+    pub fn latest(&self) -> f64 {
+        self.slots[(self.round % N as u64) as usize]
+    }
+}
+
+/// How much more than the estimated rate accounts for is acknowledged at times: what
+/// links and receivers aggregate (draft, section 5.5.9).
+#[derive(Clone, Debug, Default)]
+pub(super) struct Aggregation {
+    /// BBR.extra_acked_interval_start.
+    since: Time,
+    /// BBR.extra_acked_delivered.
+    acked: f64,
+    /// BBR.extra_acked, by round.
+    pub extra: RoundMax<10>,
+}
+
+impl Aggregation {
+    pub fn update(&mut self, sample: &RateSample, bw: f64, cwnd: f64, round: u64) {
+        let expected = bw * sample.now.saturating_since(self.since).as_secs_f64();
+        let mut extra = -expected;
+        if self.acked <= expected {
+            self.restart(sample.now);
+            extra = 0.0;
+        }
+        self.acked += sample.newly_acked as f64;
+        extra += self.acked;
+        self.extra.update(round, extra.min(cwnd));
+    }
+
+    pub fn restart(&mut self, now: Time) {
+        self.since = now;
+        self.acked = 0.0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_maximum_leaves_with_its_round() {
+        let mut max = RoundMax::<3>::default();
+        for (round, sample, expected) in [
+            (0, 5.0, 5.0),
+            (0, 4.0, 5.0),
+            (1, 3.0, 5.0),
+            (2, 1.0, 5.0),
+            (3, 1.0, 3.0),
+            (4, 2.0, 2.0),
+            (9, 1.0, 1.0),
+            (9, 6.0, 6.0),
+        ] {
+            max.update(round, sample);
+            assert_eq!(max.max(), expected, "round {round}");
+        }
+        assert_eq!(max.latest(), 6.0);
+    }
+
+    #[test]
+    fn what_arrives_beyond_the_estimated_rate_is_extra() {
+        // draft, section 5.5.9: at 1000 bytes/s, 500 are expected in half a second.
+        let mut aggregation = Aggregation::default();
+        let sample = |ms: u64, acked: u64| RateSample {
+            now: Time::ZERO + Span::from_ms(ms),
+            newly_acked: acked,
+            ..RateSample::default()
+        };
+        aggregation.update(&sample(1000, 400), 1000.0, 1e9, 1);
+        assert_eq!(aggregation.extra.max(), 400.0);
+        aggregation.update(&sample(1100, 1000), 1000.0, 1e9, 1);
+        assert!((aggregation.extra.max() - 1300.0).abs() < 1e-9);
+        // Back at the rate: a new interval.
+        aggregation.update(&sample(3000, 100), 1000.0, 1e9, 20);
+        assert_eq!(aggregation.extra.max(), 100.0);
+    }
+}

@@ -1,0 +1,270 @@
+//! Delivery rate samples: how fast the network delivered what an acknowledgement covers.
+//!
+//! Source: draft-ietf-ccwg-bbr-06, section 4.1 (first draft-cheng-iccrg-delivery-rate-estimation;
+//! Linux, net/ipv4/tcp_rate.c).
+//!
+//! | symbol | meaning | unit |
+//! |---|---|---|
+//! | C.delivered | delivered since the start, in order or not | bytes |
+//! | C.delivered_time | when that last grew | s |
+//! | C.first_send_time | when the newest delivered segment was sent | s |
+//! | C.app_limited | C.delivered from which on samples count in full again | bytes |
+//! | C.lost | declared lost since the start | bytes |
+//! | P.… | the same when segment P was sent | |
+//!
+//! ```text
+//! ack_elapsed  = C.delivered_time - P.delivered_time
+//! send_elapsed = P.send_time - P.first_send_time
+//! delivery_rate = (C.delivered - P.delivered) / max(ack_elapsed, send_elapsed)
+//! ```
+//!
+//! P being the newest segment delivered. An interval shorter than the least round trip
+//! gives no rate: it stems from an answer to another transmission than the latest.
+
+use std::collections::VecDeque;
+
+use redtail_core::{Span, Time};
+
+use crate::cc::model::{Episode, LostSegment, RateSample};
+
+/// What was so when a segment was last sent: 32 bytes, beside the scoreboard's record.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sent {
+    delivered: u64,
+    delivered_time: Time,
+    first_send_time: Time,
+    /// P.tx_in_flight, below 2^31, and in the highest bit P.is_app_limited.
+    in_flight: u32,
+    /// P.lost, the lower half: less than 2^32 are lost while it is outstanding.
+    lost: u32,
+}
+
+const APP_LIMITED: u32 = 1 << 31;
+
+impl Sent {
+    fn app_limited(&self) -> bool {
+        self.in_flight & APP_LIMITED != 0
+    }
+
+    fn in_flight(&self) -> u64 {
+        u64::from(self.in_flight & !APP_LIMITED)
+    }
+}
+
+/// A segment as the scoreboard knows it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SegmentInfo {
+    /// Its place among the outstanding ones.
+    pub place: usize,
+    pub start: u64,
+    pub len: u32,
+    pub sent: Time,
+    /// It was sent more than once.
+    pub ambiguous: bool,
+}
+
+/// The newest segment that an acknowledgement delivers.
+#[derive(Clone, Copy, Debug)]
+struct Newest {
+    then: Sent,
+    start: u64,
+    send_elapsed: Span,
+}
+
+/// What only the sender knows of an acknowledgement.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AckContext {
+    pub prior_in_flight: u64,
+    pub in_flight: u64,
+    /// The cumulative acknowledgement before this one.
+    pub una: u64,
+    pub srtt: Option<Span>,
+    pub episode: Episode,
+}
+
+/// Takes the samples; kept with the scoreboard, whose records it runs beside.
+#[derive(Clone, Debug, Default)]
+pub struct RateSampler {
+    sent: VecDeque<Sent>,
+    delivered: u64,
+    delivered_time: Time,
+    first_send_time: Time,
+    lost: u64,
+    /// C.app_limited; zero when samples count in full.
+    app_limited: u64,
+    /// The window held the sender back when this was the next offset to send.
+    window_limited_at: Option<u64>,
+    min_rtt: Option<Span>,
+    // Of the acknowledgement at hand.
+    newest: Option<Newest>,
+    /// When the newest delivered segment that was sent once was sent.
+    timed: Option<Time>,
+    newly_acked: u64,
+    lost_before: u64,
+    /// Declared lost and not told yet.
+    losses: Vec<LostSegment>,
+}
+
+/// Capacity, in records, up to which giving memory back is not worth it.
+const SMALL: usize = 16;
+
+impl RateSampler {
+    /// A new segment was sent; `in_flight` bytes are, its `len` included.
+    #[inline]
+    pub(super) fn on_new(&mut self, len: u32, in_flight: u64, now: Time) {
+        let sent = self.snapshot(len, in_flight, now);
+        self.sent.push_back(sent);
+    }
+
+    /// The segment at `place` was sent again.
+    pub(super) fn on_resent(&mut self, place: usize, len: u32, in_flight: u64, now: Time) {
+        self.sent[place] = self.snapshot(len, in_flight, now);
+    }
+
+    /// OnPacketSent of the draft.
+    #[inline]
+    fn snapshot(&mut self, len: u32, in_flight: u64, now: Time) -> Sent {
+        if in_flight <= u64::from(len) {
+            self.first_send_time = now;
+            self.delivered_time = now;
+        }
+        let limited = if self.app_limited > 0 { APP_LIMITED } else { 0 };
+        Sent {
+            delivered: self.delivered,
+            delivered_time: self.delivered_time,
+            first_send_time: self.first_send_time,
+            in_flight: in_flight as u32 | limited,
+            lost: self.lost as u32,
+        }
+    }
+
+    /// A segment was delivered (UpdateRateSample of the draft).
+    #[inline]
+    pub(super) fn on_delivered(&mut self, segment: SegmentInfo, now: Time) {
+        self.delivered += u64::from(segment.len);
+        self.newly_acked += u64::from(segment.len);
+        self.delivered_time = now;
+        if !segment.ambiguous {
+            self.timed = self.timed.max(Some(segment.sent));
+        }
+        let newest = self.newest.is_none_or(|newest| {
+            segment.sent > self.first_send_time
+                || (segment.sent == self.first_send_time && segment.start > newest.start)
+        });
+        if newest {
+            let then = self.sent[segment.place];
+            self.newest = Some(Newest {
+                then,
+                start: segment.start,
+                send_elapsed: segment.sent.saturating_since(then.first_send_time),
+            });
+            self.first_send_time = segment.sent;
+        }
+    }
+
+    /// The first outstanding segment is outstanding no more.
+    #[inline]
+    pub(super) fn pop_front(&mut self) {
+        self.sent.pop_front();
+    }
+
+    /// Gives memory back that a large window needed.
+    #[inline]
+    pub(super) fn shrink(&mut self) {
+        let capacity = self.sent.capacity();
+        if capacity > SMALL && self.sent.len() < capacity / 4 {
+            self.sent.shrink_to(capacity / 2);
+        }
+    }
+
+    /// A segment was declared lost.
+    pub(super) fn on_lost(&mut self, place: usize, start: u64, len: u32) {
+        self.lost += u64::from(len);
+        let sent = self.sent[place];
+        self.losses.push(LostSegment {
+            start,
+            len,
+            sent_in_flight: sent.in_flight(),
+            lost: u64::from((self.lost as u32).wrapping_sub(sent.lost)),
+            app_limited: sent.app_limited(),
+            total_delivered: self.delivered,
+        });
+    }
+
+    /// Segments declared lost since this was last asked.
+    pub(super) fn losses(&mut self) -> impl Iterator<Item = LostSegment> + '_ {
+        self.losses.drain(..)
+    }
+
+    /// Losses known so far are not those of the next acknowledgement.
+    pub(super) fn settle_losses(&mut self) {
+        self.lost_before = self.lost;
+    }
+
+    /// The sender has nothing to send, with `in_flight` bytes in flight
+    /// (MarkConnectionAppLimited of the draft).
+    pub(super) fn mark_app_limited(&mut self, in_flight: u64) {
+        self.app_limited = (self.delivered + in_flight).max(1);
+    }
+
+    /// C.delivered.
+    pub(super) fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    /// Whether the sender has lately had nothing to send.
+    pub(super) fn is_app_limited(&self) -> bool {
+        self.app_limited > 0
+    }
+
+    /// The window holds back what would be sent from offset `next` on.
+    #[inline]
+    pub(super) fn mark_window_limited(&mut self, next: u64) {
+        self.window_limited_at = Some(next);
+    }
+
+    /// What the acknowledgement at hand comes to (GenerateRateSample of the draft).
+    pub(super) fn finish(&mut self, context: AckContext, now: Time) -> RateSample {
+        if self.app_limited > 0 && self.delivered > self.app_limited {
+            self.app_limited = 0; // the bubble has left the path
+        }
+        let rtt = self.timed.take().map(|sent| now.saturating_since(sent));
+        if let Some(rtt) = rtt {
+            self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
+        }
+        let mut sample = RateSample {
+            now,
+            total_delivered: self.delivered,
+            newly_acked: std::mem::take(&mut self.newly_acked),
+            newly_lost: self.lost - self.lost_before,
+            rtt,
+            prior_in_flight: context.prior_in_flight,
+            in_flight: context.in_flight,
+            window_limited: self.window_limited_at.is_some_and(|at| context.una < at),
+            srtt: context.srtt,
+            episode: context.episode,
+            ..RateSample::default()
+        };
+        self.lost_before = self.lost;
+        if let Some(newest) = self.newest.take() {
+            let then = newest.then;
+            let ack_elapsed = now.saturating_since(then.delivered_time);
+            let interval = ack_elapsed.max(newest.send_elapsed);
+            sample.prior_delivered = Some(then.delivered);
+            sample.delivered = self.delivered - then.delivered;
+            sample.app_limited = then.app_limited();
+            sample.sent_in_flight = then.in_flight();
+            sample.lost = u64::from((self.lost as u32).wrapping_sub(then.lost));
+            if interval > Span::ZERO && self.min_rtt.is_none_or(|min| interval >= min) {
+                sample.delivery_rate = Some(sample.delivered as f64 / interval.as_secs_f64());
+            }
+        }
+        sample
+    }
+
+    /// As many segments are known here as on the scoreboard; for tests.
+    pub(super) fn assert_consistent(&self, outstanding: usize) {
+        assert_eq!(self.sent.len(), outstanding, "samples lost their segments");
+        assert!(self.newest.is_none(), "an acknowledgement was not finished");
+    }
+}
