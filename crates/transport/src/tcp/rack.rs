@@ -19,6 +19,8 @@
 //! trip with a report of data that arrived twice (section 6.2, step 4); without
 //! D-SACK it stays at one quarter.
 
+use std::collections::VecDeque;
+
 use redtail_core::{Span, Time};
 
 use super::timestamps::{before, timestamp};
@@ -42,6 +44,9 @@ pub struct Rack {
     widened: Option<Time>,
     /// The timestamp of what the latest acknowledgement answers, if there is one.
     answered: Option<u32>,
+    /// Retransmissions in the order of their sending, by the scoreboard's index; some
+    /// are settled already.
+    pub(super) resent: VecDeque<(Time, u64)>,
 }
 
 /// Recoveries without D-SACK after which the reordering window narrows.
@@ -69,6 +74,7 @@ impl Rack {
             round: None,
             widened: None,
             answered: None,
+            resent: VecDeque::new(),
         }
     }
 
@@ -137,6 +143,11 @@ impl Rack {
         let quarter = self.min_rtt.unwrap_or(Span::ZERO) / 4;
         let window = quarter * u64::from(self.quarters);
         srtt.map_or(window, |srtt| window.min(srtt))
+    }
+
+    /// Whether something sent at or after `sent` has been delivered.
+    pub(super) fn overtakes(&self, sent: Time) -> bool {
+        self.latest.is_some_and(|(latest, _)| latest >= sent)
     }
 
     /// For a segment sent at `sent` and ending at `end`: `None` if nothing sent

@@ -376,39 +376,83 @@ impl Scoreboard {
         certain: bool,
         srtt: Option<Span>,
     ) -> Option<Time> {
-        let rack = self.rack.take()?;
+        let mut rack = self.rack.take()?;
         let window = rack.reordering_window(certain, srtt);
-        let (una, first) = (self.una, self.first);
+        let una = self.una;
         let mut judge_at: Option<Time> = None;
-        for (index, record) in (first..).zip(&mut self.records) {
+        let mut suspect = |lost_at| judge_at = judge_at.max(Some(lost_at));
+        // Segments sent once were sent in the order of the stream, so that those below a
+        // lost one have all been judged, and those above one that nothing sent later
+        // has overtaken need not be.
+        let from = self.lost_below;
+        let start = self
+            .records
+            .partition_point(|record| record.seq(una) < from);
+        for place in start..self.records.len() {
+            let record = &self.records[place];
             if record.sacked || record.awaits_resending() {
                 continue;
             }
-            let Some(lost_at) = rack.lost_at(record.sent, record.end(una), window) else {
-                continue;
+            match rack.lost_at(record.sent, record.end(una), window) {
+                Some(lost_at) if lost_at <= now => self.declare_lost(place),
+                Some(lost_at) => suspect(lost_at),
+                None if record.state.has(State::AMBIGUOUS) => {}
+                None => break,
+            }
+        }
+        // Retransmissions, in the order of their sending.
+        let mut place = 0;
+        while let Some(&(sent, index)) = rack.resent.get(place) {
+            let record = index
+                .checked_sub(self.first)
+                .and_then(|at| self.records.get(at as usize));
+            let under_way = record.filter(|record| {
+                !record.sacked && record.state.has(State::RESENT) && record.sent == sent
+            });
+            let lost_at = match under_way {
+                Some(_) if !rack.overtakes(sent) => break,
+                Some(record) => rack.lost_at(sent, record.end(una), window),
+                None => Some(Time::ZERO),
             };
-            if lost_at > now {
-                judge_at = Some(judge_at.map_or(lost_at, |at| at.max(lost_at)));
-                continue;
+            match lost_at {
+                Some(lost_at) if lost_at <= now => {
+                    if under_way.is_some() {
+                        self.declare_lost((index - self.first) as usize);
+                    }
+                    rack.resent.remove(place);
+                    continue;
+                }
+                Some(lost_at) => suspect(lost_at),
+                None => {}
             }
-            let before = record.in_pipe();
-            record.declare_lost();
-            self.pipe -= before - record.in_pipe();
-            self.lost_below = self.lost_below.max(record.end(una));
-            self.next_resend = self.next_resend.min(index);
-            if let Some(rates) = &mut self.rates {
-                let place = (index - first) as usize;
-                rates.on_lost(place, record.seq(una), u32::from(record.len));
-            }
+            place += 1;
         }
         self.rack = Some(rack);
         judge_at
     }
 
+    /// Declares the segment at `place` lost, and due for retransmission.
+    fn declare_lost(&mut self, place: usize) {
+        let record = &mut self.records[place];
+        let before = record.in_pipe();
+        record.declare_lost();
+        self.pipe -= before - record.in_pipe();
+        self.lost_below = self.lost_below.max(record.end(self.una));
+        self.next_resend = self.next_resend.min(self.first + place as u64);
+        if let Some(rates) = &mut self.rates {
+            rates.on_lost(place, record.seq(self.una), u32::from(record.len));
+        }
+    }
+
     /// Whether a segment declared lost waits for its retransmission.
     pub fn awaits_resending(&self) -> bool {
-        let mut records = self.records.iter();
-        records.any(|record| record.awaits_resending() && !record.sacked)
+        let from = self.next_resend.saturating_sub(self.first) as usize;
+        let mut records = self.records.range(from.min(self.records.len())..);
+        let (una, bound) = (self.una, self.lost_below);
+        records
+            .by_ref()
+            .take_while(|record| record.seq(una) < bound)
+            .any(|record| record.awaits_resending() && !record.sacked)
     }
 
     /// Declares the first outstanding segment lost and due for retransmission,
@@ -528,6 +572,16 @@ impl Scoreboard {
         record.state.0 |= State::RESENT | State::AMBIGUOUS;
         record.sent = now;
         self.pipe += record.in_pipe() - before;
+        if let Some(rack) = &mut self.rack {
+            while rack
+                .resent
+                .front()
+                .is_some_and(|&(_, index)| index < self.first)
+            {
+                rack.resent.pop_front();
+            }
+            rack.resent.push_back((now, index));
+        }
         if let Some(rates) = &mut self.rates {
             let place = (index - self.first) as usize;
             rates.on_resent(place, u32::from(record.len), self.pipe, now);
