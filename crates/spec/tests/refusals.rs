@@ -283,7 +283,7 @@ fn kinds_and_presets_that_are_not_known() {
     );
     assert_eq!(
         single_with("\"sack\"", "\"sak\""),
-        r#"e.toml:15: traffic.ftp.tcp = "sak" is not known; accepted: sack, newreno, reno, tahoe, cubic, dctcp, prague, vegas, ledbat, linux, linux-2000, ns2-sack, ns2-newreno, ns2-reno, ns2-tahoe; did you mean "sack"?"#
+        r#"e.toml:15: traffic.ftp.tcp = "sak" is not known; accepted: sack, newreno, reno, tahoe, cubic, dctcp, prague, vegas, ledbat, linux, bbr, bbr3, linux-2000, ns2-sack, ns2-newreno, ns2-reno, ns2-tahoe; did you mean "sack"?"#
     );
     assert_eq!(
         single_with("flows = 64", "direction = \"back\""),
@@ -560,4 +560,52 @@ fn a_bad_group_name_is_found_in_its_own_group() {
         "e.toml:20: traffic: name = \"voice calls\" cannot be part of a key; \
          accepted: letters, digits, \"_\" and \"-\""
     );
+}
+
+#[test]
+fn models_go_with_their_own_start_rate_and_answer_to_losses() {
+    let tcp = |table: &str| single_with("\"sack\"", &format!("{{ {table} }}"));
+    let at = |key: &str| format!("e.toml:15: traffic.ftp.tcp.{key} ");
+    for (table, key, problem) in [
+        (
+            r#"preset = "bbr", slow_start = "standard""#,
+            "slow_start",
+            "is not used by a model, which has a start of its own",
+        ),
+        (
+            r#"preset = "cubic", slow_start = "startup""#,
+            "slow_start",
+            "is part of a model, and this growth has none",
+        ),
+        (
+            r#"preset = "bbr3", prr = true"#,
+            "prr",
+            "reduces a flight that a model sets itself",
+        ),
+        (
+            r#"preset = "bbr", pacing = false"#,
+            "pacing",
+            "is off, but a model steers by the rate at which it sends",
+        ),
+        (
+            r#"preset = "bbr", recovery = "newreno""#,
+            "recovery",
+            "does not tell a model what was delivered, and when",
+        ),
+        (
+            r#"preset = "bbr3", recovery = "sack-1996""#,
+            "recovery",
+            "does not tell a model what was delivered, and when",
+        ),
+        (
+            r#"preset = "bbr", ecn = true"#,
+            "ecn",
+            "would have packets marked that a model does not answer",
+        ),
+    ] {
+        let message = tcp(table);
+        assert!(message.contains(problem), "{message}");
+        assert!(message.starts_with(at(key).trim_end()), "{message}");
+        assert!(message.contains("; accepted: "), "{message}");
+    }
 }

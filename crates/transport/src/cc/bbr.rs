@@ -66,6 +66,9 @@ pub struct Bbr {
     state: State,
     cwnd: f64,
     pacing_rate: f64,
+    quantum: u64,
+    /// The same in whole segments.
+    quantum_segments: u64,
     bw: RoundMax<BW_ROUNDS>,
     rounds: Rounds,
     min_rtt: Option<Span>,
@@ -93,6 +96,8 @@ impl Bbr {
             state: State::Startup,
             cwnd: config.initial_cwnd,
             pacing_rate: 0.0,
+            quantum: 0,
+            quantum_segments: 0,
             bw: RoundMax::default(),
             rounds: Rounds::default(),
             min_rtt: None,
@@ -118,6 +123,7 @@ impl Bbr {
     fn init_pacing_rate(&mut self, rtt: Span) {
         self.pacing_rate = PACING_MARGIN * HIGH_GAIN * self.config.initial_cwnd
             / rtt.as_secs_f64().max(f64::MIN_POSITIVE);
+        self.set_quantum();
     }
 
     fn pacing_gain(&self) -> f64 {
@@ -147,17 +153,27 @@ impl Bbr {
     }
 
     fn with_quanta(&self, bytes: f64) -> f64 {
-        let mss = self.config.mss;
-        let quantum = (self.send_quantum() as f64 / mss).floor().max(1.0);
-        let segments = (bytes / mss).ceil() + 3.0 * quantum;
+        // In integers: rounding up takes a call otherwise.
+        let whole = (bytes / self.config.mss) as u64;
+        let segments = whole + u64::from(whole as f64 * self.config.mss < bytes);
+        let segments = segments + 3 * self.quantum_segments;
         // Even, so that delayed acknowledgements do not leave one behind.
-        let even = 2.0 * (segments / 2.0).ceil();
-        let probing = if self.state == State::ProbeBw(0) {
-            2.0
+        let even = segments + segments % 2;
+        let probing = 2 * u64::from(self.state == State::ProbeBw(0));
+        (even + probing) as f64 * self.config.mss
+    }
+
+    /// A millisecond's worth, as near as Linux's shift by 10 comes to it; at low rates a
+    /// segment, else two at least.
+    fn set_quantum(&mut self) {
+        let mss = self.config.mss;
+        let least = if self.pacing_rate < LONE_SEGMENT_RATE {
+            mss
         } else {
-            0.0
+            2.0 * mss
         };
-        (even + probing) * mss
+        self.quantum = (self.pacing_rate / 1024.0).min(MOST_QUANTUM).max(least) as u64;
+        self.quantum_segments = self.quantum / mss as u64;
     }
 
     fn update_bw(&mut self, sample: &RateSample) {
@@ -282,9 +298,10 @@ impl Bbr {
 
     fn set_pacing_rate(&mut self, gain: f64) {
         let rate = PACING_MARGIN * gain * self.bw.max();
-        if self.full_bw_reached || rate > self.pacing_rate {
+        if rate != self.pacing_rate && (self.full_bw_reached || rate > self.pacing_rate) {
             // A window of a segment must not stand still for ever.
             self.pacing_rate = rate.max(1.0);
+            self.set_quantum();
         }
     }
 
@@ -420,13 +437,7 @@ impl Model for Bbr {
 
     #[inline]
     fn send_quantum(&self) -> u64 {
-        let least = if self.pacing_rate < LONE_SEGMENT_RATE {
-            self.config.mss
-        } else {
-            2.0 * self.config.mss
-        };
-        // A millisecond's worth, as near as Linux's shift by 10 comes to it.
-        (self.pacing_rate / 1024.0).min(MOST_QUANTUM).max(least) as u64
+        self.quantum
     }
 
     fn probes_rtt(&self) -> bool {

@@ -268,3 +268,168 @@ impl RateSampler {
         assert!(self.newest.is_none(), "an acknowledgement was not finished");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEN: u32 = 1000;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_ms(ms)
+    }
+
+    /// A sampler with the little of a scoreboard that it needs: every segment is
+    /// acknowledged alone, in order.
+    #[derive(Default)]
+    struct Script {
+        sampler: RateSampler,
+        sent: VecDeque<Time>,
+        next: u64,
+        ambiguous: bool,
+    }
+
+    impl Script {
+        fn sends(&mut self, ms: u64) {
+            self.sent.push_back(at(ms));
+            let in_flight = u64::from(LEN) * self.sent.len() as u64;
+            self.sampler.on_new(LEN, in_flight, at(ms));
+        }
+
+        fn acked(&mut self, ms: u64) -> RateSample {
+            let segment = SegmentInfo {
+                place: 0,
+                start: self.next,
+                len: LEN,
+                sent: self.sent.pop_front().expect("it was sent"),
+                ambiguous: self.ambiguous,
+            };
+            self.next += u64::from(LEN);
+            self.sampler.on_delivered(segment, at(ms));
+            self.sampler.pop_front();
+            self.finish(ms)
+        }
+
+        fn finish(&mut self, ms: u64) -> RateSample {
+            let context = AckContext {
+                prior_in_flight: 0,
+                in_flight: u64::from(LEN) * self.sent.len() as u64,
+                una: self.next,
+                srtt: None,
+                episode: Episode::Open,
+            };
+            self.sampler.finish(context, at(ms))
+        }
+
+        /// Sends one segment every `every` ms and has each acknowledged 100 ms later,
+        /// from `from` to `to`; the rates.
+        fn steady(&mut self, from: u64, to: u64, every: u64) -> Vec<(Option<f64>, bool)> {
+            let mut samples = Vec::new();
+            for ms in from..to {
+                if self
+                    .sent
+                    .front()
+                    .is_some_and(|&sent| sent + Span::from_ms(100) <= at(ms))
+                {
+                    let sample = self.acked(ms);
+                    samples.push((sample.delivery_rate, sample.app_limited));
+                }
+                if ms % every == 0 {
+                    self.sends(ms);
+                }
+            }
+            samples
+        }
+    }
+
+    #[test]
+    fn at_a_steady_rate_the_estimate_is_exact() {
+        let mut script = Script::default();
+        let samples = script.steady(0, 1000, 10);
+        // After the first round trip, in which the path fills: 1000 bytes each 10 ms.
+        for (rate, _) in &samples[11..] {
+            let rate = rate.expect("a sample has a rate");
+            assert!((rate - 100_000.0).abs() < 1e-6, "{rate}");
+        }
+        assert_eq!(samples.len(), 90);
+    }
+
+    #[test]
+    fn acknowledgements_that_come_in_a_burst_do_not_raise_the_estimate() {
+        // Section 4.1.1.2.3: delivered no faster than sent.
+        let mut script = Script::default();
+        script.steady(0, 300, 10);
+        let most = (0..10)
+            .filter_map(|_| script.acked(300).delivery_rate)
+            .fold(0.0, f64::max);
+        assert!((most - 100_000.0).abs() < 11_000.0, "{most}");
+    }
+
+    #[test]
+    fn an_interval_below_the_least_round_trip_gives_no_rate() {
+        // Section 4.1.2.3: the answer is to another transmission.
+        let mut script = Script::default();
+        script.steady(0, 300, 10);
+        // After a timeout the first is sent again, nothing else being in flight; the
+        // original's answer comes 10 ms later.
+        let len = u64::from(LEN);
+        script.ambiguous = true;
+        script.sampler.on_resent(0, LEN, len, at(300));
+        script.sent[0] = at(300);
+        let sample = script.acked(310);
+        assert_eq!(sample.prior_delivered, Some(20 * len));
+        assert_eq!((sample.delivery_rate, sample.rtt), (None, None));
+    }
+
+    #[test]
+    fn samples_are_limited_by_the_application_until_the_gap_has_left_the_path() {
+        // Section 4.1.1.3.
+        let mut script = Script::default();
+        script.steady(0, 300, 10);
+        let in_flight = u64::from(LEN) * script.sent.len() as u64;
+        script.sampler.mark_app_limited(in_flight);
+        assert!(script.sampler.is_app_limited());
+        let samples = script.steady(300, 800, 50);
+        // What was sent before counts in full; what is sent after, until something that
+        // was sent after is delivered.
+        let limited: Vec<bool> = samples.iter().map(|&(_, limited)| limited).collect();
+        assert_eq!(limited[..10], [false; 10]);
+        assert!(limited[10] && limited[11]);
+        assert!(!limited[14..].contains(&true), "{limited:?}");
+    }
+
+    #[test]
+    fn losses_are_counted_since_the_segment_was_sent() {
+        let mut script = Script::default();
+        for ms in 0..4 {
+            script.sends(ms);
+        }
+        let len = u64::from(LEN);
+        script.sampler.on_lost(1, len, LEN);
+        script.sends(4);
+        script.sampler.on_lost(2, 2 * len, LEN);
+        let lost: Vec<_> = script.sampler.losses().collect();
+        let seen: Vec<_> = lost
+            .iter()
+            .map(|l| (l.start, l.lost, l.sent_in_flight))
+            .collect();
+        assert_eq!(seen, [(len, len, 2 * len), (2 * len, 2 * len, 3 * len)]);
+        let sample = script.acked(100);
+        assert_eq!((sample.lost, sample.newly_lost), (2 * len, 2 * len));
+        // The last was sent after the first loss.
+        for _ in 0..3 {
+            script.acked(101);
+        }
+        assert_eq!(script.acked(102).lost, len);
+    }
+
+    #[test]
+    fn an_acknowledgement_that_delivers_nothing_gives_no_sample() {
+        let mut script = Script::default();
+        script.steady(0, 300, 10);
+        let sample = script.finish(301);
+        assert_eq!(sample.prior_delivered, None);
+        assert_eq!(sample.delivery_rate, None);
+        assert_eq!(sample.newly_acked, 0);
+    }
+}

@@ -255,11 +255,11 @@ impl Scoreboard {
                 if let Some(rack) = &mut self.rack {
                     rack.on_delivered(record.delivered(self.una), now);
                 }
-                if let Some(rates) = &mut self.rates {
-                    rates.on_delivered(record.info(0, self.una), now);
-                }
             }
             if let Some(rates) = &mut self.rates {
+                if !record.sacked {
+                    rates.on_delivered(record.info(0, self.una), now);
+                }
                 rates.pop_front();
             }
             repaired |= record.state.has(State::AMBIGUOUS);

@@ -1131,8 +1131,16 @@ impl Sender {
         }
     }
 
+    /// The window holds back what there is to send, not the pacer.
+    fn note_full_window(&mut self) {
+        self.release();
+        let next = self.board.next();
+        if let Some(rates) = self.board.rates() {
+            rates.mark_window_limited(next);
+        }
+    }
+
     /// Nothing waits for its time any more.
-    #[inline]
     fn release(&mut self) {
         if let Some(pacer) = &mut self.pacer {
             pacer.release();
@@ -1206,10 +1214,8 @@ impl Sender {
         };
         let room = in_flight == 0 || (in_flight + u64::from(self.mss)) as f64 <= cwnd;
         if !room {
-            self.release();
-            let next = self.board.next();
-            if let Some(rates) = self.board.rates() {
-                rates.mark_window_limited(next);
+            if self.pacer.is_some() {
+                self.note_full_window();
             }
             return None;
         }
