@@ -110,7 +110,7 @@ const SMALL: usize = 16;
 
 impl RateSampler {
     /// A new segment was sent; `in_flight` bytes are, its `len` included.
-    #[inline]
+    #[inline(never)] // so that senders without a model are not burdened
     pub(super) fn on_new(&mut self, len: u32, in_flight: u64, now: Time) {
         let sent = self.snapshot(len, in_flight, now);
         self.sent.push_back(sent);
@@ -139,7 +139,7 @@ impl RateSampler {
     }
 
     /// A segment was delivered (UpdateRateSample of the draft).
-    #[inline]
+    #[inline(never)]
     pub(super) fn on_delivered(&mut self, segment: SegmentInfo, now: Time) {
         self.delivered += u64::from(segment.len);
         self.newly_acked += u64::from(segment.len);
@@ -162,14 +162,17 @@ impl RateSampler {
         }
     }
 
-    /// The first outstanding segment is outstanding no more.
-    #[inline]
-    pub(super) fn pop_front(&mut self) {
+    /// The first outstanding segment is acknowledged and, unless `known` to be so
+    /// already, delivered.
+    #[inline(never)]
+    pub(super) fn on_acked(&mut self, first: SegmentInfo, known: bool, now: Time) {
+        if !known {
+            self.on_delivered(first, now);
+        }
         self.sent.pop_front();
     }
 
     /// Gives memory back that a large window needed.
-    #[inline]
     pub(super) fn shrink(&mut self) {
         let capacity = self.sent.capacity();
         if capacity > SMALL && self.sent.len() < capacity / 4 {
@@ -305,8 +308,7 @@ mod tests {
                 ambiguous: self.ambiguous,
             };
             self.next += u64::from(LEN);
-            self.sampler.on_delivered(segment, at(ms));
-            self.sampler.pop_front();
+            self.sampler.on_acked(segment, false, at(ms));
             self.finish(ms)
         }
 

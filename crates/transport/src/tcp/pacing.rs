@@ -83,7 +83,7 @@ impl Pacer {
     }
 
     /// A segment of `len` bytes leaves.
-    #[inline]
+    #[inline(never)]
     pub fn on_sent(&mut self, len: u32, now: Time) {
         let bytes = u64::from(len);
         if now >= self.next || self.quantum_at != now {

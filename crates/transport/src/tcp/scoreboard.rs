@@ -237,6 +237,9 @@ impl Scoreboard {
             sent: None,
         };
         let mut repaired = false;
+        if self.rates.is_some() {
+            self.sample_acked(ack, now);
+        }
         while let Some(record) = self.records.front_mut() {
             let seq = record.seq(self.una);
             if seq + u64::from(record.len) > ack {
@@ -256,12 +259,6 @@ impl Scoreboard {
                     rack.on_delivered(record.delivered(self.una), now);
                 }
             }
-            if let Some(rates) = &mut self.rates {
-                if !record.sacked {
-                    rates.on_delivered(record.info(0, self.una), now);
-                }
-                rates.pop_front();
-            }
             repaired |= record.state.has(State::AMBIGUOUS);
             acked.sent = (!repaired && !record.sacked).then_some(record.sent);
             self.records.pop_front();
@@ -279,6 +276,21 @@ impl Scoreboard {
             }
         }
         acked
+    }
+
+    /// Samples the delivery of what lies wholly below `ack`. Apart from the loop that
+    /// takes the records away, which senders without a model go through as well.
+    #[inline(never)]
+    fn sample_acked(&mut self, ack: u64, now: Time) {
+        let Some(rates) = &mut self.rates else {
+            return;
+        };
+        for record in &self.records {
+            if record.end(self.una) > ack {
+                break;
+            }
+            rates.on_acked(record.info(0, self.una), record.sacked, now);
+        }
     }
 
     /// Enters selective acknowledgements; returns the newly acknowledged bytes.

@@ -621,12 +621,13 @@ impl Sender {
         }
         if self.pacer.is_some() {
             self.tell_model(una, in_flight, now);
-            self.update_pacing();
         }
     }
 
-    /// Tells a model what an acknowledgement says of the path. Before it, `una` was
+    /// Tells a model what an acknowledgement says of the path, and the pacer what comes
+    /// of it. Before it, `una` was
     /// acknowledged and `in_flight` bytes were in flight.
+    #[inline(never)] // so that unpaced senders are not burdened
     fn tell_model(&mut self, una: u64, in_flight: u64, now: Time) {
         let context = AckContext {
             prior_in_flight: in_flight,
@@ -639,16 +640,16 @@ impl Sender {
                 Phase::Loss => Episode::Loss,
             },
         };
-        let Some(rates) = self.board.rates() else {
-            return;
-        };
-        for lost in rates.losses() {
-            self.controller.on_lost(&lost, now);
+        if let Some(rates) = self.board.rates() {
+            for lost in rates.losses() {
+                self.controller.on_lost(&lost, now);
+            }
+            self.controller.on_rate_sample(&rates.finish(context, now));
+            if self.controller.probes_rtt() {
+                rates.mark_app_limited(context.in_flight);
+            }
         }
-        self.controller.on_rate_sample(&rates.finish(context, now));
-        if self.controller.probes_rtt() {
-            rates.mark_app_limited(context.in_flight);
-        }
+        self.update_pacing();
     }
 
     /// Tells a model of losses that no acknowledgement brought.
@@ -1132,6 +1133,7 @@ impl Sender {
     }
 
     /// The window holds back what there is to send, not the pacer.
+    #[inline(never)]
     fn note_full_window(&mut self) {
         self.release();
         let next = self.board.next();
@@ -1148,6 +1150,7 @@ impl Sender {
     }
 
     /// Whether pacing holds back what there is to send, which is then waited for.
+    #[inline(never)]
     fn is_held_back(&mut self, now: Time) -> bool {
         let idle = self.board.pipe() == 0;
         if let Some(rates) = self.board.rates()
@@ -1421,6 +1424,7 @@ impl Sender {
     }
 
     /// There is room in the window and nothing to fill it with.
+    #[inline(never)]
     fn note_dry(&mut self) {
         let in_flight = self.board.pipe();
         if let Some(rates) = self.board.rates()
