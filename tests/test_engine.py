@@ -66,7 +66,8 @@ def test_the_schema_refuses_what_the_engine_refuses() -> None:
 
 
 def test_all_promised_metrics_are_there(quick: Results) -> None:
-    promised = set(metrics.METRICS) - {"end_to_end_loss", "udp_loss"}  # there is no UDP here
+    # There is no UDP here, and no lossy link.
+    promised = set(metrics.METRICS) - {"end_to_end_loss", "udp_loss", "random_loss"}
     promised -= {"completed"} | {name for name in promised if name.endswith("_time_mean")}
     for case in quick.cases:
         assert promised <= set(case.metrics)

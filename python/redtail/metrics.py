@@ -64,6 +64,7 @@ METRICS: dict[str, Metric] = {
     "goodput": Metric("TCP goodput", "goodput", "bit/s", "_bit_per_s", 1e-6, "Mbit/s"),
     "loss": _fraction("Packets lost at the queue", "loss"),
     "mark": _fraction("Packets marked at the queue", "marked"),
+    "random_loss": _fraction("Packets lost on the wire", "lost on wire"),
     "udp_loss": _fraction("UDP packets lost", "UDP loss"),
     "end_to_end_loss": _fraction("Packets lost end to end", "lost"),
     "queue_length_mean": _packets("Mean queue length", "queue"),

@@ -103,11 +103,15 @@ class Link(Part):
         rate: Transmission rate. A rate with its unit, for example "10 Mbit/s".
         delay: Propagation delay, one way. A time with its unit, for example "100 ms".
         queue: The queue in front of it. A table with kind = "tail-drop" or "red".
+        random_loss: Probability with which each packet is lost after its transmission,
+            independently of all others; 0 or more, below 1. Without it no packet is lost there. A
+            number.
     """
 
     rate: str
     delay: str
     queue: Queue
+    random_loss: float | None = None
 
 
 @dataclass(kw_only=True)
@@ -118,14 +122,18 @@ class Hop(Part):
         rate: Transmission rate. A rate with its unit, for example "10 Mbit/s".
         delay: Propagation delay, one way. A time with its unit, for example "100 ms".
         queue: The queue in front of it. A table with kind = "tail-drop" or "red".
+        random_loss: Probability with which each packet is lost after its transmission,
+            independently of all others; 0 or more, below 1. Without it no packet is lost there. A
+            number.
         return_: The link of the opposite direction, which can be congested too. Without it that
             direction takes no time and never drops; the groups' `return_delay` can give it a delay.
-            A table with rate, delay, queue.
+            A table with rate, delay, queue, random_loss.
     """
 
     rate: str
     delay: str
     queue: Queue
+    random_loss: float | None = None
     return_: Link | None = None
 
 
@@ -135,7 +143,7 @@ class Chain(Part):
 
     Attributes:
         hop: The bottlenecks, in the order in which forward traffic meets them. A list, each a table
-            with rate, delay, queue, return.
+            with rate, delay, queue, random_loss, return.
     """
 
     hop: Sequence[Hop]
@@ -526,7 +534,7 @@ class Experiment(Whole):
         seed: Where the random numbers start from: the same seed gives the same results, byte for
             byte. A whole number; default 1.
         bottleneck: One bottleneck link that all traffic crosses. Give either this or `chain`. A
-            table with rate, delay, queue, return.
+            table with rate, delay, queue, random_loss, return.
         chain: Several bottleneck links in a row. Give either this or `bottleneck`. A table with
             hop.
         series: Time series to record; without it there are none. A table with interval, queues,

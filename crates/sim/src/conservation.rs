@@ -2,7 +2,9 @@
 //!
 //! At the end of every run, for each flow and direction: sent = delivered +
 //! dropped + in flight; and for each link: arrived = departed + dropped +
-//! waiting + in transmission.
+//! waiting + in transmission. What is lost on a wire has departed from its link,
+//! and counts as dropped for its flow: over all flows, dropped is what queues
+//! dropped and wires lost.
 
 use redtail_core::Time;
 use redtail_qdisc::{DropReason, QueueDiscipline, Sink};
@@ -76,6 +78,15 @@ pub fn check(
             link.name
         );
     }
+
+    let at_queues: u64 = links.iter().map(|passed| passed.dropped).sum();
+    let wires = network.links.iter().filter_map(|link| link.wire.as_ref());
+    let on_wires: u64 = wires.map(|wire| wire.lost).sum();
+    assert_eq!(
+        dropped.iter().flatten().sum::<u64>(),
+        at_queues + on_wires,
+        "of the packets that flows miss, {at_queues} were dropped and {on_wires} lost on wires"
+    );
 
     for (flow, source) in flows.sources.iter().enumerate() {
         let directions: [(u64, u64); 2] = match *source {

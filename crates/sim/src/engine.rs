@@ -91,7 +91,7 @@ struct Engine<'a> {
     network: Network,
     flows: Flows,
     books: Vec<LinkBooks>,
-    /// Packets dropped, by flow and direction (0 data, 1 acknowledgements).
+    /// Packets dropped or lost on a wire, by flow and direction (0 data, 1 acknowledgements).
     dropped: Vec<[u64; 2]>,
     sampler: Option<Sampler>,
     recorder: Option<Box<Recorder<'a>>>,
@@ -116,6 +116,24 @@ struct QueueEvents<'a> {
     arriving: Option<ContentId>,
 }
 
+/// Tells the flow of `packet` that it was dropped or lost; says in which direction
+/// it travelled (0 data, 1 acknowledgements).
+fn note_loss(
+    flows: &mut Flows,
+    contents: &Contents,
+    packet: &SimPacket,
+    measure_from: Time,
+) -> usize {
+    match flows.sources[packet.flow as usize] {
+        Source::Udp(i) => {
+            let sent = Time::from_ps(contents.get(packet.content).ack);
+            flows.udp[i as usize].lost += u64::from(sent >= measure_from);
+            0
+        }
+        Source::Tcp(i) => usize::from(packet.route == flows.receivers[i as usize].route),
+    }
+}
+
 impl Sink<SimPacket> for QueueEvents<'_> {
     fn dropped(&mut self, packet: SimPacket, _reason: DropReason, now: Time) {
         let group = self.routes[packet.route as usize].group as usize;
@@ -125,14 +143,7 @@ impl Sink<SimPacket> for QueueEvents<'_> {
         }
         self.books.passed.dropped += 1;
         self.books.waiting[group] -= u64::from(waited);
-        let direction = match self.flows.sources[packet.flow as usize] {
-            Source::Udp(i) => {
-                let sent = Time::from_ps(self.contents.get(packet.content).ack);
-                self.flows.udp[i as usize].lost += u64::from(sent >= self.measure_from);
-                0
-            }
-            Source::Tcp(i) => usize::from(packet.route == self.flows.receivers[i as usize].route),
-        };
+        let direction = note_loss(self.flows, self.contents, &packet, self.measure_from);
         self.dropped[packet.flow as usize][direction] += 1;
         self.contents.free(packet.content);
         if let Some(statistics) = &mut self.books.statistics {
@@ -361,9 +372,25 @@ impl<'a> Engine<'a> {
         if let Some(statistics) = &mut books.statistics {
             statistics.on_transmitted(group, since, self.now);
         }
-        self.network.send(packet, self.now, &mut self.scheduler);
+        let measuring = books.statistics.is_some();
+        if let Some(wire) = &mut self.network.links[index as usize].wire
+            && wire.loses(measuring)
+        {
+            self.lose(packet);
+        } else {
+            self.network.send(packet, self.now, &mut self.scheduler);
+        }
         self.transmit_next(index);
         self.arm_queue(index);
+    }
+
+    /// A packet is lost on the wire.
+    #[cold]
+    fn lose(&mut self, packet: SimPacket) {
+        let (flows, contents) = (&mut self.flows, &mut self.network.contents);
+        let direction = note_loss(flows, contents, &packet, self.measure_from);
+        self.dropped[packet.flow as usize][direction] += 1;
+        contents.free(packet.content);
     }
 
     /// Shows a packet to the recorder, which is there.

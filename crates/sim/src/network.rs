@@ -35,6 +35,34 @@ pub struct Link {
     pub transmitting: Option<(SimPacket, Time)>,
     /// The earliest wakeup scheduled for the queue.
     pub wakeup: Option<Time>,
+    /// What happens to packets on the way after the transmitter; `None` when nothing does.
+    pub wire: Option<Box<Wire>>,
+}
+
+/// Loses each packet with the same probability, whatever happened to others.
+#[derive(Debug)]
+pub struct Wire {
+    /// Probability of a loss.
+    probability: f64,
+    stream: Stream,
+    /// Packets lost over the whole run.
+    pub lost: u64,
+    /// Packets transmitted in the measurement period.
+    pub transmitted: u64,
+    /// Those of them that were lost.
+    pub lost_of_transmitted: u64,
+}
+
+impl Wire {
+    /// Whether the packet transmitted now is lost. Draws for every packet, so that
+    /// with the same random numbers a higher probability loses the same and more.
+    pub fn loses(&mut self, measuring: bool) -> bool {
+        let lost = self.stream.uniform() < self.probability;
+        self.lost += u64::from(lost);
+        self.transmitted += u64::from(measuring);
+        self.lost_of_transmitted += u64::from(lost && measuring);
+        lost
+    }
 }
 
 /// A transmitter's rate, with the answer to the latest question: most packets
@@ -312,6 +340,19 @@ impl Compiler<'_> {
             self.scenario.replication,
             &format!("queue.{name}"),
         );
+        let wire = link.random_loss.map(|probability| {
+            Box::new(Wire {
+                probability,
+                stream: Stream::named(
+                    self.scenario.seed,
+                    self.scenario.replication,
+                    &format!("loss.{name}"),
+                ),
+                lost: 0,
+                transmitted: 0,
+                lost_of_transmitted: 0,
+            })
+        });
         self.network.links.push(Link {
             name,
             forward: direction == Direction::Forward,
@@ -324,6 +365,7 @@ impl Compiler<'_> {
             }),
             transmitting: None,
             wakeup: None,
+            wire,
         });
         self.delays.push(link.delay);
         self.network.links.len() as u32 - 1

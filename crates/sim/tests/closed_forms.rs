@@ -3,6 +3,7 @@
 mod common;
 
 use common::{metric, run, run_replication};
+use redtail_sim::RunResult;
 
 #[test]
 fn many_independent_sources_wait_as_in_m_d_1() {
@@ -127,4 +128,77 @@ start = "0 s"
     // 1000 packets, the first 0.1 ms after the start: all but the end of the last.
     let utilization = metric(&result, "utilization");
     assert!((utilization - 0.5).abs() < 1e-12, "{utilization}");
+}
+
+/// A constant-rate source over a link that loses 5 % and, with `back`, a transfer whose
+/// acknowledgements cross a return link that loses 20 %.
+fn lossy(forward: &str, back: &str) -> RunResult {
+    run(&format!(
+        r#"
+duration = "110 s"
+warmup = "10 s"
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "10 ms"
+queue = {{ kind = "tail-drop", limit = "100 packets" }}
+{forward}
+[bottleneck.return]
+rate = "10 Mbit/s"
+delay = "10 ms"
+queue = {{ kind = "tail-drop", limit = "100 packets" }}
+{back}
+[[traffic]]
+name = "udp"
+kind = "cbr"
+rate = "4 Mbit/s"
+packet = "500 B"
+start = "0 s"
+[[traffic]]
+name = "ftp"
+kind = "bulk"
+tcp = {{ preset = "sack", receive_window = "14600 B" }}
+"#
+    ))
+}
+
+#[test]
+fn a_link_loses_the_share_of_packets_that_it_is_told_to() {
+    let p: f64 = 0.05;
+    let result = lossy(&format!("random_loss = {p}"), "");
+    // 100 000 packets of the source alone: five standard deviations of the share are
+    // exceeded with probability 6e-7 (and the seed is fixed).
+    let bound = 5.0 * (p * (1.0 - p) / 100_000.0).sqrt();
+    let lost = metric(&result, "random_loss");
+    assert!((lost - p).abs() < bound, "{lost}");
+    let end_to_end = metric(&result, "udp.end_to_end_loss");
+    assert!((end_to_end - p).abs() < bound, "{end_to_end}");
+    // None of it at the queue; the way back has no such key, and no such metric.
+    assert_eq!(metric(&result, "loss"), 0.0);
+    assert!(
+        result
+            .metrics
+            .iter()
+            .all(|(name, _)| name != "return.random_loss")
+    );
+}
+
+#[test]
+fn acknowledgements_are_lost_on_a_return_link_of_which_that_is_asked() {
+    let (p, result): (f64, _) = (0.2, lossy("", "random_loss = 0.2"));
+    let lost = metric(&result, "return.random_loss");
+    // At least 10 000 acknowledgements: one in two of ten segments every 40 ms.
+    assert!(
+        (lost - p).abs() < 5.0 * (p * (1.0 - p) / 10_000.0).sqrt(),
+        "{lost}"
+    );
+    assert_eq!(metric(&result, "udp.end_to_end_loss"), 0.0);
+}
+
+#[test]
+fn a_link_told_to_lose_nothing_does_what_one_without_the_key_does() {
+    let (zero, without) = (lossy("random_loss = 0.0", "random_loss = 0"), lossy("", ""));
+    let kept = |(name, _): &&(String, f64)| !name.ends_with("random_loss");
+    assert!(zero.metrics.iter().filter(kept).eq(&without.metrics));
+    assert_eq!(metric(&zero, "random_loss"), 0.0);
+    assert_eq!(metric(&zero, "return.random_loss"), 0.0);
 }

@@ -41,8 +41,12 @@ fn queues() -> impl Strategy<Value = String> {
 
 /// The keys of a link.
 fn links() -> impl Strategy<Value = String> {
-    (100u32..8000, 0u32..60, queues()).prop_map(|(kbps, ms, queue)| {
-        format!("rate = \"{kbps} kbit/s\"\ndelay = \"{ms} ms\"\nqueue = {queue}\n")
+    let loss = prop_oneof![
+        Just(String::new()),
+        (0.0f64..0.5).prop_map(|p| format!("random_loss = {p:.3}\n")),
+    ];
+    (100u32..8000, 0u32..60, queues(), loss).prop_map(|(kbps, ms, queue, loss)| {
+        format!("rate = \"{kbps} kbit/s\"\ndelay = \"{ms} ms\"\nqueue = {queue}\n{loss}")
     })
 }
 

@@ -66,6 +66,10 @@ pub struct LinkSpec {
     pub delay: Span,
     /// The queue in front of it.
     pub queue: QueueSpec,
+    /// Probability with which each packet is lost after its transmission, independently of all others; 0 or more, below 1. Without it no packet is lost there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0))]
+    pub random_loss: Option<f64>,
 }
 
 /// A bottleneck: a link, and if `return` is given another one for the opposite direction.
@@ -78,6 +82,10 @@ pub struct Hop {
     pub delay: Span,
     /// The queue in front of it.
     pub queue: QueueSpec,
+    /// Probability with which each packet is lost after its transmission, independently of all others; 0 or more, below 1. Without it no packet is lost there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0))]
+    pub random_loss: Option<f64>,
     /// The link of the opposite direction, which can be congested too. Without it that direction
     /// takes no time and never drops; the groups' `return_delay` can give it a delay.
     #[serde(rename = "return", skip_serializing_if = "Option::is_none")]
@@ -154,6 +162,7 @@ impl Hop {
             rate: self.rate,
             delay: self.delay,
             queue: self.queue.clone(),
+            random_loss: self.random_loss,
         }
     }
 }

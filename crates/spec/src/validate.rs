@@ -188,6 +188,12 @@ impl Findings<'_> {
         if let Err(error) = link.queue.check() {
             self.refuse_param(&format!("{key}.queue"), &error);
         }
+        if link.random_loss.is_some_and(|p| !(0.0..1.0).contains(&p)) {
+            self.refuse(
+                &format!("{key}.random_loss"),
+                "is not a probability below 1; accepted: 0 or more and less than 1, such as 0.02",
+            );
+        }
     }
 
     fn delays(&mut self, key: &str, delays: &[Span]) {

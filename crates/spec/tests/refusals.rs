@@ -34,7 +34,7 @@ fn not_toml() {
 fn unknown_keys() {
     assert_eq!(
         single_with("rate = \"10", "rte = \"10"),
-        r#"e.toml:7: bottleneck.rte: unknown key; accepted: rate, delay, queue, return; did you mean "rate"?"#
+        r#"e.toml:7: bottleneck.rte: unknown key; accepted: rate, delay, queue, random_loss, return; did you mean "rate"?"#
     );
     assert_eq!(
         single_with("min_th", "minth"),
@@ -181,6 +181,22 @@ fn times_that_contradict_each_other() {
         single_with("\"200 s\"", "\"0 s\""),
         r#"e.toml:2: duration = "0 s" is zero; accepted: a time such as "200 s""#
     );
+}
+
+#[test]
+fn losses_that_are_no_probabilities_below_one() {
+    for (given, shown) in [("1", "1"), ("-0.01", "-0.01"), ("nan", "NaN")] {
+        assert_eq!(
+            single_with(
+                "delay = \"100 ms\"",
+                &format!("delay = \"100 ms\"\nrandom_loss = {given}")
+            ),
+            format!(
+                "e.toml:9: bottleneck.random_loss = {shown} is not a probability below 1; \
+                 accepted: 0 or more and less than 1, such as 0.02"
+            )
+        );
+    }
 }
 
 #[test]
@@ -404,7 +420,7 @@ fn factors_that_are_empty_or_name_nothing() {
     );
     assert_eq!(
         file_with("\"bottleneck.queue\"", "\"bottleneck.qeue\""),
-        r#"e.toml:27: factors."bottleneck.qeue": there is no key bottleneck.qeue; accepted: rate, delay, queue, return; did you mean "queue"?"#
+        r#"e.toml:27: factors."bottleneck.qeue": there is no key bottleneck.qeue; accepted: rate, delay, queue, random_loss, return; did you mean "queue"?"#
     );
     assert_eq!(
         file_with("traffic.ftp.flows", "traffic.web.flows"),
@@ -459,7 +475,7 @@ fn arguments_are_named_as_they_were_given() {
     );
     assert_eq!(
         refusal("bottleneck.rat=10 Mbit/s"),
-        "--set bottleneck.rat=10 Mbit/s: bottleneck.rat: unknown key; accepted: rate, delay, queue, return; did you mean \"rate\"?"
+        "--set bottleneck.rat=10 Mbit/s: bottleneck.rat: unknown key; accepted: rate, delay, queue, random_loss, return; did you mean \"rate\"?"
     );
     assert_eq!(
         refusal("traffic.web.flows=1"),

@@ -584,7 +584,7 @@ impl Path {
             let at = self.free_at + self.delay;
             self.flying.insert((at, self.sent), (true, segment));
         }
-        while let Some(segment) = self.receiver.poll_transmit() {
+        while let Some(segment) = self.receiver.poll_transmit(self.now) {
             self.sent += 1;
             self.flying.insert((self.now, self.sent), (false, segment));
         }

@@ -29,6 +29,12 @@ impl Engine<'_> {
                         .metrics
                         .push((format!("{prefix}queue.{name}"), value));
                 });
+            if let Some(wire) = &self.network.links[i].wire
+                && wire.transmitted > 0
+            {
+                let lost = wire.lost_of_transmitted as f64 / wire.transmitted as f64;
+                result.metrics.push((format!("{prefix}random_loss"), lost));
+            }
             let udp = self.scenario.traffic.iter().zip(&groups);
             let udp = udp.filter(|(group, _)| group.tcp().is_none());
             let (arrivals, drops) = udp.fold((0, 0), |(arrivals, drops), (_, summary)| {
