@@ -3,6 +3,7 @@
 mod common;
 
 use common::{MSS, SenderScript, params};
+use redtail_core::Span;
 use redtail_transport::TcpParams;
 use redtail_transport::tcp::recovery::RecoveryKind;
 
@@ -95,4 +96,30 @@ fn a_probe_is_new_data_if_there_is_any() {
     let mut script = SenderScript::bulk(&rack());
     script.sends("0 1 2 3 4 5 6 7 8 9").at(100).ack(1);
     script.sends("10 11").at(300).sends("12");
+}
+
+#[test]
+fn a_timeout_leaves_in_flight_what_was_sent_within_the_last_round_trip() {
+    // RFC 8985, section 6.3: upon a timeout lost are the first segment and those with
+    // Segment.xmit_ts + RACK.rtt + RACK.reo_wnd passed; not "recently sent" ones.
+    let mut script = SenderScript::bulk(&TcpParams {
+        initial_rto: Span::from_ms(300),
+        min_rto: Span::from_ms(300),
+        ..rack()
+    });
+    script.sends("0 1 2 3 4 5 6 7 8 9").at(100);
+    script.sack(0, &[(1, 8)]).sends("r0 10 11").timer(400); // cwnd 5
+    script
+        .at(201)
+        .sack(0, &[(1, 8), (10, 11)])
+        .sends("r0 r8 r9 12");
+    script
+        .at(302)
+        .sack(0, &[(1, 11), (12, 13)])
+        .sends("r0 r11 13 14 15");
+    // The retransmission was lost twice. What left at 302 has 101 ms to be acknowledged.
+    script.at(400).sends("r0").cwnd(5.0);
+    assert_eq!(script.counters().timeouts, 1);
+    script.at(404).sack(0, &[(1, 14)]).sends("16 17");
+    script.at(405).sack(0, &[(1, 16)]).sends("18 19");
 }

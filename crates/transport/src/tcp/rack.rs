@@ -102,6 +102,11 @@ impl Rack {
         }
     }
 
+    /// RACK.rtt; zero before anything was delivered.
+    pub(super) fn rtt(&self) -> Span {
+        self.rtt
+    }
+
     /// An acknowledgement echoes this timestamp (RFC 7323, TSecr).
     pub(super) fn on_echo(&mut self, timestamp: u32) {
         self.answered = Some(timestamp);

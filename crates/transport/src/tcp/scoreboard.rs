@@ -508,6 +508,26 @@ impl Scoreboard {
         self.next_resend = self.first;
     }
 
+    /// The retransmission timer has run out: declares lost the first outstanding
+    /// segment and what was sent a round trip or longer ago (RFC 8985, section 6.3).
+    pub fn declare_lost_on_timeout(&mut self, now: Time, srtt: Option<Span>) {
+        let Some(rack) = &self.rack else {
+            return self.declare_all_lost();
+        };
+        let wait = rack.rtt() + rack.reordering_window(true, srtt);
+        let (una, first) = (self.una, self.first);
+        for (index, record) in (first..).zip(&mut self.records) {
+            if record.sacked || (index > first && record.sent + wait > now) {
+                continue;
+            }
+            let before = record.in_pipe();
+            record.declare_lost();
+            self.pipe -= before - record.in_pipe();
+            self.lost_below = self.lost_below.max(record.end(una));
+        }
+        self.next_resend = first;
+    }
+
     /// Takes back what [`declare_all_lost`](Self::declare_all_lost) declared of
     /// segments not sent again since: they were still on their way.
     pub fn take_back_losses(&mut self) {

@@ -489,7 +489,15 @@ impl Sender {
         if self.forgets_sacked {
             self.board.forget_sacked();
         }
-        self.board.declare_all_lost();
+        if self.timers.is_some() {
+            self.board.declare_lost_on_timeout(now, self.rtt.srtt());
+            // One segment more than what is still in flight: the loss window of RFC 5681,
+            // equation 4, where nothing is (Linux).
+            let in_flight = self.board.pipe() as f64;
+            self.controller.set_cwnd(in_flight + f64::from(self.mss));
+        } else {
+            self.board.declare_all_lost();
+        }
         self.tell_losses(now);
         self.phase = Phase::Loss;
         self.recover = Some(self.board.next());
@@ -509,7 +517,7 @@ impl Sender {
     /// Judges by time what is lost, and enters recovery if anything is.
     fn judge(&mut self, now: Time) {
         let enough = u64::from(self.dup_thresh) * u64::from(self.mss);
-        let certain = self.phase == Phase::Recovery || self.board.sacked().bytes() >= enough;
+        let certain = self.phase != Phase::Open || self.board.sacked().bytes() >= enough;
         let srtt = self.rtt.srtt();
         let judge_at = self.board.detect_losses_by_time(now, certain, srtt);
         if let Some(timers) = &mut self.timers {
