@@ -67,7 +67,7 @@ def pftk(p: float, rtt: float) -> float:
 
 def cubic(p: float, rtt: float) -> float:
     """Segments per second: RFC 9438, section 5.1, equation 6, with C = 0.4 and beta = 0.7."""
-    return (0.4 * 3.7 / (4 * 0.3)) ** 0.25 * (rtt / p) ** 0.75 / rtt
+    return float((0.4 * 3.7 / (4 * 0.3)) ** 0.25 * (rtt / p) ** 0.75 / rtt)
 
 
 @cache
