@@ -1,6 +1,6 @@
 """Delivery times against random loss, as in table I of Jou and Baras (2003).
 
-`examples/delivery-times.toml` is the experiment; docs/papers/delivery-times.md shows the tables
+`docs/papers/delivery-times.toml` is the experiment; docs/papers/delivery-times.md shows the tables
 that are computed here, and what they say. After a change that moves numbers,
 
     .venv/bin/python tests/test_delivery_times.py
@@ -25,7 +25,7 @@ import redtail
 from redtail import _engine
 
 ROOT = Path(__file__).parent.parent
-EXPERIMENT = ROOT / "examples" / "delivery-times.toml"
+EXPERIMENT = ROOT / "docs" / "papers" / "delivery-times.toml"
 PAGE = ROOT / "docs" / "papers" / "delivery-times.md"
 
 SIZES = (30, 90, 150)
