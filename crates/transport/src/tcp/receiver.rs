@@ -145,25 +145,21 @@ impl Receiver {
             self.syn_ack_due = true;
             return;
         }
-        if let Some(closing) = self.closing_mut() {
-            closing.on_ack(segment.ack);
-        }
         let fin = segment.flags.contains(Flags::FIN);
-        if segment.len == 0 && !fin {
+        let special = fin || self.more.is_some();
+        let mut end = segment.seq + u64::from(segment.len);
+        if special {
+            match self.admit(segment, now) {
+                Some(admitted) => end = admitted,
+                None => return,
+            }
+        } else if segment.len == 0 {
             return;
         }
         let waiting = self.policy.deadline().is_some();
         let marks_are_urgent = self.ecn.on_data(segment, self.next, waiting);
         if self.ecn.has_early() {
             self.policy.cancel();
-        }
-        let mut end = segment.seq + u64::from(segment.len);
-        if fin || self.more.is_some() {
-            end = self.admit(end, fin, now);
-            if end <= segment.seq {
-                self.ack_due = true; // nothing of it fits the window
-                return;
-            }
         }
         if self.duplicate.is_some() {
             self.note_duplicate(segment.seq, end);
@@ -178,7 +174,7 @@ impl Receiver {
         self.ack_due |= self
             .policy
             .on_data(now, fin || !in_order || marks_are_urgent);
-        if self.more.is_some() {
+        if special {
             self.maybe_update_window(now);
             self.maybe_close(now);
         }
@@ -193,22 +189,32 @@ impl Receiver {
         }
     }
 
-    /// Where a segment ends of which the data ends at `end`, its FIN included and
-    /// what lies outside the window left out.
+    /// Where a segment ends, its FIN included and what lies outside the window left
+    /// out; `None` if nothing of it is to be taken.
     #[cold]
-    fn admit(&mut self, end: u64, fin: bool, now: Time) -> u64 {
+    fn admit(&mut self, segment: &Segment, now: Time) -> Option<u64> {
+        if let Some(closing) = self.closing_mut() {
+            closing.on_ack(segment.ack);
+        }
+        let fin = segment.flags.contains(Flags::FIN);
+        if segment.len == 0 && !fin {
+            return None;
+        }
+        let end = segment.seq + u64::from(segment.len);
         let delivered = self.delivered();
         if let Some(reader) = self.reader_mut() {
             reader.on_arrival(now, delivered);
-            if end > reader.accepts_to() {
-                return reader.accepts_to();
+            let most = reader.accepts_to();
+            if end > most {
+                self.ack_due |= segment.seq >= most;
+                return (segment.seq < most).then_some(most);
             }
         }
         if fin {
             let closing = &mut self.more.get_or_insert_default().closing;
             closing.get_or_insert(Closing::new(end + 1));
         }
-        end + u64::from(fin)
+        Some(end + u64::from(fin))
     }
 
     /// Closes when the application has read to the end of file.
@@ -368,7 +374,15 @@ impl Receiver {
 
     #[inline]
     fn segment(&mut self, flags: Flags, sack: SackBlocks, now: Time) -> Segment {
-        let mut segment = Segment {
+        if self.more.is_some() {
+            return self.special_segment(flags, sack, now);
+        }
+        self.plain_segment(flags, sack, now)
+    }
+
+    #[inline]
+    fn plain_segment(&self, flags: Flags, sack: SackBlocks, now: Time) -> Segment {
+        Segment {
             ack: self.next,
             window: self.window,
             flags,
@@ -376,16 +390,13 @@ impl Receiver {
             ts_val: if self.timestamps { timestamp(now) } else { 0 },
             ts_ecr: self.ts_recent,
             ..Segment::default()
-        };
-        if self.more.is_some() {
-            self.complete(&mut segment, now);
         }
-        segment
     }
 
-    /// Enters what most connections have constant: the window, and our own FIN.
+    /// With what most connections have constant: the window, and our own FIN.
     #[cold]
-    fn complete(&mut self, segment: &mut Segment, now: Time) {
+    fn special_segment(&mut self, flags: Flags, sack: SackBlocks, now: Time) -> Segment {
+        let mut segment = self.plain_segment(flags, sack, now);
         let (next, available) = (self.next, self.delivered());
         if let Some(reader) = self.reader_mut() {
             segment.window = reader.window(now, next, available) as u32;
@@ -400,5 +411,6 @@ impl Receiver {
                 segment.flags = segment.flags.with(Flags::FIN);
             }
         }
+        segment
     }
 }

@@ -194,7 +194,7 @@ pub struct Sender {
     /// Timeouts in a row without new acknowledgements.
     timeouts_in_row: u32,
     peer_window: u32,
-    /// The largest it has been.
+    /// The largest it can be.
     peer_window_max: u32,
     /// Segments, for the restart after an idle time.
     initial_window: u32,
@@ -531,24 +531,22 @@ impl Sender {
     /// A segment from the peer.
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment, now: Time) {
-        match self.connection {
-            Connection::Established => self.on_ack(segment, now),
-            Connection::SynSent if segment.flags.contains(Flags::SYN.with(Flags::ACK)) => {
-                self.on_syn_ack(segment, now);
-            }
-            _ => {}
-        }
-        if segment.flags.contains(Flags::FIN) && self.is_established() {
-            self.on_fin();
+        if self.connection == Connection::Established {
+            self.on_ack(segment, now);
+        } else {
+            self.on_control(segment, now);
         }
     }
 
-    /// The peer's FIN, which it sends when it has ours (RFC 9293, section 3.6).
+    /// A segment at the beginning or at the end of a connection.
     #[cold]
-    fn on_fin(&mut self) {
-        use Connection::{FinAckDue, FinWait2, TimeWait};
-        if matches!(self.connection, FinWait2 | TimeWait) {
-            self.connection = FinAckDue;
+    fn on_control(&mut self, segment: &Segment, now: Time) {
+        use Connection::{FinAckDue, FinWait2, SynSent, TimeWait};
+        let has = |flags: Flags| segment.flags.contains(flags);
+        match self.connection {
+            SynSent if has(Flags::SYN.with(Flags::ACK)) => self.on_syn_ack(segment, now),
+            FinWait2 | TimeWait if has(Flags::FIN) => self.connection = FinAckDue,
+            _ => {}
         }
     }
 
@@ -687,9 +685,6 @@ impl Sender {
     #[inline]
     fn on_window(&mut self, segment: &Segment) {
         self.peer_window = segment.window;
-        if segment.window > self.peer_window_max {
-            self.peer_window_max = segment.window;
-        }
         if self.timestamps && !before(segment.ts_val, self.ts_recent) {
             self.ts_recent = segment.ts_val;
         }
@@ -945,10 +940,11 @@ impl Sender {
         }
         self.restart_timer(now);
         if self.closed && segment.ack == self.size + u64::from(self.fin) {
-            self.connection = if self.fin {
-                Connection::FinWait2
-            } else {
-                Connection::Complete
+            // The peer's FIN comes after ours, perhaps with this acknowledgement of it.
+            self.connection = match (self.fin, segment.flags.contains(Flags::FIN)) {
+                (true, true) => Connection::FinAckDue,
+                (true, false) => Connection::FinWait2,
+                (false, _) => Connection::Complete,
             };
             self.rto_at = None;
             self.release();
@@ -1187,11 +1183,8 @@ impl Sender {
     /// The next segment to put on the wire now, if any; call until `None`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
-        match self.connection {
-            Connection::Established => {}
-            Connection::SynDue => return Some(self.send_syn(now)),
-            Connection::AckDue | Connection::FinAckDue => return Some(self.send_ack(now)),
-            _ => return None,
+        if self.connection != Connection::Established {
+            return self.send_control(now);
         }
         if self.resend_first {
             self.resend_first = false;
@@ -1286,6 +1279,16 @@ impl Sender {
         let segment = self.send_new(now);
         let frto = self.undo.as_mut()?.frto.as_mut()?;
         frto.on_sent_new(segment.is_some()).then_some(segment)
+    }
+
+    /// What is to be sent at the beginning and at the end of a connection.
+    #[cold]
+    fn send_control(&mut self, now: Time) -> Option<Segment> {
+        match self.connection {
+            Connection::SynDue => Some(self.send_syn(now)),
+            Connection::AckDue | Connection::FinAckDue => Some(self.send_ack(now)),
+            _ => None,
+        }
     }
 
     fn send_syn(&mut self, now: Time) -> Segment {
@@ -1418,8 +1421,13 @@ impl Sender {
             self.end_idle(now);
         }
         // The FIN goes with the last byte, where the record's length holds it.
-        let last = self.closed && self.fin && seq + u64::from(len) == self.size;
-        let len = len + u32::from(last && len < u32::from(u16::MAX));
+        let end = seq + u64::from(len);
+        let last = end == self.size && self.closed && self.fin;
+        let len = if last && len < u32::from(u16::MAX) {
+            len + 1
+        } else {
+            len
+        };
         self.board.on_new(len, now);
         if self.timers.is_some() {
             self.arm_probe(now);
@@ -1466,11 +1474,6 @@ impl Sender {
     /// A segment of `len` sequence numbers from `seq` on.
     #[inline]
     fn data_segment(&mut self, seq: u64, len: u32, ecn: Ecn, now: Time) -> Segment {
-        let fin = seq + u64::from(len) > self.size;
-        let len = len - u32::from(fin);
-        // A FIN alone is control, not data: not counted, and not ECN-capable.
-        let ecn = if len == 0 { Ecn::NotEct } else { ecn };
-        self.counters.data_segments += u64::from(len > 0);
         self.last_sent = now;
         if let Some(pacer) = &mut self.pacer {
             pacer.on_sent(len, now);
@@ -1478,11 +1481,34 @@ impl Sender {
         if self.rto_at.is_none() {
             self.rto_at = Some(now + self.rtt.rto()); // RFC 6298, rule 5.1
         }
+        if seq + u64::from(len) > self.size {
+            return self.last_segment(seq, len - 1, ecn, now);
+        }
+        self.counters.data_segments += 1;
         let flags = self.ecn.data_flags(ecn != Ecn::NotEct);
         Segment {
             seq,
             len,
-            flags: Flags::ACK.with(flags).with_if(fin, Flags::FIN),
+            ts_val: if self.timestamps { timestamp(now) } else { 0 },
+            ts_ecr: self.ts_recent,
+            flags: Flags::ACK.with(flags),
+            ecn,
+            ..Segment::default()
+        }
+    }
+
+    /// The FIN, with `len` bytes of data. Alone it is control: not counted as data, and
+    /// not ECN-capable.
+    #[cold]
+    fn last_segment(&mut self, seq: u64, len: u32, ecn: Ecn, now: Time) -> Segment {
+        let data = len > 0;
+        let ecn = if data { ecn } else { Ecn::NotEct };
+        self.counters.data_segments += u64::from(data);
+        let flags = self.ecn.data_flags(ecn != Ecn::NotEct);
+        Segment {
+            seq,
+            len,
+            flags: Flags::ACK.with(Flags::FIN).with(flags),
             ecn,
             ..self.bare_segment(now)
         }
