@@ -83,6 +83,9 @@ fn without_null(schema: &mut Schema) {
     if object.get("default").is_some_and(Value::is_null) {
         object.remove("default");
     }
+    if let Some(Value::Object(keys)) = object.get_mut("default") {
+        keys.retain(|_, value| !value.is_null());
+    }
     if let Some(Value::Array(alternatives)) = object.get_mut("anyOf") {
         alternatives.retain(|alternative| alternative != &json!({ "type": "null" }));
         if let [Value::Object(only)] = alternatives.as_slice() {
