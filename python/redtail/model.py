@@ -155,18 +155,22 @@ class Tcp(Part):
 
     Attributes:
         preset: The set of parameters to start from. "sack" or "newreno" or "reno" or "tahoe" or
-            "cubic" or "dctcp" or "prague" or "vegas" or "ledbat" or "linux" or "linux-2000" or
-            "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe"; default "sack".
+            "cubic" or "dctcp" or "prague" or "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or
+            "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe"; default
+            "sack".
         mss: Payload bytes of a full-sized segment. A number of bytes with its unit, for example
             "1500 B".
         header: Bytes that network and transport headers add to each segment. A number of bytes with
             its unit, for example "1500 B".
         slow_start: How the window grows until the first congestion event. "standard" or
-            "hystart-plus-plus" or "vegas".
+            "hystart-plus-plus" or "hystart" or "vegas" or "startup".
         growth: How the window grows in congestion avoidance, and by how much it is reduced. "reno"
-            or "cubic" or "vegas" or "ledbat" or "prague".
+            or "cubic" or "vegas" or "ledbat" or "prague" or "bbr" or "bbr3".
         byte_counting: Grow the window with the bytes acknowledged instead of with each
             acknowledgement (RFC 3465; Linux, there without a limit in slow start). True or false.
+        pacing: Space segments in time: at the rate of a model, or at twice the window each round
+            trip in slow start and 1.2 times after it (Linux's tcp_pacing_ss_ratio and
+            tcp_pacing_ca_ratio). True or false.
         recovery: How losses are detected and repaired. "tahoe" or "reno" or "newreno" or
             "ns2-tahoe" or "ns2-reno" or "ns2-newreno" or "sack" or "rack-tlp" or "sack-1996".
         prr: Reduce the flight in proportion to what is delivered during recovery (RFC 9937); with
@@ -204,6 +208,12 @@ class Tcp(Part):
         clock_granularity: Tick of the clock that times round trips; zero is an exact clock. A time
             with its unit, for example "100 ms".
         rtt_sampling: Which segments give round-trip samples. "every-ack" or "one-per-window".
+        frto: After a timeout send new data before more old data, and take the timeout back if
+            segments sent before it still arrive (F-RTO, RFC 5682: section 3.1 with selective
+            acknowledgements, otherwise section 2.1). True or false.
+        dsack: Report data that arrives twice (RFC 2883), take a reduction back when all its
+            retransmissions were reported so, and let RACK's room for reordering grow with the
+            reports (RFC 8985, section 6.2); with selective acknowledgements. True or false.
         ecn: Use ECN (RFC 3168): negotiate it, send ECN-capable data, respond to marks. True or
             false.
         ecn_feedback: How the receiver tells of marks. "echo" or "dctcp" or "accecn".
@@ -228,6 +238,8 @@ class Tcp(Part):
             "vegas",
             "ledbat",
             "linux",
+            "bbr",
+            "bbr3",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -238,9 +250,12 @@ class Tcp(Part):
     ) = None
     mss: str | None = None
     header: str | None = None
-    slow_start: Literal["standard", "hystart-plus-plus", "vegas"] | None = None
-    growth: Literal["reno", "cubic", "vegas", "ledbat", "prague"] | None = None
+    slow_start: Literal["standard", "hystart-plus-plus", "hystart", "vegas", "startup"] | None = (
+        None
+    )
+    growth: Literal["reno", "cubic", "vegas", "ledbat", "prague", "bbr", "bbr3"] | None = None
     byte_counting: bool | None = None
+    pacing: bool | None = None
     recovery: (
         Literal[
             "tahoe",
@@ -274,6 +289,8 @@ class Tcp(Part):
     max_rto: str | None = None
     clock_granularity: str | None = None
     rtt_sampling: Literal["every-ack", "one-per-window"] | None = None
+    frto: bool | None = None
+    dsack: bool | None = None
     ecn: bool | None = None
     ecn_feedback: Literal["echo", "dctcp", "accecn"] | None = None
     ecn_reduction: Literal["loss", "abe", "dctcp", "prague"] | None = None
@@ -292,8 +309,9 @@ class Bulk(Part):
         flows: Number of flows. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
+            "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
+            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
+            default "sack".
         start: When flows start; dealt out. A time from the start of the run, such as "5 s", or
             "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
@@ -335,6 +353,8 @@ class Bulk(Part):
             "vegas",
             "ledbat",
             "linux",
+            "bbr",
+            "bbr3",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -369,8 +389,9 @@ class Transfer(Part):
         flows: Number of flows. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
-            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
+            "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
+            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
+            default "sack".
         start: When transfers start; dealt out. A time from the start of the run, such as "5 s", or
             "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
@@ -413,6 +434,8 @@ class Transfer(Part):
             "vegas",
             "ledbat",
             "linux",
+            "bbr",
+            "bbr3",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",

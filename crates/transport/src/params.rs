@@ -238,6 +238,7 @@ impl Preset {
                 ecn_feedback: EcnFeedback::Accecn,
                 ecn_reduction: EcnReduction::Prague,
                 ecn_codepoint: EcnCodepoint::Ect1,
+                pacing: true,
                 ..Self::Linux.params()
             },
             Self::Vegas => TcpParams {

@@ -77,6 +77,9 @@ impl Engine<'_> {
                 add("retransmissions", Some(done.retransmissions as f64));
                 add("fast_recoveries", Some(done.recoveries as f64));
                 add("timeouts", Some(done.timeouts as f64));
+                add("spurious_timeouts", Some(done.spurious_timeouts as f64));
+                let spurious = done.spurious_fast_retransmits;
+                add("spurious_fast_retransmits", Some(spurious as f64));
                 add("ecn_reductions", Some(done.ecn_reductions as f64));
                 if let TrafficGroup::Transfer(_) = &self.scenario.traffic[index] {
                     let [handshake, first_byte, completion] = self.transfer_times(index);
