@@ -216,3 +216,13 @@ def test_what_is_no_text_exits_with_2(tmp_path: Path, make: object, message: str
 def test_options_that_make_no_sense_exit_with_2(fake_file: Path) -> None:
     assert runner.invoke(app, ["run", str(fake_file), "--jobs", "0"]).exit_code == 2
     assert runner.invoke(app, ["list", "colours"]).exit_code == 2
+
+
+def test_every_preset_of_tcp_is_listed_with_what_it_sets() -> None:
+    listed = runner.invoke(app, ["list", "tcp"]).output
+    own = " ".join(listed.partition('tcp = "dctcp"')[2].partition('tcp = "')[0].split())
+    for setting in ('ecn_feedback = "dctcp"', "prr = true", 'min_rto = "200 ms"'):
+        assert setting in own
+    assert "growth" not in own.partition("Beside what sack sets:")[2]  # as in `sack`
+    alone = runner.invoke(app, ["list", "tcp", "sack"]).output
+    assert 'growth = "reno"' in alone

@@ -302,10 +302,15 @@ def _tcp_listing(catalog: Catalog, kind: str | None) -> str:
     lines = []
     for preset in chosen:
         lines += [f'tcp = "{preset.value}"', *_wrapped(preset.description, 2)]
+        own = values.get(preset.value, {})
         if kind is not None:
-            lines += [
-                f"  {key} = {toml(value)}" for key, value in values.get(preset.value, {}).items()
-            ]
+            lines += [f"  {key} = {toml(value)}" for key, value in own.items()]
+        elif preset is not presets[0]:
+            common = values.get(presets[0].value, {})
+            departs = [f"{key} = {toml(own[key])}" for key in own if own[key] != common.get(key)]
+            lines += _wrapped(f"Beside what {presets[0].value} sets: {', '.join(departs)}", 2)
+        else:
+            lines += _wrapped(f"`redtail list tcp {preset.value}` has all that it sets.", 2)
         lines.append("")
     lines.append("Every preset's parameters can be changed, as in")
     lines.append('tcp = { preset = "sack", initial_window = 4 }')

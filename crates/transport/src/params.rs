@@ -147,7 +147,7 @@ pub enum Preset {
     Ledbat,
     /// As a current Linux kernel: CUBIC, initial window 10, RACK-TLP with PRR, delayed acknowledgements of 40 ms after 16 quick ones, timestamps, F-RTO and D-SACK, HyStart, minimum timeout of 200 ms above the smoothed round trip.
     Linux,
-    /// As `linux`, with BBR version 1 (Cardwell et al., ACM Queue 14(5), 2016; net/ipv4/tcp_bbr.c) in place of CUBIC, PRR and HyStart++, paced.
+    /// As `linux`, with BBR version 1 (Cardwell et al., ACM Queue 14(5), 2016; net/ipv4/tcp_bbr.c) in place of CUBIC, PRR and HyStart, paced.
     Bbr,
     /// As `bbr`, with BBR version 3 (draft-ietf-ccwg-bbr-06).
     Bbr3,
