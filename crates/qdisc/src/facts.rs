@@ -5,6 +5,8 @@
 
 use std::sync::Arc;
 
+use redtail_core::schemars::{self, JsonSchema};
+use redtail_core::serde::{self, Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, FlowId, Rate, Span};
 
 /// A link and what crosses it.
@@ -66,7 +68,9 @@ impl FlowTable {
 }
 
 /// The transport protocol of a flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "lowercase")]
+#[schemars(crate = "schemars")]
 pub enum Protocol {
     /// TCP.
     #[default]

@@ -1,3 +1,4 @@
 //! Control laws: what a queue observes becomes pass, mark or drop.
 
 pub mod red;
+pub mod token_bucket;

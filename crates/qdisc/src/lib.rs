@@ -9,6 +9,8 @@
 //! list below, one line in the conformance list (`tests/conformance.rs`), one
 //! page in `docs/queues`.
 
+pub mod class;
+pub mod classify;
 pub mod facts;
 pub mod fifo;
 pub mod laws;
@@ -234,4 +236,14 @@ disciplines! {
     "tail-drop" => TailDrop(queues::tail_drop::TailDropParams),
     /// Random Early Detection (Floyd and Jacobson 1993), with gentle, byte mode and ECN.
     "red" => Red(queues::red::RedParams),
+    /// Strict priority between classes, each with a queue of any kind.
+    "prio" => Prio(queues::prio::PrioParams),
+    /// Deficit round robin (Shreedhar and Varghese 1996) between classes, each with a queue of any kind.
+    "drr" => Drr(queues::drr::DrrParams),
+    /// Weighted fair queueing between classes, as WF2Q+ (Bennett and Zhang 1997), each with a queue of any kind.
+    "wfq" => Wfq(queues::wfq::WfqParams),
+    /// Token bucket: lets a queue of any kind send at a rate and in bursts, and no more.
+    "tbf" => Tbf(queues::tbf::TbfParams),
+    /// Hierarchical token bucket: a tree of classes with rates, ceilings and borrowing, after Linux.
+    "htb" => Htb(queues::htb::HtbParams),
 }

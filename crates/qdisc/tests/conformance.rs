@@ -6,13 +6,19 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{Heard, Probe, build};
+use common::{Heard, Probe, build_on, link_of_four};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use redtail_core::{Bytes, Dscp, Ecn, QueueSize, Rate, Span, Time};
+use redtail_qdisc::classify::{OneOrMore, Rule};
 use redtail_qdisc::laws::red::Spacing;
+use redtail_qdisc::queues::drr::{DrrClass, DrrParams};
+use redtail_qdisc::queues::htb::{HtbClass, HtbParams};
+use redtail_qdisc::queues::prio::{PrioClass, PrioParams};
 use redtail_qdisc::queues::red::{AboveMaxTh, Gentle, RedParams};
 use redtail_qdisc::queues::tail_drop::TailDropParams;
+use redtail_qdisc::queues::tbf::TbfParams;
+use redtail_qdisc::queues::wfq::{WfqClass, WfqParams};
 use redtail_qdisc::{AnyQueue, Backlog, DropReason, Internals, Limit, QueueDiscipline, QueueSpec};
 
 const SEVEN_PACKETS: Limit = Limit::packets(7);
@@ -67,6 +73,124 @@ fn ecn(above_max_th: AboveMaxTh, gentle: Gentle) -> impl FnOnce(&mut RedParams) 
     }
 }
 
+/// Rules for each but the last of some classes: the first takes flow 0, the second flow 1.
+fn rules<const N: usize>(
+    classes: [QueueSpec; N],
+) -> [(String, Option<OneOrMore<Rule>>, QueueSpec); N] {
+    let mut index = 0;
+    classes.map(|queue| {
+        index += 1;
+        let rule = Rule {
+            port: Some(OneOrMore::one(999 + index as u16)),
+            ..Rule::default()
+        };
+        let rules = (index < N).then(|| OneOrMore::one(rule));
+        (format!("class{index}"), rules, queue)
+    })
+}
+
+fn prio<const N: usize>(classes: [QueueSpec; N]) -> QueueSpec {
+    let class = rules(classes).map(|(name, rules, queue)| PrioClass { name, rules, queue });
+    QueueSpec::Prio(PrioParams {
+        class: class.into(),
+        default: None,
+    })
+}
+
+/// Quanta of 600 B, 1200 B, ...: below and above the packets' sizes.
+fn drr<const N: usize>(classes: [QueueSpec; N]) -> QueueSpec {
+    let mut quantum = 0;
+    let class = rules(classes).map(|(name, rules, queue)| {
+        quantum += 600;
+        DrrClass {
+            name,
+            rules,
+            quantum: Bytes::new(quantum),
+            queue,
+        }
+    });
+    QueueSpec::Drr(DrrParams {
+        class: class.into(),
+        default: None,
+    })
+}
+
+/// Weights 1, 2, ...
+fn wfq<const N: usize>(classes: [QueueSpec; N]) -> QueueSpec {
+    let mut weight = 0;
+    let class = rules(classes).map(|(name, rules, queue)| {
+        weight += 1;
+        WfqClass {
+            name,
+            rules,
+            weight,
+            queue,
+        }
+    });
+    QueueSpec::Wfq(WfqParams {
+        class: class.into(),
+        default: None,
+    })
+}
+
+/// A tenth of the link's rate, in bursts that take any packet.
+fn tbf(peak_rate: Option<Rate>, queue: QueueSpec) -> QueueSpec {
+    QueueSpec::Tbf(TbfParams {
+        rate: Rate::from_bps(100_000),
+        burst: Bytes::new(4000),
+        peak_rate,
+        mtu: peak_rate.map(|_| Bytes::new(2500)),
+        queue: Box::new(queue),
+    })
+}
+
+fn htb_class(name: &str, kbps: u64, ceil: u64) -> HtbClass {
+    HtbClass {
+        name: name.to_owned(),
+        rules: None,
+        rate: Rate::from_bps(kbps * 1000),
+        ceil: Some(Rate::from_bps(ceil * 1000)),
+        prio: 0,
+        quantum: None,
+        burst: Bytes::new(1600),
+        cburst: Bytes::new(1600),
+        queue: None,
+        class: Vec::new(),
+    }
+}
+
+/// All classes below one that has half the link; the first may not borrow, the second goes
+/// before the others.
+fn htb<const N: usize>(classes: [QueueSpec; N]) -> QueueSpec {
+    let mut index = 0;
+    let class = rules(classes).map(|(name, rules, queue)| {
+        index += 1;
+        HtbClass {
+            rules,
+            prio: u8::from(index != 2),
+            queue: Some(Box::new(queue)),
+            ..htb_class(&name, 100, if index == 1 { 100 } else { 600 })
+        }
+    });
+    let all = HtbClass {
+        class: class.into(),
+        ..htb_class("all", 500, 700)
+    };
+    let root = HtbClass {
+        class: vec![all],
+        ..htb_class("root", 800, 800)
+    };
+    QueueSpec::Htb(HtbParams {
+        class: vec![root],
+        default: None,
+    })
+}
+
+/// RED that marks.
+fn marking() -> QueueSpec {
+    red(ecn(AboveMaxTh::Drop, Gentle::Off))
+}
+
 /// Every discipline, in each configuration that takes another way through its
 /// code; and whether that configuration may mark.
 #[rustfmt::skip]
@@ -89,6 +213,20 @@ fn disciplines() -> Vec<(&'static str, QueueSpec, bool)> {
         ("RED with ECN, marking above max_th", red(ecn(AboveMaxTh::Mark, Gentle::Off)), true),
         ("gentle RED with ECN", red(ecn(AboveMaxTh::Drop, Gentle::TwiceMaxTh)), true),
         ("gentle RED with ECN, marking above max_th", red(ecn(AboveMaxTh::Mark, Gentle::TwiceMaxTh)), true),
+        ("strict priority", prio([marking(), tail_drop(SIX_KB), tail_drop(SEVEN_PACKETS)]), true),
+        ("strict priority, the first shaped", prio([tbf(None, tail_drop(SIX_KB)), tail_drop(SEVEN_PACKETS)]), false),
+        ("deficit round robin", drr([tail_drop(SEVEN_PACKETS), marking(), tail_drop(SIX_KB)]), true),
+        ("deficit round robin, two shaped", drr([tbf(None, tail_drop(SIX_KB)), tail_drop(SIX_KB), tbf(None, tail_drop(SIX_KB))]), false),
+        ("weighted fair queueing", wfq([tail_drop(SEVEN_PACKETS), tail_drop(SIX_KB), marking()]), true),
+        ("weighted fair queueing, two shaped", wfq([tbf(None, tail_drop(SIX_KB)), tail_drop(SIX_KB), tbf(None, tail_drop(SIX_KB))]), false),
+        ("token bucket", tbf(None, tail_drop(SEVEN_PACKETS)), false),
+        ("token bucket with a peak rate", tbf(Some(Rate::from_bps(500_000)), tail_drop(SIX_KB)), false),
+        ("token bucket before RED", tbf(None, marking()), true),
+        ("hierarchical token bucket", htb([tail_drop(SEVEN_PACKETS), tail_drop(SIX_KB), tail_drop(SEVEN_PACKETS)]), false),
+        ("hierarchical token bucket of RED", htb([marking(), tail_drop(SIX_KB), marking()]), true),
+        ("hierarchical token bucket of fair queues", htb([drr([tail_drop(SIX_KB), red(|_| {})]), wfq([red(|_| {}), tail_drop(SIX_KB)]), prio([tail_drop(SIX_KB), red(|_| {})])]), false),
+        ("hierarchical token bucket of shaped queues", htb([tbf(None, tail_drop(SIX_KB)), tail_drop(SIX_KB), tbf(None, tail_drop(SIX_KB))]), false),
+        ("trees within trees", wfq([htb([tail_drop(SIX_KB), tail_drop(SIX_KB)]), prio([tbf(None, drr([tail_drop(SIX_KB), tail_drop(SIX_KB)])), tail_drop(SIX_KB)])]), false),
     ]
 }
 
@@ -149,7 +287,7 @@ struct Examination {
 impl Examination {
     fn new(spec: &QueueSpec, may_mark: bool) -> Self {
         Self {
-            queue: build(spec),
+            queue: build_on(spec, link_of_four(LINK)),
             limit: spec.limit().map(|limit| limit.at(LINK)),
             may_mark,
             now: Time::ZERO,
@@ -208,7 +346,7 @@ impl Examination {
         self.queue.enqueue(packet, self.now, &mut heard);
         for (_, reason, _) in &heard.dropped {
             assert!(
-                !fits || *reason != DropReason::Limit,
+                !fits || self.limit.is_none() || *reason != DropReason::Limit,
                 "dropped for the limit while there was room"
             );
         }
@@ -356,11 +494,16 @@ proptest! {
 fn the_configurations_reach_what_they_are_for() {
     // The suite would prove little if its sequences never dropped or marked.
     let saturate = |spec: &QueueSpec| {
-        let mut queue = build(spec);
+        let mut queue = build_on(spec, link_of_four(LINK));
         let mut heard = Heard::default();
         for id in 0..500 {
             let ecn = if id % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
-            queue.enqueue(Probe::new(id, 500, ecn), Time::ZERO, &mut heard);
+            let flow = id as u32 / 2 % 4;
+            let packet = Probe {
+                flow,
+                ..Probe::new(id, 500, ecn)
+            };
+            queue.enqueue(packet, Time::ZERO, &mut heard);
             if id % 5 == 0 {
                 queue.dequeue(Time::ZERO, &mut heard);
             }

@@ -384,21 +384,50 @@ pub(crate) fn strip_labels(root: &mut Node) -> Result<(), Problem> {
     Ok(())
 }
 
-fn strip_link(key: &str, link: &mut Node) -> Result<(), Problem> {
-    let Some(table) = link.as_table_mut() else {
-        return Ok(()); // decoding says it better
+/// Takes the labels off a queue and off those within it.
+fn strip_queue(key: &str, queue: &mut Node) -> Result<(), Problem> {
+    let Some(table) = queue.as_table_mut() else {
+        return Ok(());
     };
-    let label = table
-        .get_mut("queue")
-        .and_then(Node::as_table_mut)
-        .and_then(|queue| queue.remove(LABEL));
+    let label = table.remove(LABEL);
     if let Some(label) = label.filter(|label| label.node.as_str().is_none()) {
-        let key = format!("{key}.queue.{LABEL}");
+        let key = format!("{key}.{LABEL}");
         return Err(Problem {
             origin: label.origin,
             message: format!("{key} = {}: expected a text in quotes", label.node.shown()),
             key: Some(key),
         });
+    }
+    strip_within(key, queue)
+}
+
+/// Takes the labels off the queues in a table: its `queue`, and those of its classes.
+fn strip_within(key: &str, node: &mut Node) -> Result<(), Problem> {
+    let Some(table) = node.as_table_mut() else {
+        return Ok(());
+    };
+    if let Some(queue) = table.get_mut("queue") {
+        strip_queue(&format!("{key}.queue"), queue)?;
+    }
+    if let Some(Node {
+        value: Value::Array(classes),
+        ..
+    }) = table.get_mut(paths::CLASS)
+    {
+        for class in classes {
+            let name = paths::name_of(class).unwrap_or_default();
+            strip_within(&format!("{key}.{}.{name}", paths::CLASS), class)?;
+        }
+    }
+    Ok(())
+}
+
+fn strip_link(key: &str, link: &mut Node) -> Result<(), Problem> {
+    let Some(table) = link.as_table_mut() else {
+        return Ok(()); // decoding says it better
+    };
+    if let Some(queue) = table.get_mut("queue") {
+        strip_queue(&format!("{key}.queue"), queue)?;
     }
     match table.get_mut("return") {
         Some(back) => strip_link(&format!("{key}.return"), back),

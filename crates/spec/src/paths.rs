@@ -1,5 +1,6 @@
 //! Dotted keys: `bottleneck.rate`, `traffic.ftp.flows` (a group by its name),
-//! `chain.hop2.queue.limit` (a hop by its number).
+//! `chain.hop2.queue.limit` (a hop by its number), `bottleneck.queue.class.voice.queue.limit`
+//! (a class of a queue by its name).
 
 use crate::node::{Node, Origin, Table, Value};
 
@@ -7,6 +8,9 @@ use crate::node::{Node, Origin, Table, Value};
 ///
 /// `traffic.ftp.tcp.ecn` with `tcp = "sack"` makes it `tcp = { preset = "sack", ecn = ... }`.
 const PROMOTED: [(&str, &str); 1] = [("tcp", "preset")];
+
+/// The key of a list of tables, within a queue, that go by their names.
+pub(crate) const CLASS: &str = "class";
 
 /// Puts `node` at `key`. Tables on the way that are not there yet are made; decoding tells whether
 /// they may be.
@@ -49,6 +53,16 @@ pub(crate) fn put_below(
         table.insert(key, Node::text(text, place.origin.clone()));
         place.value = Value::Table(table);
     }
+    if let (CLASS, Value::Array(classes)) = (name, &mut place.value) {
+        let (class, rest) = steps.split_first().expect("a path has a last step");
+        if rest.is_empty() {
+            return Err(format!(
+                "names a whole class; name one of its keys, such as class.{class}.queue"
+            ));
+        }
+        let index = index_of(classes, class, "class")?;
+        return put_below(&mut classes[index], class, rest, node);
+    }
     let shown = place.shown();
     let origin = node.origin.clone();
     let Some(table) = place.as_table_mut() else {
@@ -84,10 +98,11 @@ pub(crate) fn find<'a>(root: &'a Node, key: &str) -> Option<&'a Node> {
 
 fn walk<'a>(root: &'a Node, key: &str) -> (Origin, Option<&'a Node>) {
     let (mut here, mut origin) = (root, root.origin.clone());
-    let mut list: Option<&'a [Node]> = None; // of groups, one of which the next step names
+    // Of groups or classes, one of which the next step names.
+    let mut list: Option<&'a [Node]> = None;
     for step in key.split('.') {
         let next = match list.take() {
-            Some(groups) => groups.iter().find(|group| name_of(group) == Some(step)),
+            Some(tables) => tables.iter().find(|table| name_of(table) == Some(step)),
             None => match (here.as_table(), hop_number(step)) {
                 (Some(table), Some(number)) if table.entry("hop").is_some() => table
                     .get("hop")
@@ -103,8 +118,8 @@ fn walk<'a>(root: &'a Node, key: &str) -> (Origin, Option<&'a Node>) {
         let Some(next) = next else {
             return (origin, None);
         };
-        if let (Some(groups), "traffic") = (next.as_array(), step) {
-            list = Some(groups);
+        if let (Some(tables), "traffic" | CLASS) = (next.as_array(), step) {
+            list = Some(tables);
         } else if next.as_table().is_some() {
             origin = next.origin.clone();
         }
@@ -113,9 +128,22 @@ fn walk<'a>(root: &'a Node, key: &str) -> (Origin, Option<&'a Node>) {
     (origin, Some(here))
 }
 
-/// The `name` of a traffic group.
-pub(crate) fn name_of(group: &Node) -> Option<&str> {
-    group.as_table()?.get("name")?.as_str()
+/// The `name` of a traffic group or a class.
+pub(crate) fn name_of(table: &Node) -> Option<&str> {
+    table.as_table()?.get("name")?.as_str()
+}
+
+/// The place of the table called `name` among these, each of which is a `what`.
+fn index_of(tables: &[Node], name: &str, what: &str) -> Result<usize, String> {
+    let found = tables.iter().position(|table| name_of(table) == Some(name));
+    found.ok_or_else(|| {
+        let names: Vec<_> = tables.iter().filter_map(name_of).collect();
+        format!(
+            "there is no {what} {name:?}; accepted: {}{}",
+            names.join(", "),
+            crate::de::hint(name, &names)
+        )
+    })
 }
 
 fn hop_number(step: &str) -> Option<usize> {
@@ -133,14 +161,7 @@ fn group_mut<'a>(root: &'a mut Node, name: &str) -> Result<&'a mut Node, String>
         }) => groups.as_mut_slice(),
         _ => &mut [],
     };
-    let Some(index) = groups.iter().position(|group| name_of(group) == Some(name)) else {
-        let names: Vec<_> = groups.iter().filter_map(name_of).collect();
-        return Err(format!(
-            "there is no traffic group {name:?}; accepted: {}{}",
-            names.join(", "),
-            crate::de::hint(name, &names)
-        ));
-    };
+    let index = index_of(groups, name, "traffic group")?;
     Ok(&mut groups[index])
 }
 
@@ -267,5 +288,37 @@ tcp = "sack"
         assert_eq!(line("traffic.ftp"), 11);
         assert_eq!(line("traffic.ftp.tcp"), 13);
         assert_eq!(line("traffic.ftp.flows"), 11);
+    }
+
+    const CLASSES: &str = r#"
+[bottleneck.queue]
+kind = "htb"
+[[bottleneck.queue.class]]
+name = "all"
+class = [
+  { name = "voice", queue = { kind = "tail-drop", limit = "9 packets" } },
+  { name = "data", queue = { kind = "tail-drop", limit = "9 packets" } },
+]
+"#;
+
+    #[test]
+    fn classes_go_by_their_names_at_any_depth() {
+        let key = "bottleneck.queue.class.all.class.data.queue.limit";
+        let mut root = Node::from_toml(CLASSES, None).unwrap();
+        assert_eq!(origin(&root, key).line(), Some(8));
+        put(&mut root, key, Node::text("new", Origin::Api)).unwrap();
+        assert_eq!(find(&root, key).and_then(Node::as_str), Some("new"));
+        let other = find(&root, "bottleneck.queue.class.all.class.voice.queue.limit");
+        assert_eq!(other.and_then(Node::as_str), Some("9 packets"));
+
+        let mut refusal = |key| put(&mut root, key, Node::text("new", Origin::Api)).unwrap_err();
+        assert_eq!(
+            refusal("bottleneck.queue.class.all.class.dat.queue"),
+            r#"there is no class "dat"; accepted: voice, data; did you mean "data"?"#
+        );
+        assert_eq!(
+            refusal("bottleneck.queue.class.all"),
+            "names a whole class; name one of its keys, such as class.all.queue"
+        );
     }
 }

@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use redtail_core::{Bytes, Dscp, Ecn, FlowId, Packet, Rate, Stream, Time};
 use redtail_qdisc::queues::red::RedParams;
-use redtail_qdisc::{AnyQueue, DropReason, LinkFacts, QueueContext, QueueSpec, Sink};
+use redtail_qdisc::{
+    AnyQueue, DropReason, FlowFacts, FlowTable, LinkFacts, Protocol, QueueContext, QueueDiscipline,
+    QueueSpec, Sink,
+};
 
 /// A packet with a number of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,4 +101,72 @@ pub fn build_on(spec: &QueueSpec, link: LinkFacts) -> AnyQueue<Probe> {
 /// The RED queue that `params` describe, before a link of 1 Mbit/s.
 pub fn build_red(params: RedParams) -> AnyQueue<Probe> {
     build(&QueueSpec::Red(params))
+}
+
+/// A link that four flows cross: flow i of group "a", "b", "c" or "d", from port 1000 + i, the
+/// odd ones UDP.
+pub fn link_of_four(rate: Rate) -> LinkFacts {
+    let flows = (0..4).map(|i| FlowFacts {
+        group: i,
+        protocol: match i % 2 {
+            0 => Protocol::Tcp,
+            _ => Protocol::Udp,
+        },
+        port: 1000 + i as u16,
+        ..FlowFacts::default()
+    });
+    LinkFacts {
+        flows: Arc::new(FlowTable {
+            groups: ["a", "b", "c", "d"].map(str::to_owned).to_vec(),
+            flows: flows.collect(),
+        }),
+        ..LinkFacts::of_rate(rate)
+    }
+}
+
+/// What left, with the time at which its transmission began.
+pub type Departures = Vec<(Time, Probe)>;
+
+/// Puts `queue` before a link of this rate and lets `arrivals` come, in the engine's order
+/// of simultaneous events, until `until`.
+pub fn serve(
+    queue: &mut AnyQueue<Probe>,
+    arrivals: &[(Time, Probe)],
+    rate: Rate,
+    until: Time,
+) -> Departures {
+    let (mut sent, mut heard) = (Departures::new(), Heard::default());
+    let mut arrivals = arrivals.iter().peekable();
+    let mut free: Option<Time> = None;
+    loop {
+        let wakeup = queue.next_wakeup();
+        let coming = arrivals.peek().map(|(at, _)| *at);
+        let Some(now) = [free, coming, wakeup].into_iter().flatten().min() else {
+            break;
+        };
+        if now > until {
+            break;
+        }
+        if free == Some(now) {
+            free = None;
+        } else if coming == Some(now) {
+            let (_, packet) = arrivals.next().expect("it was there");
+            queue.enqueue(*packet, now, &mut heard);
+        } else {
+            queue.on_wakeup(now);
+            let again = queue.next_wakeup();
+            assert!(again.is_none_or(|at| at > now), "woken in vain");
+        }
+        if free.is_none()
+            && let Some(packet) = queue.dequeue(now, &mut heard)
+        {
+            free = Some(now + rate.tx_time(packet.size()));
+            sent.push((now, packet));
+        }
+    }
+    assert!(
+        heard.dropped.is_empty(),
+        "the test's queues are large enough"
+    );
+    sent
 }

@@ -1,0 +1,384 @@
+//! What class-based disciplines have in common: named classes, each with a queue of any
+//! kind, and figures for each.
+//!
+//! A scheduler that must know the size of a class's next packet before it decides
+//! takes that packet out of the class's queue and holds it ([`Leaf::peek`]). The packet
+//! then no longer counts against that queue's limit, and what the queue does when a
+//! packet leaves (CoDel's decision, say) it has done already. Linux does the same
+//! (`qdisc_peek_dequeued`).
+
+use std::sync::Arc;
+
+use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Rate, Time};
+
+use crate::classify::{Classifier, OneOrMore, Rule, check_rules, check_rules_at};
+use crate::{
+    AnyQueue, Backlog, DropReason, LinkFacts, QueueContext, QueueDiscipline, QueueSpec, Sink,
+};
+
+/// A class that holds packets, as the file describes it.
+#[derive(Clone, Debug)]
+pub struct LeafSpec<'a> {
+    /// The key of the list that it is in: `class`, `class.all.class`.
+    pub list: String,
+    /// Its name.
+    pub name: &'a str,
+    /// What belongs to it.
+    pub rules: Option<&'a OneOrMore<Rule>>,
+    /// Its queue; `None` if it was left out where that may be, which is refused apart.
+    pub queue: Option<&'a QueueSpec>,
+    /// The rate that it is promised on this link; a time in its queue's parameters is one
+    /// at this rate.
+    pub rate: Option<Rate>,
+}
+
+impl LeafSpec<'_> {
+    /// The key of the class.
+    pub fn key(&self) -> String {
+        format!("{}.{}", self.list, self.name)
+    }
+}
+
+/// Refuses a name that could not be part of a key, and one that is taken.
+///
+/// # Errors
+/// [`ParamError`] about the list, whose key is `list`.
+pub fn check_names<'a>(
+    list: &str,
+    names: impl Iterator<Item = &'a str>,
+    taken: &mut Vec<String>,
+) -> Result<(), ParamError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let before = taken.len();
+    for name in names {
+        if name.is_empty() || !name.chars().all(plain) {
+            return Err(ParamError::new(
+                list.to_owned(),
+                format!("has a class called {name:?}, which cannot be part of a key"),
+                "letters, digits, \"_\" and \"-\"",
+            ));
+        }
+        if taken.iter().any(|other| other == name) {
+            return Err(ParamError::new(
+                list.to_owned(),
+                format!("has a class called {name:?}, and so is another"),
+                "a name of its own for each class",
+            ));
+        }
+        taken.push(name.to_owned());
+    }
+    if taken.len() == before {
+        return Err(ParamError::new(
+            list.to_owned(),
+            "has no class",
+            "one class or more",
+        ));
+    }
+    Ok(())
+}
+
+/// The number of the class for what no rule fits: the one called `default`, or if that is
+/// not given the only one without rules.
+///
+/// # Errors
+/// [`ParamError`] about the key `default`.
+pub fn default_class(leaves: &[LeafSpec<'_>], default: Option<&str>) -> Result<usize, ParamError> {
+    let names: Vec<_> = leaves.iter().map(|leaf| leaf.name).collect();
+    let accepted = || names.join(", ");
+    if let Some(wanted) = default {
+        let found = names.iter().position(|name| *name == wanted);
+        return found
+            .ok_or_else(|| ParamError::new("default", "is no class with a queue", accepted()));
+    }
+    let mut open = (0..leaves.len()).filter(|&i| leaves[i].rules.is_none());
+    match (open.next(), open.next()) {
+        (Some(only), None) => Ok(only),
+        (None, _) => Err(ParamError::new(
+            "default",
+            "is not given, and every class has a match: other packets would have no class",
+            accepted(),
+        )),
+        (Some(one), Some(other)) => Err(ParamError::new(
+            "default",
+            format!(
+                "is not given, and more than one class has no match: {}, {}",
+                names[one], names[other]
+            ),
+            accepted(),
+        )),
+    }
+}
+
+/// Refuses classes that cannot be run anywhere. Their names must have been checked.
+///
+/// # Errors
+/// [`ParamError`] with the key from the discipline's table on.
+pub fn check(leaves: &[LeafSpec<'_>], default: Option<&str>) -> Result<(), ParamError> {
+    default_class(leaves, default)?;
+    for leaf in leaves {
+        let rules = leaf.rules.map_or(Ok(()), check_rules);
+        let queue = |spec: &QueueSpec| spec.check().map_err(|error| error.within("queue"));
+        rules
+            .and_then(|()| leaf.queue.map_or(Ok(()), queue))
+            .map_err(|error| error.within(&leaf.key()))?;
+    }
+    Ok(())
+}
+
+/// Refuses classes that cannot be run on this link.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_at(leaves: &[LeafSpec<'_>], link: &LinkFacts) -> Result<(), ParamError> {
+    for leaf in leaves {
+        let rules = leaf
+            .rules
+            .map_or(Ok(()), |rules| check_rules_at(rules, link));
+        let facts = facts_at(link, leaf.rate);
+        let queue = |spec: &QueueSpec| spec.check_at(&facts).map_err(|error| error.within("queue"));
+        rules
+            .and_then(|()| leaf.queue.map_or(Ok(()), queue))
+            .map_err(|error| error.within(&leaf.key()))?;
+    }
+    Ok(())
+}
+
+/// Classes that nothing reaches, and what their queues warn about.
+pub fn warnings(
+    leaves: &[LeafSpec<'_>],
+    default: Option<&str>,
+    link: &LinkFacts,
+) -> Vec<ParamWarning> {
+    let mut found = Vec::new();
+    let Ok(default) = default_class(leaves, default) else {
+        return found;
+    };
+    let classifier = classifier(leaves, default, link);
+    let reached = classifier.reached(leaves.len());
+    for (i, leaf) in leaves.iter().enumerate() {
+        let clause = match leaf.rules {
+            _ if i == default || reached[i] => None,
+            None => Some("has no match and is not the default: no packet reaches it"),
+            // Without knowledge of flows there is nothing to say.
+            Some(_) if link.flows.flows.is_empty() => None,
+            Some(_) => Some(
+                "gets nothing: no traffic group fits its match, or classes before it take all that does",
+            ),
+        };
+        let key = leaf.key();
+        if let Some(clause) = clause {
+            // The value of a whole class is too long to be shown.
+            let part = if leaf.rules.is_some() {
+                "match"
+            } else {
+                "name"
+            };
+            found.push(ParamWarning::new(part, clause).within(&key));
+        }
+        if let Some(queue) = leaf.queue {
+            let inner = queue.warnings(&facts_at(link, leaf.rate));
+            found.extend(inner.into_iter().map(|warning| {
+                let warning = warning.within("queue");
+                warning.within(&key)
+            }));
+        }
+    }
+    found
+}
+
+/// The classifier of these classes.
+pub fn classifier(leaves: &[LeafSpec<'_>], default: usize, link: &LinkFacts) -> Classifier {
+    let rules = leaves.iter().map(|leaf| leaf.rules);
+    Classifier::new(rules, default, Arc::clone(&link.flows))
+}
+
+/// The link as a queue sees it that is promised only this rate of it.
+pub fn facts_at(link: &LinkFacts, rate: Option<Rate>) -> LinkFacts {
+    LinkFacts {
+        rate: rate.map_or(link.rate, |rate| rate.min(link.rate)),
+        ..link.clone()
+    }
+}
+
+/// The part of `rate` that `share` of `all` amounts to, at least 1 bit/s.
+pub fn share_of(rate: Rate, share: u64, all: u64) -> Rate {
+    let part = u128::from(rate.as_bps()) * u128::from(share) / u128::from(all.max(1));
+    Rate::from_bps((part as u64).max(1))
+}
+
+/// Builds the queues of these classes.
+pub fn build<P: Packet>(leaves: &[LeafSpec<'_>], context: &QueueContext) -> Vec<Leaf<P>> {
+    let queues = leaves.iter().filter_map(|leaf| Some((leaf, leaf.queue?)));
+    queues
+        .map(|(leaf, queue)| Leaf::new(leaf.name, queue, leaf.rate, context))
+        .collect()
+}
+
+/// What a class has done since the measurement began.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    packets: u64,
+    bytes: u64,
+    drops: u64,
+    marks: u64,
+    /// Sum over packets of the time from entry to exit, in picoseconds.
+    delay: u128,
+}
+
+/// A running class: its queue, the packet taken out of it to be looked at, its figures.
+#[derive(Debug)]
+pub struct Leaf<P: Packet> {
+    name: String,
+    queue: Box<AnyQueue<P>>,
+    head: Option<P>,
+    tally: Tally,
+}
+
+/// Counts for a class what its queue drops and marks, and passes it on. The sink behind
+/// it is not a type parameter: queues within queues would make types without end.
+struct Counting<'a, P> {
+    tally: &'a mut Tally,
+    sink: &'a mut dyn Sink<P>,
+}
+
+impl<P> Sink<P> for Counting<'_, P> {
+    fn dropped(&mut self, packet: P, reason: DropReason, now: Time) {
+        self.tally.drops += 1;
+        self.sink.dropped(packet, reason, now);
+    }
+    fn marked(&mut self, packet: &P, now: Time) {
+        self.tally.marks += 1;
+        self.sink.marked(packet, now);
+    }
+}
+
+impl<P: Packet> Leaf<P> {
+    /// A class called `name` with an empty queue. `rate` is what it is promised of the link.
+    pub fn new(name: &str, queue: &QueueSpec, rate: Option<Rate>, context: &QueueContext) -> Self {
+        let facts = facts_at(&context.link, rate);
+        let context = QueueContext {
+            rate: facts.rate,
+            link: Arc::new(facts),
+            ..context.child(name)
+        };
+        Self {
+            name: name.to_owned(),
+            queue: Box::new(queue.build(context)),
+            head: None,
+            tally: Tally::default(),
+        }
+    }
+
+    /// The name of the class.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Offers `packet` to the class's queue.
+    pub fn enqueue(&mut self, packet: P, now: Time, sink: &mut dyn Sink<P>) {
+        let tally = &mut self.tally;
+        self.queue
+            .enqueue(packet, now, &mut Counting { tally, sink });
+    }
+
+    /// The size of the packet that `dequeue` will give, which is taken out of the queue for it. `None` when the
+    /// queue is empty or may not send now.
+    pub fn peek(&mut self, now: Time, sink: &mut dyn Sink<P>) -> Option<Bytes> {
+        if self.head.is_none() {
+            self.head = self.take(now, sink);
+        }
+        self.head.as_ref().map(Packet::size)
+    }
+
+    /// The class's next packet. `None` when its queue is empty or may not send now.
+    pub fn dequeue(&mut self, now: Time, sink: &mut dyn Sink<P>) -> Option<P> {
+        let packet = match self.head.take() {
+            Some(packet) => packet,
+            None => self.take(now, sink)?,
+        };
+        self.tally.packets += 1;
+        self.tally.bytes += packet.size().as_u64();
+        self.tally.delay += u128::from(now.saturating_since(packet.enqueued()).as_ps());
+        Some(packet)
+    }
+
+    fn take(&mut self, now: Time, sink: &mut dyn Sink<P>) -> Option<P> {
+        let tally = &mut self.tally;
+        self.queue.dequeue(now, &mut Counting { tally, sink })
+    }
+
+    /// Drops `packet`, which has been refused before it came to the class's queue.
+    pub fn refuse(&mut self, packet: P, reason: DropReason, now: Time, sink: &mut dyn Sink<P>) {
+        let tally = &mut self.tally;
+        Counting { tally, sink }.dropped(packet, reason, now);
+    }
+
+    /// Whether nothing waits.
+    pub fn is_empty(&self) -> bool {
+        self.head.is_none() && self.queue.backlog().packets == 0
+    }
+
+    /// What waits, the packet that was looked at included.
+    pub fn backlog(&self) -> Backlog {
+        let queued = self.queue.backlog();
+        let held = self.head.as_ref().map_or(0, |head| head.size().as_u64());
+        Backlog {
+            packets: queued.packets + u64::from(self.head.is_some()),
+            bytes: queued.bytes + held,
+        }
+    }
+
+    /// When the class's queue wants to be woken.
+    pub fn next_wakeup(&self) -> Option<Time> {
+        self.queue.next_wakeup()
+    }
+
+    /// Wakes the class's queue if its time has come.
+    pub fn on_wakeup(&mut self, now: Time) {
+        if self.queue.next_wakeup().is_some_and(|at| at <= now) {
+            self.queue.on_wakeup(now);
+        }
+    }
+
+    /// The measurement begins.
+    pub fn start_measuring(&mut self, now: Time) {
+        self.tally = Tally::default();
+        self.queue.start_measuring(now);
+    }
+
+    /// The figures of the class's queue under their own names.
+    pub fn report_queue(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
+        self.queue.report(now, tell);
+    }
+
+    /// The figures of the class, and of its queue, with the class's name in front.
+    pub fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
+        let Tally {
+            packets,
+            bytes,
+            drops,
+            marks,
+            delay,
+        } = self.tally;
+        let mut tell = |figure: &str, value| tell(&format!("{}.{figure}", self.name), value);
+        tell("packets", packets as f64);
+        tell("bytes", bytes as f64);
+        tell("drops", drops as f64);
+        tell("marks", marks as f64);
+        if packets > 0 {
+            tell("delay_mean", delay as f64 / packets as f64 * 1e-12);
+        }
+        self.queue.report(now, &mut tell);
+    }
+}
+
+/// What waits in all of these.
+pub fn backlog<'a, P: Packet + 'a>(leaves: impl Iterator<Item = &'a Leaf<P>>) -> Backlog {
+    leaves.fold(Backlog::default(), |sum, leaf| {
+        let Backlog { packets, bytes } = leaf.backlog();
+        Backlog {
+            packets: sum.packets + packets,
+            bytes: sum.bytes + bytes,
+        }
+    })
+}

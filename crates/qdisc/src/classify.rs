@@ -1,0 +1,298 @@
+//! Which class a packet belongs to.
+//!
+//! Rules are tried in the order of the classes, and the first that fits decides. A rule
+//! fits if all that it names fits: the packet's DSCP (as it is now, RFC 2474), and the
+//! protocol, port and traffic group of its flow. What no rule fits goes to the default
+//! class. That is the order of Linux's filters of one priority (`tc-flower`).
+
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use redtail_core::schemars::{self, JsonSchema, Schema, SchemaGenerator, json_schema};
+use redtail_core::serde::de::value::MapAccessDeserializer;
+use redtail_core::serde::de::{self, MapAccess, SeqAccess, Visitor};
+use redtail_core::serde::{self, Deserialize, Deserializer, Serialize, Serializer};
+use redtail_core::{Dscp, Packet, ParamError};
+
+use crate::{FlowFacts, FlowTable, LinkFacts, Protocol};
+
+/// What a packet must be to belong to a class: all that is named.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", deny_unknown_fields)]
+#[schemars(crate = "schemars")]
+pub struct Rule {
+    /// Its class in the IP header is this, or one of these.
+    /// Source: none, any class fits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dscp: Option<OneOrMore<Dscp>>,
+    /// Its protocol.
+    /// Source: none, any protocol fits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protocol: Option<Protocol>,
+    /// The `port` of its traffic group is this, or one of these.
+    /// Source: none, any port fits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<OneOrMore<u16>>,
+    /// The name of its traffic group, or several.
+    /// Source: none, any group fits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<OneOrMore<String>>,
+}
+
+impl Rule {
+    /// Refuses a rule that names nothing.
+    fn check(&self) -> Result<(), ParamError> {
+        if *self == Self::default() {
+            return Err(ParamError::new(
+                "match",
+                "has a rule without a condition",
+                "dscp, protocol, port or group in each rule, or no match for the default class",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Refuses the names of groups that are not there.
+    fn check_at(&self, link: &LinkFacts) -> Result<(), ParamError> {
+        let names = self.group.iter().flat_map(OneOrMore::values);
+        for name in names {
+            if link.flows.group(name).is_none() {
+                return Err(ParamError::new(
+                    "match",
+                    format!("names the group {name:?}, which is not there"),
+                    link.flows.groups.join(", "),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Refuses rules that cannot be used anywhere.
+///
+/// # Errors
+/// [`ParamError`] about the key `match`.
+pub fn check_rules(rules: &OneOrMore<Rule>) -> Result<(), ParamError> {
+    rules.values().iter().try_for_each(Rule::check)
+}
+
+/// Refuses rules that name groups that are not there.
+///
+/// # Errors
+/// [`ParamError`] about the key `match`; it lists the groups there are.
+pub fn check_rules_at(rules: &OneOrMore<Rule>, link: &LinkFacts) -> Result<(), ParamError> {
+    rules
+        .values()
+        .iter()
+        .try_for_each(|rule| rule.check_at(link))
+}
+
+/// A rule with its names resolved.
+#[derive(Clone, Debug)]
+struct Compiled {
+    /// Bit n stands for codepoint n.
+    dscp: u64,
+    protocol: Option<Protocol>,
+    /// `None` is any.
+    ports: Option<Vec<u16>>,
+    /// `None` is any.
+    groups: Option<Vec<u32>>,
+    class: u32,
+}
+
+impl Compiled {
+    fn new(rule: &Rule, class: usize, flows: &FlowTable) -> Self {
+        let bit = |bits, dscp: &Dscp| bits | 1 << dscp.get();
+        let dscp = rule.dscp.as_ref();
+        let groups = rule.group.as_ref().map(|names| {
+            let names = names.values().iter();
+            names.filter_map(|name| flows.group(name)).collect()
+        });
+        Self {
+            dscp: dscp.map_or(u64::MAX, |list| list.values().iter().fold(0, bit)),
+            protocol: rule.protocol,
+            ports: rule.port.as_ref().map(|ports| ports.values().to_vec()),
+            groups,
+            class: class as u32,
+        }
+    }
+
+    #[inline]
+    fn fits(&self, dscp: Dscp, flow: &FlowFacts) -> bool {
+        self.dscp >> dscp.get() & 1 == 1
+            && self.protocol.is_none_or(|wanted| wanted == flow.protocol)
+            && (self.ports.as_ref()).is_none_or(|ports| ports.contains(&flow.port))
+            && (self.groups.as_ref()).is_none_or(|groups| groups.contains(&flow.group))
+    }
+}
+
+/// Tells packets' classes, by number.
+#[derive(Clone, Debug)]
+pub struct Classifier {
+    rules: Vec<Compiled>,
+    default: usize,
+    flows: Arc<FlowTable>,
+}
+
+impl Classifier {
+    /// Of classes with these rules, in this order; `default` is the number of the class of
+    /// all other packets.
+    pub fn new<'a>(
+        rules: impl Iterator<Item = Option<&'a OneOrMore<Rule>>>,
+        default: usize,
+        flows: Arc<FlowTable>,
+    ) -> Self {
+        let numbered = rules
+            .enumerate()
+            .filter_map(|(class, rules)| Some((class, rules?)));
+        let rules = numbered
+            .flat_map(|(class, rules)| {
+                let each = rules.values().iter();
+                each.map(|rule| Compiled::new(rule, class, &flows))
+                    .collect::<Vec<_>>()
+            })
+            .collect();
+        Self {
+            rules,
+            default,
+            flows,
+        }
+    }
+
+    /// The class of `packet`.
+    #[inline]
+    pub fn class_of(&self, packet: &impl Packet) -> usize {
+        self.class(packet.dscp(), &self.flows.get(packet.flow()))
+    }
+
+    /// The class of a packet that asks for `dscp`, of this flow.
+    #[inline]
+    fn class(&self, dscp: Dscp, flow: &FlowFacts) -> usize {
+        let rule = self.rules.iter().find(|rule| rule.fits(dscp, flow));
+        rule.map_or(self.default, |rule| rule.class as usize)
+    }
+
+    /// Which of `classes` classes some flow reaches with the DSCP that its sender asks for.
+    pub fn reached(&self, classes: usize) -> Vec<bool> {
+        let mut reached = vec![false; classes];
+        let mut group = None;
+        for flow in &self.flows.flows {
+            // What rules ask is the same for all flows of a group.
+            if group.replace(flow.group) != Some(flow.group) {
+                reached[self.class(flow.dscp, flow)] = true;
+            }
+        }
+        reached
+    }
+}
+
+/// A value, or a list of them of which any will do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OneOrMore<T>(Vec<T>);
+
+impl<T> OneOrMore<T> {
+    /// This one alone.
+    pub fn one(value: T) -> Self {
+        Self(vec![value])
+    }
+
+    /// Any of these.
+    ///
+    /// # Panics
+    /// If the list is empty.
+    pub fn list(values: Vec<T>) -> Self {
+        assert!(!values.is_empty(), "nothing would fit");
+        Self(values)
+    }
+
+    /// All of them, at least one.
+    pub fn values(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<T: Serialize> Serialize for OneOrMore<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.as_slice() {
+            [one] => one.serialize(serializer),
+            list => list.serialize(serializer),
+        }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMore<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OneOrMoreVisitor<T>(PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> OneOrMoreVisitor<T> {
+            fn scalar<E: de::Error>(
+                value: impl de::IntoDeserializer<'de, E>,
+            ) -> Result<OneOrMore<T>, E> {
+                T::deserialize(value.into_deserializer()).map(OneOrMore::one)
+            }
+        }
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrMoreVisitor<T> {
+            type Value = OneOrMore<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a value, or a list of values of which any will do")
+            }
+
+            // What is no list goes to the value's own type, which words its own errors.
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<OneOrMore<T>, E> {
+                Self::scalar(text)
+            }
+            fn visit_bool<E: de::Error>(self, value: bool) -> Result<OneOrMore<T>, E> {
+                Self::scalar(value)
+            }
+            fn visit_i64<E: de::Error>(self, value: i64) -> Result<OneOrMore<T>, E> {
+                Self::scalar(value)
+            }
+            fn visit_u64<E: de::Error>(self, value: u64) -> Result<OneOrMore<T>, E> {
+                Self::scalar(value)
+            }
+            fn visit_f64<E: de::Error>(self, value: f64) -> Result<OneOrMore<T>, E> {
+                Self::scalar(value)
+            }
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<OneOrMore<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(OneOrMore::one)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<OneOrMore<T>, A::Error> {
+                let mut values = Vec::new();
+                while let Some(value) = seq.next_element()? {
+                    values.push(value);
+                }
+                if values.is_empty() {
+                    return Err(de::Error::invalid_length(
+                        0,
+                        &"a list with at least one value",
+                    ));
+                }
+                Ok(OneOrMore(values))
+            }
+        }
+
+        deserializer.deserialize_any(OneOrMoreVisitor(PhantomData))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for OneOrMore<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("OneOrMore_{}", T::schema_name()).into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let value = generator.subschema_for::<T>();
+        json_schema!({
+            "anyOf": [value, { "type": "array", "items": value, "minItems": 1 }],
+        })
+    }
+}

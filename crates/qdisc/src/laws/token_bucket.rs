@@ -1,0 +1,107 @@
+//! The token bucket: a rate, and bursts beyond it.
+//!
+//! Source: RFC 2697 and RFC 2698, section 3, for the bucket; Linux sch_tbf and sch_htb
+//! for what it may not do: an arrival process that conforms sends at most B + r t in any
+//! interval t.
+//!
+//! | symbol | here | unit |
+//! |---|---|---|
+//! | r, rate at which tokens come | `rate` | bit/s |
+//! | B, most that the bucket holds | `depth` | [`BIT`]ths of a bit |
+//! | tokens now; may be negative for users that charge first | `level` | [`BIT`]ths of a bit |
+//!
+//! A bit is counted as 10^12 parts, so that a picosecond at r bit/s brings r of them and
+//! nothing is ever rounded: tokens(t) = min(B, tokens(s) + r (t - s)).
+
+use redtail_core::{Bytes, Rate, Time};
+
+/// The parts of a bit.
+const BIT: i128 = 1_000_000_000_000;
+
+/// A bucket with its tokens.
+#[derive(Clone, Debug)]
+pub struct TokenBucket {
+    rate: u64,
+    depth: i128,
+    /// Tokens at `at`.
+    level: i128,
+    at: Time,
+}
+
+/// What `size` costs.
+#[inline]
+pub fn cost(size: Bytes) -> i128 {
+    i128::from(size.bits()) * BIT
+}
+
+impl TokenBucket {
+    /// A full bucket.
+    ///
+    /// # Panics
+    /// When the rate is zero; parameters with one are refused.
+    pub fn full(rate: Rate, burst: Bytes) -> Self {
+        assert!(rate.as_bps() > 0, "a bucket that is never filled again");
+        Self {
+            rate: rate.as_bps(),
+            depth: cost(burst),
+            level: cost(burst),
+            at: Time::ZERO,
+        }
+    }
+
+    /// The tokens at `now`, in 10^-12 bit.
+    #[inline]
+    pub fn level(&self, now: Time) -> i128 {
+        let gained = u128::from(self.rate) * u128::from(now.saturating_since(self.at).as_ps());
+        self.depth.min(self.level + gained as i128)
+    }
+
+    /// Takes the tokens for `size`, whether they are there or not.
+    #[inline]
+    pub fn charge(&mut self, size: Bytes, now: Time) {
+        self.level = self.level(now) - cost(size);
+        self.at = now;
+    }
+
+    /// The first moment, not before `now`, at which there are `wanted` tokens. These must not be more
+    /// than the bucket holds.
+    pub fn when(&self, wanted: i128, now: Time) -> Time {
+        let missing = wanted - self.level(now);
+        if missing <= 0 {
+            return now;
+        }
+        let wait = (missing as u128).div_ceil(u128::from(self.rate));
+        let at = u128::from(now.as_ps()) + wait;
+        Time::from_ps(u64::try_from(at).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use redtail_core::Span;
+
+    use super::*;
+
+    #[test]
+    fn tokens_come_exactly_and_no_more_than_fit() {
+        // 3 bit/s: a byte takes 8/3 s, which no picosecond hits.
+        let mut bucket = TokenBucket::full(Rate::from_bps(3), Bytes::new(1));
+        assert_eq!(bucket.level(Time::ZERO), 8 * BIT);
+        bucket.charge(Bytes::new(1), Time::ZERO);
+        let full = bucket.when(8 * BIT, Time::ZERO);
+        assert_eq!(full, Time::from_ps(2_666_666_666_667));
+        assert!(bucket.level(Time::from_ps(full.as_ps() - 1)) < 8 * BIT);
+        assert_eq!(bucket.level(full), 8 * BIT);
+        assert_eq!(bucket.level(Time::MAX), 8 * BIT);
+    }
+
+    #[test]
+    fn a_debt_is_paid_back_at_the_rate() {
+        let mut bucket = TokenBucket::full(Rate::from_bps(8_000), Bytes::new(100));
+        bucket.charge(Bytes::new(1500), Time::ZERO);
+        // 1400 B at 1000 B/s.
+        let ready = bucket.when(0, Time::ZERO);
+        assert_eq!(ready, Time::ZERO + Span::from_ms(1400));
+        assert_eq!(bucket.level(ready), 0);
+    }
+}

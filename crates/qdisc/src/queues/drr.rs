@@ -1,0 +1,269 @@
+//! Deficit round robin: classes take turns, each sending up to a quantum of bytes, and
+//! what a turn leaves unused because the next packet is larger counts for the next turn.
+//!
+//! Source: M. Shreedhar and G. Varghese, "Efficient Fair Queuing Using Deficit Round-Robin",
+//! IEEE/ACM Transactions on Networking 4(3), 1996, section III.
+//!
+//! | symbol | here | unit |
+//! |---|---|---|
+//! | Quantum_i | `quantum` | bytes |
+//! | DC_i, deficit counter | `deficit` | bytes |
+//! | Max, the largest packet | | bytes |
+//!
+//! At the start of its turn DC_i rises by Quantum_i; packets of up to DC_i bytes leave and
+//! are subtracted; a class that becomes empty loses its DC_i and its place. Then
+//! 0 <= DC_i < Max (lemma 1), so that in K rounds a backlogged class sends K Quantum_i
+//! bytes to within Max, and two backlogged classes differ by at most 2 Max + Quantum bytes
+//! when weighed by their quanta relative to the smallest, Quantum (lemma 2 and theorem 1).
+
+use std::collections::VecDeque;
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Time, schemars, serde};
+
+use crate::class::{self, Leaf, LeafSpec};
+use crate::classify::{Classifier, OneOrMore, Rule};
+use crate::{
+    Backlog, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, QueueSpec, Sink,
+};
+
+/// Deficit round robin between classes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", deny_unknown_fields)]
+#[schemars(crate = "schemars")]
+pub struct DrrParams {
+    /// The classes. Of those whose `match` fits a packet, the first gets it.
+    pub class: Vec<DrrClass>,
+    /// Name of the class for packets that no `match` fits.
+    /// Source: the only class without a `match`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
+}
+
+/// A class of `drr`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", deny_unknown_fields)]
+#[schemars(crate = "schemars")]
+pub struct DrrClass {
+    /// Name of the class, put in front of its metrics and used in keys.
+    pub name: String,
+    /// What belongs to it: a rule, or a list of rules of which any will do.
+    /// Source: none, which makes it the default class.
+    #[serde(rename = "match", default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<OneOrMore<Rule>>,
+    /// What it may send in a turn; shares are in proportion to quanta.
+    /// Source: Linux sch_drr, the link's largest packet; here that of Ethernet.
+    #[serde(default = "default_quantum")]
+    pub quantum: Bytes,
+    /// Its queue, of any kind. A time in its parameters is one at the class's share of the link.
+    pub queue: QueueSpec,
+}
+
+fn default_quantum() -> Bytes {
+    Bytes::new(1514)
+}
+
+impl DrrParams {
+    fn leaves(&self, link: Option<&LinkFacts>) -> Vec<LeafSpec<'_>> {
+        let all = self.class.iter().map(|class| class.quantum.as_u64()).sum();
+        let each = self.class.iter().map(|class| LeafSpec {
+            list: "class".to_owned(),
+            name: &class.name,
+            rules: class.rules.as_ref(),
+            queue: Some(&class.queue),
+            rate: link.map(|link| class::share_of(link.rate, class.quantum.as_u64(), all)),
+        });
+        each.collect()
+    }
+}
+
+impl QueueParams for DrrParams {
+    type Queue<P: Packet> = Drr<P>;
+
+    fn check(&self) -> Result<(), ParamError> {
+        let names = self.class.iter().map(|class| class.name.as_str());
+        class::check_names("class", names, &mut Vec::new())?;
+        for class in &self.class {
+            // An upper bound too: quanta are summed.
+            if class.quantum == Bytes::ZERO || class.quantum > Bytes::new(1 << 32) {
+                let error = ParamError::new(
+                    "quantum",
+                    "is no share of a turn",
+                    "\"1 B\" to \"4 GB\", best at least the largest packet",
+                );
+                return Err(error.within(&format!("class.{}", class.name)));
+            }
+        }
+        class::check(&self.leaves(None), self.default.as_deref())
+    }
+
+    fn check_at(&self, link: &LinkFacts) -> Result<(), ParamError> {
+        class::check_at(&self.leaves(Some(link)), link)
+    }
+
+    fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
+        let mut found = Vec::new();
+        for class in &self.class {
+            if class.quantum < link.largest_packet {
+                let clause = format!(
+                    "is below the largest packet ({}): a class may need several turns for one \
+                     packet",
+                    link.largest_packet
+                );
+                let warning = ParamWarning::new("quantum", clause);
+                found.push(warning.within(&format!("class.{}", class.name)));
+            }
+        }
+        let leaves = self.leaves(Some(link));
+        found.extend(class::warnings(&leaves, self.default.as_deref(), link));
+        found
+    }
+
+    fn limit(&self) -> Option<Limit> {
+        None
+    }
+
+    fn build<P: Packet>(&self, context: QueueContext) -> Drr<P> {
+        let leaves = self.leaves(Some(&context.link));
+        let default = class::default_class(&leaves, self.default.as_deref());
+        let default = default.expect("the parameters have been checked");
+        let classes = class::build(&leaves, &context).into_iter().zip(&self.class);
+        Drr {
+            classifier: class::classifier(&leaves, default, &context.link),
+            turns: VecDeque::with_capacity(leaves.len()),
+            classes: classes
+                .map(|(leaf, params)| Class {
+                    leaf,
+                    quantum: params.quantum.as_u64(),
+                    deficit: 0,
+                    state: State::Idle,
+                })
+                .collect(),
+            blocked: 0,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing waits.
+    Idle,
+    /// In the list of turns.
+    Active,
+    /// In the list of turns, at its head, and its turn has begun.
+    InTurn,
+    /// Something waits, but the class's queue holds it back.
+    Blocked,
+}
+
+#[derive(Debug)]
+struct Class<P: Packet> {
+    leaf: Leaf<P>,
+    quantum: u64,
+    deficit: u64,
+    state: State,
+}
+
+/// The running queue.
+#[derive(Debug)]
+pub struct Drr<P: Packet> {
+    classifier: Classifier,
+    classes: Vec<Class<P>>,
+    /// Numbers of the active classes in the order of their turns.
+    turns: VecDeque<usize>,
+    /// How many classes are [`State::Blocked`].
+    blocked: usize,
+}
+
+impl<P: Packet> Drr<P> {
+    /// Gives those a turn again whose queues may have been released.
+    fn unblock(&mut self, now: Time) {
+        for (i, class) in self.classes.iter_mut().enumerate() {
+            let held = class.leaf.next_wakeup().is_some_and(|at| at > now);
+            if class.state == State::Blocked && !held {
+                class.state = State::Active;
+                self.turns.push_back(i);
+                self.blocked -= 1;
+            }
+        }
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for Drr<P> {
+    fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
+        let i = self.classifier.class_of(&packet);
+        let class = &mut self.classes[i];
+        class.leaf.enqueue(packet, now, sink);
+        if class.state == State::Idle && !class.leaf.is_empty() {
+            class.state = State::Active;
+            self.turns.push_back(i);
+        } else if class.state == State::Blocked {
+            // The arrival may be one that need not wait for the others of its class.
+            class.state = State::Active;
+            self.turns.push_back(i);
+            self.blocked -= 1;
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
+        if self.blocked > 0 {
+            self.unblock(now);
+        }
+        loop {
+            let i = *self.turns.front()?;
+            let class = &mut self.classes[i];
+            if class.state == State::Active {
+                class.state = State::InTurn;
+                class.deficit += class.quantum;
+            }
+            let Some(size) = class.leaf.peek(now, sink) else {
+                class.deficit = 0;
+                class.state = match class.leaf.is_empty() {
+                    true => State::Idle,
+                    false => State::Blocked,
+                };
+                self.blocked += usize::from(class.state == State::Blocked);
+                self.turns.pop_front();
+                continue;
+            };
+            if size.as_u64() > class.deficit {
+                class.state = State::Active;
+                self.turns.rotate_left(1);
+                continue;
+            }
+            class.deficit -= size.as_u64();
+            let packet = class.leaf.dequeue(now, sink);
+            if class.leaf.is_empty() {
+                class.deficit = 0;
+                class.state = State::Idle;
+                self.turns.pop_front();
+            }
+            return packet;
+        }
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        let wakeups = self.classes.iter().filter_map(|c| c.leaf.next_wakeup());
+        wakeups.min()
+    }
+
+    fn on_wakeup(&mut self, now: Time) {
+        let each = self.classes.iter_mut();
+        each.for_each(|class| class.leaf.on_wakeup(now));
+    }
+
+    fn backlog(&self) -> Backlog {
+        class::backlog(self.classes.iter().map(|class| &class.leaf))
+    }
+
+    fn start_measuring(&mut self, now: Time) {
+        let each = self.classes.iter_mut();
+        each.for_each(|class| class.leaf.start_measuring(now));
+    }
+
+    fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
+        let each = self.classes.iter();
+        each.for_each(|class| class.leaf.report(now, tell));
+    }
+}

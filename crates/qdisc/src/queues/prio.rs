@@ -1,0 +1,130 @@
+//! Strict priority between classes: a class sends only when those before it have nothing
+//! to send.
+//!
+//! Source: RFC 3246, section 1 (strict priority as a way to expedited forwarding); Linux
+//! sch_prio, whose bands the classes are. Nothing keeps a class from starving those
+//! behind it; shape it (`tbf` as its queue) if it may.
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Packet, ParamError, ParamWarning, Time, schemars, serde};
+
+use crate::class::{self, Leaf, LeafSpec};
+use crate::classify::{Classifier, OneOrMore, Rule};
+use crate::{
+    Backlog, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, QueueSpec, Sink,
+};
+
+/// Strict priority between classes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", deny_unknown_fields)]
+#[schemars(crate = "schemars")]
+pub struct PrioParams {
+    /// The classes, the most urgent first. Of those whose `match` fits a packet, the first gets it.
+    pub class: Vec<PrioClass>,
+    /// Name of the class for packets that no `match` fits.
+    /// Source: the only class without a `match`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
+}
+
+/// A class of `prio`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", deny_unknown_fields)]
+#[schemars(crate = "schemars")]
+pub struct PrioClass {
+    /// Name of the class, put in front of its metrics and used in keys.
+    pub name: String,
+    /// What belongs to it: a rule, or a list of rules of which any will do.
+    /// Source: none, which makes it the default class.
+    #[serde(rename = "match", default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<OneOrMore<Rule>>,
+    /// Its queue, of any kind.
+    pub queue: QueueSpec,
+}
+
+impl PrioParams {
+    fn leaves(&self) -> Vec<LeafSpec<'_>> {
+        let each = self.class.iter().map(|class| LeafSpec {
+            list: "class".to_owned(),
+            name: &class.name,
+            rules: class.rules.as_ref(),
+            queue: Some(&class.queue),
+            rate: None,
+        });
+        each.collect()
+    }
+}
+
+impl QueueParams for PrioParams {
+    type Queue<P: Packet> = Prio<P>;
+
+    fn check(&self) -> Result<(), ParamError> {
+        let names = self.class.iter().map(|class| class.name.as_str());
+        class::check_names("class", names, &mut Vec::new())?;
+        class::check(&self.leaves(), self.default.as_deref())
+    }
+
+    fn check_at(&self, link: &LinkFacts) -> Result<(), ParamError> {
+        class::check_at(&self.leaves(), link)
+    }
+
+    fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
+        class::warnings(&self.leaves(), self.default.as_deref(), link)
+    }
+
+    fn limit(&self) -> Option<Limit> {
+        None
+    }
+
+    fn build<P: Packet>(&self, context: QueueContext) -> Prio<P> {
+        let leaves = self.leaves();
+        let default = class::default_class(&leaves, self.default.as_deref());
+        let default = default.expect("the parameters have been checked");
+        Prio {
+            classifier: class::classifier(&leaves, default, &context.link),
+            bands: class::build(&leaves, &context),
+        }
+    }
+}
+
+/// The running queue.
+#[derive(Debug)]
+pub struct Prio<P: Packet> {
+    classifier: Classifier,
+    bands: Vec<Leaf<P>>,
+}
+
+impl<P: Packet> QueueDiscipline<P> for Prio<P> {
+    fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
+        let class = self.classifier.class_of(&packet);
+        self.bands[class].enqueue(packet, now, sink);
+    }
+
+    fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
+        let mut waiting = self.bands.iter_mut().filter(|band| !band.is_empty());
+        // A shaped class that may not send now leaves the link to the next.
+        waiting.find_map(|band| band.dequeue(now, sink))
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        self.bands.iter().filter_map(Leaf::next_wakeup).min()
+    }
+
+    fn on_wakeup(&mut self, now: Time) {
+        self.bands.iter_mut().for_each(|band| band.on_wakeup(now));
+    }
+
+    fn backlog(&self) -> Backlog {
+        class::backlog(self.bands.iter())
+    }
+
+    fn start_measuring(&mut self, now: Time) {
+        let each = self.bands.iter_mut();
+        each.for_each(|band| band.start_measuring(now));
+    }
+
+    fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
+        self.bands.iter().for_each(|band| band.report(now, tell));
+    }
+}

@@ -1,0 +1,203 @@
+//! Token bucket filter: a queue of any kind that sends at a rate, in bursts, and no more.
+//!
+//! Source: Linux sch_tbf; the bucket is that of [`crate::laws::token_bucket`].
+//!
+//! | symbol | here | unit |
+//! |---|---|---|
+//! | r, the rate | `rate` | bit/s |
+//! | B, the bucket | `burst` | bytes |
+//! | p, the peak rate | `peak_rate` | bit/s |
+//! | M, the bucket of the peak rate | `mtu` | bytes |
+//!
+//! A packet of L bytes leaves when both buckets hold L, and takes L from each. So in any
+//! interval t at most min(B + r t, M + p t) leaves. A packet larger than a bucket could
+//! never leave; it is dropped on arrival.
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Rate, Time, schemars, serde};
+
+use crate::class::{Leaf, facts_at};
+use crate::laws::token_bucket::{TokenBucket, cost};
+use crate::{
+    Backlog, DropReason, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, QueueSpec,
+    Sink,
+};
+
+/// A queue shaped by a token bucket.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", deny_unknown_fields)]
+#[schemars(crate = "schemars")]
+pub struct TbfParams {
+    /// Rate at which tokens come: the long-term rate of what leaves.
+    pub rate: Rate,
+    /// Most that leaves at once after a pause, at least one packet: the size of the bucket.
+    pub burst: Bytes,
+    /// Rate that is not exceeded even in a burst.
+    /// Source: none, as in Linux (tc-tbf): bursts leave at the rate of the link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_rate: Option<Rate>,
+    /// With `peak_rate`, most that leaves at once in spite of it, at least one packet.
+    /// Source: none; needed with `peak_rate`, as in Linux (tc-tbf).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<Bytes>,
+    /// The queue in which packets wait, of any kind. A time in its parameters is one at `rate`.
+    pub queue: Box<QueueSpec>,
+}
+
+impl QueueParams for TbfParams {
+    type Queue<P: Packet> = Tbf<P>;
+
+    fn check(&self) -> Result<(), ParamError> {
+        if self.rate.as_bps() == 0 {
+            return Err(ParamError::new(
+                "rate",
+                "is zero",
+                "a rate such as \"1 Mbit/s\"",
+            ));
+        }
+        if self.burst == Bytes::ZERO {
+            return Err(ParamError::new(
+                "burst",
+                "would let no packet pass",
+                "at least the largest packet, such as \"1600 B\"",
+            ));
+        }
+        if let Some(peak) = self.peak_rate
+            && peak <= self.rate
+        {
+            return Err(ParamError::new(
+                "peak_rate",
+                format!("is not above rate ({})", self.rate),
+                format!("more than \"{}\"", self.rate),
+            ));
+        }
+        match (self.peak_rate, self.mtu) {
+            (Some(_), None) => Err(ParamError::new(
+                "mtu",
+                "is missing, and peak_rate needs it",
+                "at least the largest packet, such as \"1514 B\"",
+            )),
+            (None, Some(_)) => Err(ParamError::new(
+                "mtu",
+                "has no meaning without peak_rate",
+                "both or neither",
+            )),
+            (Some(_), Some(Bytes::ZERO)) => Err(ParamError::new(
+                "mtu",
+                "would let no packet pass",
+                "at least the largest packet, such as \"1514 B\"",
+            )),
+            _ => self.queue.check().map_err(|error| error.within("queue")),
+        }
+    }
+
+    fn check_at(&self, link: &LinkFacts) -> Result<(), ParamError> {
+        for (key, size) in [("burst", Some(self.burst)), ("mtu", self.mtu)] {
+            if size.is_some_and(|size| size < link.largest_packet) {
+                let largest = link.largest_packet;
+                return Err(ParamError::new(
+                    key,
+                    format!("is below the largest packet ({largest}), which could never leave"),
+                    format!("at least \"{largest}\""),
+                ));
+            }
+        }
+        let facts = facts_at(link, Some(self.rate));
+        let queue = self.queue.check_at(&facts);
+        queue.map_err(|error| error.within("queue"))
+    }
+
+    fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
+        let mut found = Vec::new();
+        if self.rate >= link.rate {
+            let clause = format!("is not below the link's ({}): it shapes nothing", link.rate);
+            found.push(ParamWarning::new("rate", clause));
+        } else if self.peak_rate.is_some_and(|peak| peak >= link.rate) {
+            let clause = format!("is not below the link's ({}): it shapes nothing", link.rate);
+            found.push(ParamWarning::new("peak_rate", clause));
+        }
+        let inner = self.queue.warnings(&facts_at(link, Some(self.rate)));
+        found.extend(inner.into_iter().map(|warning| warning.within("queue")));
+        found
+    }
+
+    /// None for the whole: the packet next in line has left the queue that has a limit.
+    fn limit(&self) -> Option<Limit> {
+        None
+    }
+
+    fn build<P: Packet>(&self, context: QueueContext) -> Tbf<P> {
+        Tbf {
+            tokens: TokenBucket::full(self.rate, self.burst),
+            peak: (self.peak_rate.zip(self.mtu)).map(|(rate, mtu)| TokenBucket::full(rate, mtu)),
+            largest: self.mtu.map_or(self.burst, |mtu| mtu.min(self.burst)),
+            queue: Leaf::new("queue", &self.queue, Some(self.rate), &context),
+            wakeup: None,
+        }
+    }
+}
+
+/// The running queue.
+#[derive(Debug)]
+pub struct Tbf<P: Packet> {
+    tokens: TokenBucket,
+    peak: Option<TokenBucket>,
+    /// The largest packet that can ever leave.
+    largest: Bytes,
+    queue: Leaf<P>,
+    /// When the next packet may leave, after it was asked for too early.
+    wakeup: Option<Time>,
+}
+
+impl<P: Packet> QueueDiscipline<P> for Tbf<P> {
+    fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
+        if packet.size() > self.largest {
+            self.queue.refuse(packet, DropReason::Limit, now, sink);
+        } else {
+            self.queue.enqueue(packet, now, sink);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
+        self.wakeup = None;
+        let size = self.queue.peek(now, sink)?;
+        let mut at = self.tokens.when(cost(size), now);
+        if let Some(peak) = &self.peak {
+            at = at.max(peak.when(cost(size), now));
+        }
+        if at > now {
+            self.wakeup = Some(at);
+            return None;
+        }
+        self.tokens.charge(size, now);
+        if let Some(peak) = &mut self.peak {
+            peak.charge(size, now);
+        }
+        self.queue.dequeue(now, sink)
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        self.wakeup
+            .into_iter()
+            .chain(self.queue.next_wakeup())
+            .min()
+    }
+
+    fn on_wakeup(&mut self, now: Time) {
+        self.wakeup.take_if(|at| *at <= now);
+        self.queue.on_wakeup(now);
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.queue.backlog()
+    }
+
+    fn start_measuring(&mut self, now: Time) {
+        self.queue.start_measuring(now);
+    }
+
+    fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
+        self.queue.report_queue(now, tell);
+    }
+}

@@ -1,0 +1,280 @@
+//! Weighted fair queueing, as WF2Q+: of the classes whose next packet has begun in an
+//! idealised server that shares the link by weight, the one sends whose packet ends there
+//! first.
+//!
+//! Source: J. C. R. Bennett and H. Zhang, "Hierarchical Packet Fair Queueing Algorithms",
+//! IEEE/ACM Transactions on Networking 5(5), 1997, section IV (WF2Q+); the idea of eligible
+//! packets is that of their "WF2Q: Worst-case Fair Weighted Fair Queueing", INFOCOM 1996.
+//!
+//! | symbol | here | unit |
+//! |---|---|---|
+//! | phi_i, the share of class i | `weight` over the sum of weights | |
+//! | V, system virtual time | `virtual_time` | bytes of service at full rate, times `scale` |
+//! | S_i, F_i, virtual start and finish of the class's next packet | `start`, `finish` | the same |
+//! | L, size of a packet | | bytes |
+//!
+//! - S_i = F_i if the class was backlogged when its last packet left, else max(F_i, V);
+//! - F_i = S_i + L / phi_i;
+//! - V grows by L for each packet of L bytes that was sent, and is at least the smallest S_i of
+//!   a backlogged class whenever the next one is chosen.
+//!
+//! In the paper V also grows while a packet is being sent. Here it does at its end, so
+//! that a packet that arrives meanwhile counts as having come at the beginning of that
+//! transmission. No decision falls within a transmission, so the bounds hold as if it
+//! had: a packet of a class leaves no later than it would at a server of the class's own
+//! rate r_i = phi_i r, plus L_max / r.
+//!
+//! All is whole numbers: `scale` is the least common multiple of the weights and their sum
+//! where that is below 2^40 (no rounding at all), else 2^40.
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Packet, ParamError, ParamWarning, Time, schemars, serde};
+
+use crate::class::{self, Leaf, LeafSpec};
+use crate::classify::{Classifier, OneOrMore, Rule};
+use crate::{
+    Backlog, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, QueueSpec, Sink,
+};
+
+/// Weighted fair queueing (WF2Q+) between classes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", deny_unknown_fields)]
+#[schemars(crate = "schemars")]
+pub struct WfqParams {
+    /// The classes. Of those whose `match` fits a packet, the first gets it.
+    pub class: Vec<WfqClass>,
+    /// Name of the class for packets that no `match` fits.
+    /// Source: the only class without a `match`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default: Option<String>,
+}
+
+/// A class of `wfq`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", deny_unknown_fields)]
+#[schemars(crate = "schemars")]
+pub struct WfqClass {
+    /// Name of the class, put in front of its metrics and used in keys.
+    pub name: String,
+    /// What belongs to it: a rule, or a list of rules of which any will do.
+    /// Source: none, which makes it the default class.
+    #[serde(rename = "match", default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<OneOrMore<Rule>>,
+    /// Its share of the link, relative to the weights of the others; a whole number up to 10000.
+    /// Source: equal shares.
+    #[serde(default = "default_weight")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub weight: u32,
+    /// Its queue, of any kind. A time in its parameters is one at the class's share of the link.
+    pub queue: QueueSpec,
+}
+
+fn default_weight() -> u32 {
+    1
+}
+
+const HEAVIEST: u32 = 10_000;
+
+impl WfqParams {
+    fn weights(&self) -> impl Iterator<Item = u64> + Clone {
+        self.class.iter().map(|class| u64::from(class.weight))
+    }
+
+    fn leaves(&self, link: Option<&LinkFacts>) -> Vec<LeafSpec<'_>> {
+        let all = self.weights().sum();
+        let each = self.class.iter().map(|class| LeafSpec {
+            list: "class".to_owned(),
+            name: &class.name,
+            rules: class.rules.as_ref(),
+            queue: Some(&class.queue),
+            rate: link.map(|link| class::share_of(link.rate, class.weight.into(), all)),
+        });
+        each.collect()
+    }
+}
+
+impl QueueParams for WfqParams {
+    type Queue<P: Packet> = Wfq<P>;
+
+    fn check(&self) -> Result<(), ParamError> {
+        let names = self.class.iter().map(|class| class.name.as_str());
+        class::check_names("class", names, &mut Vec::new())?;
+        for class in &self.class {
+            if !(1..=HEAVIEST).contains(&class.weight) {
+                let accepted = format!("a whole number from 1 to {HEAVIEST}");
+                let error = ParamError::new("weight", "is no share", accepted);
+                return Err(error.within(&format!("class.{}", class.name)));
+            }
+        }
+        class::check(&self.leaves(None), self.default.as_deref())
+    }
+
+    fn check_at(&self, link: &LinkFacts) -> Result<(), ParamError> {
+        class::check_at(&self.leaves(Some(link)), link)
+    }
+
+    fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
+        let leaves = self.leaves(Some(link));
+        class::warnings(&leaves, self.default.as_deref(), link)
+    }
+
+    fn limit(&self) -> Option<Limit> {
+        None
+    }
+
+    fn build<P: Packet>(&self, context: QueueContext) -> Wfq<P> {
+        let leaves = self.leaves(Some(&context.link));
+        let default = class::default_class(&leaves, self.default.as_deref());
+        let default = default.expect("the parameters have been checked");
+        let scale = scale(self.weights());
+        let all: u64 = self.weights().sum();
+        let classes = class::build(&leaves, &context).into_iter();
+        Wfq {
+            classifier: class::classifier(&leaves, default, &context.link),
+            classes: classes
+                .zip(self.weights())
+                .map(|(leaf, weight)| Class {
+                    leaf,
+                    // phi is weight / all; V counts in units of 1 / (all scale) bytes.
+                    per_byte: u128::from(scale / weight),
+                    start: 0,
+                    finish: 0,
+                    state: State::Idle,
+                })
+                .collect(),
+            per_byte: u128::from(scale / all),
+            virtual_time: 0,
+            served: 0,
+        }
+    }
+}
+
+/// What a byte counts, so that weights divide it if that can be had.
+fn scale(weights: impl Iterator<Item = u64> + Clone) -> u64 {
+    const MOST: u64 = 1 << 40;
+    let all = weights.clone().sum();
+    let common = weights.chain([all]).try_fold(1u64, |multiple, weight| {
+        let (mut a, mut b) = (multiple, weight);
+        while b != 0 {
+            (a, b) = (b, a % b);
+        }
+        multiple.checked_mul(weight / a).filter(|all| *all <= MOST)
+    });
+    common.unwrap_or(MOST)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Nothing waits.
+    Idle,
+    /// Something waits that came when nothing did, or that the class's queue has held back: its next packet has no
+    /// tags yet.
+    Fresh,
+    /// Something has waited since the last packet left: its next packet has no tags yet.
+    Continuing,
+    /// Its next packet has its tags.
+    Ready,
+}
+
+#[derive(Debug)]
+struct Class<P: Packet> {
+    leaf: Leaf<P>,
+    /// What a byte adds to its finish.
+    per_byte: u128,
+    start: u128,
+    finish: u128,
+    state: State,
+}
+
+/// The running queue.
+#[derive(Debug)]
+pub struct Wfq<P: Packet> {
+    classifier: Classifier,
+    classes: Vec<Class<P>>,
+    /// What a byte of any class adds to the virtual time.
+    per_byte: u128,
+    virtual_time: u128,
+    /// What the packet sent last will add to it.
+    served: u128,
+}
+
+impl<P: Packet> QueueDiscipline<P> for Wfq<P> {
+    fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
+        let i = self.classifier.class_of(&packet);
+        let class = &mut self.classes[i];
+        class.leaf.enqueue(packet, now, sink);
+        if class.state == State::Idle && !class.leaf.is_empty() {
+            class.state = State::Fresh;
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
+        let (mut idle, mut first_start) = (true, u128::MAX);
+        for class in &mut self.classes {
+            if let State::Fresh | State::Continuing = class.state {
+                match class.leaf.peek(now, sink) {
+                    Some(size) => {
+                        class.start = match class.state {
+                            State::Continuing => class.finish,
+                            _ => class.finish.max(self.virtual_time),
+                        };
+                        class.finish = class.start + u128::from(size.as_u64()) * class.per_byte;
+                        class.state = State::Ready;
+                    }
+                    None if class.leaf.is_empty() => class.state = State::Idle,
+                    None => class.state = State::Fresh,
+                }
+            }
+            idle &= class.state == State::Idle;
+            if class.state == State::Ready {
+                first_start = first_start.min(class.start);
+            }
+        }
+        if idle {
+            // The busy period is over: the next one starts from nothing.
+            (self.virtual_time, self.served) = (0, 0);
+            self.classes.iter_mut().for_each(|class| class.finish = 0);
+            return None;
+        }
+        self.virtual_time += std::mem::take(&mut self.served);
+        if first_start < u128::MAX {
+            self.virtual_time = self.virtual_time.max(first_start);
+        }
+        let begun =
+            |class: &&mut Class<P>| class.state == State::Ready && class.start <= self.virtual_time;
+        let eligible = self.classes.iter_mut().filter(begun);
+        let class = eligible.min_by_key(|class| class.finish)?;
+        let packet = class.leaf.dequeue(now, sink)?;
+        self.served = u128::from(packet.size().as_u64()) * self.per_byte;
+        class.state = match class.leaf.is_empty() {
+            true => State::Idle,
+            false => State::Continuing,
+        };
+        Some(packet)
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        let wakeups = self.classes.iter().filter_map(|c| c.leaf.next_wakeup());
+        wakeups.min()
+    }
+
+    fn on_wakeup(&mut self, now: Time) {
+        let each = self.classes.iter_mut();
+        each.for_each(|class| class.leaf.on_wakeup(now));
+    }
+
+    fn backlog(&self) -> Backlog {
+        class::backlog(self.classes.iter().map(|class| &class.leaf))
+    }
+
+    fn start_measuring(&mut self, now: Time) {
+        let each = self.classes.iter_mut();
+        each.for_each(|class| class.leaf.start_measuring(now));
+    }
+
+    fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
+        let each = self.classes.iter();
+        each.for_each(|class| class.leaf.report(now, tell));
+    }
+}
