@@ -426,6 +426,18 @@ impl<'a> Engine<'a> {
         if link.transmitting.is_none() {
             self.transmit_next(index);
         }
+        let link = &self.network.links[index as usize];
+        if link.queue.next_wakeup().is_some_and(|at| at <= self.now) {
+            // It still waits for what has come. A busy link asks it when it is free;
+            // with an idle one this would go on for ever.
+            let busy = link.transmitting.is_some();
+            assert!(
+                busy,
+                "{}: woken in time, the queue gives nothing",
+                link.name
+            );
+            return;
+        }
         self.arm_queue(index);
     }
 
@@ -585,14 +597,6 @@ impl<'a> Engine<'a> {
             }
         }
         let passed: Vec<LinkPassed> = self.books.iter().map(|books| books.passed).collect();
-        conservation::check(
-            &mut self.network,
-            &self.flows,
-            &passed,
-            &self.dropped,
-            self.now,
-        );
-
         let forward = self
             .network
             .links
@@ -619,6 +623,13 @@ impl<'a> Engine<'a> {
         self.report_links(&mut result);
         self.report_flows(&mut result);
         result.transfers = self.transfers();
+        conservation::check(
+            &mut self.network,
+            &self.flows,
+            &passed,
+            &self.dropped,
+            self.now,
+        );
         if let Some(sampler) = self.sampler {
             result.queue_series = sampler.request.queues.then_some(sampler.queues);
             result.flow_series = sampler.request.windows.then_some(sampler.flows);

@@ -415,3 +415,75 @@ fn the_outline_of_transfers_counts_their_segments() {
         outline[1]
     );
 }
+
+const CLASSES: &str = r#"name = "Classes"
+duration = "10 s"
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "10 ms"
+queue = { kind = "wfq", default = "data", class = [
+  { name = "voice", match = [{ group = "voip" }, { dscp = "EF", protocol = "udp" }], weight = 3,
+    queue = { kind = "tail-drop", limit = "20 packets" } },
+  { name = "data", queue = { kind = "tbf", rate = "5 Mbit/s", burst = "3 kB",
+    queue = { kind = "tail-drop", limit = "100 ms" } } },
+] }
+[[traffic]]
+name = "voip"
+kind = "cbr"
+rate = "64 kbit/s"
+packet = "200 B"
+[factors]
+"bottleneck.queue.class.voice.weight" = [1, 9]
+"bottleneck.queue.class.data.queue" = [
+  { kind = "tail-drop", limit = "50 packets" },
+  { kind = "tbf", rate = "1 Mbit/s", burst = "3 kB", queue = { kind = "tail-drop", limit = "9 packets" } },
+]
+"#;
+
+#[test]
+fn factors_and_overrides_reach_into_classes_by_name() {
+    let sets = ["bottleneck.queue.class.voice.queue.limit=7 packets"];
+    let plan = plan(CLASSES, &sets).unwrap();
+    assert_eq!(plan.cases.len(), 4);
+    let queue = |case| {
+        let scenario = plan.scenario(case, 0).unwrap();
+        assert_reads_back(&scenario);
+        let json: Value = serde_json::from_str(&scenario.to_json()).unwrap();
+        json["bottleneck"]["queue"].clone()
+    };
+    assert_eq!(
+        queue(3),
+        json!({ "kind": "wfq", "default": "data", "class": [
+            { "name": "voice",
+              "match": [{ "group": "voip" }, { "dscp": "EF", "protocol": "udp" }], "weight": 9,
+              "queue": { "kind": "tail-drop", "limit": "7 packets" } },
+            { "name": "data", "weight": 1,
+              "queue": { "kind": "tbf", "rate": "1 Mbit/s", "burst": "3 kB",
+                "queue": { "kind": "tail-drop", "limit": "9 packets" } } },
+        ] })
+    );
+    assert_eq!(queue(0)["class"][0]["weight"], 1);
+    assert_eq!(queue(0)["class"][1]["queue"]["limit"], "50 packets");
+}
+
+#[test]
+fn an_override_inside_a_factor_reaches_the_classes_of_each_of_its_values() {
+    let text = changed(
+        CLASSES,
+        &[("\"bottleneck.queue.class.voice.weight\" = [1, 9]\n", "")],
+    );
+    let sets = ["bottleneck.queue.class.data.queue.limit=8 packets"];
+    let error = plan(&text, &sets).unwrap_err().to_string();
+    // It went into both; the second has no limit of its own.
+    assert!(
+        error
+            .contains("bottleneck.queue.class.data.queue.limit: unknown key; accepted: kind, rate"),
+        "{error}"
+    );
+    let sets = ["bottleneck.queue.class.dat.weight=8"];
+    assert_eq!(
+        plan(&text, &sets).unwrap_err().to_string(),
+        "--set bottleneck.queue.class.dat.weight=8: bottleneck.queue.class.dat.weight: there is no class \"dat\"; \
+         accepted: voice, data; did you mean \"data\"?"
+    );
+}

@@ -72,7 +72,7 @@ fn missing_keys() {
     );
     assert_eq!(
         single_with("kind = \"red\", ", ""),
-        "e.toml:9: bottleneck.queue: the key \"kind\" is missing; accepted: tail-drop, red"
+        "e.toml:9: bottleneck.queue: the key \"kind\" is missing; accepted: tail-drop, red, prio, drr, wfq, tbf, htb"
     );
     assert_eq!(
         single_with("limit = \"300 packets\", ", ""),
@@ -291,7 +291,7 @@ fn combinations_of_tcp_that_make_no_sense() {
 fn kinds_and_presets_that_are_not_known() {
     assert_eq!(
         single_with("kind = \"red\"", "kind = \"rde\""),
-        r#"e.toml:9: bottleneck.queue.kind = "rde" is not known; accepted: tail-drop, red; did you mean "red"?"#
+        r#"e.toml:9: bottleneck.queue.kind = "rde" is not known; accepted: tail-drop, red, prio, drr, wfq, tbf, htb; did you mean "red"?"#
     );
     assert_eq!(
         single_with("kind = \"bulk\"", "kind = 3"),
@@ -624,4 +624,87 @@ fn models_go_with_their_own_start_rate_and_answer_to_losses() {
         assert!(message.starts_with(at(key).trim_end()), "{message}");
         assert!(message.contains("; accepted: "), "{message}");
     }
+}
+
+/// A tree of classes in place of the file's queue, from line 9 on.
+const TREE: &str = r#"queue = { kind = "htb", class = [
+  { name = "all", rate = "9 Mbit/s", class = [
+    { name = "voice", match = { dscp = ["EF", "CS5"] }, rate = "1 Mbit/s", ceil = "2 Mbit/s",
+      queue = { kind = "tail-drop", limit = "20 packets" } },
+    { name = "data", rate = "8 Mbit/s", queue = { kind = "drr", class = [
+      { name = "ftp", match = [{ group = "ftp" }, { port = 20 }],
+        queue = { kind = "tail-drop", limit = "100 packets", label = "short" } },
+      { name = "rest", queue = { kind = "tail-drop", limit = "300 packets" } },
+    ] } },
+  ] },
+] }"#;
+
+fn tree() -> String {
+    let red = "queue = { kind = \"red\", limit = \"300 packets\", min_th = \"45 packets\", max_th = \"195 packets\" }";
+    changed(&single(), &[(red, TREE)])
+}
+
+fn tree_with(old: &str, new: &str) -> String {
+    refusal(&changed(&tree(), &[(old, new)]))
+}
+
+#[test]
+fn a_queue_within_a_class_is_refused_by_its_whole_key_and_its_line() {
+    plan(&tree(), &[]).unwrap();
+    assert_eq!(
+        tree_with("limit = \"20 packets\"", "limit = \"0 packets\""),
+        "e.toml:12: bottleneck.queue.class.all.class.voice.queue.limit = \"0 packets\" would drop every packet; \
+         accepted: at least \"1 packet\", or at least one packet's size in bytes"
+    );
+    assert_eq!(
+        tree_with("limit = \"100 packets\"", "limt = \"100 packets\""),
+        "e.toml:15: bottleneck.queue.class.all.class.data.queue.class.ftp.queue.limt: unknown key; accepted: kind, \
+         limit; did you mean \"limit\"?"
+    );
+    assert_eq!(
+        tree_with("kind = \"drr\"", "kind = \"dr\""),
+        "e.toml:13: bottleneck.queue.class.all.class.data.queue.kind = \"dr\" is not known; accepted: tail-drop, red, \
+         prio, drr, wfq, tbf, htb; did you mean \"drr\"?"
+    );
+    assert_eq!(
+        tree_with("label = \"short\"", "label = 3"),
+        "e.toml:15: bottleneck.queue.class.all.class.data.queue.class.ftp.queue.label = 3: expected a text in quotes"
+    );
+    assert_eq!(
+        tree_with("ceil = \"2 Mbit/s\"", "ceil = \"900 kbit/s\""),
+        "e.toml:11: bottleneck.queue.class.all.class.voice.ceil = \"900 kbit/s\" is below rate (1 Mbit/s); accepted: \
+         at least \"1 Mbit/s\""
+    );
+}
+
+#[test]
+fn rules_are_refused_where_they_stand() {
+    assert_eq!(
+        tree_with("group = \"ftp\"", "group = \"fpt\""),
+        "e.toml:14: bottleneck.queue.class.all.class.data.queue.class.ftp.match = [{ group = \"fpt\" }, { port = 20 }] \
+         names the group \"fpt\", which is not there; accepted: ftp, cbr"
+    );
+    assert_eq!(
+        tree_with("\"CS5\"", "\"CS9\""),
+        "e.toml:11: bottleneck.queue.class.all.class.voice.match.dscp (entry 2) = \"CS9\" is not a DSCP; accepted: \
+         \"BE\", \"LE\", \"EF\", \"VA\", \"CS0\" to \"CS7\", \"AF11\" to \"AF43\", or 0 to 63"
+    );
+    assert_eq!(
+        tree_with("{ port = 20 }", "{ prot = 20 }"),
+        "e.toml:14: bottleneck.queue.class.all.class.data.queue.class.ftp.match (entry 2).prot: unknown key; accepted: \
+         dscp, protocol, port, group; did you mean \"port\"?"
+    );
+    assert_eq!(
+        tree_with("{ dscp = [\"EF\", \"CS5\"] }", "{ protocol = \"sctp\" }"),
+        "e.toml:11: bottleneck.queue.class.all.class.voice.match.protocol = \"sctp\" is not known; accepted: tcp, udp"
+    );
+    assert_eq!(
+        tree_with("{ dscp = [\"EF\", \"CS5\"] }", "\"EF\""),
+        "e.toml:11: bottleneck.queue.class.all.class.voice.match = \"EF\": expected a table"
+    );
+    assert_eq!(
+        tree_with("{ group = \"ftp\" }, { port = 20 }", ""),
+        "e.toml:14: bottleneck.queue.class.all.class.data.queue.class.ftp.match = []: expected a list with at least one \
+         value"
+    );
 }

@@ -20,7 +20,10 @@ fn kinds_are_constants_and_their_keys_are_closed() {
         .iter()
         .map(|queue| &queue["properties"]["kind"]["const"])
         .collect();
-    assert_eq!(kinds, ["tail-drop", "red"]);
+    assert_eq!(
+        kinds,
+        ["tail-drop", "red", "prio", "drr", "wfq", "tbf", "htb"]
+    );
     assert_eq!(
         at("/$defs/QueueSpec/oneOf/1/additionalProperties"),
         json!(false)
@@ -50,6 +53,23 @@ fn defaults_units_and_sources_are_visible() {
     let text = schema().to_string();
     assert!(!text.contains("Source:"), "sources are apart");
     assert!(!text.contains("null"), "TOML has no null");
+}
+
+#[test]
+fn queues_within_queues_and_classes_within_classes_refer_to_their_kind() {
+    let queue = "#/$defs/QueueSpec";
+    assert_eq!(at("/$defs/PrioClass/properties/queue/$ref"), queue);
+    assert_eq!(at("/$defs/HtbClass/properties/queue/$ref"), queue);
+    assert_eq!(
+        at("/$defs/HtbClass/properties/class/items/$ref"),
+        "#/$defs/HtbClass"
+    );
+    let rule = "#/$defs/Rule";
+    assert_eq!(at("/$defs/WfqClass/properties/match/anyOf/0/$ref"), rule);
+    assert_eq!(
+        at("/$defs/WfqClass/properties/match/anyOf/1/items/$ref"),
+        rule
+    );
 }
 
 #[test]
