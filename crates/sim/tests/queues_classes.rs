@@ -3,7 +3,10 @@
 
 mod common;
 
+use std::sync::atomic::AtomicBool;
+
 use common::{metric, run};
+use redtail_spec::{Format, Plan};
 
 /// Constant-rate sources of 1000 B packets on a link of 10 Mbit/s, each a group of its own,
 /// measured from 5 s to 25 s.
@@ -201,4 +204,33 @@ fn shaped_trees_of_red_carry_tcp() {
         "{}",
         rate("b")
     );
+}
+
+#[test]
+fn two_classes_give_the_stream_its_share_on_a_slow_last_hop_whatever_their_queues() {
+    // The example after Riva 2003, case 2, at one start of the stream.
+    let text = include_str!("../../../examples/qos-last-hop.toml");
+    let sets = ["factors.\"traffic.udp.start\"=[\"7 s\"]".to_owned()];
+    let plan = Plan::from_text(text, None, &sets, Format::Toml).expect("the example can be run");
+    assert_eq!(plan.warnings, [""; 0]);
+    let run = |case| {
+        let scenario = plan.scenario(case, 0).expect("there are four queues");
+        redtail_sim::run(&scenario, &AtomicBool::new(false)).expect("nobody cancels")
+    };
+    let [tail_drop, _red, two_tail_drop, two_red] = [0, 1, 2, 3].map(run);
+    // Alone in its class the stream loses nothing and hardly waits: one packet of TCP's is
+    // 86 ms, and a second goes first when the stream has spent its share.
+    for (result, what) in [(&two_tail_drop, "tail drop"), (&two_red, "RED")] {
+        assert_eq!(metric(result, "queue.udp.drops"), 0.0, "{what}");
+        let delay = metric(result, "queue.udp.delay_mean");
+        assert!(delay < 0.086 * 2.0, "{what}: {delay}");
+        assert_eq!(metric(result, "tcp.completed"), 1.0, "{what}");
+    }
+    // Behind TCP in one buffer it waits for most of its 1.14 s.
+    let behind = metric(&tail_drop, "udp.queue_delay_mean");
+    assert!(behind > 0.4, "{behind}");
+    // RIVA-10: with two classes tail drop and RED do the same for the stream.
+    let received = |result| metric(result, "queue.udp.packets");
+    let (one, other) = (received(&two_tail_drop), received(&two_red));
+    assert!((one - other).abs() <= 0.02 * one, "{one} {other}");
 }
