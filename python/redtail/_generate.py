@@ -63,6 +63,7 @@ class _Classes:
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
         self.sections: dict[str, Section] = {}
+        self._met: set[str] = set()
         self.unions: dict[str, list[str]] = {}
         root = catalog.section("Experiment", catalog.root)
         self._fields(root)
@@ -101,7 +102,8 @@ class _Classes:
         return simple.get(str(found.get("type")), "Any")
 
     def _add(self, name: str, section: Section) -> None:
-        if name not in self.sections:
+        if name not in self._met:
+            self._met.add(name)  # a table may hold tables of its own kind
             self._fields(section)  # what a class refers to stands before it
             self.sections[name] = section
 

@@ -124,14 +124,18 @@ class Catalog:
 
     def kinds(self, schema: Any) -> list[Section]:
         """Return the alternatives that `kind` chooses from; empty where it does not."""
-        found = self.resolve(schema)
-        sections = []
-        for variant in _parts(found):
+        return [self.section(kind, merged, kind=kind) for kind, merged in self._variants(schema)]
+
+    def _variants(self, schema: Any) -> Iterator[tuple[str, Schema]]:
+        """Yield the alternatives that `kind` chooses from, without looking into them.
+
+        A queue may hold queues, so what they take is told by their kinds alone.
+        """
+        for variant in _parts(self.resolve(schema)):
             merged = self.flattened(variant)
             const = merged.get("properties", {}).get("kind", {}).get("const")
             if const is not None:
-                sections.append(self.section(str(const), merged, kind=const))
-        return sections
+                yield str(const), merged
 
     def flattened(self, schema: Any) -> Schema:
         """Return a table's schema with what it includes by reference or `allOf` put in one."""
@@ -160,6 +164,24 @@ class Catalog:
         )
         description, _ = _source(table)
         return Section(name, kind, description, table, parameters)
+
+    def listed(self, section: Section) -> Iterator[tuple[str, Section]]:
+        """Yield the tables that a section's lists hold and those in their lists, each once.
+
+        With each comes the key of its list.
+        """
+        met: set[str] = set()
+        waiting = [section]
+        while waiting:
+            for parameter in waiting.pop(0).parameters:
+                for part in (parameter.schema, *_parts(parameter.schema)):
+                    name = self.reference(part.get("items"))
+                    if name is None or name in met or "properties" not in self.definitions[name]:
+                        continue
+                    met.add(name)
+                    table = self.section(name, self.definitions[name])
+                    waiting.append(table)
+                    yield parameter.key, table
 
     def parameter(self, key: str, schema: Any, required: bool) -> Parameter:
         """Return a key of a table."""
@@ -201,7 +223,7 @@ class Catalog:
         choices = self.choices(found)
         if choices:
             return " or ".join(toml(choice.value) for choice in choices)
-        kinds = [section.kind for section in self.kinds(found)]
+        kinds = [kind for kind, _ in self._variants(found)]
         if kinds:
             return "a table with kind = " + " or ".join(f'"{kind}"' for kind in kinds)
         name = self.reference(self.without_null(schema))
@@ -326,6 +348,11 @@ def _section_lines(catalog: Catalog, section: Section) -> Iterator[str]:
     yield ""
     for parameter in section.parameters:
         yield from _parameter_lines(catalog, parameter, "optional")
+    for key, table in catalog.listed(section):
+        yield ""
+        yield f"each {key}:"
+        for parameter in table.parameters:
+            yield from _parameter_lines(catalog, parameter, "optional")
 
 
 def _parameter_lines(catalog: Catalog, parameter: Parameter, optional: str) -> Iterator[str]:
