@@ -239,7 +239,7 @@ fn a_shaped_band_leaves_the_link_to_the_next_and_is_woken_in_time() {
 
 #[test]
 fn the_bytes_of_backlogged_classes_differ_by_no_more_than_the_papers_bound() {
-    // Shreedhar and Varghese 1996, theorem 1: in any interval in which classes i and j are
+    // Shreedhar and Varghese 1996, analytical results: in any interval in which classes i and j are
     // backlogged, |sent_i / f_i - sent_j / f_j| <= 2 Max + Quantum, f_i = Quantum_i / Quantum,
     // Quantum the smallest of all.
     let (quanta, largest) = ([1500, 3000, 2000], 1500);
@@ -278,8 +278,7 @@ fn the_bytes_of_backlogged_classes_differ_by_no_more_than_the_papers_bound() {
 
 #[test]
 fn a_turn_sends_up_to_the_deficit_and_keeps_the_rest() {
-    // The paper's figures 2 and 3: quantum 500, first queue 200, 750, 200 (here with
-    // others to compete), second 500, 200, 50, 500.
+    // The example of the paper's figures 2 and 3: quantum 500, first queue 200, 750.
     let mut arrivals = Vec::new();
     for (flow, sizes) in [(0, [200, 750, 200]), (1, [500, 500, 500])] {
         for size in sizes {
@@ -303,7 +302,7 @@ fn a_turn_sends_up_to_the_deficit_and_keeps_the_rest() {
 
 #[test]
 fn a_packet_leaves_no_later_than_at_its_own_rate_and_one_packet() {
-    // Bennett and Zhang 1997, theorem 4 through the guaranteed rate clock of Goyal and Vin:
+    // Bennett and Zhang 1997, the delay bound of WF2Q+, per packet by the guaranteed rate clock:
     // departure <= G + L_max / r, with G_k = max(arrival_k, G_(k-1)) + L_k / r_i. Exact: times
     // r in byte times, all over the common denominator of the shares.
     let weights = [5u32, 2, 1];

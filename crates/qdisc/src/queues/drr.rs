@@ -12,9 +12,9 @@
 //!
 //! At the start of its turn DC_i rises by Quantum_i; packets of up to DC_i bytes leave and
 //! are subtracted; a class that becomes empty loses its DC_i and its place. Then
-//! 0 <= DC_i < Max (lemma 1), so that in K rounds a backlogged class sends K Quantum_i
+//! 0 <= DC_i < Max, so that in K rounds a backlogged class sends K Quantum_i
 //! bytes to within Max, and two backlogged classes differ by at most 2 Max + Quantum bytes
-//! when weighed by their quanta relative to the smallest, Quantum (lemma 2 and theorem 1).
+//! when weighed by their quanta relative to the smallest, Quantum (section IV, analytical results).
 
 use std::collections::VecDeque;
 

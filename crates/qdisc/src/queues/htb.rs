@@ -537,88 +537,79 @@ fn priorities(mut bits: u8) -> impl Iterator<Item = usize> {
 }
 
 impl Tree {
-    /// A class with something to send at the priorities `activity` enters the feeds of
-    /// those it borrows from, up to one that can send.
-    fn activate(&mut self, mut node: usize) {
-        let mut bits = self.nodes[node].activity;
-        while self.nodes[node].mode == Mode::MayBorrow && bits != 0 {
-            let Some(parent) = self.nodes[node].parent else {
-                return;
-            };
-            let mut further = bits;
-            for prio in priorities(bits) {
-                let feed = &mut self.nodes[parent].feeds[prio];
-                if !feed.is_empty() {
-                    // It is known further up already.
-                    further &= !(1 << prio);
+    /// A class that has something to send at these priorities enters the row it is served
+    /// from, or the feed of the one it borrows from.
+    fn enter(&mut self, node: usize, prios: u8) {
+        let Node {
+            mode,
+            level,
+            parent,
+            ..
+        } = self.nodes[node];
+        match (mode, parent) {
+            (Mode::CanSend, _) => {
+                for prio in priorities(prios) {
+                    self.rows[level][prio].insert(node);
                 }
-                feed.insert(node);
+                self.occupied[level] |= prios;
             }
-            bits = further;
-            self.nodes[parent].activity |= bits;
-            node = parent;
-        }
-        if self.nodes[node].mode == Mode::CanSend {
-            let level = self.nodes[node].level;
-            self.occupied[level] |= bits;
-            for prio in priorities(bits) {
-                self.rows[level][prio].insert(node);
+            (Mode::MayBorrow, Some(parent)) => {
+                let lender = &mut self.nodes[parent];
+                let mut new = 0;
+                for prio in priorities(prios) {
+                    new |= u8::from(lender.feeds[prio].is_empty()) << prio;
+                    lender.feeds[prio].insert(node);
+                }
+                // At the other priorities the lender has its own place already.
+                lender.activity |= new;
+                self.enter(parent, new);
             }
+            (Mode::MayBorrow, None) | (Mode::CannotSend, _) => {}
         }
     }
 
-    /// The reverse of [`activate`](Self::activate).
-    fn deactivate(&mut self, mut node: usize) {
-        let mut bits = self.nodes[node].activity;
-        while self.nodes[node].mode == Mode::MayBorrow && bits != 0 {
-            let Some(parent) = self.nodes[node].parent else {
-                return;
-            };
-            let mut further = 0;
-            for prio in priorities(bits) {
-                let feed = &mut self.nodes[parent].feeds[prio];
-                feed.remove(node);
-                if feed.is_empty() {
-                    further |= 1 << prio;
+    /// The reverse of [`enter`](Self::enter), in the same mode.
+    fn leave(&mut self, node: usize, prios: u8) {
+        let Node {
+            mode,
+            level,
+            parent,
+            ..
+        } = self.nodes[node];
+        match (mode, parent) {
+            (Mode::CanSend, _) => {
+                for prio in priorities(prios) {
+                    let row = &mut self.rows[level][prio];
+                    if row.turn == node {
+                        // Unlike in a feed, the turn does not wait for the class to come back.
+                        row.turn = row.after(node);
+                    }
+                    row.remove(node);
+                    self.occupied[level] &= !(u8::from(row.is_empty()) << prio);
                 }
             }
-            bits = further;
-            self.nodes[parent].activity &= !bits;
-            node = parent;
-        }
-        if self.nodes[node].mode == Mode::CanSend {
-            let level = self.nodes[node].level;
-            for prio in priorities(bits) {
-                let row = &mut self.rows[level][prio];
-                if row.turn == node {
-                    // Unlike in a feed, the turn does not wait for the class to come back.
-                    row.turn = row.after(node);
+            (Mode::MayBorrow, Some(parent)) => {
+                let lender = &mut self.nodes[parent];
+                let mut gone = 0;
+                for prio in priorities(prios) {
+                    lender.feeds[prio].remove(node);
+                    gone |= u8::from(lender.feeds[prio].is_empty()) << prio;
                 }
-                row.remove(node);
-                if row.is_empty() {
-                    self.occupied[level] &= !(1 << prio);
-                }
+                lender.activity &= !gone;
+                self.leave(parent, gone);
             }
+            (Mode::MayBorrow, None) | (Mode::CannotSend, _) => {}
         }
     }
 
     /// Brings the mode of a class up to date.
     fn update_mode(&mut self, node: usize, now: Time) {
         let (mode, changes) = self.nodes[node].mode_at(now);
-        if mode == self.nodes[node].mode {
-            self.note_change(node, changes);
-            return;
-        }
-        if self.nodes[node].activity != 0 {
-            if self.nodes[node].mode != Mode::CannotSend {
-                self.deactivate(node);
-            }
+        if mode != self.nodes[node].mode {
+            let prios = self.nodes[node].activity;
+            self.leave(node, prios);
             self.nodes[node].mode = mode;
-            if mode != Mode::CannotSend {
-                self.activate(node);
-            }
-        } else {
-            self.nodes[node].mode = mode;
+            self.enter(node, prios);
         }
         self.note_change(node, changes);
     }
@@ -713,13 +704,19 @@ impl Tree {
         }
     }
 
-    fn put_to_rest(&mut self, leaf: usize) {
-        if self.nodes[leaf].activity != 0 {
-            if self.nodes[leaf].mode != Mode::CannotSend {
-                self.deactivate(leaf);
-            }
-            self.nodes[leaf].activity = 0;
+    /// A class with a queue has something to send.
+    fn activate(&mut self, leaf: usize) {
+        if self.nodes[leaf].activity == 0 {
+            let prios = 1 << self.nodes[leaf].prio;
+            self.nodes[leaf].activity = prios;
+            self.enter(leaf, prios);
         }
+    }
+
+    /// A class with a queue has nothing left to send.
+    fn put_to_rest(&mut self, leaf: usize) {
+        let prios = std::mem::take(&mut self.nodes[leaf].activity);
+        self.leave(leaf, prios);
     }
 }
 
@@ -784,10 +781,8 @@ impl<P: Packet> QueueDiscipline<P> for Htb<P> {
         let class = self.classifier.class_of(&packet);
         let leaf = &mut self.leaves[class];
         leaf.enqueue(packet, now, sink);
-        let node = self.held[class];
-        if self.tree.nodes[node].activity == 0 && !leaf.is_empty() {
-            self.tree.nodes[node].activity = 1 << self.tree.nodes[node].prio;
-            self.tree.activate(node);
+        if !leaf.is_empty() {
+            self.tree.activate(self.held[class]);
         }
     }
 
