@@ -366,7 +366,7 @@ impl<P: Packet> Leaf<P> {
         tell("drops", drops as f64);
         tell("marks", marks as f64);
         if packets > 0 {
-            tell("delay_mean", delay as f64 / packets as f64 * 1e-12);
+            tell("queue_delay_mean", delay as f64 / packets as f64 * 1e-12);
         }
         self.queue.report(now, &mut tell);
     }

@@ -933,9 +933,9 @@ fn figures_of_classes_bear_their_names() {
     });
     assert_eq!(figures["class0.packets"], 1.0);
     assert_eq!(figures["class0.bytes"], 100.0);
-    assert_eq!(figures["class0.delay_mean"], 0.02);
+    assert_eq!(figures["class0.queue_delay_mean"], 0.02);
     assert_eq!(figures["class1.class1.bytes"], 700.0);
-    assert_eq!(figures["class1.class1.delay_mean"], 0.03);
+    assert_eq!(figures["class1.class1.queue_delay_mean"], 0.03);
     assert_eq!(figures["class1.drops"], 0.0);
-    assert!(!figures.contains_key("class1.class0.delay_mean"));
+    assert!(!figures.contains_key("class1.class0.queue_delay_mean"));
 }

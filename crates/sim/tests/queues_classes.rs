@@ -72,7 +72,7 @@ fn shaped_classes_are_woken_each_in_its_time_while_others_send() {
         assert!((sent - packets(rate)).abs() <= 1.0, "{name}: {sent}");
     }
     // What is not shaped waits for what is in transmission and at most one packet of each class.
-    let delay = metric(&result, "queue.d.delay_mean");
+    let delay = metric(&result, "queue.d.queue_delay_mean");
     assert!(delay < 4.0 * 0.0008, "{delay}");
     assert_eq!(metric(&result, "queue.d.drops"), 0.0);
     // Wakeups cost events, a few for each packet, not more and more.
@@ -222,7 +222,7 @@ fn two_classes_give_the_stream_its_share_on_a_slow_last_hop_whatever_their_queue
     // 86 ms, and a second goes first when the stream has spent its share.
     for (result, what) in [(&two_tail_drop, "tail drop"), (&two_red, "RED")] {
         assert_eq!(metric(result, "queue.udp.drops"), 0.0, "{what}");
-        let delay = metric(result, "queue.udp.delay_mean");
+        let delay = metric(result, "queue.udp.queue_delay_mean");
         assert!(delay < 0.086 * 2.0, "{what}: {delay}");
         assert_eq!(metric(result, "tcp.completed"), 1.0, "{what}");
     }

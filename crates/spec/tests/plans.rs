@@ -487,3 +487,44 @@ fn an_override_inside_a_factor_reaches_the_classes_of_each_of_its_values() {
          accepted: voice, data; did you mean \"data\"?"
     );
 }
+
+#[test]
+fn the_examples_of_the_pages_on_classes_can_be_run() {
+    let pages = [
+        include_str!("../../../docs/queues/classes.md"),
+        include_str!("../../../docs/queues/prio.md"),
+        include_str!("../../../docs/queues/drr.md"),
+        include_str!("../../../docs/queues/wfq.md"),
+        include_str!("../../../docs/queues/tbf.md"),
+        include_str!("../../../docs/queues/htb.md"),
+    ];
+    for page in pages {
+        let block = page
+            .split("```toml\n")
+            .nth(1)
+            .expect("a page has an example");
+        let block = block.split("```").next().unwrap_or_default();
+        let link = "[bottleneck]\nrate = \"10 Mbit/s\"\ndelay = \"10 ms\"\n";
+        let link = if block.contains("[bottleneck]\n") {
+            ""
+        } else {
+            link
+        };
+        let groups = [
+            ("voice", "dscp = \"EF\""),
+            ("browsing", "port = 80"),
+            ("gold", ""),
+        ]
+        .map(|(name, more)| {
+            format!(
+                "[[traffic]]\nname = \"{name}\"\nkind = \"cbr\"\nrate = \"1 Mbit/s\"\npacket = \"200 B\"\n{more}\n"
+            )
+        });
+        let text = format!(
+            "name = \"Example\"\nduration = \"10 s\"\n{link}{block}{}",
+            groups.concat()
+        );
+        let plan = plan(&text, &[]).unwrap_or_else(|error| panic!("{error}\nin:\n{text}"));
+        assert_eq!(plan.warnings, [""; 0], "{text}");
+    }
+}
