@@ -1,10 +1,11 @@
 //! What class-based disciplines have in common: named classes, each with a queue of any
 //! kind, and figures for each.
 //!
-//! A scheduler that must know the size of a class's next packet before it decides
-//! takes that packet out of the class's queue and holds it ([`Leaf::peek`]). The packet
-//! then no longer counts against that queue's limit, and what the queue does when a
-//! packet leaves (CoDel's decision, say) it has done already. Linux does the same
+//! A scheduler must know the size of a class's next packet before it decides
+//! ([`Leaf::peek`]). Where the class's queue cannot say which packet that will be
+//! ([`QueueDiscipline::front`]), the packet is taken out of it and held. It then no longer
+//! counts against that queue's limit, and what the queue does when a packet leaves
+//! (CoDel's decision, say) it has done already. Linux does the same
 //! (`qdisc_peek_dequeued`).
 
 use std::sync::Arc;
@@ -281,10 +282,13 @@ impl<P: Packet> Leaf<P> {
             .enqueue(packet, now, &mut Counting { tally, sink });
     }
 
-    /// The size of the packet that `dequeue` will give, which is taken out of the queue for it. `None` when the
-    /// queue is empty or may not send now.
+    /// The size of the packet that `dequeue` will give. `None` when the queue is empty or
+    /// may not send now.
     pub fn peek(&mut self, now: Time, sink: &mut dyn Sink<P>) -> Option<Bytes> {
         if self.head.is_none() {
+            if let Some(front) = self.queue.front() {
+                return Some(front.size());
+            }
             self.head = self.take(now, sink);
         }
         self.head.as_ref().map(Packet::size)

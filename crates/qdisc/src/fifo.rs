@@ -38,6 +38,12 @@ impl<P: Packet> Fifo<P> {
         Some(packet)
     }
 
+    /// The oldest packet.
+    #[inline]
+    pub fn front(&self) -> Option<&P> {
+        self.packets.front()
+    }
+
     /// What is stored.
     #[inline]
     pub fn backlog(&self) -> Backlog {

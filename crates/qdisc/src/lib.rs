@@ -83,6 +83,13 @@ pub trait QueueDiscipline<P: Packet> {
     /// Called at the time `next_wakeup` gave.
     fn on_wakeup(&mut self, _now: Time) {}
 
+    /// The packet that `dequeue` will give next, whatever comes meanwhile and whenever it
+    /// is called; `None` where that is not certain. A queue around this one then need not
+    /// take the packet out to see its size.
+    fn front(&self) -> Option<&P> {
+        None
+    }
+
     /// What waits now.
     fn backlog(&self) -> Backlog;
 
@@ -213,6 +220,9 @@ macro_rules! disciplines {
             }
             fn on_wakeup(&mut self, now: Time) {
                 match self { $(Self::$variant(queue) => queue.on_wakeup(now),)+ }
+            }
+            fn front(&self) -> Option<&P> {
+                match self { $(Self::$variant(queue) => queue.front(),)+ }
             }
             #[inline]
             fn backlog(&self) -> Backlog {

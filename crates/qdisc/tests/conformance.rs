@@ -355,7 +355,12 @@ impl Examination {
 
     fn dequeue(&mut self) -> bool {
         let mut heard = Heard::default();
+        let front = self.queue.front().copied();
         let packet = self.queue.dequeue(self.now, &mut heard);
+        assert!(
+            front.is_none() || packet == front,
+            "another packet than was certain"
+        );
         self.settle(heard);
         let Some(packet) = packet else {
             assert!(

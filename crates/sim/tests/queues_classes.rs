@@ -35,9 +35,10 @@ fn a_token_bucket_sends_at_its_rate_on_a_faster_link() {
     // One packet every 16 ms, each exactly: 1250 of them in 20 s.
     let utilization = metric(&result, "utilization");
     assert!((utilization - 0.05).abs() < 1e-12, "{utilization}");
-    // 20 packets wait and one more is next in line: a packet meets 21 but for its own.
+    // 20 packets wait: one that is admitted meets 19 others, the first of which still needs up
+    // to a packet's time.
     let delay = metric(&result, "queue_delay_mean");
-    assert!((delay - 0.016 * 20.5).abs() <= 0.016 / 2.0, "{delay}");
+    assert!((delay - 0.016 * 19.5).abs() <= 0.016 / 2.0, "{delay}");
 }
 
 #[test]

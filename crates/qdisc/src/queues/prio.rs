@@ -1,8 +1,7 @@
 //! Strict priority between classes: a class sends only when those before it have nothing
 //! to send.
 //!
-//! Source: RFC 3246, section 1 (strict priority as a way to expedited forwarding); Linux
-//! sch_prio, whose bands the classes are. Nothing keeps a class from starving those
+//! Source: Linux sch_prio, whose bands the classes are. Nothing keeps a class from starving those
 //! behind it; shape it (`tbf` as its queue) if it may.
 
 use redtail_core::schemars::JsonSchema;

@@ -356,6 +356,10 @@ impl<P: Packet> QueueDiscipline<P> for Red<P> {
         packet
     }
 
+    fn front(&self) -> Option<&P> {
+        self.fifo.front()
+    }
+
     #[inline]
     fn backlog(&self) -> Backlog {
         self.fifo.backlog()

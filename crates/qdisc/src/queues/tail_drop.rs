@@ -60,6 +60,10 @@ impl<P: Packet> QueueDiscipline<P> for TailDrop<P> {
         self.fifo.pop()
     }
 
+    fn front(&self) -> Option<&P> {
+        self.fifo.front()
+    }
+
     #[inline]
     fn backlog(&self) -> Backlog {
         self.fifo.backlog()

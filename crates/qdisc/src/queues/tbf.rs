@@ -122,7 +122,7 @@ impl QueueParams for TbfParams {
         found
     }
 
-    /// None for the whole: the packet next in line has left the queue that has a limit.
+    /// None for the whole: the packet next in line may have left the queue that has a limit.
     fn limit(&self) -> Option<Limit> {
         None
     }
