@@ -659,6 +659,24 @@ fn what_is_left_goes_to_equal_priorities_by_quantum() {
 }
 
 #[test]
+fn what_the_root_lends_is_shared_by_the_leaves_not_by_their_parents() {
+    // As in Linux: a feed's round lasts until all in it had their turn, so two leaves of one
+    // class get twice what one leaf of another gets, quanta being equal.
+    let mut leaves = [leaf(0, 10, 900), leaf(1, 10, 900), leaf(2, 10, 900)];
+    for leaf in &mut leaves {
+        leaf.quantum = Some(Bytes::new(1000));
+    }
+    let [zero, one, two] = leaves;
+    let a = inner("a", 20, 900, vec![zero, one]);
+    let b = inner("b", 10, 900, vec![two]);
+    let spec = htb(vec![inner("root", 900, 900, vec![a, b])]);
+    let sent = run(&spec, &backlog(&[0, 1, 2], 9000, 1000), Span::from_s(80));
+    let counts = [0, 1, 2].map(|flow| count(&sent, flow));
+    assert_eq!(counts.iter().sum::<u64>(), 9002);
+    assert!(counts.iter().all(|n| n.abs_diff(3000) <= 2), "{counts:?}");
+}
+
+#[test]
 fn what_is_left_goes_to_the_most_urgent_up_to_its_ceiling() {
     let mut leaves = [leaf(0, 100, 900), leaf(1, 100, 500), leaf(2, 100, 900)];
     for (leaf, prio) in leaves.iter_mut().zip([1, 0, 2]) {
