@@ -255,6 +255,9 @@ def test_the_listings_name_every_parameter_with_its_default() -> None:
     red = listing("queues", "red")
     assert 'kind = "red"' in red and "w_q" in red and "default 0.002" in red
     assert "tail-drop" not in red
+    # Its classes hold classes and queues, which hold queues.
+    htb = listing("queues", "htb")
+    assert "each class:" in htb and "each match:" in htb and "ceil" in htb
     assert 'kind = "cbr"' in listing("traffic", None)
     assert "initial_window = 10" in listing("tcp", "sack")
     with pytest.raises(redtail.SpecError, match="accepted: tail-drop, red"):

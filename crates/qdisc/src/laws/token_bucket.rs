@@ -7,8 +7,8 @@
 //! | symbol | here | unit |
 //! |---|---|---|
 //! | r, rate at which tokens come | `rate` | bit/s |
-//! | B, most that the bucket holds | `depth` | [`BIT`]ths of a bit |
-//! | tokens now; may be negative for users that charge first | `level` | [`BIT`]ths of a bit |
+//! | B, most that the bucket holds | `depth` | 10^-12 bit |
+//! | tokens now; may be negative for users that charge first | `level` | 10^-12 bit |
 //!
 //! A bit is counted as 10^12 parts, so that a picosecond at r bit/s brings r of them and
 //! nothing is ever rounded: tokens(t) = min(B, tokens(s) + r (t - s)).

@@ -13,11 +13,11 @@
 //! | B, buckets of rate and ceiling | `burst`, `cburst` | bytes |
 //! | level: 0 for a class with a queue, 7 for the roots, one less for each step down | `level` | |
 //!
-//! A class *can send* while its rate's bucket is not overdrawn; else it *may borrow* while
-//! its ceiling's is not; else it *cannot send*. A packet of L bytes that leaves a class
-//! with the tokens of its ancestor at level l is taken, even into debt, from the ceilings' buckets of
-//! the class and all its ancestors, and from the rates' buckets of those at level l and
-//! above. A class that may borrow and has something to send stands in the feed of its
+//! A class *cannot send* while its ceiling's bucket is overdrawn; else it *can send* while
+//! its rate's is not, and *may borrow* while that is. A packet of L bytes that leaves a
+//! class with the tokens of its ancestor at level l is taken, even into debt, from the
+//! ceilings' buckets of the class and all its ancestors, and from the rates' buckets of
+//! those at level l and above. A class that may borrow and has something to send stands in the feed of its
 //! parent, and so on up to an ancestor that can send. The lowest level with somebody to
 //! serve is served first, in it the most urgent priority, in that the classes in deficit
 //! round robin (a packet first, the quantum when the deficit is below zero, then the
