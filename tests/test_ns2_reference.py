@@ -28,7 +28,7 @@ TOLERANCES = {
 }
 
 #: Queues that are not built yet.
-WAITING = {"ared-16", "pi-64-ecn-noudp"}
+WAITING = {"pi-64-ecn-noudp"}
 
 
 def queue(settings: dict[str, str]) -> str:
@@ -37,12 +37,13 @@ def queue(settings: dict[str, str]) -> str:
     if settings["aqm"] == "DropTail":
         return f'{{ kind = "tail-drop", limit = "{limit - 1} packets" }}'
     flags = {key: "true" if settings.get(key) == "1" else "false" for key in ("gentle", "ecn")}
+    kind = "adaptive-red" if settings.get("adaptive") == "1" else "red"
     return (
-        f'{{ kind = "red", limit = "{limit} packets", spacing = "wait", '
+        f'{{ kind = "{kind}", limit = "{limit} packets", spacing = "wait", '
         f'min_th = "{settings.get("minth", 45)} packets", '
         f'max_th = "{settings.get("maxth", 195)} packets", '
         f"max_p = {settings.get('maxp', 0.1)}, w_q = {settings.get('wq', 0.002)}, "
-        f"gentle = {flags['gentle']}, ecn = {flags['ecn']} }}"
+        f"gentle = {flags['gentle']}, ecn = {flags['ecn']}, mean_packet = \"500 B\" }}"
     )
 
 

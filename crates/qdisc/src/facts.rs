@@ -20,8 +20,17 @@ pub struct LinkFacts {
     pub mean_round_trip: Option<Span>,
     /// The longest of these; `None` without any.
     pub max_round_trip: Option<Span>,
+    /// The round-trip times without queueing or transmission, each with the number of flows
+    /// that have it.
+    pub round_trips: Vec<(Span, f64)>,
     /// The largest packet whose size is known; zero if none is.
     pub largest_packet: Bytes,
+    /// The largest TCP packet; zero without any.
+    pub tcp_packet: Bytes,
+    /// Rate of the UDP traffic of constant rate that crosses the link.
+    pub udp_rate: Rate,
+    /// Mean size of its packets; zero without any.
+    pub udp_packet: Bytes,
     /// Whether their receivers acknowledge every second segment.
     pub delayed_acks: bool,
     /// Every flow, by its number.
@@ -36,7 +45,11 @@ impl LinkFacts {
             tcp_flows: 0,
             mean_round_trip: None,
             max_round_trip: None,
+            round_trips: Vec::new(),
             largest_packet: Bytes::ZERO,
+            tcp_packet: Bytes::ZERO,
+            udp_rate: Rate::from_bps(0),
+            udp_packet: Bytes::ZERO,
             delayed_acks: false,
             flows: Arc::default(),
         }

@@ -246,6 +246,12 @@ disciplines! {
     "tail-drop" => TailDrop(queues::tail_drop::TailDropParams),
     /// Random Early Detection (Floyd and Jacobson 1993), with gentle, byte mode and ECN.
     "red" => Red(queues::red::RedParams),
+    /// RED whose max_p keeps the average between the thresholds (Floyd, Gummadi, Shenker 2001); computes what is left out from the link.
+    "adaptive-red" => AdaptiveRed(queues::adaptive_red::AdaptiveRedParams),
+    /// RED whose max_p changes when the average leaves the thresholds (Feng, Kandlur, Saha, Shin 1999).
+    "self-configuring-red" => SelfConfiguringRed(queues::self_configuring_red::SelfConfiguringRedParams),
+    /// RED whose thresholds move to keep the drop probability within bounds (Jou and Baras 2003).
+    "dynamic-threshold-red" => DynamicThresholdRed(queues::dynamic_threshold_red::DynamicThresholdRedParams),
     /// Strict priority between classes, each with a queue of any kind.
     "prio" => Prio(queues::prio::PrioParams),
     /// Deficit round robin (Shreedhar and Varghese 1996) between classes, each with a queue of any kind.

@@ -12,10 +12,13 @@ use proptest::test_runner::RngSeed;
 use redtail_core::{Bytes, Dscp, Ecn, QueueSize, Rate, Span, Time};
 use redtail_qdisc::classify::{OneOrMore, Rule};
 use redtail_qdisc::laws::red::Spacing;
+use redtail_qdisc::queues::adaptive_red::AdaptiveRedParams;
 use redtail_qdisc::queues::drr::{DrrClass, DrrParams};
+use redtail_qdisc::queues::dynamic_threshold_red::DynamicThresholdRedParams;
 use redtail_qdisc::queues::htb::{HtbClass, HtbParams};
 use redtail_qdisc::queues::prio::{PrioClass, PrioParams};
 use redtail_qdisc::queues::red::{AboveMaxTh, Gentle, RedParams};
+use redtail_qdisc::queues::self_configuring_red::SelfConfiguringRedParams;
 use redtail_qdisc::queues::tail_drop::TailDropParams;
 use redtail_qdisc::queues::tbf::TbfParams;
 use redtail_qdisc::queues::wfq::{WfqClass, WfqParams};
@@ -43,26 +46,19 @@ fn tail_drop(limit: Limit) -> QueueSpec {
 /// RED whose average follows quickly, so that short sequences reach every branch.
 fn red(change: impl FnOnce(&mut RedParams)) -> QueueSpec {
     let mut params = RedParams {
-        limit: SEVEN_PACKETS,
-        min_th: QueueSize::Packets(1),
-        max_th: QueueSize::Packets(4),
-        max_p: 0.3,
-        w_q: 0.4,
-        gentle: Gentle::Off,
+        max_p: Some(0.3),
+        w_q: Some(0.4),
         spacing: Spacing::Uniform,
-        byte_mode: false,
-        mean_packet: Bytes::new(500),
-        ecn: false,
-        above_max_th: AboveMaxTh::Drop,
+        ..RedParams::new(SEVEN_PACKETS, QueueSize::Packets(1), QueueSize::Packets(4))
     };
     change(&mut params);
     QueueSpec::Red(params)
 }
 
 fn in_bytes(params: &mut RedParams) {
-    params.limit = SIX_KB;
-    params.min_th = QueueSize::Bytes(700);
-    params.max_th = QueueSize::Bytes(3000);
+    params.limit = Some(SIX_KB);
+    params.min_th = Some(QueueSize::Bytes(700));
+    params.max_th = Some(QueueSize::Bytes(3000));
 }
 
 fn ecn(above_max_th: AboveMaxTh, gentle: Gentle) -> impl FnOnce(&mut RedParams) {
@@ -191,6 +187,49 @@ fn marking() -> QueueSpec {
     red(ecn(AboveMaxTh::Drop, Gentle::Off))
 }
 
+/// Adaptive RED that adapts between one packet and the next.
+fn adaptive_red(change: impl FnOnce(&mut AdaptiveRedParams)) -> QueueSpec {
+    let mut params = AdaptiveRedParams {
+        min_th: Some(QueueSize::Packets(1)),
+        max_p: 0.3,
+        w_q: Some(0.4),
+        interval: Span::from_ms(3),
+        spacing: Spacing::Uniform,
+        ..AdaptiveRedParams::new(SEVEN_PACKETS)
+    };
+    change(&mut params);
+    QueueSpec::AdaptiveRed(params)
+}
+
+/// Self-configuring RED whose average crosses its thresholds often.
+fn self_configuring_red(change: impl FnOnce(&mut SelfConfiguringRedParams)) -> QueueSpec {
+    let (min_th, max_th) = (QueueSize::Packets(1), QueueSize::Packets(3));
+    let mut params = SelfConfiguringRedParams {
+        max_p: 0.3,
+        w_q: 0.4,
+        spacing: Spacing::Uniform,
+        ..SelfConfiguringRedParams::new(SEVEN_PACKETS, min_th, max_th)
+    };
+    change(&mut params);
+    QueueSpec::SelfConfiguringRed(params)
+}
+
+/// Dynamic thresholds that move between one packet and the next.
+fn dynamic_threshold_red(change: impl FnOnce(&mut DynamicThresholdRedParams)) -> QueueSpec {
+    let (min_th, max_th) = (QueueSize::Packets(1), QueueSize::Packets(3));
+    let mut params = DynamicThresholdRedParams {
+        max_p: 0.3,
+        w_q: 0.4,
+        w_p: 0.2,
+        gamma: 0.3,
+        interval: Span::from_ms(3),
+        spacing: Spacing::Uniform,
+        ..DynamicThresholdRedParams::new(SEVEN_PACKETS, min_th, max_th)
+    };
+    change(&mut params);
+    QueueSpec::DynamicThresholdRed(params)
+}
+
 /// Every discipline, in each configuration that takes another way through its
 /// code; and whether that configuration may mark.
 #[rustfmt::skip]
@@ -201,7 +240,7 @@ fn disciplines() -> Vec<(&'static str, QueueSpec, bool)> {
         ("tail drop by both", tail_drop(BOTH), false),
         ("tail drop by time", tail_drop(AS_TIME), false),
         ("RED", red(|_| {}), false),
-        ("RED limited by both", red(|red| red.limit = BOTH), false),
+        ("RED limited by both", red(|red| red.limit = Some(BOTH)), false),
         ("RED spaced by waiting", red(|red| red.spacing = Spacing::Wait), false),
         ("RED without spacing", red(|red| red.spacing = Spacing::None), false),
         ("gentle RED up to twice max_th", red(|red| red.gentle = Gentle::TwiceMaxTh), false),
@@ -227,6 +266,13 @@ fn disciplines() -> Vec<(&'static str, QueueSpec, bool)> {
         ("hierarchical token bucket of fair queues", htb([drr([tail_drop(SIX_KB), red(|_| {})]), wfq([red(|_| {}), tail_drop(SIX_KB)]), prio([tail_drop(SIX_KB), red(|_| {})])]), false),
         ("hierarchical token bucket of shaped queues", htb([tbf(None, tail_drop(SIX_KB)), tail_drop(SIX_KB), tbf(None, tail_drop(SIX_KB))]), false),
         ("trees within trees", wfq([htb([tail_drop(SIX_KB), tail_drop(SIX_KB)]), prio([tbf(None, drr([tail_drop(SIX_KB), tail_drop(SIX_KB)])), tail_drop(SIX_KB)])]), false),
+        ("Adaptive RED", adaptive_red(|_| {}), false),
+        ("Adaptive RED in bytes with ECN", adaptive_red(|red| { red.limit = SIX_KB; red.min_th = Some(QueueSize::Bytes(700)); red.ecn = true; red.above_max_th = AboveMaxTh::Mark; }), true),
+        ("Adaptive RED left to itself", QueueSpec::AdaptiveRed(AdaptiveRedParams::new(SEVEN_PACKETS)), false),
+        ("self-configuring RED", self_configuring_red(|_| {}), false),
+        ("self-configuring RED with ECN", self_configuring_red(|red| red.ecn = true), true),
+        ("RED with dynamic thresholds", dynamic_threshold_red(|_| {}), false),
+        ("RED with dynamic thresholds and ECN up to the limit", dynamic_threshold_red(|red| { red.ecn = true; red.gentle = Gentle::Limit; red.above_max_th = AboveMaxTh::Mark; }), true),
     ]
 }
 

@@ -7,7 +7,7 @@
 mod common;
 
 use common::{Heard, Probe, build_red};
-use redtail_core::{Bytes, Ecn, QueueSize, Span, Stream, Time};
+use redtail_core::{Ecn, QueueSize, Span, Stream, Time};
 use redtail_qdisc::laws::red::{Arrival, RedConfig, RedLaw, Spacing, Verdict};
 use redtail_qdisc::queues::red::{AboveMaxTh, Gentle, RedParams};
 use redtail_qdisc::{AnyQueue, DropReason, Limit, QueueDiscipline};
@@ -242,17 +242,13 @@ fn the_average_is_the_recurrence_of_the_paper() {
 /// A RED queue whose average is the backlog that the latest arrival found.
 fn prompt() -> RedParams {
     RedParams {
-        limit: Limit::packets(20),
-        min_th: QueueSize::Packets(2),
-        max_th: QueueSize::Packets(6),
-        max_p: 0.1,
-        w_q: 1.0,
-        gentle: Gentle::Off,
+        w_q: Some(1.0),
         spacing: Spacing::None,
-        byte_mode: false,
-        mean_packet: Bytes::new(500),
-        ecn: false,
-        above_max_th: AboveMaxTh::Drop,
+        ..RedParams::new(
+            Limit::packets(20),
+            QueueSize::Packets(2),
+            QueueSize::Packets(6),
+        )
     }
 }
 
@@ -261,7 +257,10 @@ fn idle_time_counts_in_whole_packets_since_the_link_found_nothing_to_send() {
     // At 1 Mbit/s a mean packet of 500 B takes 4 ms.
     let w = 0.25;
     let average_after = |idle: Span| {
-        let mut queue = build_red(RedParams { w_q: w, ..prompt() });
+        let mut queue = build_red(RedParams {
+            w_q: Some(w),
+            ..prompt()
+        });
         let heard = &mut Heard::default();
         let start = Time::from_ps(0) + Span::from_ms(3);
         for id in 0..3 {
@@ -361,7 +360,7 @@ fn the_gentle_slope_ends_at_the_limit() {
     // max_p at max_th, 1 at the limit (ISCC 2001); here 6 and 16 packets.
     let params = RedParams {
         gentle: Gentle::Limit,
-        limit: Limit::packets(16),
+        limit: Some(Limit::packets(16)),
         ..prompt()
     };
     assert_probabilities(
@@ -373,9 +372,9 @@ fn the_gentle_slope_ends_at_the_limit() {
 #[test]
 fn thresholds_in_bytes_make_the_average_one_of_bytes() {
     let params = RedParams {
-        limit: Limit::bytes(8000),
-        min_th: QueueSize::Bytes(1000),
-        max_th: QueueSize::Bytes(3000),
+        limit: Some(Limit::bytes(8000)),
+        min_th: Some(QueueSize::Bytes(1000)),
+        max_th: Some(QueueSize::Bytes(3000)),
         gentle: Gentle::Limit,
         ..prompt()
     };
@@ -465,7 +464,7 @@ fn from_max_th_on_the_chosen_are_dropped_unless_marking_was_asked_for() {
 #[test]
 fn a_full_buffer_drops_what_would_have_been_marked() {
     let mut queue = build_red(RedParams {
-        limit: Limit::packets(8),
+        limit: Some(Limit::packets(8)),
         ecn: true,
         above_max_th: AboveMaxTh::Mark,
         ..prompt()

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use redtail_core::{Bytes, Span};
+use redtail_core::{Bytes, Rate, Span};
 use redtail_qdisc::{FlowFacts, FlowTable, LinkFacts, Protocol};
 use redtail_traffic::{Direction, TrafficGroup};
 
@@ -20,9 +20,16 @@ pub(crate) fn link_facts(
 ) -> LinkFacts {
     let groups = crossing(traffic, topology, index, direction);
     let (mut tcp_flows, mut total, mut longest) = (0, 0.0, Span::ZERO);
-    let (mut packet, mut delayed_acks) = (Bytes::ZERO, false);
+    let (mut packet, mut tcp_packet, mut delayed_acks) = (Bytes::ZERO, Bytes::ZERO, false);
+    let mut by_host = Vec::new();
+    let (mut udp_rate, mut udp_packets) = (0, 0.0);
     for group in groups {
         packet = packet.max(group.packet_size());
+        if let TrafficGroup::Cbr(cbr) = group {
+            let rate = cbr.rate.as_bps().saturating_mul(u64::from(cbr.flows));
+            udp_rate = rate.saturating_add(udp_rate);
+            udp_packets += rate as f64 / cbr.packet.bits().max(1) as f64;
+        }
         let Some(tcp) = group.tcp() else {
             continue;
         };
@@ -31,6 +38,9 @@ pub(crate) fn link_facts(
         let sum: f64 = round_trips.iter().map(|rtt| rtt.as_secs_f64()).sum();
         tcp_flows += count;
         total += count as f64 * sum / round_trips.len() as f64;
+        tcp_packet = tcp_packet.max(group.packet_size());
+        let share = count as f64 / round_trips.len() as f64;
+        by_host.extend(round_trips.iter().map(|&rtt| (rtt, share)));
         longest = round_trips.into_iter().fold(longest, Span::max);
         delayed_acks |= tcp.params.delayed_ack;
     }
@@ -39,7 +49,14 @@ pub(crate) fn link_facts(
         tcp_flows,
         mean_round_trip: (tcp_flows > 0).then(|| Span::from_secs_f64(total / tcp_flows as f64)),
         max_round_trip: (tcp_flows > 0).then_some(longest),
+        round_trips: by_host,
         largest_packet: packet,
+        tcp_packet,
+        udp_rate: Rate::from_bps(udp_rate),
+        udp_packet: match udp_packets {
+            0.0 => Bytes::ZERO,
+            packets => Bytes::new((udp_rate as f64 / packets / 8.0).round() as u64),
+        },
         delayed_acks,
         flows,
     }

@@ -3,7 +3,13 @@
 mod common;
 
 use common::{FILE, changed, plan, refusal, single};
+use redtail_qdisc::QueueSpec;
 use redtail_spec::{Format, Plan};
+
+/// What a queue's `kind` may be.
+fn kinds() -> String {
+    QueueSpec::KINDS.join(", ")
+}
 
 /// The message for the single-case file with one change.
 fn single_with(old: &str, new: &str) -> String {
@@ -38,7 +44,7 @@ fn unknown_keys() {
     );
     assert_eq!(
         single_with("min_th", "minth"),
-        "e.toml:9: bottleneck.queue.minth: unknown key; accepted: kind, limit, min_th, max_th, max_p, w_q, gentle, \
+        "e.toml:9: bottleneck.queue.minth: unknown key; accepted: kind, tune, limit, min_th, max_th, max_p, w_q, gentle, \
          spacing, byte_mode, mean_packet, ecn, above_max_th; did you mean \"min_th\"?"
     );
     assert_eq!(
@@ -72,11 +78,15 @@ fn missing_keys() {
     );
     assert_eq!(
         single_with("kind = \"red\", ", ""),
-        "e.toml:9: bottleneck.queue: the key \"kind\" is missing; accepted: tail-drop, red, prio, drr, wfq, tbf, htb"
+        format!(
+            "e.toml:9: bottleneck.queue: the key \"kind\" is missing; accepted: {}",
+            kinds()
+        )
     );
     assert_eq!(
         single_with("limit = \"300 packets\", ", ""),
-        "e.toml:9: bottleneck.queue: the key \"limit\" is missing"
+        "e.toml:9: bottleneck.queue.limit is missing; accepted: a queue size such as \"300 packets\", \
+         or tune = \"ziegler\" to have it computed"
     );
     assert_eq!(
         single_with("packet = \"573 B\"\n", ""),
@@ -291,7 +301,10 @@ fn combinations_of_tcp_that_make_no_sense() {
 fn kinds_and_presets_that_are_not_known() {
     assert_eq!(
         single_with("kind = \"red\"", "kind = \"rde\""),
-        r#"e.toml:9: bottleneck.queue.kind = "rde" is not known; accepted: tail-drop, red, prio, drr, wfq, tbf, htb; did you mean "red"?"#
+        format!(
+            "e.toml:9: bottleneck.queue.kind = \"rde\" is not known; accepted: {}; did you mean \"red\"?",
+            kinds()
+        )
     );
     assert_eq!(
         single_with("kind = \"bulk\"", "kind = 3"),
@@ -663,8 +676,10 @@ fn a_queue_within_a_class_is_refused_by_its_whole_key_and_its_line() {
     );
     assert_eq!(
         tree_with("kind = \"drr\"", "kind = \"dr\""),
-        "e.toml:13: bottleneck.queue.class.all.class.data.queue.kind = \"dr\" is not known; accepted: tail-drop, red, \
-         prio, drr, wfq, tbf, htb; did you mean \"drr\"?"
+        format!(
+            "e.toml:13: bottleneck.queue.class.all.class.data.queue.kind = \"dr\" is not known; accepted: {}; did you mean \"drr\"?",
+            kinds()
+        )
     );
     assert_eq!(
         tree_with("label = \"short\"", "label = 3"),

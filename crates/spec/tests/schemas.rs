@@ -1,5 +1,6 @@
 //! The schema says what editors complete and check.
 
+use redtail_qdisc::QueueSpec;
 use redtail_spec::schema;
 use serde_json::{Value, json};
 
@@ -20,10 +21,7 @@ fn kinds_are_constants_and_their_keys_are_closed() {
         .iter()
         .map(|queue| &queue["properties"]["kind"]["const"])
         .collect();
-    assert_eq!(
-        kinds,
-        ["tail-drop", "red", "prio", "drr", "wfq", "tbf", "htb"]
-    );
+    assert_eq!(kinds, QueueSpec::KINDS);
     assert_eq!(
         at("/$defs/QueueSpec/oneOf/1/additionalProperties"),
         json!(false)
@@ -44,7 +42,7 @@ fn defaults_units_and_sources_are_visible() {
         at("/$defs/QueueSpec/oneOf/1/properties/w_q"),
         json!({
             "type": "number", "format": "double", "default": 0.002,
-            "description": "Weight of one arrival's sample in the moving average.",
+            "description": "Weight of one arrival's sample in the moving average; with `tune`, computed unless given.",
             "x-source": "Floyd and Jacobson 1993, section VI.",
         })
     );

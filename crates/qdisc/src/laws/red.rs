@@ -26,6 +26,12 @@
 //!                                        wait: gaps uniform on 1/p_b..2/p_b
 //! p_a  = p_b                             none: gaps geometric
 //! ```
+//!
+//! [`adapt`] has the schemes that change max_p or the thresholds while it runs,
+//! [`ziegler`] one that computes all parameters beforehand.
+
+pub mod adapt;
+pub mod ziegler;
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
@@ -120,6 +126,25 @@ impl RedLaw {
         self.average
     }
 
+    /// Its parameters as they are now.
+    pub fn config(&self) -> &RedConfig {
+        &self.config
+    }
+
+    /// Changes the probability at max_th.
+    #[inline]
+    pub fn set_max_p(&mut self, max_p: f64) {
+        self.config.max_p = max_p;
+    }
+
+    /// Changes the thresholds and the end of the gentle slope, in the unit they had.
+    #[inline]
+    pub fn set_thresholds(&mut self, min_th: f64, max_th: f64, gentle_end: Option<f64>) {
+        self.config.min_th = min_th;
+        self.config.max_th = max_th;
+        self.config.gentle_end = gentle_end;
+    }
+
     /// Whether the average is below max_th.
     #[inline]
     pub fn is_below_max_th(&self) -> bool {
@@ -135,7 +160,14 @@ impl RedLaw {
     /// [0, 1); it is called only where chance decides.
     #[inline]
     pub fn on_arrival(&mut self, arrival: Arrival, draw: impl FnOnce() -> f64) -> Verdict {
-        self.update_average(arrival);
+        self.observe(arrival);
+        self.decide(arrival.relative_size, draw)
+    }
+
+    /// Decides about an arrival with the average as it is: the second half of
+    /// [`on_arrival`](Self::on_arrival), for those who act between the two.
+    #[inline]
+    pub fn decide(&mut self, relative_size: Option<f64>, draw: impl FnOnce() -> f64) -> Verdict {
         let RedConfig {
             min_th,
             max_th,
@@ -166,7 +198,7 @@ impl RedLaw {
         };
         self.probability = p_b;
 
-        let step = arrival.relative_size.unwrap_or(1.0);
+        let step = relative_size.unwrap_or(1.0);
         let Some(count) = self.count else {
             // The first packet above min_th only starts the count. (The paper
             // starts from count = -1 there, which has the same effect.)
@@ -184,13 +216,19 @@ impl RedLaw {
         }
     }
 
+    /// Brings the average up to date: the first half of [`on_arrival`](Self::on_arrival).
     #[inline]
-    fn update_average(&mut self, arrival: Arrival) {
+    pub fn observe(&mut self, arrival: Arrival) {
         let w_q = self.config.w_q;
         match arrival.idle {
             None => self.average += w_q * (arrival.backlog - self.average),
             Some(m) => self.average *= libm::pow(1.0 - w_q, m as f64 + 1.0),
         }
+    }
+
+    /// Lets the average decay as if `packets` had left an idle link, without an arrival.
+    pub fn decay(&mut self, packets: u64) {
+        self.average *= libm::pow(1.0 - self.config.w_q, packets as f64);
     }
 
     /// p_a of the packet that follows `count` passed ones, as a fraction: share / whole.

@@ -15,6 +15,8 @@ use redtail_core::{
 };
 
 use crate::fifo::Fifo;
+use crate::laws::red::adapt::{Adaptation, Fixed};
+use crate::laws::red::ziegler::{NoTuning, Situation, Tuning, tune};
 use crate::laws::red::{Arrival, RedConfig, RedLaw, Spacing, Verdict};
 use crate::{
     Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
@@ -23,23 +25,31 @@ use crate::{
 
 /// Random Early Detection (Floyd and Jacobson 1993).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
+#[serde(crate = "serde", deny_unknown_fields, remote = "Self")]
 #[schemars(crate = "schemars")]
 pub struct RedParams {
-    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
-    pub limit: Limit,
-    /// Average below which nothing is dropped, in packets, bytes or time at the link's rate; the unit decides whether the average is one of packets or of bytes.
-    pub min_th: QueueSize,
-    /// Average at which the drop probability reaches `max_p`, in the unit of `min_th`.
-    pub max_th: QueueSize,
-    /// Drop probability when the average reaches `max_th`.
+    /// Compute `limit`, `min_th`, `max_th`, `max_p` and `w_q` from the link and the flows that cross it; those that are given stay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tune: Option<Tune>,
+    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these. Required without `tune`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+    /// Average below which nothing is dropped, in packets, bytes or time at the link's rate; the unit decides whether the average is one of packets or of bytes. Required without `tune`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_th: Option<QueueSize>,
+    /// Average at which the drop probability reaches `max_p`, in the unit of `min_th`. Required without `tune`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_th: Option<QueueSize>,
+    /// Drop probability when the average reaches `max_th`; with `tune`, computed unless given.
     /// Source: ns-2.35, ns-default.tcl (`linterm_` 10, that is 1/10).
-    #[serde(default = "default_max_p")]
-    pub max_p: f64,
-    /// Weight of one arrival's sample in the moving average.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = default_max_p()))]
+    pub max_p: Option<f64>,
+    /// Weight of one arrival's sample in the moving average; with `tune`, computed unless given.
     /// Source: Floyd and Jacobson 1993, section VI.
-    #[serde(default = "default_w_q")]
-    pub w_q: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("default" = default_w_q()))]
+    pub w_q: Option<f64>,
     /// Beyond `max_th`, let the probability rise from `max_p` to 1 instead of dropping everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000), `"limit"` at the queue's limit (ISCC 2001).
     /// Source: off as in Floyd and Jacobson 1993.
     #[serde(default)]
@@ -66,17 +76,48 @@ pub struct RedParams {
     pub above_max_th: AboveMaxTh,
 }
 
-fn default_max_p() -> f64 {
+/// Drop probability at max_th where none is given.
+pub(crate) fn default_max_p() -> f64 {
     0.1
 }
-fn default_w_q() -> f64 {
+/// Weight of a sample where none is given.
+pub(crate) fn default_w_q() -> f64 {
     0.002
 }
-fn default_spacing() -> Spacing {
+/// How drops are spaced where nothing is said.
+pub(crate) fn default_spacing() -> Spacing {
     Spacing::Wait
 }
-fn default_mean_packet() -> Bytes {
+/// Typical packet where none is given.
+pub(crate) fn default_mean_packet() -> Bytes {
     Bytes::new(500)
+}
+
+impl Serialize for RedParams {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Self::serialize(self, serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for RedParams {
+    /// What nothing is to compute takes its default, so that the scenario shows it.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut params = Self::deserialize(deserializer)?;
+        if params.tune.is_none() {
+            params.max_p.get_or_insert_with(default_max_p);
+            params.w_q.get_or_insert_with(default_w_q);
+        }
+        Ok(params)
+    }
+}
+
+/// A model that computes parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "kebab-case")]
+#[schemars(crate = "schemars")]
+pub enum Tune {
+    /// For endless TCP flows (Ziegler, Brandauer, Fdida 2001).
+    Ziegler,
 }
 
 /// What ECN-capable packets meet when the average is at `max_th` or above.
@@ -153,111 +194,59 @@ impl JsonSchema for Gentle {
     }
 }
 
-impl RedParams {
-    fn measures_bytes(&self) -> bool {
-        !self.min_th.counts_packets()
-    }
-
-    /// The part of the limit that is in the unit of the average.
-    fn limit_like_thresholds(&self, rate: Rate) -> Option<f64> {
-        let limit = self.limit.at(rate);
-        let part = if self.measures_bytes() {
-            limit.bytes
-        } else {
-            limit.packets
-        };
-        part.map(|limit| limit as f64)
-    }
-
-    fn law(&self, rate: Rate) -> RedConfig {
-        let threshold = |size: QueueSize| match size.at(rate) {
-            QueueSize::Packets(n) | QueueSize::Bytes(n) => n as f64,
-            QueueSize::Time(_) => unreachable!("a time has become bytes"),
-        };
-        let max_th = threshold(self.max_th);
-        RedConfig {
-            min_th: threshold(self.min_th),
-            max_th,
-            max_p: self.max_p,
-            w_q: self.w_q,
-            gentle_end: match self.gentle {
-                Gentle::Off => None,
-                Gentle::TwiceMaxTh => Some(2.0 * max_th),
-                Gentle::Limit => self.limit_like_thresholds(rate),
-            },
-            spacing: self.spacing,
-        }
-    }
+/// What a RED queue is built from, in the units of its link.
+#[derive(Clone, Debug)]
+pub(crate) struct RedSetup {
+    /// Most that may wait.
+    pub limit: Limit,
+    /// Whether the average is one of bytes.
+    pub measures_bytes: bool,
+    /// Given if drop probabilities are proportional to sizes.
+    pub byte_mode: Option<Bytes>,
+    /// Measures idle periods.
+    pub mean_packet: Bytes,
+    /// Whether to mark.
+    pub ecn: bool,
+    /// What is done to ECN-capable packets from max_th on.
+    pub above_max_th: AboveMaxTh,
+    /// The law as it starts.
+    pub law: RedConfig,
 }
 
-impl QueueParams for RedParams {
-    type Queue<P: Packet> = Red<P>;
-
-    fn check(&self) -> Result<(), ParamError> {
-        self.limit.check()?;
-        if self.min_th.counts_packets() != self.max_th.counts_packets() {
-            return Err(ParamError::new(
-                "max_th",
-                format!("is in another unit than min_th ({})", self.min_th),
-                "both thresholds in packets, or both in bytes or time",
-            ));
-        }
-        if !(self.max_p > 0.0 && self.max_p <= 1.0) {
-            return Err(ParamError::new(
-                "max_p",
-                "is not a probability above 0",
-                "a number above 0 and up to 1",
-            ));
-        }
-        if !(self.w_q > 0.0 && self.w_q <= 1.0) {
-            return Err(ParamError::new(
-                "w_q",
-                "is not a weight above 0",
-                "a number above 0 and up to 1",
-            ));
-        }
-        if self.mean_packet.as_u64() == 0 {
-            return Err(ParamError::new(
-                "mean_packet",
-                "is zero",
-                "a size such as \"500 B\"",
-            ));
-        }
-        Ok(())
+impl RedSetup {
+    /// The part of the limit that is in the unit of the average.
+    pub(crate) fn limit_like_thresholds(&self) -> Option<f64> {
+        like_thresholds(self.limit, self.measures_bytes)
     }
 
-    fn check_at(&self, link: &LinkFacts) -> Result<(), ParamError> {
-        let RedConfig { min_th, max_th, .. } = self.law(link.rate);
+    /// Refuses thresholds that leave no slope; `given` is max_th as the file has it.
+    pub(crate) fn check(&self, gentle: Gentle, given: Option<QueueSize>) -> Result<(), ParamError> {
+        let RedConfig { min_th, max_th, .. } = self.law;
+        let shown = given.map_or_else(|| self.shown(max_th), |size| size.to_string());
         if min_th >= max_th {
+            let max_th = shown;
             return Err(ParamError::new(
                 "min_th",
-                format!("is not below max_th ({})", self.max_th),
-                format!("less than \"{}\"", self.max_th),
+                format!("is not below max_th ({max_th})"),
+                format!("less than \"{max_th}\""),
             ));
         }
-        let limit = self.limit_like_thresholds(link.rate);
-        if self.gentle == Gentle::Limit && limit.is_none_or(|limit| limit <= max_th) {
+        let limit = self.limit_like_thresholds();
+        if gentle == Gentle::Limit && limit.is_none_or(|limit| limit <= max_th) {
             return Err(ParamError::new(
                 "gentle",
-                format!(
-                    "needs a limit above max_th ({}) in the same unit",
-                    self.max_th
-                ),
+                format!("needs a limit above max_th ({shown}) in the same unit"),
                 GENTLE_ACCEPTED,
             ));
         }
         Ok(())
     }
 
-    fn limit(&self) -> Option<Limit> {
-        Some(self.limit)
-    }
-
-    fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
-        // The average cannot pass what the buffer holds, so the law stays below its
-        // upper end.
-        let most = self.limit_like_thresholds(link.rate);
-        let beyond = most.is_some_and(|most| most <= self.law(link.rate).max_th);
+    /// Warns of a limit that keeps the law below its upper end: the average cannot pass
+    /// what the buffer holds.
+    pub(crate) fn warnings(&self) -> Vec<ParamWarning> {
+        let most = self.limit_like_thresholds();
+        let beyond = most.is_some_and(|most| most <= self.law.max_th);
         let warning = ParamWarning::new(
             "max_th",
             format!(
@@ -269,15 +258,31 @@ impl QueueParams for RedParams {
         beyond.then_some(warning).into_iter().collect()
     }
 
-    fn build<P: Packet>(&self, context: QueueContext) -> Red<P> {
+    /// A threshold in words.
+    fn shown(&self, threshold: f64) -> String {
+        let whole = threshold.round() as u64;
+        if self.measures_bytes {
+            QueueSize::Bytes(whole).to_string()
+        } else {
+            QueueSize::Packets(whole).to_string()
+        }
+    }
+
+    /// The queue, with a scheme that changes its law.
+    pub(crate) fn build<P: Packet, A: Adaptation>(
+        self,
+        adaptation: A,
+        context: QueueContext,
+    ) -> Red<P, A> {
         Red {
-            limit: self.limit.at(context.rate),
-            measures_bytes: self.measures_bytes(),
-            mean_packet: self.byte_mode.then_some(self.mean_packet),
+            limit: self.limit,
+            measures_bytes: self.measures_bytes,
+            mean_packet: self.byte_mode,
             mean_packet_time: context.rate.tx_time(self.mean_packet),
             ecn: self.ecn,
             above_max_th: self.above_max_th,
-            law: RedLaw::new(self.law(context.rate)),
+            law: RedLaw::new(self.law),
+            adaptation,
             stream: context.stream,
             idle_since: Some(Time::ZERO),
             fifo: Fifo::new(),
@@ -285,9 +290,214 @@ impl QueueParams for RedParams {
     }
 }
 
-/// The running queue.
+/// The part of a limit that is in bytes or in packets.
+fn like_thresholds(limit: Limit, bytes: bool) -> Option<f64> {
+    let part = if bytes { limit.bytes } else { limit.packets };
+    part.map(|limit| limit as f64)
+}
+
+/// A threshold in packets or bytes on a link of this rate.
+pub(crate) fn threshold_at(size: QueueSize, rate: Rate) -> f64 {
+    match size.at(rate) {
+        QueueSize::Packets(n) | QueueSize::Bytes(n) => n as f64,
+        QueueSize::Time(_) => unreachable!("a time has become bytes"),
+    }
+}
+
+/// The average at which a slope that is `gentle` in this way reaches 1.
+pub(crate) fn gentle_end(
+    gentle: Gentle,
+    max_th: f64,
+    limit: Limit,
+    measures_bytes: bool,
+) -> Option<f64> {
+    match gentle {
+        Gentle::Off => None,
+        Gentle::TwiceMaxTh => Some(2.0 * max_th),
+        Gentle::Limit => like_thresholds(limit, measures_bytes),
+    }
+}
+
+/// Refuses thresholds of which one counts packets and the other does not.
+pub(crate) fn check_units(min_th: QueueSize, max_th: QueueSize) -> Result<(), ParamError> {
+    if min_th.counts_packets() == max_th.counts_packets() {
+        return Ok(());
+    }
+    Err(ParamError::new(
+        "max_th",
+        format!("is in another unit than min_th ({min_th})"),
+        "both thresholds in packets, or both in bytes or time",
+    ))
+}
+
+/// Refuses what is no number above 0 and up to 1; `what` it ought to be, with its article.
+pub(crate) fn check_unit_interval(
+    key: &'static str,
+    value: f64,
+    what: &str,
+) -> Result<(), ParamError> {
+    if value > 0.0 && value <= 1.0 {
+        return Ok(());
+    }
+    Err(ParamError::new(
+        key,
+        format!("is not {what} above 0"),
+        "a number above 0 and up to 1",
+    ))
+}
+
+/// Refuses a packet of no size.
+pub(crate) fn check_mean_packet(size: Bytes) -> Result<(), ParamError> {
+    if size == Bytes::ZERO {
+        return Err(ParamError::new(
+            "mean_packet",
+            "is zero",
+            "a size such as \"500 B\"",
+        ));
+    }
+    Ok(())
+}
+
+impl RedParams {
+    /// RED with these thresholds; the rest by default.
+    pub fn new(limit: Limit, min_th: QueueSize, max_th: QueueSize) -> Self {
+        Self {
+            tune: None,
+            limit: Some(limit),
+            min_th: Some(min_th),
+            max_th: Some(max_th),
+            max_p: None,
+            w_q: None,
+            gentle: Gentle::default(),
+            spacing: default_spacing(),
+            byte_mode: false,
+            mean_packet: default_mean_packet(),
+            ecn: false,
+            above_max_th: AboveMaxTh::default(),
+        }
+    }
+
+    fn measures_bytes(&self) -> bool {
+        let given = self.min_th.or(self.max_th);
+        given.is_some_and(|threshold| !threshold.counts_packets())
+    }
+
+    /// What `tune` computes; `None` without it.
+    fn tuning(&self, link: &LinkFacts) -> Result<Option<Tuning>, ParamError> {
+        let Some(Tune::Ziegler) = self.tune else {
+            return Ok(None);
+        };
+        let situation = Situation::of_link(link);
+        let tuning = situation.map_or(Err(NoTuning::NoTcp), |situation| tune(&situation));
+        tuning.map(Some).map_err(|reason| {
+            let problem = match reason {
+                NoTuning::NoTcp => "needs TCP flows across the link to compute parameters for",
+                NoTuning::NoCapacity => {
+                    "finds no capacity for TCP: the UDP sources alone fill the link"
+                }
+            };
+            ParamError::new("tune", problem, "no tune, with limit, min_th and max_th")
+        })
+    }
+
+    /// The queue's parameters on this link.
+    pub(crate) fn setup(&self, link: &LinkFacts) -> Result<RedSetup, ParamError> {
+        let measures_bytes = self.measures_bytes();
+        let tuning = self.tuning(link)?;
+        // Computed sizes are whole packets, or as many bytes if what is given is in bytes.
+        let computed = |of: fn(&Tuning) -> f64| {
+            let packets = tuning.as_ref().map_or(0.0, of).round().max(1.0);
+            if measures_bytes {
+                packets * link.tcp_packet.as_u64() as f64
+            } else {
+                packets
+            }
+        };
+        let limit = self.limit.unwrap_or_else(|| {
+            let size = computed(|tuning| tuning.limit) as u64;
+            if measures_bytes {
+                Limit::bytes(size)
+            } else {
+                Limit::packets(size)
+            }
+        });
+        let limit = limit.at(link.rate);
+        let threshold = |given: Option<QueueSize>, of| {
+            given.map_or_else(|| computed(of), |size| threshold_at(size, link.rate))
+        };
+        let max_th = threshold(self.max_th, |tuning| tuning.max_th);
+        let max_p = tuning.map_or_else(default_max_p, |tuning| tuning.max_p);
+        let w_q = tuning.map_or_else(default_w_q, |tuning| tuning.w_q);
+        Ok(RedSetup {
+            limit,
+            measures_bytes,
+            byte_mode: self.byte_mode.then_some(self.mean_packet),
+            mean_packet: self.mean_packet,
+            ecn: self.ecn,
+            above_max_th: self.above_max_th,
+            law: RedConfig {
+                min_th: threshold(self.min_th, |tuning| tuning.min_th),
+                max_th,
+                max_p: self.max_p.unwrap_or(max_p),
+                w_q: self.w_q.unwrap_or(w_q),
+                gentle_end: gentle_end(self.gentle, max_th, limit, measures_bytes),
+                spacing: self.spacing,
+            },
+        })
+    }
+}
+
+/// What says a missing key of RED.
+fn missing(key: &'static str, example: &str) -> ParamError {
+    ParamError::new(
+        key,
+        "is missing",
+        format!("a queue size such as \"{example}\", or tune = \"ziegler\" to have it computed"),
+    )
+}
+
+impl QueueParams for RedParams {
+    type Queue<P: Packet> = Red<P>;
+
+    fn check(&self) -> Result<(), ParamError> {
+        if self.tune.is_none() {
+            self.limit.ok_or_else(|| missing("limit", "300 packets"))?;
+            self.min_th.ok_or_else(|| missing("min_th", "45 packets"))?;
+            self.max_th
+                .ok_or_else(|| missing("max_th", "195 packets"))?;
+        }
+        self.limit.map_or(Ok(()), |limit| limit.check())?;
+        if let (Some(min_th), Some(max_th)) = (self.min_th, self.max_th) {
+            check_units(min_th, max_th)?;
+        }
+        let max_p = self.max_p.unwrap_or_else(default_max_p);
+        check_unit_interval("max_p", max_p, "a probability")?;
+        check_unit_interval("w_q", self.w_q.unwrap_or_else(default_w_q), "a weight")?;
+        check_mean_packet(self.mean_packet)
+    }
+
+    fn check_at(&self, link: &LinkFacts) -> Result<(), ParamError> {
+        self.setup(link)?.check(self.gentle, self.max_th)
+    }
+
+    fn limit(&self) -> Option<Limit> {
+        self.limit
+    }
+
+    fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
+        self.setup(link)
+            .map_or_else(|_| Vec::new(), |setup| setup.warnings())
+    }
+
+    fn build<P: Packet>(&self, context: QueueContext) -> Red<P> {
+        let setup = self.setup(&context.link).expect("check_at has passed");
+        setup.build(Fixed, context)
+    }
+}
+
+/// The running queue, with the scheme that changes its law.
 #[derive(Debug)]
-pub struct Red<P> {
+pub struct Red<P, A = Fixed> {
     limit: Limit,
     measures_bytes: bool,
     /// Given in byte mode only.
@@ -296,13 +506,14 @@ pub struct Red<P> {
     ecn: bool,
     above_max_th: AboveMaxTh,
     law: RedLaw,
+    adaptation: A,
     stream: Stream,
     /// Since when the link has found nothing to send.
     idle_since: Option<Time>,
     fifo: Fifo<P>,
 }
 
-impl<P: Packet> QueueDiscipline<P> for Red<P> {
+impl<P: Packet, A: Adaptation> QueueDiscipline<P> for Red<P, A> {
     #[inline]
     fn enqueue(&mut self, mut packet: P, now: Time, sink: &mut impl Sink<P>) {
         let backlog = self.fifo.backlog();
@@ -321,7 +532,12 @@ impl<P: Packet> QueueDiscipline<P> for Red<P> {
                 .mean_packet
                 .map(|mean| packet.size().as_u64() as f64 / mean.as_u64() as f64),
         };
-        let verdict = self.law.on_arrival(arrival, || self.stream.uniform());
+        self.law.observe(arrival);
+        self.adaptation.adapt(&mut self.law, now);
+        let verdict = self
+            .law
+            .decide(arrival.relative_size, || self.stream.uniform());
+        self.adaptation.decided(verdict);
         let reason = match verdict {
             Verdict::Pass => None,
             Verdict::Early => Some(DropReason::Early),
@@ -370,5 +586,8 @@ impl<P: Packet> QueueDiscipline<P> for Red<P> {
             average: Some(self.law.average()),
             probability: Some(self.law.probability()),
         }
+    }
+    fn report(&self, _now: Time, tell: &mut dyn FnMut(&str, f64)) {
+        self.adaptation.report(&self.law, tell);
     }
 }
