@@ -252,6 +252,8 @@ disciplines! {
     "self-configuring-red" => SelfConfiguringRed(queues::self_configuring_red::SelfConfiguringRedParams),
     /// RED whose thresholds move to keep the drop probability within bounds (Jou and Baras 2003).
     "dynamic-threshold-red" => DynamicThresholdRed(queues::dynamic_threshold_red::DynamicThresholdRedParams),
+    /// RED with thresholds for each drop precedence: WRED, RIO (Clark and Fang 1998), Linux's gred.
+    "wred" => Wred(queues::wred::WredParams),
     /// Strict priority between classes, each with a queue of any kind.
     "prio" => Prio(queues::prio::PrioParams),
     /// Deficit round robin (Shreedhar and Varghese 1996) between classes, each with a queue of any kind.

@@ -10,3 +10,4 @@ pub mod self_configuring_red;
 pub mod tail_drop;
 pub mod tbf;
 pub mod wfq;
+pub mod wred;

@@ -22,6 +22,7 @@ use redtail_qdisc::queues::self_configuring_red::SelfConfiguringRedParams;
 use redtail_qdisc::queues::tail_drop::TailDropParams;
 use redtail_qdisc::queues::tbf::TbfParams;
 use redtail_qdisc::queues::wfq::{WfqClass, WfqParams};
+use redtail_qdisc::queues::wred::{Average, Profile, WredParams};
 use redtail_qdisc::{AnyQueue, Backlog, DropReason, Internals, Limit, QueueDiscipline, QueueSpec};
 
 const SEVEN_PACKETS: Limit = Limit::packets(7);
@@ -230,6 +231,29 @@ fn dynamic_threshold_red(change: impl FnOnce(&mut DynamicThresholdRedParams)) ->
     QueueSpec::DynamicThresholdRed(params)
 }
 
+/// WRED whose averages follow quickly.
+fn wred_params(average: Average) -> WredParams {
+    let profile = |dscp: Vec<Dscp>, min_th, max_th| Profile {
+        dscp,
+        min_th: QueueSize::Packets(min_th),
+        max_th: QueueSize::Packets(max_th),
+        max_p: 0.3,
+    };
+    WredParams {
+        average,
+        w_q: 0.4,
+        spacing: Spacing::Uniform,
+        ..WredParams::new(
+            SEVEN_PACKETS,
+            vec![profile(vec![Dscp::EF], 3, 6), profile(vec![], 1, 4)],
+        )
+    }
+}
+
+fn wred(average: Average) -> QueueSpec {
+    QueueSpec::Wred(wred_params(average))
+}
+
 /// Every discipline, in each configuration that takes another way through its
 /// code; and whether that configuration may mark.
 #[rustfmt::skip]
@@ -273,6 +297,10 @@ fn disciplines() -> Vec<(&'static str, QueueSpec, bool)> {
         ("self-configuring RED with ECN", self_configuring_red(|red| red.ecn = true), true),
         ("RED with dynamic thresholds", dynamic_threshold_red(|_| {}), false),
         ("RED with dynamic thresholds and ECN up to the limit", dynamic_threshold_red(|red| { red.ecn = true; red.gentle = Gentle::Limit; red.above_max_th = AboveMaxTh::Mark; }), true),
+        ("WRED", wred(Average::Total), false),
+        ("RIO", wred(Average::Rio), false),
+        ("WRED with an average for each profile", wred(Average::Own), false),
+        ("WRED with ECN in byte mode", QueueSpec::Wred(WredParams { ecn: true, byte_mode: true, above_max_th: AboveMaxTh::Mark, ..wred_params(Average::Total) }), true),
     ]
 }
 
@@ -374,7 +402,8 @@ impl Examination {
             size,
             flow,
             ecn,
-            dscp: Dscp::BEST_EFFORT,
+            // Of one class within a flow.
+            dscp: [Dscp::BEST_EFFORT, Dscp::EF][flow as usize % 2],
             enqueued: Time::MAX,
         };
         self.next_id += 1;

@@ -201,3 +201,47 @@ fn tuned_red_settles_where_the_model_was_checked() {
         assert_within(&result, "utilization", 0.99..=1.0);
     }
 }
+
+#[test]
+fn rio_keeps_in_packets_while_there_are_out_packets_to_drop() {
+    // Clark and Fang 1998, section IV: thresholds 40 and 70 with 0.02 for In, 10 and 30 with
+    // 0.2 for Out. TCP's rate goes with 1 / sqrt(p), so that the flows differ as their losses do.
+    let rio = |kept: &str| {
+        run(&format!(
+            r#"
+duration = "120 s"
+warmup = "40 s"
+seed = 1
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "20 ms"
+queue = {{ kind = "wred", limit = "100 packets", average = "rio", profiles = [{{ dscp = ["AF11"], min_th = "40 packets", max_th = "70 packets", max_p = 0.02 }}, {{ min_th = "10 packets", max_th = "30 packets", max_p = 0.2 }}] }}
+[[traffic]]
+name = "in"
+dscp = "AF11"
+{kept}
+[[traffic]]
+name = "out"
+kind = "bulk"
+flows = 20
+tcp = "sack"
+return_delay = "20 ms"
+start = "uniform 0..1 s"
+"#
+        ))
+    };
+    // In packets of half the link's rate never fill the queue up to their own min_th.
+    let result = rio("kind = \"cbr\"\nflows = 5\nrate = \"1 Mbit/s\"\npacket = \"1000 B\"");
+    assert_eq!(metric(&result, "in.loss"), 0.0);
+    assert_within(&result, "out.loss", 0.005..=1.0);
+    assert_within(&result, "queue_length_mean", 10.0..=30.0);
+    // In flows without bounds hold the queue above Out's max_th: Out gets next to nothing.
+    let result = rio(
+        "kind = \"bulk\"\nflows = 20\ntcp = \"sack\"\nreturn_delay = \"20 ms\"\nstart = \"uniform 0..1 s\"",
+    );
+    let [kept, dropped] = ["in.loss", "out.loss"].map(|name| metric(&result, name));
+    assert!(dropped > 10.0 * kept && kept > 0.0, "{kept} {dropped}");
+    let [kept, dropped] = ["in.goodput", "out.goodput"].map(|name| metric(&result, name));
+    assert!(kept > 10.0 * dropped, "{kept} {dropped}");
+    assert_within(&result, "queue_length_mean", 30.0..=70.0);
+}

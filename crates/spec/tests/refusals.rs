@@ -723,3 +723,34 @@ fn rules_are_refused_where_they_stand() {
          value"
     );
 }
+
+#[test]
+fn red_tuned_for_no_flows_and_profiles_that_cannot_be() {
+    // All that crosses is UDP.
+    let udp = changed(
+        &single(),
+        &[
+            (
+                "limit = \"300 packets\", min_th = \"45 packets\", max_th = \"195 packets\"",
+                "tune = \"ziegler\"",
+            ),
+            ("kind = \"bulk\"", "kind = \"cbr\""),
+            ("tcp = \"sack\"", "rate = \"1 Mbit/s\"\npacket = \"1000 B\""),
+        ],
+    );
+    assert_eq!(
+        refusal(&udp),
+        "e.toml:9: bottleneck.queue.tune = \"ziegler\" needs TCP flows across the link to compute \
+         parameters for; accepted: no tune, with limit, min_th and max_th"
+    );
+    let queue = "kind = \"red\", limit = \"300 packets\", min_th = \"45 packets\", max_th = \"195 packets\"";
+    assert_eq!(
+        single_with(
+            queue,
+            "kind = \"wred\", limit = \"300 packets\", profiles = [{ dscp = [\"AF11\"], min_th = \"9 packets\", \
+             max_th = \"20 packets\" }, { min_th = \"30 packets\", max_th = \"20 packets\" }]"
+        ),
+        "e.toml:9: bottleneck.queue.profiles (entry 2).min_th is not below max_th (20 packets); \
+         accepted: less than \"20 packets\""
+    );
+}

@@ -495,6 +495,41 @@ impl QueueParams for RedParams {
     }
 }
 
+/// Queues, marks or drops an arrival as a law said; whether it was queued.
+#[inline]
+pub(crate) fn carry_out<P: Packet>(
+    mut packet: P,
+    verdict: Verdict,
+    may_mark: bool,
+    limit: &Limit,
+    fifo: &mut Fifo<P>,
+    now: Time,
+    sink: &mut impl Sink<P>,
+) -> bool {
+    let reason = match verdict {
+        Verdict::Pass => None,
+        Verdict::Early => Some(DropReason::Early),
+        Verdict::Forced => Some(DropReason::Forced),
+    };
+    let may_mark = reason.is_some() && may_mark;
+    // Only a packet that is going to be queued is marked: a packet that
+    // meets a full buffer is lost whatever the law thinks of it.
+    if !limit.admits(fifo.backlog(), packet.size()) {
+        let reason = reason.filter(|_| !may_mark).unwrap_or(DropReason::Limit);
+        sink.dropped(packet, reason, now);
+        return false;
+    }
+    if let Some(reason) = reason {
+        if !(may_mark && packet.mark_ce()) {
+            sink.dropped(packet, reason, now);
+            return false;
+        }
+        sink.marked(&packet, now);
+    }
+    fifo.push(packet, now);
+    true
+}
+
 /// The running queue, with the scheme that changes its law.
 #[derive(Debug)]
 pub struct Red<P, A = Fixed> {
@@ -515,7 +550,7 @@ pub struct Red<P, A = Fixed> {
 
 impl<P: Packet, A: Adaptation> QueueDiscipline<P> for Red<P, A> {
     #[inline]
-    fn enqueue(&mut self, mut packet: P, now: Time, sink: &mut impl Sink<P>) {
+    fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
         let backlog = self.fifo.backlog();
         let mean_packet_time = self.mean_packet_time.as_ps().max(1);
         let arrival = Arrival {
@@ -538,29 +573,17 @@ impl<P: Packet, A: Adaptation> QueueDiscipline<P> for Red<P, A> {
             .law
             .decide(arrival.relative_size, || self.stream.uniform());
         self.adaptation.decided(verdict);
-        let reason = match verdict {
-            Verdict::Pass => None,
-            Verdict::Early => Some(DropReason::Early),
-            Verdict::Forced => Some(DropReason::Forced),
-        };
-        let may_mark = reason.is_some()
-            && self.ecn
-            && (self.above_max_th == AboveMaxTh::Mark || self.law.is_below_max_th());
-        // Only a packet that is going to be queued is marked: a packet that
-        // meets a full buffer is lost whatever the law thinks of it.
-        if !self.limit.admits(backlog, packet.size()) {
-            let reason = reason.filter(|_| !may_mark).unwrap_or(DropReason::Limit);
-            sink.dropped(packet, reason, now);
-        } else if let Some(reason) = reason {
-            if may_mark && packet.mark_ce() {
-                sink.marked(&packet, now);
-                self.fifo.push(packet, now);
-            } else {
-                sink.dropped(packet, reason, now);
-            }
-        } else {
-            self.fifo.push(packet, now);
-        }
+        let may_mark =
+            self.ecn && (self.above_max_th == AboveMaxTh::Mark || self.law.is_below_max_th());
+        carry_out(
+            packet,
+            verdict,
+            may_mark,
+            &self.limit,
+            &mut self.fifo,
+            now,
+            sink,
+        );
     }
 
     #[inline]
