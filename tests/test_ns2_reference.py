@@ -43,7 +43,7 @@ def queue(settings: dict[str, str]) -> str:
         f'min_th = "{settings.get("minth", 45)} packets", '
         f'max_th = "{settings.get("maxth", 195)} packets", '
         f"max_p = {settings.get('maxp', 0.1)}, w_q = {settings.get('wq', 0.002)}, "
-        f"gentle = {flags['gentle']}, ecn = {flags['ecn']}, mean_packet = \"500 B\" }}"
+        f'gentle = {flags["gentle"]}, ecn = {flags["ecn"]}, mean_packet = "500 B" }}'
     )
 
 
