@@ -17,7 +17,7 @@ pub use packet::{Ecn, FlowId, Packet};
 pub use param::{ParamError, ParamWarning};
 pub use prefetch::prefetch;
 pub use random::Stream;
-pub use units::{Bytes, QueueSize, Rate, Span, Time};
+pub use units::{Bytes, QueueSize, Rate, Sampling, Span, Time};
 
 // Re-exported for `kinded!`, so that its users need not name them.
 #[doc(hidden)]

@@ -1,4 +1,4 @@
-//! Quantities as types: [`Time`], [`Span`], [`Rate`], [`Bytes`] and [`QueueSize`].
+//! Quantities as types: [`Time`], [`Span`], [`Rate`], [`Bytes`], [`QueueSize`] and [`Sampling`].
 //!
 //! Each is a whole number of a base unit (picoseconds, bit/s, bytes, packets), so arithmetic is
 //! exact and runs are the same on every machine. In files a quantity is always a text with its
@@ -29,7 +29,7 @@ mod tests;
 mod text;
 
 pub use text::UnitError;
-use text::{BYTES, PACKETS, RATE, TIME, Wanted};
+use text::{BYTES, FREQUENCY, PACKETS, RATE, TIME, Wanted};
 
 const PS_PER_S: u64 = 1_000_000_000_000;
 const PS_PER_S_F64: f64 = 1e12;
@@ -60,6 +60,36 @@ pub enum QueueSize {
     Bytes(u64),
     /// What the link sends in this time.
     Time(Span),
+}
+
+/// How often something is done: as a frequency, or as the time from one to the next.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Sampling {
+    /// So many times in 1000 s, which is a frequency in mHz.
+    Frequency(u64),
+    /// Once in this time.
+    Interval(Span),
+}
+
+impl Sampling {
+    /// From Hz.
+    pub const fn hz(hz: u64) -> Self {
+        Sampling::Frequency(hz * 1_000)
+    }
+
+    /// The time from one to the next, to the nearest picosecond; none for never, and for
+    /// a frequency or a time of zero.
+    pub const fn interval(self) -> Option<Span> {
+        const PS_IN_1000_S: u64 = 1_000 * PS_PER_S;
+        match self {
+            Sampling::Frequency(0) | Sampling::Interval(Span::ZERO) => None,
+            Sampling::Frequency(mhz) => match (PS_IN_1000_S + mhz / 2) / mhz {
+                0 => None,
+                ps => Some(Span(ps)),
+            },
+            Sampling::Interval(span) => Some(span),
+        }
+    }
 }
 
 impl QueueSize {
@@ -481,6 +511,32 @@ impl Quantity for QueueSize {
 }
 
 textual!(QueueSize);
+
+impl Quantity for Sampling {
+    const WANTED: Wanted = Wanted {
+        noun: "a frequency or a time",
+        unit_of: "frequency or time",
+        example: "\"170 Hz\" or \"10 ms\"",
+        dimensions: &[&FREQUENCY, &TIME],
+    };
+    const SCHEMA_UNIT: &'static str = "sampling";
+
+    fn from_base(dimension: usize, value: u64) -> Self {
+        match dimension {
+            0 => Sampling::Frequency(value),
+            _ => Sampling::Interval(Span(value)),
+        }
+    }
+
+    fn print(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Sampling::Frequency(mhz) => text::print(&FREQUENCY, mhz, f),
+            Sampling::Interval(span) => text::print(&TIME, span.0, f),
+        }
+    }
+}
+
+textual!(Sampling);
 
 struct QuantityVisitor<Q>(std::marker::PhantomData<Q>);
 

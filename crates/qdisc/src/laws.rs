@@ -1,4 +1,6 @@
 //! Control laws: what a queue observes becomes pass, mark or drop.
 
+pub mod pi;
+pub mod pie;
 pub mod red;
 pub mod token_bucket;

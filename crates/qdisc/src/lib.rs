@@ -13,9 +13,11 @@ pub mod class;
 pub mod classify;
 pub mod facts;
 pub mod fifo;
+pub mod gauge;
 pub mod laws;
 pub mod limit;
 pub mod queues;
+mod refuse;
 pub mod signal;
 
 pub use facts::{FlowFacts, FlowTable, LinkFacts, Protocol};
@@ -254,6 +256,30 @@ disciplines! {
     "dynamic-threshold-red" => DynamicThresholdRed(queues::dynamic_threshold_red::DynamicThresholdRedParams),
     /// RED with thresholds for each drop precedence: WRED, RIO (Clark and Fang 1998), Linux's gred.
     "wred" => Wred(queues::wred::WredParams),
+    /// The PI controller holds the length at a reference (Hollot, Misra, Towsley and Gong 2001).
+    "pi" => Pi(queues::pi::PiParams),
+    /// PIE holds the queueing delay at a target (RFC 8033).
+    "pie" => Pie(queues::pie::PieParams),
+    /// PI2 holds the queueing delay at a target; classic senders meet the square of what it controls (De Schepper et al. 2016).
+    "pi2" => Pi2(queues::pi2::Pi2Params),
+    /// DualPI2: a low-latency queue for L4S senders, coupled to a classic one (RFC 9332).
+    "dualpi2" => DualPi2(queues::dualpi2::DualPi2Params),
+    /// First-in first-out; an arrival that does not fit costs the oldest packets.
+    "head-drop" => HeadDrop(queues::head_drop::HeadDropParams),
+    /// Marks every ECN-capable packet beyond a threshold, the plain AQM of L4S and DCTCP.
+    "step" => Step(queues::step::StepParams),
+    /// REM marks exponentially in a price for the load (Athuraliya, Li, Low and Yin 2001).
+    "rem" => Rem(queues::rem::RemParams),
+    /// BLUE raises its probability at a loss and lowers it while the link is idle (Feng, Shin, Kandlur and Saha 2002).
+    "blue" => Blue(queues::blue::BlueParams),
+    /// Stabilised RED estimates the number of flows by those seen lately (Ott, Lakshman and Wong 1999).
+    "sred" => Sred(queues::sred::SredParams),
+    /// AVQ marks what overflows a virtual queue that is slower than the link (Kunniyur and Srikant 2001).
+    "avq" => Avq(queues::avq::AvqParams),
+    /// CHOKe: RED that drops an arrival with a waiting packet of its own flow (Pan, Prabhakar and Psounis 2000).
+    "choke" => Choke(queues::choke::ChokeParams),
+    /// GSP drops one packet each time a threshold is crossed (Lautenschlaeger 2014).
+    "gsp" => Gsp(queues::gsp::GspParams),
     /// Strict priority between classes, each with a queue of any kind.
     "prio" => Prio(queues::prio::PrioParams),
     /// Deficit round robin (Shreedhar and Varghese 1996) between classes, each with a queue of any kind.

@@ -9,16 +9,29 @@ use std::collections::BTreeMap;
 use common::{Heard, Probe, build_on, link_of_four};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use redtail_core::{Bytes, Dscp, Ecn, QueueSize, Rate, Span, Time};
+use redtail_core::{Bytes, Dscp, Ecn, QueueSize, Rate, Sampling, Span, Time};
 use redtail_qdisc::classify::{OneOrMore, Rule};
+use redtail_qdisc::laws::pie::{Delay, Flavour};
 use redtail_qdisc::laws::red::Spacing;
 use redtail_qdisc::queues::adaptive_red::AdaptiveRedParams;
+use redtail_qdisc::queues::avq::AvqParams;
+use redtail_qdisc::queues::blue::BlueParams;
+use redtail_qdisc::queues::choke::ChokeParams;
 use redtail_qdisc::queues::drr::{DrrClass, DrrParams};
+use redtail_qdisc::queues::dualpi2::{DualPi2Params, DualScheduler};
 use redtail_qdisc::queues::dynamic_threshold_red::DynamicThresholdRedParams;
+use redtail_qdisc::queues::gsp::GspParams;
+use redtail_qdisc::queues::head_drop::HeadDropParams;
 use redtail_qdisc::queues::htb::{HtbClass, HtbParams};
+use redtail_qdisc::queues::pi::PiParams;
+use redtail_qdisc::queues::pi2::Pi2Params;
+use redtail_qdisc::queues::pie::PieParams;
 use redtail_qdisc::queues::prio::{PrioClass, PrioParams};
 use redtail_qdisc::queues::red::{AboveMaxTh, Gentle, RedParams};
+use redtail_qdisc::queues::rem::RemParams;
 use redtail_qdisc::queues::self_configuring_red::SelfConfiguringRedParams;
+use redtail_qdisc::queues::sred::SredParams;
+use redtail_qdisc::queues::step::StepParams;
 use redtail_qdisc::queues::tail_drop::TailDropParams;
 use redtail_qdisc::queues::tbf::TbfParams;
 use redtail_qdisc::queues::wfq::{WfqClass, WfqParams};
@@ -254,6 +267,145 @@ fn wred(average: Average) -> QueueSpec {
     QueueSpec::Wred(wred_params(average))
 }
 
+/// PI with gains and samples that short sequences feel.
+fn pi(change: impl FnOnce(&mut PiParams)) -> QueueSpec {
+    let mut params = PiParams {
+        limit: SEVEN_PACKETS,
+        q_ref: QueueSize::Packets(2),
+        a: Some(0.1),
+        b: Some(0.05),
+        tune: None,
+        flows: None,
+        rtt: None,
+        sampling: Sampling::hz(170),
+        mean_packet: None,
+        ecn: false,
+    };
+    change(&mut params);
+    QueueSpec::Pi(params)
+}
+
+/// PIE that answers quickly and spares nothing.
+fn pie(change: impl FnOnce(&mut PieParams)) -> QueueSpec {
+    let mut params = PieParams {
+        target: Span::from_ms(2),
+        update: Span::from_ms(5),
+        alpha: 500.0,
+        beta: 50.0,
+        max_burst: Span::ZERO,
+        mean_packet: Some(Bytes::new(100)),
+        ..PieParams::with_limit(SEVEN_PACKETS)
+    };
+    change(&mut params);
+    QueueSpec::Pie(params)
+}
+
+fn pi2(change: impl FnOnce(&mut Pi2Params)) -> QueueSpec {
+    let mut params = Pi2Params {
+        target: Span::from_ms(2),
+        update: Some(Span::from_ms(5)),
+        alpha: Some(10.0),
+        beta: Some(1.0),
+        ..Pi2Params::with_limit(SEVEN_PACKETS)
+    };
+    change(&mut params);
+    QueueSpec::Pi2(params)
+}
+
+fn dualpi2(change: impl FnOnce(&mut DualPi2Params)) -> QueueSpec {
+    let mut params = DualPi2Params {
+        limit: SEVEN_PACKETS,
+        target: Span::from_ms(2),
+        update: Some(Span::from_ms(5)),
+        alpha: Some(0.5),
+        beta: Some(0.1),
+        ..DualPi2Params::default()
+    };
+    change(&mut params);
+    QueueSpec::DualPi2(params)
+}
+
+fn head_drop(limit: Limit) -> QueueSpec {
+    QueueSpec::HeadDrop(HeadDropParams { limit })
+}
+
+fn step(limit: Limit, threshold: QueueSize) -> QueueSpec {
+    QueueSpec::Step(StepParams { limit, threshold })
+}
+
+/// REM whose price moves quickly.
+fn rem(change: impl FnOnce(&mut RemParams)) -> QueueSpec {
+    let mut params = RemParams {
+        target: QueueSize::Packets(2),
+        gamma: 0.1,
+        phi: 2.0,
+        ..RemParams::with_limit(SEVEN_PACKETS)
+    };
+    change(&mut params);
+    QueueSpec::Rem(params)
+}
+
+/// BLUE that changes often and much.
+fn blue(change: impl FnOnce(&mut BlueParams)) -> QueueSpec {
+    let mut params = BlueParams {
+        increment: 0.2,
+        decrement: 0.1,
+        freeze_time: Span::from_ms(1),
+        ..BlueParams::with_limit(SEVEN_PACKETS)
+    };
+    change(&mut params);
+    QueueSpec::Blue(params)
+}
+
+/// SRED with few zombies and a high probability.
+fn sred(change: impl FnOnce(&mut SredParams)) -> QueueSpec {
+    let mut params = SredParams {
+        max_p: 1.0,
+        zombies: 3,
+        ..SredParams::with_limit(SEVEN_PACKETS)
+    };
+    change(&mut params);
+    QueueSpec::Sred(params)
+}
+
+fn avq(change: impl FnOnce(&mut AvqParams)) -> QueueSpec {
+    let mut params = AvqParams {
+        virtual_limit: Some(QueueSize::Packets(3)),
+        ..AvqParams::with_limit(SEVEN_PACKETS)
+    };
+    change(&mut params);
+    QueueSpec::Avq(params)
+}
+
+fn choke(change: impl FnOnce(&mut ChokeParams)) -> QueueSpec {
+    let mut params = ChokeParams {
+        max_p: 0.3,
+        w_q: 0.4,
+        ..ChokeParams::with(SEVEN_PACKETS, QueueSize::Packets(1), QueueSize::Packets(4))
+    };
+    change(&mut params);
+    QueueSpec::Choke(params)
+}
+
+fn gsp(change: impl FnOnce(&mut GspParams)) -> QueueSpec {
+    let mut params = GspParams {
+        interval: Span::from_ms(20),
+        ..GspParams::with(SEVEN_PACKETS, QueueSize::Packets(3))
+    };
+    change(&mut params);
+    QueueSpec::Gsp(params)
+}
+
+fn measuring(pie: &mut PieParams) {
+    pie.limit = Limit::packets(60);
+    pie.delay = Delay::DepartureRate;
+}
+
+fn marking_pie(pie: &mut PieParams) {
+    pie.ecn = true;
+    pie.max_ecn = 1.0;
+}
+
 /// Every discipline, in each configuration that takes another way through its
 /// code; and whether that configuration may mark.
 #[rustfmt::skip]
@@ -301,6 +453,46 @@ fn disciplines() -> Vec<(&'static str, QueueSpec, bool)> {
         ("RIO", wred(Average::Rio), false),
         ("WRED with an average for each profile", wred(Average::Own), false),
         ("WRED with ECN in byte mode", QueueSpec::Wred(WredParams { ecn: true, byte_mode: true, above_max_th: AboveMaxTh::Mark, ..wred_params(Average::Total) }), true),
+        ("PI", pi(|_| {}), false),
+        ("PI in bytes", pi(|pi| { pi.limit = SIX_KB; pi.q_ref = QueueSize::Bytes(1000); }), false),
+        ("PIE", pie(|_| {}), false),
+        ("PIE with a burst allowance", pie(|pie| pie.max_burst = Span::from_ms(20)), false),
+        ("PIE drawing for each packet", pie(|pie| pie.derandomize = false), false),
+        ("PIE that measures the departure rate", pie(measuring), false),
+        ("PIE in byte mode", pie(|pie| pie.byte_mode = true), false),
+        ("PIE that sleeps", pie(|pie| { pie.activation = true; pie.limit = BOTH; }), false),
+        ("PIE with ECN", pie(marking_pie), true),
+        ("Linux's PIE", pie(|pie| pie.flavour = Flavour::Linux), false),
+        ("Linux's PIE with ECN", pie(|pie| { marking_pie(pie); pie.flavour = Flavour::Linux; }), true),
+        ("Linux's PIE that measures", pie(|pie| { measuring(pie); pie.flavour = Flavour::Linux; }), false),
+        ("PI2", pi2(|_| {}), false),
+        ("PI2 in bytes, with ECN", pi2(|pi2| { pi2.limit = SIX_KB; pi2.ecn = true; }), true),
+        ("PI2 with ECN, coupled", pi2(|pi2| { pi2.ecn = true; pi2.coupling = Some(2.0); }), true),
+        ("DualPI2", dualpi2(|_| {}), true),
+        ("DualPI2 in bytes, time-shifted", dualpi2(|dual| { dual.limit = SIX_KB; dual.alpha = Some(0.1); dual.scheduler = DualScheduler::TimeShifted; }), true),
+        ("DualPI2 with a step and no overload", dualpi2(|dual| { dual.range = Span::ZERO; dual.coupling = 0.5; dual.alpha = Some(10.0); }), true),
+        ("head drop by packets", head_drop(SEVEN_PACKETS), false),
+        ("head drop by both", head_drop(BOTH), false),
+        ("step by packets", step(SEVEN_PACKETS, QueueSize::Packets(2)), true),
+        ("step by bytes", step(SIX_KB, QueueSize::Bytes(2000)), true),
+        ("step by time", step(AS_TIME, QueueSize::Time(Span::from_ms(4))), true),
+        ("REM", rem(|_| {}), false),
+        ("REM in bytes", rem(|rem| { rem.limit = SIX_KB; rem.target = QueueSize::Bytes(1000); }), false),
+        ("REM with ECN", rem(|rem| rem.ecn = true), true),
+        ("BLUE", blue(|_| {}), false),
+        ("BLUE with a threshold", blue(|blue| { blue.limit = SIX_KB; blue.threshold = Some(QueueSize::Bytes(1500)); }), false),
+        ("BLUE with ECN", blue(|blue| blue.ecn = true), true),
+        ("SRED", sred(|_| {}), false),
+        ("simple SRED by bytes", sred(|sred| { sred.limit = SIX_KB; sred.full = false; }), false),
+        ("AVQ", avq(|_| {}), false),
+        ("AVQ as long as the queue", avq(|avq| { avq.limit = BOTH; avq.virtual_limit = None; }), false),
+        ("AVQ in bytes, with ECN", avq(|avq| { avq.virtual_limit = Some(QueueSize::Bytes(3000)); avq.ecn = true; }), true),
+        ("CHOKe", choke(|_| {}), false),
+        ("CHOKe in bytes with candidates", choke(|choke| { choke.limit = SIX_KB; choke.min_th = QueueSize::Bytes(700); choke.max_th = QueueSize::Bytes(3000); choke.candidates = 3; }), false),
+        ("GSP", gsp(|_| {}), false),
+        ("basic GSP in bytes", gsp(|gsp| { gsp.limit = SIX_KB; gsp.threshold = QueueSize::Bytes(2000); gsp.adaptive = false; }), false),
+        ("GSP with ECN", gsp(|gsp| gsp.ecn = true), true),
+        ("PI in time, with ECN", pi(|pi| { pi.q_ref = QueueSize::Time(Span::from_ms(8)); pi.ecn = true; }), true),
     ]
 }
 
@@ -352,8 +544,12 @@ struct Examination {
     next_id: u64,
     /// What must be waiting, by number.
     inside: BTreeMap<u64, Probe>,
-    /// Number of the latest packet that left, by flow.
-    left: BTreeMap<u32, u64>,
+    /// Whether packets of a flow keep their order only among those of one L4S class.
+    by_class: bool,
+    /// Whose order each packet keeps: of its flow, and of its class if `by_class`.
+    orders: BTreeMap<u64, (u32, bool)>,
+    /// Number of the latest packet that left, by what keeps its order.
+    left: BTreeMap<(u32, bool), u64>,
     /// All that came out of the queue, for comparison with another run.
     log: Vec<String>,
 }
@@ -367,6 +563,8 @@ impl Examination {
             now: Time::ZERO,
             next_id: 0,
             inside: BTreeMap::new(),
+            by_class: matches!(spec, QueueSpec::DualPi2(_)),
+            orders: BTreeMap::new(),
             left: BTreeMap::new(),
             log: Vec::new(),
         }
@@ -407,6 +605,8 @@ impl Examination {
             enqueued: Time::MAX,
         };
         self.next_id += 1;
+        let low_latency = self.by_class && matches!(ecn, Ecn::Ect1 | Ecn::Ce);
+        self.orders.insert(packet.id, (flow, low_latency));
         let fits = self
             .limit
             .is_none_or(|limit| limit.admits(self.queue.backlog(), Bytes::new(size)));
@@ -446,7 +646,7 @@ impl Examination {
         };
         let known = self.inside.remove(&packet.id);
         assert_eq!(Some(packet), known, "left changed, twice, or never came");
-        let before = self.left.insert(packet.flow, packet.id);
+        let before = self.left.insert(self.orders[&packet.id], packet.id);
         assert!(
             before.is_none_or(|before| before < packet.id),
             "overtaken within flow {}",
@@ -512,7 +712,8 @@ impl Examination {
     /// Empties the queue, following its wakeups.
     fn drain(&mut self) {
         while !self.inside.is_empty() {
-            if !self.dequeue() {
+            // What was asked for may have been dropped instead, the last one too.
+            if !self.dequeue() && !self.inside.is_empty() {
                 self.now = self.now.max(self.queue.next_wakeup().expect("checked"));
                 self.queue.on_wakeup(self.now);
             }
@@ -577,15 +778,17 @@ fn the_configurations_reach_what_they_are_for() {
         let mut queue = build_on(spec, link_of_four(LINK));
         let mut heard = Heard::default();
         for id in 0..500 {
+            // Time passes for laws that are brought up to date at times of their own.
+            let now = Time::ZERO + Span::from_ms(id);
             let ecn = if id % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
             let flow = id as u32 / 2 % 4;
             let packet = Probe {
                 flow,
                 ..Probe::new(id, 500, ecn)
             };
-            queue.enqueue(packet, Time::ZERO, &mut heard);
+            queue.enqueue(packet, now, &mut heard);
             if id % 5 == 0 {
-                queue.dequeue(Time::ZERO, &mut heard);
+                queue.dequeue(now, &mut heard);
             }
         }
         heard

@@ -57,6 +57,29 @@ fn every_accepted_spelling_is_read() {
         assert_eq!(text.parse(), Ok(QueueSize::Packets(300)), "{text}");
     }
     assert_eq!("64 kB".parse(), Ok(QueueSize::Bytes(64_000)));
+    for text in ["170 Hz", "0.17 kHz", "170_000 mHz"] {
+        assert_eq!(text.parse(), Ok(Sampling::hz(170)), "{text}");
+    }
+    let interval = Sampling::Interval(Span::from_ms(10));
+    assert_eq!("10 ms".parse(), Ok(interval));
+}
+
+#[test]
+fn a_frequency_is_the_inverse_of_its_interval() {
+    let interval = |text: &str| text.parse::<Sampling>().unwrap().interval();
+    assert_eq!(interval("1 kHz"), Some(Span::from_ms(1)));
+    assert_eq!(interval("0.5 Hz"), Some(Span::from_s(2)));
+    assert_eq!(interval("170 Hz"), Some(Span::from_ps(5_882_352_941)));
+    assert_eq!(interval("16 ms"), Some(Span::from_ms(16)));
+    assert_eq!(interval("0 Hz"), None);
+    assert_eq!(interval("0 s"), None);
+    for text in ["170 Hz", "2500 Hz", "500 mHz", "16 ms", "0 Hz", "0 s"] {
+        assert_eq!(text.parse::<Sampling>().unwrap().to_string(), text);
+    }
+    assert_eq!(
+        refusal::<Sampling>("10 Mbit/s"),
+        "\"10 Mbit/s\" is a rate; a frequency or a time is wanted, for example \"170 Hz\" or \"10 ms\""
+    );
 }
 
 #[test]

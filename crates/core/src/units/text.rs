@@ -105,7 +105,17 @@ pub(super) const PACKETS: Dimension = Dimension {
     zero: "0 packets",
 };
 
-const DIMENSIONS: [&Dimension; 4] = [&TIME, &RATE, &BYTES, &PACKETS];
+pub(super) const FREQUENCY: Dimension = Dimension {
+    noun: "a frequency",
+    unit_of: "frequency",
+    example: "\"170 Hz\"",
+    printed: &[("mHz", 1), ("Hz", 1_000), ("kHz", 1_000_000)],
+    also_read: &[],
+    base: "mHz",
+    zero: "0 Hz",
+};
+
+const DIMENSIONS: [&Dimension; 5] = [&TIME, &RATE, &BYTES, &PACKETS, &FREQUENCY];
 
 impl Dimension {
     fn units(&self) -> impl Iterator<Item = &Unit> {

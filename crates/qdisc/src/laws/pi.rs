@@ -1,0 +1,181 @@
+//! The proportional-integral controller that PI, PI2, DualPI2 and PIE have in common, and
+//! the design of its gains after Hollot et al.
+//!
+//! Source: C. V. Hollot, V. Misra, D. Towsley and W. Gong, "On Designing Improved
+//! Controllers for AQM Routers Supporting TCP Flows", IEEE INFOCOM 2001: the controller,
+//! its discrete form and its design (proposition 2). The same controller with the
+//! difference written out is in RFC 8033, section 4.2, and in RFC 9332, appendix A.
+//!
+//! | symbol | meaning | unit |
+//! |---|---|---|
+//! | x | what is held at the reference: backlog or queueing delay | packets or s |
+//! | x_old | x at the update before | the same |
+//! | x_ref | its reference | the same |
+//! | p | probability | 1 |
+//! | a, b | gains of the discrete form | 1 / unit of x |
+//! | alpha, beta | integral and proportional gain: alpha = a - b, beta = b | 1 / unit of x |
+//! | T | time between updates | s |
+//! | C | rate of the link | packets/s |
+//! | N | flows, at least | 1 |
+//! | R | round trip with queueing, at most | s |
+//! | K, z | gain and zero of the continuous controller K (s/z + 1) / s | 1/(packet s), 1/s |
+//!
+//! ```text
+//! p <- p + a (x - x_ref) - b (x_old - x_ref)
+//!    = p + alpha (x - x_ref) + beta (x - x_old)            within [0, 1]
+//!
+//! z = 2 N / (R^2 C)                     the slower pole of TCP's window is cancelled
+//! K = z sqrt((R z)^2 + 1) (2 N)^2 / (R C)^3          so that the loop crosses over at z
+//! a = K (1/z + T/2),   b = K (1/z - T/2)                              trapezoid rule
+//!
+//! L(s) = K (s/z + 1)/s  (C^2 / 2 N) e^(-s R) / ((s + 2 N/(R^2 C)) (s + 1/R))
+//! phase margin = 180 degrees + arg L(j w) where |L(j w)| = 1
+//! ```
+
+/// What the controller is told once.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PiConfig {
+    /// Where x is to be held, in the unit of x.
+    pub reference: f64,
+    /// alpha, per unit of x.
+    pub integral: f64,
+    /// beta, per unit of x.
+    pub proportional: f64,
+}
+
+/// The controller with its state: the probability and the latest x.
+#[derive(Clone, Debug)]
+pub struct PiLaw {
+    config: PiConfig,
+    old: f64,
+    probability: f64,
+}
+
+impl PiLaw {
+    /// A controller at rest: probability 0, x 0.
+    pub fn new(config: PiConfig) -> Self {
+        Self {
+            config,
+            old: 0.0,
+            probability: 0.0,
+        }
+    }
+
+    /// By how much p would change for this x.
+    #[inline]
+    pub fn change(&self, x: f64) -> f64 {
+        let PiConfig {
+            reference,
+            integral,
+            proportional,
+        } = self.config;
+        integral * (x - reference) + proportional * (x - self.old)
+    }
+
+    /// Takes x and changes p by `change`, within 0 and `most`.
+    #[inline]
+    pub fn take(&mut self, x: f64, change: f64, most: f64) {
+        self.probability = (self.probability + change).clamp(0.0, most);
+        self.old = x;
+    }
+
+    /// One update, T after the one before.
+    #[inline]
+    pub fn update(&mut self, x: f64) {
+        self.take(x, self.change(x), 1.0);
+    }
+
+    /// Multiplies p.
+    pub fn scale(&mut self, factor: f64) {
+        self.probability *= factor;
+    }
+
+    /// p.
+    #[inline]
+    pub fn probability(&self) -> f64 {
+        self.probability
+    }
+
+    /// x of the latest update.
+    #[inline]
+    pub fn old(&self) -> f64 {
+        self.old
+    }
+
+    /// Whether further updates with this x would change nothing: p is 0 and stays so.
+    #[inline]
+    pub fn rests_at(&self, x: f64) -> bool {
+        self.probability == 0.0 && self.old == x && x <= self.config.reference
+    }
+}
+
+/// What the gains are designed for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Path {
+    /// C, packets/s.
+    pub capacity: f64,
+    /// N, at least.
+    pub flows: f64,
+    /// R with queueing, s, at most.
+    pub round_trip: f64,
+}
+
+/// The gains a and b, per packet, for updates every `interval` seconds (Hollot et al.
+/// 2001, proposition 2, and the trapezoid rule).
+pub fn hollot(path: Path, interval: f64) -> (f64, f64) {
+    let Path {
+        capacity,
+        flows,
+        round_trip,
+    } = path;
+    let z = 2.0 * flows / (round_trip * round_trip * capacity);
+    let window = round_trip * capacity;
+    let rz = round_trip * z;
+    let k =
+        z * libm::sqrt(rz * rz + 1.0) * (2.0 * flows) * (2.0 * flows) / (window * window * window);
+    (
+        k * (1.0 / z + interval / 2.0),
+        k * (1.0 / z - interval / 2.0),
+    )
+}
+
+/// The phase margin, in radians, of the loop that the gains a and b, per packet, applied
+/// every `interval` seconds, make with this path. Not above 0: it is unstable. `None`
+/// for gains of no PI controller (a not above b).
+pub fn phase_margin(path: Path, a: f64, b: f64, interval: f64) -> Option<f64> {
+    let Path {
+        capacity,
+        flows,
+        round_trip,
+    } = path;
+    let k = (a - b) / interval;
+    if k <= 0.0 || a + b <= 0.0 {
+        return None;
+    }
+    let z = 2.0 * k / (a + b);
+    let pole = 2.0 * flows / (round_trip * round_trip * capacity);
+    let gain = |w: f64| {
+        let controller = k * libm::sqrt((w / z) * (w / z) + 1.0) / w;
+        let plant = capacity * capacity
+            / (2.0 * flows)
+            / (libm::sqrt(w * w + pole * pole)
+                * libm::sqrt(w * w + 1.0 / (round_trip * round_trip)));
+        controller * plant
+    };
+    // The gain falls with w: bisect its logarithm for where it is 1.
+    let (mut low, mut high) = (-30.0, 30.0);
+    for _ in 0..100 {
+        let middle = (low + high) / 2.0;
+        if gain(libm::exp(middle)) > 1.0 {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    let w = libm::exp(low);
+    let phase = -core::f64::consts::FRAC_PI_2 + libm::atan(w / z)
+        - w * round_trip
+        - libm::atan(w / pole)
+        - libm::atan(w * round_trip);
+    Some(core::f64::consts::PI + phase)
+}

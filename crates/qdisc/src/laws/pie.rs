@@ -1,0 +1,374 @@
+//! PIE, the law: a queueing delay becomes pass or drop. PIE and FQ-PIE consult it.
+//!
+//! Source: R. Pan, P. Natarajan, F. Baker and G. White, "Proportional Integral Controller
+//! Enhanced (PIE)", RFC 8033, sections 4 and 5 and appendices A and B; where it does otherwise,
+//! Linux (net/sched/sch_pie.c as of 6.1) is the second flavour.
+//!
+//! | symbol | meaning | unit |
+//! |---|---|---|
+//! | d, d_old | queueing delay at this update and at the one before | s |
+//! | target | its reference (QDELAY_REF) | s |
+//! | p | drop probability | 1 |
+//! | alpha, beta | integral and proportional gain | 1/s |
+//! | T | time between updates (T_UPDATE) | s |
+//! | accu | p summed since the last drop (accu_prob) | 1 |
+//! | burst | what is left of the burst allowance | s |
+//!
+//! ```text
+//! every T:
+//!   change = alpha (d - target) + beta (d - d_old)
+//!   divided by 2048, 512, 128, 32, 8, 2 while p < 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1
+//!   at most 0.02 when p >= 0.1;  Linux: 0.02 more when d > 250 ms
+//!   p <- p + change within [0, 1];  p <- 0.98 p when d and d_old are 0   (Linux: 63/64 p)
+//!   burst <- max(0, burst - T);  burst <- its maximum when p = 0 and d and d_old are
+//!                                below target / 2
+//! at an arrival: pass while burst > 0; while the delay is below target / 2 and p < 0.2;
+//!   and while no more than two packets wait. Else, when not derandomised, drop with p;
+//!   when derandomised (section 5.4) accu <- accu + p, pass while accu < 0.85, drop from
+//!   accu >= 8.5 on, and with p in between; a drop by chance clears accu.
+//! ```
+//!
+//! | | RFC 8033 | Linux |
+//! |---|---|---|
+//! | delay that spares an arrival below target / 2 | d_old, of the update before | the latest sample |
+//! | two packets spare an arrival | two or fewer | fewer than two |
+//! | burst allowance runs out | by T at each update | by the time between departures |
+//! | delay above 250 ms | as any | p + 0.02 at each update |
+//! | delay 0 with a backlog | p decays | p keeps |
+//!
+//! **The delay** is either that of the packet that left last (timestamps), 0 if it left
+//! nothing behind, or the backlog over an estimate of the departure rate (section 5.2,
+//! appendix B): the time for 16 KB to leave (Linux: 10,000 B), measured while at least as
+//! much waits, and averaged with weight 1/4 (Linux: 1/8).
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Bytes, Span, Time, schemars, serde};
+
+use super::pi::{PiConfig, PiLaw};
+
+/// Whose details PIE follows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "kebab-case")]
+#[schemars(crate = "schemars")]
+pub enum Flavour {
+    /// RFC 8033.
+    #[default]
+    Rfc,
+    /// Linux (`sch_pie`).
+    Linux,
+}
+
+/// How the queueing delay is found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "kebab-case")]
+#[schemars(crate = "schemars")]
+pub enum Delay {
+    /// The time the packet that left last has waited.
+    #[default]
+    Timestamps,
+    /// The backlog over the estimated departure rate.
+    DepartureRate,
+}
+
+/// What the law is told once.
+#[derive(Clone, Copy, Debug)]
+pub struct PieConfig {
+    /// Delay to hold.
+    pub target: Span,
+    /// Time between updates.
+    pub interval: Span,
+    /// Integral gain, 1/s.
+    pub alpha: f64,
+    /// Proportional gain, 1/s.
+    pub beta: f64,
+    /// Burst that passes after a quiet time.
+    pub max_burst: Span,
+    /// Size of a typical packet: two of them are always let wait.
+    pub mean_packet: Bytes,
+    /// Whether drops are kept apart and from staying away for long.
+    pub derandomize: bool,
+    /// How the delay is found.
+    pub delay: Delay,
+    /// Whose details.
+    pub flavour: Flavour,
+}
+
+/// The law's decision about one arriving packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Let it in.
+    Pass,
+    /// Drop or mark it.
+    Early,
+}
+
+/// So many bytes must wait, and leave, for one sample of the rate, and the weight of that
+/// sample: DQ_THRESHOLD and DQ_THRESHOLD / 2^16 (appendix B); Linux has its own.
+fn rate_sample(flavour: Flavour) -> (u64, f64) {
+    match flavour {
+        Flavour::Rfc => (1 << 14, 0.25),
+        Flavour::Linux => (10_000, 0.125),
+    }
+}
+
+/// What has left since a measurement of the departure rate began.
+#[derive(Clone, Copy, Debug)]
+struct Measurement {
+    since: Time,
+    bytes: u64,
+}
+
+/// The law with its state.
+#[derive(Clone, Debug)]
+pub struct PieLaw {
+    config: PieConfig,
+    /// p, and d of the latest update as its x.
+    pi: PiLaw,
+    /// d_old of the latest update, s.
+    older: f64,
+    accumulated: f64,
+    burst: Span,
+    /// What the packet that left last has waited, s; 0 if it left nothing behind.
+    sojourn: f64,
+    last_departure: Option<Time>,
+    measurement: Option<Measurement>,
+    /// Average time for a byte to leave, s; `None` before the first sample.
+    byte_time: Option<f64>,
+}
+
+impl PieLaw {
+    /// A law at rest, with its whole burst allowance.
+    pub fn new(config: PieConfig) -> Self {
+        Self {
+            config,
+            pi: PiLaw::new(PiConfig {
+                reference: config.target.as_secs_f64(),
+                integral: config.alpha,
+                proportional: config.beta,
+            }),
+            older: 0.0,
+            accumulated: 0.0,
+            burst: config.max_burst,
+            sojourn: 0.0,
+            last_departure: None,
+            measurement: None,
+            byte_time: None,
+        }
+    }
+
+    /// p.
+    #[inline]
+    pub fn probability(&self) -> f64 {
+        self.pi.probability()
+    }
+
+    /// The delay of the latest update, s.
+    pub fn delay(&self) -> f64 {
+        self.pi.old()
+    }
+
+    /// What is left of the burst allowance.
+    pub fn burst(&self) -> Span {
+        self.burst
+    }
+
+    /// Decides about an arrival that finds `backlog` bytes. `relative_size`: of the packet
+    /// over a full one where small packets are to be dropped less often. `draw` gives a
+    /// number uniform on [0, 1); it is called only where chance decides.
+    #[inline]
+    pub fn on_arrival(
+        &mut self,
+        backlog: u64,
+        relative_size: Option<f64>,
+        draw: impl FnOnce() -> f64,
+    ) -> Verdict {
+        let linux = self.config.flavour == Flavour::Linux;
+        let p = self.pi.probability();
+        let two_packets = 2 * self.config.mean_packet.as_u64();
+        let (delay, spared) = if linux {
+            (self.sample_now(), backlog < two_packets)
+        } else {
+            (self.older, backlog <= two_packets)
+        };
+        if self.burst > Span::ZERO
+            || (delay < self.config.target.as_secs_f64() / 2.0 && p < 0.2)
+            || spared
+        {
+            return Verdict::Pass;
+        }
+        let p = p * relative_size.unwrap_or(1.0);
+        if !self.config.derandomize {
+            return if p > 0.0 && draw() < p {
+                Verdict::Early
+            } else {
+                Verdict::Pass
+            };
+        }
+        if p == 0.0 {
+            self.accumulated = 0.0;
+        }
+        self.accumulated += p;
+        if self.accumulated < 0.85 {
+            Verdict::Pass
+        } else if self.accumulated >= 8.5 {
+            Verdict::Early
+        } else if draw() < p {
+            self.accumulated = 0.0;
+            Verdict::Early
+        } else {
+            Verdict::Pass
+        }
+    }
+
+    /// A packet was dropped, by this law or for want of room.
+    #[inline]
+    pub fn on_drop(&mut self) {
+        self.accumulated = 0.0;
+    }
+
+    /// A packet of `size` leaves, after having waited for `sojourn`; `backlog` bytes stay.
+    #[inline]
+    pub fn on_departure(&mut self, size: Bytes, sojourn: Span, backlog: u64, now: Time) {
+        match self.config.delay {
+            Delay::Timestamps => {
+                self.sojourn = if backlog == 0 {
+                    0.0
+                } else {
+                    sojourn.as_secs_f64()
+                };
+                let gap = self.last_departure.replace(now).map(|last| now - last);
+                self.spend(gap);
+            }
+            Delay::DepartureRate => self.measure(size, backlog, now),
+        }
+    }
+
+    /// Linux lets the burst allowance run out with what leaves.
+    fn spend(&mut self, gap: Option<Span>) {
+        if self.config.flavour == Flavour::Linux
+            && let Some(gap) = gap
+        {
+            self.burst = self.burst.saturating_sub(gap);
+        }
+    }
+
+    /// Appendix B: a measurement begins when enough waits and ends when as much has left.
+    fn measure(&mut self, size: Bytes, backlog: u64, now: Time) {
+        let (threshold, weight) = rate_sample(self.config.flavour);
+        let begin = Measurement {
+            since: now,
+            bytes: 0,
+        };
+        if self.measurement.is_none() && backlog >= threshold {
+            self.measurement = Some(begin);
+            // Its own departure begins the interval; Linux counts it all the same.
+            if self.config.flavour == Flavour::Rfc {
+                return;
+            }
+        }
+        let Some(bytes) = self.count(size).filter(|&bytes| bytes >= threshold) else {
+            return;
+        };
+        let since = self
+            .measurement
+            .map_or(now, |measurement| measurement.since);
+        let took = now - since;
+        if took == Span::ZERO {
+            return;
+        }
+        let sample = took.as_secs_f64() / bytes as f64;
+        self.byte_time = Some(match self.byte_time {
+            None => sample,
+            Some(average) => average + weight * (sample - average),
+        });
+        self.measurement = (backlog >= threshold).then_some(begin);
+        self.spend(Some(took));
+    }
+
+    /// Counts what leaves; the sum, while a measurement is going on.
+    fn count(&mut self, size: Bytes) -> Option<u64> {
+        let measurement = self.measurement.as_mut()?;
+        measurement.bytes += size.as_u64();
+        Some(measurement.bytes)
+    }
+
+    /// The delay that an arrival sees in Linux.
+    fn sample_now(&self) -> f64 {
+        match self.config.delay {
+            Delay::Timestamps => self.sojourn,
+            Delay::DepartureRate => self.pi.old(),
+        }
+    }
+
+    /// One update, `interval` after the one before, with `backlog` bytes waiting.
+    pub fn update(&mut self, backlog: u64) {
+        let linux = self.config.flavour == Flavour::Linux;
+        let delay = match self.config.delay {
+            // Nothing waits: nobody who came now would.
+            Delay::Timestamps if backlog == 0 => 0.0,
+            Delay::Timestamps => self.sojourn,
+            Delay::DepartureRate => self.byte_time.unwrap_or(0.0) * backlog as f64,
+        };
+        let old = self.pi.old();
+        let p = self.pi.probability();
+        let mut change = self.pi.change(delay) * auto_tune(p);
+        if p >= 0.1 {
+            change = change.min(0.02);
+        }
+        if linux && delay > 0.25 {
+            change += 0.02;
+        }
+        self.pi.take(delay, change, 1.0);
+        self.older = old;
+        if delay == 0.0 && old == 0.0 {
+            if !linux {
+                self.pi.scale(0.98);
+            } else if backlog == 0 {
+                self.pi.scale(63.0 / 64.0);
+            }
+        }
+        let half = self.config.target.as_secs_f64() / 2.0;
+        let quiet = self.pi.probability() == 0.0 && delay < half && old < half;
+        if !linux {
+            self.burst = self.burst.saturating_sub(self.config.interval);
+        }
+        if quiet {
+            self.burst = self.config.max_burst;
+            if linux {
+                self.forget();
+            }
+        }
+    }
+
+    /// Linux begins anew after a quiet time.
+    fn forget(&mut self) {
+        if self.config.delay == Delay::DepartureRate && self.byte_time.is_none() {
+            return;
+        }
+        self.accumulated = 0.0;
+        self.measurement = None;
+        self.byte_time = None;
+        self.last_departure = None;
+    }
+
+    /// Whether further updates of an empty queue would change nothing.
+    #[inline]
+    pub fn rests(&self) -> bool {
+        self.pi.rests_at(0.0) && self.older == 0.0 && self.burst == self.config.max_burst
+    }
+}
+
+/// Section 4.2: what the change is multiplied by, by the present p.
+fn auto_tune(p: f64) -> f64 {
+    const STEPS: [(f64, f64); 6] = [
+        (1e-6, 2048.0),
+        (1e-5, 512.0),
+        (1e-4, 128.0),
+        (1e-3, 32.0),
+        (1e-2, 8.0),
+        (1e-1, 2.0),
+    ];
+    let step = STEPS.iter().find(|(below, _)| p < *below);
+    step.map_or(1.0, |(_, divisor)| 1.0 / divisor)
+}

@@ -1,0 +1,263 @@
+//! CHOKe: RED, and an arrival that meets a packet of its own flow in the queue is dropped
+//! with it.
+//!
+//! Source: R. Pan, B. Prabhakar and K. Psounis, "CHOKe: A Stateless Active Queue Management
+//! Scheme for Approximating Fair Bandwidth Allocation", IEEE INFOCOM 2000, section II and
+//! figure 1. The average, the slope and the spacing are those of [`crate::laws::red`].
+//!
+//! ```text
+//! avg < min_th:  admit
+//! else:          draw a packet that waits; if it is of the arrival's flow, drop both
+//!                (so for each of m candidates), else what RED decides
+//! ```
+//!
+//! A flow with a share s of the queue loses an arrival with probability s, and with it
+//! another: those that do not slow down are held to less than their offer, without a table
+//! of flows.
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{
+    Bytes, Packet, ParamError, ParamWarning, QueueSize, Rate, Span, Stream, Time, schemars, serde,
+};
+
+use crate::fifo::Sparse;
+use crate::gauge;
+use crate::laws::red::{Arrival, RedConfig, RedLaw, Spacing, Verdict};
+use crate::refuse;
+use crate::signal::mark_or_drop;
+use crate::{
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    Sink,
+};
+
+/// CHOose and Keep, CHOose and Kill (Pan, Prabhakar and Psounis 2000).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", deny_unknown_fields)]
+#[schemars(crate = "schemars")]
+pub struct ChokeParams {
+    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+    pub limit: Limit,
+    /// Average below which nothing is dropped or compared, in packets, bytes or time at the link's rate; the unit decides whether the average is one of packets or of bytes.
+    pub min_th: QueueSize,
+    /// Average at which the drop probability reaches `max_p` and jumps to 1, in the unit of `min_th`.
+    pub max_th: QueueSize,
+    /// Drop probability when the average reaches `max_th`.
+    /// Source: ns-2.35, ns-default.tcl (RED's `linterm_` 10).
+    #[serde(default = "default_max_p")]
+    pub max_p: f64,
+    /// Weight of one arrival's sample in the moving average.
+    /// Source: Pan et al. 2000, section III (0.002).
+    #[serde(default = "default_w_q")]
+    pub w_q: f64,
+    /// How early drops are spread over arrivals.
+    /// Source: Floyd and Jacobson 1993, method 2, as in Linux (`sch_choke`).
+    #[serde(default = "default_spacing")]
+    pub spacing: Spacing,
+    /// How many waiting packets an arrival is compared with.
+    /// Source: Pan et al. 2000, section II (1).
+    #[serde(default = "default_candidates")]
+    pub candidates: u32,
+    /// Typical packet size: measures idle periods in packets.
+    /// Source: ns-2.35, ns-default.tcl (RED's `mean_pktsize_`).
+    #[serde(default = "default_mean_packet")]
+    pub mean_packet: Bytes,
+    /// Mark ECN-capable packets that RED picks while the average is below `max_th`; those that meet their own flow are dropped.
+    /// Source: Linux (`sch_choke`); RFC 3168, section 7.
+    #[serde(default)]
+    pub ecn: bool,
+}
+
+fn default_max_p() -> f64 {
+    0.1
+}
+fn default_w_q() -> f64 {
+    0.002
+}
+fn default_spacing() -> Spacing {
+    Spacing::Uniform
+}
+fn default_candidates() -> u32 {
+    1
+}
+fn default_mean_packet() -> Bytes {
+    Bytes::new(500)
+}
+
+impl ChokeParams {
+    /// With every default, and this limit and these thresholds.
+    pub fn with(limit: Limit, min_th: QueueSize, max_th: QueueSize) -> Self {
+        Self {
+            limit,
+            min_th,
+            max_th,
+            max_p: default_max_p(),
+            w_q: default_w_q(),
+            spacing: default_spacing(),
+            candidates: default_candidates(),
+            mean_packet: default_mean_packet(),
+            ecn: false,
+        }
+    }
+
+    fn thresholds(&self, rate: Rate) -> (f64, f64) {
+        let number = |size: QueueSize| gauge::number(size.at(rate)) as f64;
+        (number(self.min_th), number(self.max_th))
+    }
+}
+
+impl QueueParams for ChokeParams {
+    type Queue<P: Packet> = Choke<P>;
+
+    fn check(&self) -> Result<(), ParamError> {
+        self.limit.check()?;
+        if self.min_th.counts_packets() != self.max_th.counts_packets() {
+            return Err(ParamError::new(
+                "max_th",
+                format!("is in another unit than min_th ({})", self.min_th),
+                "both thresholds in packets, or both in bytes or time",
+            ));
+        }
+        refuse::unless_probability("max_p", self.max_p)?;
+        refuse::unless_probability("w_q", self.w_q)?;
+        if self.candidates == 0 {
+            let problem = "is zero, which is RED";
+            return Err(ParamError::new("candidates", problem, "1 or more"));
+        }
+        refuse::unless_some_packet("mean_packet", Some(self.mean_packet))
+    }
+
+    fn check_at(&self, link: &LinkFacts) -> Result<(), ParamError> {
+        let (min_th, max_th) = self.thresholds(link.rate);
+        if min_th >= max_th {
+            return Err(ParamError::new(
+                "min_th",
+                format!("is not below max_th ({})", self.max_th),
+                format!("less than \"{}\"", self.max_th),
+            ));
+        }
+        Ok(())
+    }
+
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
+
+    fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
+        gauge::out_of_reach("max_th", self.max_th, self.limit, link.rate)
+            .into_iter()
+            .collect()
+    }
+
+    fn build<P: Packet>(&self, context: QueueContext) -> Choke<P> {
+        let (min_th, max_th) = self.thresholds(context.rate);
+        Choke {
+            limit: self.limit.at(context.rate),
+            measures_bytes: !self.min_th.counts_packets(),
+            min_th,
+            candidates: self.candidates,
+            mean_packet_time: context.rate.tx_time(self.mean_packet),
+            ecn: self.ecn,
+            law: RedLaw::new(RedConfig {
+                min_th,
+                max_th,
+                max_p: self.max_p,
+                w_q: self.w_q,
+                gentle_end: None,
+                spacing: self.spacing,
+            }),
+            stream: context.stream,
+            idle_since: Some(Time::ZERO),
+            fifo: Sparse::new(),
+        }
+    }
+}
+
+/// The running queue.
+#[derive(Debug)]
+pub struct Choke<P> {
+    limit: Limit,
+    measures_bytes: bool,
+    min_th: f64,
+    candidates: u32,
+    mean_packet_time: Span,
+    ecn: bool,
+    law: RedLaw,
+    stream: Stream,
+    /// Since when the link has found nothing to send.
+    idle_since: Option<Time>,
+    fifo: Sparse<P>,
+}
+
+impl<P: Packet> Choke<P> {
+    /// The place of a packet of the arrival's flow among those drawn.
+    fn match_of(&mut self, packet: &P) -> Option<usize> {
+        (0..self.candidates).find_map(|_| {
+            let place = self.fifo.draw(&mut self.stream)?;
+            let drawn = self.fifo.get(place)?;
+            (drawn.flow() == packet.flow()).then_some(place)
+        })
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for Choke<P> {
+    #[inline]
+    fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
+        let backlog = self.fifo.backlog();
+        let mean_packet_time = self.mean_packet_time.as_ps().max(1);
+        let idle = self.idle_since.take();
+        let arrival = Arrival {
+            backlog: if self.measures_bytes {
+                backlog.bytes
+            } else {
+                backlog.packets
+            } as f64,
+            idle: idle.map(|since| (now - since).as_ps() / mean_packet_time),
+            relative_size: None,
+        };
+        let verdict = self.law.on_arrival(arrival, || self.stream.uniform());
+        if self.law.average() >= self.min_th
+            && let Some(place) = self.match_of(&packet)
+        {
+            if let Some(other) = self.fifo.take(place) {
+                sink.dropped(other, DropReason::Early, now);
+            }
+            sink.dropped(packet, DropReason::Early, now);
+            return;
+        }
+        if !self.limit.admits(backlog, packet.size()) {
+            sink.dropped(packet, DropReason::Limit, now);
+            return;
+        }
+        let packet = match verdict {
+            Verdict::Pass => Some(packet),
+            Verdict::Early => mark_or_drop(packet, self.ecn, DropReason::Early, now, sink),
+            Verdict::Forced => mark_or_drop(packet, false, DropReason::Forced, now, sink),
+        };
+        if let Some(packet) = packet {
+            self.fifo.push(packet, now);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, _sink: &mut impl Sink<P>) -> Option<P> {
+        let packet = self.fifo.pop();
+        if packet.is_none() {
+            self.idle_since.get_or_insert(now);
+        }
+        packet
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.fifo.backlog()
+    }
+
+    /// RED's: the average in packets or bytes, and the probability before spacing.
+    fn internals(&self) -> Internals {
+        Internals {
+            average: Some(self.law.average()),
+            probability: Some(self.law.probability()),
+        }
+    }
+}

@@ -1,0 +1,523 @@
+//! DualPI2: a low-latency queue for scalable senders beside one for classic senders, the
+//! probabilities of both coupled.
+//!
+//! Source: K. De Schepper, B. Briscoe and G. White, "Dual-Queue Coupled Active Queue
+//! Management (AQM) for Low Latency, Low Loss, and Scalable Throughput (L4S)", RFC 9332:
+//! section 2 and the pseudo-code of appendix A (A.1; overload: A.2).
+//!
+//! | symbol | meaning | unit |
+//! |---|---|---|
+//! | L, C | the low-latency queue (ECT(1), CE) and the classic one (not-ECT, ECT(0)) | |
+//! | d | the longer of what the heads of L and C have waited | s |
+//! | p' | what the controller of [`crate::laws::pi`] moves | 1 |
+//! | k | coupling | 1 |
+//! | p_C | classic drop or mark probability: p'^2 | 1 |
+//! | p_CL | coupled mark probability of L: k p' | 1 |
+//! | p'_L | L's own mark probability: a ramp over its packet's wait | 1 |
+//!
+//! ```text
+//! every T = min(target, RTT_max / 3):  p' <- p' + alpha (d - target) + beta (d - d_old)
+//! a packet leaves L:  p'_L = 0 up to min_th, or if it leaves alone (Th_len); 1 from
+//!                     min_th + range on; linear in between; marked with max(p'_L, p_CL)
+//! a packet leaves C:  marked, or dropped if not-ECT, with p_C
+//! overload: from p_C >= p_Cmax = min(1, 1/k^2) on, C drops ECT as well; from p_CL >= 1
+//!           on, L drops with p_C and marks what is left with p_CL
+//! recur:    "with p" is no matter of chance: p is summed over packets, and the packet that
+//!           takes the sum above 1 is chosen and takes 1 off
+//! ```
+//!
+//! **Who is next** (the RFC leaves it open): L has priority, but C gets at least
+//! `classic_share` of the bytes while both wait (`"wrr"`); or the packet that has waited
+//! longer, where those of L are taken to have waited `time_shift` longer
+//! (`"time-shifted"`).
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Ecn, Packet, ParamError, ParamWarning, Span, Time, schemars, serde};
+
+use super::pi2::{check_derived, default_rtt_max, default_target, derived};
+use super::pie::short_target;
+use crate::fifo::Fifo;
+use crate::gauge;
+use crate::laws::pi::PiLaw;
+use crate::refuse;
+use crate::signal::{Ticks, mark_or_drop};
+use crate::{
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    Sink,
+};
+
+/// Dual-queue coupled AQM with PI2 (RFC 9332).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", deny_unknown_fields)]
+#[schemars(crate = "schemars")]
+pub struct DualPi2Params {
+    /// Most that may wait in both queues together: in packets, in bytes, in time at the link's rate, or a list of these.
+    /// Source: RFC 9332, appendix A.1.
+    #[serde(default = "default_limit")]
+    pub limit: Limit,
+    /// Queueing delay to hold in the classic queue.
+    /// Source: RFC 9332, appendix A.1.
+    #[serde(default = "default_target")]
+    pub target: Span,
+    /// Longest round trip to be stable with: `update`, `alpha` and `beta` follow from it.
+    /// Source: RFC 9332, appendix A.1.
+    #[serde(default = "default_rtt_max")]
+    pub rtt_max: Span,
+    /// Time between updates. Without it the smaller of `target` and a third of `rtt_max` (RFC 9332, appendix A.1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub update: Option<Span>,
+    /// Gain of the deviation from the target, in 1/s. Without it 0.1 `update` over the square of `rtt_max` (RFC 9332, appendix A.1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alpha: Option<f64>,
+    /// Gain of the delay's change, in 1/s. Without it 0.3 over `rtt_max` (RFC 9332, appendix A.1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beta: Option<f64>,
+    /// Mark probability of the low-latency queue over the square root of the classic one.
+    /// Source: RFC 9332, appendix A.1 (k).
+    #[serde(default = "default_coupling")]
+    pub coupling: f64,
+    /// Wait from which the low-latency queue marks on its own.
+    /// Source: RFC 9332, appendix A.1 (minTh).
+    #[serde(default = "default_min_th")]
+    pub min_th: Span,
+    /// Beyond `min_th`, the wait over which its probability rises to 1; "0 s" makes a step.
+    /// Source: RFC 9332, appendix A.1 (range).
+    #[serde(default = "default_range")]
+    pub range: Span,
+    /// Packets in the low-latency queue, the leaving one included, that are not marked on its own account whatever they have waited.
+    /// Source: RFC 9332, appendix A.1 (Th_len).
+    #[serde(default = "default_th_len")]
+    pub th_len: u64,
+    /// Who is next while both queues wait.
+    /// Source: Linux (`sch_dualpi2`); RFC 9332 leaves it open.
+    #[serde(default)]
+    pub scheduler: DualScheduler,
+    /// For `scheduler = "wrr"`: the classic queue's least share of the bytes while both wait.
+    /// Source: RFC 9332, its example of a weighted round robin (1/16).
+    #[serde(default = "default_classic_share")]
+    pub classic_share: f64,
+    /// For `scheduler = "time-shifted"`: the head start of the low-latency queue. Without it twice `target`, as the first implementation for Linux has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_shift: Option<Span>,
+}
+
+fn default_limit() -> Limit {
+    Limit {
+        packets: None,
+        bytes: None,
+        time: Some(Span::from_ms(250)),
+    }
+}
+fn default_coupling() -> f64 {
+    2.0
+}
+fn default_min_th() -> Span {
+    Span::from_us(800)
+}
+fn default_range() -> Span {
+    Span::from_us(400)
+}
+fn default_th_len() -> u64 {
+    1
+}
+fn default_classic_share() -> f64 {
+    1.0 / 16.0
+}
+
+/// Who is next while both queues wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "kebab-case")]
+#[schemars(crate = "schemars")]
+pub enum DualScheduler {
+    /// The low-latency queue, but for the classic queue's share of the bytes.
+    #[default]
+    Wrr,
+    /// Whoever has waited longer, the low-latency queue with a head start.
+    TimeShifted,
+}
+
+impl Default for DualPi2Params {
+    fn default() -> Self {
+        Self {
+            limit: default_limit(),
+            target: default_target(),
+            rtt_max: default_rtt_max(),
+            update: None,
+            alpha: None,
+            beta: None,
+            coupling: default_coupling(),
+            min_th: default_min_th(),
+            range: default_range(),
+            th_len: default_th_len(),
+            scheduler: DualScheduler::default(),
+            classic_share: default_classic_share(),
+            time_shift: None,
+        }
+    }
+}
+
+impl QueueParams for DualPi2Params {
+    type Queue<P: Packet> = DualPi2<P>;
+
+    fn check(&self) -> Result<(), ParamError> {
+        self.limit.check()?;
+        check_derived(
+            self.target,
+            self.rtt_max,
+            self.update,
+            self.alpha,
+            self.beta,
+        )?;
+        refuse::unless_positive("coupling", self.coupling)?;
+        if !(self.classic_share > 0.0 && self.classic_share < 1.0) {
+            let accepted = "a number above 0 and below 1";
+            let problem = "would starve one of the queues";
+            return Err(ParamError::new("classic_share", problem, accepted));
+        }
+        if self.scheduler == DualScheduler::Wrr && self.time_shift.is_some() {
+            let problem = "is for scheduler = \"time-shifted\"";
+            return Err(ParamError::new(
+                "time_shift",
+                problem,
+                "scheduler = \"time-shifted\"",
+            ));
+        }
+        Ok(())
+    }
+
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
+
+    fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
+        let mut warnings: Vec<_> = short_target(self.target, link).into_iter().collect();
+        if self.min_th + self.range >= self.target {
+            let clause = "and range let the low-latency queue wait as long as the classic one";
+            warnings.push(ParamWarning::new("min_th", clause));
+        }
+        warnings
+    }
+
+    fn build<P: Packet>(&self, context: QueueContext) -> DualPi2<P> {
+        let (update, config) = derived(
+            self.target,
+            self.rtt_max,
+            self.update,
+            self.alpha,
+            self.beta,
+        );
+        let packet = gauge::packet_size(None, &context.link).as_u64() as f64;
+        let scheduler = match self.scheduler {
+            DualScheduler::Wrr => Scheduler::Wrr {
+                share: self.classic_share,
+                start: packet * (2.0 * self.classic_share - 1.0),
+                credit: packet * (2.0 * self.classic_share - 1.0),
+            },
+            DualScheduler::TimeShifted => {
+                Scheduler::TimeShifted(self.time_shift.unwrap_or(self.target * 2))
+            }
+        };
+        DualPi2 {
+            limit: self.limit.at(context.rate),
+            coupling: self.coupling,
+            min_th: self.min_th,
+            range: self.range,
+            th_len: self.th_len,
+            scheduler,
+            law: PiLaw::new(config),
+            ticks: Ticks::every(update),
+            low: Half::default(),
+            classic: Half::default(),
+        }
+    }
+}
+
+/// "With a likelihood of": `recur` of RFC 9332, appendix A.1.
+#[derive(Clone, Copy, Debug, Default)]
+struct Recur(f64);
+
+impl Recur {
+    #[inline]
+    fn with(&mut self, likelihood: f64) -> bool {
+        self.0 += likelihood;
+        let chosen = self.0 > 1.0;
+        if chosen {
+            self.0 -= 1.0;
+        }
+        chosen
+    }
+}
+
+/// What became of the packets of one queue since the measurement began.
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    departures: u64,
+    waited: f64,
+    longest: Span,
+    marks: u64,
+    drops: u64,
+}
+
+impl Tally {
+    fn report(&self, names: [&str; 4], tell: &mut dyn FnMut(&str, f64)) {
+        let [mean, longest, mark, drop] = names;
+        let left = self.departures as f64;
+        if self.departures > 0 {
+            tell(mean, self.waited / left);
+            tell(longest, self.longest.as_secs_f64());
+            tell(mark, self.marks as f64 / left);
+        }
+        if self.departures + self.drops > 0 {
+            tell(drop, self.drops as f64 / (left + self.drops as f64));
+        }
+    }
+}
+
+/// One of the two queues.
+#[derive(Debug)]
+struct Half<P> {
+    fifo: Fifo<P>,
+    mark: Recur,
+    drop: Recur,
+    tally: Tally,
+}
+
+impl<P: Packet> Default for Half<P> {
+    fn default() -> Self {
+        Self {
+            fifo: Fifo::new(),
+            mark: Recur::default(),
+            drop: Recur::default(),
+            tally: Tally::default(),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Scheduler {
+    Wrr {
+        share: f64,
+        /// Credit when both queues were empty.
+        start: f64,
+        /// Bytes that the classic queue is owed, by weight.
+        credit: f64,
+    },
+    TimeShifted(Span),
+}
+
+/// What a leaving packet meets.
+enum Fate {
+    Pass,
+    Mark,
+    Drop,
+}
+
+/// The running queues.
+#[derive(Debug)]
+pub struct DualPi2<P> {
+    limit: Limit,
+    coupling: f64,
+    min_th: Span,
+    range: Span,
+    th_len: u64,
+    scheduler: Scheduler,
+    /// Moves p'.
+    law: PiLaw,
+    ticks: Ticks,
+    low: Half<P>,
+    classic: Half<P>,
+}
+
+impl<P: Packet> DualPi2<P> {
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        while let Some(tick) = self.ticks.due(now) {
+            let delay = self
+                .low
+                .fifo
+                .sojourn(tick)
+                .max(self.classic.fifo.sojourn(tick));
+            self.law.update(delay.as_secs_f64());
+            let empty = self.low.fifo.front().is_none() && self.classic.fifo.front().is_none();
+            if empty && self.law.rests_at(0.0) {
+                self.ticks.skip(now);
+            }
+        }
+    }
+
+    /// p_C.
+    #[inline]
+    fn classic_probability(&self) -> f64 {
+        let base = self.law.probability();
+        base * base
+    }
+
+    /// Whether the next packet comes from the low-latency queue; `None` if nothing waits.
+    #[inline]
+    fn low_is_next(&mut self, now: Time) -> Option<bool> {
+        let (low, classic) = (self.low.fifo.front(), self.classic.fifo.front());
+        let (Some(low), Some(classic)) = (low, classic) else {
+            if let (None, None, Scheduler::Wrr { start, credit, .. }) =
+                (low, classic, &mut self.scheduler)
+            {
+                *credit = *start;
+                return None;
+            }
+            return (low.is_some() || classic.is_some()).then_some(low.is_some());
+        };
+        Some(match &mut self.scheduler {
+            Scheduler::Wrr { share, credit, .. } => {
+                let low_next = *credit <= 0.0;
+                *credit += if low_next {
+                    *share * low.size().as_u64() as f64
+                } else {
+                    (*share - 1.0) * classic.size().as_u64() as f64
+                };
+                low_next
+            }
+            Scheduler::TimeShifted(shift) => {
+                self.low.fifo.sojourn(now) + *shift >= self.classic.fifo.sojourn(now)
+            }
+        })
+    }
+
+    /// Appendix A.1 and A.2: what a packet meets that leaves L after having waited for `wait`.
+    #[inline]
+    fn low_fate(&mut self, wait: Span) -> Fate {
+        let coupled = self.coupling * self.law.probability();
+        if coupled < 1.0 {
+            // The packet has left the store, but not the queue.
+            let alone = self.low.fifo.backlog().packets < self.th_len;
+            let native = if alone || wait <= self.min_th {
+                0.0
+            } else if wait >= self.min_th + self.range {
+                1.0
+            } else {
+                (wait - self.min_th).as_secs_f64() / self.range.as_secs_f64()
+            };
+            return if self.low.mark.with(native.max(coupled)) {
+                Fate::Mark
+            } else {
+                Fate::Pass
+            };
+        }
+        let classic = self.classic_probability();
+        if self.low.drop.with(classic) {
+            Fate::Drop
+        } else if self.low.mark.with(1.0) {
+            Fate::Mark
+        } else {
+            Fate::Pass
+        }
+    }
+
+    /// Appendix A.1 and A.2: what a packet meets that leaves C.
+    #[inline]
+    fn classic_fate(&mut self) -> Fate {
+        let probability = self.classic_probability();
+        let most = (1.0 / (self.coupling * self.coupling)).min(1.0);
+        match self.classic.drop.with(probability) {
+            false => Fate::Pass,
+            true if probability >= most => Fate::Drop,
+            true => Fate::Mark,
+        }
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for DualPi2<P> {
+    #[inline]
+    fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
+        self.catch_up(now);
+        let half = match packet.ecn() {
+            Ecn::Ect1 | Ecn::Ce => true,
+            Ecn::NotEct | Ecn::Ect0 => false,
+        };
+        let fits = self.limit.admits(self.backlog(), packet.size());
+        let half = if half {
+            &mut self.low
+        } else {
+            &mut self.classic
+        };
+        if fits {
+            half.fifo.push(packet, now);
+        } else {
+            half.tally.drops += 1;
+            sink.dropped(packet, DropReason::Limit, now);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
+        self.catch_up(now);
+        while let Some(low) = self.low_is_next(now) {
+            let half = if low {
+                &mut self.low
+            } else {
+                &mut self.classic
+            };
+            let packet = half.fifo.pop()?;
+            let wait = now - packet.enqueued();
+            let fate = if low {
+                self.low_fate(wait)
+            } else {
+                self.classic_fate()
+            };
+            let half = if low {
+                &mut self.low
+            } else {
+                &mut self.classic
+            };
+            let packet = match fate {
+                Fate::Pass => Some(packet),
+                Fate::Drop => {
+                    sink.dropped(packet, DropReason::Early, now);
+                    None
+                }
+                Fate::Mark => {
+                    let packet = mark_or_drop(packet, true, DropReason::Early, now, sink);
+                    half.tally.marks += u64::from(packet.is_some());
+                    packet
+                }
+            };
+            let Some(packet) = packet else {
+                half.tally.drops += 1;
+                continue;
+            };
+            half.tally.departures += 1;
+            half.tally.waited += wait.as_secs_f64();
+            half.tally.longest = half.tally.longest.max(wait);
+            return Some(packet);
+        }
+        None
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        let (low, classic) = (self.low.fifo.backlog(), self.classic.fifo.backlog());
+        Backlog {
+            packets: low.packets + classic.packets,
+            bytes: low.bytes + classic.bytes,
+        }
+    }
+
+    /// `average` is the delay of the latest update, in seconds; `probability` p_C.
+    fn internals(&self) -> Internals {
+        Internals {
+            average: Some(self.law.old()),
+            probability: Some(self.classic_probability()),
+        }
+    }
+
+    fn start_measuring(&mut self, _now: Time) {
+        self.low.tally = Tally::default();
+        self.classic.tally = Tally::default();
+    }
+
+    fn report(&self, _now: Time, tell: &mut dyn FnMut(&str, f64)) {
+        let low = ["l_delay_mean", "l_delay_max", "l_mark", "l_loss"];
+        let classic = ["c_delay_mean", "c_delay_max", "c_mark", "c_loss"];
+        self.low.tally.report(low, tell);
+        self.classic.tally.report(classic, tell);
+    }
+}

@@ -1,0 +1,269 @@
+//! GSP: one drop for each time a threshold is crossed, so that flows do not all slow down
+//! at once.
+//!
+//! Source: W. Lautenschlaeger and A. Francini, "Global Synchronization Protection for
+//! Bandwidth Sharing TCP Flows in High-Speed Links", IEEE HPSR 2015 (2016 in print);
+//! W. Lautenschlaeger, "Global Synchronization Protection for Packet Queues",
+//! draft-lauten-aqm-gsp (2014 to 2016).
+//!
+//! | symbol | meaning | unit |
+//! |---|---|---|
+//! | preset | interval of the basic scheme, and the longest of the adaptive one | s |
+//! | cumul | time above the threshold, weighted, less time below | s |
+//! | alpha | weight of the time above | 1 |
+//! | tau | time constant of the adaptation | s |
+//!
+//! ```text
+//! an arrival that finds more than the threshold, when no interval is running: is dropped
+//!     (or marked), and an interval begins
+//! adaptive:  cumul <- min(most, max(0, cumul + alpha (time above) - (time below)))
+//!            interval = preset / (1 + cumul / tau)
+//! ```
+//!
+//! After the buffer has overflowed the time below does not count until the queue has been
+//! empty and then above the threshold again: it would come from the drops, not from the
+//! interval.
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Packet, ParamError, ParamWarning, QueueSize, Span, Time, schemars, serde};
+
+use crate::fifo::Fifo;
+use crate::gauge;
+use crate::refuse;
+use crate::signal::mark_or_drop;
+use crate::{
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    Sink,
+};
+
+/// Global Synchronization Protection (Lautenschlaeger 2014).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", deny_unknown_fields)]
+#[schemars(crate = "schemars")]
+pub struct GspParams {
+    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+    pub limit: Limit,
+    /// Backlog above which an arrival may be dropped, in packets, bytes or time at the link's rate.
+    pub threshold: QueueSize,
+    /// Time without drops after a drop; the longest such time where it adapts. About a round trip and more.
+    /// Source: the implementation for ns-3 (NITK 2018; 200 ms).
+    #[serde(default = "default_interval")]
+    pub interval: Span,
+    /// Shorten the interval while the queue is above the threshold for longer than below.
+    /// Source: Lautenschlaeger and Francini 2015, adaptive GSP.
+    #[serde(default = "default_adaptive")]
+    pub adaptive: bool,
+    /// Weight of the time above the threshold against that below.
+    /// Source: the implementation for ns-3 (NITK 2018; 2); "not much larger than 1" in the paper.
+    #[serde(default = "default_alpha")]
+    pub alpha: f64,
+    /// Time constant of the adaptation. Without it five times `interval` (Lautenschlaeger and Francini 2015).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tau: Option<Span>,
+    /// Shortest that the interval may become. Our choice, a hundredth of `interval` without it: the paper has a bound and does not give it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least_interval: Option<Span>,
+    /// Mark ECN-capable packets where an early drop would hit them.
+    /// Source: off, as GSP is defined for drops.
+    #[serde(default)]
+    pub ecn: bool,
+}
+
+fn default_interval() -> Span {
+    Span::from_ms(200)
+}
+fn default_adaptive() -> bool {
+    true
+}
+fn default_alpha() -> f64 {
+    2.0
+}
+
+impl GspParams {
+    /// With every default, and this limit and threshold.
+    pub fn with(limit: Limit, threshold: QueueSize) -> Self {
+        Self {
+            limit,
+            threshold,
+            interval: default_interval(),
+            adaptive: default_adaptive(),
+            alpha: default_alpha(),
+            tau: None,
+            least_interval: None,
+            ecn: false,
+        }
+    }
+
+    fn least_interval(&self) -> Span {
+        self.least_interval.unwrap_or(self.interval / 100)
+    }
+}
+
+impl QueueParams for GspParams {
+    type Queue<P: Packet> = Gsp<P>;
+
+    fn check(&self) -> Result<(), ParamError> {
+        self.limit.check()?;
+        refuse::unless_some_size("threshold", self.threshold)?;
+        refuse::unless_some_time("interval", self.interval)?;
+        refuse::unless_positive("alpha", self.alpha)?;
+        if let Some(tau) = self.tau {
+            refuse::unless_some_time("tau", tau)?;
+        }
+        if let Some(least) = self.least_interval {
+            refuse::unless_some_time("least_interval", least)?;
+            if least > self.interval {
+                let problem = format!("is above interval ({})", self.interval);
+                let accepted = format!("at most \"{}\"", self.interval);
+                return Err(ParamError::new("least_interval", problem, accepted));
+            }
+        }
+        Ok(())
+    }
+
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
+
+    fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
+        let mut warnings: Vec<_> =
+            gauge::out_of_reach("threshold", self.threshold, self.limit, link.rate)
+                .into_iter()
+                .collect();
+        if let Some(round_trip) = link.max_round_trip.filter(|&rtt| rtt > self.interval) {
+            let clause = format!(
+                "is below a round trip ({round_trip}): the next packet is dropped before the \
+                 first drop has shown"
+            );
+            warnings.push(ParamWarning::new("interval", clause));
+        }
+        warnings
+    }
+
+    fn build<P: Packet>(&self, context: QueueContext) -> Gsp<P> {
+        let interval = self.interval.as_secs_f64();
+        let tau = self.tau.unwrap_or(self.interval * 5).as_secs_f64();
+        Gsp {
+            limit: self.limit.at(context.rate),
+            threshold: self.threshold.at(context.rate),
+            interval,
+            alpha: self.alpha,
+            tau,
+            most: if self.adaptive {
+                tau * (interval / self.least_interval().as_secs_f64() - 1.0)
+            } else {
+                0.0
+            },
+            ecn: self.ecn,
+            cumulated: 0.0,
+            state: State::Clear,
+            seen: Time::ZERO,
+            quiet_until: Time::ZERO,
+            fifo: Fifo::new(),
+        }
+    }
+}
+
+/// Where the queue is between an overflow and its return to normal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Time below the threshold counts.
+    Clear,
+    /// The buffer has overflowed; the queue has to become empty,
+    Overflown,
+    /// then to rise above the threshold.
+    Drained,
+}
+
+/// The running queue.
+#[derive(Debug)]
+pub struct Gsp<P> {
+    limit: Limit,
+    threshold: QueueSize,
+    /// preset, s.
+    interval: f64,
+    alpha: f64,
+    tau: f64,
+    /// Most of cumul, s; 0 does not adapt.
+    most: f64,
+    ecn: bool,
+    /// cumul, s.
+    cumulated: f64,
+    state: State,
+    /// Up to when cumul is counted.
+    seen: Time,
+    /// End of the running interval.
+    quiet_until: Time,
+    fifo: Fifo<P>,
+}
+
+impl<P: Packet> Gsp<P> {
+    fn is_above(&self) -> bool {
+        gauge::amount(self.fifo.backlog(), self.threshold) > gauge::number(self.threshold)
+    }
+
+    /// Counts the time since the last call, through which the backlog has stayed.
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        let passed = (now - self.seen).as_secs_f64();
+        self.seen = now;
+        let above = self.is_above();
+        if above {
+            self.cumulated += self.alpha * passed;
+        } else if self.state == State::Clear {
+            self.cumulated -= passed;
+        }
+        self.cumulated = self.cumulated.clamp(0.0, self.most);
+        if self.state == State::Overflown && self.fifo.backlog().packets == 0 {
+            self.state = State::Drained;
+        } else if self.state == State::Drained && above {
+            self.state = State::Clear;
+        }
+    }
+
+    /// The interval now, s.
+    fn interval(&self) -> f64 {
+        self.interval / (1.0 + self.cumulated / self.tau)
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for Gsp<P> {
+    #[inline]
+    fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
+        self.catch_up(now);
+        if !self.limit.admits(self.fifo.backlog(), packet.size()) {
+            self.state = State::Overflown;
+            sink.dropped(packet, DropReason::Limit, now);
+            return;
+        }
+        let packet = if self.is_above() && now >= self.quiet_until {
+            self.quiet_until = now + Span::from_secs_f64(self.interval());
+            mark_or_drop(packet, self.ecn, DropReason::Early, now, sink)
+        } else {
+            Some(packet)
+        };
+        if let Some(packet) = packet {
+            self.fifo.push(packet, now);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, _sink: &mut impl Sink<P>) -> Option<P> {
+        self.catch_up(now);
+        self.fifo.pop()
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.fifo.backlog()
+    }
+
+    /// `average` is the interval that a drop would begin now, in seconds.
+    fn internals(&self) -> Internals {
+        Internals {
+            average: Some(self.interval()),
+            probability: None,
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! PIE: a first-in first-out queue under the law of [`crate::laws::pie`].
+//!
+//! Source: RFC 8033; with `flavour = "linux"`, Linux's `sch_pie`. An arrival that the law
+//! picks is dropped, or marked while the probability is not too high (section 5.1:
+//! MAX_ECNTH); where PIE is switched on by the backlog (section 5.3), the law sleeps until
+//! a third of the limit waits, and again when delay and probability are back at 0.
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Span, Stream, Time, schemars, serde};
+
+use crate::fifo::Fifo;
+use crate::gauge;
+use crate::laws::pie::{Delay, Flavour, PieConfig, PieLaw, Verdict};
+use crate::refuse;
+use crate::signal::{Ticks, mark_or_drop};
+use crate::{
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    Sink,
+};
+
+/// Proportional Integral controller Enhanced (RFC 8033).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", deny_unknown_fields)]
+#[schemars(crate = "schemars")]
+pub struct PieParams {
+    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+    pub limit: Limit,
+    /// Queueing delay to hold.
+    /// Source: RFC 8033, section 4.2 (QDELAY_REF).
+    #[serde(default = "default_target")]
+    pub target: Span,
+    /// Time between updates of the probability.
+    /// Source: RFC 8033, section 4.2 (T_UPDATE); Linux rounds it to 16 ms at 250 Hz.
+    #[serde(default = "default_update")]
+    pub update: Span,
+    /// Gain of the deviation from the target, in 1/s.
+    /// Source: RFC 8033, section 4.2 (1/8 Hz).
+    #[serde(default = "default_alpha")]
+    pub alpha: f64,
+    /// Gain of the delay's change, in 1/s.
+    /// Source: RFC 8033, section 4.2 (1 + 1/4 Hz).
+    #[serde(default = "default_beta")]
+    pub beta: f64,
+    /// Burst that passes untouched after a quiet time; "0 s" for none.
+    /// Source: RFC 8033, section 4.4 (MAX_BURST).
+    #[serde(default = "default_max_burst")]
+    pub max_burst: Span,
+    /// Keep drops apart, and from staying away for long.
+    /// Source: RFC 8033, section 5.4; always on in Linux.
+    #[serde(default = "default_derandomize")]
+    pub derandomize: bool,
+    /// How the queueing delay is found.
+    /// Source: RFC 8033, sections 4.3 and 5.2, allows both; Linux's default.
+    #[serde(default)]
+    pub delay: Delay,
+    /// Make the probability proportional to a packet's size over `mean_packet`, for packets up to that size.
+    /// Source: off as in Linux (`bytemode`).
+    #[serde(default)]
+    pub byte_mode: bool,
+    /// Size of a typical packet: two of them wait untouched. Without it, the largest packet that is known to cross the link, else 1500 B.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_packet: Option<Bytes>,
+    /// Let PIE sleep until a third of the limit waits.
+    /// Source: optional in RFC 8033, section 5.3; Linux has it not.
+    #[serde(default)]
+    pub activation: bool,
+    /// Whose details are followed where RFC and Linux differ.
+    #[serde(default)]
+    pub flavour: Flavour,
+    /// Mark ECN-capable packets where an early drop would hit them, while the probability is below `max_ecn`.
+    /// Source: RFC 8033, section 5.1; off as in Linux.
+    #[serde(default)]
+    pub ecn: bool,
+    /// Probability from which ECN-capable packets are dropped like all others.
+    /// Source: RFC 8033, section 5.1 (MAX_ECNTH, 10 %).
+    #[serde(default = "default_max_ecn")]
+    pub max_ecn: f64,
+}
+
+fn default_target() -> Span {
+    Span::from_ms(15)
+}
+fn default_update() -> Span {
+    Span::from_ms(15)
+}
+fn default_alpha() -> f64 {
+    0.125
+}
+fn default_beta() -> f64 {
+    1.25
+}
+fn default_max_burst() -> Span {
+    Span::from_ms(150)
+}
+fn default_derandomize() -> bool {
+    true
+}
+fn default_max_ecn() -> f64 {
+    0.1
+}
+
+impl PieParams {
+    /// With every default, and this limit.
+    pub fn with_limit(limit: Limit) -> Self {
+        Self {
+            limit,
+            target: default_target(),
+            update: default_update(),
+            alpha: default_alpha(),
+            beta: default_beta(),
+            max_burst: default_max_burst(),
+            derandomize: default_derandomize(),
+            delay: Delay::default(),
+            byte_mode: false,
+            mean_packet: None,
+            activation: false,
+            flavour: Flavour::default(),
+            ecn: false,
+            max_ecn: default_max_ecn(),
+        }
+    }
+}
+
+/// Warns of a delay to hold that is shorter than one packet's transmission.
+pub(crate) fn short_target(target: Span, link: &LinkFacts) -> Option<ParamWarning> {
+    let packet = gauge::packet_size(None, link);
+    let one = link.rate.tx_time(packet);
+    let clause = format!(
+        "is below the time that one packet of {packet} takes here ({:.3} ms): whatever waits is \
+         too much",
+        one.as_secs_f64() * 1e3
+    );
+    (target < one).then(|| ParamWarning::new("target", clause))
+}
+
+impl QueueParams for PieParams {
+    type Queue<P: Packet> = Pie<P>;
+
+    fn check(&self) -> Result<(), ParamError> {
+        self.limit.check()?;
+        refuse::unless_some_time("target", self.target)?;
+        refuse::unless_some_interval("update", self.update)?;
+        refuse::unless_positive("alpha", self.alpha)?;
+        refuse::unless_positive("beta", self.beta)?;
+        refuse::unless_probability("max_ecn", self.max_ecn)?;
+        refuse::unless_some_packet("mean_packet", self.mean_packet)?;
+        if self.flavour == Flavour::Linux && self.activation {
+            let problem = "is not in Linux, whose details were asked for";
+            return Err(ParamError::new("activation", problem, "false"));
+        }
+        if self.flavour == Flavour::Linux && !self.derandomize {
+            let problem = "cannot be off in Linux, whose details were asked for";
+            return Err(ParamError::new("derandomize", problem, "true"));
+        }
+        Ok(())
+    }
+
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
+
+    fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
+        short_target(self.target, link).into_iter().collect()
+    }
+
+    fn build<P: Packet>(&self, context: QueueContext) -> Pie<P> {
+        let mean_packet = gauge::packet_size(self.mean_packet, &context.link);
+        Pie {
+            limit: self.limit.at(context.rate),
+            max_ecn: if self.ecn { self.max_ecn } else { 0.0 },
+            // Linux still marks at the bound itself.
+            at_bound: self.ecn && self.flavour == Flavour::Linux,
+            full_packet: self.byte_mode.then_some(mean_packet),
+            asleep: self.activation.then_some(true),
+            law: PieLaw::new(PieConfig {
+                target: self.target,
+                interval: self.update,
+                alpha: self.alpha,
+                beta: self.beta,
+                max_burst: self.max_burst,
+                mean_packet,
+                derandomize: self.derandomize,
+                delay: self.delay,
+                flavour: self.flavour,
+            }),
+            ticks: Ticks::every(self.update),
+            stream: context.stream,
+            fifo: Fifo::new(),
+        }
+    }
+}
+
+/// The running queue.
+#[derive(Debug)]
+pub struct Pie<P> {
+    limit: Limit,
+    /// Marks below this probability.
+    max_ecn: f64,
+    at_bound: bool,
+    /// Given in byte mode only.
+    full_packet: Option<Bytes>,
+    /// Whether the law sleeps; `None` where it never does.
+    asleep: Option<bool>,
+    law: PieLaw,
+    ticks: Ticks,
+    stream: Stream,
+    fifo: Fifo<P>,
+}
+
+impl<P: Packet> Pie<P> {
+    #[inline]
+    fn catch_up(&mut self, now: Time) {
+        let backlog = self.fifo.backlog().bytes;
+        while self.ticks.due(now).is_some() {
+            if self.asleep == Some(true) {
+                self.ticks.skip(now);
+                break;
+            }
+            self.law.update(backlog);
+            if backlog == 0 && self.law.rests() {
+                self.ticks.skip(now);
+                if let Some(asleep) = &mut self.asleep {
+                    *asleep = true;
+                }
+            }
+        }
+    }
+
+    /// Whether at least a third of the limit waits.
+    fn holds_a_third(&self) -> bool {
+        let Backlog { packets, bytes } = self.fifo.backlog();
+        let third = |limit: Option<u64>, is: u64| limit.is_some_and(|limit| 3 * is >= limit);
+        third(self.limit.packets, packets) || third(self.limit.bytes, bytes)
+    }
+
+    fn verdict(&mut self, size: Bytes) -> Verdict {
+        if self.asleep == Some(true) {
+            return Verdict::Pass;
+        }
+        let relative_size = self
+            .full_packet
+            .filter(|&full| size <= full)
+            .map(|full| size.as_u64() as f64 / full.as_u64() as f64);
+        let backlog = self.fifo.backlog().bytes;
+        self.law
+            .on_arrival(backlog, relative_size, || self.stream.uniform())
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for Pie<P> {
+    #[inline]
+    fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
+        self.catch_up(now);
+        if !self.limit.admits(self.fifo.backlog(), packet.size()) {
+            self.law.on_drop();
+            sink.dropped(packet, DropReason::Limit, now);
+            return;
+        }
+        let packet = match self.verdict(packet.size()) {
+            Verdict::Pass => Some(packet),
+            Verdict::Early => {
+                let p = self.law.probability();
+                let ecn = p < self.max_ecn || (self.at_bound && p == self.max_ecn);
+                mark_or_drop(packet, ecn, DropReason::Early, now, sink)
+            }
+        };
+        match packet {
+            Some(packet) => self.fifo.push(packet, now),
+            None => self.law.on_drop(),
+        }
+        if self.asleep == Some(true) && self.holds_a_third() {
+            self.asleep = Some(false);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, _sink: &mut impl Sink<P>) -> Option<P> {
+        self.catch_up(now);
+        let packet = self.fifo.pop()?;
+        let sojourn = now - packet.enqueued();
+        let backlog = self.fifo.backlog().bytes;
+        self.law.on_departure(packet.size(), sojourn, backlog, now);
+        Some(packet)
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.fifo.backlog()
+    }
+
+    /// `average` is the queueing delay of the latest update, in seconds.
+    fn internals(&self) -> Internals {
+        Internals {
+            average: Some(self.law.delay()),
+            probability: Some(self.law.probability()),
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! SRED: stabilised RED, by the share of flows seen lately.
+//!
+//! Source: T. J. Ott, T. V. Lakshman and L. H. Wong, "SRED: Stabilized RED", IEEE INFOCOM
+//! 1999, sections II and III.
+//!
+//! | symbol | meaning | unit |
+//! |---|---|---|
+//! | M | zombies: flows that were seen lately | 1 |
+//! | Hit | 1 if the arrival's flow is that of a zombie drawn at random, else 0 | 1 |
+//! | P | frequency of hits; 1/P estimates the number of flows | 1 |
+//! | q, B | backlog and limit | packets or bytes |
+//! | p_sred, p_zap | drop probability by the backlog, and that which is used | 1 |
+//!
+//! ```text
+//! an arrival: while the list is not full, its flow joins it and Hit = 0; else a zombie is
+//!     drawn: the same flow is a hit; another is overwritten with probability p
+//! P <- (1 - a) P + a Hit,   a = p / M
+//! p_sred = p_max for B/3 <= q,  p_max / 4 for B/6 <= q < B/3,  0 below
+//! p_zap  = p_sred min(1, 1 / (256 P)^2) (1 + Hit / P)        full; without the last factor: simple
+//! ```
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{FlowId, Packet, ParamError, ParamWarning, Stream, Time, schemars, serde};
+
+use crate::fifo::Fifo;
+use crate::refuse;
+use crate::{
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    Sink,
+};
+
+/// Stabilised RED (Ott, Lakshman and Wong 1999).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", deny_unknown_fields)]
+#[schemars(crate = "schemars")]
+pub struct SredParams {
+    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these. The drop probability depends on the share of it that waits.
+    pub limit: Limit,
+    /// Drop probability from a third of the limit on.
+    /// Source: Ott et al. 1999, section III (0.15).
+    #[serde(default = "default_max_p")]
+    pub max_p: f64,
+    /// Zombies in the list.
+    /// Source: Ott et al. 1999, section II (M = 1000).
+    #[serde(default = "default_zombies")]
+    pub zombies: u32,
+    /// Probability that a zombie of another flow is overwritten.
+    /// Source: Ott et al. 1999, section II (0.25).
+    #[serde(default = "default_overwrite")]
+    pub overwrite: f64,
+    /// Drop packets that hit more often, which are those of flows with more than their share.
+    /// Source: Ott et al. 1999, section III ("full SRED").
+    #[serde(default = "default_full")]
+    pub full: bool,
+}
+
+/// A list of 4 MB.
+const MOST_ZOMBIES: u32 = 1_000_000;
+
+fn default_max_p() -> f64 {
+    0.15
+}
+fn default_zombies() -> u32 {
+    1000
+}
+fn default_overwrite() -> f64 {
+    0.25
+}
+fn default_full() -> bool {
+    true
+}
+
+impl SredParams {
+    /// With every default, and this limit.
+    pub fn with_limit(limit: Limit) -> Self {
+        Self {
+            limit,
+            max_p: default_max_p(),
+            zombies: default_zombies(),
+            overwrite: default_overwrite(),
+            full: default_full(),
+        }
+    }
+}
+
+impl QueueParams for SredParams {
+    type Queue<P: Packet> = Sred<P>;
+
+    fn check(&self) -> Result<(), ParamError> {
+        self.limit.check()?;
+        refuse::unless_probability("max_p", self.max_p)?;
+        refuse::unless_probability("overwrite", self.overwrite)?;
+        if self.zombies == 0 {
+            return Err(ParamError::new("zombies", "is zero", "1 or more"));
+        }
+        if self.zombies > MOST_ZOMBIES {
+            let problem = "is more than a list that is read at random should hold";
+            return Err(ParamError::new(
+                "zombies",
+                problem,
+                format!("up to {MOST_ZOMBIES}"),
+            ));
+        }
+        Ok(())
+    }
+
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
+
+    fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
+        let flows = link.flows.flows.len();
+        let clause = format!("is less than there are flows ({flows}), so hits tell little");
+        ((self.zombies as usize) < flows)
+            .then(|| ParamWarning::new("zombies", clause))
+            .into_iter()
+            .collect()
+    }
+
+    fn build<P: Packet>(&self, context: QueueContext) -> Sred<P> {
+        Sred {
+            limit: self.limit.at(context.rate),
+            max_p: self.max_p,
+            overwrite: self.overwrite,
+            weight: self.overwrite / f64::from(self.zombies),
+            full: self.full,
+            places: self.zombies as usize,
+            zombies: Vec::with_capacity(self.zombies as usize),
+            hits: 0.0,
+            probability: 0.0,
+            stream: context.stream,
+            fifo: Fifo::new(),
+        }
+    }
+}
+
+/// The running queue.
+#[derive(Debug)]
+pub struct Sred<P> {
+    limit: Limit,
+    max_p: f64,
+    overwrite: f64,
+    /// a, of one arrival in the frequency of hits.
+    weight: f64,
+    full: bool,
+    /// M.
+    places: usize,
+    /// Up to M.
+    zombies: Vec<FlowId>,
+    /// P.
+    hits: f64,
+    /// p_zap of the latest arrival.
+    probability: f64,
+    stream: Stream,
+    fifo: Fifo<P>,
+}
+
+impl<P: Packet> Sred<P> {
+    /// Compares the arrival with a zombie; whether it is a hit.
+    fn meet(&mut self, flow: FlowId) -> bool {
+        if self.zombies.len() < self.places {
+            self.zombies.push(flow);
+            return false;
+        }
+        let drawn = (self.stream.uniform() * self.zombies.len() as f64) as usize;
+        let hit = self.zombies[drawn] == flow;
+        if !hit && self.stream.uniform() < self.overwrite {
+            self.zombies[drawn] = flow;
+        }
+        hit
+    }
+
+    /// p_sred.
+    fn by_backlog(&self) -> f64 {
+        let Backlog { packets, bytes } = self.fifo.backlog();
+        let holds = |part: u64| {
+            let beyond = |limit: Option<u64>, is| limit.is_some_and(|limit| part * is >= limit);
+            beyond(self.limit.packets, packets) || beyond(self.limit.bytes, bytes)
+        };
+        if holds(3) {
+            self.max_p
+        } else if holds(6) {
+            self.max_p / 4.0
+        } else {
+            0.0
+        }
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for Sred<P> {
+    #[inline]
+    fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
+        let hit = self.meet(packet.flow());
+        self.hits += self.weight * (f64::from(u8::from(hit)) - self.hits);
+        let many = 1.0 / (256.0 * self.hits * 256.0 * self.hits);
+        let mut p = self.by_backlog() * many.min(1.0);
+        if self.full && hit {
+            p *= 1.0 + 1.0 / self.hits;
+        }
+        self.probability = p.min(1.0);
+        if !self.limit.admits(self.fifo.backlog(), packet.size()) {
+            sink.dropped(packet, DropReason::Limit, now);
+        } else if self.probability > 0.0 && self.stream.uniform() < self.probability {
+            sink.dropped(packet, DropReason::Early, now);
+        } else {
+            self.fifo.push(packet, now);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, _now: Time, _sink: &mut impl Sink<P>) -> Option<P> {
+        self.fifo.pop()
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.fifo.backlog()
+    }
+
+    /// `average` is P, the frequency of hits: about 1 over the number of flows.
+    fn internals(&self) -> Internals {
+        Internals {
+            average: Some(self.hits),
+            probability: Some(self.probability),
+        }
+    }
+}
