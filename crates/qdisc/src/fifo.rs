@@ -51,6 +51,14 @@ impl<P: Packet> Fifo<P> {
         head.map_or(Span::ZERO, |head| now.saturating_since(head.enqueued()))
     }
 
+    /// Takes the latest packet.
+    #[inline]
+    pub fn pop_last(&mut self) -> Option<P> {
+        let packet = self.packets.pop_back()?;
+        self.bytes -= packet.size().as_u64();
+        Some(packet)
+    }
+
     /// What is stored.
     #[inline]
     pub fn backlog(&self) -> Backlog {

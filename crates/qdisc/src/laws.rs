@@ -1,5 +1,7 @@
 //! Control laws: what a queue observes becomes pass, mark or drop.
 
+pub mod cobalt;
+pub mod codel;
 pub mod pi;
 pub mod pie;
 pub mod red;

@@ -13,6 +13,7 @@ pub mod class;
 pub mod classify;
 pub mod facts;
 pub mod fifo;
+pub mod fq;
 pub mod gauge;
 pub mod laws;
 pub mod limit;
@@ -280,6 +281,20 @@ disciplines! {
     "choke" => Choke(queues::choke::ChokeParams),
     /// GSP drops one packet each time a threshold is crossed (Lautenschlaeger 2014).
     "gsp" => Gsp(queues::gsp::GspParams),
+    /// Controlled Delay (RFC 8289): signals while the queueing delay stays above a target.
+    "codel" => Codel(queues::codel::CodelParams),
+    /// Flow queueing with CoDel (RFC 8290).
+    "fq-codel" => FqCodel(queues::fq_codel::FqCodelParams),
+    /// Stochastic Fairness Queueing (McKenney 1990).
+    "sfq" => Sfq(queues::sfq::SfqParams),
+    /// CoDel and BLUE together, as CAKE has them.
+    "cobalt" => Cobalt(queues::cobalt::CobaltParams),
+    /// A shaper with flow queueing that is fair to hosts, classes by DSCP and COBALT.
+    "cake" => Cake(queues::cake::CakeParams),
+    /// Stochastic Fair BLUE (Feng et al. 2001).
+    "sfb" => Sfb(queues::sfb::SfbParams),
+    /// Flow queueing with PIE.
+    "fq-pie" => FqPie(queues::fq_pie::FqPieParams),
     /// Strict priority between classes, each with a queue of any kind.
     "prio" => Prio(queues::prio::PrioParams),
     /// Deficit round robin (Shreedhar and Varghese 1996) between classes, each with a queue of any kind.

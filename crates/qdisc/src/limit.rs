@@ -65,6 +65,13 @@ impl Limit {
                 .is_none_or(|limit| backlog.bytes + size.as_u64() <= limit)
     }
 
+    /// Whether `backlog` may stay. A time must have become bytes ([`at`](Self::at)).
+    #[inline]
+    pub fn allows(&self, backlog: Backlog) -> bool {
+        self.packets.is_none_or(|limit| backlog.packets <= limit)
+            && self.bytes.is_none_or(|limit| backlog.bytes <= limit)
+    }
+
     /// Refuses a limit that admits nothing.
     ///
     /// # Errors

@@ -11,15 +11,21 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use redtail_core::{Bytes, Dscp, Ecn, QueueSize, Rate, Sampling, Span, Time};
 use redtail_qdisc::classify::{OneOrMore, Rule};
+use redtail_qdisc::laws::codel::InverseSqrt;
 use redtail_qdisc::laws::pie::{Delay, Flavour};
 use redtail_qdisc::laws::red::Spacing;
 use redtail_qdisc::queues::adaptive_red::AdaptiveRedParams;
 use redtail_qdisc::queues::avq::AvqParams;
 use redtail_qdisc::queues::blue::BlueParams;
+use redtail_qdisc::queues::cake::{CakeParams, Diffserv, Framing, Isolation};
 use redtail_qdisc::queues::choke::ChokeParams;
+use redtail_qdisc::queues::cobalt::CobaltParams;
+use redtail_qdisc::queues::codel::CodelParams;
 use redtail_qdisc::queues::drr::{DrrClass, DrrParams};
 use redtail_qdisc::queues::dualpi2::{DualPi2Params, DualScheduler};
 use redtail_qdisc::queues::dynamic_threshold_red::DynamicThresholdRedParams;
+use redtail_qdisc::queues::fq_codel::FqCodelParams;
+use redtail_qdisc::queues::fq_pie::FqPieParams;
 use redtail_qdisc::queues::gsp::GspParams;
 use redtail_qdisc::queues::head_drop::HeadDropParams;
 use redtail_qdisc::queues::htb::{HtbClass, HtbParams};
@@ -30,6 +36,8 @@ use redtail_qdisc::queues::prio::{PrioClass, PrioParams};
 use redtail_qdisc::queues::red::{AboveMaxTh, Gentle, RedParams};
 use redtail_qdisc::queues::rem::RemParams;
 use redtail_qdisc::queues::self_configuring_red::SelfConfiguringRedParams;
+use redtail_qdisc::queues::sfb::SfbParams;
+use redtail_qdisc::queues::sfq::SfqParams;
 use redtail_qdisc::queues::sred::SredParams;
 use redtail_qdisc::queues::step::StepParams;
 use redtail_qdisc::queues::tail_drop::TailDropParams;
@@ -406,6 +414,132 @@ fn marking_pie(pie: &mut PieParams) {
     pie.max_ecn = 1.0;
 }
 
+/// CoDel whose interval is a few packets' times, so that short sequences reach every branch.
+fn codel(change: impl FnOnce(&mut CodelParams)) -> QueueSpec {
+    let mut params = CodelParams {
+        limit: SEVEN_PACKETS,
+        target: Span::from_ms(1),
+        interval: Span::from_ms(8),
+        ecn: false,
+        ce_threshold: None,
+        mtu: Bytes::new(600),
+        inverse_sqrt: InverseSqrt::Exact,
+    };
+    change(&mut params);
+    QueueSpec::Codel(params)
+}
+
+fn fq_codel(change: impl FnOnce(&mut FqCodelParams)) -> QueueSpec {
+    let mut params = FqCodelParams {
+        limit: SEVEN_PACKETS,
+        flows: 1024,
+        quantum: Bytes::new(700),
+        target: Span::from_ms(1),
+        interval: Span::from_ms(8),
+        ecn: false,
+        ce_threshold: None,
+        mtu: Bytes::new(600),
+        drop_batch: 64,
+        inverse_sqrt: InverseSqrt::Exact,
+    };
+    change(&mut params);
+    QueueSpec::FqCodel(params)
+}
+
+fn sfq(change: impl FnOnce(&mut SfqParams)) -> QueueSpec {
+    let mut params = SfqParams {
+        limit: SEVEN_PACKETS,
+        depth: 4,
+        divisor: 1024,
+        quantum: Bytes::new(700),
+        perturb: None,
+        head_drop: false,
+    };
+    change(&mut params);
+    QueueSpec::Sfq(params)
+}
+
+/// COBALT whose interval is a few packets' times and whose BLUE is quick.
+fn cobalt(change: impl FnOnce(&mut CobaltParams)) -> QueueSpec {
+    let mut params = CobaltParams {
+        limit: SEVEN_PACKETS,
+        target: Span::from_ms(1),
+        interval: Span::from_ms(8),
+        ecn: false,
+        increment: 0.2,
+        decrement: 0.02,
+        blue_threshold: None,
+        mtu: Bytes::new(100),
+    };
+    change(&mut params);
+    QueueSpec::Cobalt(params)
+}
+
+fn cake(change: impl FnOnce(&mut CakeParams)) -> QueueSpec {
+    let mut params = CakeParams {
+        rate: None,
+        overhead: Bytes::ZERO,
+        mpu: Bytes::ZERO,
+        framing: Framing::None,
+        diffserv: Diffserv::Diffserv3,
+        isolation: Isolation::TripleIsolate,
+        rtt: Span::from_ms(8),
+        ecn: false,
+        wash: false,
+        ingress: false,
+        limit: Some(SEVEN_PACKETS),
+    };
+    change(&mut params);
+    QueueSpec::Cake(params)
+}
+
+/// Shaped to more than the link's rate and less, which the calls here do not know.
+fn shaped(mbps: u64) -> impl FnOnce(&mut CakeParams) {
+    move |cake| {
+        cake.rate = Some(Rate::from_bps(mbps * 1_000_000));
+        cake.overhead = Bytes::new(22);
+        cake.mpu = Bytes::new(64);
+    }
+}
+
+/// SFB with full bins at few packets and quick probabilities.
+fn sfb(change: impl FnOnce(&mut SfbParams)) -> QueueSpec {
+    let mut params = SfbParams {
+        limit: SEVEN_PACKETS,
+        bin_size: 2,
+        max: 5,
+        increment: 0.05,
+        decrement: 0.02,
+        rehash: Span::from_s(600),
+        warmup: Span::from_s(60),
+        penalty_rate: 10,
+        penalty_burst: 2,
+        ecn: false,
+    };
+    change(&mut params);
+    QueueSpec::Sfb(params)
+}
+
+/// FQ-PIE that is quick.
+fn fq_pie(change: impl FnOnce(&mut FqPieParams)) -> QueueSpec {
+    let mut params = FqPieParams {
+        limit: SEVEN_PACKETS,
+        flows: 1024,
+        quantum: Bytes::new(700),
+        target: Span::from_ms(1),
+        update: Span::from_ms(3),
+        alpha: 50.0,
+        beta: 200.0,
+        max_burst: Span::from_ms(2),
+        mean_packet: Bytes::new(100),
+        delay: Delay::Timestamps,
+        ecn: false,
+        max_ecn: 1.0,
+    };
+    change(&mut params);
+    QueueSpec::FqPie(params)
+}
+
 /// Every discipline, in each configuration that takes another way through its
 /// code; and whether that configuration may mark.
 #[rustfmt::skip]
@@ -493,6 +627,43 @@ fn disciplines() -> Vec<(&'static str, QueueSpec, bool)> {
         ("basic GSP in bytes", gsp(|gsp| { gsp.limit = SIX_KB; gsp.threshold = QueueSize::Bytes(2000); gsp.adaptive = false; }), false),
         ("GSP with ECN", gsp(|gsp| gsp.ecn = true), true),
         ("PI in time, with ECN", pi(|pi| { pi.q_ref = QueueSize::Time(Span::from_ms(8)); pi.ecn = true; }), true),
+        ("CoDel", codel(|_| {}), false),
+        ("CoDel limited by both", codel(|codel| codel.limit = BOTH), false),
+        ("CoDel by Newton's method", codel(|codel| codel.inverse_sqrt = InverseSqrt::Newton), false),
+        ("CoDel with ECN", codel(|codel| codel.ecn = true), true),
+        ("CoDel with a step", codel(|codel| codel.ce_threshold = Some(Span::from_ms(2))), true),
+        ("FQ-CoDel", fq_codel(|_| {}), false),
+        ("FQ-CoDel limited by both", fq_codel(|fq| fq.limit = BOTH), false),
+        ("FQ-CoDel that drops one at a time", fq_codel(|fq| fq.drop_batch = 1), false),
+        ("FQ-CoDel with shared queues", fq_codel(|fq| fq.flows = 2), false),
+        ("FQ-CoDel with ECN", fq_codel(|fq| fq.ecn = true), true),
+        ("FQ-CoDel with a step", fq_codel(|fq| fq.ce_threshold = Some(Span::from_ms(2))), true),
+        ("SFQ", sfq(|_| {}), false),
+        ("SFQ limited by both", sfq(|sfq| sfq.limit = BOTH), false),
+        ("SFQ without a depth of its own", sfq(|sfq| sfq.depth = 100), false),
+        ("SFQ dropping at the head", sfq(|sfq| sfq.head_drop = true), false),
+        ("SFQ that hashes anew", sfq(|sfq| { sfq.perturb = Some(Span::from_ms(9)); sfq.divisor = 3; }), false),
+        ("COBALT", cobalt(|_| {}), false),
+        ("COBALT limited by both", cobalt(|cobalt| cobalt.limit = BOTH), false),
+        ("COBALT with a delay that BLUE heeds", cobalt(|cobalt| cobalt.blue_threshold = Some(Span::from_ms(5))), false),
+        ("COBALT with ECN", cobalt(|cobalt| { cobalt.ecn = true; cobalt.increment = 0.001; }), true),
+        ("CAKE", cake(|_| {}), false),
+        ("CAKE limited by both", cake(|cake| cake.limit = Some(BOTH)), false),
+        ("CAKE with one queue", cake(|cake| cake.isolation = Isolation::Flowblind), false),
+        ("CAKE between hosts", cake(|cake| cake.isolation = Isolation::Hosts), false),
+        ("CAKE with eight tins", cake(|cake| cake.diffserv = Diffserv::Diffserv8), false),
+        ("CAKE with ECN", cake(|cake| cake.ecn = true), true),
+        ("CAKE shaped", cake(shaped(2)), false),
+        ("CAKE shaped to little, in cells", cake(|cake| { shaped(1)(cake); cake.framing = Framing::Atm; }), false),
+        ("CAKE at an ingress", cake(|cake| { shaped(1)(cake); cake.ingress = true; }), false),
+        ("SFB", sfb(|_| {}), false),
+        ("SFB limited by both", sfb(|sfb| sfb.limit = BOTH), false),
+        ("SFB that hashes anew", sfb(|sfb| { sfb.rehash = Span::from_ms(30); sfb.warmup = Span::from_ms(20); sfb.increment = 0.5; }), false),
+        ("SFB with ECN", sfb(|sfb| { sfb.ecn = true; sfb.bin_size = 1; }), true),
+        ("FQ-PIE", fq_pie(|_| {}), false),
+        ("FQ-PIE limited by both", fq_pie(|fq| fq.limit = BOTH), false),
+        ("FQ-PIE by departure rate", fq_pie(|fq| fq.delay = Delay::DepartureRate), false),
+        ("FQ-PIE with ECN", fq_pie(|fq| fq.ecn = true), true),
     ]
 }
 
@@ -777,9 +948,9 @@ fn the_configurations_reach_what_they_are_for() {
     let saturate = |spec: &QueueSpec| {
         let mut queue = build_on(spec, link_of_four(LINK));
         let mut heard = Heard::default();
-        for id in 0..500 {
-            // Time passes for laws that are brought up to date at times of their own.
-            let now = Time::ZERO + Span::from_ms(id);
+        // First at once, then in time: longer than a law needs that goes by delay.
+        for id in 0u64..1000 {
+            let now = Time::ZERO + Span::from_us(800) * id.saturating_sub(500);
             let ecn = if id % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
             let flow = id as u32 / 2 % 4;
             let packet = Probe {

@@ -1,0 +1,178 @@
+//! COBALT's control law: CoDel that remembers, and BLUE for flows that do not listen.
+//!
+//! Source: T. Høiland-Jørgensen, D. Täht and J. Morton, "Piece of CAKE", IEEE LANMAN
+//! 2018, section II-C; the rules as in Linux 6.1, `sch_cake` (`cobalt_should_drop`,
+//! `cobalt_queue_full`, `cobalt_queue_empty`).
+//!
+//! | symbol | unit | meaning |
+//! |---|---|---|
+//! | target | time | acceptable delay |
+//! | interval | time | how long it must be exceeded; base of the signals' gaps |
+//! | t_mtu | time | transmission of a large packet: less than 4 of these is no queue |
+//! | count | 1 | signals, less those that were due and not needed since |
+//! | p | 1 | BLUE's drop probability |
+//! | d1, d2 | 1 | its increment when the queue overflows, its decrement when it is empty |
+//!
+//! ```text
+//! over      sojourn > target and sojourn > 4 t_mtu (and > 2 t_mtu for each bulk flow that
+//!           shares an ingress)
+//! entering  when over: drop_next = now + interval / sqrt(count)
+//! due       count > 0 and now >= drop_next
+//!           while over: a signal; count += 1; drop_next += interval / sqrt(count)
+//!           otherwise:  count -= 1; drop_next += interval / sqrt(count), until not due
+//! overflow  p += d1, once per target; over at once
+//! empty     p -= d2, once per target
+//! ```
+//!
+//! A signal marks if it can. BLUE drops whatever can be marked: it is for flows that take
+//! no notice. A packet that is behind with its signals is not followed by another at once
+//! unless it was dropped.
+//!
+//! One departure: in the kernel the first gap of a flow is zero, since the reciprocal of
+//! the square root starts from 0; here it is the interval, as its comment has it. And the
+//! square root is exact, from which the kernel's differs by less than 0.1 %.
+
+use redtail_core::{Span, Time};
+
+/// The law's parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CobaltConfig {
+    /// Acceptable delay; also the least time between changes of BLUE's probability.
+    pub target: Span,
+    /// Base of the gaps between signals.
+    pub interval: Span,
+    /// Transmission time of a large packet; zero if there is no rate.
+    pub mtu_time: Span,
+    /// Added to BLUE's probability at an overflow.
+    pub increment: f64,
+    /// Taken from it when the queue is empty.
+    pub decrement: f64,
+}
+
+/// What the law asks for; both may be asked of one packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Verdict {
+    /// Mark it.
+    pub mark: bool,
+    /// Drop it, and judge the next at the same time.
+    pub drop: bool,
+}
+
+/// The law's state.
+#[derive(Clone, Debug, Default)]
+pub struct CobaltLaw {
+    count: u32,
+    drop_next: Time,
+    /// When BLUE's probability changed last.
+    changed: Time,
+    probability: f64,
+    dropping: bool,
+}
+
+impl CobaltLaw {
+    /// BLUE's drop probability.
+    pub fn probability(&self) -> f64 {
+        self.probability
+    }
+
+    /// Signals that are remembered.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// Whether nothing is remembered.
+    pub fn is_at_rest(&self, now: Time) -> bool {
+        self.probability == 0.0 && self.count == 0 && now >= self.drop_next
+    }
+
+    /// The queue had to drop a packet for lack of room.
+    pub fn on_overflow(&mut self, config: &CobaltConfig, now: Time) {
+        if now.saturating_since(self.changed) > config.target {
+            self.probability = (self.probability + config.increment).min(1.0);
+            self.changed = now;
+        }
+        self.dropping = true;
+        self.drop_next = now;
+        self.count = self.count.max(1);
+    }
+
+    /// The queue was asked for a packet and had none.
+    pub fn on_empty(&mut self, config: &CobaltConfig, now: Time) {
+        if self.probability > 0.0 && now.saturating_since(self.changed) > config.target {
+            self.probability = (self.probability - config.decrement).max(0.0);
+            self.changed = now;
+        }
+        self.dropping = false;
+        if self.count > 0 && now >= self.drop_next {
+            self.count -= 1;
+            self.drop_next += self.gap(config);
+        }
+    }
+
+    /// Judges the packet that is about to leave. `bulk_flows` share the ingress that it
+    /// counts for, 0 elsewhere; `draw` gives a number uniform on [0, 1).
+    #[inline]
+    pub fn judge(
+        &mut self,
+        config: &CobaltConfig,
+        sojourn: Span,
+        bulk_flows: u64,
+        can_be_marked: bool,
+        now: Time,
+        draw: impl FnOnce() -> f64,
+    ) -> Verdict {
+        let mut verdict = Verdict::default();
+        let over = sojourn > config.target
+            && sojourn > config.mtu_time * (2 * bulk_flows)
+            && sojourn > config.mtu_time * 4;
+        let due = self.count > 0 && now >= self.drop_next;
+        let mut behind = now > self.drop_next;
+
+        if over {
+            if !self.dropping {
+                self.dropping = true;
+                self.drop_next = now + self.gap(config);
+            }
+            self.count = self.count.max(1);
+        } else {
+            self.dropping = false;
+        }
+
+        if due && self.dropping {
+            verdict = Verdict {
+                mark: can_be_marked,
+                drop: !can_be_marked,
+            };
+            self.count = self.count.saturating_add(1);
+            self.drop_next += self.gap(config);
+            behind = now > self.drop_next;
+        } else if due {
+            while self.count > 0 && now >= self.drop_next {
+                self.count -= 1;
+                self.drop_next += self.gap(config);
+            }
+            behind = now > self.drop_next;
+        }
+
+        if self.probability > 0.0 && draw() < self.probability {
+            verdict.drop = true;
+        }
+
+        if self.count == 0 {
+            // While packets come, drop_next stays ahead: the time until the first signal
+            // counts from the first packet that is over.
+            self.drop_next = now + config.interval;
+        } else if behind && !verdict.drop {
+            self.drop_next = now;
+        }
+        verdict
+    }
+
+    /// interval / sqrt(count), the interval for none.
+    fn gap(&self, config: &CobaltConfig) -> Span {
+        match self.count {
+            0 | 1 => config.interval,
+            count => Span::from_secs_f64(config.interval.as_secs_f64() / f64::from(count).sqrt()),
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! CoDel's control law: signals when the time that packets have waited stays at or above
+//! a target for an interval.
+//!
+//! Source: RFC 8289, section 5 (the pseudo-code of `dodequeue`, `deque` and
+//! `control_law`); the approximate square root: Linux 6.1, `include/net/codel_impl.h`.
+//!
+//! | symbol | unit | meaning |
+//! |---|---|---|
+//! | target | time | acceptable standing queueing delay (TARGET) |
+//! | interval | time | a round trip of most flows; how long the delay must stay (INTERVAL) |
+//! | mtu | bytes | with no more than this behind it no packet is to blame (maxpacket) |
+//! | sojourn | time | how long the packet at hand has waited |
+//! | first_above | time | when the delay will have stayed long enough |
+//! | count | 1 | signals since the dropping state was entered, or what it started from |
+//! | drop_next | time | when the next signal is due |
+//!
+//! ```text
+//! ok        sojourn >= target and bytes behind the packet > mtu, for an interval
+//! entering  when ok: one signal; count = count - lastcount if that exceeds 1 and the last
+//!           signal was due less than 16 intervals ago, else 1; drop_next = now + interval / sqrt(count)
+//! staying   while ok, at drop_next: a signal; count += 1; drop_next += interval / sqrt(count)
+//! leaving   at the first packet that is not ok
+//! ```
+//!
+//! The RFC's loop over packets is taken apart here: the law judges one packet after
+//! another and remembers whether the last one was dropped.
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Span, Time, schemars, serde};
+
+/// How interval / sqrt(count) is computed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "kebab-case")]
+#[schemars(crate = "schemars")]
+pub enum InverseSqrt {
+    /// As it is written (RFC 8289, section 5.6).
+    #[default]
+    Exact,
+    /// By one step of Newton's method per signal, in 16 bits, from the value before (Linux 6.1): the second gap is 0.5 intervals instead of 0.71, and after a restart gaps are too short at first.
+    Newton,
+}
+
+/// The law's parameters.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CodelConfig {
+    /// Acceptable standing delay.
+    pub target: Span,
+    /// How long it must stay at or above the target.
+    pub interval: Span,
+    /// With no more bytes than this left behind it, a packet is let pass.
+    pub mtu: u64,
+    /// How the gaps are computed.
+    pub inverse_sqrt: InverseSqrt,
+}
+
+/// What the law is told of the packet at the head.
+#[derive(Clone, Copy, Debug)]
+pub struct Head {
+    /// How long it has waited.
+    pub sojourn: Span,
+    /// Bytes that wait behind it.
+    pub behind: u64,
+    /// Whether it can be marked, so that a signal need not drop it.
+    pub can_be_marked: bool,
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It leaves as it is.
+    Pass,
+    /// It is marked and leaves.
+    Mark,
+    /// It is dropped; the next packet is to be judged at the same time.
+    Drop,
+}
+
+/// What the last verdict leaves to be done when the next packet is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    Pass,
+    /// A drop on entering the dropping state: one packet leaves in any case.
+    Entry,
+    /// A drop within it: the next is due, perhaps at once.
+    Drop,
+}
+
+/// The law's state.
+#[derive(Clone, Debug)]
+pub struct CodelLaw {
+    first_above: Option<Time>,
+    drop_next: Time,
+    count: u32,
+    last_count: u32,
+    /// 1 / sqrt(count) in units of 2^-16, if by Newton's method.
+    inverse: u16,
+    dropping: bool,
+    after: After,
+}
+
+impl Default for CodelLaw {
+    fn default() -> Self {
+        Self {
+            first_above: None,
+            drop_next: Time::ZERO,
+            count: 0,
+            last_count: 0,
+            inverse: u16::MAX,
+            dropping: false,
+            after: After::Pass,
+        }
+    }
+}
+
+impl CodelLaw {
+    /// Whether it is in the dropping state.
+    pub fn is_dropping(&self) -> bool {
+        self.dropping
+    }
+
+    /// Signals since the dropping state was entered, or what it started from.
+    pub fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// When the next signal is due, in the dropping state.
+    pub fn drop_next(&self) -> Time {
+        self.drop_next
+    }
+
+    /// The queue has no packet to offer.
+    #[inline]
+    pub fn on_empty(&mut self) {
+        self.first_above = None;
+        // After the drop on entry the state is kept, as in the RFC; a queue found empty
+        // when it is first asked leaves it.
+        if self.after == After::Pass {
+            self.dropping = false;
+        }
+        self.after = After::Pass;
+    }
+
+    /// `dropped` packets had to go at once, for lack of room: signals as well (RFC 8290,
+    /// section 4.1, in the words of its implementation).
+    pub fn on_overload(&mut self, dropped: u32) {
+        self.count = self.count.saturating_add(dropped);
+    }
+
+    /// Judges the packet that is about to leave. After [`Verdict::Drop`] this or
+    /// [`on_empty`](Self::on_empty) is called again at the same time.
+    #[inline]
+    pub fn judge(&mut self, config: &CodelConfig, head: Head, now: Time) -> Verdict {
+        let ok = self.ok_to_drop(config, head, now);
+        match std::mem::replace(&mut self.after, After::Pass) {
+            After::Entry => return Verdict::Pass,
+            After::Drop if ok => self.drop_next += self.gap(config),
+            After::Drop | After::Pass => {}
+        }
+        if !ok {
+            self.dropping = false;
+            Verdict::Pass
+        } else if !self.dropping {
+            self.enter(config, head, now)
+        } else if now >= self.drop_next {
+            self.count = self.count.saturating_add(1);
+            self.refine(config);
+            if head.can_be_marked {
+                self.drop_next += self.gap(config);
+                Verdict::Mark
+            } else {
+                self.after = After::Drop;
+                Verdict::Drop
+            }
+        } else {
+            Verdict::Pass
+        }
+    }
+
+    #[inline]
+    fn ok_to_drop(&mut self, config: &CodelConfig, head: Head, now: Time) -> bool {
+        if head.sojourn < config.target || head.behind <= config.mtu {
+            self.first_above = None;
+            return false;
+        }
+        match self.first_above {
+            None => {
+                self.first_above = Some(now + config.interval);
+                false
+            }
+            Some(first_above) => now >= first_above,
+        }
+    }
+
+    fn enter(&mut self, config: &CodelConfig, head: Head, now: Time) -> Verdict {
+        self.dropping = true;
+        let since = self.count.wrapping_sub(self.last_count);
+        // drop_next may lie ahead: the state was left before its time.
+        let recently = now.saturating_since(self.drop_next) < config.interval * 16;
+        if since > 1 && since <= self.count && recently {
+            self.count = since;
+            self.refine(config);
+        } else {
+            self.count = 1;
+            self.inverse = u16::MAX;
+        }
+        self.last_count = self.count;
+        self.drop_next = now + self.gap(config);
+        if head.can_be_marked {
+            Verdict::Mark
+        } else {
+            self.after = After::Entry;
+            Verdict::Drop
+        }
+    }
+
+    /// interval / sqrt(count).
+    fn gap(&self, config: &CodelConfig) -> Span {
+        match config.inverse_sqrt {
+            InverseSqrt::Exact => {
+                let seconds = config.interval.as_secs_f64() / f64::from(self.count.max(1)).sqrt();
+                Span::from_secs_f64(seconds)
+            }
+            InverseSqrt::Newton => {
+                let scaled = u128::from(config.interval.as_ps()) * u128::from(self.inverse);
+                Span::from_ps((scaled >> 16) as u64)
+            }
+        }
+    }
+
+    /// x' = x (3 - count x^2) / 2, which tends to 1 / sqrt(count).
+    fn refine(&mut self, config: &CodelConfig) {
+        if config.inverse_sqrt == InverseSqrt::Exact {
+            return;
+        }
+        // The kernel's scale: x in units of 2^-32, of which 16 bits are kept.
+        let x = u64::from(self.inverse) << 16;
+        let square = (x * x) >> 32;
+        let three = 3u64 << 32;
+        let taken = u64::from(self.count).saturating_mul(square);
+        self.inverse = if taken < three {
+            ((((three - taken) >> 2) * x) >> 31 >> 16) as u16
+        } else {
+            // Too far off for the method, which an overload may cause; the kernel's
+            // subtraction wraps around here.
+            (65536.0 / f64::from(self.count).sqrt()) as u16
+        };
+    }
+}

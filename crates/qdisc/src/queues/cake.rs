@@ -1,0 +1,870 @@
+//! CAKE: a shaper, classes by DSCP ("tins"), flow queueing that is fair to hosts, and
+//! COBALT's law in each queue.
+//!
+//! Source: T. Høiland-Jørgensen, D. Täht and J. Morton, "Piece of CAKE: A Comprehensive
+//! Queue Management Solution for Home Gateways", IEEE LANMAN 2018; rules and constants as
+//! in Linux 6.1, `sch_cake`. Without ACK filter, NAT and automatic rate.
+//!
+//! | symbol | unit | meaning |
+//! |---|---|---|
+//! | R | rate | the shaper's rate; a tin has a share of it |
+//! | len | bytes | a packet's size with what the link adds |
+//! | t_next | time | when the shaper lets the next packet go |
+//! | load | 1 | bulk queues of a queue's sender or receiver, the larger |
+//!
+//! ```text
+//! shaper   t_next += len / R, from now on if nothing waited; no burst
+//! tins     with a rate: the last one that keeps to its share, else the one that is due first
+//!          without: Deficit Round Robin with the tins' quanta
+//! queues   1024 in each tin, in sets of 8: a flow takes its own place, another of its set
+//!          that is free, or shares its own
+//! turns    Deficit Round Robin with new, old and decaying queues, quantum / load a turn
+//! quantum  R / 4096 s, between 300 and 1514 B
+//! target   at least 1.5 packets' time at the tin's rate; interval = rtt + what that adds,
+//!          at least twice the target
+//! ```
+//!
+//! A queue that is empty stays in the line of decaying ones until its law is at rest.
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{
+    Bytes, Dscp, Ecn, Packet, ParamError, ParamWarning, Rate, Span, Stream, Time, schemars, serde,
+};
+use std::sync::Arc;
+
+use super::cobalt::default_ecn;
+use crate::facts::FlowTable;
+use crate::fifo::Fifo;
+use crate::fq::{FlowHash, Greatest, Lists, TimeAverage};
+use crate::laws::cobalt::{CobaltConfig, CobaltLaw};
+use crate::{
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    Sink,
+};
+
+/// A shaper with flow queueing that is fair to hosts, classes by DSCP and COBALT (CAKE).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", deny_unknown_fields)]
+#[schemars(crate = "schemars")]
+pub struct CakeParams {
+    /// Rate to shape to.
+    /// Source: none, the link's own, as in Linux 6.1, `sch_cake`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// What the link behind the shaper adds to each packet.
+    /// Source: Linux 6.1, `sch_cake`.
+    #[serde(default)]
+    pub overhead: Bytes,
+    /// Smallest packet on that link, `overhead` included.
+    /// Source: Linux 6.1, `sch_cake`.
+    #[serde(default)]
+    pub mpu: Bytes,
+    /// How that link frames packets.
+    /// Source: Linux 6.1, `sch_cake`.
+    #[serde(default)]
+    pub framing: Framing,
+    /// How DSCPs are dealt out to tins.
+    /// Source: Linux 6.1, `sch_cake`.
+    #[serde(default)]
+    pub diffserv: Diffserv,
+    /// Between what the link is shared equally.
+    /// Source: Linux 6.1, `sch_cake`.
+    #[serde(default)]
+    pub isolation: Isolation,
+    /// Round-trip time of most flows: the interval of the law, whose target is a twentieth of it.
+    /// Source: Linux 6.1, `sch_cake` and `tc`.
+    #[serde(default = "default_rtt")]
+    pub rtt: Span,
+    /// Mark ECN-capable packets where CoDel would drop them; BLUE drops them all the same.
+    /// Source: on as in Linux 6.1, `sch_cake`.
+    #[serde(default = "default_ecn")]
+    pub ecn: bool,
+    /// Set the DSCP of all packets to best effort, once they have their tin.
+    /// Source: off as in Linux 6.1, `sch_cake`.
+    #[serde(default)]
+    pub wash: bool,
+    /// Shape what arrives over a bottleneck before this one: drops count for the shaper.
+    /// Source: off as in Linux 6.1, `sch_cake`.
+    #[serde(default)]
+    pub ingress: bool,
+    /// Most that may wait in all queues: in packets, in bytes, in time at the link's rate, or a list of these.
+    /// Source: four `rtt` at `rate`, at least 4 MiB, at most 10,240 packets of 1514 B, as in Linux 6.1, `sch_cake`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+}
+
+fn default_rtt() -> Span {
+    Span::from_ms(100)
+}
+
+/// How a link frames packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "kebab-case")]
+#[schemars(crate = "schemars")]
+pub enum Framing {
+    /// As they are.
+    #[default]
+    None,
+    /// In cells of 48 bytes that take 53 (ATM, ADSL).
+    Atm,
+    /// With a byte for each 64 (PTM, VDSL2).
+    Ptm,
+}
+
+/// How DSCPs are dealt out to tins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "lowercase")]
+#[schemars(crate = "schemars")]
+pub enum Diffserv {
+    /// One tin for all.
+    Besteffort,
+    /// Eight tins, by the upper three bits.
+    Precedence,
+    /// Bulk (CS1, LE), best effort, and voice (EF, VA, CS6, CS7, TOS4).
+    #[default]
+    Diffserv3,
+    /// Bulk, best effort, video (AF4x, AF3x, CS3, AF2x, CS2, TOS4) and voice (EF, VA, CS4 to CS7).
+    Diffserv4,
+    /// Eight tins from least effort to network control.
+    Diffserv8,
+}
+
+/// Between what the link is shared equally.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "kebab-case")]
+#[schemars(crate = "schemars")]
+pub enum Isolation {
+    /// Nothing: one queue.
+    Flowblind,
+    /// Sending hosts, with a queue for each.
+    Srchost,
+    /// Receiving hosts, with a queue for each.
+    Dsthost,
+    /// Pairs of hosts, with a queue for each.
+    Hosts,
+    /// Flows.
+    Flows,
+    /// Sending hosts, then flows.
+    DualSrchost,
+    /// Receiving hosts, then flows.
+    DualDsthost,
+    /// Hosts at both ends, then flows.
+    #[default]
+    TripleIsolate,
+}
+
+impl Isolation {
+    fn among_senders(self) -> bool {
+        matches!(self, Self::DualSrchost | Self::TripleIsolate)
+    }
+
+    fn among_receivers(self) -> bool {
+        matches!(self, Self::DualDsthost | Self::TripleIsolate)
+    }
+}
+
+impl Diffserv {
+    /// The tin of a codepoint.
+    fn tin(self, dscp: Dscp) -> usize {
+        match self {
+            Self::Besteffort => 0,
+            Self::Precedence => usize::from(dscp.get() >> 3),
+            Self::Diffserv3 => match dscp.get() {
+                1 | 8 => 1,
+                4 | 44 | 46 | 48 | 56 => 2,
+                _ => 0,
+            },
+            Self::Diffserv4 => match dscp.get() {
+                1 | 8 => 1,
+                4 | 16 | 18 | 20 | 22 | 24 | 26 | 28 | 30 | 34 | 36 | 38 => 2,
+                32 | 40 | 44 | 46 | 48 | 56 => 3,
+                _ => 0,
+            },
+            Self::Diffserv8 => match dscp.get() {
+                1 => 0,
+                2 | 8 | 10 | 12 | 14 => 1,
+                24 | 26 | 28 | 30 | 34 | 36 | 38 => 3,
+                4 | 18 | 20 | 22 => 4,
+                16 => 5,
+                32 | 40 | 44 | 46 => 6,
+                48 | 56 => 7,
+                _ => 2,
+            },
+        }
+    }
+
+    /// Rate and quantum of each tin, of this rate in bit/s.
+    fn tins(self, rate: Option<u64>) -> Vec<(Option<u64>, i64)> {
+        let shares = |shares: &[u32]| {
+            let tin = |&shift: &u32| (rate.map(|rate| rate >> shift), 1024i64 >> shift);
+            shares.iter().map(tin).collect()
+        };
+        match self {
+            Self::Besteffort => vec![(rate, 65_535)],
+            Self::Diffserv3 => shares(&[0, 4, 2]),
+            Self::Diffserv4 => shares(&[0, 4, 1, 2]),
+            // Each an eighth less than the one before.
+            Self::Precedence | Self::Diffserv8 => {
+                let next = |&(rate, quantum): &(Option<u64>, i64)| {
+                    Some((rate.map(|rate| rate / 8 * 7), quantum * 7 / 8))
+                };
+                std::iter::successors(Some((rate, 256)), next)
+                    .take(8)
+                    .collect()
+            }
+        }
+    }
+}
+
+/// Queues of a tin.
+const QUEUES: usize = 1024;
+/// Places that a flow may take.
+const WAYS: usize = 8;
+/// A large packet, with Ethernet's header.
+const MTU: u64 = 1514;
+
+impl CakeParams {
+    fn target(&self) -> Span {
+        self.rtt / 20
+    }
+
+    fn effective_limit(&self) -> Limit {
+        self.limit.unwrap_or_else(|| {
+            let most = 10_240 * MTU;
+            let of_rate = self.rate.map_or(most, |rate| {
+                let bytes = rate.whole_bytes_in(self.rtt).as_u64();
+                bytes.saturating_mul(4).max(4 << 20)
+            });
+            Limit::bytes(of_rate.min(most))
+        })
+    }
+
+    /// The law of a tin with this rate, and its queues' quantum.
+    fn law(&self, rate: Option<Rate>) -> (CobaltConfig, i64) {
+        let mtu_time = rate.map_or(Span::ZERO, |rate| rate.tx_time(Bytes::new(MTU)));
+        let target = self.target().max(mtu_time * 3 / 2);
+        let config = CobaltConfig {
+            target,
+            interval: (self.rtt + (target - self.target())).max(target * 2),
+            mtu_time,
+            increment: 1.0 / 256.0,
+            decrement: 1.0 / 4096.0,
+        };
+        let quantum = rate.map_or(MTU, |rate| (rate.as_bps() / 8 / 4096).clamp(300, MTU));
+        (config, quantum as i64)
+    }
+}
+
+impl QueueParams for CakeParams {
+    type Queue<P: Packet> = Cake<P>;
+
+    fn check(&self) -> Result<(), ParamError> {
+        if let Some(limit) = self.limit {
+            limit.check()?;
+        }
+        if self.rate.is_some_and(|rate| rate.as_bps() < 1000) {
+            return Err(ParamError::new(
+                "rate",
+                "is less than a tin can have a share of",
+                "at least \"1 kbit/s\", or no such key for the link's own rate",
+            ));
+        }
+        if self.rtt < Span::from_us(20) {
+            return Err(ParamError::new(
+                "rtt",
+                "is too short for a target of a twentieth",
+                "at least \"20 us\", for example \"100 ms\"",
+            ));
+        }
+        let shapes = self.overhead > Bytes::ZERO
+            || self.mpu > Bytes::ZERO
+            || self.framing != Framing::None
+            || self.ingress;
+        if shapes && self.rate.is_none() {
+            return Err(ParamError::new(
+                "rate",
+                "is missing, and without it overhead, mpu, framing and ingress have no effect",
+                "a rate such as \"9.5 Mbit/s\"",
+            ));
+        }
+        Ok(())
+    }
+
+    fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
+        let above = self.rate.filter(|&rate| rate > link.rate).map(|_| {
+            ParamWarning::new(
+                "rate",
+                format!(
+                    "is above the link's rate ({}), so that the shaper never acts",
+                    link.rate
+                ),
+            )
+        });
+        above.into_iter().collect()
+    }
+
+    fn limit(&self) -> Option<Limit> {
+        Some(self.effective_limit())
+    }
+
+    fn build<P: Packet>(&self, mut context: QueueContext) -> Cake<P> {
+        let hash = FlowHash::draw(&mut context.stream);
+        let tins = self.diffserv.tins(self.rate.map(Rate::as_bps));
+        let tins = tins.into_iter().map(|(rate, quantum)| {
+            let rate = rate.map(Rate::from_bps);
+            Tin::new(rate, quantum.max(1), self.law(rate))
+        });
+        Cake {
+            limit: self.effective_limit().at(context.rate),
+            rate: self.rate,
+            overhead: self.overhead.as_u64(),
+            mpu: self.mpu.as_u64(),
+            framing: self.framing,
+            diffserv: self.diffserv,
+            isolation: self.isolation,
+            ecn: self.ecn,
+            wash: self.wash,
+            ingress: self.ingress,
+            hash,
+            flows: Arc::clone(&context.link.flows),
+            stream: context.stream,
+            tins: tins.collect(),
+            current: 0,
+            backlog: Backlog::default(),
+            next: Time::ZERO,
+            failsafe: Time::ZERO,
+            wake: None,
+            fattest: None,
+            active: TimeAverage::default(),
+            overload_drops: 0,
+            collisions: 0,
+            sojourn: Span::ZERO,
+            probability: 0.0,
+        }
+    }
+}
+
+/// What a queue counts as.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Standing {
+    /// In no line, nobody's.
+    #[default]
+    None,
+    Sparse,
+    /// Empty, with a deficit to work off among the old ones; counted with the sparse.
+    SparseWaiting,
+    Bulk,
+    /// Empty, its law not yet at rest.
+    Decaying,
+}
+
+#[derive(Debug)]
+struct Queue<P> {
+    fifo: Fifo<P>,
+    law: CobaltLaw,
+    /// In bytes.
+    deficit: i64,
+    /// The hash of the flow whose place it is.
+    tag: u64,
+    /// Places of its hosts.
+    sender: u16,
+    receiver: u16,
+    standing: Standing,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Host {
+    tag: u64,
+    /// Its bulk queues.
+    bulk: u32,
+}
+
+const NEW: usize = 0;
+const OLD: usize = 1;
+const DECAYING: usize = 2;
+
+#[derive(Debug)]
+struct Tin<P> {
+    queues: Vec<Queue<P>>,
+    lists: Lists,
+    senders: Vec<Host>,
+    receivers: Vec<Host>,
+    law: CobaltConfig,
+    /// Of its queues, in bytes.
+    quantum: i64,
+    sparse: u32,
+    bulk: u32,
+    packets: u64,
+    rate: Option<Rate>,
+    /// When it has kept to its share.
+    next: Time,
+    /// Of its own turns, without a shaper.
+    tin_quantum: i64,
+    tin_deficit: i64,
+}
+
+/// Hashes of a packet's flow and hosts.
+#[derive(Clone, Copy, Debug)]
+struct Key {
+    flow: u64,
+    sender: u64,
+    receiver: u64,
+}
+
+/// The place of a tag among `hosts`: its own, a free one of its set, or its first.
+fn host_place(hosts: &mut [Host], tag: u64) -> u16 {
+    let first = (tag % QUEUES as u64) as usize;
+    let set = first - first % WAYS;
+    let ways = (0..WAYS).map(|way| set + (first + way) % WAYS);
+    let own = ways.clone().find(|&place| hosts[place].tag == tag);
+    let free = || ways.clone().find(|&place| hosts[place].bulk == 0);
+    let place = own.or_else(free).unwrap_or(first);
+    hosts[place].tag = tag;
+    place as u16
+}
+
+impl<P: Packet> Tin<P> {
+    fn new(rate: Option<Rate>, tin_quantum: i64, (law, quantum): (CobaltConfig, i64)) -> Self {
+        let queue = || Queue {
+            fifo: Fifo::new(),
+            law: CobaltLaw::default(),
+            deficit: 0,
+            tag: 0,
+            sender: 0,
+            receiver: 0,
+            standing: Standing::None,
+        };
+        Self {
+            queues: (0..QUEUES).map(|_| queue()).collect(),
+            lists: Lists::new(QUEUES, 3),
+            senders: vec![Host::default(); QUEUES],
+            receivers: vec![Host::default(); QUEUES],
+            law,
+            quantum,
+            sparse: 0,
+            bulk: 0,
+            packets: 0,
+            rate,
+            next: Time::ZERO,
+            tin_quantum,
+            tin_deficit: 0,
+        }
+    }
+
+    fn has_flows(&self) -> bool {
+        self.sparse + self.bulk > 0
+    }
+
+    /// The queue for a key, and whether its flow shares it with another.
+    fn place(&mut self, key: Key, isolation: Isolation) -> (usize, bool) {
+        let first = (key.flow % QUEUES as u64) as usize;
+        let in_use = |queue: &Queue<P>| queue.standing != Standing::None;
+        if self.queues[first].tag == key.flow && in_use(&self.queues[first]) {
+            return (first, false);
+        }
+        let set = first - first % WAYS;
+        let ways = (0..WAYS).map(|way| set + (first + way) % WAYS);
+        let own = ways
+            .clone()
+            .find(|&place| self.queues[place].tag == key.flow);
+        let free = || ways.clone().find(|&place| !in_use(&self.queues[place]));
+        let found = own.or_else(free);
+        let place = found.unwrap_or(first);
+        let shared = found.is_none();
+        // A place that this flow keeps has its hosts already.
+        if own.is_none() || !in_use(&self.queues[place]) {
+            let bulk = self.queues[place].standing == Standing::Bulk;
+            if bulk {
+                self.count_hosts(place, isolation, false);
+            }
+            if isolation.among_senders() {
+                self.queues[place].sender = host_place(&mut self.senders, key.sender);
+            }
+            if isolation.among_receivers() {
+                self.queues[place].receiver = host_place(&mut self.receivers, key.receiver);
+            }
+            if bulk {
+                self.count_hosts(place, isolation, true);
+            }
+        }
+        self.queues[place].tag = key.flow;
+        (place, shared)
+    }
+
+    /// The queue has become one of its hosts' bulk queues, or is no longer.
+    fn count_hosts(&mut self, queue: usize, isolation: Isolation, is_bulk: bool) {
+        let change = if is_bulk { 1 } else { -1 };
+        if isolation.among_senders() {
+            let host = &mut self.senders[usize::from(self.queues[queue].sender)];
+            host.bulk = host.bulk.wrapping_add_signed(change);
+        }
+        if isolation.among_receivers() {
+            let host = &mut self.receivers[usize::from(self.queues[queue].receiver)];
+            host.bulk = host.bulk.wrapping_add_signed(change);
+        }
+    }
+
+    fn stand(&mut self, queue: usize, isolation: Isolation, standing: Standing) {
+        let before = std::mem::replace(&mut self.queues[queue].standing, standing);
+        match before {
+            Standing::Sparse | Standing::SparseWaiting => self.sparse -= 1,
+            Standing::Bulk => {
+                self.bulk -= 1;
+                self.count_hosts(queue, isolation, false);
+            }
+            Standing::None | Standing::Decaying => {}
+        }
+        match standing {
+            Standing::Sparse | Standing::SparseWaiting => self.sparse += 1,
+            Standing::Bulk => {
+                self.bulk += 1;
+                self.count_hosts(queue, isolation, true);
+            }
+            Standing::None | Standing::Decaying => {}
+        }
+    }
+
+    /// Bulk queues of the host that has most, of the two that the queue is for.
+    fn load(&self, queue: usize, isolation: Isolation) -> u32 {
+        let queue = &self.queues[queue];
+        let mut load = 1;
+        if isolation.among_senders() {
+            load = load.max(self.senders[usize::from(queue.sender)].bulk);
+        }
+        if isolation.among_receivers() {
+            load = load.max(self.receivers[usize::from(queue.receiver)].bulk);
+        }
+        load
+    }
+
+    /// A packet has joined the queue.
+    fn join(&mut self, queue: usize, isolation: Isolation) {
+        match self.queues[queue].standing {
+            Standing::None | Standing::Decaying => {
+                self.lists.append(NEW, queue);
+                self.stand(queue, isolation, Standing::Sparse);
+                let load = i64::from(self.load(queue, isolation));
+                self.queues[queue].deficit = self.quantum / load;
+            }
+            Standing::SparseWaiting => self.stand(queue, isolation, Standing::Bulk),
+            Standing::Sparse | Standing::Bulk => {}
+        }
+    }
+
+    /// Whose turn it is; it may be empty. `draw` rounds shares of the quantum at random.
+    fn turn(
+        &mut self,
+        isolation: Isolation,
+        first: &mut bool,
+        stream: &mut Stream,
+    ) -> Option<usize> {
+        loop {
+            let decaying = if *first {
+                self.lists.first(DECAYING)
+            } else {
+                None
+            };
+            *first = false;
+            let queue = decaying
+                .or_else(|| self.lists.first(NEW))
+                .or_else(|| self.lists.first(OLD))
+                .or_else(|| self.lists.first(DECAYING))?;
+            if self.queues[queue].deficit > 0 {
+                return Some(queue);
+            }
+            if self.queues[queue].standing == Standing::Sparse {
+                let standing = if self.queues[queue].fifo.backlog().packets > 0 {
+                    Standing::Bulk
+                } else {
+                    Standing::SparseWaiting
+                };
+                self.stand(queue, isolation, standing);
+            }
+            let load = self.load(queue, isolation);
+            self.queues[queue].deficit += match load {
+                1 => self.quantum,
+                load => (self.quantum as f64 / f64::from(load) + stream.uniform()) as i64,
+            };
+            self.lists.append(OLD, queue);
+        }
+    }
+
+    /// The queue whose turn it is was found empty.
+    fn found_empty(&mut self, queue: usize, isolation: Isolation, now: Time) {
+        let law = &mut self.queues[queue].law;
+        law.on_empty(&self.law, now);
+        if law.is_at_rest(now) {
+            self.lists.remove(queue);
+            self.stand(queue, isolation, Standing::None);
+        } else {
+            self.lists.append(DECAYING, queue);
+            self.stand(queue, isolation, Standing::Decaying);
+        }
+    }
+}
+
+/// The running queue.
+#[derive(Debug)]
+pub struct Cake<P> {
+    limit: Limit,
+    rate: Option<Rate>,
+    overhead: u64,
+    mpu: u64,
+    framing: Framing,
+    diffserv: Diffserv,
+    isolation: Isolation,
+    ecn: bool,
+    wash: bool,
+    ingress: bool,
+    hash: FlowHash,
+    flows: Arc<FlowTable>,
+    stream: Stream,
+    tins: Vec<Tin<P>>,
+    /// The tin that has its turn, without a shaper.
+    current: usize,
+    backlog: Backlog,
+    /// When the shaper lets the next packet go.
+    next: Time,
+    /// When it does at the latest, however much was dropped.
+    failsafe: Time,
+    wake: Option<Time>,
+    /// By tin and queue; kept from the first overload on.
+    fattest: Option<Greatest>,
+    active: TimeAverage,
+    overload_drops: u64,
+    collisions: u64,
+    /// How long the packet that left last had waited.
+    sojourn: Span,
+    /// BLUE's in the queue that it left.
+    probability: f64,
+}
+
+impl<P: Packet> Cake<P> {
+    fn key(&self, packet: &P) -> Key {
+        // Hosts and flows are numbered alike; what they are keeps their hashes apart.
+        let flow = packet.flow();
+        let facts = self.flows.get(flow);
+        let sender = self.hash.of(1 << 33 | u64::from(facts.sender));
+        let receiver = self.hash.of(1 << 34 | u64::from(facts.receiver));
+        let flow = match self.isolation {
+            Isolation::Flowblind => 0,
+            Isolation::Srchost => sender,
+            Isolation::Dsthost => receiver,
+            Isolation::Hosts => sender ^ receiver.rotate_left(32),
+            _ => self.hash.of(u64::from(flow.0)),
+        };
+        Key {
+            flow,
+            sender,
+            receiver,
+        }
+    }
+
+    /// A packet's size on the link behind the shaper.
+    fn shaped_size(&self, packet: &P) -> u64 {
+        let size = (packet.size().as_u64() + self.overhead).max(self.mpu);
+        match self.framing {
+            Framing::None => size,
+            Framing::Atm => size.div_ceil(48) * 53,
+            Framing::Ptm => size + size.div_ceil(64),
+        }
+    }
+
+    /// Takes the oldest packet of a queue.
+    fn take(&mut self, tin: usize, queue: usize, now: Time) -> Option<P> {
+        let packet = self.tins[tin].queues[queue].fifo.pop()?;
+        let left = self.tins[tin].queues[queue].fifo.backlog();
+        self.tins[tin].packets -= 1;
+        self.backlog.packets -= 1;
+        self.backlog.bytes -= packet.size().as_u64();
+        if left.packets == 0 {
+            self.active.add(-1, now);
+        }
+        if let Some(fattest) = &mut self.fattest {
+            fattest.set(tin * QUEUES + queue, left.bytes);
+        }
+        Some(packet)
+    }
+
+    /// Charges a packet to the shaper and to its tin; its size there.
+    fn advance(&mut self, tin: usize, packet: &P, now: Time, dropped: bool) -> i64 {
+        let size = self.shaped_size(packet);
+        if let Some(rate) = self.rate {
+            let tin = &mut self.tins[tin];
+            let time = tin.rate.unwrap_or(rate).tx_time(Bytes::new(size));
+            if tin.next < now {
+                tin.next += time;
+            } else {
+                tin.next = tin.next.max(now + time);
+            }
+            let time = rate.tx_time(Bytes::new(size));
+            self.next += time;
+            if !dropped {
+                self.failsafe += time + time / 2;
+            }
+        }
+        size as i64
+    }
+
+    /// Drops the oldest packet of the fattest queue.
+    fn relieve(&mut self, now: Time, sink: &mut impl Sink<P>) {
+        let tins = &self.tins;
+        let sizes = || {
+            let queues = tins.iter().flat_map(|tin| &tin.queues);
+            Greatest::of(queues.map(|queue| queue.fifo.backlog().bytes))
+        };
+        let index = self.fattest.get_or_insert_with(sizes).index();
+        let (tin, queue) = (index / QUEUES, index % QUEUES);
+        let Some(packet) = self.take(tin, queue, now) else {
+            return;
+        };
+        let Tin { queues, law, .. } = &mut self.tins[tin];
+        queues[queue].law.on_overflow(law, now);
+        if self.ingress {
+            self.advance(tin, &packet, now, true);
+        }
+        self.overload_drops += 1;
+        sink.dropped(packet, DropReason::Limit, now);
+    }
+
+    /// The tin to serve.
+    fn choose_tin(&mut self, now: Time) -> usize {
+        if self.rate.is_some() {
+            // The last that has packets and keeps to its share, else the one due first.
+            let due = |tin: &Tin<P>| tin.next.as_ps().saturating_sub(now.as_ps());
+            let with_flows = (0..self.tins.len()).filter(|&tin| self.tins[tin].has_flows());
+            let first = with_flows.min_by_key(|&tin| (due(&self.tins[tin]), usize::MAX - tin));
+            return first.unwrap_or(0);
+        }
+        loop {
+            let tin = &mut self.tins[self.current];
+            if tin.tin_deficit >= 0 && tin.has_flows() {
+                return self.current;
+            }
+            if tin.tin_deficit <= 0 {
+                tin.tin_deficit += tin.tin_quantum;
+            }
+            self.current = (self.current + 1) % self.tins.len();
+        }
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for Cake<P> {
+    fn enqueue(&mut self, mut packet: P, now: Time, sink: &mut impl Sink<P>) {
+        if !self.limit.admits(Backlog::default(), packet.size()) {
+            self.overload_drops += 1;
+            sink.dropped(packet, DropReason::Limit, now);
+            return;
+        }
+        let key = self.key(&packet);
+        let index = self.diffserv.tin(packet.dscp());
+        if self.wash {
+            packet.set_dscp(Dscp::BEST_EFFORT);
+        }
+        let tin = &mut self.tins[index];
+        let (queue, shared) = tin.place(key, self.isolation);
+        self.collisions += u64::from(shared);
+        // Time in which nothing waited is not made up for.
+        if tin.packets == 0 {
+            tin.next = tin.next.max(now);
+            if self.backlog.packets == 0 && self.next < now {
+                (self.next, self.failsafe) = (now, now);
+            }
+        }
+        tin.packets += 1;
+        self.backlog.packets += 1;
+        self.backlog.bytes += packet.size().as_u64();
+        let fifo = &mut tin.queues[queue].fifo;
+        if fifo.backlog().packets == 0 {
+            self.active.add(1, now);
+        }
+        fifo.push(packet, now);
+        if let Some(fattest) = &mut self.fattest {
+            fattest.set(index * QUEUES + queue, fifo.backlog().bytes);
+        }
+        tin.join(queue, self.isolation);
+        while !self.limit.allows(self.backlog) {
+            self.relieve(now, sink);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
+        self.wake = None;
+        let mut first = true;
+        while self.backlog.packets > 0 {
+            if self.rate.is_some() && self.next.min(self.failsafe) > now {
+                self.wake = Some(self.next.min(self.failsafe));
+                return None;
+            }
+            let index = self.choose_tin(now);
+            let tin = &mut self.tins[index];
+            let Some(queue) = tin.turn(self.isolation, &mut first, &mut self.stream) else {
+                continue;
+            };
+            let Some(mut packet) = self.take(index, queue, now) else {
+                self.tins[index].found_empty(queue, self.isolation, now);
+                continue;
+            };
+            self.sojourn = now - packet.enqueued();
+            let can_be_marked = self.ecn && packet.ecn() != Ecn::NotEct;
+            let tin = &mut self.tins[index];
+            let bulk = if self.ingress { u64::from(tin.bulk) } else { 0 };
+            let Queue { law, fifo, .. } = &mut tin.queues[queue];
+            let stream = &mut self.stream;
+            let draw = || stream.uniform();
+            let verdict = law.judge(&tin.law, self.sojourn, bulk, can_be_marked, now, draw);
+            self.probability = law.probability();
+            // The last packet may be marked but is not dropped.
+            if verdict.drop && fifo.backlog().packets > 0 {
+                if self.ingress {
+                    let size = self.advance(index, &packet, now, true);
+                    self.tins[index].queues[queue].deficit -= size;
+                    self.tins[index].tin_deficit -= size;
+                }
+                sink.dropped(packet, DropReason::Early, now);
+                // Its turn goes on.
+                continue;
+            }
+            if verdict.mark && packet.mark_ce() {
+                sink.marked(&packet, now);
+            }
+            let size = self.advance(index, &packet, now, false);
+            self.tins[index].queues[queue].deficit -= size;
+            self.tins[index].tin_deficit -= size;
+            return Some(packet);
+        }
+        None
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        self.wake
+    }
+
+    fn on_wakeup(&mut self, now: Time) {
+        self.wake = self.wake.filter(|&wake| wake > now);
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn internals(&self) -> Internals {
+        Internals {
+            average: Some(self.sojourn.as_secs_f64()),
+            probability: Some(self.probability),
+        }
+    }
+
+    fn start_measuring(&mut self, now: Time) {
+        self.active.begin(now);
+        (self.overload_drops, self.collisions) = (0, 0);
+    }
+
+    fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
+        tell("flows_active", self.active.until(now));
+        tell("overload_drops", self.overload_drops as f64);
+        tell("hash_collisions", self.collisions as f64);
+    }
+}

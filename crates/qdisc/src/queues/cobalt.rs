@@ -1,0 +1,191 @@
+//! COBALT: a first-in first-out queue under the law of [`crate::laws::cobalt`].
+//!
+//! Source: Høiland-Jørgensen, Täht and Morton 2018; as in Linux 6.1, `sch_cake`, but for
+//! one queue alone, like ns-3's `CobaltQueueDisc`, from which is `blue_threshold`.
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{
+    Bytes, Ecn, Packet, ParamError, ParamWarning, Span, Stream, Time, schemars, serde,
+};
+
+use super::codel::{check_delays, default_interval, default_mtu, default_target, warn_of_target};
+use crate::fifo::Fifo;
+use crate::laws::cobalt::{CobaltConfig, CobaltLaw};
+use crate::{
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    Sink,
+};
+
+/// CoDel and BLUE together (COBALT): signals while the queueing delay stays above a target, drops for those that do not listen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", deny_unknown_fields)]
+#[schemars(crate = "schemars")]
+pub struct CobaltParams {
+    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+    /// Source: ns-3, `CobaltQueueDisc` (1000 packets of 1500 B).
+    #[serde(default = "default_limit")]
+    pub limit: Limit,
+    /// Acceptable queueing delay; also the least time between changes of BLUE's probability.
+    /// Source: Linux 6.1, `sch_cake`.
+    #[serde(default = "default_target")]
+    pub target: Span,
+    /// How long the delay must exceed `target` before the first signal; about a round-trip time of most flows.
+    /// Source: Linux 6.1, `sch_cake`.
+    #[serde(default = "default_interval")]
+    pub interval: Span,
+    /// Mark ECN-capable packets where CoDel would drop them; BLUE drops them all the same.
+    /// Source: on as in Linux 6.1, `sch_cake`.
+    #[serde(default = "default_ecn")]
+    pub ecn: bool,
+    /// Added to BLUE's drop probability when the queue overflows.
+    /// Source: Linux 6.1, `sch_cake` (1/256).
+    #[serde(default = "default_increment")]
+    pub increment: f64,
+    /// Taken from BLUE's drop probability when the queue is found empty.
+    /// Source: Linux 6.1, `sch_cake` (1/4096).
+    #[serde(default = "default_decrement")]
+    pub decrement: f64,
+    /// Let a packet that has waited longer than this count as an overflow.
+    /// Source: none, as in Linux 6.1, `sch_cake`; ns-3 has 400 ms.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blue_threshold: Option<Span>,
+    /// Size of a large packet: what has waited for less than four of these at the link's rate has waited for no queue.
+    /// Source: Linux 6.1, `sch_cake`, for Ethernet.
+    #[serde(default = "default_mtu")]
+    pub mtu: Bytes,
+}
+
+fn default_limit() -> Limit {
+    Limit::bytes(1_500_000)
+}
+pub(crate) fn default_ecn() -> bool {
+    true
+}
+fn default_increment() -> f64 {
+    1.0 / 256.0
+}
+fn default_decrement() -> f64 {
+    1.0 / 4096.0
+}
+
+impl QueueParams for CobaltParams {
+    type Queue<P: Packet> = Cobalt<P>;
+
+    fn check(&self) -> Result<(), ParamError> {
+        self.limit.check()?;
+        check_delays(self.target, self.interval)?;
+        for (key, value) in [("increment", self.increment), ("decrement", self.decrement)] {
+            if !(0.0..=1.0).contains(&value) {
+                return Err(ParamError::new(
+                    key,
+                    "is no change of a probability",
+                    "a number from 0 to 1",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
+        let target = warn_of_target(self.target, self.mtu, link);
+        let blue = (self.increment > 0.0 && self.decrement == 0.0).then(|| {
+            ParamWarning::new(
+                "decrement",
+                "is zero, so that BLUE's drop probability never falls",
+            )
+        });
+        target.into_iter().chain(blue).collect()
+    }
+
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
+
+    fn build<P: Packet>(&self, context: QueueContext) -> Cobalt<P> {
+        Cobalt {
+            limit: self.limit.at(context.rate),
+            ecn: self.ecn,
+            config: CobaltConfig {
+                target: self.target,
+                interval: self.interval,
+                mtu_time: context.rate.tx_time(self.mtu),
+                increment: self.increment,
+                decrement: self.decrement,
+            },
+            blue_threshold: self.blue_threshold,
+            law: CobaltLaw::default(),
+            stream: context.stream,
+            sojourn: Span::ZERO,
+            fifo: Fifo::new(),
+        }
+    }
+}
+
+/// The running queue.
+#[derive(Debug)]
+pub struct Cobalt<P> {
+    limit: Limit,
+    ecn: bool,
+    config: CobaltConfig,
+    blue_threshold: Option<Span>,
+    law: CobaltLaw,
+    stream: Stream,
+    /// How long the packet that left last had waited.
+    sojourn: Span,
+    fifo: Fifo<P>,
+}
+
+impl<P: Packet> QueueDiscipline<P> for Cobalt<P> {
+    #[inline]
+    fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
+        if self.limit.admits(self.fifo.backlog(), packet.size()) {
+            self.fifo.push(packet, now);
+        } else {
+            self.law.on_overflow(&self.config, now);
+            sink.dropped(packet, DropReason::Limit, now);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
+        loop {
+            let Some(mut packet) = self.fifo.pop() else {
+                self.law.on_empty(&self.config, now);
+                self.sojourn = Span::ZERO;
+                return None;
+            };
+            self.sojourn = now - packet.enqueued();
+            if self.blue_threshold.is_some_and(|most| self.sojourn > most) {
+                self.law.on_overflow(&self.config, now);
+            }
+            let can_be_marked = self.ecn && packet.ecn() != Ecn::NotEct;
+            let stream = &mut self.stream;
+            let draw = || stream.uniform();
+            let verdict = self
+                .law
+                .judge(&self.config, self.sojourn, 0, can_be_marked, now, draw);
+            // The last packet may be marked but is not dropped.
+            if verdict.drop && self.fifo.backlog().packets > 0 {
+                sink.dropped(packet, DropReason::Early, now);
+                continue;
+            }
+            if verdict.mark && packet.mark_ce() {
+                sink.marked(&packet, now);
+            }
+            return Some(packet);
+        }
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.fifo.backlog()
+    }
+
+    fn internals(&self) -> Internals {
+        Internals {
+            average: Some(self.sojourn.as_secs_f64()),
+            probability: Some(self.law.probability()),
+        }
+    }
+}

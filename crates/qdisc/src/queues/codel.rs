@@ -1,0 +1,229 @@
+//! CoDel: a first-in first-out queue under the law of [`crate::laws::codel`], which is
+//! consulted as packets leave.
+//!
+//! Source: RFC 8289; defaults, `ecn` and `ce_threshold` as in Linux 6.1, `sch_codel`.
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Bytes, Ecn, Packet, ParamError, ParamWarning, Span, Time, schemars, serde};
+
+use crate::fifo::Fifo;
+use crate::laws::codel::{CodelConfig, CodelLaw, Head, InverseSqrt, Verdict};
+use crate::{
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    Sink,
+};
+
+/// Controlled Delay: drops or marks at the head while packets have waited longer than a target (RFC 8289).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", deny_unknown_fields)]
+#[schemars(crate = "schemars")]
+pub struct CodelParams {
+    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+    /// Source: Linux 6.1, `sch_codel` (`DEFAULT_CODEL_LIMIT`).
+    #[serde(default = "default_limit")]
+    pub limit: Limit,
+    /// Acceptable standing queueing delay.
+    /// Source: RFC 8289, section 4.4.
+    #[serde(default = "default_target")]
+    pub target: Span,
+    /// How long the delay must stay at or above `target` before the first signal; about a round-trip time of most flows.
+    /// Source: RFC 8289, section 4.3.
+    #[serde(default = "default_interval")]
+    pub interval: Span,
+    /// Mark ECN-capable packets instead of dropping them.
+    /// Source: off as in Linux 6.1, `sch_codel`.
+    #[serde(default)]
+    pub ecn: bool,
+    /// Mark every ECN-capable packet that has waited longer than this, whatever the law says and whether or not `ecn` is on.
+    /// Source: none, as in Linux 6.1, `sch_codel`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ce_threshold: Option<Span>,
+    /// With no more than this left behind it, no packet is dropped.
+    /// Source: RFC 8289, section 5.2 (`maxpacket_`), for Ethernet.
+    #[serde(default = "default_mtu")]
+    pub mtu: Bytes,
+    /// How the gaps between signals are computed.
+    /// Source: RFC 8289, section 5.6.
+    #[serde(default)]
+    pub inverse_sqrt: InverseSqrt,
+}
+
+fn default_limit() -> Limit {
+    Limit::packets(1000)
+}
+pub(crate) fn default_target() -> Span {
+    Span::from_ms(5)
+}
+pub(crate) fn default_interval() -> Span {
+    Span::from_ms(100)
+}
+pub(crate) fn default_mtu() -> Bytes {
+    Bytes::new(1500)
+}
+
+/// Refuses a target and an interval that contradict each other.
+pub(crate) fn check_delays(target: Span, interval: Span) -> Result<(), ParamError> {
+    if target == Span::ZERO {
+        return Err(ParamError::new(
+            "target",
+            "is zero, so that every queue is too long",
+            "a time such as \"5 ms\"",
+        ));
+    }
+    if interval <= target {
+        return Err(ParamError::new(
+            "interval",
+            format!("is not above target ({target})"),
+            format!("more than \"{target}\""),
+        ));
+    }
+    Ok(())
+}
+
+/// Warns of a target that a packet in transmission is enough to miss.
+pub(crate) fn warn_of_target(target: Span, mtu: Bytes, link: &LinkFacts) -> Option<ParamWarning> {
+    let packet = match link.largest_packet {
+        Bytes::ZERO => mtu,
+        known => known,
+    };
+    let time = link.rate.tx_time(packet);
+    (target < time).then(|| {
+        ParamWarning::new(
+            "target",
+            format!(
+                "is below the time of one packet at this rate ({time}), so two packets are too many"
+            ),
+        )
+    })
+}
+
+impl QueueParams for CodelParams {
+    type Queue<P: Packet> = Codel<P>;
+
+    fn check(&self) -> Result<(), ParamError> {
+        self.limit.check()?;
+        check_delays(self.target, self.interval)
+    }
+
+    fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
+        let target = warn_of_target(self.target, self.mtu, link);
+        target.into_iter().collect()
+    }
+
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
+
+    fn build<P: Packet>(&self, context: QueueContext) -> Codel<P> {
+        Codel {
+            limit: self.limit.at(context.rate),
+            signals: Signals {
+                law: CodelConfig {
+                    target: self.target,
+                    interval: self.interval,
+                    mtu: self.mtu.as_u64(),
+                    inverse_sqrt: self.inverse_sqrt,
+                },
+                ecn: self.ecn,
+                ce_threshold: self.ce_threshold,
+            },
+            law: CodelLaw::default(),
+            sojourn: Span::ZERO,
+            fifo: Fifo::new(),
+        }
+    }
+}
+
+/// What a queue under CoDel's law is made to do.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Signals {
+    pub law: CodelConfig,
+    pub ecn: bool,
+    pub ce_threshold: Option<Span>,
+}
+
+impl Signals {
+    /// The next packet that the law lets pass, marked or not, of those that `take` gives,
+    /// each with the bytes left behind it.
+    #[inline]
+    pub fn dequeue<P: Packet>(
+        &self,
+        law: &mut CodelLaw,
+        now: Time,
+        sink: &mut impl Sink<P>,
+        mut take: impl FnMut() -> Option<(P, u64)>,
+    ) -> Option<P> {
+        loop {
+            let Some((mut packet, behind)) = take() else {
+                law.on_empty();
+                return None;
+            };
+            let sojourn = now - packet.enqueued();
+            let ect = packet.ecn() != Ecn::NotEct;
+            let head = Head {
+                sojourn,
+                behind,
+                can_be_marked: self.ecn && ect,
+            };
+            let verdict = law.judge(&self.law, head, now);
+            if verdict == Verdict::Drop {
+                sink.dropped(packet, DropReason::Early, now);
+                continue;
+            }
+            let over = self.ce_threshold.is_some_and(|most| sojourn > most);
+            if (verdict == Verdict::Mark || over) && packet.mark_ce() {
+                sink.marked(&packet, now);
+            }
+            return Some(packet);
+        }
+    }
+}
+
+/// The running queue.
+#[derive(Debug)]
+pub struct Codel<P> {
+    limit: Limit,
+    signals: Signals,
+    law: CodelLaw,
+    /// How long the packet that left last had waited.
+    sojourn: Span,
+    fifo: Fifo<P>,
+}
+
+impl<P: Packet> QueueDiscipline<P> for Codel<P> {
+    #[inline]
+    fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
+        if self.limit.admits(self.fifo.backlog(), packet.size()) {
+            self.fifo.push(packet, now);
+        } else {
+            sink.dropped(packet, DropReason::Limit, now);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
+        let fifo = &mut self.fifo;
+        let packet = self.signals.dequeue(&mut self.law, now, sink, || {
+            let packet = fifo.pop()?;
+            Some((packet, fifo.backlog().bytes))
+        });
+        self.sojourn = match &packet {
+            Some(packet) => now - packet.enqueued(),
+            None => Span::ZERO,
+        };
+        packet
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.fifo.backlog()
+    }
+
+    fn internals(&self) -> Internals {
+        Internals {
+            average: Some(self.sojourn.as_secs_f64()),
+            probability: None,
+        }
+    }
+}

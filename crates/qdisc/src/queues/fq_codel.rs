@@ -1,0 +1,278 @@
+//! FQ-CoDel: flows hashed into queues, turns among these that favour sparse ones, and
+//! CoDel's law in each.
+//!
+//! Source: RFC 8290, section 4; defaults of section 5.2, as in Linux 6.1, `sch_fq_codel`.
+//! The turns are in [`crate::fq`], the law in [`crate::laws::codel`].
+//!
+//! When an arrival makes the backlog exceed the limit, the queue with most bytes loses
+//! packets from its head: half its bytes, `drop_batch` packets at most (RFC 8290, section
+//! 4.1). They count as signals for its law.
+//!
+//! As in Linux, and unlike a CoDel queue of its own, "no more than a packet left behind"
+//! (RFC 8289) is asked of all queues together.
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Span, Time, schemars, serde};
+
+use super::codel::{
+    Signals, check_delays, default_interval, default_mtu, default_target, warn_of_target,
+};
+use crate::fq::{FlowHash, FlowQueues, Measure};
+use crate::laws::codel::{CodelConfig, CodelLaw, InverseSqrt};
+use crate::{
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    Sink,
+};
+
+/// Flow queueing with CoDel (RFC 8290): a queue for each flow, turns that favour sparse flows, CoDel in each queue.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", deny_unknown_fields)]
+#[schemars(crate = "schemars")]
+pub struct FqCodelParams {
+    /// Most that may wait in all queues: in packets, in bytes, in time at the link's rate, or a list of these.
+    /// Source: RFC 8290, section 5.2.3 (10,240 packets), and Linux 6.1 (`memory_limit`, 32 MiB, there with the kernel's own overhead).
+    #[serde(default = "default_limit")]
+    pub limit: Limit,
+    /// Number of queues that flows are hashed into.
+    /// Source: RFC 8290, section 5.2.3.
+    #[serde(default = "default_flows")]
+    #[schemars(range(min = 1, max = 65_536))]
+    pub flows: u32,
+    /// Bytes that a queue may send in its turn.
+    /// Source: RFC 8290, section 5.2.4.
+    #[serde(default = "default_quantum")]
+    pub quantum: Bytes,
+    /// Acceptable standing queueing delay of each queue.
+    /// Source: RFC 8290, section 5.2.2.
+    #[serde(default = "default_target")]
+    pub target: Span,
+    /// How long the delay must stay at or above `target` before the first signal; about a round-trip time of most flows.
+    /// Source: RFC 8290, section 5.2.1.
+    #[serde(default = "default_interval")]
+    pub interval: Span,
+    /// Mark ECN-capable packets instead of dropping them.
+    /// Source: on as in RFC 8290, section 5.2.6.
+    #[serde(default = "default_ecn")]
+    pub ecn: bool,
+    /// Mark every ECN-capable packet that has waited longer than this, whatever the law says and whether or not `ecn` is on.
+    /// Source: none, as in RFC 8290, section 5.2.7.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ce_threshold: Option<Span>,
+    /// With no more than this left in all queues, no packet is dropped.
+    /// Source: RFC 8289, section 5.2 (`maxpacket_`), for Ethernet.
+    #[serde(default = "default_mtu")]
+    pub mtu: Bytes,
+    /// Most packets dropped at once from the fattest queue when the limit is exceeded.
+    /// Source: RFC 8290, section 4.1.
+    #[serde(default = "default_drop_batch")]
+    pub drop_batch: u32,
+    /// How the gaps between signals are computed.
+    /// Source: RFC 8289, section 5.6.
+    #[serde(default)]
+    pub inverse_sqrt: InverseSqrt,
+}
+
+pub(crate) fn default_limit() -> Limit {
+    Limit {
+        packets: Some(10_240),
+        bytes: Some(32 << 20),
+        time: None,
+    }
+}
+pub(crate) fn default_flows() -> u32 {
+    1024
+}
+pub(crate) fn default_quantum() -> Bytes {
+    Bytes::new(1514)
+}
+fn default_ecn() -> bool {
+    true
+}
+fn default_drop_batch() -> u32 {
+    64
+}
+
+/// Refuses a number of queues or a quantum that cannot be run.
+pub(crate) fn check_queues(
+    key: &'static str,
+    queues: u32,
+    quantum: Bytes,
+) -> Result<(), ParamError> {
+    if queues == 0 || queues > 65_536 {
+        return Err(ParamError::new(
+            key,
+            format!("is {queues}, no number of queues"),
+            "a number from 1 to 65536",
+        ));
+    }
+    if quantum < Bytes::new(256) {
+        return Err(ParamError::new(
+            "quantum",
+            "is less than 256 B, so that a packet takes many turns",
+            "at least \"256 B\", for example \"1514 B\"",
+        ));
+    }
+    Ok(())
+}
+
+/// Warns of fewer queues than there are flows.
+pub(crate) fn warn_of_queues(
+    key: &'static str,
+    queues: u32,
+    link: &LinkFacts,
+) -> Option<ParamWarning> {
+    let flows = link.tcp_flows;
+    (flows > u64::from(queues)).then(|| {
+        ParamWarning::new(
+            key,
+            format!(
+                "is less than the {flows} TCP flows that cross the link, so that some share a queue"
+            ),
+        )
+    })
+}
+
+impl QueueParams for FqCodelParams {
+    type Queue<P: Packet> = FqCodel<P>;
+
+    fn check(&self) -> Result<(), ParamError> {
+        self.limit.check()?;
+        check_delays(self.target, self.interval)?;
+        check_queues("flows", self.flows, self.quantum)?;
+        if self.drop_batch == 0 {
+            return Err(ParamError::new(
+                "drop_batch",
+                "is zero, so that a full queue could not be relieved",
+                "a number from 1 on",
+            ));
+        }
+        Ok(())
+    }
+
+    fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
+        let target = warn_of_target(self.target, self.mtu, link);
+        let queues = warn_of_queues("flows", self.flows, link);
+        target.into_iter().chain(queues).collect()
+    }
+
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
+
+    fn build<P: Packet>(&self, mut context: QueueContext) -> FqCodel<P> {
+        let queues = self.flows as usize;
+        FqCodel {
+            limit: self.limit.at(context.rate),
+            signals: Signals {
+                law: CodelConfig {
+                    target: self.target,
+                    interval: self.interval,
+                    mtu: self.mtu.as_u64(),
+                    inverse_sqrt: self.inverse_sqrt,
+                },
+                ecn: self.ecn,
+                ce_threshold: self.ce_threshold,
+            },
+            drop_batch: self.drop_batch,
+            hash: FlowHash::draw(&mut context.stream),
+            laws: vec![CodelLaw::default(); queues],
+            queues: FlowQueues::new(queues, self.quantum, Measure::Bytes),
+            sojourn: Span::ZERO,
+            overload_drops: 0,
+        }
+    }
+}
+
+/// The running queue.
+#[derive(Debug)]
+pub struct FqCodel<P> {
+    limit: Limit,
+    signals: Signals,
+    drop_batch: u32,
+    hash: FlowHash,
+    laws: Vec<CodelLaw>,
+    queues: FlowQueues<P>,
+    /// How long the packet that left last had waited.
+    sojourn: Span,
+    overload_drops: u64,
+}
+
+impl<P: Packet> FqCodel<P> {
+    /// Drops half of the fattest queue, `drop_batch` packets at most.
+    fn relieve(&mut self, now: Time, sink: &mut impl Sink<P>) {
+        let fattest = self.queues.fattest();
+        let half = self.queues.backlog_of(fattest).bytes / 2;
+        let (mut packets, mut bytes) = (0, 0);
+        while packets == 0 || (packets < self.drop_batch && bytes < half) {
+            let Some(packet) = self.queues.take(fattest, now) else {
+                break;
+            };
+            packets += 1;
+            bytes += packet.size().as_u64();
+            sink.dropped(packet, DropReason::Limit, now);
+        }
+        self.laws[fattest].on_overload(packets);
+        self.overload_drops += u64::from(packets);
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for FqCodel<P> {
+    #[inline]
+    fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
+        if !self.limit.admits(Backlog::default(), packet.size()) {
+            // No room could be made for it.
+            self.overload_drops += 1;
+            sink.dropped(packet, DropReason::Limit, now);
+            return;
+        }
+        let queue = self.hash.bucket(packet.flow(), self.queues.len());
+        self.queues.push(queue, packet, now);
+        while !self.limit.allows(self.queues.backlog()) {
+            self.relieve(now, sink);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
+        while let Some(queue) = self.queues.turn() {
+            let (law, queues) = (&mut self.laws[queue], &mut self.queues);
+            let packet = self.signals.dequeue(law, now, sink, || {
+                let packet = queues.take(queue, now)?;
+                Some((packet, queues.backlog().bytes))
+            });
+            match packet {
+                Some(packet) => {
+                    self.queues.charge(queue, packet.size());
+                    self.sojourn = now - packet.enqueued();
+                    return Some(packet);
+                }
+                None => self.queues.pass_turn(queue),
+            }
+        }
+        self.sojourn = Span::ZERO;
+        None
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.queues.backlog()
+    }
+
+    fn internals(&self) -> Internals {
+        Internals {
+            average: Some(self.sojourn.as_secs_f64()),
+            probability: None,
+        }
+    }
+
+    fn start_measuring(&mut self, now: Time) {
+        self.queues.start_measuring(now);
+        self.overload_drops = 0;
+    }
+
+    fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
+        tell("flows_active", self.queues.active(now));
+        tell("overload_drops", self.overload_drops as f64);
+    }
+}

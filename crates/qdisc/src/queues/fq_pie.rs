@@ -1,0 +1,290 @@
+//! FQ-PIE: flows hashed into queues, turns among these that favour sparse ones, and PIE's
+//! law in each.
+//!
+//! Source: G. Ramakrishnan et al., "FQ-PIE Queue Discipline in the Linux Kernel: Design,
+//! Implementation and Challenges", IEEE LCN 2019; rules and defaults as in Linux 6.1,
+//! `sch_fq_pie`. The turns are in [`crate::fq`], the law in [`crate::laws::pie`].
+//!
+//! A queue's backlog changes only when it is called on, so each law is brought up to date
+//! when its own queue is: with the backlog that it has had since, as if the timer had run.
+//! An arrival that exceeds the limit is dropped.
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Span, Stream, Time, schemars, serde};
+
+use super::codel::{default_mtu, warn_of_target};
+use super::fq_codel::{
+    check_queues, default_flows, default_limit, default_quantum, warn_of_queues,
+};
+use crate::fq::{FlowHash, FlowQueues, Measure};
+use crate::laws::pie::{Delay, Flavour, PieConfig, PieLaw, Verdict};
+use crate::signal::mark_or_drop;
+use crate::{
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    Sink,
+};
+
+/// Flow queueing with PIE: a queue for each flow, turns that favour sparse flows, PIE in each queue.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", deny_unknown_fields)]
+#[schemars(crate = "schemars")]
+pub struct FqPieParams {
+    /// Most that may wait in all queues: in packets, in bytes, in time at the link's rate, or a list of these.
+    /// Source: Linux 6.1, `sch_fq_pie` (10,240 packets; `memory_limit`, 32 MiB, there with the kernel's own overhead and only counted).
+    #[serde(default = "default_limit")]
+    pub limit: Limit,
+    /// Number of queues that flows are hashed into.
+    /// Source: Linux 6.1, `sch_fq_pie`.
+    #[serde(default = "default_flows")]
+    #[schemars(range(min = 1, max = 65_536))]
+    pub flows: u32,
+    /// Bytes that a queue may send in its turn.
+    /// Source: Linux 6.1, `sch_fq_pie` (the MTU with Ethernet's header).
+    #[serde(default = "default_quantum")]
+    pub quantum: Bytes,
+    /// Queueing delay to hold in each queue.
+    /// Source: RFC 8033, section 4.2 (QDELAY_REF).
+    #[serde(default = "default_target")]
+    pub target: Span,
+    /// Time between updates of a probability.
+    /// Source: RFC 8033, section 4.2 (T_UPDATE); Linux rounds it to 16 ms at 250 Hz.
+    #[serde(default = "default_target")]
+    pub update: Span,
+    /// Gain of the deviation from the target, in 1/s.
+    /// Source: RFC 8033, section 4.2 (1/8 Hz).
+    #[serde(default = "default_alpha")]
+    pub alpha: f64,
+    /// Gain of the delay's change, in 1/s.
+    /// Source: RFC 8033, section 4.2 (1 + 1/4 Hz).
+    #[serde(default = "default_beta")]
+    pub beta: f64,
+    /// Burst that passes untouched after a quiet time; "0 s" for none.
+    /// Source: RFC 8033, section 4.4 (MAX_BURST).
+    #[serde(default = "default_max_burst")]
+    pub max_burst: Span,
+    /// Size of a typical packet: less than two of them in a queue wait untouched.
+    /// Source: Linux 6.1, `sch_fq_pie`, for Ethernet.
+    #[serde(default = "default_mtu")]
+    pub mean_packet: Bytes,
+    /// How the queueing delay is found.
+    /// Source: Linux 6.1, `sch_fq_pie`.
+    #[serde(default)]
+    pub delay: Delay,
+    /// Mark ECN-capable packets where an early drop would hit them, up to a probability of `max_ecn`.
+    /// Source: off as in Linux 6.1, `sch_fq_pie`.
+    #[serde(default)]
+    pub ecn: bool,
+    /// Probability beyond which ECN-capable packets are dropped like all others.
+    /// Source: Linux 6.1, `sch_fq_pie` (`ecn_prob`, 10 %).
+    #[serde(default = "default_max_ecn")]
+    pub max_ecn: f64,
+}
+
+fn default_target() -> Span {
+    Span::from_ms(15)
+}
+fn default_alpha() -> f64 {
+    0.125
+}
+fn default_beta() -> f64 {
+    1.25
+}
+fn default_max_burst() -> Span {
+    Span::from_ms(150)
+}
+fn default_max_ecn() -> f64 {
+    0.1
+}
+
+impl QueueParams for FqPieParams {
+    type Queue<P: Packet> = FqPie<P>;
+
+    fn check(&self) -> Result<(), ParamError> {
+        self.limit.check()?;
+        check_queues("flows", self.flows, self.quantum)?;
+        for (key, time) in [("target", self.target), ("update", self.update)] {
+            if time == Span::ZERO {
+                return Err(ParamError::new(key, "is zero", "a time such as \"15 ms\""));
+            }
+        }
+        for (key, gain) in [("alpha", self.alpha), ("beta", self.beta)] {
+            if !(gain > 0.0 && gain.is_finite()) {
+                return Err(ParamError::new(
+                    key,
+                    "is not a gain above 0",
+                    "a number above 0",
+                ));
+            }
+        }
+        if !(0.0..=1.0).contains(&self.max_ecn) {
+            return Err(ParamError::new(
+                "max_ecn",
+                "is not a probability",
+                "a number from 0 to 1",
+            ));
+        }
+        Ok(())
+    }
+
+    fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
+        let target = warn_of_target(self.target, self.mean_packet, link);
+        let queues = warn_of_queues("flows", self.flows, link);
+        target.into_iter().chain(queues).collect()
+    }
+
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
+
+    fn build<P: Packet>(&self, mut context: QueueContext) -> FqPie<P> {
+        let queues = self.flows as usize;
+        let law = PieLaw::new(PieConfig {
+            target: self.target,
+            interval: self.update,
+            alpha: self.alpha,
+            beta: self.beta,
+            max_burst: self.max_burst,
+            mean_packet: self.mean_packet,
+            derandomize: true,
+            delay: self.delay,
+            flavour: Flavour::Linux,
+        });
+        FqPie {
+            limit: self.limit.at(context.rate),
+            max_ecn: self.ecn.then_some(self.max_ecn),
+            update: self.update,
+            hash: FlowHash::draw(&mut context.stream),
+            stream: context.stream,
+            laws: vec![Kept { law, updates: 0 }; queues],
+            queues: FlowQueues::new(queues, self.quantum, Measure::Bytes),
+            sojourn: Span::ZERO,
+            probability: 0.0,
+            overload_drops: 0,
+        }
+    }
+}
+
+/// A law, and how often it has been brought up to date.
+#[derive(Clone, Debug)]
+struct Kept {
+    law: PieLaw,
+    updates: u64,
+}
+
+impl Kept {
+    /// Makes the updates that are due, of a queue that has held `backlog` bytes since the
+    /// last one.
+    #[inline]
+    fn catch_up(&mut self, due: u64, backlog: u64) {
+        while self.updates < due {
+            if backlog == 0 && self.law.rests() {
+                self.updates = due;
+                return;
+            }
+            self.law.update(backlog);
+            self.updates += 1;
+        }
+    }
+}
+
+/// The running queue.
+#[derive(Debug)]
+pub struct FqPie<P> {
+    limit: Limit,
+    /// Marks up to this probability, if at all.
+    max_ecn: Option<f64>,
+    update: Span,
+    hash: FlowHash,
+    stream: Stream,
+    laws: Vec<Kept>,
+    queues: FlowQueues<P>,
+    /// How long the packet that left last had waited.
+    sojourn: Span,
+    /// Of the queue that was called on last.
+    probability: f64,
+    overload_drops: u64,
+}
+
+impl<P: Packet> FqPie<P> {
+    /// The law of a queue, brought up to date.
+    #[inline]
+    fn law(&mut self, queue: usize, now: Time) -> &mut PieLaw {
+        let due = now.as_ps() / self.update.as_ps();
+        let backlog = self.queues.backlog_of(queue).bytes;
+        let kept = &mut self.laws[queue];
+        kept.catch_up(due, backlog);
+        self.probability = kept.law.probability();
+        &mut kept.law
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for FqPie<P> {
+    #[inline]
+    fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
+        let queue = self.hash.bucket(packet.flow(), self.queues.len());
+        self.law(queue, now);
+        let law = &mut self.laws[queue].law;
+        if !self.limit.admits(self.queues.backlog(), packet.size()) {
+            law.on_drop();
+            self.overload_drops += 1;
+            sink.dropped(packet, DropReason::Limit, now);
+            return;
+        }
+        let backlog = self.queues.backlog_of(queue).bytes;
+        let stream = &mut self.stream;
+        let verdict = law.on_arrival(backlog, None, || stream.uniform());
+        let packet = if verdict == Verdict::Early {
+            let ecn = self.max_ecn.is_some_and(|most| law.probability() <= most);
+            match mark_or_drop(packet, ecn, DropReason::Early, now, sink) {
+                Some(packet) => packet,
+                None => return law.on_drop(),
+            }
+        } else {
+            packet
+        };
+        self.queues.push(queue, packet, now);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, _sink: &mut impl Sink<P>) -> Option<P> {
+        while let Some(queue) = self.queues.turn() {
+            if self.queues.backlog_of(queue).packets == 0 {
+                self.queues.pass_turn(queue);
+                continue;
+            }
+            self.law(queue, now);
+            let packet = self.queues.take(queue, now)?;
+            self.queues.charge(queue, packet.size());
+            self.sojourn = now - packet.enqueued();
+            let left = self.queues.backlog_of(queue).bytes;
+            let law = &mut self.laws[queue].law;
+            law.on_departure(packet.size(), self.sojourn, left, now);
+            return Some(packet);
+        }
+        self.sojourn = Span::ZERO;
+        None
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.queues.backlog()
+    }
+
+    fn internals(&self) -> Internals {
+        Internals {
+            average: Some(self.sojourn.as_secs_f64()),
+            probability: Some(self.probability),
+        }
+    }
+
+    fn start_measuring(&mut self, now: Time) {
+        self.queues.start_measuring(now);
+        self.overload_drops = 0;
+    }
+
+    fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
+        tell("flows_active", self.queues.active(now));
+        tell("overload_drops", self.overload_drops as f64);
+    }
+}

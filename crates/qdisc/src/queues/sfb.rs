@@ -1,0 +1,426 @@
+//! Stochastic Fair BLUE: a first-in first-out queue, and a drop probability for each flow
+//! kept in a filter of few bins.
+//!
+//! Source: W. Feng, D. Kandlur, D. Saha and K. Shin, "Stochastic Fair Blue: A Queue
+//! Management Algorithm for Enforcing Fairness", INFOCOM 2001, section III; constants and
+//! rules as in Linux 6.1, `sch_sfb`.
+//!
+//! | symbol | unit | meaning |
+//! |---|---|---|
+//! | L | 1 | levels, 8 |
+//! | N | 1 | bins of a level, 16 |
+//! | q | packets | waiting packets of the flows in a bin |
+//! | p | 1 | probability of a bin |
+//! | d1, d2 | 1 | its increment and decrement |
+//!
+//! ```text
+//! an arrival's flow has a bin in each level; in each of these
+//!     q = 0            p -= d2
+//!     q >= bin_size    p += d1
+//! p_min, q_min         the least of its bins
+//! q_min >= max         dropped
+//! p_min = 1            does not respond: let pass at penalty_rate, else dropped
+//! otherwise            marked or dropped with probability p_min; a packet that could be
+//!                      marked is dropped all the same with probability 2 (p_min - 1/2)
+//! ```
+//!
+//! A flow that shares all of its bins with one that does not respond is treated like it. So
+//! there are two sets of bins with hashes of their own: after `rehash` the other is taken,
+//! which `warmup` before that starts to learn of flows that do not respond, and the one
+//! before gets a new hash. Here it also forgets its probabilities (section III-C of the
+//! paper); the kernel keeps them, though they are of other flows by then.
+
+use std::collections::VecDeque;
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{FlowId, Packet, ParamError, ParamWarning, Span, Stream, Time, schemars, serde};
+
+use super::cobalt::default_ecn;
+use crate::fifo::Fifo;
+use crate::fq::FlowHash;
+use crate::signal::mark_or_drop;
+use crate::{
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    Sink,
+};
+
+/// Stochastic Fair BLUE (Feng et al. 2001): a drop probability for each flow, in a filter of few bins.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", deny_unknown_fields)]
+#[schemars(crate = "schemars")]
+pub struct SfbParams {
+    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+    /// Source: Linux 6.1, `sch_sfb` (an interface's `txqueuelen`, 1000).
+    #[serde(default = "default_limit")]
+    pub limit: Limit,
+    /// Waiting packets of a bin from which on its probability rises.
+    /// Source: Linux 6.1, `sch_sfb`.
+    #[serde(default = "default_bin_size")]
+    pub bin_size: u32,
+    /// Waiting packets of a flow's least bin from which on its arrivals are dropped.
+    /// Source: Linux 6.1, `sch_sfb`.
+    #[serde(default = "default_max")]
+    pub max: u32,
+    /// Added to a bin's probability by an arrival that finds it full.
+    /// Source: Linux 6.1, `sch_sfb` (0.1 %).
+    #[serde(default = "default_increment")]
+    pub increment: f64,
+    /// Taken from a bin's probability by an arrival that finds it empty.
+    /// Source: Linux 6.1, `sch_sfb` (1/6000).
+    #[serde(default = "default_decrement")]
+    pub decrement: f64,
+    /// How long one hash is used.
+    /// Source: Linux 6.1, `sch_sfb`.
+    #[serde(default = "default_rehash")]
+    pub rehash: Span,
+    /// How long before that the other bins learn of flows that do not respond.
+    /// Source: Linux 6.1, `sch_sfb`.
+    #[serde(default = "default_warmup")]
+    pub warmup: Span,
+    /// Packets per second that all flows that do not respond may send; 0 for none.
+    /// Source: Linux 6.1, `sch_sfb`.
+    #[serde(default = "default_penalty_rate")]
+    pub penalty_rate: u32,
+    /// Packets that they may send in a burst; 0 for none.
+    /// Source: Linux 6.1, `sch_sfb`.
+    #[serde(default = "default_penalty_burst")]
+    pub penalty_burst: u32,
+    /// Mark ECN-capable packets instead of dropping them.
+    /// Source: on as in Linux 6.1, `sch_sfb`.
+    #[serde(default = "default_ecn")]
+    pub ecn: bool,
+}
+
+fn default_limit() -> Limit {
+    Limit::packets(1000)
+}
+fn default_bin_size() -> u32 {
+    20
+}
+fn default_max() -> u32 {
+    25
+}
+fn default_increment() -> f64 {
+    0.001
+}
+fn default_decrement() -> f64 {
+    1.0 / 6000.0
+}
+fn default_rehash() -> Span {
+    Span::from_s(600)
+}
+fn default_warmup() -> Span {
+    Span::from_s(60)
+}
+fn default_penalty_rate() -> u32 {
+    10
+}
+fn default_penalty_burst() -> u32 {
+    20
+}
+
+/// A probability of 1. They are whole numbers, so that a thousand steps of a thousandth
+/// come to exactly 1: from there on, and not just below it, a flow is held not to respond.
+const ONE: u64 = 1_000_000_000_000;
+
+const LEVELS: usize = 8;
+const BINS: usize = 16;
+
+impl QueueParams for SfbParams {
+    type Queue<P: Packet> = Sfb<P>;
+
+    fn check(&self) -> Result<(), ParamError> {
+        self.limit.check()?;
+        for (key, value) in [("increment", self.increment), ("decrement", self.decrement)] {
+            if !(value > 0.0 && value <= 1.0) {
+                return Err(ParamError::new(
+                    key,
+                    "is no change of a probability",
+                    "a number above 0 and up to 1",
+                ));
+            }
+        }
+        if self.bin_size == 0 {
+            return Err(ParamError::new(
+                "bin_size",
+                "is zero, so that empty bins would be full",
+                "a number from 1 on",
+            ));
+        }
+        if self.max < self.bin_size {
+            return Err(ParamError::new(
+                "max",
+                format!("is below bin_size ({})", self.bin_size),
+                format!("at least {}", self.bin_size),
+            ));
+        }
+        if self.rehash == Span::ZERO {
+            return Err(ParamError::new(
+                "rehash",
+                "is zero",
+                "a time such as \"600 s\"",
+            ));
+        }
+        if self.warmup > self.rehash {
+            return Err(ParamError::new(
+                "warmup",
+                format!("is longer than rehash ({})", self.rehash),
+                format!("at most \"{}\"", self.rehash),
+            ));
+        }
+        Ok(())
+    }
+
+    fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
+        let Some(limit) = self.limit.at(link.rate).packets else {
+            return Vec::new();
+        };
+        let short = (limit <= u64::from(self.bin_size)).then(|| {
+            ParamWarning::new(
+                "bin_size",
+                format!(
+                    "is not below the limit (\"{}\"), so no probability ever rises",
+                    self.limit
+                ),
+            )
+        });
+        short.into_iter().collect()
+    }
+
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
+
+    fn build<P: Packet>(&self, mut context: QueueContext) -> Sfb<P> {
+        let set = |stream: &mut Stream| BinSet {
+            hash: FlowHash::draw(stream),
+            bins: [[Bin::default(); BINS]; LEVELS],
+        };
+        Sfb {
+            limit: self.limit.at(context.rate),
+            sets: Box::new([set(&mut context.stream), set(&mut context.stream)]),
+            params: self.clone(),
+            steps: Steps {
+                bin_size: self.bin_size,
+                increment: (self.increment * ONE as f64).round() as u64,
+                decrement: (self.decrement * ONE as f64).round() as u64,
+            },
+            stream: context.stream,
+            active: 0,
+            since: Time::ZERO,
+            warm: false,
+            tokens: u64::from(self.penalty_burst),
+            filled: Time::ZERO,
+            probability: 0.0,
+            fifo: Fifo::new(),
+            places: VecDeque::new(),
+            penalty_drops: 0,
+            bin_drops: 0,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Bin {
+    packets: u32,
+    /// In parts of [`ONE`].
+    probability: u64,
+}
+
+#[derive(Debug)]
+struct BinSet {
+    hash: FlowHash,
+    bins: [[Bin; BINS]; LEVELS],
+}
+
+/// How probabilities move.
+#[derive(Clone, Copy, Debug)]
+struct Steps {
+    bin_size: u32,
+    /// In parts of [`ONE`].
+    increment: u64,
+    decrement: u64,
+}
+
+/// A flow's bins: four bits for each level.
+type Places = u32;
+
+impl BinSet {
+    fn places(&self, flow: FlowId) -> Places {
+        (self.hash.of(u64::from(flow.0)) >> 32) as Places
+    }
+
+    #[inline]
+    fn each(&mut self, places: Places) -> impl Iterator<Item = &mut Bin> {
+        let bins = self.bins.iter_mut().enumerate();
+        bins.map(move |(level, bins)| &mut bins[(places >> (4 * level)) as usize % BINS])
+    }
+
+    /// Brings the probabilities of these bins up to date; the least probability and the
+    /// least number of packets.
+    #[inline]
+    fn on_arrival(&mut self, places: Places, steps: &Steps) -> (u64, u32) {
+        let mut least = (ONE, u32::MAX);
+        for bin in self.each(places) {
+            if bin.packets == 0 {
+                bin.probability = bin.probability.saturating_sub(steps.decrement);
+            } else if bin.packets >= steps.bin_size {
+                bin.probability = (bin.probability + steps.increment).min(ONE);
+            }
+            least = (least.0.min(bin.probability), least.1.min(bin.packets));
+        }
+        least
+    }
+}
+
+/// The running queue.
+#[derive(Debug)]
+pub struct Sfb<P> {
+    limit: Limit,
+    params: SfbParams,
+    steps: Steps,
+    stream: Stream,
+    sets: Box<[BinSet; 2]>,
+    /// The set that decides.
+    active: usize,
+    /// Since when it does.
+    since: Time,
+    /// Whether the other one learns.
+    warm: bool,
+    /// Packets that flows that do not respond may send.
+    tokens: u64,
+    filled: Time,
+    /// Of the arrival before.
+    probability: f64,
+    fifo: Fifo<P>,
+    /// Where each waiting packet is counted, in either set.
+    places: VecDeque<[Option<Places>; 2]>,
+    penalty_drops: u64,
+    bin_drops: u64,
+}
+
+impl<P: Packet> Sfb<P> {
+    #[inline]
+    fn change_sets(&mut self, now: Time) {
+        let age = now - self.since;
+        if age > self.params.rehash {
+            let left = &mut self.sets[self.active];
+            left.hash = FlowHash::draw(&mut self.stream);
+            for bin in left.bins.as_flattened_mut() {
+                bin.probability = 0;
+            }
+            self.active ^= 1;
+            self.since = now;
+            self.warm = false;
+        } else {
+            self.warm =
+                self.params.warmup > Span::ZERO && age + self.params.warmup > self.params.rehash;
+        }
+    }
+
+    /// Whether a flow that does not respond may send one more packet.
+    fn pays(&mut self, now: Time) -> bool {
+        if self.tokens == 0 {
+            // Ten seconds' worth at most, as in the kernel.
+            let age = (now - self.filled).min(Span::from_s(10)).as_ps();
+            let earned = u128::from(age) * u128::from(self.params.penalty_rate);
+            let earned = (earned / u128::from(Span::from_s(1).as_ps())) as u64;
+            // What is less than a packet is kept; the kernel forgets it, and lets nothing
+            // of a fast flood pass.
+            if earned > 0 {
+                self.tokens = earned.min(u64::from(self.params.penalty_burst));
+                self.filled = now;
+            }
+        }
+        let pays = self.params.penalty_rate > 0 && self.tokens > 0;
+        self.tokens -= u64::from(pays);
+        pays
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for Sfb<P> {
+    #[inline]
+    fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
+        if !self.limit.admits(self.fifo.backlog(), packet.size()) {
+            sink.dropped(packet, DropReason::Limit, now);
+            return;
+        }
+        self.change_sets(now);
+        let (active, other) = (self.active, self.active ^ 1);
+        let mut places = [None; 2];
+        let place = self.sets[active].places(packet.flow());
+        places[active] = Some(place);
+        let (probability, packets) = self.sets[active].on_arrival(place, &self.steps);
+        self.probability = probability as f64 / ONE as f64;
+
+        let packet = if packets >= self.params.max {
+            self.bin_drops += 1;
+            sink.dropped(packet, DropReason::Early, now);
+            return;
+        } else if probability == ONE {
+            if self.warm {
+                let place = self.sets[other].places(packet.flow());
+                places[other] = Some(place);
+                self.sets[other].on_arrival(place, &self.steps);
+            }
+            if !self.pays(now) {
+                self.penalty_drops += 1;
+                sink.dropped(packet, DropReason::Forced, now);
+                return;
+            }
+            packet
+        } else {
+            let drawn = self.stream.uniform();
+            if drawn < self.probability {
+                let ecn = self.params.ecn && drawn >= 2.0 * (self.probability - 0.5);
+                match mark_or_drop(packet, ecn, DropReason::Early, now, sink) {
+                    Some(packet) => packet,
+                    None => return,
+                }
+            } else {
+                packet
+            }
+        };
+        for (set, place) in self.sets.iter_mut().zip(places) {
+            if let Some(place) = place {
+                set.each(place).for_each(|bin| bin.packets += 1);
+            }
+        }
+        self.places.push_back(places);
+        self.fifo.push(packet, now);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, _now: Time, _sink: &mut impl Sink<P>) -> Option<P> {
+        let packet = self.fifo.pop()?;
+        let places = self.places.pop_front().expect("one for each packet");
+        for (set, place) in self.sets.iter_mut().zip(places) {
+            if let Some(place) = place {
+                set.each(place).for_each(|bin| bin.packets -= 1);
+            }
+        }
+        Some(packet)
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.fifo.backlog()
+    }
+
+    fn internals(&self) -> Internals {
+        Internals {
+            average: None,
+            probability: Some(self.probability),
+        }
+    }
+
+    fn start_measuring(&mut self, _now: Time) {
+        (self.penalty_drops, self.bin_drops) = (0, 0);
+    }
+
+    fn report(&self, _now: Time, tell: &mut dyn FnMut(&str, f64)) {
+        tell("penalty_drops", self.penalty_drops as f64);
+        tell("bin_drops", self.bin_drops as f64);
+    }
+}

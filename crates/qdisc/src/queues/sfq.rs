@@ -1,0 +1,252 @@
+//! SFQ: flows hashed into queues that take turns.
+//!
+//! Source: P. E. McKenney, "Stochastic Fairness Queueing", INFOCOM 1990; turns in bytes
+//! (Deficit Round Robin), `depth`, dropping from the longest queue and the defaults as in
+//! Linux 6.1, `sch_sfq`. RED within a queue (`sfq` with `min` and `max` there) is left out.
+//!
+//! - An arrival whose queue holds `depth` packets is dropped, or with `head_drop` the
+//!   oldest of that queue in its place.
+//! - An arrival that makes the backlog exceed the limit costs the longest queue, in
+//!   packets, its latest packet (with `head_drop` its oldest).
+//! - A queue that gets its first packet takes its turn after all others, with one quantum.
+//! - Every `perturb`, a new hash is drawn and all that waits is dealt out anew, so that
+//!   flows that share a queue do not share it for ever. Packets of a flow keep their order.
+
+use std::collections::VecDeque;
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Span, Stream, Time, schemars, serde};
+
+use super::fq_codel::{check_queues, default_quantum, warn_of_queues};
+use crate::fq::{FlowHash, FlowQueues, Measure};
+use crate::signal::Ticks;
+use crate::{
+    Backlog, DropReason, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, Sink,
+};
+
+/// Stochastic Fairness Queueing (McKenney 1990): flows hashed into queues that take turns.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", deny_unknown_fields)]
+#[schemars(crate = "schemars")]
+pub struct SfqParams {
+    /// Most that may wait in all queues: in packets, in bytes, in time at the link's rate, or a list of these.
+    /// Source: Linux 6.1, `sch_sfq` (`SFQ_MAX_DEPTH`).
+    #[serde(default = "default_limit")]
+    pub limit: Limit,
+    /// Most packets in one queue.
+    /// Source: Linux 6.1, `sch_sfq` (`SFQ_MAX_DEPTH`).
+    #[serde(default = "default_depth")]
+    pub depth: u32,
+    /// Number of queues that flows are hashed into.
+    /// Source: Linux 6.1, `sch_sfq` (`SFQ_DEFAULT_HASH_DIVISOR`).
+    #[serde(default = "default_divisor")]
+    #[schemars(range(min = 1, max = 65_536))]
+    pub divisor: u32,
+    /// Bytes that a queue may send in its turn.
+    /// Source: Linux 6.1, `sch_sfq` (the MTU with Ethernet's header).
+    #[serde(default = "default_quantum")]
+    pub quantum: Bytes,
+    /// How often a new hash is drawn.
+    /// Source: never, as in Linux 6.1, `sch_sfq`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub perturb: Option<Span>,
+    /// Drop the oldest packet of a queue that is too long, not the latest.
+    /// Source: off as in Linux 6.1, `sch_sfq`.
+    #[serde(default)]
+    pub head_drop: bool,
+}
+
+fn default_limit() -> Limit {
+    Limit::packets(127)
+}
+fn default_depth() -> u32 {
+    127
+}
+fn default_divisor() -> u32 {
+    1024
+}
+
+impl QueueParams for SfqParams {
+    type Queue<P: Packet> = Sfq<P>;
+
+    fn check(&self) -> Result<(), ParamError> {
+        self.limit.check()?;
+        check_queues("divisor", self.divisor, self.quantum)?;
+        if self.depth == 0 {
+            return Err(ParamError::new(
+                "depth",
+                "is zero, so that every packet would be dropped",
+                "a number from 1 on",
+            ));
+        }
+        if self.perturb == Some(Span::ZERO) {
+            return Err(ParamError::new(
+                "perturb",
+                "is zero",
+                "a time such as \"10 s\", or no such key for never",
+            ));
+        }
+        Ok(())
+    }
+
+    fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
+        let queues = warn_of_queues("divisor", self.divisor, link);
+        let short = self.perturb.filter(|&perturb| {
+            let round_trip = link.mean_round_trip;
+            round_trip.is_some_and(|round_trip| perturb < round_trip)
+        });
+        let short = short.map(|_| {
+            ParamWarning::new(
+                "perturb",
+                "is below the mean round-trip time, so the queues never settle",
+            )
+        });
+        queues.into_iter().chain(short).collect()
+    }
+
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
+
+    fn build<P: Packet>(&self, mut context: QueueContext) -> Sfq<P> {
+        Sfq {
+            limit: self.limit.at(context.rate),
+            depth: u64::from(self.depth),
+            head_drop: self.head_drop,
+            perturb: self.perturb.map(Ticks::every),
+            hash: FlowHash::draw(&mut context.stream),
+            stream: context.stream,
+            queues: FlowQueues::new(self.divisor as usize, self.quantum, Measure::Packets),
+            aside: VecDeque::new(),
+            overload_drops: 0,
+            depth_drops: 0,
+        }
+    }
+}
+
+/// The running queue.
+#[derive(Debug)]
+pub struct Sfq<P> {
+    limit: Limit,
+    depth: u64,
+    head_drop: bool,
+    perturb: Option<Ticks>,
+    hash: FlowHash,
+    stream: Stream,
+    queues: FlowQueues<P>,
+    /// What is being dealt out anew; empty between calls.
+    aside: VecDeque<P>,
+    overload_drops: u64,
+    depth_drops: u64,
+}
+
+impl<P: Packet> Sfq<P> {
+    /// Draws a new hash if it is time to.
+    #[inline]
+    fn perturb(&mut self, now: Time, sink: &mut impl Sink<P>) {
+        let Some(ticks) = &mut self.perturb else {
+            return;
+        };
+        if ticks.due(now).is_some() {
+            ticks.skip(now);
+            self.rehash(now, sink);
+        }
+    }
+
+    fn rehash(&mut self, now: Time, sink: &mut impl Sink<P>) {
+        self.hash = FlowHash::draw(&mut self.stream);
+        // In the order of the line, which is that of the next turns.
+        while let Some(queue) = self.queues.turn() {
+            while let Some(packet) = self.queues.take(queue, now) {
+                self.aside.push_back(packet);
+            }
+            self.queues.leave(queue);
+        }
+        while let Some(packet) = self.aside.pop_front() {
+            let queue = self.hash.bucket(packet.flow(), self.queues.len());
+            if self.queues.backlog_of(queue).packets < self.depth {
+                let entered = packet.enqueued();
+                self.queues.push_in_line(queue, packet, now, entered);
+            } else {
+                self.depth_drops += 1;
+                sink.dropped(packet, DropReason::Early, now);
+            }
+        }
+    }
+
+    /// Takes from a queue that is too long.
+    fn take_excess(&mut self, queue: usize, now: Time) -> Option<P> {
+        let packet = if self.head_drop {
+            self.queues.take(queue, now)
+        } else {
+            self.queues.take_last(queue, now)
+        };
+        if self.queues.backlog_of(queue).packets == 0 {
+            self.queues.leave(queue);
+        }
+        packet
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for Sfq<P> {
+    #[inline]
+    fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
+        self.perturb(now, sink);
+        let queue = self.hash.bucket(packet.flow(), self.queues.len());
+        if self.queues.backlog_of(queue).packets >= self.depth {
+            self.depth_drops += 1;
+            if !self.head_drop {
+                sink.dropped(packet, DropReason::Early, now);
+                return;
+            }
+            // The queue keeps its place in the line.
+            if let Some(oldest) = self.queues.take(queue, now) {
+                sink.dropped(oldest, DropReason::Early, now);
+            }
+        }
+        if !self.limit.admits(Backlog::default(), packet.size()) {
+            self.overload_drops += 1;
+            sink.dropped(packet, DropReason::Limit, now);
+            return;
+        }
+        self.queues.push_in_line(queue, packet, now, now);
+        while !self.limit.allows(self.queues.backlog()) {
+            let longest = self.queues.fattest();
+            let Some(excess) = self.take_excess(longest, now) else {
+                break;
+            };
+            self.overload_drops += 1;
+            sink.dropped(excess, DropReason::Limit, now);
+        }
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
+        self.perturb(now, sink);
+        let queue = self.queues.turn()?;
+        let packet = self.queues.take(queue, now)?;
+        if self.queues.backlog_of(queue).packets == 0 {
+            self.queues.leave(queue);
+        } else {
+            self.queues.charge(queue, packet.size());
+        }
+        Some(packet)
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.queues.backlog()
+    }
+
+    fn start_measuring(&mut self, now: Time) {
+        self.queues.start_measuring(now);
+        (self.overload_drops, self.depth_drops) = (0, 0);
+    }
+
+    fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
+        tell("flows_active", self.queues.active(now));
+        tell("overload_drops", self.overload_drops as f64);
+        tell("depth_drops", self.depth_drops as f64);
+    }
+}
