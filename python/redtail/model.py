@@ -13,20 +13,54 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from redtail._model import Part, Whole
 
 __all__ = [
+    "AdaptiveRed",
+    "Avq",
+    "Blue",
     "Bottleneck",
     "Bulk",
+    "Cake",
     "Cbr",
     "Chain",
+    "Choke",
+    "Cobalt",
+    "Codel",
+    "Drr",
+    "DrrClass",
+    "Dualpi2",
+    "DynamicThresholdRed",
     "Experiment",
+    "FqCodel",
+    "FqPie",
+    "Gsp",
+    "HeadDrop",
     "Hop",
+    "Htb",
+    "HtbClass",
     "Link",
+    "Pi",
+    "Pi2",
+    "Pie",
+    "Prio",
+    "PrioClass",
+    "Profile",
     "Queue",
     "Red",
+    "Rem",
+    "Rule",
+    "SelfConfiguringRed",
     "Series",
+    "Sfb",
+    "Sfq",
+    "Sred",
+    "Step",
     "TailDrop",
+    "Tbf",
     "Tcp",
     "Traffic",
     "Transfer",
+    "Wfq",
+    "WfqClass",
+    "Wred",
 ]
 
 
@@ -52,16 +86,22 @@ class Red(Part):
     """Random Early Detection (Floyd and Jacobson 1993), with gentle, byte mode and ECN.
 
     Attributes:
+        tune: Compute `limit`, `min_th`, `max_th`, `max_p` and `w_q` from the link and the flows
+            that cross it; those that are given stay. "ziegler".
         limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
-            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
-            list of these.
+            these. Required without `tune`. A queue size with its unit, for example "300 packets",
+            "64 kB" or "20 ms", or a list of these.
         min_th: Average below which nothing is dropped, in packets, bytes or time at the link's
-            rate; the unit decides whether the average is one of packets or of bytes. A queue size
-            with its unit, for example "300 packets", "64 kB" or "20 ms".
-        max_th: Average at which the drop probability reaches `max_p`, in the unit of `min_th`. A
-            queue size with its unit, for example "300 packets", "64 kB" or "20 ms".
-        max_p: Drop probability when the average reaches `max_th`. A number; default 0.1.
-        w_q: Weight of one arrival's sample in the moving average. A number; default 0.002.
+            rate; the unit decides whether the average is one of packets or of bytes. Required
+            without `tune`. A queue size with its unit, for example "300 packets", "64 kB" or "20
+            ms".
+        max_th: Average at which the drop probability reaches `max_p`, in the unit of `min_th`.
+            Required without `tune`. A queue size with its unit, for example "300 packets", "64 kB"
+            or "20 ms".
+        max_p: Drop probability when the average reaches `max_th`; with `tune`, computed unless
+            given. A number; default 0.1.
+        w_q: Weight of one arrival's sample in the moving average; with `tune`, computed unless
+            given. A number; default 0.002.
         gentle: Beyond `max_th`, let the probability rise from `max_p` to 1 instead of dropping
             everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000),
             `"limit"` at the queue's limit (ISCC 2001). True or false or "twice-max-th" or "limit";
@@ -81,9 +121,10 @@ class Red(Part):
 
     _kind: ClassVar[str | None] = "red"
 
-    limit: str | Sequence[str]
-    min_th: str
-    max_th: str
+    tune: Literal["ziegler"] | None = None
+    limit: str | Sequence[str] | None = None
+    min_th: str | None = None
+    max_th: str | None = None
     max_p: float | None = None
     w_q: float | None = None
     gentle: Literal[True, False, "twice-max-th", "limit"] | None = None
@@ -96,13 +137,1226 @@ class Red(Part):
 
 
 @dataclass(kw_only=True)
+class AdaptiveRed(Part):
+    """RED whose max_p keeps the average between the thresholds (Floyd, Gummadi, Shenker 2001).
+
+    Computes what is left out from the link.
+
+    Attributes:
+        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
+            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
+            list of these.
+        min_th: Average below which nothing is dropped, in packets, bytes or time at the link's
+            rate. Left out, half of `target_delay` at the link's rate, and at least 5 packets. A
+            queue size with its unit, for example "300 packets", "64 kB" or "20 ms".
+        max_th: Average at which the drop probability reaches max_p, in the unit of `min_th`. Left
+            out, three times `min_th`. A queue size with its unit, for example "300 packets", "64
+            kB" or "20 ms".
+        target_delay: Delay at the middle between the thresholds that an automatic `min_th` is for.
+            A time with its unit, for example "100 ms"; default "5 ms".
+        max_p: Drop probability at `max_th` to start from. A number; default 0.1.
+        w_q: Weight of one arrival's sample in the moving average. Left out, 1 - exp(-1/C), with the
+            link's rate C in packets per second. A number.
+        alpha: Most that is added to max_p at once; never more than a quarter of it. A number;
+            default 0.01.
+        beta: Factor by which max_p is reduced. A number; default 0.9.
+        bottom: max_p is reduced only while it is at least this. Left out, the smaller of 0.01 and
+            one drop in 100 ms of packets of 1000 B. A number.
+        top: max_p is increased only while it is at most this. A number; default 0.5.
+        interval: Time between two changes of max_p. A time with its unit, for example "100 ms";
+            default "500 ms".
+        gentle: Beyond `max_th`, let the probability rise from max_p to 1 instead of dropping
+            everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000),
+            `"limit"` at the queue's limit (ISCC 2001). True or false or "twice-max-th" or "limit";
+            default "twice-max-th".
+        spacing: How early drops are spread over arrivals. "uniform" or "wait" or "none"; default
+            "wait".
+        byte_mode: Make a packet's drop probability proportional to its size over `mean_packet`.
+            True or false; default false.
+        mean_packet: Typical packet size: for what is computed from the link's rate, idle periods
+            and `byte_mode`. Left out, the largest packet that crosses the link, or 500 B where none
+            is known. A number of bytes with its unit, for example "1500 B".
+        ecn: Mark ECN-capable packets where an early drop would hit them. True or false; default
+            false.
+        above_max_th: With `ecn`, what happens to ECN-capable packets chosen while the average is at
+            `max_th` or above, gentle or not. "drop" or "mark"; default "drop".
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "adaptive-red"
+
+    limit: str | Sequence[str]
+    min_th: str | None = None
+    max_th: str | None = None
+    target_delay: str | None = None
+    max_p: float | None = None
+    w_q: float | None = None
+    alpha: float | None = None
+    beta: float | None = None
+    bottom: float | None = None
+    top: float | None = None
+    interval: str | None = None
+    gentle: Literal[True, False, "twice-max-th", "limit"] | None = None
+    spacing: Literal["uniform", "wait", "none"] | None = None
+    byte_mode: bool | None = None
+    mean_packet: str | None = None
+    ecn: bool | None = None
+    above_max_th: Literal["drop", "mark"] | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
+class SelfConfiguringRed(Part):
+    """RED whose max_p changes when the average leaves the thresholds (Feng, Kandlur, Saha, Shin 1999).
+
+    Attributes:
+        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
+            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
+            list of these.
+        min_th: Average below which nothing is dropped, in packets, bytes or time at the link's
+            rate; falling below it divides max_p by `alpha`. A queue size with its unit, for example
+            "300 packets", "64 kB" or "20 ms".
+        max_th: Average at which the drop probability reaches max_p, in the unit of `min_th`; rising
+            above it multiplies max_p by `beta`. A queue size with its unit, for example "300
+            packets", "64 kB" or "20 ms".
+        max_p: Drop probability at `max_th` to start from. A number; default 0.1.
+        w_q: Weight of one arrival's sample in the moving average. A number; default 0.002.
+        alpha: Divisor of max_p when the average falls below `min_th`. A number; default 3.0.
+        beta: Factor of max_p when the average rises above `max_th`; max_p stays at 1 at most. A
+            number; default 2.0.
+        gentle: Beyond `max_th`, let the probability rise from max_p to 1 instead of dropping
+            everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000),
+            `"limit"` at the queue's limit (ISCC 2001). True or false or "twice-max-th" or "limit";
+            default false.
+        spacing: How early drops are spread over arrivals. "uniform" or "wait" or "none"; default
+            "wait".
+        byte_mode: Make a packet's drop probability proportional to its size over `mean_packet`.
+            True or false; default false.
+        mean_packet: Typical packet size: measures idle periods in packets and scales `byte_mode`. A
+            number of bytes with its unit, for example "1500 B"; default "500 B".
+        ecn: Mark ECN-capable packets where an early drop would hit them. True or false; default
+            false.
+        above_max_th: With `ecn`, what happens to ECN-capable packets chosen while the average is at
+            `max_th` or above, gentle or not. "drop" or "mark"; default "drop".
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "self-configuring-red"
+
+    limit: str | Sequence[str]
+    min_th: str
+    max_th: str
+    max_p: float | None = None
+    w_q: float | None = None
+    alpha: float | None = None
+    beta: float | None = None
+    gentle: Literal[True, False, "twice-max-th", "limit"] | None = None
+    spacing: Literal["uniform", "wait", "none"] | None = None
+    byte_mode: bool | None = None
+    mean_packet: str | None = None
+    ecn: bool | None = None
+    above_max_th: Literal["drop", "mark"] | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
+class DynamicThresholdRed(Part):
+    """RED whose thresholds move to keep the drop probability within bounds (Jou and Baras 2003).
+
+    Attributes:
+        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
+            these. In the unit of the thresholds it bounds `max_th`. A queue size with its unit, for
+            example "300 packets", "64 kB" or "20 ms", or a list of these.
+        min_th: Average below which nothing is dropped, at the start; it never falls below this. In
+            packets, bytes or time at the link's rate. A queue size with its unit, for example "300
+            packets", "64 kB" or "20 ms".
+        max_th: Average at which the drop probability reaches `max_p`, at the start, in the unit of
+            `min_th`; its distance from `min_th` stays. A queue size with its unit, for example "300
+            packets", "64 kB" or "20 ms".
+        p_upper: Average drop probability above which the thresholds rise. A number; default 0.02.
+        p_lower: Average drop probability below which the thresholds fall. A number; default 0.01.
+        gamma: Share of `min_th` by which it moves at once. A number; default 0.05.
+        interval: Time between two moves. A time with its unit, for example "100 ms"; default "500
+            ms".
+        w_p: Weight of one arrival in the average drop probability. A number; default 0.002.
+        max_p: Drop probability when the average reaches `max_th`. A number; default 0.1.
+        w_q: Weight of one arrival's sample in the moving average. A number; default 0.002.
+        gentle: Beyond `max_th`, let the probability rise from `max_p` to 1 instead of dropping
+            everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000),
+            `"limit"` at the queue's limit (ISCC 2001). True or false or "twice-max-th" or "limit";
+            default "twice-max-th".
+        spacing: How early drops are spread over arrivals. "uniform" or "wait" or "none"; default
+            "wait".
+        byte_mode: Make a packet's drop probability proportional to its size over `mean_packet`.
+            True or false; default false.
+        mean_packet: Typical packet size: measures idle periods in packets and scales `byte_mode`. A
+            number of bytes with its unit, for example "1500 B"; default "500 B".
+        ecn: Mark ECN-capable packets where an early drop would hit them. True or false; default
+            false.
+        above_max_th: With `ecn`, what happens to ECN-capable packets chosen while the average is at
+            `max_th` or above, gentle or not. "drop" or "mark"; default "drop".
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "dynamic-threshold-red"
+
+    limit: str | Sequence[str]
+    min_th: str
+    max_th: str
+    p_upper: float | None = None
+    p_lower: float | None = None
+    gamma: float | None = None
+    interval: str | None = None
+    w_p: float | None = None
+    max_p: float | None = None
+    w_q: float | None = None
+    gentle: Literal[True, False, "twice-max-th", "limit"] | None = None
+    spacing: Literal["uniform", "wait", "none"] | None = None
+    byte_mode: bool | None = None
+    mean_packet: str | None = None
+    ecn: bool | None = None
+    above_max_th: Literal["drop", "mark"] | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
+class Profile(Part):
+    """RED's parameters for packets of some classes.
+
+    Attributes:
+        min_th: Average below which none of them is dropped, in packets, bytes or time at the link's
+            rate. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms".
+        max_th: Average at which their drop probability reaches `max_p`, in the unit of `min_th`. A
+            queue size with its unit, for example "300 packets", "64 kB" or "20 ms".
+        dscp: The classes it is for, such as `["AF11", "EF"]`; left out, all that no other profile
+            names. A list, each a text, or a whole number.
+        max_p: Their drop probability when the average reaches `max_th`. A number; default 0.1.
+    """
+
+    min_th: str
+    max_th: str
+    dscp: Sequence[str | int] | None = None
+    max_p: float | None = None
+
+
+@dataclass(kw_only=True)
+class Wred(Part):
+    """RED with thresholds for each drop precedence: WRED, RIO (Clark and Fang 1998), Linux's gred.
+
+    Attributes:
+        limit: Most that may wait, of all profiles: in packets, in bytes, in time at the link's
+            rate, or a list of these. A queue size with its unit, for example "300 packets", "64 kB"
+            or "20 ms", or a list of these.
+        profiles: Thresholds by class, from the packets to keep longest to those to drop first; one
+            without `dscp` is for all other packets. A list, each a table with dscp, min_th, max_th,
+            max_p.
+        average: Which packets the average that decides about a packet counts. "total" or "rio" or
+            "own"; default "total".
+        w_q: Weight of one arrival's sample in the moving averages. A number; default 0.002.
+        gentle: Beyond a profile's `max_th`, let the probability rise from its `max_p` to 1 instead
+            of dropping everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd
+            2000), `"limit"` at the queue's limit (ISCC 2001). True or false or "twice-max-th" or
+            "limit"; default false.
+        spacing: How early drops of a profile are spread over its arrivals. "uniform" or "wait" or
+            "none"; default "wait".
+        byte_mode: Make a packet's drop probability proportional to its size over `mean_packet`.
+            True or false; default false.
+        mean_packet: Typical packet size: measures idle periods in packets and scales `byte_mode`. A
+            number of bytes with its unit, for example "1500 B"; default "500 B".
+        ecn: Mark ECN-capable packets where an early drop would hit them. True or false; default
+            false.
+        above_max_th: With `ecn`, what happens to ECN-capable packets chosen while their average is
+            at `max_th` or above, gentle or not. "drop" or "mark"; default "drop".
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "wred"
+
+    limit: str | Sequence[str]
+    profiles: Sequence[Profile]
+    average: Literal["total", "rio", "own"] | None = None
+    w_q: float | None = None
+    gentle: Literal[True, False, "twice-max-th", "limit"] | None = None
+    spacing: Literal["uniform", "wait", "none"] | None = None
+    byte_mode: bool | None = None
+    mean_packet: str | None = None
+    ecn: bool | None = None
+    above_max_th: Literal["drop", "mark"] | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
+class Pi(Part):
+    """The PI controller holds the length at a reference (Hollot, Misra, Towsley and Gong 2001).
+
+    Attributes:
+        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
+            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
+            list of these.
+        q_ref: Backlog to hold, in packets, bytes or time at the link's rate. A queue size with its
+            unit, for example "300 packets", "64 kB" or "20 ms"; default "50 packets".
+        a: Gain of the present deviation, per packet. Without it and `b`, both are computed as
+            `tune` says. A number.
+        b: Gain of the deviation one update ago, per packet; with `a`. A number.
+        tune: How `a` and `b` are computed when they are not given. "hollot".
+        flows: For `tune`: the fewest flows to be stable with; without it, the TCP flows that cross
+            the link. A whole number.
+        rtt: For `tune`: the longest round trip to be stable with, without queueing; without it, the
+            longest of the TCP flows that cross the link. A time with its unit, for example "100
+            ms".
+        sampling: How often the probability is updated: a frequency or the time between updates. A
+            frequency or a time with its unit, for example "170 Hz" or "10 ms"; default "170 Hz".
+        mean_packet: Typical packet size: the link's rate in packets for `tune`, and the backlog in
+            packets where `q_ref` is in bytes or time. Without it, the largest packet that is known
+            to cross the link, else 1500 B. A number of bytes with its unit, for example "1500 B".
+        ecn: Mark ECN-capable packets where an early drop would hit them. True or false; default
+            false.
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "pi"
+
+    limit: str | Sequence[str]
+    q_ref: str | None = None
+    a: float | None = None
+    b: float | None = None
+    tune: Literal["hollot"] | None = None
+    flows: int | None = None
+    rtt: str | None = None
+    sampling: str | None = None
+    mean_packet: str | None = None
+    ecn: bool | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
+class Pie(Part):
+    """PIE holds the queueing delay at a target (RFC 8033).
+
+    Attributes:
+        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
+            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
+            list of these.
+        target: Queueing delay to hold. A time with its unit, for example "100 ms"; default "15 ms".
+        update: Time between updates of the probability. A time with its unit, for example "100 ms";
+            default "15 ms".
+        alpha: Gain of the deviation from the target, in 1/s. A number; default 0.125.
+        beta: Gain of the delay's change, in 1/s. A number; default 1.25.
+        max_burst: Burst that passes untouched after a quiet time; "0 s" for none. A time with its
+            unit, for example "100 ms"; default "150 ms".
+        derandomize: Keep drops apart, and from staying away for long. True or false; default true.
+        delay: How the queueing delay is found. "timestamps" or "departure-rate"; default
+            "timestamps".
+        byte_mode: Make the probability proportional to a packet's size over `mean_packet`, for
+            packets up to that size. True or false; default false.
+        mean_packet: Size of a typical packet: two of them wait untouched. Without it, the largest
+            packet that is known to cross the link, else 1500 B. A number of bytes with its unit,
+            for example "1500 B".
+        activation: Let PIE sleep until a third of the limit waits. True or false; default false.
+        flavour: Whose details are followed where RFC and Linux differ. "rfc" or "linux"; default
+            "rfc".
+        ecn: Mark ECN-capable packets where an early drop would hit them, while the probability is
+            below `max_ecn`. True or false; default false.
+        max_ecn: Probability from which ECN-capable packets are dropped like all others. A number;
+            default 0.1.
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "pie"
+
+    limit: str | Sequence[str]
+    target: str | None = None
+    update: str | None = None
+    alpha: float | None = None
+    beta: float | None = None
+    max_burst: str | None = None
+    derandomize: bool | None = None
+    delay: Literal["timestamps", "departure-rate"] | None = None
+    byte_mode: bool | None = None
+    mean_packet: str | None = None
+    activation: bool | None = None
+    flavour: Literal["rfc", "linux"] | None = None
+    ecn: bool | None = None
+    max_ecn: float | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
+class Pi2(Part):
+    """PI2 holds the queueing delay at a target.
+
+    Classic senders meet the square of what it controls (De Schepper et al. 2016).
+
+    Attributes:
+        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
+            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
+            list of these.
+        target: Queueing delay to hold. A time with its unit, for example "100 ms"; default "15 ms".
+        rtt_max: Longest round trip to be stable with: `update`, `alpha` and `beta` follow from it.
+            A time with its unit, for example "100 ms"; default "100 ms".
+        update: Time between updates. Without it the smaller of `target` and a third of `rtt_max`
+            (RFC 9332, appendix A.1). A time with its unit, for example "100 ms".
+        alpha: Gain of the deviation from the target, in 1/s. Without it 0.1 `update` over the
+            square of `rtt_max` (RFC 9332, appendix A.1). A number.
+        beta: Gain of the delay's change, in 1/s. Without it 0.3 over `rtt_max` (RFC 9332, appendix
+            A.1). A number.
+        ecn: Mark ECN-capable packets where a drop would hit them. True or false; default false.
+        coupling: With `ecn`, mark ECT(1) packets with this times p', for scalable senders; without
+            it they are classic. A number.
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "pi2"
+
+    limit: str | Sequence[str]
+    target: str | None = None
+    rtt_max: str | None = None
+    update: str | None = None
+    alpha: float | None = None
+    beta: float | None = None
+    ecn: bool | None = None
+    coupling: float | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
+class Dualpi2(Part):
+    """DualPI2: a low-latency queue for L4S senders, coupled to a classic one (RFC 9332).
+
+    Attributes:
+        limit: Most that may wait in both queues together: in packets, in bytes, in time at the
+            link's rate, or a list of these. A queue size with its unit, for example "300 packets",
+            "64 kB" or "20 ms", or a list of these; default "250 ms".
+        target: Queueing delay to hold in the classic queue. A time with its unit, for example "100
+            ms"; default "15 ms".
+        rtt_max: Longest round trip to be stable with: `update`, `alpha` and `beta` follow from it.
+            A time with its unit, for example "100 ms"; default "100 ms".
+        update: Time between updates. Without it the smaller of `target` and a third of `rtt_max`
+            (RFC 9332, appendix A.1). A time with its unit, for example "100 ms".
+        alpha: Gain of the deviation from the target, in 1/s. Without it 0.1 `update` over the
+            square of `rtt_max` (RFC 9332, appendix A.1). A number.
+        beta: Gain of the delay's change, in 1/s. Without it 0.3 over `rtt_max` (RFC 9332, appendix
+            A.1). A number.
+        coupling: Mark probability of the low-latency queue over the square root of the classic one.
+            A number; default 2.0.
+        min_th: Wait from which the low-latency queue marks on its own. A time with its unit, for
+            example "100 ms"; default "800 us".
+        range: Beyond `min_th`, the wait over which its probability rises to 1; "0 s" makes a step.
+            A time with its unit, for example "100 ms"; default "400 us".
+        th_len: Packets in the low-latency queue, the leaving one included, that are not marked on
+            its own account whatever they have waited. A whole number; default 1.
+        scheduler: Who is next while both queues wait. "wrr" or "time-shifted"; default "wrr".
+        classic_share: For `scheduler = "wrr"`: the classic queue's least share of the bytes while
+            both wait. A number; default 0.0625.
+        time_shift: For `scheduler = "time-shifted"`: the head start of the low-latency queue.
+            Without it twice `target`, as the first implementation for Linux has it. A time with its
+            unit, for example "100 ms".
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "dualpi2"
+
+    limit: str | Sequence[str] | None = None
+    target: str | None = None
+    rtt_max: str | None = None
+    update: str | None = None
+    alpha: float | None = None
+    beta: float | None = None
+    coupling: float | None = None
+    min_th: str | None = None
+    range: str | None = None
+    th_len: int | None = None
+    scheduler: Literal["wrr", "time-shifted"] | None = None
+    classic_share: float | None = None
+    time_shift: str | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
+class HeadDrop(Part):
+    """First-in first-out; an arrival that does not fit costs the oldest packets.
+
+    Attributes:
+        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
+            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
+            list of these.
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "head-drop"
+
+    limit: str | Sequence[str]
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
+class Step(Part):
+    """Marks every ECN-capable packet beyond a threshold, the plain AQM of L4S and DCTCP.
+
+    Attributes:
+        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
+            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
+            list of these.
+        threshold: In packets or bytes: the backlog that an arrival may find unmarked; in time: what
+            a packet may have waited when it leaves. A queue size with its unit, for example "300
+            packets", "64 kB" or "20 ms"; default "1 ms".
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "step"
+
+    limit: str | Sequence[str]
+    threshold: str | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
+class Rem(Part):
+    """REM marks exponentially in a price for the load (Athuraliya, Li, Low and Yin 2001).
+
+    Attributes:
+        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
+            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
+            list of these.
+        target: Backlog to hold, in packets, bytes or time at the link's rate. A queue size with its
+            unit, for example "300 packets", "64 kB" or "20 ms"; default "20 packets".
+        gamma: Step of the price. A number; default 0.001.
+        alpha: Weight of the backlog's deviation against that of the rate. A number; default 0.1.
+        phi: Base of the probability 1 - phi^-price. A number; default 1.001.
+        sampling: How often the price is updated: a frequency or the time between updates. A
+            frequency or a time with its unit, for example "170 Hz" or "10 ms"; default "2 ms".
+        mean_packet: Typical packet size, for the link's rate in packets. Without it, the largest
+            packet that is known to cross the link, else 1500 B. A number of bytes with its unit,
+            for example "1500 B".
+        ecn: Mark ECN-capable packets as they leave instead of dropping them as they arrive. True or
+            false; default false.
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "rem"
+
+    limit: str | Sequence[str]
+    target: str | None = None
+    gamma: float | None = None
+    alpha: float | None = None
+    phi: float | None = None
+    sampling: str | None = None
+    mean_packet: str | None = None
+    ecn: bool | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
+class Blue(Part):
+    """BLUE raises its probability at a loss and lowers it while the link is idle (Feng, Shin, Kandlur and Saha 2002).
+
+    Attributes:
+        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
+            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
+            list of these.
+        increment: What a loss adds to the probability. A number; default 0.0025.
+        decrement: What an idle link takes off it. A number; default 0.00025.
+        freeze_time: Least time between two changes. A time with its unit, for example "100 ms";
+            default "100 ms".
+        threshold: Backlog above which an arrival counts as a loss; without it only losses count
+            (Feng et al. 2002, section III). A queue size with its unit, for example "300 packets",
+            "64 kB" or "20 ms".
+        ecn: Mark ECN-capable packets where an early drop would hit them. True or false; default
+            false.
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "blue"
+
+    limit: str | Sequence[str]
+    increment: float | None = None
+    decrement: float | None = None
+    freeze_time: str | None = None
+    threshold: str | None = None
+    ecn: bool | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
+class Sred(Part):
+    """Stabilised RED estimates the number of flows by those seen lately (Ott, Lakshman and Wong 1999).
+
+    Attributes:
+        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
+            these. The drop probability depends on the share of it that waits. A queue size with its
+            unit, for example "300 packets", "64 kB" or "20 ms", or a list of these.
+        max_p: Drop probability from a third of the limit on. A number; default 0.15.
+        zombies: Zombies in the list. A whole number; default 1000.
+        overwrite: Probability that a zombie of another flow is overwritten. A number; default 0.25.
+        full: Drop packets that hit more often, which are those of flows with more than their share.
+            True or false; default true.
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "sred"
+
+    limit: str | Sequence[str]
+    max_p: float | None = None
+    zombies: int | None = None
+    overwrite: float | None = None
+    full: bool | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
+class Avq(Part):
+    """AVQ marks what overflows a virtual queue that is slower than the link (Kunniyur and Srikant 2001).
+
+    Attributes:
+        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
+            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
+            list of these.
+        virtual_limit: Most that may wait in the virtual queue; its unit is that in which it is
+            counted. Without it the limit in packets, else in bytes (ns-2.35, `buflim_` 1). A queue
+            size with its unit, for example "300 packets", "64 kB" or "20 ms".
+        gamma: Utilisation to hold. A number; default 0.98.
+        alpha: How fast the virtual capacity adapts, in 1/s. A number; default 0.15.
+        mean_packet: Typical packet size, for the link's rate in packets. Without it, the largest
+            packet that is known to cross the link, else 1500 B. A number of bytes with its unit,
+            for example "1500 B".
+        ecn: Mark ECN-capable packets where an early drop would hit them. True or false; default
+            false.
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "avq"
+
+    limit: str | Sequence[str]
+    virtual_limit: str | None = None
+    gamma: float | None = None
+    alpha: float | None = None
+    mean_packet: str | None = None
+    ecn: bool | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
+class Choke(Part):
+    """CHOKe: RED that drops an arrival with a waiting packet of its own flow (Pan, Prabhakar and Psounis 2000).
+
+    Attributes:
+        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
+            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
+            list of these.
+        min_th: Average below which nothing is dropped or compared, in packets, bytes or time at the
+            link's rate; the unit decides whether the average is one of packets or of bytes. A queue
+            size with its unit, for example "300 packets", "64 kB" or "20 ms".
+        max_th: Average at which the drop probability reaches `max_p` and jumps to 1, in the unit of
+            `min_th`. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms".
+        max_p: Drop probability when the average reaches `max_th`. A number; default 0.1.
+        w_q: Weight of one arrival's sample in the moving average. A number; default 0.002.
+        spacing: How early drops are spread over arrivals. "uniform" or "wait" or "none"; default
+            "uniform".
+        candidates: How many waiting packets an arrival is compared with. A whole number; default 1.
+        mean_packet: Typical packet size: measures idle periods in packets. A number of bytes with
+            its unit, for example "1500 B"; default "500 B".
+        ecn: Mark ECN-capable packets that RED picks while the average is below `max_th`; those that
+            meet their own flow are dropped. True or false; default false.
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "choke"
+
+    limit: str | Sequence[str]
+    min_th: str
+    max_th: str
+    max_p: float | None = None
+    w_q: float | None = None
+    spacing: Literal["uniform", "wait", "none"] | None = None
+    candidates: int | None = None
+    mean_packet: str | None = None
+    ecn: bool | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
+class Gsp(Part):
+    """GSP drops one packet each time a threshold is crossed (Lautenschlaeger 2014).
+
+    Attributes:
+        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
+            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
+            list of these.
+        threshold: Backlog above which an arrival may be dropped, in packets, bytes or time at the
+            link's rate. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms".
+        interval: Time without drops after a drop; the longest such time where it adapts. About a
+            round trip and more. A time with its unit, for example "100 ms"; default "200 ms".
+        adaptive: Shorten the interval while the queue is above the threshold for longer than below.
+            True or false; default true.
+        alpha: Weight of the time above the threshold against that below. A number; default 2.0.
+        tau: Time constant of the adaptation. Without it five times `interval` (Lautenschlaeger and
+            Francini 2015). A time with its unit, for example "100 ms".
+        least_interval: Shortest that the interval may become. Our choice, a hundredth of `interval`
+            without it: the paper has a bound and does not give it. A time with its unit, for
+            example "100 ms".
+        ecn: Mark ECN-capable packets where an early drop would hit them. True or false; default
+            false.
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "gsp"
+
+    limit: str | Sequence[str]
+    threshold: str
+    interval: str | None = None
+    adaptive: bool | None = None
+    alpha: float | None = None
+    tau: str | None = None
+    least_interval: str | None = None
+    ecn: bool | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
+class Codel(Part):
+    """Controlled Delay (RFC 8289): signals while the queueing delay stays above a target.
+
+    Attributes:
+        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
+            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
+            list of these; default "1000 packets".
+        target: Acceptable standing queueing delay. A time with its unit, for example "100 ms";
+            default "5 ms".
+        interval: How long the delay must stay at or above `target` before the first signal; about a
+            round-trip time of most flows. A time with its unit, for example "100 ms"; default "100
+            ms".
+        ecn: Mark ECN-capable packets instead of dropping them. True or false; default false.
+        ce_threshold: Mark every ECN-capable packet that has waited longer than this, whatever the
+            law says and whether or not `ecn` is on. A time with its unit, for example "100 ms".
+        mtu: With no more than this left behind it, no packet is dropped. A number of bytes with its
+            unit, for example "1500 B"; default "1500 B".
+        inverse_sqrt: How the gaps between signals are computed. "exact" or "newton"; default
+            "exact".
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "codel"
+
+    limit: str | Sequence[str] | None = None
+    target: str | None = None
+    interval: str | None = None
+    ecn: bool | None = None
+    ce_threshold: str | None = None
+    mtu: str | None = None
+    inverse_sqrt: Literal["exact", "newton"] | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
+class FqCodel(Part):
+    """Flow queueing with CoDel (RFC 8290).
+
+    Attributes:
+        limit: Most that may wait in all queues: in packets, in bytes, in time at the link's rate,
+            or a list of these. A queue size with its unit, for example "300 packets", "64 kB" or
+            "20 ms", or a list of these; default ["10240 packets", "33554432 B"].
+        flows: Number of queues that flows are hashed into. A whole number, at least 1; default
+            1024.
+        quantum: Bytes that a queue may send in its turn. A number of bytes with its unit, for
+            example "1500 B"; default "1514 B".
+        target: Acceptable standing queueing delay of each queue. A time with its unit, for example
+            "100 ms"; default "5 ms".
+        interval: How long the delay must stay at or above `target` before the first signal; about a
+            round-trip time of most flows. A time with its unit, for example "100 ms"; default "100
+            ms".
+        ecn: Mark ECN-capable packets instead of dropping them. True or false; default true.
+        ce_threshold: Mark every ECN-capable packet that has waited longer than this, whatever the
+            law says and whether or not `ecn` is on. A time with its unit, for example "100 ms".
+        mtu: With no more than this left in all queues, no packet is dropped. A number of bytes with
+            its unit, for example "1500 B"; default "1500 B".
+        drop_batch: Most packets dropped at once from the fattest queue when the limit is exceeded.
+            A whole number; default 64.
+        inverse_sqrt: How the gaps between signals are computed. "exact" or "newton"; default
+            "exact".
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "fq-codel"
+
+    limit: str | Sequence[str] | None = None
+    flows: int | None = None
+    quantum: str | None = None
+    target: str | None = None
+    interval: str | None = None
+    ecn: bool | None = None
+    ce_threshold: str | None = None
+    mtu: str | None = None
+    drop_batch: int | None = None
+    inverse_sqrt: Literal["exact", "newton"] | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
+class Sfq(Part):
+    """Stochastic Fairness Queueing (McKenney 1990).
+
+    Attributes:
+        limit: Most that may wait in all queues: in packets, in bytes, in time at the link's rate,
+            or a list of these. A queue size with its unit, for example "300 packets", "64 kB" or
+            "20 ms", or a list of these; default "127 packets".
+        depth: Most packets in one queue. A whole number; default 127.
+        divisor: Number of queues that flows are hashed into. A whole number, at least 1; default
+            1024.
+        quantum: Bytes that a queue may send in its turn. A number of bytes with its unit, for
+            example "1500 B"; default "1514 B".
+        perturb: How often a new hash is drawn. A time with its unit, for example "100 ms".
+        head_drop: Drop the oldest packet of a queue that is too long, not the latest. True or
+            false; default false.
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "sfq"
+
+    limit: str | Sequence[str] | None = None
+    depth: int | None = None
+    divisor: int | None = None
+    quantum: str | None = None
+    perturb: str | None = None
+    head_drop: bool | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
+class Cobalt(Part):
+    """CoDel and BLUE together, as CAKE has them.
+
+    Attributes:
+        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
+            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
+            list of these; default "1.5 MB".
+        target: Acceptable queueing delay; also the least time between changes of BLUE's
+            probability. A time with its unit, for example "100 ms"; default "5 ms".
+        interval: How long the delay must exceed `target` before the first signal; about a
+            round-trip time of most flows. A time with its unit, for example "100 ms"; default "100
+            ms".
+        ecn: Mark ECN-capable packets where CoDel would drop them; BLUE drops them all the same.
+            True or false; default true.
+        increment: Added to BLUE's drop probability when the queue overflows. A number; default
+            0.00390625.
+        decrement: Taken from BLUE's drop probability when the queue is found empty. A number;
+            default 0.000244140625.
+        blue_threshold: Let a packet that has waited longer than this count as an overflow. A time
+            with its unit, for example "100 ms".
+        mtu: Size of a large packet: what has waited for less than four of these at the link's rate
+            has waited for no queue. A number of bytes with its unit, for example "1500 B"; default
+            "1500 B".
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "cobalt"
+
+    limit: str | Sequence[str] | None = None
+    target: str | None = None
+    interval: str | None = None
+    ecn: bool | None = None
+    increment: float | None = None
+    decrement: float | None = None
+    blue_threshold: str | None = None
+    mtu: str | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
+class Cake(Part):
+    """A shaper with flow queueing that is fair to hosts, classes by DSCP and COBALT.
+
+    Attributes:
+        rate: Rate to shape to. A rate with its unit, for example "10 Mbit/s".
+        overhead: What the link behind the shaper adds to each packet. A number of bytes with its
+            unit, for example "1500 B"; default "0 B".
+        mpu: Smallest packet on that link, `overhead` included. A number of bytes with its unit, for
+            example "1500 B"; default "0 B".
+        framing: How that link frames packets. "none" or "atm" or "ptm"; default "none".
+        diffserv: How DSCPs are dealt out to tins. "besteffort" or "precedence" or "diffserv3" or
+            "diffserv4" or "diffserv8"; default "diffserv3".
+        isolation: Between what the link is shared equally. "flowblind" or "srchost" or "dsthost" or
+            "hosts" or "flows" or "dual-srchost" or "dual-dsthost" or "triple-isolate"; default
+            "triple-isolate".
+        rtt: Round-trip time of most flows: the interval of the law, whose target is a twentieth of
+            it. A time with its unit, for example "100 ms"; default "100 ms".
+        ecn: Mark ECN-capable packets where CoDel would drop them; BLUE drops them all the same.
+            True or false; default true.
+        wash: Set the DSCP of all packets to best effort, once they have their tin. True or false;
+            default false.
+        ingress: Shape what arrives over a bottleneck before this one: drops count for the shaper.
+            True or false; default false.
+        limit: Most that may wait in all queues: in packets, in bytes, in time at the link's rate,
+            or a list of these. A queue size with its unit, for example "300 packets", "64 kB" or
+            "20 ms", or a list of these.
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "cake"
+
+    rate: str | None = None
+    overhead: str | None = None
+    mpu: str | None = None
+    framing: Literal["none", "atm", "ptm"] | None = None
+    diffserv: Literal["besteffort", "precedence", "diffserv3", "diffserv4", "diffserv8"] | None = (
+        None
+    )
+    isolation: (
+        Literal[
+            "flowblind",
+            "srchost",
+            "dsthost",
+            "hosts",
+            "flows",
+            "dual-srchost",
+            "dual-dsthost",
+            "triple-isolate",
+        ]
+        | None
+    ) = None
+    rtt: str | None = None
+    ecn: bool | None = None
+    wash: bool | None = None
+    ingress: bool | None = None
+    limit: str | Sequence[str] | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
+class Sfb(Part):
+    """Stochastic Fair BLUE (Feng et al. 2001).
+
+    Attributes:
+        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
+            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
+            list of these; default "1000 packets".
+        bin_size: Waiting packets of a bin from which on its probability rises. A whole number;
+            default 20.
+        max: Waiting packets of a flow's least bin from which on its arrivals are dropped. A whole
+            number; default 25.
+        increment: Added to a bin's probability by an arrival that finds it full. A number; default
+            0.001.
+        decrement: Taken from a bin's probability by an arrival that finds it empty. A number;
+            default 0.00016666666666666666.
+        rehash: How long one hash is used. A time with its unit, for example "100 ms"; default "600
+            s".
+        warmup: How long before that the other bins learn of flows that do not respond. A time with
+            its unit, for example "100 ms"; default "60 s".
+        penalty_rate: Packets per second that all flows that do not respond may send; 0 for none. A
+            whole number; default 10.
+        penalty_burst: Packets that they may send in a burst; 0 for none. A whole number; default
+            20.
+        ecn: Mark ECN-capable packets instead of dropping them. True or false; default true.
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "sfb"
+
+    limit: str | Sequence[str] | None = None
+    bin_size: int | None = None
+    max: int | None = None
+    increment: float | None = None
+    decrement: float | None = None
+    rehash: str | None = None
+    warmup: str | None = None
+    penalty_rate: int | None = None
+    penalty_burst: int | None = None
+    ecn: bool | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
+class FqPie(Part):
+    """Flow queueing with PIE.
+
+    Attributes:
+        limit: Most that may wait in all queues: in packets, in bytes, in time at the link's rate,
+            or a list of these. A queue size with its unit, for example "300 packets", "64 kB" or
+            "20 ms", or a list of these; default ["10240 packets", "33554432 B"].
+        flows: Number of queues that flows are hashed into. A whole number, at least 1; default
+            1024.
+        quantum: Bytes that a queue may send in its turn. A number of bytes with its unit, for
+            example "1500 B"; default "1514 B".
+        target: Queueing delay to hold in each queue. A time with its unit, for example "100 ms";
+            default "15 ms".
+        update: Time between updates of a probability. A time with its unit, for example "100 ms";
+            default "15 ms".
+        alpha: Gain of the deviation from the target, in 1/s. A number; default 0.125.
+        beta: Gain of the delay's change, in 1/s. A number; default 1.25.
+        max_burst: Burst that passes untouched after a quiet time; "0 s" for none. A time with its
+            unit, for example "100 ms"; default "150 ms".
+        mean_packet: Size of a typical packet: less than two of them in a queue wait untouched. A
+            number of bytes with its unit, for example "1500 B"; default "1500 B".
+        delay: How the queueing delay is found. "timestamps" or "departure-rate"; default
+            "timestamps".
+        ecn: Mark ECN-capable packets where an early drop would hit them, up to a probability of
+            `max_ecn`. True or false; default false.
+        max_ecn: Probability beyond which ECN-capable packets are dropped like all others. A number;
+            default 0.1.
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "fq-pie"
+
+    limit: str | Sequence[str] | None = None
+    flows: int | None = None
+    quantum: str | None = None
+    target: str | None = None
+    update: str | None = None
+    alpha: float | None = None
+    beta: float | None = None
+    max_burst: str | None = None
+    mean_packet: str | None = None
+    delay: Literal["timestamps", "departure-rate"] | None = None
+    ecn: bool | None = None
+    max_ecn: float | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
+class Rule(Part):
+    """What a packet must be to belong to a class: all that is named.
+
+    Attributes:
+        dscp: Its class in the IP header is this, or one of these. A text, or a whole number, or a
+            list of these.
+        protocol: Its protocol. "tcp" or "udp".
+        port: The `port` of its traffic group is this, or one of these. A whole number, or a list of
+            these.
+        group: The name of its traffic group, or several. A text, or a list of these.
+    """
+
+    dscp: str | int | Sequence[str | int] | None = None
+    protocol: Literal["tcp", "udp"] | None = None
+    port: int | Sequence[int] | None = None
+    group: str | Sequence[str] | None = None
+
+
+@dataclass(kw_only=True)
+class PrioClass(Part):
+    """A class of `prio`.
+
+    Attributes:
+        name: Name of the class, put in front of its metrics and used in keys. A text.
+        queue: Its queue, of any kind. A table with kind = "tail-drop" or "red" or "adaptive-red" or
+            "self-configuring-red" or "dynamic-threshold-red" or "wred" or "pi" or "pie" or "pi2" or
+            "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or "avq" or "choke" or
+            "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or
+            "prio" or "drr" or "wfq" or "tbf" or "htb".
+        match: What belongs to it: a rule, or a list of rules of which any will do. A table with
+            dscp, protocol, port, group, or a list of these.
+    """
+
+    name: str
+    queue: Queue
+    match: Rule | Sequence[Rule] | None = None
+
+
+@dataclass(kw_only=True)
+class Prio(Part):
+    """Strict priority between classes, each with a queue of any kind.
+
+    Attributes:
+        class_: The classes, the most urgent first. Of those whose `match` fits a packet, the first
+            gets it. A list, each a table with name, match, queue.
+        default: Name of the class for packets that no `match` fits. A text.
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "prio"
+
+    class_: Sequence[PrioClass]
+    default: str | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
+class DrrClass(Part):
+    """A class of `drr`.
+
+    Attributes:
+        name: Name of the class, put in front of its metrics and used in keys. A text.
+        queue: Its queue, of any kind. A time in its parameters is one at the class's share of the
+            link. A table with kind = "tail-drop" or "red" or "adaptive-red" or
+            "self-configuring-red" or "dynamic-threshold-red" or "wred" or "pi" or "pie" or "pi2" or
+            "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or "avq" or "choke" or
+            "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or
+            "prio" or "drr" or "wfq" or "tbf" or "htb".
+        match: What belongs to it: a rule, or a list of rules of which any will do. A table with
+            dscp, protocol, port, group, or a list of these.
+        quantum: What it may send in a turn; shares are in proportion to quanta. A number of bytes
+            with its unit, for example "1500 B"; default "1514 B".
+    """
+
+    name: str
+    queue: Queue
+    match: Rule | Sequence[Rule] | None = None
+    quantum: str | None = None
+
+
+@dataclass(kw_only=True)
+class Drr(Part):
+    """Deficit round robin (Shreedhar and Varghese 1996) between classes, each with a queue of any kind.
+
+    Attributes:
+        class_: The classes. Of those whose `match` fits a packet, the first gets it. A list, each a
+            table with name, match, quantum, queue.
+        default: Name of the class for packets that no `match` fits. A text.
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "drr"
+
+    class_: Sequence[DrrClass]
+    default: str | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
+class WfqClass(Part):
+    """A class of `wfq`.
+
+    Attributes:
+        name: Name of the class, put in front of its metrics and used in keys. A text.
+        queue: Its queue, of any kind. A time in its parameters is one at the class's share of the
+            link. A table with kind = "tail-drop" or "red" or "adaptive-red" or
+            "self-configuring-red" or "dynamic-threshold-red" or "wred" or "pi" or "pie" or "pi2" or
+            "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or "avq" or "choke" or
+            "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or
+            "prio" or "drr" or "wfq" or "tbf" or "htb".
+        match: What belongs to it: a rule, or a list of rules of which any will do. A table with
+            dscp, protocol, port, group, or a list of these.
+        weight: Its share of the link, relative to the weights of the others; a whole number up to
+            10000. A whole number, at least 1; default 1.
+    """
+
+    name: str
+    queue: Queue
+    match: Rule | Sequence[Rule] | None = None
+    weight: int | None = None
+
+
+@dataclass(kw_only=True)
+class Wfq(Part):
+    """Weighted fair queueing between classes, as WF2Q+ (Bennett and Zhang 1997), each with a queue of any kind.
+
+    Attributes:
+        class_: The classes. Of those whose `match` fits a packet, the first gets it. A list, each a
+            table with name, match, weight, queue.
+        default: Name of the class for packets that no `match` fits. A text.
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "wfq"
+
+    class_: Sequence[WfqClass]
+    default: str | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
+class Tbf(Part):
+    """Token bucket: lets a queue of any kind send at a rate and in bursts, and no more.
+
+    Attributes:
+        rate: Rate at which tokens come: the long-term rate of what leaves. A rate with its unit,
+            for example "10 Mbit/s".
+        burst: Most that leaves at once after a pause, at least one packet: the size of the bucket.
+            A number of bytes with its unit, for example "1500 B".
+        queue: The queue in which packets wait, of any kind. A time in its parameters is one at
+            `rate`. A table with kind = "tail-drop" or "red" or "adaptive-red" or
+            "self-configuring-red" or "dynamic-threshold-red" or "wred" or "pi" or "pie" or "pi2" or
+            "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or "avq" or "choke" or
+            "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or
+            "prio" or "drr" or "wfq" or "tbf" or "htb".
+        peak_rate: Rate that is not exceeded even in a burst. A rate with its unit, for example "10
+            Mbit/s".
+        mtu: With `peak_rate`, most that leaves at once in spite of it, at least one packet. A
+            number of bytes with its unit, for example "1500 B".
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "tbf"
+
+    rate: str
+    burst: str
+    queue: Queue
+    peak_rate: str | None = None
+    mtu: str | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
+class HtbClass(Part):
+    """A class of `htb`: with a queue, or with classes below it.
+
+    Attributes:
+        name: Name of the class, put in front of its metrics and used in keys. A text.
+        rate: Rate that it is promised, and may have without borrowing. A rate with its unit, for
+            example "10 Mbit/s".
+        match: What belongs to it: a rule, or a list of rules of which any will do. Only with a
+            `queue`. A table with dscp, protocol, port, group, or a list of these.
+        ceil: Rate that it may reach by borrowing from its parent. A rate with its unit, for example
+            "10 Mbit/s".
+        prio: Priority, 0 to 7: what is to be borrowed is offered to the lowest number first. Only
+            with a `queue`. A whole number; default 0.
+        quantum: What it sends in its turn among classes of its priority. Only with a `queue`. A
+            number of bytes with its unit, for example "1500 B".
+        burst: Most that it may send at once on its rate after a pause. A number of bytes with its
+            unit, for example "1500 B"; default "1600 B".
+        cburst: Most that it may send at once on its ceiling after a pause. A number of bytes with
+            its unit, for example "1500 B"; default "1600 B".
+        queue: Its queue, of any kind, unless it has classes. A time in its parameters is one at
+            `rate`. A table with kind = "tail-drop" or "red" or "adaptive-red" or
+            "self-configuring-red" or "dynamic-threshold-red" or "wred" or "pi" or "pie" or "pi2" or
+            "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or "avq" or "choke" or
+            "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or
+            "prio" or "drr" or "wfq" or "tbf" or "htb".
+        class_: Classes below it, which share what it may send, unless it has a queue. A list, each
+            a table with name, match, rate, ceil, prio, ….
+    """
+
+    name: str
+    rate: str
+    match: Rule | Sequence[Rule] | None = None
+    ceil: str | None = None
+    prio: int | None = None
+    quantum: str | None = None
+    burst: str | None = None
+    cburst: str | None = None
+    queue: Queue | None = None
+    class_: Sequence[HtbClass] | None = None
+
+
+@dataclass(kw_only=True)
+class Htb(Part):
+    """Hierarchical token bucket: a tree of classes with rates, ceilings and borrowing, after Linux.
+
+    Attributes:
+        class_: The classes at the top. Of those with a queue whose `match` fits a packet, the first
+            in the file gets it. A list, each a table with name, match, rate, ceil, prio, ….
+        default: Name of the class for packets that no `match` fits; one with a queue. A text.
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "htb"
+
+    class_: Sequence[HtbClass]
+    default: str | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
 class Link(Part):
     """A link in one direction: a queue that feeds a transmitter, and the way after it.
 
     Attributes:
         rate: Transmission rate. A rate with its unit, for example "10 Mbit/s".
         delay: Propagation delay, one way. A time with its unit, for example "100 ms".
-        queue: The queue in front of it. A table with kind = "tail-drop" or "red".
+        queue: The queue in front of it. A table with kind = "tail-drop" or "red" or "adaptive-red"
+            or "self-configuring-red" or "dynamic-threshold-red" or "wred" or "pi" or "pie" or "pi2"
+            or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or "avq" or "choke"
+            or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or
+            "prio" or "drr" or "wfq" or "tbf" or "htb".
         random_loss: Probability with which each packet is lost after its transmission,
             independently of all others; 0 or more, below 1. Without it no packet is lost there. A
             number.
@@ -121,7 +1375,11 @@ class Hop(Part):
     Attributes:
         rate: Transmission rate. A rate with its unit, for example "10 Mbit/s".
         delay: Propagation delay, one way. A time with its unit, for example "100 ms".
-        queue: The queue in front of it. A table with kind = "tail-drop" or "red".
+        queue: The queue in front of it. A table with kind = "tail-drop" or "red" or "adaptive-red"
+            or "self-configuring-red" or "dynamic-threshold-red" or "wred" or "pi" or "pie" or "pi2"
+            or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or "avq" or "choke"
+            or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or
+            "prio" or "drr" or "wfq" or "tbf" or "htb".
         random_loss: Probability with which each packet is lost after its transmission,
             independently of all others; 0 or more, below 1. Without it no packet is lost there. A
             number.
@@ -580,7 +1838,7 @@ class Experiment(Whole):
     factors: Mapping[str, Sequence[Any] | Mapping[str, Any]] | None = None
 
 
-Queue: TypeAlias = "TailDrop | Red"
+Queue: TypeAlias = "TailDrop | Red | AdaptiveRed | SelfConfiguringRed | DynamicThresholdRed | Wred | Pi | Pie | Pi2 | Dualpi2 | HeadDrop | Step | Rem | Blue | Sred | Avq | Choke | Gsp | Codel | FqCodel | Sfq | Cobalt | Cake | Sfb | FqPie | Prio | Drr | Wfq | Tbf | Htb"
 """One of these."""
 
 Traffic: TypeAlias = "Bulk | Transfer | Cbr"
