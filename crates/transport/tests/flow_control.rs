@@ -325,3 +325,22 @@ fn a_delayed_acknowledgement_goes_with_the_window_update() {
     script.at(60).data(2).sends("").timer(100);
     script.at(100).sends("3").window(1000).timer(None);
 }
+
+#[test]
+fn a_buffer_of_one_byte_is_announced_once_for_each_byte_read() {
+    // RFC 9293, section 3.8.6.2.2: the window moves in steps of at least min(Fr RCV.BUFF,
+    // MSS), and half a byte is none.
+    let mut script = ReceiverScript::new(&TcpParams {
+        mss: Bytes::new(1),
+        receive_window: Bytes::new(1),
+        read_rate: Some(Rate::from_bps(8)),
+        ..sack()
+    });
+    let byte = Segment {
+        len: 1,
+        flags: Flags::ACK,
+        ..Segment::default()
+    };
+    script.receives(byte).sends("0:1").window(0).timer(1000);
+    script.at(1000).sends("0:1").window(1).timer(None);
+}

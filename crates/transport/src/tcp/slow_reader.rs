@@ -90,9 +90,10 @@ impl SlowReader {
         self.time_of(available)
     }
 
-    /// The least step by which the right edge moves.
+    /// The least step by which the right edge moves: a byte at least, or a buffer of one
+    /// would be announced without end.
     fn step(&self) -> u64 {
-        (self.buffer / 2).min(self.mss)
+        (self.buffer / 2).clamp(1, self.mss)
     }
 
     /// The window to announce with an acknowledgement of `next`.
