@@ -23,7 +23,7 @@ fn what_the_application_writes_is_sent_as_the_window_allows() {
     script.writes(3).sends("1");
     script.at(100).ack(2).sends("2 3").complete(false);
     script.at(200).ack(4).sends("").timer(None).complete(false);
-    script.closes().complete(true).closed(false);
+    script.closes().complete(true).closed(true);
 }
 
 #[test]

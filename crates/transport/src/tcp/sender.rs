@@ -354,6 +354,9 @@ impl Sender {
     pub fn close(&mut self) {
         assert!(self.size != u64::MAX, "an endless sender never closes");
         self.closed = true;
+        if !self.fin && self.connection == Connection::Established && self.is_complete() {
+            self.connection = Connection::Complete;
+        }
     }
 
     /// Fetches into the cache what the next acknowledgement will touch beyond the
