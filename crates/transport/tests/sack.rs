@@ -268,3 +268,26 @@ fn every_partial_ack_restarts_the_timer() {
     script.at(200).sack(2, &[(5, 6), (3, 4)]).timer(1200);
     script.at(300).sack(4, &[(5, 6)]).timer(1300);
 }
+
+#[test]
+fn with_prr_an_acknowledgement_that_reports_new_losses_lets_no_more_leave_than_was_delivered() {
+    // RFC 9937, section 6.2: SafeACK is "snd.una advances and no further loss indicated".
+    // Segment 0 of twenty was lost, and 4 to 13; the acknowledgements of the last were
+    // lost but for one.
+    let mut script = SenderScript::bulk(&TcpParams {
+        prr: true,
+        initial_window: 20,
+        ..sack()
+    });
+    script.at(100);
+    for end in 2..=4 {
+        script.sack(0, &[(1, end)]);
+    }
+    script.at(200).sack(4, &[(14, 20)]);
+    // Delivered since the beginning of recovery: 3, 0 and 14 to 19; sent: 0.
+    let resent = script.counters().retransmissions - 1;
+    assert_eq!(resent, 7);
+    // Nothing new is lost: one more.
+    script.sack(5, &[(14, 20)]);
+    assert_eq!(script.counters().retransmissions - 1, 7 + 2);
+}

@@ -70,6 +70,9 @@ impl Prr {
     }
 
     pub(super) fn on_ack(&mut self, ack: Delivery, ssthresh: f64, mss: f64) {
+        if ack.delivered == 0 {
+            return; // section 6.2: one that delivers nothing allows nothing
+        }
         let (fresh, in_flight) = (ack.delivered as f64, ack.in_flight as f64);
         self.delivered += fresh;
         let mut send = if in_flight > ssthresh {

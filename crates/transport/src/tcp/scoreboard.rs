@@ -335,7 +335,8 @@ impl Scoreboard {
     /// Declares lost what RFC 6675's IsLost calls so: `dup_thresh`
     /// discontiguous ranges, or more than `dup_thresh - 1` segments' bytes, have been
     /// selectively acknowledged above it. What lies beyond `data_end`, a FIN, is no byte.
-    pub fn detect_losses(&mut self, dup_thresh: u32, mss: u32, data_end: u64) {
+    /// Says whether it declared any.
+    pub fn detect_losses(&mut self, dup_thresh: u32, mss: u32, data_end: u64) -> bool {
         let enough = u64::from(dup_thresh - 1) * u64::from(mss);
         let mut bytes = 0;
         let frontier = self
@@ -348,16 +349,15 @@ impl Scoreboard {
                 bytes += range.end.min(data_end).saturating_sub(range.start);
                 (ranges >= dup_thresh || bytes > enough).then_some(range.start)
             });
-        if let Some(frontier) = frontier {
-            self.declare_lost_below(frontier);
-        }
+        frontier.is_some_and(|frontier| self.declare_lost_below(frontier))
     }
 
-    fn declare_lost_below(&mut self, frontier: u64) {
+    fn declare_lost_below(&mut self, frontier: u64) -> bool {
         let from = self.lost_below;
         if frontier <= from {
-            return;
+            return false;
         }
+        let pipe = self.pipe;
         let una = self.una;
         let start = self
             .records
@@ -377,18 +377,22 @@ impl Scoreboard {
             }
         }
         self.lost_below = frontier;
+        self.pipe < pipe
     }
 
     /// Declares lost what RFC 8985, section 6.2, step 5 calls so; `certain` leaves no
     /// room for reordering unless some was seen. Returns when the next segment
-    /// will have to be judged, if one is suspected.
+    /// will have to be judged, if one is suspected, and whether any was declared lost.
     pub fn detect_losses_by_time(
         &mut self,
         now: Time,
         certain: bool,
         srtt: Option<Span>,
-    ) -> Option<Time> {
-        let mut rack = self.rack.take()?;
+    ) -> (Option<Time>, bool) {
+        let Some(mut rack) = self.rack.take() else {
+            return (None, false);
+        };
+        let pipe = self.pipe;
         let window = rack.reordering_window(certain, srtt);
         let una = self.una;
         let mut judge_at: Option<Time> = None;
@@ -440,7 +444,7 @@ impl Scoreboard {
             place += 1;
         }
         self.rack = Some(rack);
-        judge_at
+        (judge_at, self.pipe < pipe)
     }
 
     /// Declares the segment at `place` lost, and due for retransmission.

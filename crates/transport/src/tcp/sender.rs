@@ -178,6 +178,8 @@ pub struct Sender {
     resend_first: bool,
     /// In this episode the timer was restarted by a partial acknowledgement.
     timer_restarted: bool,
+    /// The acknowledgement at hand reported a loss not known before.
+    newly_lost: bool,
     limited_transmit: bool,
     ecn_retransmissions: bool,
     ecn_fallback: bool,
@@ -256,6 +258,7 @@ impl Sender {
             phase: Phase::Open,
             resend_first: false,
             timer_restarted: false,
+            newly_lost: false,
             limited_transmit: params.limited_transmit,
             ecn_retransmissions: params.ecn_retransmissions,
             forgets_sacked: each!(&recovery, r => r.forgets_sacked()),
@@ -522,7 +525,8 @@ impl Sender {
         let enough = u64::from(self.dup_thresh) * u64::from(self.mss);
         let certain = self.phase != Phase::Open || self.board.sacked().bytes() >= enough;
         let srtt = self.rtt.srtt();
-        let judge_at = self.board.detect_losses_by_time(now, certain, srtt);
+        let (judge_at, lost) = self.board.detect_losses_by_time(now, certain, srtt);
+        self.newly_lost |= lost;
         if let Some(timers) = &mut self.timers {
             timers.judge_at = judge_at;
         }
@@ -601,6 +605,7 @@ impl Sender {
             self.on_report(segment, now);
         }
         let in_flight = self.board.pipe();
+        self.newly_lost = false;
         if segment.ack > una {
             self.on_new_ack(segment, marked, now);
             self.check_timeout(una, delivered, marked > 0);
@@ -623,7 +628,7 @@ impl Sender {
             let delivery = Delivery {
                 delivered: self.board.delivered() - delivered,
                 in_flight: self.board.pipe(),
-                safe: segment.ack > una,
+                safe: segment.ack > una && !self.newly_lost,
             };
             let ssthresh = self.controller.window().ssthresh;
             prr.on_ack(delivery, ssthresh, f64::from(self.mss));
@@ -882,7 +887,8 @@ impl Sender {
         }
         let bytes = self.board.on_sack(segment.sack.iter(segment.ack), now);
         if self.pipe_is_exact && self.timers.is_none() {
-            self.board
+            self.newly_lost |= self
+                .board
                 .detect_losses(self.dup_thresh, self.mss, self.size);
         }
         bytes
@@ -1051,6 +1057,8 @@ impl Sender {
             self.ecn.on_reduction(self.board.next(), now);
         }
         let mss = self.mss;
+        // Those who count duplicates declare the first lost.
+        self.newly_lost |= self.timers.is_none() && !self.board.first_is_lost();
         each!(&mut self.recovery, r => r.on_enter(&mut self.board, dup_acks, mss));
         if self.uses_prr && self.pipe_is_exact {
             self.prr = Some(Box::new(Prr::new(self.board.outstanding())));
@@ -1100,6 +1108,9 @@ impl Sender {
                 (self.resend(last, now), true)
             }
         };
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent(segment.len);
+        }
         if let Some(timers) = &mut self.timers {
             timers.probe_at = None;
             timers.probe = Some(Probe {
