@@ -244,3 +244,31 @@ fn frto_is_off_unless_asked_for() {
     script.sends("0 1 2 3 4 5 6 7 8 9").at(1000).sends("r0");
     script.at(1100).ack(1).sends("r1 r2").ack(2).cwnd(3.0);
 }
+
+#[test]
+fn a_loss_after_a_spurious_timeout_reduces_with_ecn_too() {
+    // RFC 3168, section 6.1.2, spares a window that was reduced already; one whose
+    // reduction was taken back (RFC 5682, step 3b) was not.
+    let mut script = SenderScript::bulk(&TcpParams {
+        ecn: true,
+        ..frto(RecoveryKind::Sack)
+    });
+    script.at(1000).at(1100).ack(1).at(1110).ack(2).cwnd(10.0);
+    assert_eq!(script.counters().spurious_timeouts, 1);
+    script
+        .sack(2, &[(3, 4)])
+        .sack(2, &[(3, 5)])
+        .sack(2, &[(3, 6)]);
+    assert_eq!(script.counters().recoveries, 1);
+    script.cwnd(5.0);
+}
+
+#[test]
+fn a_mark_after_a_spurious_timeout_reduces() {
+    let mut script = SenderScript::bulk(&TcpParams {
+        ecn: true,
+        ..frto(RecoveryKind::Sack)
+    });
+    script.at(1000).at(1100).ack(1).at(1110).ack(2).cwnd(10.0);
+    script.ack_echo(3).cwnd(5.0);
+}

@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::{SenderScript, params};
-use redtail_transport::TcpParams;
+use common::{SenderScript, ack_of, params};
 use redtail_transport::tcp::recovery::RecoveryKind;
+use redtail_transport::{Flags, Segment, TcpParams};
 
 const FIRST_TEN: &str = "0 1 2 3 4 5 6 7 8 9";
 
@@ -181,4 +181,26 @@ fn dup_thresh_sets_how_many_duplicates_mean_a_loss() {
     let mut script = SenderScript::bulk(&params);
     script.sends(FIRST_TEN).at(100);
     script.acks(0, 4).sends("").ack(0).sends("r0");
+}
+
+#[test]
+fn a_syn_ack_that_comes_again_is_no_duplicate() {
+    // RFC 5681, section 2: of a duplicate, "the SYN and FIN bits are both off".
+    for recovery in [RecoveryKind::Newreno, RecoveryKind::Sack] {
+        let mut script = SenderScript::bulk(&TcpParams {
+            handshake: true,
+            ..params(recovery)
+        });
+        let syn_ack = Segment {
+            flags: Flags::SYN.with(Flags::ACK),
+            ..ack_of(0, &[])
+        };
+        script.at(100).receives(syn_ack);
+        script.at(200).sends("syn 0 1 2 3 4 5 6 7 8 9");
+        for _ in 0..3 {
+            script.receives(syn_ack);
+        }
+        script.sends("").cwnd(10.0);
+        assert_eq!(script.counters().duplicate_acks, 0);
+    }
 }

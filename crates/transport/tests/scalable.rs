@@ -463,3 +463,101 @@ fn a_repeated_syn_asks_for_ecn_no_more_if_told_to_fall_back() {
         assert_eq!(script.wire[1].1.flags, again);
     }
 }
+
+/// A client to which an ECN-setup SYN-ACK with these flags came marked.
+fn after_a_marked_syn_ack(params: &TcpParams, flags: Flags) -> SenderScript {
+    let mut script = SenderScript::bulk(&TcpParams {
+        handshake: true,
+        initial_window: 2,
+        ..params.clone()
+    });
+    script.at(100).receives(Segment {
+        flags: Flags::SYN.with(Flags::ACK).with(flags),
+        ecn: Ecn::Ce,
+        ..ack_of(0, &[])
+    });
+    script
+}
+
+#[test]
+fn a_mark_on_the_syn_ack_is_echoed_until_something_is_acknowledged() {
+    // RFC 5562, section 3.2: the echo of a marked SYN-ACK is ECE on what the client sends.
+    let echo = TcpParams {
+        ecn: true,
+        ..params(RecoveryKind::Sack)
+    };
+    for params in [echo, dctcp()] {
+        let mut script = after_a_marked_syn_ack(&params, Flags::ECE);
+        script.at(200).ack(1);
+        let flags = script.wire.iter().map(|(_, segment)| segment.flags);
+        let echoes: Vec<_> = flags.map(|flags| flags.contains(Flags::ECE)).collect();
+        // The SYN asks for ECN with the same bit.
+        assert_eq!(echoes, [true, true, true, false, false]);
+    }
+}
+
+#[test]
+fn with_accecn_a_mark_on_the_syn_ack_is_counted() {
+    // RFC 9768, section 3.2.2.1, table 3: r.cep starts at 6 if the SYN-ACK arrived with CE.
+    let mut script = after_a_marked_syn_ack(&accecn(), Flags::from_ace(0b010));
+    script.at(200).ack(1);
+    for (_, segment) in &script.wire[1..] {
+        assert_eq!(segment.flags.ace(), 6);
+    }
+}
+
+#[test]
+fn with_accecn_an_acknowledgement_alone_says_how_the_syn_ack_arrived() {
+    // RFC 9768, section 3.2.2.1, table 3.
+    for (ecn, ace) in [
+        (Ecn::NotEct, 0b010),
+        (Ecn::Ect1, 0b011),
+        (Ecn::Ect0, 0b100),
+        (Ecn::Ce, 0b110),
+    ] {
+        let mut script = SenderScript::without_data(&TcpParams {
+            handshake: true,
+            ..accecn()
+        });
+        script.at(100).receives(Segment {
+            flags: Flags::SYN.with(Flags::ACK).with(Flags::from_ace(0b010)),
+            ecn,
+            ..ack_of(0, &[])
+        });
+        script.sends("syn ack");
+        assert_eq!(script.wire[1].1.flags.ace(), ace);
+    }
+}
+
+#[test]
+fn a_repeated_syn_ack_is_not_ecn_capable() {
+    // RFC 5562, section 3.1: a SYN-ACK that has to be sent again is not ECN-capable.
+    let mut script = ReceiverScript::new(&TcpParams {
+        ecn: true,
+        ecn_syn_ack: true,
+        handshake: true,
+        ..params(RecoveryKind::Sack)
+    });
+    let offer = Segment {
+        flags: Flags::SYN.with(Flags::ECE).with(Flags::CWR),
+        ..Segment::default()
+    };
+    script.receives(offer).receives(offer);
+    let codepoints = script.wire.iter().map(|(_, segment)| segment.ecn);
+    assert!(codepoints.eq([Ecn::Ect0, Ecn::NotEct]));
+}
+
+#[test]
+fn a_tail_loss_probe_counts_as_sent_while_a_window_is_being_reduced() {
+    // RFC 9937, section 6: prr_out is what was sent, for whatever reason.
+    let mut script = SenderScript::bulk(&TcpParams {
+        ecn: true,
+        prr: true,
+        ..params(RecoveryKind::RackTlp)
+    });
+    script.sends("0e 1e 2e 3e 4e 5e 6e 7e 8e 9e");
+    script.at(100).ack_echo(1).sends("");
+    script.at(300).sends("10ec"); // the probe
+    // Half as much as was delivered, which the probe has used up until the fourth.
+    script.ack(2).ack(3).sends("").ack(4).sends("11e");
+}

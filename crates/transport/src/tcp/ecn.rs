@@ -83,6 +83,17 @@ const GAIN: f64 = 1.0 / 16.0;
 /// Packets counted at the start of AccECN (RFC 9768, section 3.2.1).
 const INITIAL_PACKETS: u8 = 5;
 
+/// How a SYN or SYN-ACK arrived, as AccECN's handshake tells of it (RFC 9768, tables 2
+/// and 3).
+fn arrival_code(ecn: Ecn) -> u8 {
+    match ecn {
+        Ecn::NotEct => 0b010,
+        Ecn::Ect1 => 0b011,
+        Ecn::Ect0 => 0b100,
+        Ecn::Ce => 0b110,
+    }
+}
+
 /// What an acknowledgement says about marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Marks {
@@ -131,6 +142,8 @@ pub enum EcnResponse {
         cwr: bool,
         /// Reduce by less than for a loss (ABE).
         gently: bool,
+        /// The SYN-ACK was marked, and nothing sent since was acknowledged.
+        syn_ack_marked: bool,
     },
     /// Everything else. Boxed, so that other senders stay small.
     Counted(Box<Counted>),
@@ -146,6 +159,8 @@ pub struct Counted {
     cwr: bool,
     /// When the window was last reduced.
     reduced: Option<Time>,
+    /// How the SYN-ACK arrived, as far as that is still told of.
+    syn_ack: Ecn,
     /// Marked packets and bytes that the peer has told of.
     packets: u8,
     bytes: EcnBytes,
@@ -168,6 +183,7 @@ impl EcnResponse {
                 reduced_at: None,
                 cwr: false,
                 gently: reduction == EcnReduction::Abe,
+                syn_ack_marked: false,
             },
             feedback => Self::Counted(Box::new(Counted {
                 feedback,
@@ -179,6 +195,7 @@ impl EcnResponse {
                 reduced_at: None,
                 cwr: false,
                 reduced: None,
+                syn_ack: Ecn::NotEct,
                 packets: INITIAL_PACKETS,
                 bytes: EcnBytes::default(),
                 // Until it is known better, as a loss (RFC 8257, section 3.3, step 1).
@@ -223,8 +240,12 @@ impl EcnResponse {
         }
     }
 
-    /// What the SYN-ACK agreed to.
-    pub fn on_syn_ack(&mut self, flags: Flags) {
+    /// What the SYN-ACK agreed to, and how it arrived.
+    ///
+    /// A mark on it is echoed (RFC 5562, section 3.2) on everything that is sent until
+    /// some of it is acknowledged. The rest of the RFC is the server's, whose answer would be another
+    /// SYN-ACK, not ECN-capable, and an initial window of one segment: ours sends no data.
+    pub fn on_syn_ack(&mut self, flags: Flags, arrived: Ecn) {
         let ace = flags.ace();
         *self = match std::mem::replace(self, Self::None) {
             Self::Counted(counted) if counted.feedback == EcnFeedback::Accecn => match ace {
@@ -235,12 +256,47 @@ impl EcnResponse {
                     reduced_at: None,
                     cwr: false,
                     gently: counted.reduction == EcnReduction::Abe,
+                    syn_ack_marked: false,
                 },
                 _ => Self::Counted(counted),
             },
             agreed if ace == Flags::ECE.ace() => agreed,
             _ => Self::None, // refused (RFC 3168, section 6.1.1)
         };
+        match self {
+            Self::None => {}
+            Self::Echo { syn_ack_marked, .. } => *syn_ack_marked = arrived == Ecn::Ce,
+            Self::Counted(counted) => counted.syn_ack = arrived,
+        }
+    }
+
+    /// The control bits of a segment without data: with AccECN, the first
+    /// tells how the SYN-ACK arrived (RFC 9768, section 3.2.2.1, table 3).
+    pub fn ack_flags(&self, first: bool) -> Flags {
+        match self {
+            Self::None => Flags::NONE,
+            Self::Echo { syn_ack_marked, .. } => Flags::NONE.with_if(*syn_ack_marked, Flags::ECE),
+            Self::Counted(counted) if counted.feedback == EcnFeedback::Accecn && first => {
+                Flags::from_ace(arrival_code(counted.syn_ack))
+            }
+            Self::Counted(counted) => counted.echo(),
+        }
+    }
+
+    /// The latest reduction was taken back: what it covered is not answered yet.
+    pub fn on_undo(&mut self) {
+        let (reduced_at, cwr) = match self {
+            Self::None => return,
+            Self::Echo {
+                reduced_at, cwr, ..
+            } => (reduced_at, cwr),
+            Self::Counted(counted) => {
+                counted.reduced = None;
+                (&mut counted.reduced_at, &mut counted.cwr)
+            }
+        };
+        *reduced_at = None;
+        *cwr = false;
     }
 
     /// The peer may not understand: sends nothing ECN-capable any more.
@@ -253,7 +309,12 @@ impl EcnResponse {
     pub fn on_ack(&mut self, arrival: &Arrival<'_>) -> Marks {
         match self {
             Self::None => Marks::NONE,
-            Self::Echo { reduced_at, .. } => {
+            Self::Echo {
+                reduced_at,
+                syn_ack_marked,
+                ..
+            } => {
+                *syn_ack_marked &= arrival.segment.ack <= arrival.una;
                 if !arrival.segment.flags.contains(Flags::ECE) {
                     return Marks::NONE;
                 }
@@ -322,23 +383,40 @@ impl EcnResponse {
     /// on ECN-capable ones only (RFC 3168, section 6.1.2).
     #[inline]
     pub fn data_flags(&mut self, capable: bool) -> Flags {
-        let cwr = match self {
+        let (cwr, echo) = match self {
             Self::None => return Flags::NONE,
-            Self::Echo { cwr, .. } => cwr,
+            Self::Echo {
+                cwr,
+                syn_ack_marked,
+                ..
+            } => (cwr, Flags::NONE.with_if(*syn_ack_marked, Flags::ECE)),
             Self::Counted(counted) => {
+                let echo = counted.echo();
                 if counted.feedback == EcnFeedback::Accecn {
-                    // Nothing ECN-capable comes back, so the count stays where it began.
-                    return Flags::from_ace(INITIAL_PACKETS);
+                    return echo;
                 }
-                &mut counted.cwr
+                (&mut counted.cwr, echo)
             }
         };
-        Flags::NONE.with_if(capable && std::mem::take(cwr), Flags::CWR)
+        echo.with_if(capable && std::mem::take(cwr), Flags::CWR)
     }
 }
 
 impl Counted {
+    /// What a segment tells of marks. Nothing but the SYN-ACK comes back ECN-capable, so
+    /// AccECN's count of packets stays where that left it.
+    fn echo(&self) -> Flags {
+        let marked = self.syn_ack == Ecn::Ce;
+        match self.feedback {
+            EcnFeedback::Accecn => Flags::from_ace(INITIAL_PACKETS + u8::from(marked)),
+            _ => Flags::NONE.with_if(marked, Flags::ECE),
+        }
+    }
+
     fn on_ack(&mut self, arrival: &Arrival<'_>) -> Marks {
+        if arrival.acked() > 0 && self.feedback != EcnFeedback::Accecn {
+            self.syn_ack = Ecn::NotEct; // the echo has arrived
+        }
         let bytes = self.marked_bytes(arrival);
         self.acked += arrival.acked();
         self.marked += bytes;

@@ -31,7 +31,7 @@ pub struct Receiver {
     /// Most blocks in an acknowledgement; none without selective ones.
     sack_blocks: u8,
     ecn: Feedback,
-    /// The SYN-ACK is ECN-capable if ECN is agreed on (RFC 5562).
+    /// The SYN-ACK is ECN-capable if ECN is agreed on (RFC 5562); one sent again is not.
     ecn_syn_ack: bool,
     timestamps: bool,
     /// TS.Recent and Last.ACK.sent of RFC 7323, section 4.3.
@@ -325,7 +325,8 @@ impl Receiver {
         if self.syn_ack_due {
             self.syn_ack_due = false;
             let flags = Flags::SYN.with(Flags::ACK).with(self.ecn.syn_ack_flags());
-            let capable = self.ecn_syn_ack && self.ecn.enabled();
+            // RFC 5562, section 3.1: "not ECN-Capable" when it is sent again.
+            let capable = std::mem::take(&mut self.ecn_syn_ack) && self.ecn.enabled();
             let segment = self.segment(flags, SackBlocks::default(), now);
             return Some(Segment {
                 ecn: if capable { Ecn::Ect0 } else { Ecn::NotEct },

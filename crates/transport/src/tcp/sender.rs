@@ -565,7 +565,7 @@ impl Sender {
         };
         self.peer_window = segment.window;
         self.ts_recent = segment.ts_val;
-        self.ecn.on_syn_ack(segment.flags);
+        self.ecn.on_syn_ack(segment.flags, segment.ecn);
         self.rto_at = None;
         if self.syn_retransmitted {
             // RFC 6298, rule 5.7; RFC 5681, section 3.1 (a lost SYN: one segment).
@@ -580,8 +580,10 @@ impl Sender {
 
     #[inline]
     fn on_ack(&mut self, segment: &Segment, now: Time) {
-        // One of data never sent is dropped whole (RFC 9293, section 3.10.7.4).
+        // One of data never sent is dropped whole (RFC 9293, section 3.10.7.4), and so is
+        // a SYN-ACK that comes again: it is no duplicate (RFC 5681, section 2).
         if !segment.flags.contains(Flags::ACK)
+            || segment.flags.contains(Flags::SYN)
             || segment.ack > self.board.next() && !self.is_probe_accepted(segment.ack)
         {
             return;
@@ -823,6 +825,7 @@ impl Sender {
         };
         if restore {
             self.controller.undo(prior);
+            self.ecn.on_undo();
         }
         if !timeout {
             // An episode that goes on does so without reducing further.
@@ -1122,9 +1125,9 @@ impl Sender {
         Some(segment)
     }
 
-    /// Bytes that count against the window now.
+    /// Bytes that count against the window now, as the recovery reckons them.
     #[inline]
-    fn in_flight(&self) -> u64 {
+    pub fn in_flight(&self) -> u64 {
         match self.phase {
             Phase::Open if self.pipe_is_exact => self.board.pipe(),
             Phase::Open => self
@@ -1330,10 +1333,14 @@ impl Sender {
         } else {
             Connection::Established
         };
+        let bare = self.bare_segment(now);
+        // AccECN says there how the SYN-ACK arrived (RFC 9768, section 3.2.2.1).
+        let flags = self.ecn.ack_flags(!closing);
         Segment {
             seq: self.board.next(),
             ack: u64::from(closing),
-            ..self.bare_segment(now)
+            flags: bare.flags.with(flags),
+            ..bare
         }
     }
 

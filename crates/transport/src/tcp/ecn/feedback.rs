@@ -5,7 +5,7 @@
 
 use redtail_core::Ecn;
 
-use super::{EcnFeedback, INITIAL_PACKETS};
+use super::{EcnFeedback, INITIAL_PACKETS, arrival_code};
 use crate::params::TcpParams;
 use crate::segment::{EcnBytes, Flags, Segment};
 
@@ -81,12 +81,7 @@ impl Feedback {
             Self::Off => Flags::NONE,
             // How the SYN arrived (RFC 9768, section 3.1.1, table 2).
             Self::Counted(counted) if counted.kind == EcnFeedback::Accecn => {
-                Flags::from_ace(match counted.syn {
-                    Ecn::NotEct => 0b010,
-                    Ecn::Ect1 => 0b011,
-                    Ecn::Ect0 => 0b100,
-                    Ecn::Ce => 0b110,
-                })
+                Flags::from_ace(arrival_code(counted.syn))
             }
             _ => Flags::ECE,
         }
