@@ -3,13 +3,16 @@
 //!
 //! The first bytes choose the parameters, the others one event each: a segment is
 //! delivered, lost, duplicated, overtaken or marked, one from long ago or a
-//! senseless one arrives, time passes, a timer runs out. After every event hold the
-//! invariants of `crates/transport/tests/channel.rs`. When the bytes are used up
-//! the network delivers everything, and the transfer has to complete.
+//! senseless one arrives, or another window; time passes, a timer runs out, the
+//! application writes or closes. After every event hold the invariants of
+//! `crates/transport/tests/channel.rs`. When the bytes are used up the network
+//! delivers everything, and the transfer has to complete.
 
-use redtail_core::{Bytes, Ecn, Span, Time};
+use redtail_core::{Bytes, Ecn, Rate, Span, Time};
 use redtail_transport::cc::slow_start::SlowStartKind;
 use redtail_transport::cc::{Growth, Halving};
+use redtail_transport::segment::EcnBytes;
+use redtail_transport::tcp::ecn::{EcnCodepoint, EcnFeedback, EcnReduction};
 use redtail_transport::tcp::recovery::RecoveryKind;
 use redtail_transport::tcp::rto::{RtoFloor, RttSampling};
 use redtail_transport::{
@@ -28,16 +31,37 @@ const RECOVERIES: [RecoveryKind; 9] = [
     RecoveryKind::Ns2Tahoe,
 ];
 
-const SLOW_STARTS: [SlowStartKind; 4] = [
+const SLOW_STARTS: [SlowStartKind; 5] = [
     SlowStartKind::Standard,
     SlowStartKind::Hystart,
     SlowStartKind::HystartPlusPlus,
     SlowStartKind::Vegas,
+    SlowStartKind::Startup,
 ];
 
-const GROWTHS: [Growth; 4] = [Growth::Reno, Growth::Cubic, Growth::Vegas, Growth::Ledbat];
+const GROWTHS: [Growth; 7] = [
+    Growth::Reno,
+    Growth::Cubic,
+    Growth::Vegas,
+    Growth::Ledbat,
+    Growth::Prague,
+    Growth::Bbr,
+    Growth::Bbr3,
+];
+
+const FEEDBACKS: [EcnFeedback; 3] = [EcnFeedback::Echo, EcnFeedback::Dctcp, EcnFeedback::Accecn];
+
+const REDUCTIONS: [EcnReduction; 4] = [
+    EcnReduction::Loss,
+    EcnReduction::Abe,
+    EcnReduction::Dctcp,
+    EcnReduction::Prague,
+];
 
 const MSS: [u64; 4] = [1000, 1460, 1, 65_535];
+
+/// Segments a second that the application reads; 0 for at once.
+const READ_RATES: [u64; 4] = [0, 100, 10, 1];
 
 /// Milliseconds.
 const DELAYED_ACK_TIMEOUTS: [u64; 4] = [200, 40, 1, 500];
@@ -54,6 +78,8 @@ const TIMEOUTS: [(u64, u64, u64); 4] = [
 const MOST_FLYING: usize = 300;
 /// Segments remembered for coming again.
 const MOST_REMEMBERED: usize = 32;
+/// Times that a receiver sends its FIN before it gives up.
+const MOST_FINS: u32 = 9;
 
 /// Bytes as a source of choices; zero when they are used up.
 struct Choices<'a>(std::slice::Iter<'a, u8>);
@@ -77,18 +103,26 @@ impl Choices<'_> {
         move |bit| byte >> bit & 1 == 1
     }
 
+    /// Every key is named, so that a new one has to be chosen here too.
     fn params(&mut self) -> TcpParams {
-        let (a, b) = (self.switches(), self.switches());
+        let (a, b, c) = (self.switches(), self.switches(), self.switches());
         let mss = self.of(MSS);
         let (initial_rto, min_rto, max_rto) = self.of(TIMEOUTS);
-        TcpParams {
+        let mut params = TcpParams {
             mss: Bytes::new(mss),
+            header: Bytes::new(40),
             recovery: self.of(RECOVERIES),
             slow_start: self.of(SLOW_STARTS),
             growth: self.of(GROWTHS),
+            ecn_feedback: self.of(FEEDBACKS),
+            ecn_reduction: self.of(REDUCTIONS),
             initial_window: 1 + u32::from(self.byte() % 32),
             dup_thresh: 1 + u32::from(self.byte() % 6),
             receive_window: Bytes::new(mss * (1 + u64::from(self.byte() % 64))),
+            read_rate: match self.of(READ_RATES) {
+                0 => None,
+                segments => Some(Rate::from_bps(8 * mss * segments)),
+            },
             delayed_ack_timeout: Span::from_ms(self.of(DELAYED_ACK_TIMEOUTS)),
             quick_acks: u32::from(self.byte() % 8),
             initial_rto: Span::from_ms(initial_rto),
@@ -120,8 +154,26 @@ impl Choices<'_> {
                 RttSampling::EveryAck
             },
             clock_granularity: Span::from_ms(if b(5) { 10 } else { 0 }),
-            ..TcpParams::default()
+            pacing: b(6),
+            idle_restart: b(7),
+            ecn_syn_ack: c(0),
+            ecn_fallback: c(1),
+            ecn_codepoint: if c(2) {
+                EcnCodepoint::Ect1
+            } else {
+                EcnCodepoint::Ect0
+            },
+        };
+        // Few of all combinations with a model can be run: most of the bytes that ask for
+        // one get its nearest. The others are refused.
+        if params.growth.is_model() && !c(3) {
+            params.slow_start = SlowStartKind::Startup;
+            (params.pacing, params.prr, params.ecn) = (true, false, false);
+            if !matches!(params.recovery, RecoveryKind::Sack | RecoveryKind::RackTlp) {
+                params.recovery = RecoveryKind::RackTlp;
+            }
         }
+        params
     }
 }
 
@@ -131,10 +183,20 @@ enum Bound {
     ToSender,
 }
 
+/// What may make a sender go beyond its window by a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    Other,
+    Timer,
+}
+
 /// The two endpoints with what is between them.
 struct Pair {
     params: TcpParams,
+    /// Bytes that the application writes in the end, and has written.
     size: u64,
+    written: u64,
+    closed: bool,
     sender: Sender,
     receiver: Receiver,
     now: Time,
@@ -144,33 +206,88 @@ struct Pair {
     sent: usize,
     /// End of the data sent so far.
     highest: u64,
+    /// The sender's FIN was sent.
+    fin: bool,
+    /// Times that the receiver's was.
+    fins: u32,
+    /// There were window probes; when the latest was sent, nothing having arrived since.
+    probed: bool,
+    probe: Option<Time>,
+    /// An arriving segment told of a window that the receiver did not announce.
+    forged: bool,
+    /// The right edge of the window, as far as the sender was ever told.
+    edge: u64,
+    /// Bytes in flight when the latest reduction began (RecoverFS of RFC 9937).
+    peak: u64,
+    /// What duplicates may have inflated a window by, or hidden of the flight; bytes.
+    hidden: u64,
+    /// Wakeups of the sender since anything was sent or arrived.
+    wakeups: u32,
 }
 
 impl Pair {
-    fn new(params: TcpParams, size: u64) -> Self {
+    fn new(params: TcpParams, size: u64, at_once: bool) -> Self {
+        let window = params.announced(params.receive_window.as_u64());
+        let sender = if at_once {
+            Sender::new(&params, Some(size))
+        } else {
+            Sender::without_data(&params)
+        };
         let mut pair = Self {
-            sender: Sender::new(&params, Some(size)),
+            sender,
             receiver: Receiver::new(&params),
             size,
+            written: if at_once { size } else { 0 },
+            closed: at_once,
             now: Time::ZERO,
             flying: Vec::new(),
             remembered: Vec::new(),
             sent: 0,
             highest: 0,
+            fin: false,
+            fins: 0,
+            probed: false,
+            probe: None,
+            forged: false,
+            edge: if params.handshake { 0 } else { window },
+            peak: 0,
+            hidden: 0,
+            wakeups: 0,
             params,
         };
         pair.sender.open(pair.params.handshake);
-        pair.poll();
+        pair.poll(Cause::Other);
         pair
     }
 
-    fn poll(&mut self) {
-        while let Some(segment) = self.sender.poll_transmit(self.now) {
-            self.check_sent(&segment);
+    fn mss(&self) -> u64 {
+        self.params.mss.as_u64()
+    }
+
+    fn poll(&mut self, cause: Cause) {
+        // A probe may follow a retransmission (RFC 8985, section 7.3).
+        let judges = self.params.recovery == RecoveryKind::RackTlp;
+        let mut forced = match cause {
+            Cause::Timer if judges => 2,
+            _ => 1,
+        };
+        loop {
+            let before = self.sender.in_flight();
+            let Some(segment) = self.sender.poll_transmit(self.now) else {
+                break;
+            };
+            self.wakeups = 0;
+            self.check_sent(&segment, cause, before, &mut forced);
             self.send(Bound::ToReceiver, segment);
         }
         while let Some(segment) = self.receiver.poll_transmit(self.now) {
-            assert_eq!(segment.ecn, Ecn::NotEct, "an ECN-capable acknowledgement");
+            assert!(
+                segment.ecn == Ecn::NotEct
+                    || segment.flags.contains(Flags::SYN) && self.params.ecn_syn_ack,
+                "an ECN-capable acknowledgement"
+            );
+            self.fins += u32::from(segment.flags.contains(Flags::FIN));
+            assert!(self.fins <= MOST_FINS, "a FIN without end");
             self.send(Bound::ToSender, segment);
         }
         self.check();
@@ -192,21 +309,99 @@ impl Pair {
         }
     }
 
-    fn check_sent(&mut self, segment: &Segment) {
-        assert!(!self.sender.is_complete(), "sent after the end");
+    fn check_sent(&mut self, segment: &Segment, cause: Cause, before: u64, forced: &mut u32) {
         if segment.flags.contains(Flags::SYN) {
             assert!(self.params.handshake && self.highest == 0);
+            assert_eq!(segment.ecn, Ecn::NotEct, "a SYN that is ECN-capable");
             return;
         }
+        let fin = segment.flags.contains(Flags::FIN);
+        if segment.len == 0 {
+            assert_eq!(segment.ecn, Ecn::NotEct, "control that is ECN-capable");
+            if fin {
+                assert!(
+                    self.closed && segment.seq == self.size,
+                    "a FIN out of place"
+                );
+                self.fin = true;
+            } else if segment.ack == 0 {
+                // Of the SYN-ACK, there being no data that would.
+                assert!(self.params.handshake && self.highest == 0);
+            } else {
+                assert!(self.fin && segment.ack == 1 && segment.seq == self.size + 1);
+            }
+            return;
+        }
+        if segment.len == 1 && self.sender.snapshot().outstanding == 0 {
+            // A window probe, which is not on record yet.
+            let least = self.params.min_rto.min(self.params.initial_rto);
+            assert!(cause == Cause::Timer && segment.seq < self.written);
+            assert!(
+                self.probe.is_none_or(|probe| self.now >= probe + least),
+                "a storm of probes"
+            );
+            self.probe = Some(self.now);
+            self.probed = true;
+            return;
+        }
+        assert!(!self.sender.is_complete(), "data after the end");
         let end = segment.seq + u64::from(segment.len);
-        let mss = self.params.mss.as_u64();
-        assert!(0 < segment.len && u64::from(segment.len) <= mss && end <= self.size);
+        assert!(u64::from(segment.len) <= self.mss() && end <= self.written);
+        assert!(!fin || self.closed && end == self.size);
+        self.fin |= fin;
+        // What probes got across counts as sent.
+        if self.probed {
+            self.highest = self.highest.max(segment.seq);
+        }
         assert!(segment.seq <= self.highest, "a gap in what is sent");
         assert!(end > self.sender.acked(), "sent what was acknowledged");
         let again = segment.seq < self.highest;
         let capable = self.params.ecn && (!again || self.params.ecn_retransmissions);
         assert!(segment.ecn == Ecn::NotEct || capable, "ECN out of place");
+        assert!(again || end <= self.edge, "beyond the peer's window");
         self.highest = self.highest.max(end);
+        self.check_flight(segment, again, cause, before, forced);
+    }
+
+    /// What is in flight, as the recovery counts it, stays within the window, with these
+    /// exceptions: one segment when nothing was in flight; the first retransmission of
+    /// an episode, after a timeout or a partial acknowledgement, and a tail loss probe,
+    /// which leave whatever the window says; a FIN, which is a byte to the scoreboard;
+    /// and with PRR, ssthresh, or what was outstanding when the reduction began.
+    ///
+    /// What limited transmit and inflation hide of the flight, without selective
+    /// acknowledgements, is at most a segment for each duplicate. F-RTO sends two
+    /// segments with everything before them outstanding.
+    fn check_flight(
+        &mut self,
+        segment: &Segment,
+        again: bool,
+        cause: Cause,
+        before: u64,
+        forced: &mut u32,
+    ) {
+        let after = self.sender.in_flight();
+        let snapshot = self.sender.snapshot();
+        let cwnd = snapshot.cwnd as u64 + 1;
+        let fin = u64::from(segment.flags.contains(Flags::FIN));
+        // Infinite before the first reduction.
+        let ssthresh = snapshot.ssthresh as u64;
+        let reduced = self
+            .peak
+            .max(if ssthresh < u64::MAX { ssthresh + 1 } else { 0 });
+        let most = cwnd.max(if self.params.prr { reduced } else { 0 }) + fin;
+        if before > 0 && after > most {
+            assert!(
+                *forced > 0 && (again || cause == Cause::Timer),
+                "{after} in flight, {before} before, of at most {most}"
+            );
+            *forced -= 1;
+        }
+        let outstanding = snapshot.outstanding;
+        if !again && before > 0 && !self.params.recovery.uses_sack() && !self.params.frto {
+            let most = cwnd + self.hidden + self.mss();
+            assert!(outstanding <= most, "{outstanding} of at most {most}");
+        }
     }
 
     /// What holds after every event.
@@ -214,23 +409,83 @@ impl Pair {
         self.sender.assert_consistent();
         let snapshot = self.sender.snapshot();
         assert!(snapshot.cwnd.is_finite() && snapshot.ssthresh > 0.0);
+        assert!(
+            snapshot
+                .alpha
+                .is_none_or(|alpha| (0.0..=1.0).contains(&alpha))
+        );
+        assert!(snapshot.pacing_rate.is_none_or(|rate| rate > 0.0));
         assert!(snapshot.outstanding <= self.params.receive_window.as_u64());
-        assert_eq!(snapshot.outstanding, self.highest - self.sender.acked());
-        assert!(self.sender.acked() <= self.receiver.delivered());
+        let acked = self.sender.acked();
+        if self.probed {
+            assert!(acked + snapshot.outstanding >= self.highest);
+            assert!(self.receiver.received() <= self.highest.max(acked) + 1);
+        } else {
+            assert_eq!(snapshot.outstanding, self.highest - acked);
+            assert!(self.receiver.received() <= self.highest);
+        }
+        assert!(acked <= self.receiver.delivered());
         assert!(self.receiver.delivered() <= self.receiver.received());
-        assert!(self.receiver.received() <= self.highest);
+        assert!(self.receiver.received() <= self.written);
         let counters = self.sender.counters();
         assert!(counters.spurious_timeouts <= counters.timeouts);
         assert!(counters.spurious_fast_retransmits <= counters.recoveries);
         assert!(counters.retransmissions <= counters.data_segments);
+        let timers = [self.sender.next_wakeup(), self.receiver.next_wakeup()];
+        let past = timers.into_iter().flatten().any(|timer| timer < self.now);
+        assert!(!past, "a timer in the past");
     }
 
     fn arrive(&mut self, bound: Bound, segment: &Segment) {
+        self.wakeups = 0;
         match bound {
             Bound::ToReceiver => self.receiver.on_segment(segment, self.now),
-            Bound::ToSender => self.sender.on_segment(segment, self.now),
+            Bound::ToSender => {
+                self.probe = None;
+                self.reckon(segment);
+                let (before, counters) = self.state();
+                self.sender.on_segment(segment, self.now);
+                self.note_peak(before, counters);
+            }
         }
-        self.poll();
+        self.poll(Cause::Other);
+    }
+
+    /// Bytes outstanding, or in flight if a probe made that more; and what was done so far.
+    fn state(&self) -> (u64, SenderCounters) {
+        let outstanding = self.sender.snapshot().outstanding;
+        (
+            outstanding.max(self.sender.in_flight()),
+            self.sender.counters(),
+        )
+    }
+
+    /// A reduction that began now began with `before` bytes in flight.
+    fn note_peak(&mut self, before: u64, counters: SenderCounters) {
+        let since = self.sender.counters() - counters;
+        if since.recoveries + since.ecn_reductions > 0 {
+            self.peak = before;
+        }
+    }
+
+    /// What an acknowledgement that is about to arrive offers, and hides of the flight.
+    fn reckon(&mut self, segment: &Segment) {
+        let (una, mss) = (self.sender.acked(), self.mss());
+        let again = segment.flags.contains(Flags::SYN) && self.sender.is_established();
+        if again || segment.ack > self.next_byte() + 2 {
+            return; // dropped; the next byte may be a probe's, and a FIN's
+        }
+        self.edge = self.edge.max(segment.ack + u64::from(segment.window));
+        if segment.ack == una {
+            self.hidden += mss;
+        } else if segment.ack > una {
+            self.hidden = (self.hidden + mss).saturating_sub(segment.ack - una);
+        }
+    }
+
+    /// The sender's next byte.
+    fn next_byte(&self) -> u64 {
+        self.sender.acked() + self.sender.snapshot().outstanding
     }
 
     fn next_timer(&self) -> Option<Time> {
@@ -247,24 +502,32 @@ impl Pair {
         self.now = next;
         if self.receiver.next_wakeup() == Some(next) {
             self.receiver.on_wakeup(next);
-            assert_eq!(self.receiver.next_wakeup(), None, "a timer stayed");
-            self.poll();
+            self.poll(Cause::Other);
+            let again = self.receiver.next_wakeup();
+            assert!(again.is_none_or(|again| again > next), "a timer stayed");
             return;
         }
-        let timeouts = self.sender.counters().timeouts;
+        let released = self.sender.next_release() == Some(next);
+        assert!(!released || self.params.pacing);
+        self.wakeups += 1;
+        assert!(self.wakeups < 5, "a storm of timers");
+        let (before, counters) = self.state();
         self.sender.on_wakeup(next);
-        let timeouts = self.sender.counters().timeouts - timeouts;
-        self.poll();
+        self.note_peak(before, counters);
+        let timeouts = (self.sender.counters() - counters).timeouts;
+        self.poll(Cause::Timer);
         let again = self.sender.next_wakeup();
+        assert!(again.is_none_or(|again| again > next), "a timer stayed");
         if timeouts == 0 {
-            // A reordering timer or a probe; neither stays due.
-            assert_eq!(self.params.recovery, RecoveryKind::RackTlp);
-            assert!(again.is_none_or(|again| again > next), "a timer stayed");
-        } else {
-            let least = self.params.min_rto.min(self.params.initial_rto);
-            let again = again.expect("data is outstanding");
-            assert!(again >= next + least, "a storm of timeouts");
+            let judges = self.params.recovery == RecoveryKind::RackTlp;
+            let blocked = self.params.read_rate.is_some() || self.forged;
+            assert!(judges || released || blocked, "nothing was due");
+            return;
         }
+        assert_eq!(timeouts, 1);
+        let least = self.params.min_rto.min(self.params.initial_rto);
+        let again = self.sender.next_timer().expect("data is outstanding");
+        assert!(again >= next + least, "a storm of timeouts");
     }
 
     /// Time passes, but no timer runs out.
@@ -281,10 +544,11 @@ impl Pair {
 
     fn event(&mut self, choices: &mut Choices<'_>) {
         let kind = choices.byte();
-        match kind % 16 {
+        let more = kind / 20;
+        match kind % 20 {
             // The oldest arrive, as a rule.
             0..=3 => {
-                for _ in 0..=kind >> 4 {
+                for _ in 0..=more {
                     if !self.flying.is_empty() {
                         let (bound, segment) = self.flying.remove(0);
                         self.arrive(bound, &segment);
@@ -298,7 +562,7 @@ impl Pair {
                 }
             }
             5 => {
-                if let Some(at) = self.choose(kind >> 4) {
+                if let Some(at) = self.choose(more) {
                     self.flying.remove(at);
                 }
             }
@@ -308,30 +572,62 @@ impl Pair {
                 self.flying.drain(..count);
             }
             7 => {
-                if let Some(at) = self.choose(kind >> 4) {
+                if let Some(at) = self.choose(more) {
                     let (bound, segment) = self.flying[at];
                     self.flying.push((bound, segment));
                 }
             }
             8 => {
-                if let Some(at) = self.choose(kind >> 4) {
+                if let Some(at) = self.choose(more) {
                     let segment = &mut self.flying[at].1;
-                    if segment.ecn == Ecn::Ect0 {
+                    if segment.ecn != Ecn::NotEct {
                         segment.ecn = Ecn::Ce;
                     }
                 }
             }
-            9 => self.pass(Span::from_ms(u64::from(kind >> 4))),
-            10 => self.pass(Span::from_ms(20 * u64::from(choices.byte()))),
-            11 | 12 => self.run_out(),
-            13 => {
-                let at = usize::from(choices.byte()) % self.remembered.len();
-                let (bound, segment) = self.remembered[at];
-                self.arrive(bound, &segment);
+            9 => {
+                // A queue that marks all.
+                for (_, segment) in &mut self.flying {
+                    if segment.ecn != Ecn::NotEct {
+                        segment.ecn = Ecn::Ce;
+                    }
+                }
             }
-            14 => self.part(choices),
-            _ => self.senseless(choices),
+            10 => self.pass(Span::from_ms(u64::from(more))),
+            11 => self.pass(Span::from_ms(20 * u64::from(choices.byte()))),
+            12 | 13 => self.run_out(),
+            14 => {
+                let at = usize::from(choices.byte()) % self.remembered.len().max(1);
+                if let Some(&(bound, segment)) = self.remembered.get(at) {
+                    self.arrive(bound, &segment);
+                }
+            }
+            15 => self.part(choices),
+            16 => self.senseless(choices),
+            17 => self.window(choices),
+            _ => self.write(choices.number()),
         }
+    }
+
+    /// The application writes, and closes with its last.
+    fn write(&mut self, amount: u64) {
+        if self.closed {
+            return;
+        }
+        // In units that reach the size in some ten steps.
+        let bytes = (amount * self.size / 500_000 + 1).min(self.size - self.written);
+        self.sender.write(bytes);
+        self.written += bytes;
+        self.poll(Cause::Other);
+        if self.written == self.size && amount.is_multiple_of(2) {
+            self.close();
+        }
+    }
+
+    fn close(&mut self) {
+        self.sender.close();
+        self.closed = true;
+        self.poll(Cause::Other);
     }
 
     /// Data that was sent arrives in a segment that was not.
@@ -340,24 +636,39 @@ impl Pair {
             return;
         }
         let from = self.highest - 1 - choices.number() % self.highest;
-        let most = (self.highest - from).min(self.params.mss.as_u64());
+        let most = (self.highest - from).min(self.mss());
+        let len = 1 + choices.number() % most;
+        let on = choices.switches();
+        let fin = self.fin && from + len == self.size;
         let segment = Segment {
             seq: from,
-            len: (1 + choices.number() % most) as u32,
-            flags: Flags::ACK,
+            len: len as u32,
+            ts_val: if on(0) {
+                0
+            } else {
+                choices.number() as u32 * 997
+            },
+            flags: Flags::ACK
+                .with_if(fin && on(1), Flags::FIN)
+                .with_if(on(2), Flags::CWR)
+                .with_if(on(3), Flags::ECE)
+                .with_if(on(4), Flags::AE),
+            ecn: if on(5) { Ecn::Ce } else { Ecn::NotEct },
             ..Segment::default()
         };
         self.arrive(Bound::ToReceiver, &segment);
     }
 
     /// An acknowledgement that no receiver sends; its blocks lie outside of what is
-    /// outstanding, or are none.
+    /// outstanding, or are none, or report duplicates; counters of marks and timestamps
+    /// are any.
     fn senseless(&mut self, choices: &mut Choices<'_>) {
-        let (una, next) = (self.sender.acked(), self.highest);
+        let (una, next) = (self.sender.acked(), self.next_byte());
         let far = choices.number();
-        let on = choices.switches();
+        let (on, bits) = (choices.switches(), choices.switches());
         let ack = match (on(0), on(1)) {
-            (true, _) => next + 1 + far, // of data never sent
+            // Of data never sent; the next byte may be a probe's, and a FIN's.
+            (true, _) => next + 3 + far,
             (_, true) => una.saturating_sub(far),
             _ => una,
         };
@@ -365,31 +676,71 @@ impl Pair {
         for bit in 2..5 {
             let start = choices.number();
             let (start, end) = match (on(bit), on(5)) {
-                (true, _) => (next + start, next + start + 1 + far),
+                (true, _) => (next + start + 2, next + start + 3 + far),
                 (_, true) => (una.saturating_sub(start), una.saturating_sub(start / 2)),
                 _ => (una + start, una + start),
             };
             sack.push(ack, SackBlock { start, end });
         }
+        let counts = EcnBytes {
+            ect: (far as u32 * 251).into(),
+            ce: (choices.number() as u32 * 257).into(),
+        };
         let segment = Segment {
             ack,
             sack,
-            // Another window would be a receiver's right, if it knew what was sent.
             window: if ack == una {
-                self.params.receive_window.as_u64() as u32
+                self.edge.saturating_sub(una) as u32
             } else {
                 0
             },
-            flags: Flags::ACK.with_if(ack > next, Flags::ECE),
+            flags: Flags::ACK
+                .with_if(bits(0), Flags::ECE)
+                .with_if(bits(1), Flags::CWR)
+                .with_if(bits(2), Flags::AE)
+                .with_if(bits(3), Flags::FIN)
+                .with_if(bits(4), Flags::SYN),
+            ecn: if bits(5) { Ecn::Ce } else { Ecn::NotEct },
+            ecn_bytes: if bits(6) { counts } else { EcnBytes::default() },
+            ts_val: if bits(7) { far as u32 * 65_521 } else { 0 },
             ts_ecr: if on(6) { 0 } else { far as u32 },
             ..Segment::default()
         };
+        if segment.flags.contains(Flags::SYN) && !self.sender.is_established() {
+            return; // it would be the SYN-ACK
+        }
+        self.arrive(Bound::ToSender, &segment);
+    }
+
+    /// A window that the receiver did not announce, down to none.
+    fn window(&mut self, choices: &mut Choices<'_>) {
+        if self.params.handshake && !self.sender.is_established() {
+            return;
+        }
+        let most = self.params.announced(self.params.receive_window.as_u64());
+        let window = match choices.byte() {
+            0..=63 => 0,
+            64..=127 => most,
+            share => most * u64::from(share) / 255,
+        };
+        let segment = Segment {
+            ack: self.sender.acked(),
+            window: window as u32,
+            flags: Flags::ACK,
+            ..Segment::default()
+        };
+        self.forged = true;
         self.arrive(Bound::ToSender, &segment);
     }
 
     /// From here on nothing is lost: the transfer completes.
     fn finish(&mut self) {
-        let segments = self.size.div_ceil(self.params.mss.as_u64());
+        if !self.closed {
+            self.sender.write(self.size - self.written);
+            self.written = self.size;
+            self.close();
+        }
+        let segments = self.size.div_ceil(self.mss());
         // Each timeout brings on a segment at least.
         let mut steps = 1000 * (segments + 10);
         loop {
@@ -409,6 +760,8 @@ impl Pair {
             }
         }
         assert!(self.sender.is_complete(), "the transfer stands still");
+        let given_up = self.fins == MOST_FINS;
+        assert!(self.sender.is_closed() || given_up, "it does not close");
         assert_eq!(self.receiver.delivered(), self.size);
         assert_eq!(self.receiver.received(), self.size);
         assert_eq!(self.sender.acked(), self.size);
@@ -427,8 +780,9 @@ pub fn fuzz_one(data: &[u8]) -> Option<SenderCounters> {
         return None;
     }
     // Up to about 160 segments.
-    let size = 1 + choices.number() * params.mss.as_u64() / 400;
-    let mut pair = Pair::new(params, size);
+    let amount = choices.number();
+    let size = 1 + amount * params.mss.as_u64() / 400;
+    let mut pair = Pair::new(params, size, amount % 4 != 3);
     while !choices.0.as_slice().is_empty() {
         pair.event(&mut choices);
     }
