@@ -126,6 +126,13 @@ pub struct CongestionEvent {
     pub beta: Option<f64>,
 }
 
+/// Bytes as a number to calculate with. Through a signed number, which below 2^63 is the
+/// same and takes the processor one instruction instead of five.
+#[inline]
+pub(crate) fn as_f64(bytes: u64) -> f64 {
+    bytes.cast_signed() as f64
+}
+
 /// A growth law. `mss` is the size of a full segment in bytes.
 pub trait GrowthLaw {
     /// The window after an acknowledgement in congestion avoidance, in bytes.

@@ -29,6 +29,7 @@
 
 use redtail_core::{Span, Stream, Time};
 
+use super::as_f64;
 use super::model::{Aggregation, Episode, Model, ModelConfig, RateSample, RoundMax, Rounds};
 
 /// 2/ln 2, in Linux's fixed point: the least gain with which the rate doubles each round.
@@ -155,12 +156,12 @@ impl Bbr {
     fn with_quanta(&self, bytes: f64) -> f64 {
         // In integers: rounding up takes a call otherwise.
         let whole = (bytes / self.config.mss) as u64;
-        let segments = whole + u64::from(whole as f64 * self.config.mss < bytes);
+        let segments = whole + u64::from(as_f64(whole) * self.config.mss < bytes);
         let segments = segments + 3 * self.quantum_segments;
         // Even, so that delayed acknowledgements do not leave one behind.
         let even = segments + segments % 2;
         let probing = 2 * u64::from(self.state == State::ProbeBw(0));
-        (even + probing) as f64 * self.config.mss
+        as_f64(even + probing) * self.config.mss
     }
 
     /// A millisecond's worth, as near as Linux's shift by 10 comes to it; at low rates a
@@ -198,7 +199,7 @@ impl Bbr {
         };
         let elapsed = sample.now.saturating_since(self.cycle_stamp);
         let full_length = self.min_rtt.is_some_and(|rtt| elapsed > rtt);
-        let in_flight = sample.prior_in_flight as f64;
+        let in_flight = as_f64(sample.prior_in_flight);
         let gain = CYCLE_GAINS[usize::from(phase)];
         let over = if gain > 1.0 {
             // Long enough to have put the gain's worth in flight, unless losses show
@@ -242,7 +243,7 @@ impl Bbr {
         if self.state == State::Startup && self.full_bw_reached {
             self.state = State::Drain;
         }
-        if self.state == State::Drain && sample.in_flight as f64 <= self.inflight(1.0) {
+        if self.state == State::Drain && as_f64(sample.in_flight) <= self.inflight(1.0) {
             self.enter_probe_bw(sample.now);
         }
     }
@@ -262,7 +263,7 @@ impl Bbr {
             self.probe_rtt_done = None;
         }
         if self.state == State::ProbeRtt {
-            let low = sample.in_flight as f64 <= self.min_cwnd();
+            let low = as_f64(sample.in_flight) <= self.min_cwnd();
             match self.probe_rtt_done {
                 None if low => {
                     self.probe_rtt_done = Some(now + PROBE_RTT_DURATION);
@@ -306,7 +307,7 @@ impl Bbr {
     }
 
     fn update_cwnd(&mut self, sample: &RateSample) {
-        let acked = sample.newly_acked as f64;
+        let acked = as_f64(sample.newly_acked);
         if acked > 0.0 {
             let recovering = self.recover_or_restore(sample);
             if !recovering {
@@ -324,7 +325,7 @@ impl Bbr {
                 if self.full_bw_reached {
                     self.cwnd = (self.cwnd + acked).min(target);
                 } else if self.cwnd < target
-                    || (sample.total_delivered as f64) < self.config.initial_cwnd
+                    || as_f64(sample.total_delivered) < self.config.initial_cwnd
                 {
                     self.cwnd += acked;
                 }
@@ -338,8 +339,8 @@ impl Bbr {
 
     /// What recovery makes of the window; whether that is all.
     fn recover_or_restore(&mut self, sample: &RateSample) -> bool {
-        let flight = ((sample.in_flight + sample.newly_acked) as f64).max(self.config.mss);
-        let lost = sample.newly_lost as f64;
+        let flight = as_f64(sample.in_flight + sample.newly_acked).max(self.config.mss);
+        let lost = as_f64(sample.newly_lost);
         self.cwnd = (self.cwnd - lost).max(self.config.mss);
         let before = std::mem::replace(&mut self.episode, sample.episode);
         if sample.episode == Episode::Recovery && before != Episode::Recovery {

@@ -30,6 +30,7 @@
 
 use redtail_core::{Span, Stream, Time};
 
+use super::as_f64;
 use super::model::{Aggregation, Episode, LostSegment, Model, ModelConfig, RateSample, Rounds};
 
 /// 4 ln 2: the least gain with which the rate doubles each round.
@@ -231,7 +232,7 @@ impl Bbr3 {
 
     /// QuantizationBudget.
     fn with_quanta(&self, bytes: f64) -> f64 {
-        let offload = 3.0 * self.send_quantum() as f64;
+        let offload = 3.0 * as_f64(self.send_quantum());
         let probing = if self.state == State::Up { 2.0 } else { 0.0 };
         bytes.max(offload).max(self.min_pipe()) + probing * self.config.mss
     }
@@ -267,7 +268,7 @@ impl Bbr3 {
 
     fn update_latest_delivery(&mut self, sample: &RateSample) {
         self.bw_latest = self.bw_latest.max(sample.delivery_rate.unwrap_or(0.0));
-        self.inflight_latest = self.inflight_latest.max(sample.delivered as f64);
+        self.inflight_latest = self.inflight_latest.max(as_f64(sample.delivered));
         let prior = sample.prior_delivered;
         self.loss_round_start = prior.is_some_and(|prior| prior >= self.loss_round_delivered);
         if self.loss_round_start {
@@ -278,7 +279,7 @@ impl Bbr3 {
     fn advance_latest_delivery(&mut self, sample: &RateSample) {
         if self.loss_round_start {
             self.bw_latest = sample.delivery_rate.unwrap_or(0.0);
-            self.inflight_latest = sample.delivered as f64;
+            self.inflight_latest = as_f64(sample.delivered);
         }
     }
 
@@ -357,7 +358,7 @@ impl Bbr3 {
         if self.state != State::Drain {
             return;
         }
-        let drained = sample.in_flight as f64 <= self.inflight(self.bw, 1.0);
+        let drained = as_f64(sample.in_flight) <= self.inflight(self.bw, 1.0);
         if drained || self.rounds.count > self.drain_start_round + DRAIN_ROUNDS {
             self.start_down(sample.total_delivered, sample.now);
         }
@@ -435,12 +436,12 @@ impl Bbr3 {
     }
 
     fn is_time_to_cruise(&self, sample: &RateSample) -> bool {
-        let in_flight = sample.in_flight as f64;
+        let in_flight = as_f64(sample.in_flight);
         in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight(self.max_bw(), 1.0)
     }
 
     fn is_time_to_go_down(&mut self, sample: &RateSample) -> bool {
-        if self.prev_probe_too_high && sample.in_flight as f64 >= self.inflight_longterm {
+        if self.prev_probe_too_high && as_f64(sample.in_flight) >= self.inflight_longterm {
             self.prev_probe_precautionary = true;
             return true;
         }
@@ -463,7 +464,7 @@ impl Bbr3 {
         if !sample.window_limited || self.cwnd < self.inflight_longterm {
             return;
         }
-        self.probe_up_acked += sample.newly_acked as f64;
+        self.probe_up_acked += as_f64(sample.newly_acked);
         if self.probe_up_acked >= self.probe_up_acked_per_inc {
             let steps = (self.probe_up_acked / self.probe_up_acked_per_inc).floor();
             self.probe_up_acked -= steps * self.probe_up_acked_per_inc;
@@ -497,7 +498,7 @@ impl Bbr3 {
             }
         }
         if self.inflight_longterm.is_finite() && !too_high(sample.lost, sample.sent_in_flight) {
-            self.inflight_longterm = self.inflight_longterm.max(sample.sent_in_flight as f64);
+            self.inflight_longterm = self.inflight_longterm.max(as_f64(sample.sent_in_flight));
             if self.state == State::Up {
                 self.probe_long_term_upward(sample);
             }
@@ -560,7 +561,7 @@ impl Bbr3 {
     /// HandleProbeRTT.
     fn in_probe_rtt(&mut self, sample: &RateSample) {
         match self.probe_rtt_done {
-            None if sample.in_flight as f64 <= self.probe_rtt_cwnd() => {
+            None if as_f64(sample.in_flight) <= self.probe_rtt_cwnd() => {
                 self.probe_rtt_done = Some(sample.now + PROBE_RTT_DURATION);
                 self.probe_rtt_round_done = false;
                 self.start_round(sample.total_delivered);
@@ -604,7 +605,7 @@ impl Bbr3 {
 
     /// SetCwnd and BoundCwndForModel.
     fn update_cwnd(&mut self, sample: &RateSample) {
-        let acked = sample.newly_acked as f64;
+        let acked = as_f64(sample.newly_acked);
         let extra = if self.full_bw_reached {
             self.aggregation.extra.max()
         } else {
@@ -613,7 +614,7 @@ impl Bbr3 {
         let most = self.with_quanta(self.bdp(self.bw, self.cwnd_gain()) + extra);
         if self.full_bw_reached {
             self.cwnd = (self.cwnd + acked).min(most);
-        } else if self.cwnd < most || (sample.total_delivered as f64) < self.config.initial_cwnd {
+        } else if self.cwnd < most || as_f64(sample.total_delivered) < self.config.initial_cwnd {
             self.cwnd += acked;
         }
         self.cwnd = self.cwnd.max(self.min_pipe());
@@ -641,15 +642,15 @@ impl Bbr3 {
 
 /// IsInflightTooHigh: of what was in flight, more than 2 % were lost.
 fn too_high(lost: u64, sent_in_flight: u64) -> bool {
-    lost as f64 > sent_in_flight as f64 * LOSS_THRESH
+    as_f64(lost) > as_f64(sent_in_flight) * LOSS_THRESH
 }
 
 /// InflightAtLoss: how much was in flight when losses, of which this is the latest,
 /// crossed 2 %.
 fn inflight_at_loss(lost: &LostSegment) -> f64 {
     let len = f64::from(lost.len);
-    let in_flight_before = lost.sent_in_flight as f64 - len;
-    let lost_before = lost.lost as f64 - len;
+    let in_flight_before = as_f64(lost.sent_in_flight) - len;
+    let lost_before = as_f64(lost.lost) - len;
     let prefix = (LOSS_THRESH * in_flight_before - lost_before) / (1.0 - LOSS_THRESH);
     in_flight_before + prefix
 }

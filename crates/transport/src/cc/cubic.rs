@@ -23,7 +23,7 @@
 
 use redtail_core::Time;
 
-use super::{AckSample, CongestionKind, GrowthLaw};
+use super::{AckSample, CongestionKind, GrowthLaw, as_f64};
 
 const C: f64 = 0.4;
 const BETA: f64 = 0.7;
@@ -83,7 +83,7 @@ impl GrowthLaw for Cubic {
     #[inline]
     fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
         let window = cwnd / mss;
-        let acked = sample.acked as f64 / mss;
+        let acked = as_f64(sample.acked) / mss;
         let mut epoch = match self.epoch {
             Some(epoch) => epoch,
             None => self.begin_epoch(window, sample.now),

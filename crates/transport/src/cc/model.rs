@@ -11,7 +11,7 @@ use redtail_core::{Span, Stream, Time};
 
 use super::bbr::Bbr;
 use super::bbr3::Bbr3;
-use super::{AckSample, GrowthLaw};
+use super::{AckSample, GrowthLaw, as_f64};
 
 /// What loss recovery is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -220,8 +220,10 @@ impl<const N: usize> RoundMax<N> {
             self.max = self.slots.iter().fold(0.0, |max, &slot| max.max(slot));
         }
         let slot = &mut self.slots[(round % N as u64) as usize];
-        *slot = slot.max(sample);
-        self.max = self.max.max(sample);
+        if sample > *slot {
+            *slot = sample;
+            self.max = self.max.max(sample);
+        }
     }
 
     #[inline]
@@ -255,7 +257,7 @@ impl Aggregation {
             self.restart(sample.now);
             extra = 0.0;
         }
-        self.acked += sample.newly_acked as f64;
+        self.acked += as_f64(sample.newly_acked);
         extra += self.acked;
         self.extra.update(round, extra.min(cwnd));
     }

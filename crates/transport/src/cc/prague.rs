@@ -17,7 +17,7 @@
 //! With that, flows of short round trips grow their rates as one of 25 ms does.
 //! Only what arrived unmarked grows the window, also while it is being reduced.
 
-use super::{AckSample, GrowthLaw};
+use super::{AckSample, GrowthLaw, as_f64};
 use crate::tcp::ecn::PRAGUE_LEAST_ROUND;
 
 /// The law; it has no state beyond the window.
@@ -26,7 +26,7 @@ pub struct Prague;
 
 impl GrowthLaw for Prague {
     fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
-        let unmarked = sample.acked.saturating_sub(sample.marked) as f64;
+        let unmarked = as_f64(sample.acked.saturating_sub(sample.marked));
         let scale = sample.srtt.map_or(1.0, |srtt| {
             let virtual_rtt = srtt.max(PRAGUE_LEAST_ROUND);
             srtt.as_secs_f64() / virtual_rtt.as_secs_f64()

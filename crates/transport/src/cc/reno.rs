@@ -13,7 +13,7 @@
 //! ssthresh = max(flight / 2, 2 SMSS) on loss                 (equation 4)
 //! ```
 
-use super::{AckSample, GrowthLaw};
+use super::{AckSample, GrowthLaw, as_f64};
 
 /// The law; it has no state beyond the window.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ impl GrowthLaw for Reno {
     #[inline]
     fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
         let counted = if self.byte_counting {
-            sample.acked as f64
+            as_f64(sample.acked)
         } else {
             mss
         };

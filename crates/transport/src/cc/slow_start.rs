@@ -6,7 +6,7 @@ use redtail_core::{Span, schemars, serde};
 
 use super::hystart;
 use super::vegas::VegasSlowStart;
-use super::{AckSample, Window};
+use super::{AckSample, Window, as_f64};
 
 /// How the window grows until the first congestion event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -40,7 +40,7 @@ impl SlowStart {
     /// equation 2: a segment).
     #[inline]
     pub(super) fn on_ack(&mut self, window: &mut Window, sample: &AckSample, most: f64) {
-        let grows = most.min(sample.acked as f64);
+        let grows = most.min(as_f64(sample.acked));
         match self {
             Self::Standard => window.cwnd += grows,
             Self::HyStartPlusPlus(hystart) => hystart.on_ack(window, sample, grows),

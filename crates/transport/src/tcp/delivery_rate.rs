@@ -25,6 +25,7 @@ use std::collections::VecDeque;
 
 use redtail_core::{Span, Time};
 
+use crate::cc::as_f64;
 use crate::cc::model::{Episode, LostSegment, RateSample};
 
 /// What was so when a segment was last sent: 32 bytes, beside the scoreboard's record.
@@ -139,8 +140,13 @@ impl RateSampler {
     }
 
     /// A segment was delivered (UpdateRateSample of the draft).
-    #[inline(never)]
+    #[inline(never)] // so that senders without a model are not burdened
     pub(super) fn on_delivered(&mut self, segment: SegmentInfo, now: Time) {
+        self.deliver(segment, now);
+    }
+
+    #[inline(always)] // into the two that are called
+    fn deliver(&mut self, segment: SegmentInfo, now: Time) {
         self.delivered += u64::from(segment.len);
         self.newly_acked += u64::from(segment.len);
         self.delivered_time = now;
@@ -164,10 +170,10 @@ impl RateSampler {
 
     /// The first outstanding segment is acknowledged and, unless `known` to be so
     /// already, delivered.
-    #[inline(never)]
+    #[inline]
     pub(super) fn on_acked(&mut self, first: SegmentInfo, known: bool, now: Time) {
         if !known {
-            self.on_delivered(first, now);
+            self.deliver(first, now);
         }
         self.sent.pop_front();
     }
@@ -259,7 +265,7 @@ impl RateSampler {
             sample.sent_in_flight = then.in_flight();
             sample.lost = u64::from((self.lost as u32).wrapping_sub(then.lost));
             if interval > Span::ZERO && self.min_rtt.is_none_or(|min| interval >= min) {
-                sample.delivery_rate = Some(sample.delivered as f64 / interval.as_secs_f64());
+                sample.delivery_rate = Some(as_f64(sample.delivered) / interval.as_secs_f64());
             }
         }
         sample

@@ -37,7 +37,9 @@ const PS_PER_S: f64 = 1e12;
 /// Says when the next segment may leave.
 #[derive(Clone, Debug, Default)]
 pub struct Pacer {
-    /// The pacing rate's inverse; zero before there is one.
+    /// pacing_rate; zero before there is one.
+    rate: f64,
+    /// Its inverse, likewise: a rate is asked for more often than it changes.
     ps_per_byte: f64,
     /// next_send_time.
     next: Time,
@@ -57,7 +59,10 @@ impl Pacer {
     /// paced anew.
     #[inline]
     pub fn set(&mut self, rate: f64, quantum: u64) {
-        self.ps_per_byte = PS_PER_S / rate;
+        if rate != self.rate {
+            self.rate = rate;
+            self.ps_per_byte = PS_PER_S / rate;
+        }
         self.quantum = quantum;
     }
 
@@ -73,7 +78,7 @@ impl Pacer {
 
     /// pacing_rate in bytes/s, once there is one.
     pub fn rate(&self) -> Option<f64> {
-        (self.ps_per_byte > 0.0).then(|| PS_PER_S / self.ps_per_byte)
+        (self.ps_per_byte > 0.0).then_some(self.rate)
     }
 
     /// Whether a segment may leave.
@@ -96,13 +101,20 @@ impl Pacer {
         self.quantum_open = self.left >= bytes;
     }
 
-    /// Whether what there is to send has to wait; if there is `more`, its release is
-    /// then known.
+    /// Whether a segment may leave; nothing is held back then.
     #[inline]
-    pub fn holds_back(&mut self, more: bool, now: Time) -> bool {
+    pub fn lets_pass(&mut self, now: Time) -> bool {
         let allowed = self.allows(now);
-        self.release_at = (more && !allowed).then_some(self.next);
-        !allowed
+        if allowed {
+            self.release_at = None;
+        }
+        allowed
+    }
+
+    /// None may; if there is one, its release is then known.
+    #[inline]
+    pub fn hold_back(&mut self, more: bool) {
+        self.release_at = more.then_some(self.next);
     }
 
     /// Nothing is held back.
@@ -131,7 +143,8 @@ mod tests {
         let mut now = at(from);
         let mut times = Vec::new();
         for _ in 0..count {
-            if pacer.holds_back(true, now) {
+            if !pacer.lets_pass(now) {
+                pacer.hold_back(true);
                 now = pacer.release_at().expect("it is held back");
                 pacer.release();
                 assert!(pacer.allows(now));

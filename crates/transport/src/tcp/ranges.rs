@@ -36,9 +36,19 @@ impl Ranges {
     /// Adds `new`, calls `on_gap` for each part that was not in the set yet
     /// (lowest first), and returns the range that now holds it.
     pub fn insert(&mut self, new: SackBlock, mut on_gap: impl FnMut(SackBlock)) -> SackBlock {
-        // The ranges that touch or overlap `new` are [first, last).
-        let first = self.0.partition_point(|range| range.end < new.start);
-        let last = first + self.0[first..].partition_point(|range| range.start <= new.end);
+        // The ranges that touch or overlap `new` are [first, last). Mostly it is about the
+        // highest, which is not searched for then.
+        let count = self.0.len();
+        let (first, last) = match self.0.last() {
+            Some(top) if top.start <= new.start => {
+                (count - usize::from(top.end >= new.start), count)
+            }
+            _ => {
+                let first = self.0.partition_point(|range| range.end < new.start);
+                let above = self.0[first..].partition_point(|range| range.start <= new.end);
+                (first, first + above)
+            }
+        };
         if first == last {
             on_gap(new);
             self.0.insert(first, new);

@@ -38,6 +38,9 @@ pub struct Receiver {
     ts_recent: u32,
     last_ack_sent: u64,
     ack_due: bool,
+    /// A segment other than an ordinary acknowledgement is due: the SYN-ACK, or what a
+    /// change of marking brought on.
+    other_due: bool,
     syn_ack_due: bool,
     /// Distinct sequence numbers that have arrived: payload bytes and the FIN.
     received: u64,
@@ -77,6 +80,7 @@ impl Receiver {
             ts_recent: 0,
             last_ack_sent: 0,
             ack_due: false,
+            other_due: false,
             syn_ack_due: false,
             received: 0,
             duplicate: (params.dsack && params.recovery.uses_sack()).then(Box::default),
@@ -143,6 +147,7 @@ impl Receiver {
         if segment.flags.contains(Flags::SYN) {
             self.ecn.on_syn(segment);
             self.syn_ack_due = true;
+            self.other_due = true;
             return;
         }
         let fin = segment.flags.contains(Flags::FIN);
@@ -156,11 +161,7 @@ impl Receiver {
         } else if segment.len == 0 {
             return;
         }
-        let waiting = self.policy.deadline().is_some();
-        let marks_are_urgent = self.ecn.on_data(segment, self.next, waiting);
-        if self.ecn.has_early() {
-            self.policy.cancel();
-        }
+        let marks_are_urgent = self.ecn.enabled() && self.note_marks(segment);
         if self.duplicate.is_some() {
             self.note_duplicate(segment.seq, end);
         }
@@ -178,6 +179,17 @@ impl Receiver {
             self.maybe_update_window(now);
             self.maybe_close(now);
         }
+    }
+
+    /// What the codepoint of arriving data says; whether it is to be acknowledged now.
+    fn note_marks(&mut self, segment: &Segment) -> bool {
+        let waiting = self.policy.deadline().is_some();
+        let urgent = self.ecn.on_data(segment, self.next, waiting);
+        if self.ecn.has_early() {
+            self.policy.cancel();
+            self.other_due = true;
+        }
+        urgent
     }
 
     /// Tells the peer of a larger window, if it may be waiting for it.
@@ -322,24 +334,10 @@ impl Receiver {
     /// The next segment to put on the wire now, if any; call until `None`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
-        if self.syn_ack_due {
-            self.syn_ack_due = false;
-            let flags = Flags::SYN.with(Flags::ACK).with(self.ecn.syn_ack_flags());
-            // RFC 5562, section 3.1: "not ECN-Capable" when it is sent again.
-            let capable = std::mem::take(&mut self.ecn_syn_ack) && self.ecn.enabled();
-            let segment = self.segment(flags, SackBlocks::default(), now);
-            return Some(Segment {
-                ecn: if capable { Ecn::Ect0 } else { Ecn::NotEct },
-                // The window of a SYN is never scaled (RFC 7323, section 2.2).
-                window: segment.window.min(u32::from(u16::MAX)),
-                ..segment
-            });
-        }
-        if let Some((ack, flags)) = self.ecn.take_early() {
-            return Some(Segment {
-                ack,
-                ..self.segment(Flags::ACK.with(flags), SackBlocks::default(), now)
-            });
+        if self.other_due
+            && let Some(segment) = self.send_other(now)
+        {
+            return Some(segment);
         }
         if !std::mem::take(&mut self.ack_due) {
             return None;
@@ -354,11 +352,43 @@ impl Receiver {
         if self.sack_blocks > 0 && !self.above.is_empty() {
             self.report(&mut sack);
         }
-        let flags = Flags::ACK.with(self.ecn.ack_flags());
-        Some(Segment {
-            ecn_bytes: self.ecn.bytes(),
-            ..self.segment(flags, sack, now)
-        })
+        let mut segment = self.plain_segment(Flags::ACK, sack, now);
+        if self.ecn.enabled() {
+            segment.flags = segment.flags.with(self.ecn.ack_flags());
+            segment.ecn_bytes = self.ecn.bytes();
+        }
+        if self.more.is_some() {
+            self.complete(&mut segment, now);
+        }
+        Some(segment)
+    }
+
+    /// The SYN-ACK, or an acknowledgement of what came before a change of marking.
+    #[inline(never)]
+    fn send_other(&mut self, now: Time) -> Option<Segment> {
+        let mut segment = if std::mem::take(&mut self.syn_ack_due) {
+            let flags = Flags::SYN.with(Flags::ACK).with(self.ecn.syn_ack_flags());
+            // RFC 5562, section 3.1: not ECN-capable when it is sent again.
+            let capable = std::mem::take(&mut self.ecn_syn_ack) && self.ecn.enabled();
+            Segment {
+                ecn: if capable { Ecn::Ect0 } else { Ecn::NotEct },
+                ..self.plain_segment(flags, SackBlocks::default(), now)
+            }
+        } else {
+            self.other_due = false;
+            let (ack, flags) = self.ecn.take_early()?;
+            let flags = Flags::ACK.with(flags);
+            Segment {
+                ack,
+                ..self.plain_segment(flags, SackBlocks::default(), now)
+            }
+        };
+        self.complete(&mut segment, now);
+        if segment.flags.contains(Flags::SYN) {
+            // The window of a SYN is never scaled (RFC 7323, section 2.2).
+            segment.window = segment.window.min(u32::from(u16::MAX));
+        }
+        Some(segment)
     }
 
     /// The most recently changed ranges first (RFC 2018, section 4).
@@ -374,14 +404,6 @@ impl Receiver {
     }
 
     #[inline]
-    fn segment(&mut self, flags: Flags, sack: SackBlocks, now: Time) -> Segment {
-        if self.more.is_some() {
-            return self.special_segment(flags, sack, now);
-        }
-        self.plain_segment(flags, sack, now)
-    }
-
-    #[inline]
     fn plain_segment(&self, flags: Flags, sack: SackBlocks, now: Time) -> Segment {
         Segment {
             ack: self.next,
@@ -394,10 +416,9 @@ impl Receiver {
         }
     }
 
-    /// With what most connections have constant: the window, and our own FIN.
+    /// Fills in what most connections have constant: the window, and our own FIN.
     #[cold]
-    fn special_segment(&mut self, flags: Flags, sack: SackBlocks, now: Time) -> Segment {
-        let mut segment = self.plain_segment(flags, sack, now);
+    fn complete(&mut self, segment: &mut Segment, now: Time) {
         let (next, available) = (self.next, self.delivered());
         if let Some(reader) = self.reader_mut() {
             segment.window = reader.window(now, next, available) as u32;
@@ -412,6 +433,5 @@ impl Receiver {
                 segment.flags = segment.flags.with(Flags::FIN);
             }
         }
-        segment
     }
 }

@@ -123,6 +123,9 @@ pub struct Scoreboard {
     /// Index of the first record.
     first: Index,
     una: u64,
+    /// Where the last record ends. Kept, because everything asks for it and the last
+    /// record of a large window is far from what else is touched.
+    next: u64,
     pipe: u64,
     sacked: Ranges,
     /// Every byte below is acknowledged, selectively acknowledged or declared lost.
@@ -147,15 +150,13 @@ impl Scoreboard {
     /// Bytes sent and not cumulatively acknowledged (FlightSize of RFC 5681).
     #[inline]
     pub fn outstanding(&self) -> u64 {
-        self.next() - self.una
+        self.next - self.una
     }
 
     /// Offset of the next new byte.
     #[inline]
     pub fn next(&self) -> u64 {
-        self.records
-            .back()
-            .map_or(self.una, |last| last.end(self.una))
+        self.next
     }
 
     /// Fetches the records at both ends into the cache.
@@ -210,7 +211,7 @@ impl Scoreboard {
     }
 
     /// New data was sent.
-    #[inline]
+    #[inline(always)] // a call costs as much as what it does
     pub fn on_new(&mut self, len: u32, now: Time) {
         let capacity = self.records.capacity();
         if self.records.len() == capacity {
@@ -218,11 +219,12 @@ impl Scoreboard {
         }
         self.records.push_back(Record {
             sent: now,
-            seq_low: self.next() as u32,
+            seq_low: self.next as u32,
             len: len as u16,
             sacked: false,
             state: State::default(),
         });
+        self.next += u64::from(len);
         self.pipe += u64::from(len);
         if let Some(rates) = &mut self.rates {
             rates.on_new(len, self.pipe, now);
@@ -293,11 +295,26 @@ impl Scoreboard {
         }
     }
 
+    /// The place of the first segment that begins at or above `offset`.
+    fn place_of(&self, offset: u64) -> usize {
+        let una = self.una;
+        if offset <= una {
+            return 0;
+        }
+        // Segments are mostly of one length, so that the place can be reckoned.
+        let reckoned = self.records.front().and_then(|first| {
+            let place = (offset - una) as usize / usize::from(first.len);
+            let record = self.records.get(place)?;
+            (record.seq(una) == offset).then_some(place)
+        });
+        reckoned.unwrap_or_else(|| self.records.partition_point(|it| it.seq(una) < offset))
+    }
+
     /// Enters selective acknowledgements; returns the newly acknowledged bytes.
     pub fn on_sack(&mut self, blocks: impl Iterator<Item = SackBlock>, now: Time) -> u64 {
         let mut sacked = std::mem::take(&mut self.sacked);
         let mut bytes = 0;
-        let next = self.next();
+        let next = self.next;
         for block in blocks {
             if block.start < self.una || block.end > next || block.start >= block.end {
                 continue; // old, or of data never sent
@@ -311,9 +328,7 @@ impl Scoreboard {
     fn mark_sacked(&mut self, gap: SackBlock, now: Time) -> u64 {
         let mut bytes = 0;
         let una = self.una;
-        let start = self
-            .records
-            .partition_point(|record| record.seq(una) < gap.start);
+        let start = self.place_of(gap.start);
         for (place, record) in (start..).zip(self.records.range_mut(start..)) {
             if record.end(una) > gap.end {
                 break;
@@ -353,15 +368,12 @@ impl Scoreboard {
     }
 
     fn declare_lost_below(&mut self, frontier: u64) -> bool {
-        let from = self.lost_below;
-        if frontier <= from {
+        if frontier <= self.lost_below {
             return false;
         }
         let pipe = self.pipe;
         let una = self.una;
-        let start = self
-            .records
-            .partition_point(|record| record.seq(una) < from);
+        let start = self.place_of(self.lost_below);
         for (place, record) in (start..).zip(self.records.range_mut(start..)) {
             if record.seq(una) >= frontier {
                 break;
@@ -400,10 +412,7 @@ impl Scoreboard {
         // Segments sent once were sent in the order of the stream, so that those below a
         // lost one have all been judged, and those above one that nothing sent later
         // has overtaken need not be.
-        let from = self.lost_below;
-        let start = self
-            .records
-            .partition_point(|record| record.seq(una) < from);
+        let start = self.place_of(self.lost_below);
         for place in start..self.records.len() {
             let record = &self.records[place];
             if record.sacked || record.awaits_resending() {
@@ -639,6 +648,7 @@ impl Scoreboard {
             assert_eq!(record.seq(self.una), next, "records are not contiguous");
             next = record.end(self.una);
         }
+        assert_eq!(next, self.next, "the end left the last record");
         if let Some(rates) = &self.rates {
             rates.assert_consistent(self.records.len());
         }

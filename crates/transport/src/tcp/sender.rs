@@ -23,7 +23,7 @@ use super::scoreboard::{Acked, Scoreboard};
 use super::timestamps::{before, shown_at, timestamp};
 use super::undo::Undo;
 use crate::cc::model::Episode;
-use crate::cc::{AckSample, CongestionEvent, CongestionKind, Controller, ControllerConfig};
+use crate::cc::{AckSample, CongestionEvent, CongestionKind, Controller, ControllerConfig, as_f64};
 use crate::params::TcpParams;
 use crate::segment::{Flags, Segment};
 
@@ -789,6 +789,13 @@ impl Sender {
     /// Asks F-RTO what an acknowledgement says of the timeout before it.
     #[inline]
     fn check_timeout(&mut self, una: u64, delivered: u64, echoed: bool) {
+        if self.undo.is_some() {
+            self.ask_frto(una, delivered, echoed);
+        }
+    }
+
+    #[inline(never)] // so that senders without it are not burdened
+    fn ask_frto(&mut self, una: u64, delivered: u64, echoed: bool) {
         let Some(frto) = self.undo.as_mut().and_then(|undo| undo.frto.as_mut()) else {
             return;
         };
@@ -854,6 +861,7 @@ impl Sender {
     }
 
     /// What an acknowledgement says about marks; returns the bytes it newly reports.
+    #[inline(never)] // so that senders without ECN are not burdened
     fn on_feedback(&mut self, segment: &Segment, now: Time) -> u64 {
         let (una, next) = (self.board.una(), self.board.next());
         let marks = self.ecn.on_ack(&Arrival {
@@ -971,7 +979,7 @@ impl Sender {
     /// is sent; only then does it grow (RFC 5681, section 3.1; RFC 7661).
     #[inline]
     fn window_is_full(&self) -> bool {
-        (self.board.outstanding() + u64::from(self.mss)) as f64 > self.controller.window().cwnd
+        as_f64(self.board.outstanding() + u64::from(self.mss)) > self.controller.window().cwnd
     }
 
     /// Takes a round-trip sample if this acknowledgement gives one; returns it.
@@ -1173,18 +1181,22 @@ impl Sender {
     /// Whether pacing holds back what there is to send, which is then waited for.
     #[inline(never)]
     fn is_held_back(&mut self, now: Time) -> bool {
-        let idle = self.board.pipe() == 0;
-        if let Some(rates) = self.board.rates()
-            && idle
+        if self.board.pipe() == 0
+            && let Some(rates) = self.board.rates()
             && rates.is_app_limited()
         {
             let delivered = rates.delivered();
             self.controller.on_restart(now, delivered);
             self.update_pacing();
         }
+        if self.pacer.as_mut().is_none_or(|pacer| pacer.lets_pass(now)) {
+            return false;
+        }
         let more = self.has_more();
-        let pacer = self.pacer.as_mut();
-        pacer.is_some_and(|pacer| pacer.holds_back(more, now)) && more
+        if let Some(pacer) = &mut self.pacer {
+            pacer.hold_back(more);
+        }
+        more
     }
 
     /// Whether there may be something to send, the window allowing.
@@ -1233,7 +1245,7 @@ impl Sender {
             None => self.controller.window().cwnd,
             Some(prr) => prr.cwnd(),
         };
-        let room = in_flight == 0 || (in_flight + u64::from(self.mss)) as f64 <= cwnd;
+        let room = in_flight == 0 || as_f64(in_flight + u64::from(self.mss)) <= cwnd;
         if !room {
             if self.pacer.is_some() {
                 self.note_full_window();
@@ -1248,11 +1260,10 @@ impl Sender {
                 if self.dup_acks > 0 && !self.limited_transmit {
                     return None;
                 }
-                let segment = self.send_new(now);
-                if let (Some(prr), Some(segment)) = (&mut self.prr, &segment) {
-                    prr.on_sent(segment.len);
+                if self.prr.is_some() {
+                    return self.send_new_after_marks(now);
                 }
-                segment
+                self.send_new(now)
             }
             Phase::Loss => {
                 if let Some(answer) = self.send_in_doubt(now) {
@@ -1285,6 +1296,16 @@ impl Sender {
                 Some(segment)
             }
         }
+    }
+
+    /// While proportional rate reduction answers marks.
+    #[inline(never)] // so that other senders' segments are written only once
+    fn send_new_after_marks(&mut self, now: Time) -> Option<Segment> {
+        let segment = self.send_new(now)?;
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent(segment.len);
+        }
+        Some(segment)
     }
 
     /// What F-RTO sends in place of retransmissions; `None` when it has no say.
@@ -1429,14 +1450,14 @@ impl Sender {
         len
     }
 
-    #[inline]
+    #[inline(never)] // one copy of the path that most segments take
     fn send_new(&mut self, now: Time) -> Option<Segment> {
         let seq = self.board.next();
         let len = self.next_len(now)?;
         Some(self.send_data(seq, len, now))
     }
 
-    #[inline]
+    #[inline(always)] // writes the segment to where the caller wants it, at once
     fn send_data(&mut self, seq: u64, len: u32, now: Time) -> Segment {
         if self.idle {
             self.end_idle(now);
@@ -1465,7 +1486,7 @@ impl Sender {
     fn note_dry(&mut self) {
         let in_flight = self.board.pipe();
         if let Some(rates) = self.board.rates()
-            && (in_flight as f64) < self.controller.window().cwnd
+            && as_f64(in_flight) < self.controller.window().cwnd
         {
             rates.mark_app_limited(in_flight);
         }
@@ -1493,7 +1514,7 @@ impl Sender {
     }
 
     /// A segment of `len` sequence numbers from `seq` on.
-    #[inline]
+    #[inline(always)]
     fn data_segment(&mut self, seq: u64, len: u32, ecn: Ecn, now: Time) -> Segment {
         self.last_sent = now;
         if let Some(pacer) = &mut self.pacer {
@@ -1502,36 +1523,33 @@ impl Sender {
         if self.rto_at.is_none() {
             self.rto_at = Some(now + self.rtt.rto()); // RFC 6298, rule 5.1
         }
-        if seq + u64::from(len) > self.size {
-            return self.last_segment(seq, len - 1, ecn, now);
-        }
         self.counters.data_segments += 1;
+        let (len, ecn, fin) = if seq + u64::from(len) > self.size {
+            self.last_data(len, ecn)
+        } else {
+            (len, ecn, Flags::NONE)
+        };
         let flags = self.ecn.data_flags(ecn != Ecn::NotEct);
         Segment {
             seq,
             len,
             ts_val: if self.timestamps { timestamp(now) } else { 0 },
             ts_ecr: self.ts_recent,
-            flags: Flags::ACK.with(flags),
+            flags: Flags::ACK.with(flags).with(fin),
             ecn,
             ..Segment::default()
         }
     }
 
-    /// The FIN, with `len` bytes of data. Alone it is control: not counted as data, and
-    /// not ECN-capable.
+    /// The FIN is the last of `len` sequence numbers. Alone it is control: not counted as
+    /// data, and not ECN-capable.
     #[cold]
-    fn last_segment(&mut self, seq: u64, len: u32, ecn: Ecn, now: Time) -> Segment {
-        let data = len > 0;
-        let ecn = if data { ecn } else { Ecn::NotEct };
-        self.counters.data_segments += u64::from(data);
-        let flags = self.ecn.data_flags(ecn != Ecn::NotEct);
-        Segment {
-            seq,
-            len,
-            flags: Flags::ACK.with(Flags::FIN).with(flags),
-            ecn,
-            ..self.bare_segment(now)
+    fn last_data(&mut self, len: u32, ecn: Ecn) -> (u32, Ecn, Flags) {
+        if len == 1 {
+            self.counters.data_segments -= 1;
+            (0, Ecn::NotEct, Flags::FIN)
+        } else {
+            (len - 1, ecn, Flags::FIN)
         }
     }
 
