@@ -1,4 +1,4 @@
-"""What a bottleneck packet costs: time, events, memory, and how replications scale.
+"""What a bottleneck packet costs: time, events, memory, for each TCP, and how replications scale.
 
 Run it as ``make bench``; with ``--peers`` (``make bench-peers``) the first two rows are
 also run in ns-2 and ns-3, where they are installed. Machines are noisy, so every row is
@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from redtail import _native
 
@@ -32,6 +33,21 @@ ROWS = {
     "c16384": ("16384 NewReno flows, tail drop, link to scale", "tail-drop-16384-newreno.toml"),
 }
 
+#: Queues of the rows of TCP presets, which `scenarios/preset.toml` makes. Few segments in a
+#: hundred are lost in `drop`, which holds two thirds of a bandwidth-delay product; a model
+#: of the path ignores losses and needs `deep`, three of them, to have as few.
+QUEUES = {
+    "drop": '{ kind = "tail-drop", limit = "300 packets" }',
+    "deep": '{ kind = "tail-drop", limit = "1200 packets" }',
+    "mark": (
+        '{ kind = "red", limit = "1200 packets", min_th = "100 packets", max_th = "101 packets",'
+        ' max_p = 1.0, w_q = 1.0, ecn = true, above_max_th = "mark" }'
+    ),
+}
+
+#: Presets that a row has elsewhere than in `drop`. Each queue has a row of SACK besides.
+ELSEWHERE = {"bbr": "deep", "bbr3": "deep", "dctcp": "mark", "prague": "mark"}
+
 #: Simulated runs for the scaling row: enough that threads have work for a second.
 SCALING_RUNS = 24
 
@@ -43,6 +59,28 @@ class Row:
     nanoseconds: list[float] = field(default_factory=list)
     events: float = 0.0
     peak_kib: int = 0
+
+
+def preset_rows() -> dict[str, tuple[str, str]]:
+    """Queue and TCP of each preset's row, by the row's name; SACK's rows come first."""
+    names = list(json.loads(_native.presets()))
+    rows = {f"{queue} sack": (queue, '"sack"') for queue in QUEUES}
+    rows["mark sack"] = ("mark", '{ preset = "sack", ecn = true }')
+    for name in names:
+        queue = ELSEWHERE.get(name, "drop")
+        rows.setdefault(f"{queue} {name}", (queue, f'"{name}"'))
+    return rows
+
+
+def preset_scenarios(folder: Path) -> dict[str, Path]:
+    """Write the scenarios of the presets' rows to `folder`; their files by the rows' names."""
+    template = (_HERE / "scenarios" / "preset.toml").read_text()
+    files = {}
+    for name, (queue, tcp) in preset_rows().items():
+        files[name] = folder / f"{name.replace(' ', '-')}.toml"
+        text = template.replace("@QUEUE@", QUEUES[queue]).replace("@TCP@", tcp)
+        files[name].write_text(text)
+    return files
 
 
 def build() -> Path:
@@ -66,12 +104,12 @@ def measure_once(program: Path, scenario: Path, row: Row) -> None:
     row.peak_kib = max(row.peak_kib, report["peak_kib"])
 
 
-def measure_rows(program: Path, repeats: int) -> dict[str, Row]:
+def measure_rows(program: Path, scenarios: dict[str, Path], repeats: int) -> dict[str, Row]:
     """Measure every row `repeats` times, in turn."""
-    rows = {name: Row() for name in ROWS}
+    rows = {name: Row() for name in scenarios}
     for _ in range(repeats):
-        for name, (_, scenario) in ROWS.items():
-            measure_once(program, _HERE / "scenarios" / scenario, rows[name])
+        for name, scenario in scenarios.items():
+            measure_once(program, scenario, rows[name])
     return rows
 
 
@@ -103,6 +141,16 @@ def show(rows: dict[str, Row], scaling: float) -> None:
     print(f"replications on 2 threads against 1: {scaling:.2f} times as fast")
 
 
+def show_presets(rows: dict[str, Row]) -> None:
+    """Print the table of the TCP presets."""
+    print(f"\n{'queue':6}{'preset':14}{'ns/packet':>10}{'median':>8}{'events':>8}{'to sack':>9}")
+    for name, row in rows.items():
+        queue, preset = name.split()
+        least, median = min(row.nanoseconds), statistics.median(row.nanoseconds)
+        ratio = least / min(rows[f"{queue} sack"].nanoseconds)
+        print(f"{queue:6}{preset:14}{least:10.0f}{median:8.0f}{row.events:8.2f}{ratio:9.2f}")
+
+
 def show_peers(rows: dict[str, Row]) -> None:
     """Run the peers and print the ratios."""
     sys.path.insert(0, str(_HERE / "peers"))
@@ -132,12 +180,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--peers", action="store_true", help="also run ns-2 and ns-3")
     parser.add_argument("--json", action="store_true", help="print the measurements as JSON")
     options = parser.parse_args(arguments)
-    rows = measure_rows(build(), options.repeats)
+    program = build()
+    named = {name: _HERE / "scenarios" / file for name, (_, file) in ROWS.items()}
+    rows = measure_rows(program, named, options.repeats)
+    with TemporaryDirectory() as folder:
+        presets = measure_rows(program, preset_scenarios(Path(folder)), options.repeats)
     scaling = measure_scaling(3)
     if options.json:
-        print(json.dumps({"rows": {k: vars(v) for k, v in rows.items()}, "scaling": scaling}))
+        measured = {name: vars(row) for name, row in (rows | presets).items()}
+        print(json.dumps({"rows": measured, "scaling": scaling}))
     else:
         show(rows, scaling)
+        show_presets(presets)
     if options.peers:
         show_peers(rows)
     return 0
