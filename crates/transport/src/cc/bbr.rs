@@ -73,6 +73,8 @@ pub struct Bbr {
     bw: RoundMax<BW_ROUNDS>,
     rounds: Rounds,
     min_rtt: Option<Span>,
+    /// The same in seconds, to divide once.
+    min_rtt_s: f64,
     min_rtt_stamp: Time,
     cycle_stamp: Time,
     full_bw: f64,
@@ -102,6 +104,7 @@ impl Bbr {
             bw: RoundMax::default(),
             rounds: Rounds::default(),
             min_rtt: None,
+            min_rtt_s: 0.0,
             min_rtt_stamp: Time::ZERO,
             cycle_stamp: Time::ZERO,
             full_bw: 0.0,
@@ -148,7 +151,7 @@ impl Bbr {
     fn inflight(&self, gain: f64) -> f64 {
         let bdp = match self.min_rtt {
             None => self.config.initial_cwnd,
-            Some(rtt) => gain * self.bw.max() * rtt.as_secs_f64(),
+            Some(_) => gain * self.bw.max() * self.min_rtt_s,
         };
         self.with_quanta(bdp)
     }
@@ -248,13 +251,18 @@ impl Bbr {
         }
     }
 
+    fn set_min_rtt(&mut self, rtt: Span) {
+        self.min_rtt = Some(rtt);
+        self.min_rtt_s = rtt.as_secs_f64();
+    }
+
     fn update_min_rtt(&mut self, sample: &RateSample) {
         let now = sample.now;
         let expired = self.min_rtt.is_some() && now > self.min_rtt_stamp + MIN_RTT_WINDOW;
         if let Some(rtt) = sample.rtt
             && (expired || self.min_rtt.is_none_or(|min| rtt < min))
         {
-            self.min_rtt = Some(rtt);
+            self.set_min_rtt(rtt);
             self.min_rtt_stamp = now;
         }
         if expired && !self.idle_restart && self.state != State::ProbeRtt {
@@ -319,7 +327,7 @@ impl Bbr {
                 };
                 let bdp = match self.min_rtt {
                     None => self.config.initial_cwnd,
-                    Some(rtt) => self.cwnd_gain() * self.bw.max() * rtt.as_secs_f64(),
+                    Some(_) => self.cwnd_gain() * self.bw.max() * self.min_rtt_s,
                 };
                 let target = self.with_quanta(bdp + extra);
                 if self.full_bw_reached {
@@ -407,7 +415,7 @@ impl Model for Bbr {
 
     fn on_handshake(&mut self, rtt: Span, now: Time) {
         self.has_seen_rtt = true;
-        self.min_rtt = Some(rtt);
+        self.set_min_rtt(rtt);
         self.min_rtt_stamp = now;
         self.init_pacing_rate(rtt);
     }

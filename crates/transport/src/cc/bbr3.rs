@@ -91,6 +91,7 @@ pub struct Bbr3 {
     state: State,
     cwnd: f64,
     pacing_rate: f64,
+    quantum: u64,
     rounds: Rounds,
     /// The greatest rates of the cycle before and of this one.
     cycle_bw: [f64; 2],
@@ -127,6 +128,8 @@ pub struct Bbr3 {
     // Round trips.
     has_seen_rtt: bool,
     min_rtt: Option<Span>,
+    /// The same in seconds, to divide once.
+    min_rtt_s: f64,
     min_rtt_stamp: Time,
     probe_rtt_min_delay: Option<Span>,
     probe_rtt_min_stamp: Time,
@@ -146,6 +149,7 @@ impl Bbr3 {
             state: State::Startup,
             cwnd: config.initial_cwnd,
             pacing_rate: 0.0,
+            quantum: 0,
             rounds: Rounds::default(),
             cycle_bw: [0.0; 2],
             bw: 0.0,
@@ -176,6 +180,7 @@ impl Bbr3 {
             drain_start_round: 0,
             has_seen_rtt: false,
             min_rtt: None,
+            min_rtt_s: 0.0,
             min_rtt_stamp: Time::ZERO,
             probe_rtt_min_delay: None,
             probe_rtt_min_stamp: Time::ZERO,
@@ -194,6 +199,13 @@ impl Bbr3 {
     fn init_pacing_rate(&mut self, rtt: Span) {
         self.pacing_rate = STARTUP_PACING_GAIN * self.config.initial_cwnd
             / rtt.as_secs_f64().max(f64::MIN_POSITIVE);
+        self.set_quantum();
+    }
+
+    /// A millisecond's worth, two segments at least.
+    fn set_quantum(&mut self) {
+        let quantum = (self.pacing_rate * QUANTUM_S).min(MOST_QUANTUM);
+        self.quantum = quantum.max(2.0 * self.config.mss) as u64;
     }
 
     fn pacing_gain(&self) -> f64 {
@@ -226,13 +238,13 @@ impl Bbr3 {
     fn bdp(&self, bw: f64, gain: f64) -> f64 {
         match self.min_rtt {
             None => self.config.initial_cwnd,
-            Some(rtt) => gain * bw * rtt.as_secs_f64(),
+            Some(_) => gain * bw * self.min_rtt_s,
         }
     }
 
     /// QuantizationBudget.
     fn with_quanta(&self, bytes: f64) -> f64 {
-        let offload = 3.0 * as_f64(self.send_quantum());
+        let offload = 3.0 * as_f64(self.quantum);
         let probing = if self.state == State::Up { 2.0 } else { 0.0 };
         bytes.max(offload).max(self.min_pipe()) + probing * self.config.mss
     }
@@ -525,6 +537,11 @@ impl Bbr3 {
         }
     }
 
+    fn set_min_rtt(&mut self, rtt: Span) {
+        self.min_rtt = Some(rtt);
+        self.min_rtt_s = rtt.as_secs_f64();
+    }
+
     fn update_min_rtt(&mut self, sample: &RateSample) {
         let now = sample.now;
         let known = self.probe_rtt_min_delay.is_some();
@@ -539,7 +556,7 @@ impl Bbr3 {
         if let Some(delay) = self.probe_rtt_min_delay
             && (stale || self.min_rtt.is_none_or(|min| delay < min))
         {
-            self.min_rtt = Some(delay);
+            self.set_min_rtt(delay);
             self.min_rtt_stamp = self.probe_rtt_min_stamp;
         }
         // CheckProbeRTT.
@@ -597,9 +614,10 @@ impl Bbr3 {
 
     fn set_pacing_rate(&mut self, gain: f64) {
         let rate = PACING_MARGIN * gain * self.bw;
-        if self.full_bw_reached || rate > self.pacing_rate {
+        if rate != self.pacing_rate && (self.full_bw_reached || rate > self.pacing_rate) {
             // Whatever was measured, the sender must not stand still for ever.
             self.pacing_rate = rate.max(1.0);
+            self.set_quantum();
         }
     }
 
@@ -716,7 +734,7 @@ impl Model for Bbr3 {
 
     fn on_handshake(&mut self, rtt: Span, now: Time) {
         self.has_seen_rtt = true;
-        self.min_rtt = Some(rtt);
+        self.set_min_rtt(rtt);
         self.min_rtt_stamp = now;
         self.probe_rtt_min_stamp = now;
         self.init_pacing_rate(rtt);
@@ -748,8 +766,7 @@ impl Model for Bbr3 {
 
     #[inline]
     fn send_quantum(&self) -> u64 {
-        let quantum = (self.pacing_rate * QUANTUM_S).min(MOST_QUANTUM);
-        quantum.max(2.0 * self.config.mss) as u64
+        self.quantum
     }
 
     fn probes_rtt(&self) -> bool {

@@ -200,6 +200,12 @@ impl RateSampler {
         });
     }
 
+    /// Whether segments were declared lost since they were last asked for.
+    #[inline]
+    pub(super) fn has_losses(&self) -> bool {
+        !self.losses.is_empty()
+    }
+
     /// Segments declared lost since this was last asked.
     pub(super) fn losses(&mut self) -> impl Iterator<Item = LostSegment> + '_ {
         self.losses.drain(..)

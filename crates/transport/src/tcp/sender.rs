@@ -657,8 +657,10 @@ impl Sender {
             },
         };
         if let Some(rates) = self.board.rates() {
-            for lost in rates.losses() {
-                self.controller.on_lost(&lost, now);
+            if rates.has_losses() {
+                for lost in rates.losses() {
+                    self.controller.on_lost(&lost, now);
+                }
             }
             self.controller.on_rate_sample(&rates.finish(context, now));
             if self.controller.probes_rtt() {
