@@ -196,6 +196,8 @@ pub(super) struct RoundMax<const N: usize> {
     /// By round modulo `N`.
     slots: [f64; N],
     round: u64,
+    /// Of the present round.
+    latest: f64,
     max: f64,
 }
 
@@ -204,6 +206,7 @@ impl<const N: usize> Default for RoundMax<N> {
         Self {
             slots: [0.0; N],
             round: 0,
+            latest: 0.0,
             max: 0.0,
         }
     }
@@ -217,11 +220,12 @@ impl<const N: usize> RoundMax<N> {
                 self.slots[(skipped % N as u64) as usize] = 0.0;
             }
             self.round = round;
+            self.latest = 0.0;
             self.max = self.slots.iter().fold(0.0, |max, &slot| max.max(slot));
         }
-        let slot = &mut self.slots[(round % N as u64) as usize];
-        if sample > *slot {
-            *slot = sample;
+        if sample > self.latest {
+            self.latest = sample;
+            self.slots[(round % N as u64) as usize] = sample;
             self.max = self.max.max(sample);
         }
     }
@@ -233,7 +237,7 @@ impl<const N: usize> RoundMax<N> {
 
     /// Of the round of the latest sample alone.
     pub fn latest(&self) -> f64 {
-        self.slots[(self.round % N as u64) as usize]
+        self.latest
     }
 }
 

@@ -90,7 +90,11 @@ impl RttEstimator {
     #[inline]
     pub fn sample(&mut self, sent: Time, now: Time) {
         // As the clock sees it: whole ticks, at least one.
-        let r = (now.as_ps() / self.tick - sent.as_ps() / self.tick).max(1);
+        let ticks = |time: Time| match self.tick {
+            1 => time.as_ps(), // an exact clock needs no division
+            tick => time.as_ps() / tick,
+        };
+        let r = (ticks(now) - ticks(sent)).max(1);
         match self.srtt8 {
             None => {
                 self.srtt8 = Some(r << 3);

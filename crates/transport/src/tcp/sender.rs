@@ -168,6 +168,15 @@ struct Persist {
 /// (RFC 8985, section 7.2, TLP.max_ack_delay).
 const MAX_ACK_DELAY: Span = Span::from_ms(200);
 
+/// The earlier of two times, of those that are set.
+#[inline]
+fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        _ => one.or(other),
+    }
+}
+
 /// A TCP sender: endless, with a given amount of data, or with what its application
 /// writes.
 #[derive(Clone, Debug)]
@@ -415,10 +424,7 @@ impl Sender {
     /// When [`on_wakeup`](Self::on_wakeup) is due: the earlier of
     /// [`next_timer`](Self::next_timer) and [`next_release`](Self::next_release).
     pub fn next_wakeup(&self) -> Option<Time> {
-        match (self.next_timer(), self.next_release()) {
-            (Some(timer), Some(release)) => Some(timer.min(release)),
-            (timer, release) => timer.or(release),
-        }
+        earlier(self.next_timer(), self.next_release())
     }
 
     /// When a segment that pacing holds back may leave.
@@ -432,10 +438,7 @@ impl Sender {
     pub fn next_timer(&self) -> Option<Time> {
         match &self.timers {
             None => self.rto_at,
-            Some(timers) => {
-                let timers = [self.rto_at, timers.judge_at, timers.probe_at];
-                timers.into_iter().flatten().min()
-            }
+            Some(timers) => earlier(earlier(self.rto_at, timers.judge_at), timers.probe_at),
         }
     }
 
