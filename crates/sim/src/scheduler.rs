@@ -144,10 +144,9 @@ struct Calendar {
     beyond: BinaryHeap<Reverse<Event>>,
 }
 
-/// A day has 2^31 ps, 2.1 ms, so that few of the releases of paced senders share one; a
-/// year has 2048 days, 4.4 s: most timers fit in.
-const DAY_BITS: u32 = 31;
-const DAYS: u64 = 2048;
+/// A day has 2^33 ps, 8.6 ms; a year has 512 days, 4.4 s: most timers fit in.
+const DAY_BITS: u32 = 33;
+const DAYS: u64 = 512;
 
 impl Calendar {
     fn new() -> Self {
