@@ -261,7 +261,7 @@ def test_the_listings_name_every_parameter_with_its_default() -> None:
     assert 'kind = "cbr"' in listing("traffic", None)
     assert "initial_window = 10" in listing("tcp", "sack")
     with pytest.raises(redtail.SpecError, match="accepted: tail-drop, red"):
-        listing("queues", "blue")
+        listing("queues", "green")
 
 
 def test_help_and_check_start_without_the_heavy_libraries() -> None:
