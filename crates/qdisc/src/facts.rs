@@ -107,4 +107,7 @@ pub struct FlowFacts {
     pub sender: u32,
     /// The host that receives it, numbered over all groups.
     pub receiver: u32,
+    /// Segments that its data takes, retransmissions aside, `u64::MAX` if it has no end;
+    /// `None` if that is not known. For figures about a queue only: a router cannot know it.
+    pub segments: Option<u64>,
 }

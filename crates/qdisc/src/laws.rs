@@ -5,4 +5,5 @@ pub mod codel;
 pub mod pi;
 pub mod pie;
 pub mod red;
+pub mod red_tail;
 pub mod token_bucket;

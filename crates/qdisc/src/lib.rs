@@ -255,6 +255,8 @@ disciplines! {
     "self-configuring-red" => SelfConfiguringRed(queues::self_configuring_red::SelfConfiguringRedParams),
     /// RED whose thresholds move to keep the drop probability within bounds (Jou and Baras 2003).
     "dynamic-threshold-red" => DynamicThresholdRed(queues::dynamic_threshold_red::DynamicThresholdRedParams),
+    /// RED+Tail: a drop-tail queue for short flows and UDP beside an Adaptive RED for long ones, in one buffer (Jou and Baras 2003).
+    "red-tail" => RedTail(queues::red_tail::RedTailParams),
     /// RED with thresholds for each drop precedence: WRED, RIO (Clark and Fang 1998), Linux's gred.
     "wred" => Wred(queues::wred::WredParams),
     /// The PI controller holds the length at a reference (Hollot, Misra, Towsley and Gong 2001).

@@ -20,6 +20,7 @@ pub mod pi2;
 pub mod pie;
 pub mod prio;
 pub mod red;
+pub mod red_tail;
 pub mod rem;
 pub mod self_configuring_red;
 pub mod sfb;

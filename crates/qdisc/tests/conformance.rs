@@ -34,6 +34,7 @@ use redtail_qdisc::queues::pi2::Pi2Params;
 use redtail_qdisc::queues::pie::PieParams;
 use redtail_qdisc::queues::prio::{PrioClass, PrioParams};
 use redtail_qdisc::queues::red::{AboveMaxTh, Gentle, RedParams};
+use redtail_qdisc::queues::red_tail::RedTailParams;
 use redtail_qdisc::queues::rem::RemParams;
 use redtail_qdisc::queues::self_configuring_red::SelfConfiguringRedParams;
 use redtail_qdisc::queues::sfb::SfbParams;
@@ -250,6 +251,26 @@ fn dynamic_threshold_red(change: impl FnOnce(&mut DynamicThresholdRedParams)) ->
     };
     change(&mut params);
     QueueSpec::DynamicThresholdRed(params)
+}
+
+/// RED+Tail that finds flows long after two packets and forgets them soon.
+fn red_tail(change: impl FnOnce(&mut RedTailParams)) -> QueueSpec {
+    let mut params = RedTailParams {
+        limit: SEVEN_PACKETS,
+        long_after: 2,
+        idle_timeout: Span::from_ms(60),
+        short_min_th: QueueSize::Packets(1),
+        short_max_th: QueueSize::Packets(5),
+        min_th: QueueSize::Packets(1),
+        max_th: QueueSize::Packets(3),
+        max_p: 0.3,
+        w_q: Some(0.4),
+        interval: Span::from_ms(3),
+        spacing: Spacing::Uniform,
+        ..RedTailParams::default()
+    };
+    change(&mut params);
+    QueueSpec::RedTail(params)
 }
 
 /// WRED whose averages follow quickly.
@@ -583,6 +604,10 @@ fn disciplines() -> Vec<(&'static str, QueueSpec, bool)> {
         ("self-configuring RED with ECN", self_configuring_red(|red| red.ecn = true), true),
         ("RED with dynamic thresholds", dynamic_threshold_red(|_| {}), false),
         ("RED with dynamic thresholds and ECN up to the limit", dynamic_threshold_red(|red| { red.ecn = true; red.gentle = Gentle::Limit; red.above_max_th = AboveMaxTh::Mark; }), true),
+        ("RED+Tail", red_tail(|_| {}), false),
+        ("RED+Tail limited by both, forgetful", red_tail(|tail| { tail.limit = BOTH; tail.idle_timeout = Span::from_ms(2); }), false),
+        ("RED+Tail in bytes", red_tail(|tail| { tail.limit = SIX_KB; tail.short_min_th = QueueSize::Bytes(700); tail.short_max_th = QueueSize::Bytes(5000); tail.min_th = QueueSize::Bytes(700); tail.max_th = QueueSize::Bytes(3000); }), false),
+        ("RED+Tail with all flows long, with ECN", red_tail(|tail| { tail.long_after = 0; tail.ecn = true; tail.above_max_th = AboveMaxTh::Mark; tail.gentle = Gentle::Limit; }), true),
         ("WRED", wred(Average::Total), false),
         ("RIO", wred(Average::Rio), false),
         ("WRED with an average for each profile", wred(Average::Own), false),

@@ -62,6 +62,18 @@ pub(crate) fn link_facts(
     }
 }
 
+/// Segments that the data of flow `index` of a group takes; `None` for UDP.
+fn segments(group: &TrafficGroup, index: u32) -> Option<u64> {
+    match group {
+        TrafficGroup::Bulk(_) => Some(u64::MAX),
+        TrafficGroup::Transfer(transfer) => {
+            let size = transfer.size.get(index as usize).as_u64();
+            Some(size.div_ceil(transfer.tcp.params.mss.as_u64().max(1)))
+        }
+        TrafficGroup::Cbr(_) => None,
+    }
+}
+
 /// Every flow of these groups, numbered as the engine numbers them.
 pub(crate) fn flow_table(traffic: &[TrafficGroup]) -> Arc<FlowTable> {
     let mut table = FlowTable::default();
@@ -83,6 +95,7 @@ pub(crate) fn flow_table(traffic: &[TrafficGroup]) -> Arc<FlowTable> {
                 port: access.port,
                 sender,
                 receiver: sender + count,
+                segments: segments(group, flow),
             }
         }));
         hosts += 2 * count;

@@ -93,19 +93,19 @@ pub struct AdaptiveRedParams {
 fn default_target_delay() -> Span {
     Span::from_ms(5)
 }
-fn default_alpha() -> f64 {
+pub(crate) fn default_alpha() -> f64 {
     0.01
 }
-fn default_beta() -> f64 {
+pub(crate) fn default_beta() -> f64 {
     0.9
 }
-fn default_top() -> f64 {
+pub(crate) fn default_top() -> f64 {
     0.5
 }
-fn default_interval() -> Span {
+pub(crate) fn default_interval() -> Span {
     Span::from_ms(500)
 }
-fn default_gentle() -> Gentle {
+pub(crate) fn default_gentle() -> Gentle {
     Gentle::TwiceMaxTh
 }
 
@@ -134,7 +134,7 @@ impl AdaptiveRedParams {
     }
 
     /// The queue's parameters on this link.
-    fn setup(&self, link: &LinkFacts) -> RedSetup {
+    pub(crate) fn setup(&self, link: &LinkFacts) -> RedSetup {
         let known = Some(link.largest_packet).filter(|size| *size > Bytes::ZERO);
         let mean_packet = self
             .mean_packet
@@ -176,7 +176,7 @@ impl AdaptiveRedParams {
         }
     }
 
-    fn bottom(&self, link: &LinkFacts) -> f64 {
+    pub(crate) fn bottom(&self, link: &LinkFacts) -> f64 {
         self.bottom.unwrap_or_else(|| automatic_bottom(link.rate))
     }
 }

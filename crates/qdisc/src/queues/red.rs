@@ -548,6 +548,14 @@ pub struct Red<P, A = Fixed> {
     fifo: Fifo<P>,
 }
 
+impl<P, A> Red<P, A> {
+    /// Changes what it may hold, where it shares a buffer with another queue.
+    #[inline]
+    pub(crate) fn set_limit(&mut self, limit: Limit) {
+        self.limit = limit;
+    }
+}
+
 impl<P: Packet, A: Adaptation> QueueDiscipline<P> for Red<P, A> {
     #[inline]
     fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {

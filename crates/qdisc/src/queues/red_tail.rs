@@ -1,0 +1,741 @@
+//! RED+Tail: two virtual queues in one buffer, drop tail for short flows and UDP, Adaptive RED for
+//! long flows.
+//!
+//! Source: J.-S. Jou and J. Baras, "A Parallel Virtual Queue Structure for Active Queue
+//! Management", CSHCN TR 2003-4, section III and table II. Who is short, what rate each queue gets
+//! and how packets take turns is in [`crate::laws::red_tail`], the law of the long queue in
+//! [`crate::laws::red`] and [`crate::laws::red::adapt`]. The paper gives neither N nor T nor the
+//! bounds of C1; those here are derived from what it says of them.
+//!
+//! ```text
+//! short queue:  TCP flows of up to N packets, and UDP; loses what finds the buffer full
+//! long queue:   TCP flows beyond N packets; Adaptive RED, whose q is the long queue's alone
+//! buffer:       q1 + q2 <= limit
+//! ```
+//!
+//! **Order.** A flow that becomes long may have packets in the short queue. A packet of its that
+//! has come to the head of the long queue then waits for them, and the short queue is served meanwhile.
+//! One of the two heads may always go: the packet that came first of all.
+//!
+//! **Idle.** For RED the link is idle while the long queue is empty at the end of a transmission,
+//! whether or not the short one has packets, and could have sent at its full rate.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{
+    Bytes, Packet, ParamError, ParamWarning, QueueSize, Span, Time, schemars, serde,
+};
+
+use crate::fifo::Fifo;
+use crate::gauge;
+use crate::laws::red::Spacing;
+use crate::laws::red::adapt::Aimd;
+use crate::laws::red_tail::{Class, FlowClasses, ServiceShare, Turns};
+use crate::queues::adaptive_red::{
+    AdaptiveRedParams, default_alpha, default_beta, default_gentle, default_interval, default_top,
+};
+use crate::queues::red::{
+    AboveMaxTh, Gentle, Red, check_unit_interval, default_max_p, default_spacing,
+};
+use crate::refuse;
+use crate::{
+    Backlog, DropReason, FlowTable, Internals, Limit, LinkFacts, Protocol, QueueContext,
+    QueueDiscipline, QueueParams, Sink,
+};
+
+/// RED+Tail, the parallel virtual queue (Jou and Baras 2003).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", deny_unknown_fields)]
+#[schemars(crate = "schemars")]
+pub struct RedTailParams {
+    /// Most that may wait in both queues together: in packets, in bytes, in time at the link's rate, or a list of these.
+    /// Source: Jou and Baras 2003, table II.
+    #[serde(default = "default_limit")]
+    pub limit: Limit,
+    /// Packets after which a TCP flow is long (N).
+    /// Source: derived, the paper gives none: its initial ssthresh of 64 kB in packets of 1 kB, which 1.3 % of its Web files exceed (below its bound of 2 % false alarms).
+    #[serde(default = "default_long_after")]
+    pub long_after: u64,
+    /// Silence after which a flow is forgotten and, when it sends again, short (T).
+    /// Source: derived, the paper gives none: above an initial retransmission timeout, far below its mean think time of 50 s.
+    #[serde(default = "default_idle_timeout")]
+    pub idle_timeout: Span,
+    /// Flows that are kept in memory at once; beyond these, the one silent for longest among eight is forgotten.
+    /// Source: ours: 1 MB.
+    #[serde(default = "default_flows")]
+    #[schemars(range(min = 1, max = 16_777_216))]
+    pub flows: u64,
+    /// Backlog of the short queue from which its share of the link grows in proportion (minth1), in packets, bytes or time at the link's rate.
+    /// Source: Jou and Baras 2003, table II.
+    #[serde(default = "default_short_min_th")]
+    pub short_min_th: QueueSize,
+    /// Backlog at which that share would be the whole link (maxth1), in the unit of `short_min_th`; over the link's rate, the delay that the short queue aims at.
+    /// Source: Jou and Baras 2003, table II.
+    #[serde(default = "default_short_max_th")]
+    pub short_max_th: QueueSize,
+    /// Share of the link for a short queue below `short_min_th` (C1min). Left out, `short_min_th` over `short_max_th`, and at most `short_share_max`: the share then has no step at `short_min_th`.
+    /// Source: derived, the paper gives none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub short_share_min: Option<f64>,
+    /// Largest share of the link for the short queue (C1max), so that long flows do not time out.
+    /// Source: derived, the paper gives none but "most of the bandwidth".
+    #[serde(default = "default_short_share_max")]
+    pub short_share_max: f64,
+    /// Average of the long queue below which nothing is dropped, in packets, bytes or time at the link's rate.
+    /// Source: Jou and Baras 2003, table II.
+    #[serde(default = "default_min_th")]
+    pub min_th: QueueSize,
+    /// Average at which the drop probability reaches max_p, in the unit of `min_th`.
+    /// Source: Jou and Baras 2003, table II.
+    #[serde(default = "default_max_th")]
+    pub max_th: QueueSize,
+    /// Drop probability at `max_th` to start from.
+    /// Source: ns-2.35, ns-default.tcl (`linterm_` 10, that is 1/10).
+    #[serde(default = "default_max_p")]
+    pub max_p: f64,
+    /// Weight of one arrival's sample in the moving average. Left out, 1 - exp(-1/C), with the link's rate C in packets per second.
+    /// Source: Floyd, Gummadi, Shenker 2001.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub w_q: Option<f64>,
+    /// Most that is added to max_p at once; never more than a quarter of it.
+    /// Source: Jou and Baras 2003, table II.
+    #[serde(default = "default_alpha")]
+    pub alpha: f64,
+    /// Factor by which max_p is reduced.
+    /// Source: Jou and Baras 2003, table II.
+    #[serde(default = "default_beta")]
+    pub beta: f64,
+    /// max_p is reduced only while it is at least this. Left out, the smaller of 0.01 and one drop in 100 ms of packets of 1000 B.
+    /// Source: Floyd, Gummadi, Shenker 2001; ns-2.35, red.cc (`bottom_` 0).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bottom: Option<f64>,
+    /// max_p is increased only while it is at most this.
+    /// Source: Floyd, Gummadi, Shenker 2001.
+    #[serde(default = "default_top")]
+    pub top: f64,
+    /// Time between two changes of max_p.
+    /// Source: Floyd, Gummadi, Shenker 2001.
+    #[serde(default = "default_interval")]
+    pub interval: Span,
+    /// Beyond `max_th`, let the probability rise from max_p to 1 instead of dropping everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000), `"limit"` at the queue's limit (ISCC 2001).
+    /// Source: Jou and Baras 2003 (a gentle region up to 2 max_th).
+    #[serde(default = "default_gentle")]
+    pub gentle: Gentle,
+    /// How early drops are spread over arrivals.
+    /// Source: ns-2.35, ns-default.tcl (`wait_` true).
+    #[serde(default = "default_spacing")]
+    pub spacing: Spacing,
+    /// Make a packet's drop probability proportional to its size over `mean_packet`.
+    /// Source: off as in Floyd and Jacobson 1993, section IV.
+    #[serde(default)]
+    pub byte_mode: bool,
+    /// Typical packet size: for what is computed from the link's rate, idle periods and `byte_mode`. Left out, the largest packet that crosses the link, or 500 B where none is known.
+    /// Source: ns-2.35 leaves it to the user (`mean_pktsize_` 500).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_packet: Option<Bytes>,
+    /// Mark ECN-capable packets of the long queue where an early drop would hit them.
+    /// Source: RFC 3168, section 5; off as in ns-2.35 (`setbit_`).
+    #[serde(default)]
+    pub ecn: bool,
+    /// With `ecn`, what happens to ECN-capable packets chosen while the average is at `max_th` or above, gentle or not.
+    /// Source: RFC 3168, section 7, and ns-2.35 (`mark_p_` equal to `max_p`).
+    #[serde(default)]
+    pub above_max_th: AboveMaxTh,
+}
+
+fn default_limit() -> Limit {
+    Limit::bytes(160_000)
+}
+fn default_long_after() -> u64 {
+    64
+}
+fn default_idle_timeout() -> Span {
+    Span::from_s(5)
+}
+fn default_flows() -> u64 {
+    16_384
+}
+fn default_short_min_th() -> QueueSize {
+    QueueSize::Bytes(2_000)
+}
+fn default_short_max_th() -> QueueSize {
+    QueueSize::Bytes(30_000)
+}
+fn default_short_share_max() -> f64 {
+    0.9
+}
+fn default_min_th() -> QueueSize {
+    QueueSize::Bytes(20_000)
+}
+fn default_max_th() -> QueueSize {
+    QueueSize::Bytes(80_000)
+}
+
+/// Most flows that can be kept: a gigabyte.
+const MAX_FLOWS: u64 = 1 << 24;
+
+impl Default for RedTailParams {
+    fn default() -> Self {
+        Self {
+            limit: default_limit(),
+            long_after: default_long_after(),
+            idle_timeout: default_idle_timeout(),
+            flows: default_flows(),
+            short_min_th: default_short_min_th(),
+            short_max_th: default_short_max_th(),
+            short_share_min: None,
+            short_share_max: default_short_share_max(),
+            min_th: default_min_th(),
+            max_th: default_max_th(),
+            max_p: default_max_p(),
+            w_q: None,
+            alpha: default_alpha(),
+            beta: default_beta(),
+            bottom: None,
+            top: default_top(),
+            interval: default_interval(),
+            gentle: default_gentle(),
+            spacing: default_spacing(),
+            byte_mode: false,
+            mean_packet: None,
+            ecn: false,
+            above_max_th: AboveMaxTh::default(),
+        }
+    }
+}
+
+impl RedTailParams {
+    /// The long queue as it would be alone.
+    fn red(&self) -> AdaptiveRedParams {
+        AdaptiveRedParams {
+            min_th: Some(self.min_th),
+            max_th: Some(self.max_th),
+            max_p: self.max_p,
+            w_q: self.w_q,
+            alpha: self.alpha,
+            beta: self.beta,
+            bottom: self.bottom,
+            top: self.top,
+            interval: self.interval,
+            gentle: self.gentle,
+            spacing: self.spacing,
+            byte_mode: self.byte_mode,
+            mean_packet: self.mean_packet,
+            ecn: self.ecn,
+            above_max_th: self.above_max_th,
+            ..AdaptiveRedParams::new(self.limit)
+        }
+    }
+
+    /// The short queue's share on this link.
+    fn share(&self, link: &LinkFacts) -> ServiceShare {
+        let threshold = |size: QueueSize| gauge::number(size.at(link.rate)) as f64;
+        let (min_th, max_th) = (threshold(self.short_min_th), threshold(self.short_max_th));
+        let continuous = (min_th / max_th).min(self.short_share_max);
+        ServiceShare {
+            min_th,
+            max_th,
+            least: self.short_share_min.unwrap_or(continuous),
+            most: self.short_share_max,
+        }
+    }
+}
+
+impl QueueParams for RedTailParams {
+    type Queue<P: Packet> = RedTail<P>;
+
+    fn check(&self) -> Result<(), ParamError> {
+        self.red().check()?;
+        refuse::unless_some_time("idle_timeout", self.idle_timeout)?;
+        if !(1..=MAX_FLOWS).contains(&self.flows) {
+            let problem = match self.flows {
+                0 => "leaves no flow a counter",
+                _ => "is more than can be kept",
+            };
+            let accepted = format!("1 to {MAX_FLOWS}");
+            return Err(ParamError::new("flows", problem, accepted));
+        }
+        if self.short_min_th.counts_packets() != self.short_max_th.counts_packets() {
+            return Err(ParamError::new(
+                "short_max_th",
+                format!(
+                    "is in another unit than short_min_th ({})",
+                    self.short_min_th
+                ),
+                "both thresholds in packets, or both in bytes or time",
+            ));
+        }
+        let most = self.short_share_max;
+        check_unit_interval("short_share_max", most, "a share")?;
+        let least = self.short_share_min.unwrap_or(most);
+        check_unit_interval("short_share_min", least, "a share")?;
+        if least > most {
+            return Err(ParamError::new(
+                "short_share_min",
+                format!("is above short_share_max ({most})"),
+                format!("a number above 0 and up to {most}"),
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_at(&self, link: &LinkFacts) -> Result<(), ParamError> {
+        self.red().check_at(link)?;
+        let ServiceShare { min_th, max_th, .. } = self.share(link);
+        if min_th >= max_th {
+            let max_th = self.short_max_th;
+            return Err(ParamError::new(
+                "short_min_th",
+                format!("is not below short_max_th ({max_th})"),
+                format!("less than \"{max_th}\""),
+            ));
+        }
+        Ok(())
+    }
+
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
+
+    fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
+        let mut warnings = self.red().warnings(link);
+        let mut warn = |key, clause: String| warnings.push(ParamWarning::new(key, clause));
+        let share = self.share(link);
+        // Where C1 has reached its maximum, more backlog brings no more service.
+        let reached = share.max_th * self.short_share_max;
+        let most = gauge::limit_like(self.limit, self.short_max_th, link.rate);
+        if most.is_some_and(|most| (most as f64) < reached) {
+            warn(
+                "short_max_th",
+                format!(
+                    "is so far above the limit (\"{}\") that the short queue never gets its \
+                     largest share, {}",
+                    self.limit, self.short_share_max
+                ),
+            );
+        }
+        if self.short_share_max == 1.0 {
+            let clause =
+                "lets short flows and UDP keep long flows from sending, until they time out";
+            warn("short_share_max", clause.to_owned());
+        }
+        let udp = link.udp_rate.as_bps() as f64;
+        if udp > self.short_share_max * link.rate.as_bps() as f64 {
+            warn(
+                "short_share_max",
+                format!(
+                    "is less than UDP sends (\"{}\"): the short queue fills the buffer, and \
+                     both queues lose packets for want of room",
+                    link.udp_rate
+                ),
+            );
+        }
+        if self.long_after == 0 {
+            let clause = "makes every TCP flow long, so that the short queue is for UDP alone";
+            warn("long_after", clause.to_owned());
+        }
+        if let Some(round_trip) = link
+            .max_round_trip
+            .filter(|time| self.idle_timeout <= *time)
+        {
+            warn(
+                "idle_timeout",
+                format!(
+                    "is no longer than the longest round trip (\"{round_trip}\"): a flow that \
+                     waits for an acknowledgement is forgotten"
+                ),
+            );
+        }
+        warnings
+    }
+
+    fn build<P: Packet>(&self, context: QueueContext) -> RedTail<P> {
+        let mut table = context.child("flows").stream;
+        let flows = FlowClasses::new(self.long_after, self.idle_timeout, self.flows, &mut table);
+        let red = self.red();
+        let setup = red.setup(&context.link).law;
+        RedTail {
+            limit: self.limit.at(context.rate),
+            facts: Arc::clone(&context.link.flows),
+            long_after: self.long_after,
+            flows,
+            share: self.share(&context.link),
+            short_unit: self.short_max_th.at(context.rate),
+            turns: Turns::default(),
+            short: Fifo::new(),
+            held: VecDeque::new(),
+            halves: Default::default(),
+            range: (self.max_th, setup.min_th, setup.max_th),
+            judged: Judged::default(),
+            long: red.build(context),
+        }
+    }
+}
+
+/// A number over time since measuring began: its mean, its deviation, how long it was within a
+/// range.
+#[derive(Clone, Copy, Debug, Default)]
+struct OverTime {
+    value: f64,
+    inside: bool,
+    begun: Time,
+    latest: Time,
+    /// Times picoseconds.
+    area: f64,
+    area_of_squares: f64,
+    time_inside: f64,
+}
+
+impl OverTime {
+    fn begin(&mut self, now: Time) {
+        *self = Self {
+            value: self.value,
+            inside: self.inside,
+            begun: now,
+            latest: now,
+            ..Self::default()
+        };
+    }
+
+    #[inline]
+    fn set(&mut self, value: f64, inside: bool, now: Time) {
+        let held = (now - self.latest).as_ps() as f64;
+        self.area += self.value * held;
+        self.area_of_squares += self.value * self.value * held;
+        self.time_inside += if self.inside { held } else { 0.0 };
+        (self.value, self.inside, self.latest) = (value, inside, now);
+    }
+
+    /// Mean, deviation and share of the time inside, up to `now`.
+    fn until(mut self, now: Time) -> (f64, f64, f64) {
+        self.set(self.value, self.inside, now);
+        let time = ((now - self.begun).as_ps() as f64).max(1.0);
+        let mean = self.area / time;
+        let variance = self.area_of_squares / time - mean * mean;
+        (mean, variance.max(0.0).sqrt(), self.time_inside / time)
+    }
+}
+
+/// What one of the virtual queues has done: in all, and since the measurement began.
+#[derive(Clone, Copy, Debug, Default)]
+struct Half {
+    /// Packets that have ever left it.
+    left: u64,
+    packets: OverTime,
+    bytes: OverTime,
+    tally: HalfTally,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct HalfTally {
+    arrivals: u64,
+    drops: u64,
+    marks: u64,
+    flows: u64,
+    departures: u64,
+    sent: u64,
+    waited: f64,
+}
+
+/// What the classification did, as far as flows' sizes are known.
+#[derive(Clone, Copy, Debug, Default)]
+struct Judged {
+    /// Packets of flows of more than N segments that came to the short queue.
+    long_in_short: u64,
+    /// Packets of flows of up to N segments that came to the long queue.
+    short_in_long: u64,
+    /// Flows of up to N segments that were met: in the short queue, in the long queue.
+    small_flows: [u64; 2],
+}
+
+/// Counts what the long queue drops and marks, and passes it on.
+struct Counting<'a, S> {
+    tally: &'a mut HalfTally,
+    sink: &'a mut S,
+    dropped: bool,
+}
+
+impl<P, S: Sink<P>> Sink<P> for Counting<'_, S> {
+    #[inline]
+    fn dropped(&mut self, packet: P, reason: DropReason, now: Time) {
+        self.tally.drops += 1;
+        self.dropped = true;
+        self.sink.dropped(packet, reason, now);
+    }
+    #[inline]
+    fn marked(&mut self, packet: &P, now: Time) {
+        self.tally.marks += 1;
+        self.sink.marked(packet, now);
+    }
+}
+
+/// The running queues.
+#[derive(Debug)]
+pub struct RedTail<P> {
+    limit: Limit,
+    facts: Arc<FlowTable>,
+    long_after: u64,
+    flows: FlowClasses,
+    share: ServiceShare,
+    /// A threshold of the short queue, for its unit.
+    short_unit: QueueSize,
+    turns: Turns,
+    short: Fifo<P>,
+    /// Its limit is what the short queue leaves.
+    long: Red<P, Aimd>,
+    /// Of packets in the long queue that must not leave yet: how many leave it before them, and
+    /// how many must have left the short queue.
+    held: VecDeque<(u64, u64)>,
+    /// By [`Class`].
+    halves: [Half; 2],
+    /// RED's thresholds: their unit, min_th, max_th.
+    range: (QueueSize, f64, f64),
+    judged: Judged,
+}
+
+const SHORT: usize = Class::Short as usize;
+const LONG: usize = Class::Long as usize;
+
+impl<P: Packet> RedTail<P> {
+    /// What waits of this class.
+    pub fn backlog_of(&self, class: Class) -> Backlog {
+        match class {
+            Class::Short => self.short.backlog(),
+            Class::Long => self.long.backlog(),
+        }
+    }
+
+    /// C1/C, the short queue's share of the link as it is now.
+    pub fn short_share(&self) -> f64 {
+        self.share
+            .at(gauge::amount(self.short.backlog(), self.short_unit) as f64)
+    }
+
+    /// Class of an arriving packet, the place of its flow, and figures about it.
+    #[inline]
+    fn classify(&mut self, packet: &P, now: Time) -> (Class, Arrival) {
+        let flow = packet.flow();
+        let facts = self.facts.get(flow);
+        if facts.protocol == Protocol::Udp {
+            self.halves[SHORT].tally.arrivals += 1;
+            return (Class::Short, Arrival::Udp);
+        }
+        let left = [self.halves[SHORT].left, self.halves[LONG].left];
+        let classified = self.flows.arrival(flow, now, left);
+        let class = classified.class;
+        let tally = &mut self.halves[class as usize].tally;
+        tally.arrivals += 1;
+        tally.flows += u64::from(classified.first);
+        if let Some(segments) = facts.segments {
+            let small = segments <= self.long_after;
+            let judged = &mut self.judged;
+            judged.small_flows[class as usize] += u64::from(small && classified.first);
+            judged.long_in_short += u64::from(class == Class::Short && !small);
+            judged.short_in_long += u64::from(class == Class::Long && small);
+        }
+        (class, Arrival::Tcp(classified))
+    }
+
+    /// The backlog of a class has changed.
+    #[inline]
+    fn on_change(&mut self, class: Class, now: Time) {
+        let Backlog { packets, bytes } = self.backlog_of(class);
+        let inside = class == Class::Long && {
+            let (unit, min_th, max_th) = self.range;
+            let length = if unit.counts_packets() {
+                packets
+            } else {
+                bytes
+            } as f64;
+            min_th <= length && length <= max_th
+        };
+        let half = &mut self.halves[class as usize];
+        half.packets.set(packets as f64, inside, now);
+        half.bytes.set(bytes as f64, inside, now);
+    }
+
+    /// Whose packet leaves next; `None` if nothing waits.
+    #[inline]
+    fn next(&mut self) -> Option<Class> {
+        let held = self.held.front().is_some_and(|&(before, after)| {
+            before == self.halves[LONG].left && self.halves[SHORT].left < after
+        });
+        let long = self.long.front().filter(|_| !held);
+        match (self.short.front(), long) {
+            (None, None) => None,
+            (Some(_), None) => Some(Class::Short),
+            (None, Some(_)) => Some(Class::Long),
+            (Some(short), Some(long)) => {
+                let (short, long) = (short.size(), long.size());
+                let share = self.short_share();
+                Some(self.turns.next(share, short, long))
+            }
+        }
+    }
+}
+
+/// How a packet is known to the flow table.
+enum Arrival {
+    Udp,
+    Tcp(crate::laws::red_tail::Classified),
+}
+
+impl<P: Packet> QueueDiscipline<P> for RedTail<P> {
+    #[inline]
+    fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
+        let (class, arrival) = self.classify(&packet, now);
+        let half = &mut self.halves[class as usize];
+        let others = match class {
+            Class::Short => self.long.backlog(),
+            Class::Long => self.short.backlog(),
+        };
+        let room = Limit {
+            packets: self
+                .limit
+                .packets
+                .map(|most| most.saturating_sub(others.packets)),
+            bytes: self
+                .limit
+                .bytes
+                .map(|most| most.saturating_sub(others.bytes)),
+            time: None,
+        };
+        let joined = match class {
+            Class::Short => {
+                let fits = room.admits(self.short.backlog(), packet.size());
+                if fits {
+                    self.short.push(packet, now);
+                } else {
+                    half.tally.drops += 1;
+                    sink.dropped(packet, DropReason::Limit, now);
+                }
+                fits
+            }
+            Class::Long => {
+                self.long.set_limit(room);
+                let mut counting = Counting {
+                    tally: &mut half.tally,
+                    sink,
+                    dropped: false,
+                };
+                self.long.enqueue(packet, now, &mut counting);
+                !counting.dropped
+            }
+        };
+        if !joined {
+            return;
+        }
+        let waiting = self.backlog_of(class).packets;
+        let gone = self.halves[class as usize].left + waiting;
+        if let Arrival::Tcp(classified) = arrival {
+            let after = classified.after;
+            if class == Class::Long && self.halves[SHORT].left < after {
+                self.held.push_back((gone - 1, after));
+            }
+            self.flows.joined(classified, gone);
+        }
+        self.on_change(class, now);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
+        let class = self.next();
+        let packet = match class {
+            Some(Class::Long) => self.long.dequeue(now, sink),
+            _ => {
+                if self.long.backlog().packets == 0 {
+                    // RED hears that the link finds nothing of its own to send.
+                    let none = self.long.dequeue(now, sink);
+                    debug_assert!(none.is_none());
+                }
+                self.short.pop()
+            }
+        }?;
+        let class = class?;
+        let half = &mut self.halves[class as usize];
+        if class == Class::Long {
+            while self
+                .held
+                .front()
+                .is_some_and(|&(before, _)| before <= half.left)
+            {
+                self.held.pop_front();
+            }
+        }
+        half.left += 1;
+        half.tally.departures += 1;
+        half.tally.sent += packet.size().as_u64();
+        half.tally.waited += now.saturating_since(packet.enqueued()).as_secs_f64();
+        self.on_change(class, now);
+        Some(packet)
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        let (short, long) = (self.short.backlog(), self.long.backlog());
+        Backlog {
+            packets: short.packets + long.packets,
+            bytes: short.bytes + long.bytes,
+        }
+    }
+
+    /// RED's average and probability, of the long queue.
+    fn internals(&self) -> Internals {
+        self.long.internals()
+    }
+
+    fn start_measuring(&mut self, now: Time) {
+        self.flows.begin_period();
+        self.judged = Judged::default();
+        for half in &mut self.halves {
+            half.packets.begin(now);
+            half.bytes.begin(now);
+            half.tally = HalfTally::default();
+        }
+    }
+
+    fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
+        let arrivals: u64 = self.halves.iter().map(|half| half.tally.arrivals).sum();
+        let sent: u64 = self.halves.iter().map(|half| half.tally.sent).sum();
+        for (name, half) in ["short", "long"].into_iter().zip(&self.halves) {
+            let mut tell = |figure: &str, value: f64| tell(&format!("{name}_{figure}"), value);
+            let mut ratio = |figure: &str, part: f64, whole: u64| {
+                if whole > 0 {
+                    tell(figure, part / whole as f64);
+                }
+            };
+            let tally = &half.tally;
+            ratio("share", tally.arrivals as f64, arrivals);
+            ratio("loss", tally.drops as f64, tally.arrivals);
+            ratio("service", tally.sent as f64, sent);
+            ratio("delay_mean", tally.waited, tally.departures);
+            tell("flows", tally.flows as f64);
+            let (mean, std, inside) = half.packets.until(now);
+            tell("length_mean", mean);
+            tell("length_std", std);
+            let (mean, std, _) = half.bytes.until(now);
+            tell("bytes_mean", mean);
+            tell("bytes_std", std);
+            if name == "long" {
+                tell("marks", tally.marks as f64);
+                tell("in_range", inside);
+            }
+        }
+        let judged = &self.judged;
+        let mut ratio = |figure: &str, part: u64, whole: u64| {
+            if whole > 0 {
+                tell(figure, part as f64 / whole as f64);
+            }
+        };
+        let [small, found_long] = judged.small_flows;
+        let [short, long] = &self.halves;
+        ratio("long_in_short", judged.long_in_short, short.tally.arrivals);
+        ratio("short_in_long", judged.short_in_long, long.tally.arrivals);
+        ratio("false_alarms", found_long, small);
+        tell("displaced", self.flows.displaced() as f64);
+        self.long.report(now, tell);
+    }
+}
