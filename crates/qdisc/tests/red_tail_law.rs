@@ -375,8 +375,8 @@ fn only_the_long_queue_is_subject_to_red_and_only_with_its_own_length() {
 
 #[test]
 fn the_figures_are_what_happened() {
-    // N = 3. Before measuring: flow 0 becomes long. Then, a packet a second each second: flow 0 (endless)
-    // three, flow 1 (3 segments, and a retransmission) four, UDP two.
+    // N = 3. Before measuring: flow 0 becomes long. Then, a packet each second: of flow 0
+    // (endless) three, of flow 1 (3 segments, and a retransmission) four, of UDP two.
     let mut params = undropping();
     params.long_after = 3;
     let mut queue = build(params);
@@ -386,23 +386,13 @@ fn the_figures_are_what_happened() {
         queue.dequeue(at(0), &mut heard);
     }
     queue.start_measuring(at(1000));
-    let mut id = 4;
-    for (second, flow) in [
-        (1, 0),
-        (2, 1),
-        (3, UDP),
-        (4, 1),
-        (5, 0),
-        (6, 1),
-        (7, UDP),
-        (8, 1),
-        (9, 0),
-    ] {
-        queue.enqueue(packet(id, flow), at(1000 * second), &mut heard);
+    let arrivals = [0, 1, UDP, 1, 0, 1, UDP, 1, 0];
+    for (second, flow) in (1..).zip(arrivals) {
+        let packet = packet(100 + second, flow);
+        queue.enqueue(packet, at(1000 * second), &mut heard);
         queue
             .dequeue(at(1000 * second + 500), &mut heard)
             .expect("it came");
-        id += 1;
     }
     let figures = figures(&queue, at(11_000));
     let expect = |name: &str, expected: f64| {

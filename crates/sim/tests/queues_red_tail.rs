@@ -144,6 +144,7 @@ fn bursts_of_short_flows_stay_in_a_queue_of_their_own() {
     let [long, in_range, short, burst, delay, alarms, misplaced] = means(&text, 3, names);
     // Figures 7 and 8. The long queue's mean stays in Adaptive RED's target range (ours); that it
     // is between its thresholds 0.9 of the time (RT-3) does not hold here, 0.8 is ours.
+    println!("Adaptive RED {after:.2} packets");
     assert_in("long queue", long, 0.9 * 44e3..=1.1 * 56e3);
     assert_in("of the time in range", in_range, 0.8..=1.0);
     // The short one is empty at times and swings by its own mean (ours); Little's law gives

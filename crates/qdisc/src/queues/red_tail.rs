@@ -370,7 +370,7 @@ impl QueueParams for RedTailParams {
             halves: Default::default(),
             range: (self.max_th, setup.min_th, setup.max_th),
             judged: Judged::default(),
-            long: red.build(context),
+            long: Box::new(red.build(context)),
         }
     }
 }
@@ -484,13 +484,13 @@ pub struct RedTail<P> {
     short_unit: QueueSize,
     turns: Turns,
     short: Fifo<P>,
-    /// Its limit is what the short queue leaves.
-    long: Red<P, Aimd>,
+    /// Its limit is what the short queue leaves. Boxed like `halves`.
+    long: Box<Red<P, Aimd>>,
     /// Of packets in the long queue that must not leave yet: how many leave it before them, and
     /// how many must have left the short queue.
     held: VecDeque<(u64, u64)>,
-    /// By [`Class`].
-    halves: [Half; 2],
+    /// By [`Class`]; apart, so that other disciplines take no more room for it.
+    halves: Box<[Half; 2]>,
     /// RED's thresholds: their unit, min_th, max_th.
     range: (QueueSize, f64, f64),
     judged: Judged,
@@ -690,7 +690,7 @@ impl<P: Packet> QueueDiscipline<P> for RedTail<P> {
     fn start_measuring(&mut self, now: Time) {
         self.flows.begin_period();
         self.judged = Judged::default();
-        for half in &mut self.halves {
+        for half in self.halves.iter_mut() {
             half.packets.begin(now);
             half.bytes.begin(now);
             half.tally = HalfTally::default();
@@ -700,7 +700,7 @@ impl<P: Packet> QueueDiscipline<P> for RedTail<P> {
     fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
         let arrivals: u64 = self.halves.iter().map(|half| half.tally.arrivals).sum();
         let sent: u64 = self.halves.iter().map(|half| half.tally.sent).sum();
-        for (name, half) in ["short", "long"].into_iter().zip(&self.halves) {
+        for (name, half) in ["short", "long"].into_iter().zip(self.halves.iter()) {
             let mut tell = |figure: &str, value: f64| tell(&format!("{name}_{figure}"), value);
             let mut ratio = |figure: &str, part: f64, whole: u64| {
                 if whole > 0 {
@@ -731,7 +731,7 @@ impl<P: Packet> QueueDiscipline<P> for RedTail<P> {
             }
         };
         let [small, found_long] = judged.small_flows;
-        let [short, long] = &self.halves;
+        let [short, long] = &*self.halves;
         ratio("long_in_short", judged.long_in_short, short.tally.arrivals);
         ratio("short_in_long", judged.short_in_long, long.tally.arrivals);
         ratio("false_alarms", found_long, small);
