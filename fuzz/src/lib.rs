@@ -39,7 +39,7 @@ const SLOW_STARTS: [SlowStartKind; 5] = [
     SlowStartKind::Startup,
 ];
 
-const GROWTHS: [Growth; 7] = [
+const GROWTHS: [Growth; 8] = [
     Growth::Reno,
     Growth::Cubic,
     Growth::Vegas,
@@ -47,6 +47,7 @@ const GROWTHS: [Growth; 7] = [
     Growth::Prague,
     Growth::Bbr,
     Growth::Bbr3,
+    Growth::LinuxCubic,
 ];
 
 const FEEDBACKS: [EcnFeedback; 3] = [EcnFeedback::Echo, EcnFeedback::Dctcp, EcnFeedback::Accecn];

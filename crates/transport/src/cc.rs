@@ -11,6 +11,7 @@ pub mod bbr3;
 pub mod cubic;
 mod hystart;
 pub mod ledbat;
+pub mod linux_cubic;
 pub mod model;
 pub mod prague;
 pub mod reno;
@@ -26,6 +27,7 @@ use self::bbr3::Bbr3;
 use self::cubic::Cubic;
 use self::hystart::HyStart;
 use self::ledbat::Ledbat;
+use self::linux_cubic::LinuxCubic;
 use self::model::{AnyModel, LostSegment, Model, ModelConfig, RateSample, model};
 use self::prague::Prague;
 use self::reno::Reno;
@@ -41,6 +43,8 @@ pub enum Growth {
     Reno,
     /// A cubic function of the time since the last reduction, reduced to 0.7 (RFC 9438).
     Cubic,
+    /// CUBIC as Linux computes it, in whole segments (Linux 6.1, tcp_cubic.c).
+    LinuxCubic,
     /// Keeps two to four segments in the bottleneck's queue, counted from round trips; halved (Brakmo and Peterson 1995).
     Vegas,
     /// Keeps 100 ms of queueing delay, measured from round trips, and so gives way to others; halved (RFC 6817).
@@ -158,8 +162,16 @@ pub trait GrowthLaw {
     /// A congestion event is about to reduce a window of `window` segments.
     fn on_congestion(&mut self, _window: f64, _kind: CongestionKind) {}
 
+    /// Whether reductions leave whole segments.
+    fn counts_segments(&self) -> bool {
+        false
+    }
+
     /// Nothing was sent for longer than a timeout: what was learned of time is old.
     fn after_idle(&mut self) {}
+
+    /// Sending goes on at `now`, there having been nothing to send since `sent`.
+    fn after_pause(&mut self, _sent: Time, _now: Time) {}
 
     /// The latest congestion event was none.
     fn undo(&mut self) {}
@@ -171,6 +183,7 @@ pub trait GrowthLaw {
 enum Law {
     Reno(Reno),
     Cubic(Box<Cubic>),
+    LinuxCubic(Box<LinuxCubic>),
     Vegas(Box<Vegas>),
     Ledbat(Box<Ledbat>),
     Prague(Prague),
@@ -183,6 +196,7 @@ macro_rules! law {
         match $law {
             Law::Reno($l) => $call,
             Law::Cubic($l) => $call,
+            Law::LinuxCubic($l) => $call,
             Law::Vegas($l) => $call,
             Law::Ledbat($l) => $call,
             Law::Prague($l) => $call,
@@ -249,6 +263,7 @@ impl Controller {
                     byte_counting: config.byte_counting,
                 }),
                 Growth::Cubic => Law::Cubic(Box::default()),
+                Growth::LinuxCubic => Law::LinuxCubic(Box::default()),
                 Growth::Vegas => Law::Vegas(Box::default()),
                 Growth::Ledbat => Law::Ledbat(Box::default()),
                 Growth::Prague => Law::Prague(Prague),
@@ -306,7 +321,11 @@ impl Controller {
                 // (RFC 5681, section 3.2, step 2), nor does what was sent while
                 // selective acknowledgements kept an episode going.
                 let flight = (event.flight as f64).min(cwnd);
-                let reduced = (flight * beta).max(2.0 * mss);
+                let mut reduced = flight * beta;
+                if law!(&self.law, l => l.counts_segments()) {
+                    reduced = (reduced / mss).floor() * mss;
+                }
+                let reduced = reduced.max(2.0 * mss);
                 (reduced, reduced)
             }
             Halving::Window => {
@@ -438,6 +457,11 @@ impl Controller {
             Law::Model(model) => Some(model!(&**model, m => m.state())),
             _ => None,
         }
+    }
+
+    /// Sending goes on at `now`, there having been nothing to send since `sent`.
+    pub fn after_pause(&mut self, sent: Time, now: Time) {
+        law!(&mut self.law, l => l.after_pause(sent, now));
     }
 
     /// Sending goes on after nothing was sent for longer than a timeout, with no more

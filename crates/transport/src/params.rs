@@ -256,7 +256,7 @@ impl Preset {
                 mss: Bytes::new(1448),
                 header: Bytes::new(52),
                 slow_start: SlowStartKind::Hystart,
-                growth: Growth::Cubic,
+                growth: Growth::LinuxCubic,
                 byte_counting: true,
                 recovery: RecoveryKind::RackTlp,
                 prr: true,

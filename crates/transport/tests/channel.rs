@@ -65,12 +65,13 @@ const RECOVERIES: [RecoveryKind; 9] = [
     RecoveryKind::Sack1996,
 ];
 
-const LAWS: [Growth; 5] = [
+const LAWS: [Growth; 6] = [
     Growth::Reno,
     Growth::Cubic,
     Growth::Vegas,
     Growth::Ledbat,
     Growth::Prague,
+    Growth::LinuxCubic,
 ];
 
 const SLOW_STARTS: [SlowStartKind; 4] = [

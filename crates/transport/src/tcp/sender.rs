@@ -1415,6 +1415,7 @@ impl Sender {
         if self.persist.take().is_some() {
             self.rto_at = None;
         }
+        self.controller.after_pause(self.last_sent, now);
         if now - self.last_sent > self.rtt.rto() {
             let restart = f64::from(self.initial_window) * f64::from(self.mss);
             let restart = self.idle_restart.then_some(restart);
