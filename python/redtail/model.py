@@ -1423,7 +1423,7 @@ class Tcp(Part):
         slow_start: How the window grows until the first congestion event. "standard" or
             "hystart-plus-plus" or "hystart" or "vegas" or "startup".
         growth: How the window grows in congestion avoidance, and by how much it is reduced. "reno"
-            or "cubic" or "vegas" or "ledbat" or "prague" or "bbr" or "bbr3".
+            or "cubic" or "linux-cubic" or "vegas" or "ledbat" or "prague" or "bbr" or "bbr3".
         byte_counting: Grow the window with the bytes acknowledged instead of with each
             acknowledgement (RFC 3465; Linux, there without a limit in slow start). True or false.
         pacing: Space segments in time: at the rate of a model, or at twice the window each round
@@ -1511,7 +1511,9 @@ class Tcp(Part):
     slow_start: Literal["standard", "hystart-plus-plus", "hystart", "vegas", "startup"] | None = (
         None
     )
-    growth: Literal["reno", "cubic", "vegas", "ledbat", "prague", "bbr", "bbr3"] | None = None
+    growth: (
+        Literal["reno", "cubic", "linux-cubic", "vegas", "ledbat", "prague", "bbr", "bbr3"] | None
+    ) = None
     byte_counting: bool | None = None
     pacing: bool | None = None
     recovery: (

@@ -41,14 +41,23 @@ fn means<const N: usize>(text: &str, names: [&str; N]) -> [f64; N] {
 
 #[test]
 fn ten_cubic_flows_do_as_they_do_in_the_kernel() {
-    // Means over 3 seeds on Linux 6.1, and the agreement asked for. Loss is not among
-    // them: with windows of five segments the kernel's CUBIC, which counts whole segments
-    // and has no alpha of 1 beyond the last window, grows slower than RFC 9438's that
-    // flows have here. It loses 2.93 %, and 2.90 % here with its arithmetic put in
-    // CUBIC's place; 3.7 % without.
-    let names = ["utilization", "goodput", "queue_length_mean"];
-    let reference = [0.999_564, 9_648_050.8, 10.3874];
-    let allowed = [0.015 * reference[0], 0.015 * reference[1], 3.0];
+    // Means over 3 seeds on Linux 6.1, and the agreement asked for. The loss depends on
+    // CUBIC in whole segments: with RFC 9438's it is 3.7 %.
+    let names = [
+        "utilization",
+        "goodput",
+        "loss",
+        "queue_length_mean",
+        "queue_length_std",
+    ];
+    let reference = [0.999_564, 9_648_050.8, 0.029_34, 10.3874, 4.194_167];
+    let allowed = [
+        0.015 * reference[0],
+        0.015 * reference[1],
+        0.15 * reference[2],
+        3.0,
+        0.35 * reference[4],
+    ];
     for queue in [
         r#"{ kind = "codel" }"#,
         r#"{ kind = "codel", inverse_sqrt = "newton" }"#,
