@@ -1,7 +1,7 @@
 //! The parallel virtual queue: who belongs to which of two queues, and what rate each gets.
 //!
 //! Source: J.-S. Jou and J. Baras, "A Parallel Virtual Queue Structure for Active Queue
-//! Management", CSHCN TR 2003-4, section III.
+//! Management", CSHCN TR 2003-4: the classifier and the service rates.
 //!
 //! **Classes** ([`FlowClasses`]):
 //!

@@ -2,7 +2,7 @@
 //! long flows.
 //!
 //! Source: J.-S. Jou and J. Baras, "A Parallel Virtual Queue Structure for Active Queue
-//! Management", CSHCN TR 2003-4, section III and table II. Who is short, what rate each queue gets
+//! Management", CSHCN TR 2003-4, with table II. Who is short, what rate each queue gets
 //! and how packets take turns is in [`crate::laws::red_tail`], the law of the long queue in
 //! [`crate::laws::red`] and [`crate::laws::red::adapt`]. The paper gives neither N nor T nor the
 //! bounds of C1; those here are derived from what it says of them.
@@ -64,7 +64,7 @@ pub struct RedTailParams {
     #[serde(default = "default_idle_timeout")]
     pub idle_timeout: Span,
     /// Flows that are kept in memory at once; beyond these, the one silent for longest among eight is forgotten.
-    /// Source: ours: 1 MB.
+    /// Source: ours, below 1 MB of memory.
     #[serde(default = "default_flows")]
     #[schemars(range(min = 1, max = 16_777_216))]
     pub flows: u64,
