@@ -1574,6 +1574,10 @@ class Bulk(Part):
             default "sack".
         start: When flows start; dealt out. A time from the start of the run, such as "5 s", or
             "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
+        stop: When flows stop: they send no new data, and close when what they have sent is
+            acknowledged; dealt out. Left out, they go on to the end of the run. A time from the
+            start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or a list of
+            these.
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
@@ -1625,6 +1629,7 @@ class Bulk(Part):
         | None
     ) = None
     start: str | Sequence[str] | None = None
+    stop: str | Sequence[str] | None = None
     access_rate: str | Sequence[str] | None = None
     access_delay: str | Sequence[str] | None = None
     exit_rate: str | Sequence[str] | None = None
@@ -1735,6 +1740,9 @@ class Cbr(Part):
         start: When sources start; dealt out. Left out, each starts at a random phase of its first
             gap. A time from the start of the run, such as "5 s", or "uniform 0..10 s", drawn for
             each flow, or a list of these.
+        stop: When sources stop; dealt out. Left out, they go on to the end of the run. A time from
+            the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or a
+            list of these.
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
@@ -1766,6 +1774,7 @@ class Cbr(Part):
     flows: int | None = None
     dither: float | None = None
     start: str | Sequence[str] | None = None
+    stop: str | Sequence[str] | None = None
     access_rate: str | Sequence[str] | None = None
     access_delay: str | Sequence[str] | None = None
     exit_rate: str | Sequence[str] | None = None

@@ -168,7 +168,13 @@ impl<'a> Engine<'a> {
         let measure_from = Time::ZERO + scenario.warmup;
         scheduler.add(Event::new(measure_from, Class::Measure, 0));
         for (flow, &start) in flows.starts.iter().enumerate() {
-            scheduler.add(Event::new(start, Class::Source, flow as u32));
+            let stop = flows.stops[flow];
+            if start < stop {
+                scheduler.add(Event::new(start, Class::Source, flow as u32));
+            }
+            if stop < Time::MAX && matches!(flows.sources[flow], Source::Tcp(_)) {
+                scheduler.add(Event::new(stop, Class::Source, flow as u32));
+            }
         }
         let sampler = scenario.series.clone().map(Sampler::new);
         if sampler.is_some() {
@@ -521,12 +527,16 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// A TCP flow starts, or a constant-rate source sends.
+    /// A TCP flow starts or stops, or a constant-rate source sends.
     fn on_source(&mut self, flow: u32) {
         match self.flows.sources[flow as usize] {
             Source::Tcp(i) => {
                 let slot = &mut self.flows.senders[i as usize];
-                slot.sender.open(slot.handshake);
+                if self.now < self.flows.stops[flow as usize] {
+                    slot.sender.open(slot.handshake);
+                } else {
+                    slot.sender.close();
+                }
                 self.sender_transmits(i);
             }
             Source::Udp(i) => {
@@ -548,7 +558,9 @@ impl<'a> Engine<'a> {
                 let again = self.now + slot.draw_gap();
                 self.network
                     .emit(segment, slot.size, to, self.now, &mut self.scheduler);
-                self.scheduler.add(Event::new(again, Class::Source, flow));
+                if again < self.flows.stops[flow as usize] {
+                    self.scheduler.add(Event::new(again, Class::Source, flow));
+                }
             }
         }
     }

@@ -146,6 +146,8 @@ pub struct Flows {
     pub groups: Vec<u32>,
     /// Start of each flow.
     pub starts: Vec<Time>,
+    /// When each flow stops; [`Time::MAX`] is never.
+    pub stops: Vec<Time>,
 }
 
 impl Flows {
@@ -172,6 +174,8 @@ impl Flows {
                 let flow = flows.groups.len() as u32;
                 flows.groups.push(group_index as u32);
                 flows.starts.push(group.start(i, &mut stream));
+                let stop = group.stop(i, &mut stream).unwrap_or(Time::MAX);
+                flows.stops.push(stop);
                 let tcp_stream = || {
                     let name = format!("tcp.{}.{i}", access.name);
                     Stream::named(scenario.seed, scenario.replication, &name)

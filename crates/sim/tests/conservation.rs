@@ -120,8 +120,13 @@ fn groups(hops: usize, reverse: bool) -> impl Strategy<Value = String> {
             }
             way
         });
-    (kind, 1u32..=6, way).prop_map(|(kind, flows, way)| {
-        format!("{kind}flows = {flows}\nstart = \"uniform 0..1 s\"\n{way}")
+    (kind, 1u32..=6, any::<bool>(), way).prop_map(|(kind, flows, stops, way)| {
+        let stop = if stops && !kind.starts_with("kind = \"transfer\"") {
+            "stop = [\"1001 ms\", \"uniform 1.1..3 s\"]\n"
+        } else {
+            ""
+        };
+        format!("{kind}flows = {flows}\nstart = \"uniform 0..1 s\"\n{stop}{way}")
     })
 }
 

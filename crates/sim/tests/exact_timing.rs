@@ -299,3 +299,88 @@ fn a_sample_shows_the_state_before_the_events_of_its_instant() {
     let waiting = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
     assert_eq!(series.packets, waiting);
 }
+
+#[test]
+fn a_constant_rate_source_sends_until_just_before_its_stop() {
+    // 1500 B at 1 Mbit/s: every 12 ms, at 1000, 1012, ... ms.
+    let sent = |stop: &str| {
+        let result = run(&format!(
+            r#"
+duration = "3 s"
+{BOTTLENECK}
+[[traffic]]
+name = "udp"
+kind = "cbr"
+rate = "1 Mbit/s"
+packet = "1500 B"
+start = "1 s"
+stop = "{stop}"
+"#
+        ));
+        result.bottleneck_packets
+    };
+    assert_eq!(sent("1001 ms"), 1);
+    assert_eq!(sent("1600 ms"), 50); // the 51st would leave at 1600 ms
+    assert_eq!(sent("1600.001 ms"), 51);
+}
+
+#[test]
+fn a_stopped_flow_sends_no_data_any_more_and_closes() {
+    // A window of 2 segments, slow start 2, 4, 8, 16 within round trips of about 200 ms.
+    let result = run(r#"
+duration = "20 s"
+[bottleneck]
+rate = "100 Mbit/s"
+delay = "100 ms"
+queue = { kind = "tail-drop", limit = "1000 packets" }
+[[traffic]]
+name = "bulk"
+kind = "bulk"
+access_rate = "1 Gbit/s"
+return_delay = "100 ms"
+start = "1 s"
+stop = "1500 ms"
+tcp = { delayed_ack = false, initial_window = 2 }
+[series]
+interval = "100 ms"
+windows = true
+"#);
+    // SYN at 1 s, data from 1.2 s on (2) and 1.4 s on (4); none at 1.6 s.
+    assert_eq!(metric(&result, "bulk.data_segments"), 6.0);
+    // And the SYN, the FIN and the acknowledgement of the peer's.
+    assert_eq!(result.bottleneck_packets, 9);
+    assert_eq!(metric(&result, "bulk.timeouts"), 0.0);
+    let series = result.flow_series.as_ref().expect("it was asked for");
+    assert_eq!(series.in_flight_bytes.last(), Some(&0.0));
+}
+
+#[test]
+fn a_stopped_flow_still_delivers_all_that_it_sent() {
+    // Through losses: what was sent by the stop, retransmitted or not, arrives once.
+    let result = run(r#"
+duration = "60 s"
+[bottleneck]
+rate = "1 Mbit/s"
+delay = "50 ms"
+queue = { kind = "tail-drop", limit = "5 packets" }
+[[traffic]]
+name = "bulk"
+kind = "bulk"
+flows = 10
+stop = ["10 s", "uniform 12..15 s"]
+return_delay = "50 ms"
+"#);
+    let data = metric(&result, "bulk.data_segments");
+    let repeated = metric(&result, "bulk.retransmissions");
+    assert!(repeated > 10.0, "there were losses: {repeated}");
+    // Distinct data by segment: all of it has been delivered, since the run goes on long after.
+    let delivered = metric(&result, "bulk.goodput") * 60.0 / 8.0 / 1460.0;
+    assert!(
+        (delivered - (data - repeated)).abs() < 1e-6,
+        "{delivered} of {data} - {repeated}"
+    );
+    assert!(
+        metric(&result, "utilization") < 0.3,
+        "it is silent after 15 s"
+    );
+}

@@ -268,6 +268,17 @@ fn counts_of_zero_and_numbers_that_are_none() {
         "e.toml:24: traffic.cbr.dither = 1.5 is not between 0 and 1; accepted: a number from 0 to 1"
     );
     assert_eq!(
+        single_with("packet =", "start = \"5 s\"\nstop = \"5 s\"\npacket ="),
+        "e.toml:25: traffic.cbr.stop = \"5 s\" is not after \"5 s\", when flow 0 may start; accepted: times after the start, or none"
+    );
+    assert_eq!(
+        single_with(
+            "start = \"uniform 0..10 s\"",
+            "start = [\"0 s\", \"uniform 0..9 s\"]\nstop = \"uniform 8..12 s\""
+        ),
+        "e.toml:19: traffic.ftp.stop = \"uniform 8 s..12 s\" is not after \"9 s\", when flow 1 may start; accepted: times after the start, or none"
+    );
+    assert_eq!(
         single_with("\"573 B\"", "\"0 B\""),
         r#"e.toml:24: traffic.cbr.packet = "0 B" does not fit an IP packet; accepted: "1 B" to "65535 B""#
     );

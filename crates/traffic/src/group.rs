@@ -122,6 +122,10 @@ groups! {
         /// Source: the start of the run.
         #[serde(default = "at_once")]
         pub start: Dealt<Start>,
+        /// When flows stop: they send no new data, and close when what they have sent is acknowledged; dealt out. Left out, they go on to the end of the run.
+        /// Source: none, always data to send.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub stop: Option<Dealt<Start>>,
     }
 
     /// TCP transfers of a given size, one for each flow.
@@ -152,6 +156,10 @@ groups! {
         /// Source: a random phase keeps like sources out of lockstep.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub start: Option<Dealt<Start>>,
+        /// When sources stop; dealt out. Left out, they go on to the end of the run.
+        /// Source: none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub stop: Option<Dealt<Start>>,
     }
 }
 
@@ -293,6 +301,17 @@ impl TrafficGroup {
         }
     }
 
+    /// When flow `i` stops, if it does. `stream` is the flow's own, after its start was
+    /// drawn.
+    pub fn stop(&self, i: usize, stream: &mut Stream) -> Option<Time> {
+        let stop = match self {
+            Self::Bulk(group) => group.stop.as_ref(),
+            Self::Cbr(group) => group.stop.as_ref(),
+            Self::Transfer(_) => None,
+        }?;
+        Some(stop.get(i).draw(stream))
+    }
+
     /// Refuses values that cannot be run.
     ///
     /// # Errors
@@ -324,11 +343,36 @@ impl TrafficGroup {
             }
         }
         match self {
-            Self::Bulk(_) => Ok(()),
+            Self::Bulk(group) => {
+                let start = |i| group.start.get(i).latest();
+                check_stop(group.flows, group.stop.as_ref(), start)
+            }
             Self::Transfer(group) => group.check(),
             Self::Cbr(group) => group.check(),
         }
     }
+}
+
+/// Refuses a flow that may stop before it has started.
+fn check_stop(
+    flows: u32,
+    stop: Option<&Dealt<Start>>,
+    start: impl Fn(usize) -> Span,
+) -> Result<(), ParamError> {
+    let Some(stop) = stop else {
+        return Ok(());
+    };
+    for i in 0..flows as usize {
+        let (stop, start) = (*stop.get(i), start(i));
+        if stop.earliest() <= start {
+            return Err(ParamError::new(
+                "stop",
+                format!("is not after \"{start}\", when flow {i} may start"),
+                "times after the start, or none",
+            ));
+        }
+    }
+    Ok(())
 }
 
 impl TransferGroup {
@@ -386,6 +430,10 @@ impl CbrGroup {
                 "a number from 0 to 1",
             ));
         }
-        Ok(())
+        let start = |i| {
+            let start = self.start.as_ref();
+            start.map_or(Span::ZERO, |start| start.get(i).latest())
+        };
+        check_stop(self.flows, self.stop.as_ref(), start)
     }
 }

@@ -24,6 +24,14 @@ pub enum Start {
 }
 
 impl Start {
+    /// The earliest start possible.
+    pub fn earliest(self) -> Span {
+        match self {
+            Self::At(at) => at,
+            Self::Uniform { from, .. } => from,
+        }
+    }
+
     /// The latest start possible.
     pub fn latest(self) -> Span {
         match self {

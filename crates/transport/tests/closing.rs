@@ -285,3 +285,115 @@ fn an_older_timestamp_does_not_replace_a_newer() {
     let echoed: Vec<u32> = script.wire.iter().map(|(_, s)| s.ts_ecr).collect();
     assert_eq!(echoed, [50, 50, 50]);
 }
+
+/// An endless sender whose handshake is done at 100 ms.
+fn endless(params: &TcpParams) -> SenderScript {
+    let mut script = SenderScript::bulk(params);
+    script.sends("syn").at(100).receives(Segment {
+        flags: Flags::SYN.with(Flags::ACK),
+        ..ack_of(0, &[])
+    });
+    script
+}
+
+#[test]
+fn an_endless_sender_that_closes_sends_its_fin_and_nothing_new() {
+    let with_three = TcpParams {
+        initial_window: 3,
+        ..with_handshake()
+    };
+    let mut script = endless(&with_three);
+    script.sends("0 1 2");
+    // The window is full: the FIN waits for room, as data would.
+    script.at(150).closes().sends("").complete(false);
+    script.at(200).ack(1).sends("fin");
+    script.at(201).ack(3).complete(true).closed(false).sends("");
+    script.fin(3).sends("ack").closed(true).timer(None);
+}
+
+#[test]
+fn what_a_closed_endless_sender_has_lost_is_sent_again() {
+    let with_five = TcpParams {
+        initial_window: 5,
+        ..with_handshake()
+    };
+    let mut script = endless(&with_five);
+    script.sends("0 1 2 3 4");
+    script.at(150).closes();
+    for sacked in 2..=4 {
+        script.at(200).receives(ack_of(0, &[(1, sacked)]));
+    }
+    let (_, sent) = script.wire.last().expect("it was sent");
+    let beyond = script
+        .wire
+        .iter()
+        .any(|(_, s)| s.seq + u64::from(s.len) > 5 * MSS);
+    assert!(!beyond, "{sent:?}");
+    let again = |(_, s): &&(redtail_core::Time, Segment)| s.seq == 0 && s.len > 0;
+    assert_eq!(script.wire.iter().filter(again).count(), 2);
+    script.at(300).ack(5).complete(true);
+}
+
+#[test]
+fn an_endless_sender_that_closes_before_the_handshake_is_done_sends_a_fin_alone() {
+    let mut script = SenderScript::bulk(&with_handshake());
+    script
+        .sends("syn")
+        .at(50)
+        .closes()
+        .at(100)
+        .receives(Segment {
+            flags: Flags::SYN.with(Flags::ACK),
+            ..ack_of(0, &[])
+        });
+    script.sends("fin").at(200).fin(0).sends("ack").closed(true);
+}
+
+#[test]
+fn without_a_handshake_a_closed_endless_sender_is_done_when_all_is_acknowledged() {
+    let with_two = TcpParams {
+        initial_window: 2,
+        ..params(RecoveryKind::Sack)
+    };
+    let mut script = SenderScript::bulk(&with_two);
+    script.sends("0 1").at(50).closes();
+    script.at(100).ack(2).sends("").closed(true).timer(None);
+
+    // Nothing is outstanding, since the peer takes nothing: it is done at once.
+    let mut script = SenderScript::bulk(&with_two);
+    let full = Segment {
+        window: 0,
+        ..ack_of(2, &[])
+    };
+    script.sends("0 1").at(100).receives(full).sends("");
+    script
+        .at(150)
+        .closes()
+        .sends("")
+        .complete(true)
+        .closed(true)
+        .timer(None);
+}
+
+#[test]
+fn a_byte_sent_as_a_window_probe_belongs_to_what_a_closed_endless_sender_sent() {
+    // RFC 9293, section 3.8.6.1: a probe carries a byte of data, which the peer may take.
+    let with_two = TcpParams {
+        initial_window: 2,
+        ..params(RecoveryKind::Sack)
+    };
+    let mut script = SenderScript::bulk(&with_two);
+    let full = Segment {
+        window: 0,
+        ..ack_of(2, &[])
+    };
+    script.sends("0 1").at(100).receives(full).at(5000);
+    let probes = script.wire.len() - 2;
+    assert!(probes > 0);
+    script.closes().complete(false);
+    script.receives(Segment {
+        ack: 2 * MSS + 1,
+        ..ack_of(2, &[])
+    });
+    script.complete(true).closed(true);
+}

@@ -242,7 +242,7 @@ pub struct Sender {
     /// When the SYN, or later any data, was last sent.
     last_sent: Time,
     syn_retransmitted: bool,
-    /// Bytes to send, over all; `u64::MAX` for an endless sender.
+    /// Bytes to send, over all; `u64::MAX` for an endless sender that has not closed.
     size: u64,
     counters: SenderCounters,
 }
@@ -362,12 +362,30 @@ impl Sender {
     }
 
     /// The application will write no more. The FIN goes with the last data that was
-    /// not sent yet, or alone.
+    /// not sent yet, or alone. An endless sender's data ends with what was sent: its
+    /// FIN goes alone, and only what is lost is still sent again.
     pub fn close(&mut self) {
-        assert!(self.size != u64::MAX, "an endless sender never closes");
         self.closed = true;
-        if !self.fin && self.connection == Connection::Established && self.is_complete() {
-            self.connection = Connection::Complete;
+        if self.size == u64::MAX {
+            self.end_stream();
+        }
+        let all_acked = self.board.una() >= self.size;
+        if all_acked && !self.fin && self.connection == Connection::Established {
+            self.connection = Connection::Complete; // no acknowledgement will say so
+        }
+    }
+
+    /// What was sent becomes all there is, a byte sent as a window probe included.
+    #[cold]
+    fn end_stream(&mut self) {
+        self.size = self.board.next();
+        match &self.persist {
+            Some(persist) if persist.probes > 0 => self.size += 1,
+            Some(_) => {
+                self.persist = None;
+                self.rto_at = None;
+            }
+            None => {}
         }
     }
 
