@@ -1,0 +1,238 @@
+"""Draws the figure of each queue's page: what a load step does to it.
+
+    .venv/bin/python docs/queues/load_step.py [KIND ...]
+
+20 bulk flows, 20 more from 50 s to 150 s, over 10 Mbit/s with a base round-trip time of about
+100 ms. Senders are the preset "sack" without ECN; queues for L4S have senders for it. The upper
+axis shows what waits, the lower one the law's probability; where that says little its average or
+delay; and where there is no law the data in flight of both groups.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import warnings
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import redtail
+from redtail import plots
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+FIGURES = Path(__file__).parent.parent / "figures"
+
+RED = 'limit = "250 packets", min_th = "40 packets", max_th = "120 packets"'
+_TWO_CLASSES = """class = [
+  {{ name = "always", match = {{ group = "always" }}, {always}queue = {queue} }},
+  {{ name = "step", {step}queue = {queue} }},
+]"""
+_SHORT = '{ kind = "tail-drop", limit = "80 packets" }'
+
+
+def _classes(always: str = "", step: str = "", queue: str = _SHORT) -> str:
+    return _TWO_CLASSES.format(always=always, step=step, queue=queue)
+
+
+# The queue of each kind, as the lines of its table without `kind`.
+QUEUES: dict[str, str] = {
+    "tail-drop": 'limit = "100 packets"',
+    "head-drop": 'limit = "100 packets"',
+    "red": RED,
+    "adaptive-red": 'limit = "250 packets", target_delay = "50 ms"',
+    "self-configuring-red": RED,
+    "dynamic-threshold-red": RED,
+    "wred": 'limit = "250 packets", average = "rio", profiles = ['
+    '{ dscp = ["AF11"], min_th = "40 packets", max_th = "120 packets", max_p = 0.1 }, '
+    '{ min_th = "20 packets", max_th = "60 packets", max_p = 0.2 }]',
+    "choke": RED,
+    "pi": 'limit = "250 packets"',
+    "pie": 'limit = "250 packets"',
+    "pi2": 'limit = "250 packets"',
+    "dualpi2": "",
+    "step": 'limit = "250 packets", threshold = "20 packets"',
+    "rem": 'limit = "250 packets", target = "20 packets"',
+    "blue": 'limit = "100 packets"',
+    "sred": 'limit = "250 packets"',
+    "avq": 'limit = "100 packets"',
+    "gsp": 'limit = "250 packets", threshold = "40 packets"',
+    "codel": 'limit = "250 packets"',
+    "fq-codel": "",
+    "sfq": "",
+    "cobalt": 'limit = "250 packets"',
+    "cake": "",
+    "sfb": "",
+    "fq-pie": "",
+    "prio": _classes(),
+    "drr": _classes('quantum = "4500 B", ', 'quantum = "1500 B", '),
+    "wfq": _classes("weight = 3, ", "weight = 1, "),
+    "tbf": 'rate = "9 Mbit/s", burst = "15 kB", '
+    'queue = { kind = "tail-drop", limit = "100 packets" }',
+    "htb": 'class = [{ name = "link", rate = "10 Mbit/s", class = [\n'
+    '  { name = "always", match = { group = "always" }, rate = "6 Mbit/s", '
+    f'ceil = "10 Mbit/s", queue = {_SHORT} }},\n'
+    '  { name = "step", rate = "4 Mbit/s", '
+    f'ceil = "10 Mbit/s", queue = {_SHORT} }},\n'
+    "] }]",
+}
+
+# TCP of the two groups, where it is not plain.
+_TCP = {"dualpi2": ("prague", "sack"), "step": ("dctcp", "dctcp")}
+# A class of the traffic, where the queue goes by it.
+_DSCP = {"wred": "AF11"}
+
+# Where the average is what the length is held by, in packets.
+_AVERAGES_LENGTH = (
+    "red",
+    "adaptive-red",
+    "self-configuring-red",
+    "dynamic-threshold-red",
+    "wred",
+    "choke",
+)
+# What else the average is: its name on the axis.
+_AVERAGE = {
+    "gsp": "Interval (s)",
+    "codel": "Delay (s)",
+    "fq-codel": "Delay (s)",
+    "cobalt": "Delay (s)",
+    "cake": "Delay (s)",
+}
+# What a "probability" is that is none.
+_PROBABILITY = {"avq": "Virtual capacity"}
+
+STEPS = (50.0, 150.0)
+
+
+def experiment(kind: str, duration: str = "200 s") -> str:
+    """Return the experiment's TOML text."""
+    always, step = _TCP.get(kind, ("sack", "sack"))
+    dscp = f'dscp = "{_DSCP[kind]}"\n' if kind in _DSCP else ""
+    path = (
+        'access_delay = ["1 ms", "4 ms", "7 ms", "10 ms", "13 ms"]\n'
+        'return_delay = "50 ms"\nflows = 20\nkind = "bulk"\n'
+    )
+    keys = f'kind = "{kind}"\n{_lines(QUEUES[kind])}'
+    return f"""name = "Load step {kind}"
+duration = "{duration}"
+warmup = "10 s"
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "43 ms"
+[bottleneck.queue]
+{keys}
+[[traffic]]
+name = "always"
+start = "uniform 0..1 s"
+tcp = "{always}"
+{dscp}{path}
+[[traffic]]
+name = "step"
+start = "uniform 50..50.5 s"
+stop = "150 s"
+tcp = "{step}"
+{path}
+[series]
+interval = "200 ms"
+windows = true
+"""
+
+
+def _lines(keys: str) -> str:
+    """One key a line: commas between keys outside brackets become line ends."""
+    out, depth, text = [], 0, False
+    for c in keys:
+        if c == '"':
+            text = not text
+        elif not text:
+            depth += (c in "[{") - (c in "]}")
+        out.append("\n" if c == "," and depth == 0 and not text else c)
+    return "\n".join(line.strip() if depth == 0 else line for line in "".join(out).split("\n"))
+
+
+def run(kind: str, folder: Path, duration: str = "200 s") -> redtail.Results:
+    """Run the experiment of a kind, once."""
+    text = redtail.Toml(experiment(kind, duration), f"load step of {kind}")
+    with warnings.catch_warnings():
+        # The step itself is within the measurement; nothing here is averaged.
+        warnings.filterwarnings("ignore", ".*first round trips", redtail.RedtailWarning)
+        return redtail.run(text, replications=1, jobs=1, out=folder)
+
+
+def figure(kind: str, results: redtail.Results) -> Figure:
+    """Draw what waits, and the law behind it."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    queue: Any = results.series("queues").to_pandas()
+    queue = queue[queue["link"] == "bottleneck"]
+    with mpl.rc_context(plots._STYLE):
+        drawn = Figure(figsize=(6.4, 3.6), layout="constrained")
+        upper, lower = drawn.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+        time = queue["time_s"]
+        upper.plot(time, queue["packets"], color=plots.COLOURS[6], linewidth=0.8, label="length")
+        if kind in _AVERAGES_LENGTH:
+            upper.plot(time, queue["average"], color="black", linewidth=1.0, label="average")
+            upper.legend(frameon=False, ncols=2, loc="upper left", borderpad=0)
+        upper.set_ylabel("Queue (packets)")
+        _law(kind, lower, queue, results)
+        lower.set_xlabel("Time (s)")
+        lower.set_xlim(0, 200)
+        for axes in (upper, lower):
+            axes.set_ylim(bottom=0)
+            for at in STEPS:
+                axes.axvline(at, color="0.5", linewidth=0.8, linestyle="--")
+    return drawn
+
+
+def _law(kind: str, axes: Any, queue: pd.DataFrame, results: redtail.Results) -> None:
+    time = queue["time_s"]
+    column, name = "probability", _PROBABILITY.get(kind, "Probability")
+    if kind in _AVERAGE:
+        column, name = "average", _AVERAGE[kind]
+    if queue[column].notna().any():
+        axes.plot(time, queue[column], color=plots.COLOURS[1], linewidth=0.8)
+        # The bursts of all slow starts would hide the rest.
+        top = 1.5 * queue[column].quantile(0.98)
+        cut = queue[column].max() > 1.5 * top > 0
+        if cut:
+            axes.set_ylim(top=top)
+        axes.set_ylabel(f"{name}, cut" if cut else name)
+    else:
+        flows: Any = results.series("flows").to_pandas()
+        flows = flows.assign(packets=flows["in_flight_bytes"] / 1460)
+        for number, (name, of) in enumerate(flows.groupby("group", sort=False, observed=True)):
+            sums = of.groupby("time_s")["packets"].sum()
+            colour = plots.COLOURS[number + 1]
+            axes.plot(sums.index, sums, color=colour, linewidth=0.8, label=str(name))
+        axes.set_ylabel("In flight (packets)")
+        axes.legend(frameon=False, ncols=2, loc="upper left", borderpad=0)
+
+
+def png(drawn: Figure) -> bytes:
+    """Return a figure as a small PNG file: it is kept in the repository."""
+    from PIL import Image
+
+    whole, small = BytesIO(), BytesIO()
+    drawn.savefig(whole, format="png", dpi=110)
+    with Image.open(whole) as image:
+        image.convert("RGB").quantize(32).save(small, format="png", optimize=True)
+    return small.getvalue()
+
+
+def main(kinds: list[str]) -> None:
+    """Draw the figures of these kinds, or of all."""
+    FIGURES.mkdir(exist_ok=True)
+    for kind in kinds or list(QUEUES):
+        with tempfile.TemporaryDirectory() as folder:
+            path = FIGURES / f"{kind}-load-step.png"
+            path.write_bytes(png(figure(kind, run(kind, Path(folder)))))
+            print(f"{path.name}: {path.stat().st_size // 1024} kB", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
