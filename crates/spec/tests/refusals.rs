@@ -276,7 +276,7 @@ fn counts_of_zero_and_numbers_that_are_none() {
             "start = \"uniform 0..10 s\"",
             "start = [\"0 s\", \"uniform 0..9 s\"]\nstop = \"uniform 8..12 s\""
         ),
-        "e.toml:19: traffic.ftp.stop = \"uniform 8 s..12 s\" is not after \"9 s\", when flow 1 may start; accepted: times after the start, or none"
+        "e.toml:18: traffic.ftp.stop = \"uniform 8..12 s\" is not after \"9 s\", when flow 1 may start; accepted: times after the start, or none"
     );
     assert_eq!(
         single_with("\"573 B\"", "\"0 B\""),
