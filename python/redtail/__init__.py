@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from redtail._engine import Case, Plan
+    from redtail.advice import Advice, Advised, advise
     from redtail.captures import Captured, capture
     from redtail.errors import (
         Cancelled,
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from redtail.stats import Estimate
 
 _HOMES = {
+    "Advice": "advice",
+    "Advised": "advice",
     "Cancelled": "errors",
     "Captured": "captures",
     "Case": "_engine",
@@ -44,6 +47,7 @@ _HOMES = {
     "SpecError": "errors",
     "StoreError": "errors",
     "Toml": "experiment",
+    "advise": "advice",
     "capture": "captures",
     "check": "experiment",
     "load": "results",
@@ -51,6 +55,8 @@ _HOMES = {
 }
 
 __all__ = [
+    "Advice",
+    "Advised",
     "Cancelled",
     "Captured",
     "Case",
@@ -65,6 +71,7 @@ __all__ = [
     "SpecError",
     "StoreError",
     "Toml",
+    "advise",
     "capture",
     "check",
     "load",

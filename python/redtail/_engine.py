@@ -263,6 +263,23 @@ def presets() -> Any:
     return json.loads(native().presets())
 
 
+def advise(**situation: Any) -> dict[str, Any]:
+    """Return parameters for a queue, as `redtail.advice` describes them.
+
+    Raises:
+        SpecError: the situation makes no sense.
+    """
+    flows = situation["flows"]
+    if not 0 <= flows < 2**64:
+        raise SpecError(
+            f"flows = {flows} is no number of flows to plan for; accepted: 1 to 1000000",
+            key="flows",
+        )
+    with _translated():
+        found: dict[str, Any] = json.loads(native().advise(**situation))
+    return found
+
+
 def code_version() -> str:
     """Return the hash of the engine's sources: results of another one are not reused."""
     return str(native().code_version())

@@ -6,6 +6,7 @@ __all__ = [
     "Plan",
     "RunResult",
     "SpecError",
+    "advise",
     "code_version",
     "plan",
     "presets",
@@ -77,5 +78,16 @@ def run_captured(
 ) -> RunResult: ...
 def schema() -> str: ...
 def presets() -> str: ...
+def advise(
+    queue: str,
+    rate: str,
+    rtt: str,
+    rtt_max: str,
+    flows: int,
+    packet: str,
+    delayed_acks: bool,
+    udp_rate: str,
+    udp_packet: str,
+) -> str: ...
 def code_version() -> str: ...
 def version() -> str: ...

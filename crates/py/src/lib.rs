@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,6 +11,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyIndexError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use redtail_qdisc::advise::Situated;
 use redtail_sim::capture::{Capture, CaptureError, IpVersion, Point};
 use redtail_spec::{Format, Scenario};
 use redtail_transport::Preset;
@@ -333,6 +335,66 @@ fn presets() -> String {
     serde_json::Value::Object(presets.into_iter().collect()).to_string()
 }
 
+/// Reads one quantity of the situation that advice is asked for.
+fn quantity<T: FromStr<Err: std::fmt::Display>>(key: &str, text: &str) -> PyResult<T> {
+    text.parse()
+        .map_err(|error| SpecError::new_err(format!("{key} = \"{text}\": {error}")))
+}
+
+/// Parameters for a queue, as JSON text; quantities are texts with units.
+#[pyfunction]
+#[pyo3(signature = (queue, rate, rtt, rtt_max, flows, packet, delayed_acks, udp_rate, udp_packet))]
+#[allow(clippy::too_many_arguments)] // Python gives them by name
+fn advise(
+    py: Python<'_>,
+    queue: &str,
+    rate: &str,
+    rtt: &str,
+    rtt_max: &str,
+    flows: u64,
+    packet: &str,
+    delayed_acks: bool,
+    udp_rate: &str,
+    udp_packet: &str,
+) -> PyResult<String> {
+    let situated = Situated {
+        rate: quantity("rate", rate)?,
+        rtt: quantity("rtt", rtt)?,
+        rtt_max: quantity("rtt_max", rtt_max)?,
+        flows,
+        packet: quantity("packet", packet)?,
+        delayed_acks,
+        udp_rate: quantity("udp_rate", udp_rate)?,
+        udp_packet: quantity("udp_packet", udp_packet)?,
+    };
+    match redtail_qdisc::advise::advise(queue, &situated) {
+        Ok(advice) => Ok(serde_json::to_string(&advice).expect("advice has a text form")),
+        Err(error) => {
+            let flows = flows.to_string();
+            let given = [
+                ("queue", queue),
+                ("rate", rate),
+                ("rtt", rtt),
+                ("rtt_max", rtt_max),
+                ("flows", &flows),
+                ("packet", packet),
+                ("udp_rate", udp_rate),
+                ("udp_packet", udp_packet),
+            ];
+            let key = &*error.key;
+            let value = given.iter().find(|(name, _)| *name == key);
+            let value = value.map_or("", |(_, value)| value);
+            let (problem, accepted) = (&error.problem, &error.accepted);
+            let quote = if key == "flows" { "" } else { "\"" };
+            let raised = SpecError::new_err(format!(
+                "{key} = {quote}{value}{quote} {problem}; accepted: {accepted}"
+            ));
+            raised.value(py).setattr("key", key)?;
+            Err(raised)
+        }
+    }
+}
+
 /// A hash over the Rust sources this module was built from.
 #[pyfunction]
 fn code_version() -> &'static str {
@@ -358,6 +420,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run_captured, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(presets, module)?)?;
+    module.add_function(wrap_pyfunction!(advise, module)?)?;
     module.add_function(wrap_pyfunction!(code_version, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)
 }

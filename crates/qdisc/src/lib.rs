@@ -9,6 +9,7 @@
 //! list below, one line in the conformance list (`tests/conformance.rs`), one
 //! page in `docs/queues`.
 
+pub mod advise;
 pub mod class;
 pub mod classify;
 pub mod facts;

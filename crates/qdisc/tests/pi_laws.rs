@@ -7,7 +7,7 @@ mod common;
 
 use common::{Heard, Probe, build_on};
 use redtail_core::{Ecn, QueueSize, Rate, Sampling, Span, Stream, Time};
-use redtail_qdisc::laws::pi::{Path, hollot, phase_margin};
+use redtail_qdisc::laws::pi::{Path, hollot, hollot_at, phase_margin};
 use redtail_qdisc::laws::pie::{Delay, Flavour};
 use redtail_qdisc::queues::dualpi2::{DualPi2Params, DualScheduler};
 use redtail_qdisc::queues::pi::{PiParams, Tune};
@@ -111,6 +111,29 @@ fn the_hollot_design_has_the_phase_margin_of_its_proof() {
         let zr: f64 = 2.0 * flows / (round_trip * 3750.0);
         let expected = std::f64::consts::FRAC_PI_2 - zr - zr.atan();
         let margin = phase_margin(path, a, b, 1.0 / 160.0).expect("it is a PI controller");
+        assert!((margin - expected).abs() < 1e-6, "{margin}, {expected}");
+    }
+}
+
+#[test]
+fn a_design_for_a_crossover_of_its_own_has_the_phase_margin_of_it() {
+    let path = Path {
+        capacity: 10e6 / 12_000.0,
+        flows: 64.0,
+        round_trip: 0.16,
+    };
+    let z = 2.0 * path.flows / (path.round_trip * path.round_trip * path.capacity);
+    let (a, b) = hollot_at(path, z, 1.0 / 170.0);
+    let paper = hollot(path, 1.0 / 170.0);
+    assert!((a / paper.0 - 1.0).abs() < 1e-12);
+    assert!((b / paper.1 - 1.0).abs() < 1e-12);
+    // With two packets in a window, the loop that crosses over at z is unstable.
+    let margin = phase_margin(path, a, b, 1.0 / 170.0).expect("it is a PI controller");
+    assert!(margin < 0.0, "{margin}");
+    for beta in [0.1f64, 0.5, 0.8] {
+        let (a, b) = hollot_at(path, beta / path.round_trip, 1.0 / 170.0);
+        let margin = phase_margin(path, a, b, 1.0 / 170.0).expect("it is a PI controller");
+        let expected = std::f64::consts::FRAC_PI_2 - beta - beta.atan();
         assert!((margin - expected).abs() < 1e-6, "{margin}, {expected}");
     }
 }

@@ -172,7 +172,9 @@ impl<'a> Engine<'a> {
             if start < stop {
                 scheduler.add(Event::new(start, Class::Source, flow as u32));
             }
-            if stop < Time::MAX && matches!(flows.sources[flow], Source::Tcp(_)) {
+            if stop < Time::ZERO + scenario.duration
+                && matches!(flows.sources[flow], Source::Tcp(_))
+            {
                 scheduler.add(Event::new(stop, Class::Source, flow as u32));
             }
         }

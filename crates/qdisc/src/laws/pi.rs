@@ -139,6 +139,27 @@ pub fn hollot(path: Path, interval: f64) -> (f64, f64) {
     )
 }
 
+/// The same for a loop that crosses over at `crossover`, in rad/s, rather than at z: with
+/// few packets in a window, z is beyond what the round trip's delay allows.
+///
+/// The zero still cancels the window's pole, so the phase margin before sampling is
+/// 90 degrees - w R - atan(w R), and |L(j w)| = 1 gives
+/// K = z w sqrt(w^2 + 1/R^2) 2 N / C^2.
+pub fn hollot_at(path: Path, crossover: f64, interval: f64) -> (f64, f64) {
+    let Path {
+        capacity,
+        flows,
+        round_trip,
+    } = path;
+    let z = 2.0 * flows / (round_trip * round_trip * capacity);
+    let plant_pole = libm::sqrt(crossover * crossover + 1.0 / (round_trip * round_trip));
+    let k = z * crossover * plant_pole * 2.0 * flows / (capacity * capacity);
+    (
+        k * (1.0 / z + interval / 2.0),
+        k * (1.0 / z - interval / 2.0),
+    )
+}
+
 /// The phase margin, in radians, of the loop that the gains a and b, per packet, applied
 /// every `interval` seconds, make with this path. Not above 0: it is unstable. `None`
 /// for gains of no PI controller (a not above b).
