@@ -45,6 +45,7 @@ class Plan:
         factors = spec.get("factors", {})
         self.factors = list(factors)
         self.outline = ["bottleneck: none"]
+        self.plugins = []
         self._cases = [
             {
                 "factors": dict(zip(factors, values, strict=True)),
@@ -111,7 +112,7 @@ class FakeNative:
         self.before_run = lambda number: None
         self.version_of_code = "fake-1"
 
-    def plan(self, text, file=None, sets=(), format="toml"):
+    def plan(self, text, file=None, sets=(), format="toml", resolve=None):
         spec = tomllib.loads(text) if format == "toml" else json.loads(text)
         for item in sets:
             spec.update(tomllib.loads(item))

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from redtail._engine import Case, Plan
+    from redtail._native import Packet, QueueContext
     from redtail.advice import Advice, Advised, advise
     from redtail.captures import Captured, capture
     from redtail.errors import (
         Cancelled,
+        QueueError,
         RedtailError,
         RedtailWarning,
         RunError,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
         StoreError,
     )
     from redtail.experiment import Toml, check
+    from redtail.queues import Queue
     from redtail.results import CaseResult, Results, load
     from redtail.runner import Progress, run
     from redtail.stats import Estimate
@@ -38,8 +41,12 @@ _HOMES = {
     "Case": "_engine",
     "CaseResult": "results",
     "Estimate": "stats",
+    "Packet": "_native",
     "Plan": "_engine",
     "Progress": "runner",
+    "Queue": "queues",
+    "QueueContext": "_native",
+    "QueueError": "errors",
     "RedtailError": "errors",
     "RedtailWarning": "errors",
     "Results": "results",
@@ -62,8 +69,12 @@ __all__ = [
     "Case",
     "CaseResult",
     "Estimate",
+    "Packet",
     "Plan",
     "Progress",
+    "Queue",
+    "QueueContext",
+    "QueueError",
     "RedtailError",
     "RedtailWarning",
     "Results",

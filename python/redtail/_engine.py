@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from redtail import queues as own
 from redtail.errors import Cancelled, RedtailError, RunError, SpecError
 from redtail.metrics import case_title
 
@@ -40,7 +41,7 @@ def native() -> Any:
 
 
 @contextmanager
-def _translated() -> Iterator[None]:
+def _translated(queues: Mapping[str, own.Located] | None = None) -> Iterator[None]:
     """Turn the native module's exceptions into the family of `redtail.errors`."""
     module = native()
     try:
@@ -56,6 +57,8 @@ def _translated() -> Iterator[None]:
         raise Cancelled() from None
     except (RedtailError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
+    except getattr(module, "QueueFailed", ()) as error:
+        raise own.failure(error, queues or {}) from error.__cause__
     except BaseException as error:  # a panic in Rust arrives as a BaseException
         raise RunError(
             f"the engine failed: {error}\n"
@@ -96,6 +99,7 @@ class Plan:
         cases: every combination of factor values.
         file: the name of the experiment's file, when there is one.
         sets: the overrides it was checked with.
+        queues: the classes in Python that it names as queues, by their names.
     """
 
     name: str
@@ -108,6 +112,7 @@ class Plan:
     cases: tuple[Case, ...]
     file: str | None
     sets: tuple[str, ...]
+    queues: dict[str, own.Located]
     _native_plan: Any = field(repr=False)
 
     @property
@@ -163,8 +168,9 @@ def plan(
     Raises:
         SpecError: the experiment is not valid; the message says where and what is accepted.
     """
+    resolver = own.Resolver(file)
     with _translated():
-        found = native().plan(text, file, list(sets), format)
+        found = native().plan(text, file, list(sets), format, resolver)
         cases = tuple(
             Case(dict(case["factors"]), dict(case["labels"])) for case in json.loads(found.cases)
         )
@@ -179,20 +185,33 @@ def plan(
             cases=cases,
             file=file,
             sets=tuple(sets),
+            queues=resolver.located(dict(found.plugins)),
             _native_plan=found,
         )
 
 
-def run_one(scenario: str, cancel: CancelToken | None = None) -> Outcome:
-    """Run one scenario, without the interpreter lock.
+def run_one(
+    scenario: str,
+    cancel: CancelToken | None = None,
+    queues: Mapping[str, own.Located] | None = None,
+) -> Outcome:
+    """Run one scenario, without the interpreter lock but for queues written in Python.
+
+    Args:
+        scenario: the run.
+        cancel: stops it.
+        queues: the classes that it names as queues.
 
     Raises:
         Cancelled: `cancel` was set before the end.
+        QueueError: a queue failed.
         RunError: the engine failed.
     """
     start = time.perf_counter()
-    with _translated():
-        result = native().run(scenario, cancel)
+    classes = {name: located.load() for name, located in (queues or {}).items()}
+    with _translated(queues):
+        run = native().run
+        result = run(scenario, cancel, classes) if classes else run(scenario, cancel)
     return _outcome(result, start)
 
 
@@ -201,6 +220,7 @@ def run_captured(
     points: Sequence[tuple[str, str]],
     ip: int = 4,
     cancel: CancelToken | None = None,
+    queues: Mapping[str, own.Located] | None = None,
 ) -> Outcome:
     """Run one scenario and capture packets, without the interpreter lock.
 
@@ -209,6 +229,7 @@ def run_captured(
         points: pairs of a point and the file for what passes it; points may share a file.
         ip: the version of IP that the headers show, 4 or 6.
         cancel: stops the run.
+        queues: the classes that it names as queues.
 
     Raises:
         SpecError: a point does not exist, or a packet is larger than IP's can be.
@@ -218,9 +239,10 @@ def run_captured(
     """
     start = time.perf_counter()
     failed = None
-    with _translated():
+    classes = {name: located.load() for name, located in (queues or {}).items()}
+    with _translated(queues):
         try:
-            result = native().run_captured(scenario, list(points), ip, cancel)
+            result = native().run_captured(scenario, list(points), ip, cancel, classes)
         except OSError as error:
             failed = error
     if failed is not None:

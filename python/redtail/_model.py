@@ -32,6 +32,10 @@ def plain(value: Any) -> Any:
     """Return a value with all typed objects in it as plain ones."""
     if isinstance(value, Part):
         return value.as_json()
+    if isinstance(value, type):
+        from redtail.queues import name_of
+
+        return name_of(value)
     if isinstance(value, Mapping):
         return {str(key): plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

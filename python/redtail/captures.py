@@ -114,7 +114,7 @@ def execute(
         asides[path] = path if special else path.with_name(f".{path.name}.part")
     pairs = [(point, str(asides[Path(file)])) for point, file in points]
     try:
-        outcome = _interruptible(plan.scenario(number, replication), pairs, ip)
+        outcome = _interruptible(plan, plan.scenario(number, replication), pairs, ip)
         for path, aside in asides.items():
             if aside != path:
                 aside.replace(path)
@@ -148,11 +148,11 @@ def _chosen(plan: Plan, case: int | None) -> int:
     raise SpecError("\n".join([text, *lines]))
 
 
-def _interruptible(scenario: str, points: list[tuple[str, str]], ip: int) -> Outcome:
+def _interruptible(plan: Plan, scenario: str, points: list[tuple[str, str]], ip: int) -> Outcome:
     """Run in another thread, for only Python code notices an interrupt."""
     token = _engine.cancel_token()
     with ThreadPoolExecutor(1, thread_name_prefix="redtail") as pool:
-        future = pool.submit(_engine.run_captured, scenario, points, ip, token)
+        future = pool.submit(_engine.run_captured, scenario, points, ip, token, plan.queues)
         try:
             return future.result()
         except BaseException:

@@ -37,7 +37,11 @@ class StoreError(RedtailError):
 
 
 class RunError(RedtailError):
-    """A run failed although its scenario was valid: a fault in redtail."""
+    """A run failed although its scenario was valid: a fault in redtail, or in a queue of yours."""
+
+
+class QueueError(RunError):
+    """A queue written in Python failed: it raised an exception or broke its contract."""
 
 
 class Cancelled(RedtailError):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from redtail import _engine
 from redtail._engine import Plan
 from redtail.errors import SpecError
+from redtail.queues import name_of
 
 if TYPE_CHECKING:
     from redtail.model import Experiment
@@ -102,6 +103,8 @@ def toml_value(value: object, key: str = "value") -> str:
         case str():
             # JSON's escapes are all TOML escapes, once DEL and surrogate pairs are kept out.
             return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+        case type():
+            return json.dumps(name_of(value))
         case Mapping():
             inner = ", ".join(
                 f"{_toml_key(str(name))} = {toml_value(part, key)}" for name, part in value.items()

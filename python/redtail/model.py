@@ -40,6 +40,7 @@ __all__ = [
     "Pi",
     "Pi2",
     "Pie",
+    "Plugin",
     "Prio",
     "PrioClass",
     "Profile",
@@ -1141,7 +1142,7 @@ class PrioClass(Part):
             "self-configuring-red" or "dynamic-threshold-red" or "wred" or "pi" or "pie" or "pi2" or
             "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or "avq" or "choke" or
             "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or
-            "prio" or "drr" or "wfq" or "tbf" or "htb".
+            "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
         match: What belongs to it: a rule, or a list of rules of which any will do. A table with
             dscp, protocol, port, group, or a list of these.
     """
@@ -1180,7 +1181,7 @@ class DrrClass(Part):
             "self-configuring-red" or "dynamic-threshold-red" or "wred" or "pi" or "pie" or "pi2" or
             "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or "avq" or "choke" or
             "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or
-            "prio" or "drr" or "wfq" or "tbf" or "htb".
+            "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
         match: What belongs to it: a rule, or a list of rules of which any will do. A table with
             dscp, protocol, port, group, or a list of these.
         quantum: What it may send in a turn; shares are in proportion to quanta. A number of bytes
@@ -1222,7 +1223,7 @@ class WfqClass(Part):
             "self-configuring-red" or "dynamic-threshold-red" or "wred" or "pi" or "pie" or "pi2" or
             "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or "avq" or "choke" or
             "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or
-            "prio" or "drr" or "wfq" or "tbf" or "htb".
+            "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
         match: What belongs to it: a rule, or a list of rules of which any will do. A table with
             dscp, protocol, port, group, or a list of these.
         weight: Its share of the link, relative to the weights of the others; a whole number up to
@@ -1267,7 +1268,7 @@ class Tbf(Part):
             "self-configuring-red" or "dynamic-threshold-red" or "wred" or "pi" or "pie" or "pi2" or
             "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or "avq" or "choke" or
             "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or
-            "prio" or "drr" or "wfq" or "tbf" or "htb".
+            "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
         peak_rate: Rate that is not exceeded even in a burst. A rate with its unit, for example "10
             Mbit/s".
         mtu: With `peak_rate`, most that leaves at once in spite of it, at least one packet. A
@@ -1310,7 +1311,7 @@ class HtbClass(Part):
             "self-configuring-red" or "dynamic-threshold-red" or "wred" or "pi" or "pie" or "pi2" or
             "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or "avq" or "choke" or
             "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or
-            "prio" or "drr" or "wfq" or "tbf" or "htb".
+            "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
         class_: Classes below it, which share what it may send, unless it has a queue. A list, each
             a table with name, match, rate, ceil, prio, ….
     """
@@ -1346,6 +1347,33 @@ class Htb(Part):
 
 
 @dataclass(kw_only=True)
+class Plugin(Part):
+    """A queue of your own, in Python or Rust.
+
+    Attributes:
+        class_: The queue: in Python `"my_queue.py:MyQueue"`, a file beside the experiment's and a
+            class in it, or `"package.module:MyQueue"`; in Rust the name under which it was
+            registered. A text.
+        limit: Most that may wait; the queue is told and has to keep to it, and the run fails if it
+            does not. Without it there is no limit but the queue's own. A queue size with its unit,
+            for example "300 packets", "64 kB" or "20 ms", or a list of these.
+        params: Whatever the queue takes; to a class in Python each key goes as an argument of that
+            name. A table.
+        source: Hash of the source of a class in Python, by which results are kept; filled in when
+            the file is read. If it is given, the class must have it. A text.
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "plugin"
+
+    class_: str | type[Any]
+    limit: str | Sequence[str] | None = None
+    params: Mapping[str, Any] | None = None
+    source: str | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
 class Link(Part):
     """A link in one direction: a queue that feeds a transmitter, and the way after it.
 
@@ -1356,7 +1384,7 @@ class Link(Part):
             or "self-configuring-red" or "dynamic-threshold-red" or "wred" or "pi" or "pie" or "pi2"
             or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or "avq" or "choke"
             or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or
-            "prio" or "drr" or "wfq" or "tbf" or "htb".
+            "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
         random_loss: Probability with which each packet is lost after its transmission,
             independently of all others; 0 or more, below 1. Without it no packet is lost there. A
             number.
@@ -1379,7 +1407,7 @@ class Hop(Part):
             or "self-configuring-red" or "dynamic-threshold-red" or "wred" or "pi" or "pie" or "pi2"
             or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or "avq" or "choke"
             or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or
-            "prio" or "drr" or "wfq" or "tbf" or "htb".
+            "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
         random_loss: Probability with which each packet is lost after its transmission,
             independently of all others; 0 or more, below 1. Without it no packet is lost there. A
             number.
@@ -1849,7 +1877,7 @@ class Experiment(Whole):
     factors: Mapping[str, Sequence[Any] | Mapping[str, Any]] | None = None
 
 
-Queue: TypeAlias = "TailDrop | Red | AdaptiveRed | SelfConfiguringRed | DynamicThresholdRed | Wred | Pi | Pie | Pi2 | Dualpi2 | HeadDrop | Step | Rem | Blue | Sred | Avq | Choke | Gsp | Codel | FqCodel | Sfq | Cobalt | Cake | Sfb | FqPie | Prio | Drr | Wfq | Tbf | Htb"
+Queue: TypeAlias = "TailDrop | Red | AdaptiveRed | SelfConfiguringRed | DynamicThresholdRed | Wred | Pi | Pie | Pi2 | Dualpi2 | HeadDrop | Step | Rem | Blue | Sred | Avq | Choke | Gsp | Codel | FqCodel | Sfq | Cobalt | Cake | Sfb | FqPie | Prio | Drr | Wfq | Tbf | Htb | Plugin"
 """One of these."""
 
 Traffic: TypeAlias = "Bulk | Transfer | Cbr"

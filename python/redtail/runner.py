@@ -22,6 +22,7 @@ from redtail import _engine, experiment
 from redtail._engine import Case, Outcome, Plan
 from redtail.errors import Cancelled, RedtailWarning, RunError
 from redtail.experiment import Overrides, Source, toml_value
+from redtail.queues import Located
 from redtail.results import CaseResult, Results, replaced
 from redtail.store import ExperimentStore, StoredRun, run_key
 
@@ -168,11 +169,11 @@ def execute(
         command = _repeating(plan, task, out)
         return f"{text}\nTo repeat this run alone: {command}" if command else text
 
-    pool = _Pool(executor, jobs or available_cores(), keep_going)
+    pool = _Pool(executor, jobs or available_cores(), keep_going, plan.queues)
     try:
         failures = pool.run(list(tasks.values()), keep, failure)
     except RunError as error:
-        raise RunError(
+        raise type(error)(
             f"{error}\n{_kept(state, store.folder)}; the same command goes on from there, "
             "and with --keep-going (keep_going=True in Python) past runs that fail"
         ) from error
@@ -234,10 +235,17 @@ def _repeating(plan: Plan, task: _Task, out: str | os.PathLike[str]) -> str | No
 class _Pool:
     """Hands tasks to an executor, a few at a time, and stores what comes back at once."""
 
-    def __init__(self, executor: Executor | None, jobs: int, keep_going: bool) -> None:
+    def __init__(
+        self,
+        executor: Executor | None,
+        jobs: int,
+        keep_going: bool,
+        queues: dict[str, Located],
+    ) -> None:
         self.executor = executor
         self.jobs = jobs
         self.keep_going = keep_going
+        self.queues = queues
 
     def run(
         self,
@@ -277,8 +285,10 @@ class _Pool:
                 while waiting and len(pending) < 2 * self.jobs:
                     task = waiting.pop()
                     # A token cannot travel to another process.
-                    arguments = (task.scenario, token) if token else (task.scenario,)
-                    pending[executor.submit(_engine.run_one, *arguments)] = task
+                    future = executor.submit(
+                        _engine.run_one, task.scenario, token, self.queues or None
+                    )
+                    pending[future] = task
                 finished, _ = wait(pending, return_when=FIRST_COMPLETED)
                 for future in finished:
                     task = pending[future]
@@ -286,7 +296,7 @@ class _Pool:
                         outcome = future.result()
                     except RunError as error:
                         if not self.keep_going:
-                            raise RunError(failure(task, error)) from error
+                            raise type(error)(failure(task, error)) from error
                         failures.append(failure(task, error))
                     else:
                         keep(task, outcome)

@@ -1,5 +1,7 @@
 //! `redtail._native`: the Rust core for Python. Translation only, no logic.
 
+mod queue;
+
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
@@ -8,11 +10,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use pyo3::create_exception;
-use pyo3::exceptions::{PyException, PyIndexError, PyOSError, PyValueError};
+use pyo3::exceptions::{PyException, PyIndexError, PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use redtail_core::ParamError;
 use redtail_qdisc::advise::Situated;
 use redtail_sim::capture::{Capture, CaptureError, IpVersion, Point};
+use redtail_sim::plugin::{PluginFailure, PluginParams};
+use redtail_sim::{Plugins, Stopped};
 use redtail_spec::{Format, Scenario};
 use redtail_transport::Preset;
 
@@ -28,6 +33,35 @@ create_exception!(
     PyException,
     "The run was cancelled before its end."
 );
+
+create_exception!(
+    _native,
+    QueueFailed,
+    PyException,
+    "A queue of the user's own failed; its exception, if it raised one, is the cause."
+);
+
+/// A plug-in's failure as Python raises it.
+fn queue_failed(py: Python<'_>, failure: &PluginFailure) -> PyErr {
+    if failure.cause::<queue::CancelledWithin>().is_some() {
+        return Cancelled::new_err("the run was cancelled");
+    }
+    let cause = failure.cause::<PyErr>().map(|error| error.clone_ref(py));
+    if let Some(error) = &cause
+        && error.is_instance_of::<PyKeyboardInterrupt>(py)
+    {
+        return error.clone_ref(py);
+    }
+    let raised = QueueFailed::new_err(failure.to_string());
+    let value = raised.value(py);
+    let attributes = value
+        .setattr("queue", &failure.class)
+        .and_then(|()| value.setattr("method", failure.method))
+        .and_then(|()| value.setattr("at", failure.at.map(|at| at.as_secs_f64())))
+        .and_then(|()| value.setattr("problem", failure.problem()));
+    raised.set_cause(py, cause);
+    attributes.err().unwrap_or(raised)
+}
 
 fn spec_error(py: Python<'_>, error: &redtail_spec::SpecError) -> PyErr {
     let raised = SpecError::new_err(error.to_string());
@@ -99,6 +133,12 @@ impl Plan {
         self.0.outline()
     }
 
+    /// Queues of kind `plugin`: the name of each, and where the experiment first names it.
+    #[getter]
+    fn plugins(&self) -> Vec<(String, String)> {
+        self.0.plugins.clone()
+    }
+
     /// The cases as JSON text.
     #[getter]
     fn cases(&self) -> String {
@@ -113,23 +153,65 @@ impl Plan {
     }
 }
 
-/// Reads, checks and expands an experiment.
+/// Shows a plug-in to Python, which gives the hash of its source or says what is wrong.
+fn resolve_plugin(
+    py: Python<'_>,
+    resolve: &Bound<'_, PyAny>,
+    params: &mut PluginParams,
+) -> PyResult<Result<(), ParamError>> {
+    let table = queue::params_dict(py, &params.params)?;
+    let answer = resolve.call1((&params.class, table))?;
+    let Ok(source) = answer.extract::<String>() else {
+        let (key, problem, accepted) = queue::refusal(&answer)?;
+        return Ok(Err(ParamError::new(key, problem, accepted)));
+    };
+    if let Some(given) = &params.source
+        && *given != source
+    {
+        return Ok(Err(ParamError::new(
+            "source",
+            format!("is not the source of {:?}, which has changed", params.class),
+            format!("{source:?}, or no such key"),
+        )));
+    }
+    params.source = Some(source);
+    Ok(Ok(()))
+}
+
+/// Reads, checks and expands an experiment. `resolve` is called with the name and the parameters
+/// of every queue of kind `plugin`; it returns the hash of its source, or what is wrong with it:
+/// the key, the problem and what is accepted.
 #[pyfunction]
-#[pyo3(signature = (text, file=None, sets=Vec::new(), format="toml"))]
+#[pyo3(signature = (text, file=None, sets=Vec::new(), format="toml", resolve=None))]
 fn plan(
     py: Python<'_>,
     text: &str,
     file: Option<&str>,
     sets: Vec<String>,
     format: &str,
+    resolve: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Plan> {
     let format = match format {
         "toml" => Format::Toml,
         "json" => Format::Json,
         _ => return Err(PyValueError::new_err("format is \"toml\" or \"json\"")),
     };
-    let plan = redtail_spec::Plan::from_text(text, file, &sets, format);
-    plan.map(Plan).map_err(|error| spec_error(py, &error))
+    let mut raised = None;
+    let mut visit = |params: &mut PluginParams| {
+        let Some(resolve) = &resolve else {
+            return Ok(());
+        };
+        resolve_plugin(py, resolve, params).unwrap_or_else(|error| {
+            let refusal = ParamError::new("class", error.to_string(), "another one");
+            raised.get_or_insert(error);
+            Err(refusal)
+        })
+    };
+    let plan = redtail_spec::Plan::with_plugins(text, file, &sets, format, &mut visit);
+    match raised {
+        Some(error) => Err(error),
+        None => plan.map(Plan).map_err(|error| spec_error(py, &error)),
+    }
 }
 
 /// A column of a time series: its type and its values, little-endian.
@@ -243,20 +325,32 @@ impl RunResult {
     }
 }
 
-/// Runs one scenario, given as its canonical text, without holding the GIL.
+/// The plug-ins that these classes stand for.
+fn plugins(queues: Option<Bound<'_, PyDict>>, cancel: &Arc<AtomicBool>) -> PyResult<Plugins> {
+    queues.map_or_else(
+        || Ok(Plugins::new()),
+        |queues| queue::plugins(&queues, cancel),
+    )
+}
+
+/// Runs one scenario, given as its canonical text, without holding the GIL but for the classes in
+/// `queues`, by the names that the scenario has for them.
 #[pyfunction]
-#[pyo3(signature = (scenario_json, cancel=None))]
+#[pyo3(signature = (scenario_json, cancel=None, queues=None))]
 fn run(
     py: Python<'_>,
     scenario_json: &str,
     cancel: Option<Py<CancelToken>>,
+    queues: Option<Bound<'_, PyDict>>,
 ) -> PyResult<RunResult> {
     let scenario = Scenario::from_json(scenario_json).map_err(|error| spec_error(py, &error))?;
     let cancel = cancel.map_or_else(Arc::default, |token| Arc::clone(&token.get().0));
-    let result = py.detach(|| redtail_sim::run(&scenario, &cancel));
-    result
-        .map(RunResult)
-        .map_err(|_| Cancelled::new_err("the run was cancelled"))
+    let plugins = plugins(queues, &cancel)?;
+    let result = py.detach(|| redtail_sim::run_with(&scenario, &plugins, &cancel));
+    result.map(RunResult).map_err(|stopped| match stopped {
+        Stopped::Cancelled => Cancelled::new_err("the run was cancelled"),
+        Stopped::Plugin(failure) => queue_failed(py, &failure),
+    })
 }
 
 /// As Python raises it, with the file's name.
@@ -274,13 +368,14 @@ fn os_error(error: &io::Error, path: &Path) -> PyErr {
 /// "LINK:in" or "LINK:out") and the file for its packets; points with the same
 /// file share it. `ip` is the version of IP, 4 or 6.
 #[pyfunction]
-#[pyo3(signature = (scenario_json, points, ip=4, cancel=None))]
+#[pyo3(signature = (scenario_json, points, ip=4, cancel=None, queues=None))]
 fn run_captured(
     py: Python<'_>,
     scenario_json: &str,
     points: Vec<(String, PathBuf)>,
     ip: u8,
     cancel: Option<Py<CancelToken>>,
+    queues: Option<Bound<'_, PyDict>>,
 ) -> PyResult<RunResult> {
     let scenario = Scenario::from_json(scenario_json).map_err(|error| spec_error(py, &error))?;
     let ip = match ip {
@@ -306,10 +401,13 @@ fn run_captured(
         capture.files.push((points.clone(), out));
     }
     let cancel = cancel.map_or_else(Arc::default, |token| Arc::clone(&token.get().0));
-    let result = py.detach(move || redtail_sim::run_captured(&scenario, capture, &cancel));
+    let plugins = plugins(queues, &cancel)?;
+    let result =
+        py.detach(move || redtail_sim::run_captured_with(&scenario, &plugins, capture, &cancel));
     result.map(RunResult).map_err(|error| match error {
         CaptureError::Impossible(text) => SpecError::new_err(text),
         CaptureError::Io { file, error } => os_error(&error, &files[file].0),
+        CaptureError::Plugin(failure) => queue_failed(py, &failure),
         CaptureError::Cancelled => Cancelled::new_err("the run was cancelled"),
     })
 }
@@ -412,7 +510,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("SpecError", py.get_type::<SpecError>())?;
     module.add("Cancelled", py.get_type::<Cancelled>())?;
+    module.add("QueueFailed", py.get_type::<QueueFailed>())?;
     module.add_class::<CancelToken>()?;
+    module.add_class::<queue::Packet>()?;
+    module.add_class::<queue::QueueContext>()?;
     module.add_class::<Plan>()?;
     module.add_class::<RunResult>()?;
     module.add_function(wrap_pyfunction!(plan, module)?)?;

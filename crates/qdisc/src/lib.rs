@@ -18,12 +18,14 @@ pub mod fq;
 pub mod gauge;
 pub mod laws;
 pub mod limit;
+pub mod plugin;
 pub mod queues;
 mod refuse;
 pub mod signal;
 
 pub use facts::{FlowFacts, FlowTable, LinkFacts, Protocol};
 pub use limit::Limit;
+pub use plugin::Plugins;
 use std::sync::Arc;
 
 use redtail_core::{Packet, ParamError, ParamWarning, Rate, Stream, Time, kinded};
@@ -119,6 +121,8 @@ pub struct QueueContext {
     pub stream: Stream,
     /// The link and what crosses it.
     pub link: Arc<LinkFacts>,
+    /// What queues of kind `plugin` are.
+    pub plugins: Plugins,
 }
 
 impl QueueContext {
@@ -153,6 +157,19 @@ pub trait QueueParams {
 
     /// The limit beyond which the queue must drop, if it has one.
     fn limit(&self) -> Option<Limit>;
+
+    /// Shows `visit` the plug-ins among the queues that this one holds, itself included; `key`
+    /// is that of its table.
+    ///
+    /// # Errors
+    /// What `visit` returned.
+    fn plugins(
+        &mut self,
+        _key: &str,
+        _visit: &mut plugin::PluginVisitor<'_>,
+    ) -> Result<(), ParamError> {
+        Ok(())
+    }
 
     /// Builds the queue. Parameters must have passed `check` and `check_at`.
     fn build<P: Packet>(&self, context: QueueContext) -> Self::Queue<P>;
@@ -193,6 +210,19 @@ macro_rules! disciplines {
             /// The limit beyond which the queue must drop, if it has one.
             pub fn limit(&self) -> Option<Limit> {
                 match self { $(Self::$variant(params) => params.limit(),)+ }
+            }
+
+            /// Shows `visit` the plug-ins in it: itself, or among the queues that it holds;
+            /// `key` is that of its table.
+            ///
+            /// # Errors
+            /// What `visit` returned.
+            pub fn plugins(
+                &mut self,
+                key: &str,
+                visit: &mut plugin::PluginVisitor<'_>,
+            ) -> Result<(), ParamError> {
+                match self { $(Self::$variant(params) => params.plugins(key, visit),)+ }
             }
 
             /// Builds the queue. The parameters must have passed [`check`](Self::check) and
@@ -308,4 +338,6 @@ disciplines! {
     "tbf" => Tbf(queues::tbf::TbfParams),
     /// Hierarchical token bucket: a tree of classes with rates, ceilings and borrowing, after Linux.
     "htb" => Htb(queues::htb::HtbParams),
+    /// A queue of your own, in Python or Rust.
+    "plugin" => Plugin(plugin::PluginParams),
 }

@@ -14,6 +14,7 @@ use redtail_qdisc::classify::{OneOrMore, Rule};
 use redtail_qdisc::laws::codel::InverseSqrt;
 use redtail_qdisc::laws::pie::{Delay, Flavour};
 use redtail_qdisc::laws::red::Spacing;
+use redtail_qdisc::plugin::{PluginParams, Value};
 use redtail_qdisc::queues::adaptive_red::AdaptiveRedParams;
 use redtail_qdisc::queues::avq::AvqParams;
 use redtail_qdisc::queues::blue::BlueParams;
@@ -561,6 +562,15 @@ fn fq_pie(change: impl FnOnce(&mut FqPieParams)) -> QueueSpec {
     QueueSpec::FqPie(params)
 }
 
+fn plugin<const N: usize>(limit: Limit, params: [&str; N]) -> QueueSpec {
+    QueueSpec::Plugin(PluginParams {
+        class: "fifo".to_owned(),
+        limit: Some(limit),
+        params: params.map(|key| (key.to_owned(), Value::Float(5e5))).into(),
+        source: None,
+    })
+}
+
 /// Every discipline, in each configuration that takes another way through its
 /// code; and whether that configuration may mark.
 #[rustfmt::skip]
@@ -689,6 +699,11 @@ fn disciplines() -> Vec<(&'static str, QueueSpec, bool)> {
         ("FQ-PIE limited by both", fq_pie(|fq| fq.limit = BOTH), false),
         ("FQ-PIE by departure rate", fq_pie(|fq| fq.delay = Delay::DepartureRate), false),
         ("FQ-PIE with ECN", fq_pie(|fq| fq.ecn = true), true),
+        ("a plug-in", plugin(BOTH, []), false),
+        ("a plug-in that drops the oldest", plugin(BOTH, ["head"]), false),
+        ("a plug-in that marks", plugin(SEVEN_PACKETS, ["mark"]), true),
+        ("a plug-in that shapes", plugin(SIX_KB, ["rate"]), false),
+        ("a plug-in in a shaper", tbf(None, plugin(SIX_KB, ["rate", "head"])), false),
     ]
 }
 

@@ -13,6 +13,7 @@ use std::io::{self, Write};
 use std::str::FromStr;
 
 use redtail_core::{Rate, Time};
+use redtail_qdisc::plugin::PluginFailure;
 use redtail_spec::Scenario;
 use redtail_transport::tcp::ecn::{EcnCodepoint, EcnFeedback};
 use redtail_transport::{Flags, Segment};
@@ -108,6 +109,8 @@ pub enum CaptureError {
         /// What happened.
         error: io::Error,
     },
+    /// A plug-in failed.
+    Plugin(Box<PluginFailure>),
     /// The run was cancelled before its end.
     Cancelled,
 }

@@ -9,7 +9,8 @@ mod report;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use redtail_core::{Time, prefetch};
-use redtail_qdisc::{DropReason, QueueDiscipline, Sink};
+use redtail_qdisc::plugin::{PluginFailure, catching};
+use redtail_qdisc::{DropReason, Plugins, QueueDiscipline, Sink};
 use redtail_spec::Scenario;
 use redtail_transport::{Segment, SenderCounters};
 
@@ -27,6 +28,26 @@ use crate::statistics::LinkStatistics;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cancelled;
 
+/// Why a run with plug-ins did not come to its end.
+#[derive(Debug)]
+pub enum Stopped {
+    /// It was cancelled.
+    Cancelled,
+    /// A plug-in failed.
+    Plugin(Box<PluginFailure>),
+}
+
+impl std::fmt::Display for Stopped {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Cancelled => f.write_str("the run was cancelled"),
+            Self::Plugin(failure) => failure.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Stopped {}
+
 /// Events between two looks at the cancel flag.
 const CANCEL_INTERVAL: u64 = 1 << 16;
 
@@ -40,11 +61,34 @@ const MANY_FLOWS: usize = 1000;
 /// [`Cancelled`] when `cancel` was set meanwhile.
 ///
 /// # Panics
-/// When packets are not conserved, or a queue breaks its contract: our bugs.
+/// When packets are not conserved, or a queue breaks its contract: our bugs. And when the
+/// scenario has queues of kind `plugin`, which are for [`run_with`].
 pub fn run(scenario: &Scenario, cancel: &AtomicBool) -> Result<RunResult, Cancelled> {
-    let mut engine = Engine::new(scenario);
-    engine.run(cancel)?;
-    Ok(engine.finish())
+    run_with(scenario, &Plugins::new(), cancel).map_err(|stopped| match stopped {
+        Stopped::Cancelled => Cancelled,
+        Stopped::Plugin(failure) => panic!("{failure}"),
+    })
+}
+
+/// As [`run`]; the queues of kind `plugin` are those of `plugins`.
+///
+/// # Errors
+/// [`Stopped`] when `cancel` was set meanwhile, or a plug-in failed.
+///
+/// # Panics
+/// When packets are not conserved, or a queue of ours breaks its contract: our bugs.
+pub fn run_with(
+    scenario: &Scenario,
+    plugins: &Plugins,
+    cancel: &AtomicBool,
+) -> Result<RunResult, Stopped> {
+    let ran = catching(|| {
+        let mut engine = Engine::new(scenario, plugins);
+        engine.run(cancel)?;
+        Ok(engine.finish())
+    });
+    ran.map_err(Stopped::Plugin)?
+        .map_err(|Cancelled| Stopped::Cancelled)
 }
 
 /// As [`run`], and writes what passes the points of `capture`. The result is the
@@ -61,7 +105,32 @@ pub fn run_captured(
     capture: Capture<'_>,
     cancel: &AtomicBool,
 ) -> Result<RunResult, CaptureError> {
-    let mut engine = Engine::new(scenario);
+    run_captured_with(scenario, &Plugins::new(), capture, cancel)
+}
+
+/// As [`run_captured`]; the queues of kind `plugin` are those of `plugins`.
+///
+/// # Errors
+/// As [`run_captured`], and when a plug-in failed.
+///
+/// # Panics
+/// As [`run_with`].
+pub fn run_captured_with(
+    scenario: &Scenario,
+    plugins: &Plugins,
+    capture: Capture<'_>,
+    cancel: &AtomicBool,
+) -> Result<RunResult, CaptureError> {
+    catching(|| capture_run(scenario, plugins, capture, cancel)).map_err(CaptureError::Plugin)?
+}
+
+fn capture_run(
+    scenario: &Scenario,
+    plugins: &Plugins,
+    capture: Capture<'_>,
+    cancel: &AtomicBool,
+) -> Result<RunResult, CaptureError> {
+    let mut engine = Engine::new(scenario, plugins);
     let recorder = Recorder::new(capture, scenario, &engine.network, &engine.flows)?;
     engine.recorder = Some(Box::new(recorder));
     let ran = engine.run(cancel);
@@ -160,8 +229,8 @@ impl Sink<SimPacket> for QueueEvents<'_> {
 }
 
 impl<'a> Engine<'a> {
-    fn new(scenario: &'a Scenario) -> Self {
-        let (network, routes) = compile(scenario);
+    fn new(scenario: &'a Scenario, plugins: &Plugins) -> Self {
+        let (network, routes) = compile(scenario, plugins);
         let flows = Flows::new(scenario, &routes);
         let groups = scenario.traffic.len();
         let mut scheduler = Scheduler::new(network.links.len(), network.line_count());

@@ -16,6 +16,7 @@ mod scheduler;
 mod series;
 mod statistics;
 
-pub use engine::{Cancelled, run, run_captured};
+pub use engine::{Cancelled, Stopped, run, run_captured, run_captured_with, run_with};
 pub use packet::SimPacket;
+pub use redtail_qdisc::{Plugins, plugin};
 pub use result::{FlowSeries, QueueSeries, RunResult, Transfers};

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use redtail_core::{Bytes, Dscp, Rate, Span, Stream, Time, prefetch};
-use redtail_qdisc::{AnyQueue, FlowTable, QueueContext};
+use redtail_qdisc::{AnyQueue, FlowTable, Plugins, QueueContext};
 use redtail_spec::{LinkSpec, Scenario};
 use redtail_traffic::{Access, Direction};
 use redtail_transport::Segment;
@@ -264,9 +264,10 @@ pub struct HostRoutes {
 }
 
 /// Compiles the network, and for each group the routes of each of its hosts.
-pub fn compile(scenario: &Scenario) -> (Network, Vec<Vec<HostRoutes>>) {
+pub fn compile(scenario: &Scenario, plugins: &Plugins) -> (Network, Vec<Vec<HostRoutes>>) {
     let mut compiler = Compiler {
         scenario,
+        plugins,
         flows: scenario.flow_table(),
         network: Network {
             links: Vec::new(),
@@ -302,6 +303,7 @@ struct HopLinks {
 
 struct Compiler<'a> {
     scenario: &'a Scenario,
+    plugins: &'a Plugins,
     flows: Arc<FlowTable>,
     network: Network,
     /// Propagation delay of each link.
@@ -362,6 +364,7 @@ impl Compiler<'_> {
                 rate: link.rate,
                 stream,
                 link: Arc::new(facts),
+                plugins: self.plugins.clone(),
             }),
             transmitting: None,
             wakeup: None,

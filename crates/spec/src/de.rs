@@ -272,6 +272,7 @@ fn in_words(expected: &str) -> String {
         "a boolean" => "true or false",
         "a sequence" => "a list",
         "a map" => "a table",
+        "any value" => "a text, a number, true or false, or a list or table of these",
         other if other.starts_with("struct ") => "a table",
         other => other,
     };

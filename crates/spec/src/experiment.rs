@@ -146,6 +146,13 @@ impl Topology {
         }
     }
 
+    pub(crate) fn hops_mut(&mut self) -> &mut [Hop] {
+        match self {
+            Topology::Bottleneck(hop) => std::slice::from_mut(hop.as_mut()),
+            Topology::Chain(hops) => hops,
+        }
+    }
+
     /// What results and keys call the hop with this index: `bottleneck`, or `hop1`, `hop2`, ...
     pub fn hop_name(&self, index: usize) -> String {
         match self {

@@ -1,6 +1,7 @@
 //! From the text of a file to the runs it asks for.
 
-use redtail_core::Rate;
+use redtail_core::{ParamError, Rate};
+use redtail_qdisc::plugin::PluginParams;
 use redtail_traffic::{Dealt, Direction, TrafficGroup};
 use serde_json::{Map, Value as Json, json};
 
@@ -10,7 +11,7 @@ use crate::expand::{self, Factor, Set};
 use crate::experiment::{Experiment, Hop, Scenario, Series, SeriesRequest, Topology};
 use crate::node::{Node, Origin};
 use crate::outline;
-use crate::validate;
+use crate::validate::{self, PluginUse, VisitPlugin};
 
 /// The language of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +37,9 @@ pub struct Plan {
     pub warnings: Vec<String>,
     /// The keys that differ between cases, in the order of the file.
     pub factors: Vec<String>,
+    /// The queues of kind `plugin`: the name of each, once, and the text that tells where the
+    /// experiment first names it.
+    pub plugins: Vec<(String, String)>,
     /// Every combination of factor values; the last factor changes fastest. At least one.
     pub cases: Vec<Case>,
 }
@@ -64,11 +68,26 @@ impl Plan {
         sets: &[String],
         format: Format,
     ) -> Result<Plan, SpecError> {
+        Self::with_plugins(text, file, sets, format, &mut |_: &mut PluginParams| Ok(()))
+    }
+
+    /// As [`Plan::from_text`], and shows `visit` every queue of kind `plugin`, which it may
+    /// complete or refuse.
+    ///
+    /// # Errors
+    /// As [`Plan::from_text`], and what `visit` refuses.
+    pub fn with_plugins(
+        text: &str,
+        file: Option<&str>,
+        sets: &[String],
+        format: Format,
+        visit: &mut dyn FnMut(&mut PluginParams) -> Result<(), ParamError>,
+    ) -> Result<Plan, SpecError> {
         let tree = match format {
             Format::Toml => Node::from_toml(text, file)?,
             Format::Json => Node::from_json(text, file)?,
         };
-        expand_and_check(tree, file, sets).map_err(|problems| SpecError::new(file, problems))
+        expand_and_check(tree, file, sets, visit).map_err(|problems| SpecError::new(file, problems))
     }
 
     /// The scenario of one run; `replication` is counted from 0 and may exceed the number asked for
@@ -111,6 +130,7 @@ fn expand_and_check(
     mut tree: Node,
     file: Option<&str>,
     sets: &[String],
+    visit: &mut VisitPlugin<'_>,
 ) -> Result<Plan, Vec<Problem>> {
     let one = |problem| vec![problem];
     let mut factors = expand::take_factors(&mut tree).map_err(one)?;
@@ -128,15 +148,21 @@ fn expand_and_check(
     let mut errors = Gathered::new(combinations.len(), PartialEq::eq);
     let mut warnings = Gathered::new(combinations.len(), alike);
     let mut cases = Vec::with_capacity(combinations.len());
-    let mut first = None;
+    let (mut first, mut plugins) = (None, Vec::new());
     for combination in &combinations {
         let labels: Vec<_> = factors
             .iter()
             .zip(combination)
             .map(|(factor, index)| (&factor.key, &factor.labels[*index]))
             .collect();
-        let (experiment, topology) = match case(&tree, &factors, combination) {
-            Ok((experiment, topology, found)) => {
+        let (experiment, topology) = match case(&tree, &factors, combination, visit) {
+            Ok((experiment, topology, found, used)) => {
+                for PluginUse { class, place: at } in used {
+                    if plugins.iter().all(|(known, _)| *known != class) {
+                        let text = place(file, &at.origin) + at.message.trim_end();
+                        plugins.push((class, text));
+                    }
+                }
                 found
                     .into_iter()
                     .for_each(|warning| warnings.add(warning, &labels));
@@ -180,6 +206,7 @@ fn expand_and_check(
             .map(|warning| place(file, &warning.origin) + &warning.message)
             .collect(),
         factors: factors.into_iter().map(|factor| factor.key).collect(),
+        plugins,
         cases,
     })
 }
@@ -216,10 +243,15 @@ fn unique_names(tree: &Node) -> Result<(), Problem> {
     Ok(())
 }
 
-type Checked = (Experiment, Topology, Vec<Problem>);
+type Checked = (Experiment, Topology, Vec<Problem>, Vec<PluginUse>);
 
-/// One case, with its warnings.
-fn case(tree: &Node, factors: &[Factor], combination: &[usize]) -> Result<Checked, Vec<Problem>> {
+/// One case, with its warnings and its plug-ins.
+fn case(
+    tree: &Node,
+    factors: &[Factor],
+    combination: &[usize],
+    visit: &mut VisitPlugin<'_>,
+) -> Result<Checked, Vec<Problem>> {
     let mut tree = tree.clone();
     // A factor inside another one goes in after it.
     let mut order: Vec<_> = factors.iter().zip(combination).collect();
@@ -246,11 +278,15 @@ fn case(tree: &Node, factors: &[Factor], combination: &[usize]) -> Result<Checke
             problem
         })]
     })?;
-    let (findings, topology) = validate::check(&experiment, &tree);
+    let (mut findings, mut topology) = validate::check(&experiment, &tree);
+    let mut plugins = Vec::new();
+    if let Some(topology) = topology.as_mut().filter(|_| findings.errors.is_empty()) {
+        plugins = findings.plugins(topology, visit);
+    }
     match topology {
         Some(topology) if findings.errors.is_empty() => {
             let warnings = findings.warnings;
-            Ok((experiment, topology, warnings))
+            Ok((experiment, topology, warnings, plugins))
         }
         _ => Err(findings.errors),
     }

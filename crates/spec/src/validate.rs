@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use redtail_core::{ParamError, ParamWarning, Rate, Span};
+use redtail_qdisc::plugin::PluginParams;
 use redtail_qdisc::{FlowTable, Limit};
 use redtail_traffic::{Access, Direction, TrafficGroup};
 
@@ -22,6 +23,18 @@ const FIRST_ROUND_TRIPS: u64 = 10;
 /// days.
 const LONGEST_RUN: Span = Span::from_s(100 * 24 * 3600);
 const LONGEST_DELAY: Span = Span::from_s(3600);
+
+/// May complete or refuse a plug-in.
+pub(crate) type VisitPlugin<'a> = dyn FnMut(&mut PluginParams) -> Result<(), ParamError> + 'a;
+
+/// A plug-in of an experiment.
+#[derive(Debug, PartialEq)]
+pub(crate) struct PluginUse {
+    /// Its name.
+    pub class: String,
+    /// Where the file names it.
+    pub place: Problem,
+}
 
 /// What was found in one case.
 pub(crate) struct Findings<'a> {
@@ -347,6 +360,40 @@ impl Findings<'_> {
                 self.refuse_param(&format!("{key}.queue"), &error);
             }
         }
+    }
+
+    /// Shows `visit` the plug-ins, which it may complete or refuse; returns them.
+    pub(crate) fn plugins(
+        &mut self,
+        topology: &mut Topology,
+        visit: &mut VisitPlugin<'_>,
+    ) -> Vec<PluginUse> {
+        let mut found = Vec::new();
+        let names: Vec<_> = (0..topology.hops().len())
+            .map(|index| hop_key(topology, index))
+            .collect();
+        for (name, hop) in names.iter().zip(topology.hops_mut()) {
+            let mut queues = vec![(format!("{name}.queue"), &mut hop.queue)];
+            if let Some(link) = &mut hop.return_link {
+                queues.push((format!("{name}.return.queue"), &mut link.queue));
+            }
+            for (key, queue) in queues {
+                let mut visit = |key: &str, params: &mut PluginParams| {
+                    visit(params).map_err(|error| error.within(key))?;
+                    let problem = self.about(&format!("{key}.class"), "");
+                    found.push(PluginUse {
+                        class: params.class.clone(),
+                        place: problem,
+                    });
+                    Ok(())
+                };
+                if let Err(error) = queue.plugins(&key, &mut visit) {
+                    let clause = format!("{}; accepted: {}", error.problem, error.accepted);
+                    self.refuse(&error.key, &clause);
+                }
+            }
+        }
+        found
     }
 
     fn degenerate(&mut self, experiment: &Experiment, topology: &Topology, flows: &Arc<FlowTable>) {

@@ -24,6 +24,7 @@ use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Time, schemars, serd
 
 use crate::class::{self, Leaf, LeafSpec};
 use crate::classify::{Classifier, OneOrMore, Rule};
+use crate::plugin::PluginVisitor;
 use crate::{
     Backlog, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, QueueSpec, Sink,
 };
@@ -122,6 +123,14 @@ impl QueueParams for DrrParams {
 
     fn limit(&self) -> Option<Limit> {
         None
+    }
+
+    fn plugins(&mut self, key: &str, visit: &mut PluginVisitor<'_>) -> Result<(), ParamError> {
+        let mut classes = self.class.iter_mut();
+        classes.try_for_each(|class| {
+            let key = format!("{key}.class.{}.queue", class.name);
+            class.queue.plugins(&key, visit)
+        })
     }
 
     fn build<P: Packet>(&self, context: QueueContext) -> Drr<P> {

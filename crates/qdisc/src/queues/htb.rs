@@ -37,6 +37,7 @@ use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Rate, Time, schemars
 use crate::class::{self, Leaf, LeafSpec};
 use crate::classify::{Classifier, OneOrMore, Rule};
 use crate::laws::token_bucket::TokenBucket;
+use crate::plugin::PluginVisitor;
 use crate::{
     Backlog, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, QueueSpec, Sink,
 };
@@ -157,6 +158,16 @@ impl HtbClass {
             (Some(_), true) => Ok(()),
             (None, false) => self.check_inner(depth),
         }
+    }
+
+    /// The plug-ins in it and below; `key` is that of the table around it.
+    fn plugins(&mut self, key: &str, visit: &mut PluginVisitor<'_>) -> Result<(), ParamError> {
+        let key = format!("{key}.class.{}", self.name);
+        if let Some(queue) = &mut self.queue {
+            queue.plugins(&format!("{key}.queue"), visit)?;
+        }
+        let mut classes = self.class.iter_mut();
+        classes.try_for_each(|class| class.plugins(&key, visit))
     }
 
     /// What is about packets has no meaning for a class that holds none.
@@ -349,6 +360,11 @@ impl QueueParams for HtbParams {
 
     fn limit(&self) -> Option<Limit> {
         None
+    }
+
+    fn plugins(&mut self, key: &str, visit: &mut PluginVisitor<'_>) -> Result<(), ParamError> {
+        let mut classes = self.class.iter_mut();
+        classes.try_for_each(|class| class.plugins(key, visit))
     }
 
     fn build<P: Packet>(&self, context: QueueContext) -> Htb<P> {

@@ -10,6 +10,7 @@ use redtail_core::{Packet, ParamError, ParamWarning, Time, schemars, serde};
 
 use crate::class::{self, Leaf, LeafSpec};
 use crate::classify::{Classifier, OneOrMore, Rule};
+use crate::plugin::PluginVisitor;
 use crate::{
     Backlog, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, QueueSpec, Sink,
 };
@@ -74,6 +75,14 @@ impl QueueParams for PrioParams {
 
     fn limit(&self) -> Option<Limit> {
         None
+    }
+
+    fn plugins(&mut self, key: &str, visit: &mut PluginVisitor<'_>) -> Result<(), ParamError> {
+        let mut classes = self.class.iter_mut();
+        classes.try_for_each(|class| {
+            let key = format!("{key}.class.{}.queue", class.name);
+            class.queue.plugins(&key, visit)
+        })
     }
 
     fn build<P: Packet>(&self, context: QueueContext) -> Prio<P> {

@@ -19,6 +19,7 @@ use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Rate, Time, schemars
 
 use crate::class::{Leaf, facts_at};
 use crate::laws::token_bucket::{TokenBucket, cost};
+use crate::plugin::PluginVisitor;
 use crate::{
     Backlog, DropReason, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, QueueSpec,
     Sink,
@@ -125,6 +126,10 @@ impl QueueParams for TbfParams {
     /// None for the whole: the packet next in line may have left the queue that has a limit.
     fn limit(&self) -> Option<Limit> {
         None
+    }
+
+    fn plugins(&mut self, key: &str, visit: &mut PluginVisitor<'_>) -> Result<(), ParamError> {
+        self.queue.plugins(&format!("{key}.queue"), visit)
     }
 
     fn build<P: Packet>(&self, context: QueueContext) -> Tbf<P> {

@@ -2,13 +2,17 @@
 
 #![allow(dead_code)] // each test program uses its own part of this
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
-use redtail_core::{Bytes, Dscp, Ecn, FlowId, Packet, Rate, Stream, Time};
+use redtail_core::{Bytes, Dscp, Ecn, FlowId, Packet, Rate, Span, Stream, Time};
+use redtail_qdisc::plugin::{
+    Actions, PacketId, PacketView, PluginContext, PluginError, PluginQueue,
+};
 use redtail_qdisc::queues::red::RedParams;
 use redtail_qdisc::{
-    AnyQueue, DropReason, FlowFacts, FlowTable, LinkFacts, Protocol, QueueContext, QueueDiscipline,
-    QueueSpec, Sink,
+    AnyQueue, DropReason, FlowFacts, FlowTable, LinkFacts, Plugins, Protocol, QueueContext,
+    QueueDiscipline, QueueSpec, Sink,
 };
 
 /// A packet with a number of its own.
@@ -95,6 +99,7 @@ pub fn build_on(spec: &QueueSpec, link: LinkFacts) -> AnyQueue<Probe> {
         rate: link.rate,
         stream: Stream::named(1, 0, "queue"),
         link: Arc::new(link),
+        plugins: plugins(),
     })
 }
 
@@ -169,4 +174,78 @@ pub fn serve(
         "the test's queues are large enough"
     );
     sent
+}
+
+/// The plug-ins that tests can name: a first-in first-out queue that keeps to its limit,
+/// and the same as a shaper (`rate`), marking (`mark`), or dropping the oldest (`head`).
+pub fn plugins() -> Plugins {
+    Plugins::new().with("fifo", |params, context| {
+        let param = |key: &str| params.params.get(key).and_then(|value| value.as_f64());
+        Ok(Box::new(OwnFifo {
+            context,
+            waiting: VecDeque::new(),
+            rate: param("rate"),
+            mark: param("mark").is_some(),
+            head: param("head").is_some(),
+            free: Time::ZERO,
+        }))
+    })
+}
+
+struct OwnFifo {
+    context: PluginContext,
+    waiting: VecDeque<(PacketId, Bytes)>,
+    rate: Option<f64>,
+    mark: bool,
+    head: bool,
+    /// When the shaper may send again.
+    free: Time,
+}
+
+impl PluginQueue for OwnFifo {
+    fn enqueue(
+        &mut self,
+        packet: PacketView,
+        _now: Time,
+        actions: &mut dyn Actions,
+    ) -> Result<(), PluginError> {
+        let fits = |actions: &dyn Actions| {
+            let limit = self.context.limit;
+            limit.is_none_or(|limit| limit.admits(actions.backlog(), packet.size))
+        };
+        while self.head && !fits(actions) {
+            let Some((oldest, _)) = self.waiting.pop_front() else {
+                break;
+            };
+            actions.drop(oldest, DropReason::Limit)?;
+        }
+        if !fits(actions) {
+            return actions.drop(packet.id, DropReason::Limit);
+        }
+        self.waiting.push_back((packet.id, packet.size));
+        if self.mark {
+            actions.mark(packet.id)?;
+        }
+        Ok(())
+    }
+
+    fn dequeue(
+        &mut self,
+        now: Time,
+        _actions: &mut dyn Actions,
+    ) -> Result<Option<PacketId>, PluginError> {
+        if now < self.free {
+            return Ok(None);
+        }
+        let next = self.waiting.pop_front();
+        if let (Some(rate), Some((_, size))) = (self.rate, next) {
+            self.free = now + Span::from_secs_f64(size.bits() as f64 / rate);
+        }
+        Ok(next.map(|(id, _)| id))
+    }
+
+    fn next_wakeup(&self, _now: Time) -> Result<Option<Time>, PluginError> {
+        let waits = self.rate.is_some() && !self.waiting.is_empty();
+        Ok(waits.then_some(self.free))
+    }
 }
