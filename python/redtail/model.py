@@ -46,6 +46,7 @@ __all__ = [
     "Profile",
     "Queue",
     "Red",
+    "RedTail",
     "Rem",
     "Rule",
     "SelfConfiguringRed",
@@ -311,6 +312,93 @@ class DynamicThresholdRed(Part):
     w_p: float | None = None
     max_p: float | None = None
     w_q: float | None = None
+    gentle: Literal[True, False, "twice-max-th", "limit"] | None = None
+    spacing: Literal["uniform", "wait", "none"] | None = None
+    byte_mode: bool | None = None
+    mean_packet: str | None = None
+    ecn: bool | None = None
+    above_max_th: Literal["drop", "mark"] | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
+class RedTail(Part):
+    """RED+Tail: a drop-tail queue for short flows and UDP beside an Adaptive RED for long ones, in one buffer (Jou and Baras 2003).
+
+    Attributes:
+        limit: Most that may wait in both queues together: in packets, in bytes, in time at the
+            link's rate, or a list of these. A queue size with its unit, for example "300 packets",
+            "64 kB" or "20 ms", or a list of these; default "160 kB".
+        long_after: Packets after which a TCP flow is long (N). A whole number; default 64.
+        idle_timeout: Silence after which a flow is forgotten and, when it sends again, short (T). A
+            time with its unit, for example "100 ms"; default "5 s".
+        flows: Flows that are kept in memory at once; beyond these, the one silent for longest among
+            eight is forgotten. A whole number, at least 1; default 16384.
+        short_min_th: Backlog of the short queue from which its share of the link grows in
+            proportion (minth1), in packets, bytes or time at the link's rate. A queue size with its
+            unit, for example "300 packets", "64 kB" or "20 ms"; default "2 kB".
+        short_max_th: Backlog at which that share would be the whole link (maxth1), in the unit of
+            `short_min_th`; over the link's rate, the delay that the short queue aims at. A queue
+            size with its unit, for example "300 packets", "64 kB" or "20 ms"; default "30 kB".
+        short_share_min: Share of the link for a short queue below `short_min_th` (C1min). Left out,
+            `short_min_th` over `short_max_th`, and at most `short_share_max`: the share then has no
+            step at `short_min_th`. A number.
+        short_share_max: Largest share of the link for the short queue (C1max), so that long flows
+            do not time out. A number; default 0.9.
+        min_th: Average of the long queue below which nothing is dropped, in packets, bytes or time
+            at the link's rate. A queue size with its unit, for example "300 packets", "64 kB" or
+            "20 ms"; default "20 kB".
+        max_th: Average at which the drop probability reaches max_p, in the unit of `min_th`. A
+            queue size with its unit, for example "300 packets", "64 kB" or "20 ms"; default "80
+            kB".
+        max_p: Drop probability at `max_th` to start from. A number; default 0.1.
+        w_q: Weight of one arrival's sample in the moving average. Left out, 1 - exp(-1/C), with the
+            link's rate C in packets per second. A number.
+        alpha: Most that is added to max_p at once; never more than a quarter of it. A number;
+            default 0.01.
+        beta: Factor by which max_p is reduced. A number; default 0.9.
+        bottom: max_p is reduced only while it is at least this. Left out, the smaller of 0.01 and
+            one drop in 100 ms of packets of 1000 B. A number.
+        top: max_p is increased only while it is at most this. A number; default 0.5.
+        interval: Time between two changes of max_p. A time with its unit, for example "100 ms";
+            default "500 ms".
+        gentle: Beyond `max_th`, let the probability rise from max_p to 1 instead of dropping
+            everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000),
+            `"limit"` at the queue's limit (ISCC 2001). True or false or "twice-max-th" or "limit";
+            default "twice-max-th".
+        spacing: How early drops are spread over arrivals. "uniform" or "wait" or "none"; default
+            "wait".
+        byte_mode: Make a packet's drop probability proportional to its size over `mean_packet`.
+            True or false; default false.
+        mean_packet: Typical packet size: for what is computed from the link's rate, idle periods
+            and `byte_mode`. Left out, the largest packet that crosses the link, or 500 B where none
+            is known. A number of bytes with its unit, for example "1500 B".
+        ecn: Mark ECN-capable packets of the long queue where an early drop would hit them. True or
+            false; default false.
+        above_max_th: With `ecn`, what happens to ECN-capable packets chosen while the average is at
+            `max_th` or above, gentle or not. "drop" or "mark"; default "drop".
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "red-tail"
+
+    limit: str | Sequence[str] | None = None
+    long_after: int | None = None
+    idle_timeout: str | None = None
+    flows: int | None = None
+    short_min_th: str | None = None
+    short_max_th: str | None = None
+    short_share_min: float | None = None
+    short_share_max: float | None = None
+    min_th: str | None = None
+    max_th: str | None = None
+    max_p: float | None = None
+    w_q: float | None = None
+    alpha: float | None = None
+    beta: float | None = None
+    bottom: float | None = None
+    top: float | None = None
+    interval: str | None = None
     gentle: Literal[True, False, "twice-max-th", "limit"] | None = None
     spacing: Literal["uniform", "wait", "none"] | None = None
     byte_mode: bool | None = None
@@ -1139,10 +1227,10 @@ class PrioClass(Part):
     Attributes:
         name: Name of the class, put in front of its metrics and used in keys. A text.
         queue: Its queue, of any kind. A table with kind = "tail-drop" or "red" or "adaptive-red" or
-            "self-configuring-red" or "dynamic-threshold-red" or "wred" or "pi" or "pie" or "pi2" or
-            "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or "avq" or "choke" or
-            "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or
-            "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
+            "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
+            "pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or
+            "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or
+            "sfb" or "fq-pie" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
         match: What belongs to it: a rule, or a list of rules of which any will do. A table with
             dscp, protocol, port, group, or a list of these.
     """
@@ -1178,10 +1266,10 @@ class DrrClass(Part):
         name: Name of the class, put in front of its metrics and used in keys. A text.
         queue: Its queue, of any kind. A time in its parameters is one at the class's share of the
             link. A table with kind = "tail-drop" or "red" or "adaptive-red" or
-            "self-configuring-red" or "dynamic-threshold-red" or "wred" or "pi" or "pie" or "pi2" or
-            "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or "avq" or "choke" or
-            "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or
-            "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
+            "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
+            "pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or
+            "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or
+            "sfb" or "fq-pie" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
         match: What belongs to it: a rule, or a list of rules of which any will do. A table with
             dscp, protocol, port, group, or a list of these.
         quantum: What it may send in a turn; shares are in proportion to quanta. A number of bytes
@@ -1220,10 +1308,10 @@ class WfqClass(Part):
         name: Name of the class, put in front of its metrics and used in keys. A text.
         queue: Its queue, of any kind. A time in its parameters is one at the class's share of the
             link. A table with kind = "tail-drop" or "red" or "adaptive-red" or
-            "self-configuring-red" or "dynamic-threshold-red" or "wred" or "pi" or "pie" or "pi2" or
-            "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or "avq" or "choke" or
-            "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or
-            "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
+            "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
+            "pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or
+            "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or
+            "sfb" or "fq-pie" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
         match: What belongs to it: a rule, or a list of rules of which any will do. A table with
             dscp, protocol, port, group, or a list of these.
         weight: Its share of the link, relative to the weights of the others; a whole number up to
@@ -1265,10 +1353,10 @@ class Tbf(Part):
             A number of bytes with its unit, for example "1500 B".
         queue: The queue in which packets wait, of any kind. A time in its parameters is one at
             `rate`. A table with kind = "tail-drop" or "red" or "adaptive-red" or
-            "self-configuring-red" or "dynamic-threshold-red" or "wred" or "pi" or "pie" or "pi2" or
-            "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or "avq" or "choke" or
-            "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or
-            "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
+            "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
+            "pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or
+            "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or
+            "sfb" or "fq-pie" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
         peak_rate: Rate that is not exceeded even in a burst. A rate with its unit, for example "10
             Mbit/s".
         mtu: With `peak_rate`, most that leaves at once in spite of it, at least one packet. A
@@ -1308,10 +1396,10 @@ class HtbClass(Part):
             its unit, for example "1500 B"; default "1600 B".
         queue: Its queue, of any kind, unless it has classes. A time in its parameters is one at
             `rate`. A table with kind = "tail-drop" or "red" or "adaptive-red" or
-            "self-configuring-red" or "dynamic-threshold-red" or "wred" or "pi" or "pie" or "pi2" or
-            "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or "avq" or "choke" or
-            "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or
-            "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
+            "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
+            "pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or
+            "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or
+            "sfb" or "fq-pie" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
         class_: Classes below it, which share what it may send, unless it has a queue. A list, each
             a table with name, match, rate, ceil, prio, ….
     """
@@ -1381,10 +1469,10 @@ class Link(Part):
         rate: Transmission rate. A rate with its unit, for example "10 Mbit/s".
         delay: Propagation delay, one way. A time with its unit, for example "100 ms".
         queue: The queue in front of it. A table with kind = "tail-drop" or "red" or "adaptive-red"
-            or "self-configuring-red" or "dynamic-threshold-red" or "wred" or "pi" or "pie" or "pi2"
-            or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or "avq" or "choke"
-            or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or
-            "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
+            or "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
+            "pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or
+            "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or
+            "sfb" or "fq-pie" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
         random_loss: Probability with which each packet is lost after its transmission,
             independently of all others; 0 or more, below 1. Without it no packet is lost there. A
             number.
@@ -1404,10 +1492,10 @@ class Hop(Part):
         rate: Transmission rate. A rate with its unit, for example "10 Mbit/s".
         delay: Propagation delay, one way. A time with its unit, for example "100 ms".
         queue: The queue in front of it. A table with kind = "tail-drop" or "red" or "adaptive-red"
-            or "self-configuring-red" or "dynamic-threshold-red" or "wred" or "pi" or "pie" or "pi2"
-            or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or "avq" or "choke"
-            or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or
-            "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
+            or "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
+            "pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or
+            "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or
+            "sfb" or "fq-pie" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
         random_loss: Probability with which each packet is lost after its transmission,
             independently of all others; 0 or more, below 1. Without it no packet is lost there. A
             number.
@@ -1877,7 +1965,7 @@ class Experiment(Whole):
     factors: Mapping[str, Sequence[Any] | Mapping[str, Any]] | None = None
 
 
-Queue: TypeAlias = "TailDrop | Red | AdaptiveRed | SelfConfiguringRed | DynamicThresholdRed | Wred | Pi | Pie | Pi2 | Dualpi2 | HeadDrop | Step | Rem | Blue | Sred | Avq | Choke | Gsp | Codel | FqCodel | Sfq | Cobalt | Cake | Sfb | FqPie | Prio | Drr | Wfq | Tbf | Htb | Plugin"
+Queue: TypeAlias = "TailDrop | Red | AdaptiveRed | SelfConfiguringRed | DynamicThresholdRed | RedTail | Wred | Pi | Pie | Pi2 | Dualpi2 | HeadDrop | Step | Rem | Blue | Sred | Avq | Choke | Gsp | Codel | FqCodel | Sfq | Cobalt | Cake | Sfb | FqPie | Prio | Drr | Wfq | Tbf | Htb | Plugin"
 """One of these."""
 
 Traffic: TypeAlias = "Bulk | Transfer | Cbr"
