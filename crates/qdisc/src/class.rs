@@ -230,7 +230,7 @@ struct Tally {
 #[derive(Debug)]
 pub struct Leaf<P: Packet> {
     name: String,
-    queue: Box<AnyQueue<P>>,
+    queue: AnyQueue<P>,
     head: Option<P>,
     tally: Tally,
 }
@@ -264,7 +264,7 @@ impl<P: Packet> Leaf<P> {
         };
         Self {
             name: name.to_owned(),
-            queue: Box::new(queue.build(context)),
+            queue: queue.build(context),
             head: None,
             tally: Tally::default(),
         }

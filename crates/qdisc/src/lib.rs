@@ -175,6 +175,32 @@ pub trait QueueParams {
     fn build<P: Packet>(&self, context: QueueContext) -> Self::Queue<P>;
 }
 
+/// The calls made for every packet, one function for each discipline. Left to inlining, all
+/// disciplines would share one function whose frame and saved registers are those of the most
+/// demanding, and a simple one would pay for them.
+mod apart {
+    use super::{Packet, QueueDiscipline, Sink, Time};
+
+    #[inline(never)]
+    pub fn enqueue<P: Packet, Q: QueueDiscipline<P>>(
+        queue: &mut Q,
+        packet: P,
+        now: Time,
+        sink: &mut impl Sink<P>,
+    ) {
+        queue.enqueue(packet, now, sink);
+    }
+
+    #[inline(never)]
+    pub fn dequeue<P: Packet, Q: QueueDiscipline<P>>(
+        queue: &mut Q,
+        now: Time,
+        sink: &mut impl Sink<P>,
+    ) -> Option<P> {
+        queue.dequeue(now, sink)
+    }
+}
+
 /// One list makes the file's enum, the running queue's enum and the dispatch
 /// between them; static, since it is called for every packet.
 macro_rules! disciplines {
@@ -228,27 +254,30 @@ macro_rules! disciplines {
             /// Builds the queue. The parameters must have passed [`check`](Self::check) and
             /// [`check_at`](Self::check_at).
             pub fn build<P: Packet>(&self, context: QueueContext) -> AnyQueue<P> {
-                match self { $(Self::$variant(params) => AnyQueue::$variant(params.build(context)),)+ }
+                match self { $(Self::$variant(params) => AnyQueue::$variant(Box::new(params.build(context))),)+ }
             }
         }
 
-        /// Any of the disciplines, dispatched statically.
+        /// Any of the disciplines, dispatched statically. They lie behind pointers: the tag
+        /// is then a field of its own, where the compiler would otherwise hide it in unused
+        /// values of the largest discipline and spend more on reading it than on following
+        /// the pointer.
         #[derive(Debug)]
         #[allow(missing_docs)] // the variants are documented in QueueSpec
         pub enum AnyQueue<P: Packet> {
-            $($variant(<$params as QueueParams>::Queue<P>),)+
+            $($variant(Box<<$params as QueueParams>::Queue<P>>),)+
         }
 
         impl<P: Packet> QueueDiscipline<P> for AnyQueue<P> {
-            #[inline]
+            #[inline(always)]
             fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
-                match self { $(Self::$variant(queue) => queue.enqueue(packet, now, sink),)+ }
+                match self { $(Self::$variant(queue) => apart::enqueue(&mut **queue, packet, now, sink),)+ }
             }
-            #[inline]
+            #[inline(always)]
             fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
-                match self { $(Self::$variant(queue) => queue.dequeue(now, sink),)+ }
+                match self { $(Self::$variant(queue) => apart::dequeue(&mut **queue, now, sink),)+ }
             }
-            #[inline]
+            #[inline(always)]
             fn next_wakeup(&self) -> Option<Time> {
                 match self { $(Self::$variant(queue) => queue.next_wakeup(),)+ }
             }
@@ -258,7 +287,7 @@ macro_rules! disciplines {
             fn front(&self) -> Option<&P> {
                 match self { $(Self::$variant(queue) => queue.front(),)+ }
             }
-            #[inline]
+            #[inline(always)]
             fn backlog(&self) -> Backlog {
                 match self { $(Self::$variant(queue) => queue.backlog(),)+ }
             }
