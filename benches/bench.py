@@ -1,24 +1,28 @@
-"""What a bottleneck packet costs: time, events, memory, for each TCP, and how replications scale.
+"""What a packet costs: at the bottleneck of a run, for each TCP, and in each queue discipline.
 
-Run it as ``make bench``; with ``--peers`` (``make bench-peers``) the first two rows are
-also run in ns-2 and ns-3, where they are installed. Machines are noisy, so every row is
-measured several times in turn with the others and the least is quoted beside the median;
-compare ratios within one call, not absolute numbers between calls.
+Of runs it tells time, events and memory per packet, and how replications scale. Run
+it as ``make bench``; with ``--peers`` (``make bench-peers``) the first two rows are also run in
+ns-2 and ns-3, where they are installed. Machines are noisy, so every row is measured several
+times in turn with the others and the least is quoted beside the median; compare ratios
+within one call, not absolute numbers between calls.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from redtail import _native
 
@@ -50,6 +54,13 @@ ELSEWHERE = {"bbr": "deep", "bbr3": "deep", "dctcp": "mark", "prague": "mark"}
 
 #: Simulated runs for the scaling row: enough that threads have work for a second.
 SCALING_RUNS = 24
+
+#: What a packet's instructions may grow by from the small backlog to the large one. They do
+#: not depend on caches; a search through the backlog would grow by up to a hundred.
+GROWTH_ALLOWED = 2.0
+
+#: The function of queue_cost that is measured, as callgrind names it.
+_MEASURED = "queue_cost::Place<Q>::measured*"
 
 
 @dataclass
@@ -83,16 +94,29 @@ def preset_scenarios(folder: Path) -> dict[str, Path]:
     return files
 
 
-def build() -> Path:
-    """Build the optimised measuring program and return its path."""
-    command = ["cargo", "bench", "--locked", "-p", "redtail-sim", "--bench", "packet_cost"]
+@dataclass
+class Cell:
+    """Measurements of one discipline at one backlog and number of flows."""
+
+    nanoseconds: list[float] = field(default_factory=list)
+    #: Executed for a packet; None where they cannot be counted.
+    instructions: float | None = None
+
+
+#: By discipline, then by backlog and flows.
+Queues = dict[str, dict[tuple[int, int], Cell]]
+
+
+def build(package: str, name: str) -> Path:
+    """Build an optimised measuring program and return its path."""
+    command = ["cargo", "bench", "--locked", "-p", package, "--bench", name]
     command += ["--no-run", "--message-format", "json"]
     done = subprocess.run(command, cwd=_ROOT, check=True, stdout=subprocess.PIPE, text=True)
     for line in done.stdout.splitlines():
         message = json.loads(line)
-        if message.get("executable") and message["target"]["name"] == "packet_cost":
+        if message.get("executable") and message["target"]["name"] == name:
             return Path(message["executable"])
-    raise RuntimeError("cargo built no packet_cost")
+    raise RuntimeError(f"cargo built no {name}")
 
 
 def measure_once(program: Path, scenario: Path, row: Row) -> None:
@@ -126,6 +150,79 @@ def measure_scaling(repeats: int) -> float:
         return time.perf_counter() - start
 
     return statistics.median(seconds(1) / seconds(2) for _ in range(repeats))
+
+
+def measure_queues(program: Path, repeats: int) -> Queues:
+    """Measure every discipline `repeats` times, all in turn, and count its instructions."""
+    queues: Queues = {}
+
+    def cell(report: dict[str, Any]) -> Cell:
+        place = report["backlog"], report["flows"]
+        return queues.setdefault(report["kind"], {}).setdefault(place, Cell())
+
+    for _ in range(repeats):
+        done = subprocess.run([program], check=True, stdout=subprocess.PIPE, text=True)
+        for report in map(json.loads, done.stdout.splitlines()):
+            cell(report).nanoseconds.append(report["ns_per_packet"])
+    for report, instructions in count_instructions(program):
+        cell(report).instructions = instructions / report["packets"]
+    return queues
+
+
+def count_instructions(program: Path) -> list[tuple[dict[str, Any], int]]:
+    """Each line of queue_cost with the instructions of its measurement, by callgrind.
+
+    Empty where valgrind is not installed.
+    """
+    if shutil.which("valgrind") is None:
+        return []
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "out"
+        # The two patterns must differ: callgrind keeps one set of options for each.
+        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}"]
+        command += ["--toggle-collect=*measured*", f"--dump-after={_MEASURED}", str(program)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+        reports = [json.loads(line) for line in done.stdout.splitlines()]
+        return [
+            (report, _total(out.with_suffix(f".{number}")))
+            for number, report in enumerate(reports, start=1)
+        ]
+
+
+def _total(dump: Path) -> int:
+    """The instructions in a dump of callgrind."""
+    lines = dump.read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("totals:"))
+
+
+def show_queues(queues: Queues) -> None:
+    """Print the table of the disciplines, and name those whose cost grows with backlog."""
+    places = list(queues["tail-drop"])
+    backlogs = sorted({backlog for backlog, _ in places})
+    flow_counts = sorted({flows for _, flows in places})
+    least, most = backlogs[0], backlogs[-1]
+    print()
+    print("queue: ns/packet (enqueue and dequeue), at a backlog of packets/from flows,")
+    print("the ratio to tail drop at the first, instructions/packet there, and their growth")
+    print(f"from {least} to {most} packets")
+    heads = [f"{backlog}/{flows}" for backlog, flows in places]
+    print(f"{'kind':24}" + "".join(f"{head:>12}" for head in heads), end="")
+    print(f"{'ratio':>8}{'instr.':>8}{'growth':>8}")
+    base = min(queues["tail-drop"][places[0]].nanoseconds)
+    growing = []
+    for kind, cells in queues.items():
+        times = [min(cells[place].nanoseconds) for place in places]
+        print(f"{kind:24}" + "".join(f"{ns:12.1f}" for ns in times), end="")
+        print(f"{times[0] / base:8.2f}", end="")
+        counted = {place: cell.instructions for place, cell in cells.items() if cell.instructions}
+        if counted:
+            growth = max(counted[most, n] / counted[least, n] for n in flow_counts)
+            print(f"{counted[places[0]]:8.0f}{growth:8.2f}", end="")
+            if growth > GROWTH_ALLOWED:
+                growing.append(kind)
+        print()
+    if growing:
+        print(f"more than {GROWTH_ALLOWED:g} times the instructions: {', '.join(growing)}")
 
 
 def show(rows: dict[str, Row], scaling: float) -> None:
@@ -180,18 +277,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--peers", action="store_true", help="also run ns-2 and ns-3")
     parser.add_argument("--json", action="store_true", help="print the measurements as JSON")
     options = parser.parse_args(arguments)
-    program = build()
+    program = build("redtail-sim", "packet_cost")
     named = {name: _HERE / "scenarios" / file for name, (_, file) in ROWS.items()}
     rows = measure_rows(program, named, options.repeats)
     with TemporaryDirectory() as folder:
         presets = measure_rows(program, preset_scenarios(Path(folder)), options.repeats)
     scaling = measure_scaling(3)
+    queues = measure_queues(build("redtail-qdisc", "queue_cost"), options.repeats)
     if options.json:
-        measured = {name: vars(row) for name, row in (rows | presets).items()}
-        print(json.dumps({"rows": measured, "scaling": scaling}))
+        cells = [
+            {"kind": kind, "backlog": backlog, "flows": flows, **vars(cell)}
+            for kind, places in queues.items()
+            for (backlog, flows), cell in places.items()
+        ]
+        tables = {"rows": {k: vars(v) for k, v in (rows | presets).items()}, "queues": cells}
+        print(json.dumps({**tables, "scaling": scaling}))
     else:
         show(rows, scaling)
         show_presets(presets)
+        show_queues(queues)
     if options.peers:
         show_peers(rows)
     return 0
