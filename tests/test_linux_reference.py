@@ -231,10 +231,4 @@ def test_transfers_over_a_slow_link_agree_with_linux(name: str) -> None:
     assert_takes_as_long(name, 0, [times[1] for times in both])
     assert_takes_as_long(name, 1, [times[0] for times in both])
     short = [metrics["short.completion_time_mean"] for metrics in seeds]
-    if name == "D_bfifo_t2":
-        # It does not hold: docs/limitations.md. What does: it waits much longer than the 2.8 s
-        # it would take alone, and not longer than in the kernel.
-        theirs = SCENARIOS[name]["metrics"]["elapsed_s"][2]["mean"]
-        assert 0.7 * theirs < statistics.fmean(short) < theirs
-    else:
-        assert_takes_as_long(name, 2, short)
+    assert_takes_as_long(name, 2, short)

@@ -172,3 +172,20 @@ fn an_acknowledgement_of_data_never_sent_changes_nothing() {
         script.cwnd(11.0).at(300).sends("13e");
     }
 }
+
+#[test]
+fn counting_bytes_data_reported_selectively_before_does_not_count_again() {
+    // Linux 6.1, tcp_ack: the window grows by what an acknowledgement newly delivers, here
+    // two segments of ten. RFC 5681, equation 2, adds one segment for either.
+    for (byte_counting, grown) in [(true, 3.0), (false, 2.0)] {
+        let mut script = SenderScript::bulk(&TcpParams {
+            byte_counting,
+            dup_thresh: 20, // no fast retransmit
+            limited_transmit: false,
+            ..params(RecoveryKind::Sack)
+        });
+        script.sends("0 1 2 3 4 5 6 7 8 9");
+        script.at(100).sack(0, &[(2, 10)]).at(3000).cwnd(1.0);
+        script.ack(10).cwnd(grown);
+    }
+}

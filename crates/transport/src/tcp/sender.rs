@@ -211,6 +211,7 @@ pub struct Sender {
     initial_window: u32,
     timestamps: bool,
     uses_prr: bool,
+    byte_counting: bool,
     /// The application has closed: nothing follows `size`.
     closed: bool,
     /// Closing takes a FIN.
@@ -288,6 +289,7 @@ impl Sender {
             initial_window: params.initial_window,
             timestamps: params.timestamps,
             uses_prr: params.prr,
+            byte_counting: params.byte_counting,
             closed: size.is_some(),
             fin: false,
             idle_restart: params.idle_restart,
@@ -934,6 +936,7 @@ impl Sender {
         if self.timers.is_some() {
             self.on_probe_answered(segment, now);
         }
+        let delivered = self.board.delivered();
         let acked = self.board.on_ack(segment.ack, now);
         self.timeouts_in_row = 0;
         let finished = self.recover.is_none_or(|recover| segment.ack >= recover);
@@ -971,9 +974,16 @@ impl Sender {
             window_was_full
         };
         if grows && self.prr.is_none() {
+            // Counting bytes, each counts once: what was reported selectively before does
+            // not grow the window again when a hole below it closes (Linux).
+            let bytes = if self.byte_counting {
+                self.board.delivered() - delivered
+            } else {
+                acked.bytes
+            };
             self.controller.on_ack(&AckSample {
                 now,
-                acked: acked.bytes,
+                acked: bytes,
                 marked,
                 una: segment.ack,
                 next: self.board.next(),
