@@ -70,7 +70,7 @@ def test_the_file_these_tests_spoil_is_good() -> None:
         pytest.param(
             QUEUE, RED % ("65 packets", "65 packets"), 9, ["min_th"], id="min_th equal to max_th"
         ),
-        pytest.param('kind = "tail-drop"', 'kind = "blue"', 9, ["blue", "red"], id="unknown kind"),
+        pytest.param('kind = "tail-drop"', 'kind = "bleu"', 9, ["bleu", "red"], id="unknown kind"),
         pytest.param('warmup = "2 s"', 'warmup = "10 s"', 3, ["warmup"], id="warm-up of all of it"),
         pytest.param('duration = "10 s"', 'duration = "1 s"', None, ["warmup", "2 s"], id="short"),
         pytest.param('tcp = "sack"', 'tcp = "cubik"', 15, ["cubik", "sack"], id="unknown preset"),

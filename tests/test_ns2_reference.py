@@ -27,6 +27,7 @@ TOLERANCES = {
     "queue_length_std": ("q_std", 1.0, 0.25, 0.0),
 }
 
+
 def queue(settings: dict[str, str]) -> str:
     """The queue of a scenario, as a TOML table."""
     limit = int(settings.get("buf", 300))

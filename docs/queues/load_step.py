@@ -46,6 +46,7 @@ QUEUES: dict[str, str] = {
     "adaptive-red": 'limit = "250 packets", target_delay = "50 ms"',
     "self-configuring-red": RED,
     "dynamic-threshold-red": RED,
+    "red-tail": 'limit = "250 packets", min_th = "20 packets", max_th = "100 packets"',
     "wred": 'limit = "250 packets", average = "rio", profiles = ['
     '{ dscp = ["AF11"], min_th = "40 packets", max_th = "120 packets", max_p = 0.1 }, '
     '{ min_th = "20 packets", max_th = "60 packets", max_p = 0.2 }]',
@@ -91,6 +92,7 @@ _AVERAGES_LENGTH = (
     "adaptive-red",
     "self-configuring-red",
     "dynamic-threshold-red",
+    "red-tail",
     "wred",
     "choke",
 )
