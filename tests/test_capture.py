@@ -75,12 +75,11 @@ LOSSY = {
     "ecn": (MARKING, '{ preset = "sack", ecn = true }'),
     "newreno with ecn": (MARKING, '{ preset = "newreno", ecn = true }'),
     "bbr3": (SMALL_BUFFER, '"bbr3"'),
-    "dctcp": (MARKING, '"dctcp"'),
 }
 
 #: What an episode of recovery begins with is a fast retransmission to tshark as well, except
 #: where losses are judged by time (RFC 8985), without waiting for duplicates.
-BY_DUPLICATES = [name for name in LOSSY if name not in ("linux", "bbr3", "dctcp")]
+BY_DUPLICATES = [name for name in LOSSY if name not in ("linux", "bbr3")]
 
 
 def tool(name: str) -> str:
