@@ -6,6 +6,7 @@
 
 pub mod dscp;
 pub mod kinded;
+pub mod one_or_list;
 pub mod packet;
 pub mod param;
 mod prefetch;

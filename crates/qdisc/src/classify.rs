@@ -6,13 +6,10 @@
 //! class. That is the order of Linux's filters of one priority (`tc-flower`).
 
 use std::borrow::Cow;
-use std::fmt;
-use std::marker::PhantomData;
 use std::sync::Arc;
 
+use redtail_core::one_or_list::{self, OneOrList};
 use redtail_core::schemars::{self, JsonSchema, Schema, SchemaGenerator, json_schema};
-use redtail_core::serde::de::value::MapAccessDeserializer;
-use redtail_core::serde::de::{self, MapAccess, SeqAccess, Visitor};
 use redtail_core::serde::{self, Deserialize, Deserializer, Serialize, Serializer};
 use redtail_core::{Dscp, Packet, ParamError};
 
@@ -215,68 +212,17 @@ impl<T> OneOrMore<T> {
 
 impl<T: Serialize> Serialize for OneOrMore<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0.as_slice() {
-            [one] => one.serialize(serializer),
-            list => list.serialize(serializer),
-        }
+        one_or_list::serialize(&self.0, serializer)
     }
 }
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for OneOrMore<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OneOrMoreVisitor<T>(PhantomData<T>);
-
-        impl<'de, T: Deserialize<'de>> OneOrMoreVisitor<T> {
-            fn scalar<E: de::Error>(
-                value: impl de::IntoDeserializer<'de, E>,
-            ) -> Result<OneOrMore<T>, E> {
-                T::deserialize(value.into_deserializer()).map(OneOrMore::one)
-            }
-        }
-
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrMoreVisitor<T> {
-            type Value = OneOrMore<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a value, or a list of values of which any will do")
-            }
-
-            // What is no list goes to the value's own type, which words its own errors.
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<OneOrMore<T>, E> {
-                Self::scalar(text)
-            }
-            fn visit_bool<E: de::Error>(self, value: bool) -> Result<OneOrMore<T>, E> {
-                Self::scalar(value)
-            }
-            fn visit_i64<E: de::Error>(self, value: i64) -> Result<OneOrMore<T>, E> {
-                Self::scalar(value)
-            }
-            fn visit_u64<E: de::Error>(self, value: u64) -> Result<OneOrMore<T>, E> {
-                Self::scalar(value)
-            }
-            fn visit_f64<E: de::Error>(self, value: f64) -> Result<OneOrMore<T>, E> {
-                Self::scalar(value)
-            }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<OneOrMore<T>, A::Error> {
-                T::deserialize(MapAccessDeserializer::new(map)).map(OneOrMore::one)
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<OneOrMore<T>, A::Error> {
-                let mut values = Vec::new();
-                while let Some(value) = seq.next_element()? {
-                    values.push(value);
-                }
-                if values.is_empty() {
-                    return Err(de::Error::invalid_length(
-                        0,
-                        &"a list with at least one value",
-                    ));
-                }
-                Ok(OneOrMore(values))
-            }
-        }
-
-        deserializer.deserialize_any(OneOrMoreVisitor(PhantomData))
+        let read = OneOrList {
+            expected: "a value, or a list of values of which any will do",
+            tables: true,
+        };
+        read.deserialize(deserializer).map(Self)
     }
 }
 

@@ -5,7 +5,7 @@
 //! Control laws (`laws`) turn what a queue observes into pass, mark or drop;
 //! queues (`queues`) hold packets and consult a law.
 //!
-//! Adding a discipline: one file in `queues`, one line in the [`disciplines!`]
+//! Adding a discipline: one file in `queues`, one line in the `disciplines!`
 //! list below, one line in the conformance list (`tests/conformance.rs`), one
 //! page in `docs/queues`.
 

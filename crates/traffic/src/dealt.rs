@@ -1,11 +1,9 @@
 //! Quantities dealt out to the flows of a group.
 
 use std::borrow::Cow;
-use std::fmt;
-use std::marker::PhantomData;
 
+use redtail_core::one_or_list::{self, OneOrList};
 use redtail_core::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use redtail_core::serde::de::{self, SeqAccess, Visitor};
 use redtail_core::serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// One value for all flows of a group, or a list dealt out to them in turn:
@@ -41,65 +39,17 @@ impl<T> Dealt<T> {
 
 impl<T: Serialize> Serialize for Dealt<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0.as_slice() {
-            [one] => one.serialize(serializer),
-            list => list.serialize(serializer),
-        }
+        one_or_list::serialize(&self.0, serializer)
     }
 }
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Dealt<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct DealtVisitor<T>(PhantomData<T>);
-
-        impl<'de, T: Deserialize<'de>> DealtVisitor<T> {
-            fn scalar<E: de::Error>(
-                value: impl de::IntoDeserializer<'de, E>,
-            ) -> Result<Dealt<T>, E> {
-                T::deserialize(value.into_deserializer()).map(Dealt::one)
-            }
-        }
-
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for DealtVisitor<T> {
-            type Value = Dealt<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a value, or a list of values dealt out to the flows in turn")
-            }
-
-            // Scalars go to the value's own type, which words its own errors.
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Dealt<T>, E> {
-                Self::scalar(text)
-            }
-            fn visit_bool<E: de::Error>(self, value: bool) -> Result<Dealt<T>, E> {
-                Self::scalar(value)
-            }
-            fn visit_i64<E: de::Error>(self, value: i64) -> Result<Dealt<T>, E> {
-                Self::scalar(value)
-            }
-            fn visit_u64<E: de::Error>(self, value: u64) -> Result<Dealt<T>, E> {
-                Self::scalar(value)
-            }
-            fn visit_f64<E: de::Error>(self, value: f64) -> Result<Dealt<T>, E> {
-                Self::scalar(value)
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Dealt<T>, A::Error> {
-                let mut values = Vec::new();
-                while let Some(value) = seq.next_element()? {
-                    values.push(value);
-                }
-                if values.is_empty() {
-                    return Err(de::Error::invalid_length(
-                        0,
-                        &"a list with at least one value",
-                    ));
-                }
-                Ok(Dealt(values))
-            }
-        }
-
-        deserializer.deserialize_any(DealtVisitor(PhantomData))
+        let read = OneOrList {
+            expected: "a value, or a list of values dealt out to the flows in turn",
+            tables: false,
+        };
+        read.deserialize(deserializer).map(Self)
     }
 }
 

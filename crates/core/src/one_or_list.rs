@@ -1,0 +1,103 @@
+//! A value that the experiment file may also give as a list of values.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// How such a value is read.
+#[derive(Clone, Copy, Debug)]
+pub struct OneOrList {
+    /// What is expected, for the message that refuses something else.
+    pub expected: &'static str,
+    /// Whether a value may be a table.
+    pub tables: bool,
+}
+
+impl OneOrList {
+    /// Reads a value, or a list with at least one.
+    ///
+    /// # Errors
+    /// Those of the value's own type, or that what is there is neither.
+    pub fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        self,
+        deserializer: D,
+    ) -> Result<Vec<T>, D::Error> {
+        deserializer.deserialize_any(OneOrListVisitor {
+            read: self,
+            value: PhantomData,
+        })
+    }
+}
+
+/// Writes the only value as itself, others as a list.
+///
+/// # Errors
+/// Those of the serializer.
+pub fn serialize<T: Serialize, S: Serializer>(
+    values: &[T],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    match values {
+        [one] => one.serialize(serializer),
+        list => list.serialize(serializer),
+    }
+}
+
+struct OneOrListVisitor<T> {
+    read: OneOrList,
+    value: PhantomData<T>,
+}
+
+impl<'de, T: Deserialize<'de>> OneOrListVisitor<T> {
+    fn scalar<E: Error>(value: impl IntoDeserializer<'de, E>) -> Result<Vec<T>, E> {
+        T::deserialize(value.into_deserializer()).map(|value| vec![value])
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrListVisitor<T> {
+    type Value = Vec<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.read.expected)
+    }
+
+    // What is no list goes to the value's own type, which words its own errors.
+    fn visit_str<E: Error>(self, text: &str) -> Result<Vec<T>, E> {
+        Self::scalar(text)
+    }
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Vec<T>, E> {
+        Self::scalar(value)
+    }
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Vec<T>, E> {
+        Self::scalar(value)
+    }
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Vec<T>, E> {
+        Self::scalar(value)
+    }
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Vec<T>, E> {
+        Self::scalar(value)
+    }
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Vec<T>, A::Error> {
+        if !self.read.tables {
+            return Err(A::Error::invalid_type(Unexpected::Map, &self));
+        }
+        T::deserialize(MapAccessDeserializer::new(map)).map(|value| vec![value])
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Vec<T>, A::Error> {
+        let mut values = Vec::new();
+        while let Some(value) = seq.next_element()? {
+            values.push(value);
+        }
+        if values.is_empty() {
+            return Err(A::Error::invalid_length(
+                0,
+                &"a list with at least one value",
+            ));
+        }
+        Ok(values)
+    }
+}
