@@ -46,6 +46,13 @@ impl Flags {
         Self((count & 3) << 6 | (count & 4))
     }
 
+    /// These bits but for those of the ACE field.
+    #[inline]
+    #[must_use]
+    pub const fn without_ace(self) -> Self {
+        Self(self.0 & !(Self::AE.0 | Self::CWR.0 | Self::ECE.0))
+    }
+
     /// Whether all bits of `other` are set.
     #[inline]
     pub const fn contains(self, other: Self) -> bool {

@@ -4,6 +4,7 @@ pub mod ack_policy;
 pub(crate) mod closing;
 pub mod delivery_rate;
 pub mod ecn;
+pub mod endpoint;
 pub(crate) mod frto;
 pub(crate) mod pacing;
 pub(crate) mod prr;

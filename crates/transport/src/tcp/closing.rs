@@ -36,10 +36,16 @@ pub(super) struct Closing {
 }
 
 impl Closing {
-    pub(super) fn new(end: u64) -> Self {
+    /// The peer's FIN has arrived, before sequence number `end`; `silent` if the answer to it
+    /// comes with data of this side, from elsewhere.
+    pub(super) fn new(end: u64, silent: bool) -> Self {
         Self {
             end,
-            state: State::CloseWait,
+            state: if silent {
+                State::Closed
+            } else {
+                State::CloseWait
+            },
             sent: 0,
         }
     }

@@ -17,7 +17,8 @@ use crate::segment::{Flags, MAX_SACK_BLOCKS, SackBlock, SackBlocks, Segment};
 
 const PS_PER_US: u64 = 1_000_000;
 
-/// A TCP receiver. Its application sends nothing, and closes when its peer has.
+/// A TCP receiver. Alone, its application sends nothing and closes when its peer has; as half of
+/// an [`Endpoint`](super::endpoint::Endpoint) it leaves both to the sender beside it.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     /// Next byte expected.
@@ -50,6 +51,8 @@ pub struct Receiver {
     more: Option<Box<More>>,
     /// First timeout of its own FIN, microseconds.
     fin_timeout: u32,
+    /// Its side sends data as well, and closes with that.
+    half: bool,
 }
 
 /// What a receiver has whose application reads slowly, or whose peer has closed.
@@ -92,6 +95,57 @@ impl Receiver {
             }),
             // At most an hour (`TcpParams::check`).
             fin_timeout: (params.initial_rto.as_ps() / PS_PER_US) as u32,
+            half: false,
+        }
+    }
+
+    /// The receiver's half of an [`Endpoint`](super::endpoint::Endpoint), whose sender
+    /// closes its own direction.
+    pub(super) fn half(params: &TcpParams) -> Self {
+        Self {
+            half: true,
+            ..Self::new(params)
+        }
+    }
+
+    /// The flags with which the SYN is answered.
+    pub(super) fn syn_ack_flags(&self) -> Flags {
+        self.ecn.syn_ack_flags()
+    }
+
+    /// The peer has answered this side's SYN.
+    pub(super) fn on_syn_ack(&mut self, segment: &Segment) {
+        self.ts_recent = segment.ts_val;
+        self.ecn.on_syn_ack(segment.flags);
+    }
+
+    /// Whether a segment other than an ordinary acknowledgement is due.
+    #[inline]
+    pub(super) fn has_other_due(&self) -> bool {
+        self.other_due
+    }
+
+    /// Puts what an acknowledgement would say now on a segment with data, so that none has to
+    /// follow it.
+    #[inline]
+    pub(super) fn piggyback(&mut self, data: Segment, now: Time) -> Segment {
+        self.policy.cancel();
+        let own = self.acknowledgement(now);
+        // The first acknowledgement of a handshake has a code in place of AccECN's counter
+        // (RFC 9768, section 3.2.2.1), which is the sender's; from then on the counter is ours.
+        let first = data.len == 0 && !data.flags.contains(Flags::FIN);
+        let flags = match (self.ecn.counts_packets(), first) {
+            (false, _) => data.flags.with(own.flags),
+            (true, true) => own.flags.without_ace().with(data.flags),
+            (true, false) => data.flags.without_ace().with(own.flags),
+        };
+        Segment {
+            seq: data.seq,
+            len: data.len,
+            ecn: data.ecn,
+            flags,
+            ts_val: data.ts_val,
+            ..own
         }
     }
 
@@ -224,7 +278,7 @@ impl Receiver {
         }
         if fin {
             let closing = &mut self.more.get_or_insert_default().closing;
-            closing.get_or_insert(Closing::new(end + 1));
+            closing.get_or_insert(Closing::new(end + 1, self.half));
         }
         Some(end + u64::from(fin))
     }
@@ -339,9 +393,16 @@ impl Receiver {
         {
             return Some(segment);
         }
-        if !std::mem::take(&mut self.ack_due) {
+        if !self.ack_due {
             return None;
         }
+        Some(self.acknowledgement(now))
+    }
+
+    /// An ordinary acknowledgement of what has arrived.
+    #[inline]
+    fn acknowledgement(&mut self, now: Time) -> Segment {
+        self.ack_due = false;
         self.last_ack_sent = self.next;
         let mut sack = SackBlocks::default();
         if let Some(slot) = &mut self.duplicate
@@ -360,7 +421,7 @@ impl Receiver {
         if self.more.is_some() {
             self.complete(&mut segment, now);
         }
-        Some(segment)
+        segment
     }
 
     /// The SYN-ACK, or an acknowledgement of what came before a change of marking.

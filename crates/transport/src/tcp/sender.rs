@@ -170,7 +170,7 @@ const MAX_ACK_DELAY: Span = Span::from_ms(200);
 
 /// The earlier of two times, of those that are set.
 #[inline]
-fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+pub(super) fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
         _ => one.or(other),
@@ -216,6 +216,8 @@ pub struct Sender {
     closed: bool,
     /// Closing takes a FIN.
     fin: bool,
+    /// The peer closes its direction with its own data: its FIN is not awaited here.
+    half: bool,
     idle_restart: bool,
     /// Nothing is outstanding and nothing can be sent: there is no data, or no window.
     idle: bool,
@@ -292,6 +294,7 @@ impl Sender {
             byte_counting: params.byte_counting,
             closed: size.is_some(),
             fin: false,
+            half: false,
             idle_restart: params.idle_restart,
             idle: false,
             ts_recent: 0,
@@ -340,6 +343,48 @@ impl Sender {
             closed: false,
             ..Self::new(params, Some(0))
         }
+    }
+
+    /// The sender's half of an [`Endpoint`](super::endpoint::Endpoint): its peer sends data too.
+    pub(super) fn half(params: &TcpParams) -> Self {
+        Self {
+            half: true,
+            ..Self::without_data(params)
+        }
+    }
+
+    /// The peer's SYN has opened the connection, which will close with FINs; `agreed` are the
+    /// flags of the answer to it.
+    pub(super) fn open_passively(&mut self, syn: &Segment, agreed: Flags) {
+        self.fin = true;
+        self.connection = Connection::Established;
+        self.peer_window = syn.window;
+        self.ts_recent = syn.ts_val;
+        self.ecn.on_syn_ack(agreed, Ecn::NotEct);
+    }
+
+    /// The answer has come to the SYN or SYN-ACK that left at `sent`; `lost` if one had been
+    /// lost before (RFC 6298, rule 5.7; RFC 5681, section 3.1: one segment then).
+    pub(super) fn on_handshake(&mut self, sent: Time, lost: bool, now: Time) {
+        if lost {
+            self.rtt.restart_with(Span::from_s(3));
+            self.controller.set_cwnd(f64::from(self.mss));
+        } else {
+            self.rtt.sample(sent, now);
+            self.controller.on_handshake(now - sent, now);
+        }
+        self.update_pacing();
+    }
+
+    /// The place in its stream of a segment without data.
+    #[inline]
+    pub(super) fn next_seq(&self) -> u64 {
+        self.board.next()
+    }
+
+    /// Bytes written that have never been sent.
+    pub(super) fn unsent(&self) -> u64 {
+        self.size.saturating_sub(self.board.next())
     }
 
     /// Starts the connection; with a handshake, its SYN is the first segment to
@@ -590,15 +635,7 @@ impl Sender {
         self.ts_recent = segment.ts_val;
         self.ecn.on_syn_ack(segment.flags, segment.ecn);
         self.rto_at = None;
-        if self.syn_retransmitted {
-            // RFC 6298, rule 5.7; RFC 5681, section 3.1 (a lost SYN: one segment).
-            self.rtt.restart_with(Span::from_s(3));
-            self.controller.set_cwnd(f64::from(self.mss));
-        } else {
-            self.rtt.sample(self.last_sent, now);
-            self.controller.on_handshake(now - self.last_sent, now);
-        }
-        self.update_pacing();
+        self.on_handshake(self.last_sent, self.syn_retransmitted, now);
     }
 
     #[inline]
@@ -611,7 +648,8 @@ impl Sender {
         {
             return;
         }
-        let same_window = segment.window == self.peer_window;
+        // Nor is one with data a duplicate (RFC 5681, section 2).
+        let same_window = segment.window == self.peer_window && segment.len == 0;
         if segment.ack >= self.board.una() {
             self.on_window(segment);
         }
@@ -994,7 +1032,8 @@ impl Sender {
         self.restart_timer(now);
         if self.closed && segment.ack == self.size + u64::from(self.fin) {
             // The peer's FIN comes after ours, perhaps with this acknowledgement of it.
-            self.connection = match (self.fin, segment.flags.contains(Flags::FIN)) {
+            let awaits_fin = self.fin && !self.half;
+            self.connection = match (awaits_fin, segment.flags.contains(Flags::FIN)) {
                 (true, true) => Connection::FinAckDue,
                 (true, false) => Connection::FinWait2,
                 (false, _) => Connection::Complete,

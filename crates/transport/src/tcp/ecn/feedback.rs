@@ -75,6 +75,27 @@ impl Feedback {
         };
     }
 
+    /// A SYN-ACK arrived, for a side that receives as well as it sends: what it agrees to.
+    pub(in super::super) fn on_syn_ack(&mut self, flags: Flags) {
+        let ace = flags.ace();
+        *self = match std::mem::replace(self, Self::Off) {
+            Self::Counted(counted) if counted.kind == EcnFeedback::Accecn => match ace {
+                // As for the sender beside it (RFC 9768, section 3.1.2, table 2).
+                0b000 | 0b111 => Self::Off,
+                0b001 | 0b101 => Self::Echo { pending: false },
+                _ => Self::Counted(counted),
+            },
+            able if ace == Flags::ECE.ace() => able,
+            _ => Self::Off,
+        };
+    }
+
+    /// Whether the three flags of ECN are a counter of packets.
+    #[inline]
+    pub(in super::super) fn counts_packets(&self) -> bool {
+        matches!(self, Self::Counted(counted) if counted.kind == EcnFeedback::Accecn)
+    }
+
     /// The flags with which a SYN-ACK agrees.
     pub(in super::super) fn syn_ack_flags(&self) -> Flags {
         match self {

@@ -1,0 +1,192 @@
+//! One side of a connection that carries data both ways: a sender of its own stream and a
+//! receiver of the peer's, whose segments are one.
+//!
+//! Source: RFC 9293, sections 3.5 (the three-way handshake), 3.6 (each direction closes with a
+//! FIN of its own) and 3.10 (segments acknowledge what has come the other way); RFC 5681, section 2
+//! (a segment with data is no duplicate acknowledgement).
+//!
+//! The halves know nothing of each other. What joins them is here: an acknowledgement goes
+//! with data where there is data, so that none is held back or sent besides; the passive side's
+//! sender learns from the handshake what an active one learns from the SYN-ACK.
+
+use redtail_core::Time;
+
+use super::receiver::Receiver;
+use super::sender::{Sender, SenderCounters, earlier};
+use crate::params::TcpParams;
+use crate::segment::{Flags, Segment};
+
+/// Which side opens the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    /// It sends the SYN.
+    Active,
+    /// It answers it. `since` is when its SYN-ACK left, until that is acknowledged.
+    Passive { since: Option<Time>, repeated: bool },
+}
+
+/// One side of a connection.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    sender: Sender,
+    receiver: Receiver,
+    role: Role,
+}
+
+impl Endpoint {
+    /// The side that opens the connection. It does nothing until [`open`](Self::open).
+    /// `params` must have passed their check.
+    pub fn client(params: &TcpParams) -> Self {
+        Self {
+            sender: Sender::half(params),
+            receiver: Receiver::half(params),
+            role: Role::Active,
+        }
+    }
+
+    /// The side that waits for the other one; opened when the connection takes no handshake.
+    pub fn server(params: &TcpParams) -> Self {
+        let mut server = Self {
+            role: Role::Passive {
+                since: None,
+                repeated: false,
+            },
+            ..Self::client(params)
+        };
+        if !params.handshake {
+            server.sender.open(false);
+        }
+        server
+    }
+
+    /// Opens the connection, with a handshake if the parameters ask for one.
+    pub fn open(&mut self, params: &TcpParams) {
+        self.sender.open(params.handshake);
+    }
+
+    /// The application writes `bytes` more.
+    ///
+    /// # Panics
+    /// When it has closed: the caller's bug.
+    pub fn write(&mut self, bytes: u64) {
+        self.sender.write(bytes);
+    }
+
+    /// The application will write no more: a FIN goes with or after the last data.
+    pub fn close(&mut self) {
+        self.sender.close();
+    }
+
+    /// Bytes written by the application that have never been sent.
+    pub fn unsent(&self) -> u64 {
+        self.sender.unsent()
+    }
+
+    /// Bytes of the peer's stream received in order, for the application to read.
+    pub fn delivered(&self) -> u64 {
+        self.receiver.delivered()
+    }
+
+    /// Distinct payload bytes of the peer received, in order or not.
+    pub fn received(&self) -> u64 {
+        self.receiver.received()
+    }
+
+    /// Whether the handshake is over as far as this side knows.
+    pub fn is_established(&self) -> bool {
+        self.sender.is_established()
+    }
+
+    /// Whether the application has closed and the peer acknowledged everything, the FIN included.
+    pub fn is_finished(&self) -> bool {
+        self.sender.is_closed()
+    }
+
+    /// What its sender has done so far.
+    pub fn counters(&self) -> SenderCounters {
+        self.sender.counters()
+    }
+
+    /// The sender's half, for its state.
+    pub fn sender(&self) -> &Sender {
+        &self.sender
+    }
+
+    /// When [`on_wakeup`](Self::on_wakeup) is due.
+    #[inline]
+    pub fn next_wakeup(&self) -> Option<Time> {
+        earlier(self.sender.next_wakeup(), self.receiver.next_wakeup())
+    }
+
+    /// Whatever timer is due.
+    pub fn on_wakeup(&mut self, now: Time) {
+        self.sender.on_wakeup(now);
+        self.receiver.on_wakeup(now);
+    }
+
+    /// A segment from the peer.
+    #[inline]
+    pub fn on_segment(&mut self, segment: &Segment, now: Time) {
+        if segment.flags.contains(Flags::SYN) {
+            self.on_syn(segment, now);
+            return;
+        }
+        if let Role::Passive { since, repeated } = &mut self.role
+            && let Some(sent) = since.take()
+        {
+            let lost = *repeated;
+            self.sender.on_handshake(sent, lost, now);
+        }
+        self.receiver.on_segment(segment, now);
+        self.sender.on_segment(segment, now);
+    }
+
+    #[cold]
+    fn on_syn(&mut self, segment: &Segment, now: Time) {
+        match &mut self.role {
+            Role::Active => {
+                self.sender.on_segment(segment, now);
+                self.receiver.on_syn_ack(segment);
+            }
+            Role::Passive { since, repeated } => {
+                *repeated |= since.is_some();
+                self.receiver.on_segment(segment, now);
+                if !self.sender.is_established() {
+                    let agreed = self.receiver.syn_ack_flags();
+                    self.sender.open_passively(segment, agreed);
+                }
+            }
+        }
+    }
+
+    /// The next segment to put on the wire now, if any; call until `None`.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
+        if self.receiver.has_other_due()
+            && let Some(segment) = self.receiver.poll_transmit(now)
+        {
+            return Some(self.without_data(segment, now));
+        }
+        match self.sender.poll_transmit(now) {
+            Some(segment) if segment.flags.contains(Flags::SYN) => Some(segment),
+            Some(segment) => Some(self.receiver.piggyback(segment, now)),
+            None => {
+                let segment = self.receiver.poll_transmit(now)?;
+                Some(self.without_data(segment, now))
+            }
+        }
+    }
+
+    /// A segment of the receiver alone takes its place in the sender's stream.
+    #[inline]
+    fn without_data(&mut self, mut segment: Segment, now: Time) -> Segment {
+        if segment.flags.contains(Flags::SYN) {
+            if let Role::Passive { since, .. } = &mut self.role {
+                *since = Some(now);
+            }
+        } else {
+            segment.seq = self.sender.next_seq();
+        }
+        segment
+    }
+}
