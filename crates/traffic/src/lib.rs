@@ -5,9 +5,11 @@
 //! TCP does the rest.
 
 pub mod dealt;
+pub mod dist;
 pub mod group;
 pub mod start;
 
 pub use dealt::Dealt;
+pub use dist::Dist;
 pub use group::{Access, BulkGroup, CbrGroup, Direction, TrafficGroup, TransferGroup};
 pub use start::Start;
