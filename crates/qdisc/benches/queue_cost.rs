@@ -184,6 +184,7 @@ fn link(flows: u32, hosts: u32) -> LinkFacts {
         flows: Arc::new(FlowTable {
             groups: vec!["all".to_owned()],
             flows: facts.collect(),
+            ..FlowTable::default()
         }),
         ..LinkFacts::of_rate(RATE)
     }

@@ -14,7 +14,7 @@ use redtail_core::{Bytes, Dscp, FlowId, Rate, Span};
 pub struct LinkFacts {
     /// The link's rate.
     pub rate: Rate,
-    /// TCP flows whose data crosses it.
+    /// TCP flows whose data crosses it, those of users who come and go not counted.
     pub tcp_flows: u64,
     /// Their mean round-trip time without queueing or transmission; `None` without any.
     pub mean_round_trip: Option<Span>,
@@ -63,6 +63,10 @@ pub struct FlowTable {
     pub groups: Vec<String>,
     /// Facts by flow number.
     pub flows: Vec<FlowFacts>,
+    /// The numbers of the users' first flows. What a user has open besides comes after the
+    /// last of `flows`: the second of every user in this order, then the third of every user, and
+    /// so on.
+    pub users: Vec<u32>,
 }
 
 impl FlowTable {
@@ -70,7 +74,32 @@ impl FlowTable {
     #[inline]
     pub fn get(&self, flow: FlowId) -> FlowFacts {
         let known = self.flows.get(flow.0 as usize);
-        known.copied().unwrap_or_default()
+        known.copied().unwrap_or_else(|| self.of_user(flow))
+    }
+
+    /// What is known of a flow that is not a user's first.
+    #[cold]
+    fn of_user(&self, flow: FlowId) -> FlowFacts {
+        if self.users.is_empty() {
+            return FlowFacts::default();
+        }
+        self.flows[self.first_of_user(flow.0) as usize]
+    }
+
+    /// The number of the first flow of the user who has this one; of any other flow its own.
+    pub fn first_of_user(&self, flow: u32) -> u32 {
+        match (flow as usize).checked_sub(self.flows.len()) {
+            None => flow,
+            Some(beyond) => self.users[beyond % self.users.len()],
+        }
+    }
+
+    /// The number of the flow that is connection `nth`, counted from 0, of a user.
+    pub fn connection(&self, user: u32, nth: u32) -> u32 {
+        match nth {
+            0 => self.users[user as usize],
+            _ => self.flows.len() as u32 + (nth - 1) * self.users.len() as u32 + user,
+        }
     }
 
     /// The number of the group with this name.

@@ -531,6 +531,7 @@ fn impossible_sred_parameters_are_refused() {
         flows: std::sync::Arc::new(FlowTable {
             groups: vec!["many".to_owned()],
             flows: vec![FlowFacts::default(); 11],
+            ..FlowTable::default()
         }),
         ..link()
     };

@@ -38,6 +38,7 @@ fn link(hosts: &[(u32, u32)]) -> LinkFacts {
         flows: Arc::new(FlowTable {
             groups: vec!["all".to_owned()],
             flows: hosts.iter().map(flow).collect(),
+            ..FlowTable::default()
         }),
         ..LinkFacts::of_rate(Rate::from_bps(1_000_000_000))
     }

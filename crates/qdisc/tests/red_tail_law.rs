@@ -40,6 +40,7 @@ fn link() -> LinkFacts {
         flows: Arc::new(FlowTable {
             groups: vec!["all".to_owned()],
             flows: (0..10).map(flow).collect(),
+            ..FlowTable::default()
         }),
         ..LinkFacts::of_rate(LINK)
     }

@@ -11,8 +11,10 @@ mod pcapng;
 use std::fmt;
 use std::io::{self, Write};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use redtail_core::{Rate, Time};
+use redtail_qdisc::FlowTable;
 use redtail_qdisc::plugin::PluginFailure;
 use redtail_spec::Scenario;
 use redtail_transport::tcp::ecn::{EcnCodepoint, EcnFeedback};
@@ -125,8 +127,8 @@ struct FlowFacts {
 
 #[derive(Clone, Copy, Debug)]
 struct TcpFacts {
-    /// The route of its acknowledgements.
-    back: u32,
+    /// It carries data both ways, and the side that receives more of it opens it.
+    duplex: bool,
     mss: u16,
     receive_window: u32,
     shift: u8,
@@ -150,6 +152,10 @@ pub(crate) struct Recorder<'a> {
     /// By link, for each of its ends.
     places: Vec<[Vec<Place>; 2]>,
     flows: Vec<FlowFacts>,
+    /// Whose flows those after the last of `flows` are.
+    table: Arc<FlowTable>,
+    /// By route: whether it leads to the side that sends data, or serves.
+    back: Vec<bool>,
     frame: Frame,
     /// The first file that could not be written; nothing is written after that.
     failed: Option<(usize, io::Error)>,
@@ -169,6 +175,8 @@ impl<'a> Recorder<'a> {
             files: Vec::new(),
             places: network.links.iter().map(|_| Default::default()).collect(),
             flows: flow_facts(scenario, flows),
+            table: scenario.flow_table(),
+            back: network.back_routes(),
             frame: Frame::default(),
             failed: None,
         };
@@ -194,21 +202,25 @@ impl<'a> Recorder<'a> {
         Ok(recorder)
     }
 
-    /// A packet passes the given end of a link.
+    /// A packet passes the given end of a link. `connection` numbers those of users in the order of
+    /// their opening.
     pub(crate) fn record(
         &mut self,
         link: u32,
         end: End,
         packet: &SimPacket,
         segment: &Segment,
+        connection: Option<u64>,
         now: Time,
     ) {
         let places = &self.places[link as usize][end as usize];
         if places.is_empty() || self.failed.is_some() {
             return;
         }
-        let flow = &self.flows[packet.flow as usize];
-        write_frame(&mut self.frame, self.ip, flow, packet, segment);
+        let mut flow = self.flows[self.table.first_of_user(packet.flow) as usize];
+        flow.conversation.connection = connection;
+        let back = self.back[packet.route as usize];
+        write_frame(&mut self.frame, self.ip, &flow, back, packet, segment);
         let ns = now.as_ps() / PS_PER_NS;
         for place in places {
             let written = self.files[place.file].packet(
@@ -296,16 +308,17 @@ fn flow_facts(scenario: &Scenario, flows: &Flows) -> Vec<FlowFacts> {
         let conversation = Conversation {
             group,
             flow: *number,
+            connection: None,
         };
         *number += 1;
         let tcp = match *source {
             Source::Udp(_) => None,
-            Source::Tcp(i) => {
+            Source::Tcp(_) | Source::User(_) => {
                 let spec = scenario.traffic[group as usize].tcp();
                 let params = &spec.expect("a TCP flow has TCP parameters").params;
                 let receive_window = params.receive_window.as_u64() as u32;
                 Some(TcpFacts {
-                    back: flows.receivers[i as usize].route,
+                    duplex: matches!(source, Source::User(_)),
                     mss: params.mss.as_u64() as u16,
                     receive_window,
                     shift: params.window_scale(),
@@ -325,6 +338,7 @@ fn write_frame(
     frame: &mut Frame,
     ip: IpVersion,
     flow: &FlowFacts,
+    back: bool,
     packet: &SimPacket,
     segment: &Segment,
 ) {
@@ -335,12 +349,7 @@ fn write_frame(
         write_udp(frame, payload);
         return;
     };
-    let from_receiver = packet.route == tcp.back;
-    let side = if from_receiver {
-        Side::Receiver
-    } else {
-        Side::Sender
-    };
+    let side = if back { Side::Receiver } else { Side::Sender };
     frame.begin(ip, flow.conversation.host(side), packet.class, packet.id);
     let fields = tcp_fields(tcp, flow.conversation, side, segment);
     write_tcp(frame, &fields, segment.len);
@@ -362,8 +371,8 @@ fn tcp_fields(
     // A data sender's segments do not say how much it could receive, for
     // nothing is sent to it.
     let window = match side {
-        Side::Sender => tcp.receive_window,
-        Side::Receiver => segment.window,
+        Side::Sender if !tcp.duplex => tcp.receive_window,
+        _ => segment.window,
     };
     let acknowledged = side.other();
     let mut options = Options::default();
@@ -378,7 +387,7 @@ fn tcp_fields(
         options.push_timestamps(segment.ts_val, segment.ts_ecr);
     }
     if let Some(ect1) = tcp.accecn
-        && side == Side::Receiver
+        && (side == Side::Receiver || tcp.duplex)
         && !syn
     {
         let bytes = segment.ecn_bytes;

@@ -9,6 +9,7 @@
 use redtail_core::Time;
 use redtail_qdisc::{DropReason, QueueDiscipline, Sink};
 
+use crate::connections::Side;
 use crate::flows::{Flows, Passed, Source};
 use crate::network::Network;
 use crate::packet::SimPacket;
@@ -58,14 +59,22 @@ pub fn check(
         );
     }
 
-    // Packets in flight, by flow and direction (0 data, 1 acknowledgements).
-    let is_ack = |packet: &SimPacket| match flows.sources[packet.flow as usize] {
-        Source::Udp(_) => false,
-        Source::Tcp(i) => packet.route == flows.receivers[i as usize].route,
-    };
+    // Packets in flight, by flow and direction (0 data, 1 acknowledgements); those of users'
+    // connections by their place and the side that sent them.
     let mut in_flight = vec![[0u64; 2]; flows.groups.len()];
-    let mut count =
-        |packet: &SimPacket| in_flight[packet.flow as usize][usize::from(is_ack(packet))] += 1;
+    let mut of_users = vec![[0u64; 2]; flows.connections.place_count()];
+    let mut count = |packet: &SimPacket| match flows.sources.get(packet.flow as usize) {
+        Some(Source::Udp(_)) => in_flight[packet.flow as usize][0] += 1,
+        Some(&Source::Tcp(i)) => {
+            let is_ack = packet.route == flows.receivers[i as usize].route;
+            in_flight[packet.flow as usize][usize::from(is_ack)] += 1;
+        }
+        Some(Source::User(_)) | None => {
+            let routes = flows.connections.routes(packet.endpoint);
+            let side = usize::from(packet.route == routes[Side::Server as usize]);
+            of_users[packet.endpoint as usize][side] += 1;
+        }
+    };
     network.in_flight().for_each(&mut count);
     for link in &mut network.links {
         if let Some((packet, _)) = &link.transmitting {
@@ -97,7 +106,7 @@ pub fn check(
     let wires = network.links.iter().filter_map(|link| link.wire.as_ref());
     let on_wires: u64 = wires.map(|wire| wire.lost).sum();
     assert_eq!(
-        dropped.iter().flatten().sum::<u64>(),
+        dropped.iter().flatten().sum::<u64>() + flows.connections.dropped,
         at_queues + on_wires,
         "of the packets that flows miss, {at_queues} were dropped and {on_wires} lost on wires"
     );
@@ -119,12 +128,27 @@ pub fn check(
                 let passed = flows.udp[i as usize].passed;
                 [(passed.sent, passed.delivered), (0, 0)]
             }
+            // A connection that is gone had nothing in flight: that is when it goes.
+            Source::User(_) => continue,
         };
         for (direction, (sent, delivered)) in directions.into_iter().enumerate() {
             assert_eq!(
                 sent,
                 delivered + dropped[flow][direction] + in_flight[flow][direction],
                 "packets of flow {flow}, direction {direction}, do not add up"
+            );
+        }
+    }
+    for (place, connection) in flows.connections.iter() {
+        for side in [Side::Client, Side::Server] {
+            let passed = connection.passed(side);
+            assert_eq!(
+                passed.sent,
+                connection.passed(side.peer()).delivered
+                    + connection.dropped(side)
+                    + of_users[place][side as usize],
+                "packets of connection {:?}, from the {side:?}, do not add up",
+                connection.at
             );
         }
     }

@@ -5,16 +5,20 @@
 //! duration no longer happens.
 
 mod report;
+mod users;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use redtail_core::{Time, prefetch};
 use redtail_qdisc::plugin::{PluginFailure, catching};
-use redtail_qdisc::{DropReason, Plugins, QueueDiscipline, Sink};
+use redtail_qdisc::{DropReason, FlowTable, Plugins, QueueDiscipline, Sink};
 use redtail_spec::Scenario;
+use redtail_traffic::Application;
 use redtail_transport::{Segment, SenderCounters};
 
 use crate::capture::{Capture, CaptureError, End, Recorder};
+use crate::connections::Side;
 use crate::conservation::{self, LinkPassed};
 use crate::flows::{Flows, Source};
 use crate::network::{Address, Network, Route, Target, compile};
@@ -168,8 +172,14 @@ struct Engine<'a> {
     releases: Vec<Alarm>,
     /// More endpoints than the cache keeps.
     many_flows: bool,
+    /// Connections that a user has something done with.
+    touched: Vec<u32>,
+    /// The numbers of users' flows.
+    table: Arc<FlowTable>,
     /// What the senders of each group had done when the measurement began.
     done_before: Vec<SenderCounters>,
+    /// What the users of each group had received by then.
+    received_before: Vec<u64>,
     events: u64,
 }
 
@@ -185,22 +195,33 @@ struct QueueEvents<'a> {
     arriving: Option<ContentId>,
 }
 
-/// Tells the flow of `packet` that it was dropped or lost; says in which direction
-/// it travelled (0 data, 1 acknowledgements).
+/// Tells the flow of `packet` that it was dropped or lost. `dropped` counts by flow and direction
+/// (0 data, 1 acknowledgements); users' connections keep their own books.
 fn note_loss(
     flows: &mut Flows,
+    dropped: &mut [[u64; 2]],
     contents: &Contents,
     packet: &SimPacket,
     measure_from: Time,
-) -> usize {
-    match flows.sources[packet.flow as usize] {
-        Source::Udp(i) => {
+) {
+    let direction = match flows.sources.get(packet.flow as usize) {
+        Some(&Source::Udp(i)) => {
             let sent = Time::from_ps(contents.get(packet.content).ack);
             flows.udp[i as usize].lost += u64::from(sent >= measure_from);
             0
         }
-        Source::Tcp(i) => usize::from(packet.route == flows.receivers[i as usize].route),
-    }
+        Some(&Source::Tcp(i)) => usize::from(packet.route == flows.receivers[i as usize].route),
+        Some(Source::User(_)) | None => {
+            let routes = flows.connections.get(packet.endpoint).routes;
+            let from = match packet.route == routes[Side::Client as usize] {
+                true => Side::Client,
+                false => Side::Server,
+            };
+            flows.connections.on_loss(packet.endpoint, from);
+            return;
+        }
+    };
+    dropped[packet.flow as usize][direction] += 1;
 }
 
 impl Sink<SimPacket> for QueueEvents<'_> {
@@ -212,8 +233,8 @@ impl Sink<SimPacket> for QueueEvents<'_> {
         }
         self.books.passed.dropped += 1;
         self.books.waiting[group] -= u64::from(waited);
-        let direction = note_loss(self.flows, self.contents, &packet, self.measure_from);
-        self.dropped[packet.flow as usize][direction] += 1;
+        let (flows, dropped) = (&mut *self.flows, &mut *self.dropped);
+        note_loss(flows, dropped, self.contents, &packet, self.measure_from);
         self.contents.free(packet.content);
         if let Some(statistics) = &mut self.books.statistics {
             statistics.on_drop(group, waited, now);
@@ -231,13 +252,21 @@ impl Sink<SimPacket> for QueueEvents<'_> {
 impl<'a> Engine<'a> {
     fn new(scenario: &'a Scenario, plugins: &Plugins) -> Self {
         let (network, routes) = compile(scenario, plugins);
-        let flows = Flows::new(scenario, &routes);
+        let mut flows = Flows::new(scenario, &routes);
         let groups = scenario.traffic.len();
         let mut scheduler = Scheduler::new(network.links.len(), network.line_count());
         let measure_from = Time::ZERO + scenario.warmup;
         scheduler.add(Event::new(measure_from, Class::Measure, 0));
         for (flow, &start) in flows.starts.iter().enumerate() {
             let stop = flows.stops[flow];
+            if let Source::User(user) = flows.sources[flow] {
+                let slot = &mut flows.users[user as usize];
+                let program = slot.program.as_deref();
+                let first = program.and_then(Application::next_wakeup);
+                slot.alarm
+                    .arm(first, Class::Source, flow as u32, &mut scheduler);
+                continue;
+            }
             if start < stop {
                 scheduler.add(Event::new(start, Class::Source, flow as u32));
             }
@@ -269,7 +298,10 @@ impl<'a> Engine<'a> {
             recorder: None,
             releases: vec![Alarm::default(); flows.senders.len()],
             many_flows: flows.groups.len() > MANY_FLOWS,
+            touched: Vec::new(),
+            table: scenario.flow_table(),
             done_before: Vec::new(),
+            received_before: Vec::new(),
             events: 0,
             flows,
         }
@@ -291,6 +323,7 @@ impl<'a> Engine<'a> {
                 Class::Arrival => self.on_arrival(event.index()),
                 Class::SenderTimer => self.on_sender_timer(event.index()),
                 Class::ReceiverTimer => self.on_receiver_timer(event.index()),
+                Class::Connection => self.on_connection_timer(event.index()),
                 Class::Source => self.on_source(event.index()),
                 Class::QueueWakeup => self.on_queue_wakeup(event.index()),
                 Class::Sample => self.on_sample(),
@@ -342,6 +375,8 @@ impl<'a> Engine<'a> {
                     slot.received_bytes += u64::from(packet.size);
                 }
             }
+            Target::Client => self.client_hears(packet.endpoint, packet.content),
+            Target::Server => self.server_hears(packet.endpoint, packet.content),
             Target::Link(_) => unreachable!("handled above"),
         }
     }
@@ -357,7 +392,7 @@ impl<'a> Engine<'a> {
                     self.flows.senders[endpoint].sender.prefetch();
                 }
                 Target::Sender => self.flows.senders[endpoint].sender.prefetch(),
-                Target::UdpSink | Target::Link(_) => {}
+                Target::UdpSink | Target::Client | Target::Server | Target::Link(_) => {}
             }
         }
         if let Some((packet, target)) = self.network.upcoming(line, 4) {
@@ -370,7 +405,7 @@ impl<'a> Engine<'a> {
                     prefetch(&self.flows.senders[endpoint]);
                 }
                 Target::Sender => prefetch(&self.flows.senders[endpoint]),
-                Target::UdpSink | Target::Link(_) => {}
+                Target::UdpSink | Target::Client | Target::Server | Target::Link(_) => {}
             }
         }
     }
@@ -465,8 +500,13 @@ impl<'a> Engine<'a> {
     #[cold]
     fn lose(&mut self, packet: SimPacket) {
         let (flows, contents) = (&mut self.flows, &mut self.network.contents);
-        let direction = note_loss(flows, contents, &packet, self.measure_from);
-        self.dropped[packet.flow as usize][direction] += 1;
+        note_loss(
+            flows,
+            &mut self.dropped,
+            contents,
+            &packet,
+            self.measure_from,
+        );
         contents.free(packet.content);
     }
 
@@ -475,7 +515,13 @@ impl<'a> Engine<'a> {
     fn record(&mut self, link: u32, end: End, packet: &SimPacket) {
         if let Some(recorder) = &mut self.recorder {
             let segment = self.network.contents.get(packet.content);
-            recorder.record(link, end, packet, segment, self.now);
+            let connection = match self.flows.sources.get(packet.flow as usize) {
+                Some(Source::User(_)) | None => {
+                    Some(self.flows.connections.get(packet.endpoint).number)
+                }
+                Some(Source::Tcp(_) | Source::Udp(_)) => None,
+            };
+            recorder.record(link, end, packet, segment, connection, self.now);
         }
     }
 
@@ -598,9 +644,10 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// A TCP flow starts or stops, or a constant-rate source sends.
+    /// A TCP flow starts or stops, a constant-rate source sends, or a user acts.
     fn on_source(&mut self, flow: u32) {
         match self.flows.sources[flow as usize] {
+            Source::User(user) => self.on_user(user),
             Source::Tcp(i) => {
                 let slot = &mut self.flows.senders[i as usize];
                 if self.now < self.flows.stops[flow as usize] {
@@ -657,7 +704,19 @@ impl<'a> Engine<'a> {
         for slot in &mut self.flows.receivers {
             slot.received_before = slot.receiver.received();
         }
+        for answers in self.flows.answers.iter_mut().flatten() {
+            answers.begin(self.now);
+        }
         self.done_before = self.done_by_group();
+        self.received_before = self.received_by_users();
+    }
+
+    /// What the users of each group have received so far, in bytes.
+    fn received_by_users(&self) -> Vec<u64> {
+        let groups = 0..self.scenario.traffic.len() as u32;
+        let done = groups.map(|group| self.flows.connections.done(group));
+        done.map(|done| done.map_or(0, |(_, received)| received))
+            .collect()
     }
 
     /// What the senders of each group have done so far.
@@ -665,6 +724,11 @@ impl<'a> Engine<'a> {
         let mut done = vec![SenderCounters::default(); self.scenario.traffic.len()];
         for slot in &self.flows.senders {
             done[self.flows.groups[slot.flow as usize] as usize] += slot.sender.counters();
+        }
+        for (group, done) in (0..).zip(&mut done) {
+            if let Some((by_users, _)) = self.flows.connections.done(group) {
+                *done += by_users;
+            }
         }
         done
     }
@@ -706,6 +770,11 @@ impl<'a> Engine<'a> {
         self.report_links(&mut result);
         self.report_flows(&mut result);
         result.transfers = self.transfers();
+        for (group, answers) in (0..).zip(&self.flows.answers) {
+            if let Some(answers) = answers {
+                answers.export(group, &mut result.response_times);
+            }
+        }
         conservation::check(
             &mut self.network,
             &self.flows,

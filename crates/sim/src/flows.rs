@@ -2,9 +2,11 @@
 
 use redtail_core::{Span, Stream, Time};
 use redtail_spec::Scenario;
-use redtail_traffic::{CbrGroup, TrafficGroup};
+use redtail_traffic::{CbrGroup, TrafficGroup, User};
 use redtail_transport::{Flags, Receiver, Segment, Sender};
 
+use crate::answers::Answers;
+use crate::connections::Connections;
 use crate::network::HostRoutes;
 use crate::scheduler::Alarm;
 
@@ -122,13 +124,32 @@ impl UdpSlot {
     }
 }
 
-/// What starts: a TCP flow or a UDP source.
+/// A user with its place in the network.
+#[derive(Debug)]
+pub struct UserSlot {
+    /// Its program; taken out while it is at work.
+    pub program: Option<Box<User>>,
+    /// For its next wakeup.
+    pub alarm: Alarm,
+    /// Number of its first flow.
+    pub flow: u32,
+    /// Number of its group.
+    pub group: u32,
+    /// Number of its own host, within its group.
+    pub host: u32,
+    /// The place of each of its connections among all; `None` where there is none.
+    pub open: Vec<Option<u32>>,
+}
+
+/// What starts: a TCP flow, a UDP source or a user.
 #[derive(Clone, Copy, Debug)]
 pub enum Source {
     /// The TCP sender of this number.
     Tcp(u32),
     /// The UDP source of this number.
     Udp(u32),
+    /// The user of this number.
+    User(u32),
 }
 
 /// All endpoints.
@@ -140,9 +161,15 @@ pub struct Flows {
     pub receivers: Vec<ReceiverSlot>,
     /// UDP sources with their sinks.
     pub udp: Vec<UdpSlot>,
-    /// By flow number.
+    /// Users, in the order of their flows.
+    pub users: Vec<UserSlot>,
+    /// What they have open.
+    pub connections: Connections,
+    /// By group: what users were answered, in groups that have users.
+    pub answers: Vec<Option<Box<Answers>>>,
+    /// By flow number; users have their first flow here.
     pub sources: Vec<Source>,
-    /// Group of each flow.
+    /// Group of each of these flows.
     pub groups: Vec<u32>,
     /// Start of each flow.
     pub starts: Vec<Time>,
@@ -154,16 +181,22 @@ impl Flows {
     /// Builds every endpoint of `scenario`. Each flow's draws come from a stream
     /// named after its group and number, so they do not depend on anything else.
     pub fn new(scenario: &Scenario, routes: &[Vec<HostRoutes>]) -> Self {
-        let mut flows = Self::default();
+        let mut flows = Self {
+            connections: Connections::new(scenario),
+            ..Self::default()
+        };
         let tcp = scenario
             .traffic
             .iter()
-            .filter(|group| group.tcp().is_some());
+            .filter(|group| group.tcp().is_some() && !group.has_users());
         let tcp: usize = tcp.map(|group| group.access().flows as usize).sum();
         flows.senders.reserve_exact(tcp);
         flows.receivers.reserve_exact(tcp);
         for (group_index, (group, hosts)) in scenario.traffic.iter().zip(routes).enumerate() {
             let access = group.access();
+            flows
+                .answers
+                .push(Answers::of(group, scenario, group_index));
             for i in 0..access.flows as usize {
                 let host = hosts[i % hosts.len()];
                 let mut stream = Stream::named(
@@ -173,9 +206,17 @@ impl Flows {
                 );
                 let flow = flows.groups.len() as u32;
                 flows.groups.push(group_index as u32);
-                flows.starts.push(group.start(i, &mut stream));
+                let start = group.start(i, &mut stream);
+                flows.starts.push(start);
                 let stop = group.stop(i, &mut stream).unwrap_or(Time::MAX);
                 flows.stops.push(stop);
+                if group.has_users() {
+                    let user = group.user(start, stop, stream);
+                    let program = user.expect("the group has users");
+                    let host = (i % hosts.len()) as u32;
+                    flows.add_user(program, host, group_index as u32, flow);
+                    continue;
+                }
                 let tcp_stream = || {
                     let name = format!("tcp.{}.{i}", access.name);
                     Stream::named(scenario.seed, scenario.replication, &name)
@@ -187,11 +228,27 @@ impl Flows {
                         let size = Some(transfer.size.get(i).as_u64());
                         flows.add_tcp(group, size, host, flow, tcp_stream)
                     }
+                    TrafficGroup::Transactions(_) | TrafficGroup::Web(_) => {
+                        unreachable!("they have users")
+                    }
                 };
                 flows.sources.push(source);
             }
+            flows.connections.add_group(group, hosts);
         }
         flows
+    }
+
+    fn add_user(&mut self, program: User, host: u32, group: u32, flow: u32) {
+        self.sources.push(Source::User(self.users.len() as u32));
+        self.users.push(UserSlot {
+            program: Some(Box::new(program)),
+            alarm: Alarm::default(),
+            flow,
+            group,
+            host,
+            open: Vec::new(),
+        });
     }
 
     fn add_tcp(

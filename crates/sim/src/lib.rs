@@ -5,7 +5,9 @@
 //! thread, no hash-map order takes part. The engine knows links and routes; it
 //! does not know what a dumbbell is (`network` compiles that).
 
+mod answers;
 pub mod capture;
+mod connections;
 mod conservation;
 mod engine;
 mod flows;
@@ -19,4 +21,4 @@ mod statistics;
 pub use engine::{Cancelled, Stopped, run, run_captured, run_captured_with, run_with};
 pub use packet::SimPacket;
 pub use redtail_qdisc::{Plugins, plugin};
-pub use result::{FlowSeries, QueueSeries, RunResult, Transfers};
+pub use result::{FlowSeries, QueueSeries, ResponseTimes, RunResult, Transfers};

@@ -115,6 +115,10 @@ pub enum Target {
     Sender,
     /// The end of a UDP flow.
     UdpSink,
+    /// The side of a user's connection that asks.
+    Client,
+    /// The side that answers.
+    Server,
 }
 
 /// The way from one event to the next: from an endpoint or a link's
@@ -241,6 +245,13 @@ impl Network {
         }
     }
 
+    /// By route: whether it leads to the side that sends data, or serves.
+    pub fn back_routes(&self) -> Vec<bool> {
+        let end = |route: &Route| route.legs.last().map(|leg| leg.target);
+        let back = |route| matches!(end(route), Some(Target::Sender | Target::Server));
+        self.routes.iter().map(back).collect()
+    }
+
     /// Number of delay lines.
     pub fn line_count(&self) -> usize {
         self.lines.len()
@@ -285,9 +296,13 @@ pub fn compile(scenario: &Scenario, plugins: &Plugins) -> (Network, Vec<Vec<Host
     let routes = groups
         .map(|(i, group)| {
             let access = group.access();
-            let udp = group.tcp().is_none();
+            let ends = match group {
+                group if group.has_users() => [Target::Client, Target::Server],
+                group if group.tcp().is_some() => [Target::Receiver, Target::Sender],
+                _ => [Target::UdpSink; 2],
+            };
             (0..access.host_count())
-                .map(|host| compiler.add_host(i as u32, &access, host, udp))
+                .map(|host| compiler.add_host(i as u32, &access, host, ends))
                 .collect()
         })
         .collect();
@@ -374,7 +389,14 @@ impl Compiler<'_> {
         self.network.links.len() as u32 - 1
     }
 
-    fn add_host(&mut self, group: u32, access: &Access<'_>, host: usize, udp: bool) -> HostRoutes {
+    /// `ends`: what data arrives at, and what comes back from there.
+    fn add_host(
+        &mut self,
+        group: u32,
+        access: &Access<'_>,
+        host: usize,
+        ends: [Target; 2],
+    ) -> HostRoutes {
         let last = access.last_hop.map_or(self.hops.len(), |hop| hop as usize);
         let first = access.first_hop.map_or(1, |hop| hop as usize);
         let crossed = &self.hops[first - 1..last];
@@ -396,12 +418,6 @@ impl Compiler<'_> {
                 .exit_rate
                 .map_or(default_rate, |rate| *rate.get(host)),
         );
-        let end = if udp {
-            Target::UdpSink
-        } else {
-            Target::Receiver
-        };
-
         // Data: access link, bottlenecks, exit link.
         let mut legs = vec![self.leg(
             Span::ZERO,
@@ -412,7 +428,11 @@ impl Compiler<'_> {
             legs.push(self.leg(self.delays[pair[0] as usize], None, Target::Link(pair[1])));
         }
         let from_last = self.delays[data[data.len() - 1] as usize];
-        legs.push(self.leg(from_last, Some((exit, *access.exit_delay.get(host))), end));
+        legs.push(self.leg(
+            from_last,
+            Some((exit, *access.exit_delay.get(host))),
+            ends[0],
+        ));
         let data = self.add_route(group, access.dscp, legs);
 
         // Acknowledgements: the links of the other direction, then the delay of
@@ -424,7 +444,7 @@ impl Compiler<'_> {
             legs.push(self.leg(from, None, Target::Link(link)));
             from = self.delays[link as usize];
         }
-        legs.push(self.leg(from + way_back, None, Target::Sender));
+        legs.push(self.leg(from + way_back, None, ends[1]));
         let back_at_once = back.is_empty() && way_back == Span::ZERO;
         let back = self.add_route(group, access.dscp, legs);
         HostRoutes {

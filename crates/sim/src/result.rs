@@ -57,6 +57,20 @@ pub struct Transfers {
     pub timeouts: Vec<u64>,
 }
 
+/// How long users waited for responses: counts by group, size and time. Bins are the same in every
+/// run, 50 to a factor of ten; empty ones are left out.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs)] // the names are the columns' names
+pub struct ResponseTimes {
+    /// Index into [`RunResult::groups`].
+    pub group: Vec<u32>,
+    /// Upper end of the class of sizes; infinite for the last.
+    pub size_up_to_bytes: Vec<f64>,
+    /// Upper end of the bin.
+    pub time_up_to_s: Vec<f64>,
+    pub count: Vec<u64>,
+}
+
 /// The result of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunResult {
@@ -75,6 +89,8 @@ pub struct RunResult {
     pub flow_series: Option<FlowSeries>,
     /// Every sized transfer.
     pub transfers: Transfers,
+    /// Response times of every group that has users.
+    pub response_times: ResponseTimes,
     /// Packets transmitted by the links of the forward direction, warm-up included.
     pub bottleneck_packets: u64,
     /// Events processed.

@@ -33,11 +33,14 @@ pub enum Class {
     ReceiverTimer = 5,
     /// A sender's retransmission timer: after arrivals that may cancel it.
     SenderTimer = 6,
-    /// A flow starts, or a constant-rate source sends.
-    Source = 7,
+    /// A timer of either side of a user's connection, or a response that is ready.
+    Connection = 7,
+    /// A flow starts, a constant-rate source sends, or a user acts.
+    Source = 8,
 }
 
-const CLASSES: [Class; 8] = [
+/// By their number; what is left of a power of two is not used.
+const CLASSES: [Class; 16] = [
     Class::Measure,
     Class::Sample,
     Class::LinkFree,
@@ -45,6 +48,14 @@ const CLASSES: [Class; 8] = [
     Class::QueueWakeup,
     Class::ReceiverTimer,
     Class::SenderTimer,
+    Class::Connection,
+    Class::Source,
+    Class::Source,
+    Class::Source,
+    Class::Source,
+    Class::Source,
+    Class::Source,
+    Class::Source,
     Class::Source,
 ];
 
@@ -69,7 +80,7 @@ impl Event {
     /// What it is.
     #[inline]
     pub fn class(self) -> Class {
-        CLASSES[(self.0 >> 32) as usize & 7]
+        CLASSES[(self.0 >> 32) as usize & 15]
     }
 
     /// Which component it concerns.
@@ -314,7 +325,7 @@ mod tests {
         #[test]
         fn events_come_in_order_of_time_class_and_index(
             steps in proptest::collection::vec(
-                (0u64..50, 0u32..45, 0usize..8, 0u32..5, any::<bool>()),
+                (0u64..50, 0u32..45, 0usize..9, 0u32..5, any::<bool>()),
                 1..300,
             )
         ) {

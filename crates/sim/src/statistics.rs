@@ -8,7 +8,7 @@ use redtail_qdisc::Backlog;
 
 /// A quantity that changes at instants, weighted by how long it keeps a value.
 #[derive(Clone, Debug)]
-struct TimeWeighted {
+pub struct TimeWeighted {
     since: Time,
     value: f64,
     area: f64,
@@ -16,7 +16,8 @@ struct TimeWeighted {
 }
 
 impl TimeWeighted {
-    fn new(now: Time, value: f64) -> Self {
+    /// It has had `value` from `now` on.
+    pub fn new(now: Time, value: f64) -> Self {
         Self {
             since: now,
             value,
@@ -25,8 +26,9 @@ impl TimeWeighted {
         }
     }
 
+    /// It is `value` from `now` on.
     #[inline]
-    fn set(&mut self, value: f64, now: Time) {
+    pub fn set(&mut self, value: f64, now: Time) {
         let held = (now - self.since).as_ps() as f64;
         let weighted = self.value * held;
         self.area += weighted;
@@ -35,8 +37,18 @@ impl TimeWeighted {
         self.since = now;
     }
 
+    /// It is `change` more from `now` on.
+    pub fn add(&mut self, change: f64, now: Time) {
+        self.set(self.value + change, now);
+    }
+
+    /// Forgets what was before `now`.
+    pub fn restart(&mut self, now: Time) {
+        *self = Self::new(now, self.value);
+    }
+
     /// Mean and standard deviation over `period`, which ends now.
-    fn finish(mut self, now: Time, period: Span) -> (f64, f64) {
+    pub fn finish(mut self, now: Time, period: Span) -> (f64, f64) {
         self.set(self.value, now);
         let period = period.as_ps() as f64;
         let mean = self.area / period;

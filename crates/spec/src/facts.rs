@@ -6,8 +6,8 @@ use redtail_core::{Bytes, Rate, Span};
 use redtail_qdisc::{FlowFacts, FlowTable, LinkFacts, Protocol};
 use redtail_traffic::{Direction, TrafficGroup};
 
-use crate::experiment::{LinkSpec, Scenario, Topology};
-use crate::outline::{base_round_trips, crossing};
+use crate::experiment::{Hop, LinkSpec, Scenario, Topology};
+use crate::outline::{base_round_trips, crossed, crossing};
 
 /// What the queue of one link may know, `flows` included.
 pub(crate) fn link_facts(
@@ -19,7 +19,7 @@ pub(crate) fn link_facts(
     flows: Arc<FlowTable>,
 ) -> LinkFacts {
     let groups = crossing(traffic, topology, index, direction);
-    let (mut tcp_flows, mut total, mut longest) = (0, 0.0, Span::ZERO);
+    let (mut tcp_flows, mut weight, mut total, mut longest) = (0, 0.0, 0.0, Span::ZERO);
     let (mut packet, mut tcp_packet, mut delayed_acks) = (Bytes::ZERO, Bytes::ZERO, false);
     let mut by_host = Vec::new();
     let (mut udp_rate, mut udp_packets) = (0, 0.0);
@@ -35,8 +35,12 @@ pub(crate) fn link_facts(
         };
         let round_trips = base_round_trips(group, topology);
         let count = u64::from(group.access().flows);
+        // How many of them have a connection at a time, the network decides.
+        if !group.has_users() {
+            tcp_flows += count;
+        }
+        weight += count as f64;
         let sum: f64 = round_trips.iter().map(|rtt| rtt.as_secs_f64()).sum();
-        tcp_flows += count;
         total += count as f64 * sum / round_trips.len() as f64;
         tcp_packet = tcp_packet.max(group.packet_size());
         let share = count as f64 / round_trips.len() as f64;
@@ -47,8 +51,8 @@ pub(crate) fn link_facts(
     LinkFacts {
         rate: link.rate,
         tcp_flows,
-        mean_round_trip: (tcp_flows > 0).then(|| Span::from_secs_f64(total / tcp_flows as f64)),
-        max_round_trip: (tcp_flows > 0).then_some(longest),
+        mean_round_trip: (weight > 0.0).then(|| Span::from_secs_f64(total / weight)),
+        max_round_trip: (weight > 0.0).then_some(longest),
         round_trips: by_host,
         largest_packet: packet,
         tcp_packet,
@@ -62,7 +66,8 @@ pub(crate) fn link_facts(
     }
 }
 
-/// Segments that the data of flow `index` of a group takes; `None` for UDP.
+/// Segments that the data of flow `index` of a group takes; `None` for UDP, and for users, each
+/// of whose connections is another.
 fn segments(group: &TrafficGroup, index: u32) -> Option<u64> {
     match group {
         TrafficGroup::Bulk(_) => Some(u64::MAX),
@@ -70,7 +75,7 @@ fn segments(group: &TrafficGroup, index: u32) -> Option<u64> {
             let size = transfer.size.get(index as usize).as_u64();
             Some(size.div_ceil(transfer.tcp.params.mss.as_u64().max(1)))
         }
-        TrafficGroup::Cbr(_) => None,
+        TrafficGroup::Cbr(_) | TrafficGroup::Transactions(_) | TrafficGroup::Web(_) => None,
     }
 }
 
@@ -82,6 +87,10 @@ pub(crate) fn flow_table(traffic: &[TrafficGroup]) -> Arc<FlowTable> {
         let access = group.access();
         let count = access.host_count().min(access.flows as usize).max(1) as u32;
         table.groups.push(access.name.to_owned());
+        if group.has_users() {
+            let first = table.flows.len() as u32;
+            table.users.extend(first..first + access.flows);
+        }
         table.flows.extend((0..access.flows).map(|flow| {
             let sender = hosts + flow % count;
             FlowFacts {
@@ -104,6 +113,25 @@ pub(crate) fn flow_table(traffic: &[TrafficGroup]) -> Arc<FlowTable> {
 }
 
 impl Scenario {
+    /// The round-trip times of a group's hosts without queueing or transmission, in their order.
+    pub fn base_round_trips(&self, group: usize) -> Vec<Span> {
+        base_round_trips(&self.traffic[group], &self.topology)
+    }
+
+    /// The rate of the slowest link that a group's data crosses, hosts' links included.
+    pub fn slowest_link(&self, group: usize) -> Rate {
+        let access = self.traffic[group].access();
+        let hops = &self.topology.hops()[crossed(&access, &self.topology)];
+        let link = |hop: &Hop| match access.direction {
+            Direction::Forward => hop.rate,
+            Direction::Reverse => hop.return_link.as_ref().map_or(hop.rate, |link| link.rate),
+        };
+        let own = [access.access_rate, access.exit_rate];
+        let own = own.into_iter().flatten().flat_map(|rates| rates.values());
+        let all = hops.iter().map(link).chain(own.copied());
+        all.min().unwrap_or(Rate::from_bps(u64::MAX))
+    }
+
     /// Every flow, as queues may know them.
     pub fn flow_table(&self) -> Arc<FlowTable> {
         flow_table(&self.traffic)

@@ -93,10 +93,12 @@ pub(crate) fn base_round_trips(group: &TrafficGroup, topology: &Topology) -> Vec
                 .map_or(Span::ZERO, |link| link.delay)
     };
     let path: Span = hops.map(delay).sum();
-    let hosts = access
-        .host_count()
-        .min(access.flows as usize)
-        .clamp(1, LOOKED_AT);
+    // Users may go to other hosts than their own.
+    let used = match group.has_users() {
+        true => access.host_count(),
+        false => access.host_count().min(access.flows as usize),
+    };
+    let hosts = used.clamp(1, LOOKED_AT);
     (0..hosts)
         .map(|host| {
             path + *access.access_delay.get(host)
@@ -193,6 +195,8 @@ fn group_line(runs: &[&Scenario], index: usize) -> String {
         TrafficGroup::Bulk(_) => "bulk flow",
         TrafficGroup::Transfer(_) => "transfer",
         TrafficGroup::Cbr(_) => "constant-rate flow",
+        TrafficGroup::Transactions(_) => "user",
+        TrafficGroup::Web(_) => "Web user",
     };
     format!(
         "{}: {} {kind}{}, base round-trip time {}",
@@ -227,6 +231,12 @@ fn packets(run: &Scenario) -> f64 {
                 let segments = flows * sizes.iter().map(each).sum::<f64>() / sizes.len() as f64;
                 bytes += segments * packet;
                 packets += segments;
+            }
+            TrafficGroup::Transactions(_) | TrafficGroup::Web(_) => {
+                let rate = group.offered_by_user().unwrap_or(0.0);
+                let offered = flows * rate * run.duration.as_secs_f64();
+                bytes += offered;
+                packets += offered / packet;
             }
         }
     }

@@ -447,7 +447,7 @@ fn fill_in(group: &mut TrafficGroup, topology: &Topology) {
             }
         };
     }
-    fill_in!(Bulk, Transfer, Cbr);
+    fill_in!(Bulk, Transfer, Cbr, Transactions, Web);
 }
 
 fn return_rate(hop: &Hop) -> Rate {

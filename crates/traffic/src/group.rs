@@ -4,15 +4,17 @@
 //! [`TrafficGroup`], and the engine's part in `sim`'s sources.
 
 use redtail_core::schemars::JsonSchema;
-use std::fmt;
 
-use redtail_core::serde::de::{Deserializer, Error, Unexpected, Visitor};
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, kinded, schemars, serde};
 use redtail_transport::TcpSpec;
 
 use crate::dealt::Dealt;
+use crate::keys::{MAX_FLOWS, groups};
 use crate::start::Start;
+use crate::transactions::TransactionGroup;
+use crate::user::User;
+use crate::web::WebGroup;
 
 /// Which way a group's data travels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -26,91 +28,6 @@ pub enum Direction {
     Reverse,
 }
 
-/// Defines a group: its own keys, and those that every group has.
-macro_rules! groups {
-    ($($(#[$doc:meta])* pub struct $name:ident { $($own:tt)* })+) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-        #[serde(crate = "serde", deny_unknown_fields)]
-        #[schemars(crate = "schemars")]
-        pub struct $name {
-            /// Name of the group, put in front of its metrics and used in factor keys.
-            pub name: String,
-            /// Number of flows.
-            /// Source: one flow is the least there can be.
-            #[serde(default = "one_flow", deserialize_with = "count")]
-            #[schemars(range(min = 1, max = 1_000_000))]
-            pub flows: u32,
-            $($own)*
-            /// Rate of the sending hosts' access links; dealt out.
-            /// Source: ten times the first bottleneck's rate, as in ISCC 2001 (100 Mbit/s before 10 Mbit/s).
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub access_rate: Option<Dealt<Rate>>,
-            /// One-way propagation delay of the sending hosts' access links; dealt out.
-            /// Source: none is the least there can be.
-            #[serde(default = "no_delay")]
-            pub access_delay: Dealt<Span>,
-            /// Rate of the receiving hosts' access links; dealt out.
-            /// Source: ten times the first bottleneck's rate, whatever `access_rate` is.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub exit_rate: Option<Dealt<Rate>>,
-            /// One-way propagation delay of the receiving hosts' access links; dealt out.
-            /// Source: none is the least there can be.
-            #[serde(default = "no_delay")]
-            pub exit_delay: Dealt<Span>,
-            /// One-way propagation delay that the way back adds to that of the return links; dealt out.
-            /// Source: none is the least there can be.
-            #[serde(default = "no_delay")]
-            pub return_delay: Dealt<Span>,
-            /// Number of sending (and of receiving) hosts that the flows share; flow i sits on host i modulo this.
-            /// Source: the length of the longest list dealt out, else 1.
-            #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_count")]
-            #[schemars(range(min = 1, max = 1_000_000))]
-            pub hosts: Option<u32>,
-            /// Which way the data travels.
-            /// Source: along the bottlenecks in their order.
-            #[serde(default)]
-            pub direction: Direction,
-            /// The class that its packets ask for, in both directions.
-            /// Source: best effort, the default of RFC 2474.
-            #[serde(default)]
-            pub dscp: Dscp,
-            /// The port it is served from, for queues that tell traffic apart by it.
-            /// Source: none.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub port: Option<u16>,
-            /// First hop of a chain that the data crosses, counted from 1 in the chain's order.
-            /// Source: the whole chain.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub first_hop: Option<u32>,
-            /// Last hop of a chain that the data crosses, counted from 1 in the chain's order.
-            /// Source: the whole chain.
-            #[serde(default, skip_serializing_if = "Option::is_none")]
-            pub last_hop: Option<u32>,
-        }
-
-        impl $name {
-            fn access(&self) -> Access<'_> {
-                Access {
-                    name: &self.name,
-                    flows: self.flows,
-                    access_rate: self.access_rate.as_ref(),
-                    access_delay: &self.access_delay,
-                    exit_rate: self.exit_rate.as_ref(),
-                    exit_delay: &self.exit_delay,
-                    return_delay: &self.return_delay,
-                    hosts: self.hosts,
-                    direction: self.direction,
-                    dscp: self.dscp,
-                    port: self.port.unwrap_or(0),
-                    first_hop: self.first_hop,
-                    last_hop: self.last_hop,
-                }
-            }
-        }
-    )+};
-}
-
 groups! {
     /// TCP senders that always have data to send.
     pub struct BulkGroup {
@@ -120,7 +37,7 @@ groups! {
         pub tcp: TcpSpec,
         /// When flows start; dealt out.
         /// Source: the start of the run.
-        #[serde(default = "at_once")]
+        #[serde(default = "crate::keys::at_once")]
         pub start: Dealt<Start>,
         /// When flows stop: they send no new data, and close when what they have sent is acknowledged; dealt out. Left out, they go on to the end of the run.
         /// Source: none, always data to send.
@@ -138,7 +55,7 @@ groups! {
         pub tcp: TcpSpec,
         /// When transfers start; dealt out.
         /// Source: the start of the run.
-        #[serde(default = "at_once")]
+        #[serde(default = "crate::keys::at_once")]
         pub start: Dealt<Start>,
     }
 
@@ -163,46 +80,6 @@ groups! {
     }
 }
 
-/// Most flows in a group: a million senders take about a gigabyte.
-const MAX_FLOWS: u32 = 1_000_000;
-
-fn one_flow() -> u32 {
-    1
-}
-
-/// Reads a number of flows or hosts. Any `u32` passes, so that [`TrafficGroup::check`] can refuse
-/// it by its key; what is none is refused with the range that the check accepts.
-fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
-    struct Count;
-    impl Visitor<'_> for Count {
-        type Value = u32;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            write!(f, "a whole number from 1 to {MAX_FLOWS}")
-        }
-
-        fn visit_u64<E: Error>(self, number: u64) -> Result<u32, E> {
-            u32::try_from(number).map_err(|_| E::invalid_value(Unexpected::Unsigned(number), &self))
-        }
-
-        fn visit_i64<E: Error>(self, number: i64) -> Result<u32, E> {
-            u32::try_from(number).map_err(|_| E::invalid_value(Unexpected::Signed(number), &self))
-        }
-    }
-    deserializer.deserialize_u32(Count)
-}
-
-fn some_count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u32>, D::Error> {
-    count(deserializer).map(Some)
-}
-
-fn no_delay() -> Dealt<Span> {
-    Dealt::one(Span::ZERO)
-}
-fn at_once() -> Dealt<Start> {
-    Dealt::one(Start::At(Span::ZERO))
-}
-
 kinded! {
     /// A group of like flows, chosen by `kind`.
     pub enum TrafficGroup {
@@ -212,6 +89,10 @@ kinded! {
         "transfer" => Transfer(TransferGroup),
         /// UDP sources of constant rate.
         "cbr" => Cbr(CbrGroup),
+        /// Users who ask and are answered, over and over (netperf's CRR and RR).
+        "transactions" => Transactions(TransactionGroup),
+        /// Web users.
+        "web" => Web(WebGroup),
     }
 }
 
@@ -256,6 +137,8 @@ impl TrafficGroup {
             Self::Bulk(group) => group.access(),
             Self::Transfer(group) => group.access(),
             Self::Cbr(group) => group.access(),
+            Self::Transactions(group) => group.access(),
+            Self::Web(group) => group.access(),
         }
     }
 
@@ -264,17 +147,18 @@ impl TrafficGroup {
         match self {
             Self::Bulk(group) => Some(&group.tcp),
             Self::Transfer(group) => Some(&group.tcp),
+            Self::Transactions(group) => Some(&group.tcp),
+            Self::Web(group) => Some(&group.tcp),
             Self::Cbr(_) => None,
         }
     }
 
     /// Size on the link of the group's largest packet.
     pub fn packet_size(&self) -> Bytes {
-        match self {
-            Self::Cbr(group) => group.packet,
-            Self::Bulk(BulkGroup { tcp, .. }) | Self::Transfer(TransferGroup { tcp, .. }) => {
-                tcp.params.wire_size(tcp.params.mss.as_u64() as u32)
-            }
+        match (self, self.tcp()) {
+            (_, Some(tcp)) => tcp.params.wire_size(tcp.params.mss.as_u64() as u32),
+            (Self::Cbr(group), None) => group.packet,
+            (_, None) => Bytes::ZERO,
         }
     }
 
@@ -284,16 +168,25 @@ impl TrafficGroup {
         match self {
             Self::Bulk(group) => latest(&group.start),
             Self::Transfer(group) => latest(&group.start),
-            Self::Cbr(group) => group.start.as_ref().and_then(latest),
+            Self::Transactions(group) => latest(&group.start),
+            Self::Cbr(CbrGroup { start, .. }) | Self::Web(WebGroup { start, .. }) => {
+                start.as_ref().and_then(latest)
+            }
         }
         .unwrap_or(Span::ZERO)
     }
 
-    /// When flow `i` starts. `stream` is the flow's own.
+    /// When flow `i` starts; for a user who begins by thinking, the start of the run. `stream` is
+    /// the flow's own.
     pub fn start(&self, i: usize, stream: &mut Stream) -> Time {
         match self {
             Self::Bulk(group) => group.start.get(i).draw(stream),
             Self::Transfer(group) => group.start.get(i).draw(stream),
+            Self::Transactions(group) => group.start.get(i).draw(stream),
+            Self::Web(group) => match &group.start {
+                Some(start) => start.get(i).draw(stream),
+                None => Time::ZERO,
+            },
             Self::Cbr(group) => match &group.start {
                 Some(start) => start.get(i).draw(stream),
                 None => Time::ZERO + stream.uniform_span(Span::ZERO, group.gap()),
@@ -307,9 +200,50 @@ impl TrafficGroup {
         let stop = match self {
             Self::Bulk(group) => group.stop.as_ref(),
             Self::Cbr(group) => group.stop.as_ref(),
+            Self::Transactions(group) => group.stop.as_ref(),
+            Self::Web(group) => group.stop.as_ref(),
             Self::Transfer(_) => None,
         }?;
         Some(stop.get(i).draw(stream))
+    }
+
+    /// Whether its flows are connections that users open and close.
+    pub fn has_users(&self) -> bool {
+        matches!(self, Self::Transactions(_) | Self::Web(_))
+    }
+
+    /// The user of a group that has users, from `start` to `stop`; `stream` is what is left of the
+    /// stream that these were drawn from.
+    pub fn user(&self, start: Time, stop: Time, stream: Stream) -> Option<User> {
+        match self {
+            Self::Transactions(group) => Some(User::Transactions(group.user(start, stop, stream))),
+            Self::Web(group) => {
+                let start = group.start.is_some().then_some(start);
+                let hosts = group.access().host_count() as u32;
+                Some(User::Web(group.user(start, stop, hosts, stream)))
+            }
+            _ => None,
+        }
+    }
+
+    /// About what a user is sent, in bytes per second, if the network took no time; `None` if
+    /// that is not bounded.
+    pub fn offered_by_user(&self) -> Option<f64> {
+        match self {
+            Self::Transactions(group) => group.offered(),
+            Self::Web(group) => group.offered(),
+            _ => None,
+        }
+    }
+
+    /// Whether a connection's responses come interleaved.
+    pub fn is_multiplexed(&self) -> bool {
+        matches!(self, Self::Web(group) if group.browser().multiplexed)
+    }
+
+    /// The key that gives the number of its flows.
+    pub fn count_key(&self) -> &'static str {
+        if self.has_users() { "users" } else { "flows" }
     }
 
     /// Refuses values that cannot be run.
@@ -319,7 +253,10 @@ impl TrafficGroup {
     /// the `tcp` table are those of [`TcpParams::check`](redtail_transport::TcpParams::check).
     pub fn check(&self) -> Result<(), ParamError> {
         let access = self.access();
-        let counts = [("flows", Some(access.flows)), ("hosts", access.hosts)];
+        let counts = [
+            (self.count_key(), Some(access.flows)),
+            ("hosts", access.hosts),
+        ];
         for (key, count) in counts {
             let problem = match count {
                 Some(0) => "is zero",
@@ -349,6 +286,19 @@ impl TrafficGroup {
             }
             Self::Transfer(group) => group.check(),
             Self::Cbr(group) => group.check(),
+            Self::Transactions(group) => {
+                group.check()?;
+                let start = |i| group.start.get(i).latest();
+                check_stop(group.flows, group.stop.as_ref(), start)
+            }
+            Self::Web(group) => {
+                group.check()?;
+                let start = |i| {
+                    let start = group.start.as_ref();
+                    start.map_or(Span::ZERO, |start| start.get(i).latest())
+                };
+                check_stop(group.flows, group.stop.as_ref(), start)
+            }
         }
     }
 }

@@ -124,6 +124,7 @@ pub fn link_of_four(rate: Rate) -> LinkFacts {
         flows: Arc::new(FlowTable {
             groups: ["a", "b", "c", "d"].map(str::to_owned).to_vec(),
             flows: flows.collect(),
+            ..FlowTable::default()
         }),
         ..LinkFacts::of_rate(rate)
     }

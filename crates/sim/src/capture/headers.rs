@@ -55,11 +55,14 @@ impl Side {
 /// A flow by its group and its number in it, both from 0. Addresses and ports
 /// follow from these: 10.G.F.F to 10.(128 + G).F.F, where F.F are the upper and
 /// lower byte of the flow's number, and 2001:db8:0:G::F to 2001:db8:1:G::F. Flows
-/// beyond what fits there differ in their ports.
+/// beyond what fits there differ in their ports. The connections of a user differ in the port of
+/// the side that opens them.
 #[derive(Clone, Copy, Debug)]
 pub struct Conversation {
     pub group: u32,
     pub flow: u32,
+    /// The number of a user's connection, in the order of their opening.
+    pub connection: Option<u64>,
 }
 
 /// A sending host of a conversation: its packets go to the other side.
@@ -80,7 +83,8 @@ impl Conversation {
 
     /// Any number will do; these differ, so that tools see them wrap in some flows.
     pub fn initial_sequence_number(self, side: Side) -> u32 {
-        let flow = ((self.group << 16) ^ self.flow).wrapping_add(1);
+        let connection = self.connection.map_or(0, |number| number as u32) << 8;
+        let flow = ((self.group << 16) ^ self.flow ^ connection).wrapping_add(1);
         let odd = match side {
             Side::Sender => 0x9e37_79b1,
             Side::Receiver => 0x85eb_ca6b,
@@ -91,7 +95,11 @@ impl Conversation {
     fn port(self, side: Side) -> u16 {
         match side {
             Side::Sender => 40_000 + (self.group / 128) as u16,
-            Side::Receiver => 50_000 + (self.flow >> 16) as u16,
+            Side::Receiver => match self.connection {
+                None => 50_000 + (self.flow >> 16) as u16,
+                // RFC 6335, section 6: all but the system ports.
+                Some(number) => 1024 + (number % (65_536 - 1024)) as u16,
+            },
         }
     }
 

@@ -6,6 +6,7 @@ use redtail_qdisc::QueueDiscipline;
 use super::Engine;
 use redtail_traffic::TrafficGroup;
 
+use crate::answers::AnswerSummary;
 use crate::result::{RunResult, Transfers};
 use crate::statistics::{TallySummary, jain};
 
@@ -55,7 +56,7 @@ impl Engine<'_> {
     pub(super) fn report_flows(&self, result: &mut RunResult) {
         let period = self.scenario.duration - self.scenario.warmup;
         let done = self.done_by_group();
-        let mut all_tcp = Vec::new();
+        let (mut all_tcp, mut users_rate) = (Vec::new(), 0.0);
         for (index, name) in result.groups.iter().enumerate() {
             let mut add = |metric: &str, value: Option<f64>| {
                 if let Some(value) = value {
@@ -69,6 +70,16 @@ impl Engine<'_> {
                     let bytes = receiver.receiver.received() - receiver.received_before;
                     rates.push(bits_per_second(bytes, period));
                 }
+            }
+            let answers = self.flows.answers[index].as_deref();
+            if answers.is_some() {
+                let (_, received) = self
+                    .flows
+                    .connections
+                    .done(index as u32)
+                    .expect("the group has users");
+                let received = received - self.received_before[index];
+                rates.push(bits_per_second(received, period));
             }
             if !rates.is_empty() {
                 add("goodput", Some(rates.iter().sum()));
@@ -89,8 +100,14 @@ impl Engine<'_> {
                     add("first_byte_time_mean", first_byte.mean());
                 }
                 add("duplicate_acks", Some(done.duplicate_acks as f64));
-                all_tcp.extend_from_slice(&rates);
             }
+            if let Some(answers) = answers {
+                let unanswered = self.unanswered(index);
+                add_answers(answers.summary(self.now, period), unanswered, period, add);
+                users_rate += rates.iter().sum::<f64>();
+                continue; // how fair users are to each other, what they ask for decides
+            }
+            all_tcp.extend_from_slice(&rates);
             let (mut received, mut lost) = (0, 0);
             for slot in self.flows.udp.iter().filter(|slot| of_group(slot.flow)) {
                 rates.push(bits_per_second(slot.received_bytes, period));
@@ -105,13 +122,26 @@ impl Engine<'_> {
             }
             add("fairness", jain(rates));
         }
-        if !all_tcp.is_empty() {
-            let goodput = ("goodput".to_owned(), all_tcp.iter().sum());
-            result.metrics.push(goodput);
+        if self
+            .scenario
+            .traffic
+            .iter()
+            .any(|group| group.tcp().is_some())
+        {
+            let goodput = all_tcp.iter().sum::<f64>() + users_rate;
+            result.metrics.push(("goodput".to_owned(), goodput));
         }
         if let Some(fairness) = jain(all_tcp) {
             result.metrics.push(("fairness".to_owned(), fairness));
         }
+    }
+
+    /// Exchanges of a group that were asked for in the measurement period and are not over.
+    fn unanswered(&self, group: usize) -> u64 {
+        let connections = self.flows.connections.iter();
+        let of_group = connections.filter(|(_, it)| it.at.group as usize == group);
+        let asked = of_group.flat_map(|(_, it)| it.unfinished());
+        asked.filter(|at| *at >= self.measure_from).count() as u64
     }
 
     /// Of the transfers of a group that had not completed when the measurement
@@ -185,6 +215,42 @@ impl Times {
     fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.seconds / f64::from(self.count))
     }
+}
+
+/// Metrics of a group that has users; `unanswered` exchanges are not over.
+fn add_answers(
+    summary: AnswerSummary,
+    unanswered: u64,
+    period: Span,
+    mut add: impl FnMut(&str, Option<f64>),
+) {
+    let (times, pages) = (&summary.times, &summary.pages);
+    let asked = times.count() + unanswered;
+    add("responses", Some(times.count() as f64));
+    add(
+        "unanswered",
+        (asked > 0).then(|| unanswered as f64 / asked as f64),
+    );
+    add(
+        "transaction_rate",
+        Some(times.count() as f64 / period.as_secs_f64()),
+    );
+    add("response_time_mean", times.mean());
+    add("response_time_std", times.std());
+    add("response_time_p50", times.quantile(0.5));
+    add("response_time_p95", times.quantile(0.95));
+    add("response_time_p99", times.quantile(0.99));
+    add("slowdown_mean", summary.slowdown_mean);
+    add("slowdown_p50", summary.slowdown_p50);
+    add("slowdown_p99", summary.slowdown_p99);
+    if pages.count() > 0 {
+        add("pages", Some(pages.count() as f64));
+        add("page_time_mean", pages.mean());
+        add("page_time_p50", pages.quantile(0.5));
+        add("page_time_p95", pages.quantile(0.95));
+    }
+    add("connections", Some(summary.connections as f64));
+    add("connections_mean", Some(summary.connections_mean));
 }
 
 fn bits_per_second(bytes: u64, period: Span) -> f64 {

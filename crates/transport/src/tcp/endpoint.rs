@@ -9,7 +9,7 @@
 //! with data where there is data, so that none is held back or sent besides; the passive side's
 //! sender learns from the handshake what an active one learns from the SYN-ACK.
 
-use redtail_core::Time;
+use redtail_core::{Stream, Time};
 
 use super::receiver::Receiver;
 use super::sender::{Sender, SenderCounters, earlier};
@@ -57,6 +57,14 @@ impl Endpoint {
             server.sender.open(false);
         }
         server
+    }
+
+    /// The same with what it draws at random coming from `stream`. Only model-based controllers
+    /// draw.
+    #[must_use]
+    pub fn with_stream(mut self, stream: Stream) -> Self {
+        self.sender = self.sender.with_stream(stream);
+        self
     }
 
     /// Opens the connection, with a handshake if the parameters ask for one.

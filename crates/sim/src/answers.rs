@@ -1,0 +1,235 @@
+//! What users of a group were answered, and how soon.
+//!
+//! An exchange counts if it was asked for in the measurement period; its time runs from there
+//! to the arrival of the response's last byte, connection set-up included. Distributions are kept as
+//! histograms, so that a run's length costs no memory.
+//!
+//! *Slowdown* is that time over the least it could be on this path without queues or losses and
+//! with an open window: a round trip (two, if the connection had to be opened first), what the
+//! server takes, and the response's packets at the rate of the slowest link they cross.
+
+use hdrhistogram::Histogram;
+use redtail_core::{Rate, Span, Time};
+use redtail_spec::Scenario;
+use redtail_traffic::TrafficGroup;
+
+use crate::connections::Done;
+use crate::result::ResponseTimes;
+use crate::statistics::TimeWeighted;
+
+/// Upper ends of the classes of response sizes, in bytes; the last class has none. A tenth of them
+/// is one segment; the others are decades.
+pub const SIZE_CLASSES: [u64; 4] = [1_460, 10_000, 100_000, 1_000_000];
+
+const CLASSES: usize = SIZE_CLASSES.len() + 1;
+
+/// Slowdowns are counted in hundredths.
+const SLOWDOWN_UNIT: f64 = 100.0;
+
+/// Bins per factor of ten in exported distributions.
+const BINS_PER_DECADE: f64 = 50.0;
+
+/// Times of one kind.
+#[derive(Clone, Debug)]
+pub struct Times {
+    /// Microseconds, three significant digits.
+    histogram: Histogram<u64>,
+    /// Seconds.
+    sum: f64,
+    sum_of_squares: f64,
+}
+
+impl Times {
+    fn new() -> Self {
+        Self {
+            histogram: Histogram::new(3).expect("three significant digits are allowed"),
+            sum: 0.0,
+            sum_of_squares: 0.0,
+        }
+    }
+
+    fn record(&mut self, took: Span) {
+        let seconds = took.as_secs_f64();
+        self.sum += seconds;
+        self.sum_of_squares += seconds * seconds;
+        let us = took.as_ps() / 1_000_000;
+        self.histogram
+            .record(us)
+            .expect("the histogram grows with its values");
+    }
+
+    /// How many were recorded.
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// In seconds.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count() > 0).then(|| self.sum / self.count() as f64)
+    }
+
+    /// In seconds.
+    pub fn std(&self) -> Option<f64> {
+        let mean = self.mean()?;
+        let variance = self.sum_of_squares / self.count() as f64 - mean * mean;
+        Some(variance.max(0.0).sqrt())
+    }
+
+    /// In seconds.
+    pub fn quantile(&self, q: f64) -> Option<f64> {
+        (self.count() > 0).then(|| self.histogram.value_at_quantile(q) as f64 * 1e-6)
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.sum += other.sum;
+        self.sum_of_squares += other.sum_of_squares;
+        let added = self.histogram.add(&other.histogram);
+        added.expect("histograms of one shape can be added");
+    }
+}
+
+/// What the users of one group were answered.
+#[derive(Clone, Debug)]
+pub struct Answers {
+    from: Time,
+    by_class: [Times; CLASSES],
+    pages: Times,
+    slowdowns: Histogram<u64>,
+    slowdown_sum: f64,
+    open: TimeWeighted,
+    opened: u64,
+    /// Round-trip time without queues of each host, in seconds.
+    round_trips: Vec<f64>,
+    rate: Rate,
+    mss: u64,
+    header: u64,
+    handshake: bool,
+}
+
+/// The numbers of a group with users.
+#[derive(Clone, Debug)]
+#[allow(missing_docs)] // the names are the metrics'
+pub struct AnswerSummary {
+    pub times: Times,
+    pub pages: Times,
+    pub slowdown_mean: Option<f64>,
+    pub slowdown_p50: Option<f64>,
+    pub slowdown_p99: Option<f64>,
+    pub connections: u64,
+    pub connections_mean: f64,
+}
+
+impl Answers {
+    /// For group `index`; `None` if it has no users.
+    pub fn of(group: &TrafficGroup, scenario: &Scenario, index: usize) -> Option<Box<Self>> {
+        let params = &group.tcp()?.params;
+        if !group.has_users() {
+            return None;
+        }
+        let round_trips = scenario.base_round_trips(index);
+        let from = Time::ZERO + scenario.warmup;
+        Some(Box::new(Self {
+            from,
+            by_class: std::array::from_fn(|_| Times::new()),
+            pages: Times::new(),
+            slowdowns: Histogram::new(3).expect("three significant digits are allowed"),
+            slowdown_sum: 0.0,
+            open: TimeWeighted::new(Time::ZERO, 0.0),
+            opened: 0,
+            round_trips: round_trips.iter().map(|rtt| rtt.as_secs_f64()).collect(),
+            rate: scenario.slowest_link(index),
+            mss: params.mss.as_u64().max(1),
+            header: params.header.as_u64(),
+            handshake: params.handshake,
+        }))
+    }
+
+    /// A connection opens.
+    pub fn on_open(&mut self, now: Time) {
+        self.opened += u64::from(now >= self.from);
+        self.open.add(1.0, now);
+    }
+
+    /// A connection is gone.
+    pub fn on_gone(&mut self, now: Time) {
+        self.open.add(-1.0, now);
+    }
+
+    /// The measurement period begins.
+    pub fn begin(&mut self, now: Time) {
+        self.open.restart(now);
+    }
+
+    /// A response from `host` is complete.
+    pub fn on_answer(&mut self, done: &Done, host: u32, now: Time) {
+        if done.asked < self.from {
+            return;
+        }
+        let (took, size) = (now - done.asked, done.exchange.response);
+        let class = SIZE_CLASSES.partition_point(|&end| end < size);
+        self.by_class[class].record(took);
+        let rounds = 1.0 + f64::from(u8::from(done.first && self.handshake));
+        let round_trip = self.round_trips[host as usize % self.round_trips.len()];
+        let bytes = size + size.div_ceil(self.mss) * self.header;
+        let least = rounds * round_trip
+            + done.exchange.service.as_secs_f64()
+            + bytes as f64 * 8.0 / self.rate.as_bps() as f64;
+        let slowdown = took.as_secs_f64() / least;
+        self.slowdown_sum += slowdown;
+        let counted = (slowdown * SLOWDOWN_UNIT).round() as u64;
+        self.slowdowns
+            .record(counted)
+            .expect("the histogram grows with its values");
+    }
+
+    /// A page is complete that took `took`.
+    pub fn on_page(&mut self, took: Span, now: Time) {
+        if now >= self.from + took {
+            self.pages.record(took);
+        }
+    }
+
+    /// The measurement ends now, after `period`.
+    pub fn summary(&self, now: Time, period: Span) -> AnswerSummary {
+        let mut times = Times::new();
+        self.by_class.iter().for_each(|class| times.add(class));
+        let some = |value: f64| (times.count() > 0).then_some(value);
+        let quantile = |q: f64| self.slowdowns.value_at_quantile(q) as f64 / SLOWDOWN_UNIT;
+        AnswerSummary {
+            slowdown_mean: some(self.slowdown_sum / times.count().max(1) as f64),
+            slowdown_p50: some(quantile(0.5)),
+            slowdown_p99: some(quantile(0.99)),
+            connections: self.opened,
+            connections_mean: self.open.clone().finish(now, period).0,
+            pages: self.pages.clone(),
+            times,
+        }
+    }
+
+    /// Adds the distribution to `rows`, as counts in bins that are the same in every run.
+    pub fn export(&self, group: u32, rows: &mut ResponseTimes) {
+        for (class, times) in self.by_class.iter().enumerate() {
+            let mut last = None;
+            for step in times.histogram.iter_recorded() {
+                // The upper end of the bin: 10^(k/50) seconds.
+                let seconds = (step.value_iterated_to().max(1)) as f64 * 1e-6;
+                let bin = (libm::log10(seconds) * BINS_PER_DECADE).ceil();
+                if last != Some(bin) {
+                    last = Some(bin);
+                    rows.group.push(group);
+                    rows.size_up_to_bytes.push(
+                        SIZE_CLASSES
+                            .get(class)
+                            .map_or(f64::INFINITY, |&end| end as f64),
+                    );
+                    rows.time_up_to_s
+                        .push(libm::pow(10.0, bin / BINS_PER_DECADE));
+                    rows.count.push(0);
+                }
+                if let Some(count) = rows.count.last_mut() {
+                    *count += step.count_since_last_iteration();
+                }
+            }
+        }
+    }
+}

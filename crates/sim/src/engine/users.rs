@@ -1,0 +1,204 @@
+//! Users at work: what their programs ask for, and what their connections do.
+
+use redtail_core::{Span, Time};
+use redtail_qdisc::FlowTable;
+use redtail_traffic::{Answer, Application, ConnectionId, Exchange, Network, Server, User};
+
+use super::Engine;
+use crate::connections::{Opening, Side};
+use crate::flows::Flows;
+use crate::network::Address;
+use crate::packet::ContentId;
+use crate::scheduler::Class;
+
+/// The network as one user's program sees it.
+struct Port<'a> {
+    flows: &'a mut Flows,
+    table: &'a FlowTable,
+    user: u32,
+    now: Time,
+    /// The connections it has done something with.
+    touched: &'a mut Vec<u32>,
+}
+
+impl Port<'_> {
+    fn place(&self, connection: ConnectionId) -> u32 {
+        let slot = &self.flows.users[self.user as usize];
+        slot.open[connection.0 as usize].expect("the user has it open")
+    }
+}
+
+impl Network for Port<'_> {
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn connect(&mut self, server: Server) -> ConnectionId {
+        let slot = &mut self.flows.users[self.user as usize];
+        let nth = match slot.open.iter().position(Option::is_none) {
+            Some(nth) => nth,
+            None => {
+                slot.open.push(None);
+                slot.open.len() - 1
+            }
+        };
+        let place = self.flows.connections.open(Opening {
+            user: self.user,
+            nth: nth as u32,
+            flow: self.table.connection(self.user, nth as u32),
+            group: slot.group,
+            host: match server {
+                Server::Own => slot.host,
+                Server::Host(host) => host,
+            },
+        });
+        slot.open[nth] = Some(place);
+        if let Some(answers) = &mut self.flows.answers[slot.group as usize] {
+            answers.on_open(self.now);
+        }
+        self.touched.push(place);
+        ConnectionId(nth as u32)
+    }
+
+    fn request(&mut self, connection: ConnectionId, exchange: Exchange) {
+        let place = self.place(connection);
+        self.flows.connections.get(place).ask(exchange, self.now);
+        self.touched.push(place);
+    }
+
+    fn close(&mut self, connection: ConnectionId) {
+        let place = self.place(connection);
+        self.flows.connections.get(place).close();
+        self.touched.push(place);
+    }
+
+    fn page(&mut self, took: Span) {
+        let group = self.flows.users[self.user as usize].group;
+        if let Some(answers) = &mut self.flows.answers[group as usize] {
+            answers.on_page(took, self.now);
+        }
+    }
+}
+
+impl Engine<'_> {
+    /// A user's time has come.
+    pub(super) fn on_user(&mut self, user: u32) {
+        if self.flows.users[user as usize].alarm.rings(self.now) {
+            self.with_user(user, |program, port| {
+                if program.next_wakeup().is_some_and(|at| at <= port.now) {
+                    program.on_wakeup(port);
+                }
+            });
+        }
+    }
+
+    /// Lets a user's program act, and its connections do what it asks of them.
+    fn with_user(&mut self, user: u32, act: impl FnOnce(&mut User, &mut Port<'_>)) {
+        while let Some(place) = self.flows.connections.next_suspect() {
+            self.maybe_gone(place);
+        }
+        let slot = &mut self.flows.users[user as usize];
+        let mut program = slot.program.take().expect("one at a time is at work");
+        let mut touched = std::mem::take(&mut self.touched);
+        act(
+            &mut program,
+            &mut Port {
+                flows: &mut self.flows,
+                table: &self.table,
+                user,
+                now: self.now,
+                touched: &mut touched,
+            },
+        );
+        let next = program.next_wakeup();
+        let slot = &mut self.flows.users[user as usize];
+        slot.program = Some(program);
+        slot.alarm
+            .arm(next, Class::Source, slot.flow, &mut self.scheduler);
+        for place in touched.drain(..) {
+            self.connection_acts(place);
+        }
+        self.touched = touched;
+    }
+
+    /// A segment arrives at the side of a connection that answers.
+    #[inline]
+    pub(super) fn server_hears(&mut self, place: u32, content: ContentId) {
+        let segment = self.network.contents.get(content);
+        let connection = self.flows.connections.get(place);
+        connection.hear(Side::Server, segment, self.now);
+        self.connection_acts(place);
+    }
+
+    /// A segment arrives at the side that asks.
+    #[inline]
+    pub(super) fn client_hears(&mut self, place: u32, content: ContentId) {
+        let segment = self.network.contents.get(content);
+        let connection = self.flows.connections.get(place);
+        connection.hear(Side::Client, segment, self.now);
+        let at = connection.at;
+        while let Some(done) = self.flows.connections.get(place).take_done() {
+            if let Some(answers) = &mut self.flows.answers[at.group as usize] {
+                answers.on_answer(&done, at.host, self.now);
+            }
+            let answer = Answer {
+                connection: ConnectionId(at.nth),
+                tag: done.exchange.tag,
+                size: done.exchange.response,
+                asked: done.asked,
+            };
+            self.with_user(at.user, |program, port| program.on_answer(answer, port));
+        }
+        self.connection_acts(place);
+    }
+
+    /// A timer of a connection, or a response that is ready.
+    pub(super) fn on_connection_timer(&mut self, place: u32) {
+        let now = self.now;
+        if let Some(connection) = self.flows.connections.find(place)
+            && connection.alarm.rings(now)
+        {
+            connection.on_wakeup(now);
+            self.connection_acts(place);
+        }
+    }
+
+    /// A connection does what there is to do now, and goes when that was the last.
+    fn connection_acts(&mut self, place: u32) {
+        let now = self.now;
+        let Some(connection) = self.flows.connections.find(place) else {
+            return;
+        };
+        connection.serve(now);
+        connection.maybe_close();
+        for side in [Side::Client, Side::Server] {
+            while let Some(segment) = connection.poll_transmit(side, now) {
+                let to = Address {
+                    flow: connection.at.flow,
+                    endpoint: place,
+                    route: connection.routes[side as usize],
+                    id: connection.passed(side).sent as u16,
+                };
+                let size = segment.len + connection.header;
+                self.network
+                    .emit(segment, size, to, now, &mut self.scheduler);
+            }
+        }
+        let next = connection.next_wakeup(now);
+        connection
+            .alarm
+            .arm(next, Class::Connection, place, &mut self.scheduler);
+        self.maybe_gone(place);
+    }
+
+    /// Takes away a connection that is over.
+    #[inline]
+    fn maybe_gone(&mut self, place: u32) {
+        if let Some(gone) = self.flows.connections.take_if_gone(place) {
+            self.flows.users[gone.user as usize].open[gone.nth as usize] = None;
+            if let Some(answers) = &mut self.flows.answers[gone.group as usize] {
+                answers.on_gone(self.now);
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The keys that every group has, and how the numbers in them are read.
+
+use std::fmt;
+
+use redtail_core::Span;
+use redtail_core::serde::de::{Deserializer, Error, Unexpected, Visitor};
+
+use crate::dealt::Dealt;
+use crate::start::Start;
+
+/// Defines a group: its own keys, and those that every group has.
+macro_rules! groups {
+    // Users are what others call flows.
+    ($(#[$doc:meta])* pub struct $name:ident of users { $($own:tt)* }) => {
+        $crate::keys::groups! {
+            @keys "users"
+            #[doc = "Number of users."]
+            #[doc = "Source: one user is the least there can be."];
+            $(#[$doc])* pub struct $name { $($own)* }
+        }
+    };
+    ($($(#[$doc:meta])* pub struct $name:ident { $($own:tt)* })+) => {$(
+        $crate::keys::groups! {
+            @keys "flows"
+            #[doc = "Number of flows."]
+            #[doc = "Source: one flow is the least there can be."];
+            $(#[$doc])* pub struct $name { $($own)* }
+        }
+    )+};
+    (@keys $count:literal $(#[$count_doc:meta])+; $(#[$doc:meta])* pub struct $name:ident { $($own:tt)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(crate = "serde", deny_unknown_fields)]
+        #[schemars(crate = "schemars")]
+        pub struct $name {
+            /// Name of the group, put in front of its metrics and used in factor keys.
+            pub name: String,
+            $(#[$count_doc])+
+            #[serde(rename = $count, default = "crate::keys::one_flow", deserialize_with = "crate::keys::count")]
+            #[schemars(range(min = 1, max = 1_000_000))]
+            pub flows: u32,
+            $($own)*
+            /// Rate of the sending hosts' access links; dealt out.
+            /// Source: ten times the first bottleneck's rate, as in ISCC 2001 (100 Mbit/s before 10 Mbit/s).
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub access_rate: Option<Dealt<Rate>>,
+            /// One-way propagation delay of the sending hosts' access links; dealt out.
+            /// Source: none is the least there can be.
+            #[serde(default = "crate::keys::no_delay")]
+            pub access_delay: Dealt<Span>,
+            /// Rate of the receiving hosts' access links; dealt out.
+            /// Source: ten times the first bottleneck's rate, whatever `access_rate` is.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub exit_rate: Option<Dealt<Rate>>,
+            /// One-way propagation delay of the receiving hosts' access links; dealt out.
+            /// Source: none is the least there can be.
+            #[serde(default = "crate::keys::no_delay")]
+            pub exit_delay: Dealt<Span>,
+            /// One-way propagation delay that the way back adds to that of the return links; dealt out.
+            /// Source: none is the least there can be.
+            #[serde(default = "crate::keys::no_delay")]
+            pub return_delay: Dealt<Span>,
+            /// Number of sending (and of receiving) hosts that the flows share; flow i sits on host i modulo this.
+            /// Source: the length of the longest list dealt out, else 1.
+            #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::keys::some_count")]
+            #[schemars(range(min = 1, max = 1_000_000))]
+            pub hosts: Option<u32>,
+            /// Which way the data travels.
+            /// Source: along the bottlenecks in their order.
+            #[serde(default)]
+            pub direction: Direction,
+            /// The class that its packets ask for, in both directions.
+            /// Source: best effort, the default of RFC 2474.
+            #[serde(default)]
+            pub dscp: Dscp,
+            /// The port it is served from, for queues that tell traffic apart by it.
+            /// Source: none.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub port: Option<u16>,
+            /// First hop of a chain that the data crosses, counted from 1 in the chain's order.
+            /// Source: the whole chain.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub first_hop: Option<u32>,
+            /// Last hop of a chain that the data crosses, counted from 1 in the chain's order.
+            /// Source: the whole chain.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub last_hop: Option<u32>,
+        }
+
+        impl $name {
+            pub(crate) fn access(&self) -> $crate::group::Access<'_> {
+                $crate::group::Access {
+                    name: &self.name,
+                    flows: self.flows,
+                    access_rate: self.access_rate.as_ref(),
+                    access_delay: &self.access_delay,
+                    exit_rate: self.exit_rate.as_ref(),
+                    exit_delay: &self.exit_delay,
+                    return_delay: &self.return_delay,
+                    hosts: self.hosts,
+                    direction: self.direction,
+                    dscp: self.dscp,
+                    port: self.port.unwrap_or(0),
+                    first_hop: self.first_hop,
+                    last_hop: self.last_hop,
+                }
+            }
+        }
+    };
+}
+pub(crate) use groups;
+
+/// Most flows in a group: a million senders take about a gigabyte.
+pub(crate) const MAX_FLOWS: u32 = 1_000_000;
+
+pub(crate) fn one_flow() -> u32 {
+    1
+}
+
+/// Reads a number of flows or hosts. Any `u32` passes, so that [`TrafficGroup::check`] can refuse
+/// it by its key; what is none is refused with the range that the check accepts.
+pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    struct Count;
+    impl Visitor<'_> for Count {
+        type Value = u32;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "a whole number from 1 to {MAX_FLOWS}")
+        }
+
+        fn visit_u64<E: Error>(self, number: u64) -> Result<u32, E> {
+            u32::try_from(number).map_err(|_| E::invalid_value(Unexpected::Unsigned(number), &self))
+        }
+
+        fn visit_i64<E: Error>(self, number: i64) -> Result<u32, E> {
+            u32::try_from(number).map_err(|_| E::invalid_value(Unexpected::Signed(number), &self))
+        }
+    }
+    deserializer.deserialize_u32(Count)
+}
+
+pub(crate) fn some_count<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<u32>, D::Error> {
+    count(deserializer).map(Some)
+}
+
+pub(crate) fn no_delay() -> Dealt<Span> {
+    Dealt::one(Span::ZERO)
+}
+pub(crate) fn at_once() -> Dealt<Start> {
+    Dealt::one(Start::At(Span::ZERO))
+}

@@ -1,0 +1,162 @@
+//! Transactions: a request and its response, one after the other.
+//!
+//! Source: netperf's TCP_CRR (a connection for each: connect, request, response, close; the next
+//! one begins at once) and TCP_RR (all on one connection), which RFC 2884, section 4.4, measures
+//! with.
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, serde};
+use redtail_transport::TcpSpec;
+
+use crate::application::{Answer, Application, ConnectionId, Exchange, Network, Server};
+use crate::dealt::Dealt;
+use crate::dist::Dist;
+use crate::group::Direction;
+use crate::keys::groups;
+use crate::start::Start;
+
+/// How transactions use connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "kebab-case")]
+#[schemars(crate = "schemars")]
+pub enum Connections {
+    /// One for each transaction: connect, request, response, close (netperf's TCP_CRR).
+    #[default]
+    Each,
+    /// One for all of a user's transactions (netperf's TCP_RR).
+    One,
+}
+
+groups! {
+    /// Users that ask, wait for the response, and ask again.
+    pub struct TransactionGroup of users {
+        /// The TCP they use: a preset, or a table with a preset and what departs from it.
+        /// Source: the `sack` preset.
+        #[serde(default)]
+        pub tcp: TcpSpec,
+        /// Payload of a request.
+        /// Source: about 1 kB, the example of RFC 2884, section 4.4.
+        #[serde(default = "request")]
+        pub request: Dist<Bytes>,
+        /// Payload of a response.
+        pub response: Dist<Bytes>,
+        /// How transactions use connections.
+        /// Source: RFC 2884, section 4.4.
+        #[serde(default)]
+        pub connections: Connections,
+        /// What the server takes before it responds.
+        /// Source: nothing, as netperf's.
+        #[serde(default = "nothing")]
+        pub service: Dist<Span>,
+        /// What a user waits between a response and the next request.
+        /// Source: nothing, as netperf.
+        #[serde(default = "nothing")]
+        pub think: Dist<Span>,
+        /// When users begin; dealt out.
+        /// Source: the start of the run.
+        #[serde(default = "crate::keys::at_once")]
+        pub start: Dealt<Start>,
+        /// When users stop asking; dealt out. Left out, they go on to the end of the run.
+        /// Source: none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub stop: Option<Dealt<Start>>,
+    }
+}
+
+fn request() -> Dist<Bytes> {
+    Dist::constant(Bytes::new(1000))
+}
+
+pub(crate) fn nothing() -> Dist<Span> {
+    Dist::constant(Span::ZERO)
+}
+
+impl TransactionGroup {
+    pub(crate) fn check(&self) -> Result<(), ParamError> {
+        refuse_nothing("request", &self.request)?;
+        refuse_nothing("response", &self.response)
+    }
+
+    /// Bytes per second to a user whom the network does not delay; `None` if nothing does.
+    pub(crate) fn offered(&self) -> Option<f64> {
+        let pause = self.think.mean()? + self.service.mean()?;
+        let offered = self.response.mean()? / pause;
+        offered.is_finite().then_some(offered)
+    }
+
+    /// The user of this group whose draws are those of `stream`.
+    pub(crate) fn user(&self, start: Time, stop: Time, stream: Stream) -> TransactionUser {
+        TransactionUser {
+            request: self.request.clone(),
+            response: self.response.clone(),
+            service: self.service.clone(),
+            think: self.think.clone(),
+            each: self.connections == Connections::Each,
+            connection: None,
+            next: Some(start),
+            stop,
+            stream,
+        }
+    }
+}
+
+/// Refuses a size that is always zero.
+pub(crate) fn refuse_nothing(key: &'static str, size: &Dist<Bytes>) -> Result<(), ParamError> {
+    if size.only() == Some(Bytes::ZERO) {
+        return Err(ParamError::new(
+            key,
+            "is zero",
+            "a size such as \"5 kB\", or a distribution",
+        ));
+    }
+    Ok(())
+}
+
+/// A user of a [`TransactionGroup`].
+#[derive(Clone, Debug)]
+pub struct TransactionUser {
+    request: Dist<Bytes>,
+    response: Dist<Bytes>,
+    service: Dist<Span>,
+    think: Dist<Span>,
+    each: bool,
+    connection: Option<ConnectionId>,
+    /// When the next transaction begins.
+    next: Option<Time>,
+    stop: Time,
+    stream: Stream,
+}
+
+impl Application for TransactionUser {
+    fn next_wakeup(&self) -> Option<Time> {
+        self.next
+    }
+
+    fn on_wakeup(&mut self, network: &mut impl Network) {
+        self.next = None;
+        if network.now() >= self.stop {
+            if let Some(connection) = self.connection.take() {
+                network.close(connection);
+            }
+            return;
+        }
+        let connection = match self.connection {
+            Some(connection) => connection,
+            None => network.connect(Server::Own),
+        };
+        self.connection = (!self.each).then_some(connection);
+        let exchange = Exchange {
+            request: self.request.draw(&mut self.stream).as_u64(),
+            response: self.response.draw(&mut self.stream).as_u64(),
+            service: self.service.draw(&mut self.stream),
+            tag: 0,
+            last: self.each,
+        };
+        network.request(connection, exchange);
+    }
+
+    fn on_answer(&mut self, _: Answer, network: &mut impl Network) {
+        self.next = Some(network.now() + self.think.draw(&mut self.stream));
+    }
+}

@@ -1,0 +1,43 @@
+//! The user of any group that has users.
+
+use redtail_core::Time;
+
+use crate::application::{Answer, Application, Network};
+use crate::transactions::TransactionUser;
+use crate::web::WebUser;
+
+macro_rules! users {
+    ($($kind:ident($user:ty),)+) => {
+        /// A user, dispatched by its kind.
+        #[derive(Clone, Debug)]
+        #[allow(missing_docs)] // each is documented with its group
+        pub enum User {
+            $($kind($user),)+
+        }
+
+        impl Application for User {
+            fn next_wakeup(&self) -> Option<Time> {
+                match self {
+                    $(Self::$kind(user) => user.next_wakeup(),)+
+                }
+            }
+
+            fn on_wakeup(&mut self, network: &mut impl Network) {
+                match self {
+                    $(Self::$kind(user) => user.on_wakeup(network),)+
+                }
+            }
+
+            fn on_answer(&mut self, answer: Answer, network: &mut impl Network) {
+                match self {
+                    $(Self::$kind(user) => user.on_answer(answer, network),)+
+                }
+            }
+        }
+    };
+}
+
+users! {
+    Transactions(TransactionUser),
+    Web(WebUser),
+}

@@ -1,0 +1,467 @@
+//! The Web: users who look at pages, and pages made of objects.
+//!
+//! One model of a browser serves all that the literature proposes; they differ in their
+//! distributions and in how connections are used, which [`WebModel`] names.
+//!
+//! ```text
+//! user:  page, think, page, think …      the think time counted from the page's start or its end
+//! page:  its number of objects; the first is the document, the others are in it
+//! object: a request, what the server takes, a response
+//! ```
+//!
+//! Objects go over connections in one of three ways. *Launched*: each over a connection of its
+//! own, after a gap from the one before it, whatever became of that (HTTP/1.0 as ns-2's
+//! `webtraf` has it). *Fetched*: the document first, then the others over at most `parallel`
+//! connections (HTTP/1.1, persistent or not). *Multiplexed*: the document first, then all others at
+//! once on the same connection, whose frames take turns (HTTP/2).
+//!
+//! A page draws from a stream of its own, named by its number, and thinking has another: what the
+//! n-th page of a user is does not depend on how fast the network was (common random numbers).
+
+mod model;
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, serde};
+use redtail_transport::TcpSpec;
+
+use crate::application::{Answer, Application, ConnectionId, Exchange, Network, Server};
+use crate::dealt::Dealt;
+use crate::dist::Dist;
+use crate::group::Direction;
+use crate::keys::groups;
+use crate::start::Start;
+use crate::transactions::refuse_nothing;
+
+pub use model::{Browser, ServerChoice, ThinkFrom, WebModel};
+
+groups! {
+    /// Web users: each looks at a page, thinks, and looks at the next.
+    pub struct WebGroup of users {
+        /// The model: distributions, and how connections are used. Each key below that is given takes the place of what the model says.
+        pub model: WebModel,
+        /// The TCP they use: a preset, or a table with a preset and what departs from it.
+        /// Source: the `sack` preset.
+        #[serde(default)]
+        pub tcp: TcpSpec,
+        /// Time between pages.
+        /// Source: the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub think: Option<Dist<Span>>,
+        /// What the time between pages counts from.
+        /// Source: the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub think_from: Option<ThinkFrom>,
+        /// Objects of a page, rounded up; at least one.
+        /// Source: the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub objects: Option<Dist<f64>>,
+        /// Time between the launches of a page's objects, where they do not wait for each other.
+        /// Source: the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub gap: Option<Dist<Span>>,
+        /// Payload of the first object of a page.
+        /// Source: the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub document: Option<Dist<Bytes>>,
+        /// Payload of the other objects.
+        /// Source: the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub object: Option<Dist<Bytes>>,
+        /// Payload of a request.
+        /// Source: the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub request: Option<Dist<Bytes>>,
+        /// What the server takes before it responds.
+        /// Source: the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub service: Option<Dist<Span>>,
+        /// Most connections that a page uses at once; 0 if its objects do not wait for each other.
+        /// Source: the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub parallel: Option<u32>,
+        /// Share of pages whose connections serve one object after another.
+        /// Source: the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub persistent: Option<f64>,
+        /// All objects of a page are asked for at once on one connection, and come interleaved.
+        /// Source: the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub multiplexed: Option<bool>,
+        /// How long an idle connection is kept for the user's next page.
+        /// Source: the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub keep_alive: Option<Span>,
+        /// Which of the group's hosts a connection goes to.
+        /// Source: the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub server: Option<ServerChoice>,
+        /// Pages in a row from the same server, where it is drawn for pages.
+        /// Source: the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub pages_per_server: Option<Dist<f64>>,
+        /// When users begin their first page; dealt out. Left out, each begins by thinking.
+        /// Source: users who have been there before the run do not begin together.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub start: Option<Dealt<Start>>,
+        /// When users begin no more pages; dealt out. Left out, they go on to the end of the run.
+        /// Source: none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub stop: Option<Dealt<Start>>,
+    }
+}
+
+impl WebGroup {
+    /// The model with what the group changes.
+    pub fn browser(&self) -> Browser {
+        let mut browser = self.model.browser();
+        macro_rules! change {
+            ($($key:ident),+) => {$(
+                if let Some(value) = &self.$key {
+                    browser.$key = value.clone();
+                }
+            )+};
+        }
+        change!(
+            think,
+            think_from,
+            objects,
+            gap,
+            object,
+            request,
+            service,
+            parallel,
+            persistent,
+            multiplexed,
+            keep_alive,
+            server,
+            pages_per_server
+        );
+        // One size for all, unless documents have their own.
+        if let Some(document) = self.document.as_ref().or(self.object.as_ref()) {
+            browser.document = document.clone();
+        }
+        browser
+    }
+
+    pub(crate) fn check(&self) -> Result<(), ParamError> {
+        for (key, size) in [
+            ("document", &self.document),
+            ("object", &self.object),
+            ("request", &self.request),
+        ] {
+            if let Some(size) = size {
+                refuse_nothing(key, size)?;
+            }
+        }
+        if self
+            .persistent
+            .is_some_and(|share| !(0.0..=1.0).contains(&share))
+        {
+            return Err(ParamError::new(
+                "persistent",
+                "is not between 0 and 1",
+                "a share from 0 to 1",
+            ));
+        }
+        let browser = self.browser();
+        if browser.multiplexed && browser.parallel != 1 {
+            return Err(ParamError::new(
+                "parallel",
+                format!(
+                    "is {} while the objects of a page are multiplexed on one connection",
+                    browser.parallel
+                ),
+                "1, or multiplexed = false",
+            ));
+        }
+        if self.gap.is_some() && browser.parallel != 0 {
+            return Err(ParamError::new(
+                "gap",
+                "is given while the objects of a page wait for each other",
+                "parallel = 0 with it, or no gap",
+            ));
+        }
+        if browser.think.only() == Some(Span::ZERO) && browser.think_from == ThinkFrom::PageStart {
+            return Err(ParamError::new(
+                "think",
+                "is zero from the start of a page to that of the next: pages without end",
+                "a time such as \"15 s\", or think_from = \"page-end\"",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Bytes per second to a user whom the network does not delay; `None` if a mean does not
+    /// exist.
+    pub fn offered(&self) -> Option<f64> {
+        let browser = self.browser();
+        let embedded = browser.objects.mean()? - 1.0;
+        let page = browser.document.mean()? + embedded.max(0.0) * browser.object.mean()?;
+        let offered = page / browser.think.mean()?;
+        offered.is_finite().then_some(offered)
+    }
+
+    /// The user of this group whose draws are those of `stream`.
+    pub(crate) fn user(
+        &self,
+        start: Option<Time>,
+        stop: Time,
+        hosts: u32,
+        mut stream: Stream,
+    ) -> WebUser {
+        let browser = self.browser();
+        let start = start.unwrap_or_else(|| Time::ZERO + browser.think.draw(&mut stream));
+        WebUser {
+            browser,
+            hosts,
+            next_page: Some(start),
+            stop,
+            begun: 0,
+            pages: Vec::new(),
+            idle: Vec::new(),
+            server: Server::Own,
+            pages_left: 0,
+            stream,
+        }
+    }
+}
+
+/// A page that is not complete.
+#[derive(Clone, Debug)]
+struct Page {
+    number: u32,
+    began: Time,
+    /// Objects not yet asked for.
+    left: u64,
+    /// Objects asked for and not there.
+    waiting: u32,
+    /// When the next is launched, where they do not wait for each other.
+    launch: Option<Time>,
+    /// The document is not there: nothing else is known of the page.
+    opening: bool,
+    persistent: bool,
+    server: Server,
+    /// Its connections that wait for something to do.
+    free: Vec<ConnectionId>,
+    stream: Stream,
+}
+
+/// A connection kept for the next page.
+#[derive(Clone, Copy, Debug)]
+struct Idle {
+    connection: ConnectionId,
+    server: Server,
+    until: Time,
+}
+
+/// A user of a [`WebGroup`].
+#[derive(Clone, Debug)]
+pub struct WebUser {
+    browser: Browser,
+    hosts: u32,
+    next_page: Option<Time>,
+    stop: Time,
+    /// Pages begun.
+    begun: u32,
+    pages: Vec<Page>,
+    idle: Vec<Idle>,
+    server: Server,
+    pages_left: u64,
+    stream: Stream,
+}
+
+/// A number drawn as such, rounded up: at least one.
+fn whole(dist: &Dist<f64>, stream: &mut Stream) -> u64 {
+    dist.draw(stream).ceil().max(1.0) as u64
+}
+
+impl WebUser {
+    fn begin_page(&mut self, network: &mut impl Network) {
+        let now = network.now();
+        let mut stream = self.stream.child(&format!("page.{}", self.begun));
+        let browser = &self.browser;
+        let left = whole(&browser.objects, &mut stream);
+        let persistent = stream.uniform() < browser.persistent;
+        match browser.server {
+            ServerChoice::Own => {}
+            ServerChoice::PerPage | ServerChoice::PerConnection if self.pages_left == 0 => {
+                self.pages_left = whole(&browser.pages_per_server, &mut stream) - 1;
+                self.server = draw_host(self.hosts, &mut stream);
+            }
+            ServerChoice::PerPage | ServerChoice::PerConnection => self.pages_left -= 1,
+        }
+        if browser.think_from == ThinkFrom::PageStart {
+            self.next_page = Some(now + browser.think.draw(&mut self.stream));
+        }
+        let mut free = Vec::new();
+        if persistent {
+            let server = self.server;
+            self.idle.retain(|idle| {
+                let kept = idle.server == server && idle.until > now;
+                if kept {
+                    free.push(idle.connection);
+                }
+                !kept
+            });
+        }
+        let page = Page {
+            number: self.begun,
+            began: now,
+            left,
+            waiting: 0,
+            launch: None,
+            opening: true,
+            persistent,
+            server: self.server,
+            free,
+            stream,
+        };
+        self.begun = self.begun.wrapping_add(1);
+        self.pages.push(page);
+        self.fetch(self.pages.len() - 1, network);
+    }
+
+    /// Asks for what of a page can be asked for now.
+    fn fetch(&mut self, index: usize, network: &mut impl Network) {
+        let page = &mut self.pages[index];
+        let browser = &self.browser;
+        let most = match (browser.parallel, browser.multiplexed) {
+            (0, _) => return self.launch(index, network),
+            (_, true) if !page.opening => u32::MAX,
+            _ if page.opening => 1,
+            (parallel, _) => parallel,
+        };
+        while page.left > 0 && page.waiting < most {
+            let connection = match page.free.pop() {
+                Some(connection) => connection,
+                None => page.connect(browser, self.hosts, network),
+            };
+            page.ask(browser, connection, network);
+            if browser.multiplexed {
+                page.free.push(connection); // for the next object at once
+            }
+        }
+    }
+
+    /// Launches objects over connections of their own, each a gap after the one before.
+    fn launch(&mut self, index: usize, network: &mut impl Network) {
+        let page = &mut self.pages[index];
+        let now = network.now();
+        page.opening = false;
+        while page.left > 0 && page.launch.is_none_or(|at| at <= now) {
+            let connection = page.connect(&self.browser, self.hosts, network);
+            page.persistent = false;
+            page.ask(&self.browser, connection, network);
+            page.launch = Some(now + self.browser.gap.draw(&mut page.stream));
+        }
+        if page.left == 0 {
+            page.launch = None;
+        }
+    }
+
+    fn end_page(&mut self, index: usize, network: &mut impl Network) {
+        let page = self.pages.swap_remove(index);
+        let now = network.now();
+        network.page(now - page.began);
+        for connection in page.free {
+            if self.browser.keep_alive > Span::ZERO {
+                self.idle.push(Idle {
+                    connection,
+                    server: page.server,
+                    until: now + self.browser.keep_alive,
+                });
+            } else {
+                network.close(connection);
+            }
+        }
+        if self.browser.think_from == ThinkFrom::PageEnd {
+            self.next_page = Some(now + self.browser.think.draw(&mut self.stream));
+        }
+    }
+}
+
+fn draw_host(hosts: u32, stream: &mut Stream) -> Server {
+    let drawn = (stream.uniform() * f64::from(hosts)) as u32;
+    Server::Host(drawn.min(hosts - 1))
+}
+
+impl Page {
+    fn connect(
+        &mut self,
+        browser: &Browser,
+        hosts: u32,
+        network: &mut impl Network,
+    ) -> ConnectionId {
+        let server = match browser.server {
+            ServerChoice::PerConnection => draw_host(hosts, &mut self.stream),
+            ServerChoice::Own | ServerChoice::PerPage => self.server,
+        };
+        network.connect(server)
+    }
+
+    fn ask(&mut self, browser: &Browser, connection: ConnectionId, network: &mut impl Network) {
+        let first = self.waiting == 0 && self.opening;
+        let size = if first {
+            &browser.document
+        } else {
+            &browser.object
+        };
+        let exchange = Exchange {
+            request: browser.request.draw(&mut self.stream).as_u64(),
+            response: size.draw(&mut self.stream).as_u64().max(1),
+            service: browser.service.draw(&mut self.stream),
+            tag: self.number,
+            last: !self.persistent && !browser.multiplexed,
+        };
+        network.request(connection, exchange);
+        self.left -= 1;
+        self.waiting += 1;
+    }
+}
+
+impl Application for WebUser {
+    fn next_wakeup(&self) -> Option<Time> {
+        let launches = self.pages.iter().filter_map(|page| page.launch);
+        let expiries = self.idle.iter().map(|idle| idle.until);
+        launches.chain(expiries).chain(self.next_page).min()
+    }
+
+    fn on_wakeup(&mut self, network: &mut impl Network) {
+        let now = network.now();
+        self.idle.retain(|idle| {
+            let expired = idle.until <= now;
+            if expired {
+                network.close(idle.connection);
+            }
+            !expired
+        });
+        for index in 0..self.pages.len() {
+            if self.pages[index].launch.is_some_and(|at| at <= now) {
+                self.launch(index, network);
+            }
+        }
+        if self.next_page.take_if(|at| *at <= now).is_some() && now < self.stop {
+            self.begin_page(network);
+        }
+    }
+
+    fn on_answer(&mut self, answer: Answer, network: &mut impl Network) {
+        let found = self.pages.iter().position(|page| page.number == answer.tag);
+        let Some(index) = found else {
+            debug_assert!(false, "an answer to a page that is over");
+            return;
+        };
+        let page = &mut self.pages[index];
+        page.waiting -= 1;
+        page.opening = false;
+        if page.persistent && !self.browser.multiplexed {
+            page.free.push(answer.connection);
+        }
+        if page.left > 0 {
+            self.fetch(index, network);
+        } else if page.waiting == 0 {
+            self.end_page(index, network);
+        }
+    }
+}
