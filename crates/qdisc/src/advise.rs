@@ -2,7 +2,7 @@
 //!
 //! Sources:
 //! - RED: [`crate::laws::red::ziegler`] (Ziegler, Brandauer, Fdida 2001).
-//! - PI: [`crate::laws::pi::hollot`] (Hollot, Misra, Towsley, Gong 2001).
+//! - PI: [`crate::laws::pi::design`] (Hollot, Misra, Towsley, Gong 2001).
 //! - CoDel: RFC 8289, sections 4.3 and 4.4; FQ-CoDel: RFC 8290, section 5.2.
 //! - PIE: RFC 8033, sections 4.2 and 4.4.
 //! - Buffers: C. Villamizar and C. Song, "High Performance TCP in ANSNET", ACM CCR 24(5),
@@ -22,9 +22,7 @@
 //! CoDel     target = max(max(100 ms, r_max) / 20, L / C),
 //!           interval = max(100 ms, r_max, 2 target)
 //! PIE       target = max(15 ms, L / C)
-//! PI        designed for N flows and the round trip R = r_max + q_ref L / C, to cross over at
-//!           min(z, 0.5 / R): at z alone, as in the paper's example, the loop of N flows is
-//!           unstable where 2 N / (R C) > 0.86, that is with less than 2.3 packets in a window;
+//! PI        designed for N flows and the round trip R = r_max + q_ref L / C;
 //!           limit = max(4 q_ref, C r_max / L)
 //! ```
 
@@ -327,9 +325,6 @@ const PI_REFERENCE: f64 = 50.0;
 /// ns-2.35, ns-default.tcl (`w_`), Hz.
 const PI_SAMPLING: f64 = 170.0;
 
-/// Highest crossover times R: 90 degrees - 0.5 - atan 0.5 leave a phase margin of 35 degrees.
-const PI_CROSSOVER: f64 = 0.5;
-
 fn pi(on: &Situated) -> Result<Advice, ParamError> {
     let capacity = on.packet_rate();
     let path = pi::Path {
@@ -338,8 +333,8 @@ fn pi(on: &Situated) -> Result<Advice, ParamError> {
         round_trip: on.rtt_max.as_secs_f64() + PI_REFERENCE / capacity,
     };
     let zero = 2.0 * path.flows / (path.round_trip * path.round_trip * capacity);
-    let crossover = zero.min(PI_CROSSOVER / path.round_trip);
-    let (a, b) = pi::hollot_at(path, crossover, 1.0 / PI_SAMPLING);
+    let interval = 1.0 / PI_SAMPLING;
+    let (a, b) = pi::design(path, interval);
     if b <= 0.0 {
         return Err(ParamError::new(
             "flows",
@@ -369,10 +364,10 @@ fn pi(on: &Situated) -> Result<Advice, ParamError> {
     notes.add("mean_packet", "L", packet, size, "The packet size given.");
     let zero_is = "2 N / (R^2 C): the slower pole of TCP's window, which it cancels.";
     notes.figure("controller zero", "z", (zero, "rad/s"), zero_is);
-    let crosses =
-        "Where the loop's gain is 1: z, or 0.5 / R if that is slower, to leave a phase margin.";
+    let crosses = "Where the loop's gain is 1: z, or 0.5 / (R + T/2) if that is slower, to leave a phase margin.";
+    let crossover = pi::crossover(path, interval);
     notes.figure("crossover", "w_g", (crossover, "rad/s"), crosses);
-    let margin = pi::phase_margin(path, a, b, 1.0 / PI_SAMPLING).unwrap_or(f64::NAN);
+    let margin = pi::phase_margin(path, a, b, interval).unwrap_or(f64::NAN);
     let margin_is = "180 degrees plus the loop's phase where its gain is 1; above 0 it is stable.";
     let degrees = margin.to_degrees();
     notes.figure("phase margin", "PM", (degrees, "degrees"), margin_is);

@@ -7,7 +7,7 @@ mod common;
 
 use common::{Heard, Probe, build_on};
 use redtail_core::{Ecn, QueueSize, Rate, Sampling, Span, Stream, Time};
-use redtail_qdisc::laws::pi::{Path, hollot, hollot_at, phase_margin};
+use redtail_qdisc::laws::pi::{Path, crossover, design, hollot, hollot_at, phase_margin};
 use redtail_qdisc::laws::pie::{Delay, Flavour};
 use redtail_qdisc::queues::dualpi2::{DualPi2Params, DualScheduler};
 use redtail_qdisc::queues::pi::{PiParams, Tune};
@@ -109,7 +109,9 @@ fn the_hollot_design_has_the_phase_margin_of_its_proof() {
         };
         let (a, b) = hollot(path, 1.0 / 160.0);
         let zr: f64 = 2.0 * flows / (round_trip * 3750.0);
-        let expected = std::f64::consts::FRAC_PI_2 - zr - zr.atan();
+        // Half a sampling interval more of delay: the probability is held.
+        let held = zr / round_trip / 320.0;
+        let expected = std::f64::consts::FRAC_PI_2 - zr - zr.atan() - held;
         let margin = phase_margin(path, a, b, 1.0 / 160.0).expect("it is a PI controller");
         assert!((margin - expected).abs() < 1e-6, "{margin}, {expected}");
     }
@@ -133,9 +135,169 @@ fn a_design_for_a_crossover_of_its_own_has_the_phase_margin_of_it() {
     for beta in [0.1f64, 0.5, 0.8] {
         let (a, b) = hollot_at(path, beta / path.round_trip, 1.0 / 170.0);
         let margin = phase_margin(path, a, b, 1.0 / 170.0).expect("it is a PI controller");
-        let expected = std::f64::consts::FRAC_PI_2 - beta - beta.atan();
+        let held = beta / path.round_trip / 340.0;
+        let expected = std::f64::consts::FRAC_PI_2 - beta - beta.atan() - held;
         assert!((margin - expected).abs() < 1e-6, "{margin}, {expected}");
     }
+}
+
+/// The least phase margin, in degrees, of the sampled loop on a path, from its equations:
+/// the controller (a - b e^-sT) / (1 - e^-sT), its output held for T, and the window and
+/// the queue of Hollot et al. 2001, equation 3. The hold's (1 - e^-sT) / (s T) takes the
+/// controller's denominator away.
+fn sampled_margin(path: Path, (a, b): (f64, f64), interval: f64) -> f64 {
+    let Path {
+        capacity,
+        flows,
+        round_trip,
+    } = path;
+    let window_pole = 2.0 * flows / (round_trip * round_trip * capacity);
+    let loop_at = |w: f64| {
+        let (real, imaginary) = (a - b * (w * interval).cos(), b * (w * interval).sin());
+        let gain = real.hypot(imaginary) / (w * interval) * capacity * capacity
+            / (2.0 * flows)
+            / (w.hypot(window_pole) * w.hypot(1.0 / round_trip));
+        let phase = imaginary.atan2(real).to_degrees()
+            - 90.0
+            - (w * round_trip).to_degrees()
+            - (w / window_pole).atan().to_degrees()
+            - (w * round_trip).atan().to_degrees();
+        (gain, phase)
+    };
+    let highest = std::f64::consts::PI / interval;
+    let steps = 7000;
+    let frequency = |i: u32| highest * (1e-7f64).powf(1.0 - f64::from(i) / f64::from(steps));
+    let mut least = f64::INFINITY;
+    for i in 0..steps {
+        let ((before, _), (after, phase)) = (loop_at(frequency(i)), loop_at(frequency(i + 1)));
+        if before >= 1.0 && after < 1.0 {
+            least = least.min(180.0 + phase);
+        }
+    }
+    least
+}
+
+#[test]
+fn the_design_is_stable_whatever_the_rate_the_flows_and_the_round_trip() {
+    // 90 degrees - 0.5 rad - atan 0.5 are 34.8; sampling is not quite a delay of half an
+    // interval, and its step is 1/1000 of a decade here.
+    const LEAST: f64 = 30.0;
+    let interval = 1.0 / 170.0;
+    let (mut unstable, mut unchanged, mut slower) = (0, 0, 0);
+    for capacity in [50.0, 833.0, 3750.0, 83_333.0, 833_333.0] {
+        for flows in [1.0, 4.0, 16.0, 64.0, 256.0, 1024.0] {
+            for round_trip in [0.002, 0.01, 0.05, 0.16, 0.246, 0.8] {
+                let path = Path {
+                    capacity,
+                    flows,
+                    round_trip,
+                };
+                let gains = design(path, interval);
+                if gains.1 <= 0.0 {
+                    continue; // refused: sampling is too slow for the zero
+                }
+                let margin = sampled_margin(path, gains, interval);
+                assert!(margin > LEAST, "{path:?}: {margin}");
+                // Proposition 2: with more flows and shorter round trips as well.
+                for (more, shorter) in [(1.5, 1.0), (10.0, 1.0), (1.0, 0.5), (3.0, 0.2)] {
+                    let other = Path {
+                        capacity,
+                        flows: flows * more,
+                        round_trip: round_trip * shorter,
+                    };
+                    let margin = sampled_margin(other, gains, interval);
+                    assert!(margin > LEAST, "{path:?}, {other:?}: {margin}");
+                }
+                let paper = hollot(path, interval);
+                let zero = 2.0 * flows / (round_trip * round_trip * capacity);
+                if zero * (round_trip + interval / 2.0) <= 0.5 {
+                    assert_eq!(gains, paper, "{path:?}");
+                    assert_eq!(crossover(path, interval), zero);
+                    unchanged += 1;
+                } else {
+                    assert!(gains.0 < paper.0, "{path:?}");
+                    slower += 1;
+                    unstable += u32::from(sampled_margin(path, paper, interval) <= 0.0);
+                }
+            }
+        }
+    }
+    assert!(
+        unchanged > 50 && slower > unstable && unstable > 10,
+        "{unchanged}, {slower}, {unstable}"
+    );
+}
+
+#[test]
+fn the_queue_computes_the_papers_gains_for_the_papers_path_and_stable_ones_for_short_windows() {
+    let tuned = |link: &LinkFacts, rate_of_update: u32| {
+        let spec = pi(|pi| {
+            (pi.a, pi.b, pi.tune) = (None, None, Some(Tune::Hollot));
+            pi.q_ref = QueueSize::Packets(1);
+            pi.sampling = Sampling::hz(rate_of_update.into());
+        });
+        assert_eq!(spec.check_at(link), Ok(()));
+        let mut queue = build_on(&spec, link.clone());
+        // Eleven packets at the first update: 10 a + b; with none left at the second:
+        // 10 b - a less, so the two give a and b.
+        for id in 0..11 {
+            queue.enqueue(
+                Probe::new(id, 500, Ecn::NotEct),
+                Time::ZERO,
+                &mut Heard::default(),
+            );
+        }
+        let interval = Span::from_ps(1_000_000_000_000 / u64::from(rate_of_update));
+        queue.dequeue(
+            Time::ZERO + interval + Span::from_us(1),
+            &mut Heard::default(),
+        );
+        let first = probability(&queue);
+        queue.dequeue(
+            Time::ZERO + interval * 2 + Span::from_us(1),
+            &mut Heard::default(),
+        );
+        // Ten were waiting then: 9 a - 10 b more.
+        let second = probability(&queue) - first;
+        let b = (9.0 * first - 10.0 * second) / 109.0;
+        ((first - b) / 10.0, b)
+    };
+    // Hollot et al. 2001, section V, with 500 B packets and the queueing of one.
+    let papers = LinkFacts {
+        tcp_flows: 60,
+        mean_round_trip: Some(Span::from_ms(200)),
+        max_round_trip: Some(Span::from_ps(246_000_000_000 - 266_666_667)),
+        largest_packet: 500.into(),
+        ..LinkFacts::of_rate(Rate::from_bps(15_000_000))
+    };
+    for (hertz, rounding) in [(160, 0.02), (170, 0.02)] {
+        let (a, b) = tuned(&papers, hertz);
+        assert!((a / 1.822e-5 - 1.0).abs() < rounding, "{a}");
+        assert!((b / 1.816e-5 - 1.0).abs() < rounding, "{b}");
+        let path = Path {
+            capacity: 3750.0,
+            flows: 60.0,
+            round_trip: 0.246,
+        };
+        let exact = hollot(path, 1.0 / f64::from(hertz));
+        assert!((a / exact.0 - 1.0).abs() < 1e-6, "{a}, {exact:?}");
+        assert!((b / exact.1 - 1.0).abs() < 1e-6, "{b}, {exact:?}");
+    }
+    // 64 flows over 10 Mbit/s and 100 ms.
+    let short = LinkFacts {
+        max_round_trip: Some(Span::from_ms(100)),
+        ..link()
+    };
+    let path = Path {
+        capacity: 10e6 / 12_000.0,
+        flows: 64.0,
+        round_trip: 0.1012,
+    };
+    let gains = tuned(&short, 170);
+    let margin = sampled_margin(path, gains, 1.0 / 170.0);
+    assert!((30.0..40.0).contains(&margin), "{margin}");
+    let paper = sampled_margin(path, hollot(path, 1.0 / 170.0), 1.0 / 170.0);
+    assert!(paper < -20.0, "{paper}");
 }
 
 #[test]
@@ -311,7 +473,41 @@ fn pi_warns_of_an_unstable_loop_and_of_a_reference_out_of_reach() {
         warnings(&pi(|pi| (pi.a, pi.b) = (Some(0.02), Some(0.0199)))),
         [
             "a makes an unstable loop with 64 flows and a round trip of 240 ms: its phase margin \
-          is -102 degrees, so the queue will swing"
+          is -104 degrees, so the queue will swing"
+        ]
+    );
+    // What is computed is stable, be it with two packets in a window, and with more flows
+    // and shorter round trips than it was to be for.
+    let tuned = |flows, rtt| {
+        pi(|pi| {
+            (pi.a, pi.b, pi.tune) = (None, None, Some(Tune::Hollot));
+            (pi.flows, pi.rtt) = (flows, rtt);
+        })
+    };
+    assert_eq!(warnings(&tuned(None, None)), Vec::<String>::new());
+    assert_eq!(
+        warnings(&tuned(Some(64), Some(Span::from_ms(180)))),
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        warnings(&tuned(Some(10), Some(Span::from_ms(500)))),
+        Vec::<String>::new()
+    );
+    // With fewer flows or longer round trips it may not be.
+    assert_eq!(
+        warnings(&tuned(Some(1000), None)),
+        [
+            "flows is more than cross the link, and the gains computed for it make an unstable \
+          loop with 64 flows and a round trip of 240 ms: its phase margin is -306 degrees, so \
+          the queue will swing"
+        ]
+    );
+    assert_eq!(
+        warnings(&tuned(None, Some(Span::from_ms(10)))),
+        [
+            "rtt is less than the longest of the link, and the gains computed for it make an \
+          unstable loop with 64 flows and a round trip of 240 ms: its phase margin is -252 \
+          degrees, so the queue will swing"
         ]
     );
     assert_eq!(

@@ -19,6 +19,7 @@
 //! | N | flows, at least | 1 |
 //! | R | round trip with queueing, at most | s |
 //! | K, z | gain and zero of the continuous controller K (s/z + 1) / s | 1/(packet s), 1/s |
+//! | w_g | crossover: where the loop's gain is 1 | rad/s |
 //!
 //! ```text
 //! p <- p + a (x - x_ref) - b (x_old - x_ref)
@@ -28,9 +29,26 @@
 //! K = z sqrt((R z)^2 + 1) (2 N)^2 / (R C)^3          so that the loop crosses over at z
 //! a = K (1/z + T/2),   b = K (1/z - T/2)                              trapezoid rule
 //!
-//! L(s) = K (s/z + 1)/s  (C^2 / 2 N) e^(-s R) / ((s + 2 N/(R^2 C)) (s + 1/R))
+//! L(s) = K (s/z + 1)/s  (C^2 / 2 N) e^(-s (R + T/2)) / ((s + 2 N/(R^2 C)) (s + 1/R))
 //! phase margin = 180 degrees + arg L(j w) where |L(j w)| = 1
 //! ```
+//!
+//! T/2 is the delay of a probability that is held between updates; the paper leaves it out.
+//!
+//! # Deviation
+//!
+//! With the paper's design the phase margin is 90 degrees - z R - atan(z R), and
+//! z R = 2 N / (R C) is 2 over the packets in a window. The paper's example has 0.13; above
+//! 0.86, with less than 2.3 packets in a window, the margin is negative and the loop that
+//! was designed is unstable. So [`design`] has the loop cross over at
+//!
+//! ```text
+//! w_g = min(z, 0.5 / (R + T/2))         margin >= 90 degrees - 0.5 rad - atan 0.5 = 34.8
+//! K   = z w_g sqrt(w_g^2 + 1/R^2) 2 N / C^2
+//! ```
+//!
+//! which is the paper's design, unchanged, where 2 N / (R C) is 0.5 or less (and T is short
+//! beside R).
 
 /// What the controller is told once.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -160,9 +178,39 @@ pub fn hollot_at(path: Path, crossover: f64, interval: f64) -> (f64, f64) {
     )
 }
 
+/// Most that the crossover may be, times R + T/2: it leaves a phase margin of
+/// 90 degrees - 0.5 rad - atan 0.5, 35 degrees.
+/// Source: ours; see the deviation at the top.
+const CROSSOVER: f64 = 0.5;
+
+/// Where the loop of [`design`] crosses over, in rad/s: at z, or below it to leave a phase
+/// margin.
+pub fn crossover(path: Path, interval: f64) -> f64 {
+    let Path {
+        capacity,
+        flows,
+        round_trip,
+    } = path;
+    let z = 2.0 * flows / (round_trip * round_trip * capacity);
+    z.min(CROSSOVER / (round_trip + interval / 2.0))
+}
+
+/// The gains a and b, per packet, for updates every `interval` seconds, that make a stable
+/// loop on this path: those of [`hollot`] where they leave a phase margin, else with a
+/// slower crossover.
+pub fn design(path: Path, interval: f64) -> (f64, f64) {
+    let z = 2.0 * path.flows / (path.round_trip * path.round_trip * path.capacity);
+    let crossover = crossover(path, interval);
+    if crossover < z {
+        hollot_at(path, crossover, interval)
+    } else {
+        hollot(path, interval)
+    }
+}
+
 /// The phase margin, in radians, of the loop that the gains a and b, per packet, applied
-/// every `interval` seconds, make with this path. Not above 0: it is unstable. `None`
-/// for gains of no PI controller (a not above b).
+/// every `interval` seconds and held in between, make with this path. Not above 0: it is
+/// unstable. `None` for gains of no PI controller (a not above b).
 pub fn phase_margin(path: Path, a: f64, b: f64, interval: f64) -> Option<f64> {
     let Path {
         capacity,
@@ -195,7 +243,7 @@ pub fn phase_margin(path: Path, a: f64, b: f64, interval: f64) -> Option<f64> {
     }
     let w = libm::exp(low);
     let phase = -core::f64::consts::FRAC_PI_2 + libm::atan(w / z)
-        - w * round_trip
+        - w * (round_trip + interval / 2.0)
         - libm::atan(w / pole)
         - libm::atan(w * round_trip);
     Some(core::f64::consts::PI + phase)

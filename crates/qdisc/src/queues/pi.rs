@@ -44,7 +44,7 @@ pub struct PiParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub b: Option<f64>,
     /// How `a` and `b` are computed when they are not given.
-    /// Source: Hollot et al. 2001, proposition 2.
+    /// Source: Hollot et al. 2001, proposition 2; with few packets in a window, a slower loop that is stable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tune: Option<Tune>,
     /// For `tune`: the fewest flows to be stable with; without it, the TCP flows that cross the link.
@@ -78,7 +78,7 @@ fn default_sampling() -> Sampling {
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
 pub enum Tune {
-    /// From the link's rate, the round trip and the number of flows (Hollot et al. 2001, proposition 2).
+    /// From the link's rate, the round trip and the number of flows (Hollot et al. 2001, proposition 2; a slower loop where that one would be unstable).
     Hollot,
 }
 
@@ -91,12 +91,11 @@ impl PiParams {
         Gauge::like(self.q_ref, gauge::packet_size(self.mean_packet, link))
     }
 
-    /// What the gains are to be designed for, or are judged by.
-    fn path(&self, link: &LinkFacts) -> Option<Path> {
+    /// A path of so many flows and this longest round trip; `None` without either.
+    fn path_of(&self, flows: u64, round_trip: Option<Span>, link: &LinkFacts) -> Option<Path> {
         let packet = gauge::packet_size(self.mean_packet, link);
         let capacity = link.rate.as_bps() as f64 / packet.bits() as f64;
-        let flows = self.flows.unwrap_or(link.tcp_flows);
-        let round_trip = self.rtt.or(link.max_round_trip)?;
+        let round_trip = round_trip?;
         let queueing = self.gauge(link).of(self.q_ref, link.rate) / capacity;
         (flows > 0).then_some(Path {
             capacity,
@@ -105,12 +104,57 @@ impl PiParams {
         })
     }
 
+    /// The path as the parameters have it, and where they say nothing as the link is.
+    fn stated(&self, link: &LinkFacts) -> Option<Path> {
+        let flows = self.flows.unwrap_or(link.tcp_flows);
+        self.path_of(flows, self.rtt.or(link.max_round_trip), link)
+    }
+
     /// a and b on this link; `None` if they would have to be designed for the unknown.
     fn gains(&self, link: &LinkFacts) -> Option<(f64, f64)> {
         match (self.a, self.b) {
             (Some(a), Some(b)) => Some((a, b)),
-            _ => Some(pi::hollot(self.path(link)?, self.interval().as_secs_f64())),
+            _ => Some(pi::design(
+                self.stated(link)?,
+                self.interval().as_secs_f64(),
+            )),
         }
+    }
+
+    /// Warns of gains that make an unstable loop, about whatever they come from: given ones
+    /// on the path stated, computed ones on the path there is.
+    fn warn_of_swings(&self, link: &LinkFacts) -> Option<ParamWarning> {
+        let (a, b) = self.gains(link)?;
+        let (path, key, makes) = if self.a.is_some() {
+            (self.stated(link)?, "a", "makes")
+        } else {
+            // The loop designed is stable with more flows and with shorter round trips.
+            let path = self.path_of(link.tcp_flows, link.max_round_trip, link)?;
+            let more = self.flows.is_some_and(|flows| flows > link.tcp_flows);
+            let (key, makes) = if more {
+                (
+                    "flows",
+                    "is more than cross the link, and the gains computed for it make",
+                )
+            } else {
+                (
+                    "rtt",
+                    "is less than the longest of the link, and the gains computed for it make",
+                )
+            };
+            (path, key, makes)
+        };
+        let margin = pi::phase_margin(path, a, b, self.interval().as_secs_f64())?;
+        (margin <= 0.0).then(|| {
+            let clause = format!(
+                "{makes} an unstable loop with {} flows and a round trip of {:.0} ms: its phase \
+                 margin is {:.0} degrees, so the queue will swing",
+                path.flows,
+                path.round_trip * 1e3,
+                margin.to_degrees(),
+            );
+            ParamWarning::new(key, clause)
+        })
     }
 }
 
@@ -186,22 +230,7 @@ impl QueueParams for PiParams {
             );
             warnings.push(ParamWarning::new("q_ref", clause));
         }
-        let path = self.path(link);
-        if let (Some(path), Some((a, b))) = (path, self.gains(link)) {
-            let interval = self.interval().as_secs_f64();
-            let margin = pi::phase_margin(path, a, b, interval);
-            if let Some(margin) = margin.filter(|&margin| margin <= 0.0) {
-                let key = if self.a.is_some() { "a" } else { "q_ref" };
-                let clause = format!(
-                    "makes an unstable loop with {} flows and a round trip of {:.0} ms: its \
-                     phase margin is {:.0} degrees, so the queue will swing",
-                    path.flows,
-                    path.round_trip * 1e3,
-                    margin.to_degrees(),
-                );
-                warnings.push(ParamWarning::new(key, clause));
-            }
-        }
+        warnings.extend(self.warn_of_swings(link));
         warnings
     }
 
