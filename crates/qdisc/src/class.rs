@@ -14,7 +14,8 @@ use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Rate, Time};
 
 use crate::classify::{Classifier, OneOrMore, Rule, check_rules, check_rules_at};
 use crate::{
-    AnyQueue, Backlog, DropReason, LinkFacts, QueueContext, QueueDiscipline, QueueSpec, Sink,
+    AnyQueue, Backlog, DropReason, InnerVisitor, LinkFacts, QueueContext, QueueDiscipline,
+    QueueSpec, Sink,
 };
 
 /// A class that holds packets, as the file describes it.
@@ -130,12 +131,16 @@ pub fn check(leaves: &[LeafSpec<'_>], default: Option<&str>) -> Result<(), Param
 ///
 /// # Errors
 /// As [`check`].
-pub fn check_at(leaves: &[LeafSpec<'_>], link: &LinkFacts) -> Result<(), ParamError> {
-    for leaf in leaves {
+pub fn check_at(
+    leaves: &[LeafSpec<'_>],
+    default: Option<&str>,
+    link: &LinkFacts,
+) -> Result<(), ParamError> {
+    let all = facts_of(leaves, default_class(leaves, default)?, link);
+    for (leaf, facts) in leaves.iter().zip(all) {
         let rules = leaf
             .rules
             .map_or(Ok(()), |rules| check_rules_at(rules, link));
-        let facts = facts_at(link, leaf.rate);
         let queue = |spec: &QueueSpec| spec.check_at(&facts).map_err(|error| error.within("queue"));
         rules
             .and_then(|()| leaf.queue.map_or(Ok(()), queue))
@@ -154,11 +159,11 @@ pub fn warnings(
     let Ok(default) = default_class(leaves, default) else {
         return found;
     };
-    let classifier = classifier(leaves, default, link);
-    let reached = classifier.reached(leaves.len());
-    for (i, leaf) in leaves.iter().enumerate() {
+    let reached = classifier(leaves, default, link).of_groups();
+    let facts = facts_of(leaves, default, link);
+    for (i, (leaf, facts)) in leaves.iter().zip(facts).enumerate() {
         let clause = match leaf.rules {
-            _ if i == default || reached[i] => None,
+            _ if i == default || reached.contains(&Some(i)) => None,
             None => Some("has no match and is not the default: no packet reaches it"),
             // Without knowledge of flows there is nothing to say.
             Some(_) if link.flows.flows.is_empty() => None,
@@ -177,7 +182,7 @@ pub fn warnings(
             found.push(ParamWarning::new(part, clause).within(&key));
         }
         if let Some(queue) = leaf.queue {
-            let inner = queue.warnings(&facts_at(link, leaf.rate));
+            let inner = queue.warnings(&facts);
             found.extend(inner.into_iter().map(|warning| {
                 let warning = warning.within("queue");
                 warning.within(&key)
@@ -191,6 +196,34 @@ pub fn warnings(
 pub fn classifier(leaves: &[LeafSpec<'_>], default: usize, link: &LinkFacts) -> Classifier {
     let rules = leaves.iter().map(|leaf| leaf.rules);
     Classifier::new(rules, default, Arc::clone(&link.flows))
+}
+
+/// Shows `visit` the queues of these classes, as [`QueueParams::inner`] does.
+///
+/// [`QueueParams::inner`]: crate::QueueParams::inner
+pub fn inner(
+    leaves: &[LeafSpec<'_>],
+    default: Option<&str>,
+    link: &LinkFacts,
+    visit: &mut InnerVisitor<'_>,
+) {
+    let default = default_class(leaves, default).expect("the parameters have been checked");
+    for (leaf, facts) in leaves.iter().zip(facts_of(leaves, default, link)) {
+        if let Some(queue) = leaf.queue {
+            visit(&format!("{}.queue", leaf.key()), queue, &facts);
+        }
+    }
+}
+
+/// The link as the queue of each class sees it: the rate promised to the class, and the
+/// flows of the groups that its rules give it.
+fn facts_of(leaves: &[LeafSpec<'_>], default: usize, link: &LinkFacts) -> Vec<LinkFacts> {
+    let class_of = classifier(leaves, default, link).of_groups();
+    let facts = |(class, leaf): (usize, &LeafSpec<'_>)| {
+        let own = |group: u32| class_of.get(group as usize) == Some(&Some(class));
+        facts_at(&link.with_groups(own), leaf.rate)
+    };
+    leaves.iter().enumerate().map(facts).collect()
 }
 
 /// The link as a queue sees it that is promised only this rate of it.
@@ -207,11 +240,17 @@ pub fn share_of(rate: Rate, share: u64, all: u64) -> Rate {
     Rate::from_bps((part as u64).max(1))
 }
 
-/// Builds the queues of these classes.
-pub fn build<P: Packet>(leaves: &[LeafSpec<'_>], context: &QueueContext) -> Vec<Leaf<P>> {
-    let queues = leaves.iter().filter_map(|leaf| Some((leaf, leaf.queue?)));
+/// Builds the queues of these classes; `default` is the number of the one for what no rule
+/// fits.
+pub fn build<P: Packet>(
+    leaves: &[LeafSpec<'_>],
+    default: usize,
+    context: &QueueContext,
+) -> Vec<Leaf<P>> {
+    let facts = facts_of(leaves, default, &context.link);
+    let queues = leaves.iter().zip(facts);
     queues
-        .map(|(leaf, queue)| Leaf::new(leaf.name, queue, leaf.rate, context))
+        .filter_map(|(leaf, facts)| Some(Leaf::new(leaf.name, leaf.queue?, facts, context)))
         .collect()
 }
 
@@ -254,9 +293,8 @@ impl<P> Sink<P> for Counting<'_, P> {
 }
 
 impl<P: Packet> Leaf<P> {
-    /// A class called `name` with an empty queue. `rate` is what it is promised of the link.
-    pub fn new(name: &str, queue: &QueueSpec, rate: Option<Rate>, context: &QueueContext) -> Self {
-        let facts = facts_at(&context.link, rate);
+    /// A class called `name` with an empty queue, which sees the link as `facts` have it.
+    pub fn new(name: &str, queue: &QueueSpec, facts: LinkFacts, context: &QueueContext) -> Self {
         let context = QueueContext {
             rate: facts.rate,
             link: Arc::new(facts),

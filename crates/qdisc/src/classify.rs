@@ -171,17 +171,21 @@ impl Classifier {
         rule.map_or(self.default, |rule| rule.class as usize)
     }
 
-    /// Which of `classes` classes some flow reaches with the DSCP that its sender asks for.
-    pub fn reached(&self, classes: usize) -> Vec<bool> {
-        let mut reached = vec![false; classes];
-        let mut group = None;
+    /// The class of each traffic group, by its number, with the DSCP that its senders ask
+    /// for; `None` of a group without flows.
+    pub fn of_groups(&self) -> Vec<Option<usize>> {
+        let mut classes = Vec::new();
         for flow in &self.flows.flows {
+            let group = flow.group as usize;
+            if classes.len() <= group {
+                classes.resize(group + 1, None);
+            }
             // What rules ask is the same for all flows of a group.
-            if group.replace(flow.group) != Some(flow.group) {
-                reached[self.class(flow.dscp, flow)] = true;
+            if classes[group].is_none() {
+                classes[group] = Some(self.class(flow.dscp, flow));
             }
         }
-        reached
+        classes
     }
 }
 

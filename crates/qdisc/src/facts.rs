@@ -33,11 +33,103 @@ pub struct LinkFacts {
     pub udp_packet: Bytes,
     /// Whether their receivers acknowledge every second segment.
     pub delayed_acks: bool,
+    /// The traffic groups whose data crosses it, of which the above is the sum; empty if it
+    /// is not known by group.
+    pub groups: Vec<GroupFacts>,
     /// Every flow, by its number.
     pub flows: Arc<FlowTable>,
 }
 
+/// A traffic group whose data crosses a link.
+#[derive(Clone, Debug)]
+pub struct GroupFacts {
+    /// Its number, in the order of the file.
+    pub group: u32,
+    /// Its flows.
+    pub flows: u64,
+    /// Size of its packets.
+    pub packet: Bytes,
+    /// What its protocol adds.
+    pub traffic: GroupTraffic,
+}
+
+/// What is known of a group's flows by their protocol.
+#[derive(Clone, Debug)]
+pub enum GroupTraffic {
+    /// TCP.
+    Tcp {
+        /// Round-trip times without queueing or transmission, each of as many flows.
+        round_trips: Vec<Span>,
+        /// Whether receivers acknowledge every second segment.
+        delayed_acks: bool,
+        /// They are users, who come and go: how many have a connection at a time is not known.
+        users: bool,
+    },
+    /// UDP of a constant rate: of all flows together.
+    Udp(Rate),
+}
+
 impl LinkFacts {
+    /// A link that these groups cross.
+    pub fn of_groups(rate: Rate, groups: Vec<GroupFacts>, flows: Arc<FlowTable>) -> Self {
+        let mut facts = Self {
+            flows,
+            ..Self::of_rate(rate)
+        };
+        let (mut weight, mut total, mut longest) = (0.0, 0.0, Span::ZERO);
+        let (mut udp_rate, mut udp_packets) = (0u64, 0.0);
+        for group in &groups {
+            facts.largest_packet = facts.largest_packet.max(group.packet);
+            match &group.traffic {
+                GroupTraffic::Udp(rate) => {
+                    udp_rate = udp_rate.saturating_add(rate.as_bps());
+                    udp_packets += rate.as_bps() as f64 / group.packet.bits().max(1) as f64;
+                }
+                GroupTraffic::Tcp {
+                    round_trips,
+                    delayed_acks,
+                    users,
+                } => {
+                    let sum: f64 = round_trips.iter().map(|rtt| rtt.as_secs_f64()).sum();
+                    let share = group.flows as f64 / round_trips.len() as f64;
+                    facts.tcp_flows += if *users { 0 } else { group.flows };
+                    weight += group.flows as f64;
+                    total += group.flows as f64 * sum / round_trips.len() as f64;
+                    facts.tcp_packet = facts.tcp_packet.max(group.packet);
+                    let by_host = round_trips.iter().map(|&rtt| (rtt, share));
+                    facts.round_trips.extend(by_host);
+                    longest = round_trips.iter().copied().fold(longest, Span::max);
+                    facts.delayed_acks |= delayed_acks;
+                }
+            }
+        }
+        if weight > 0.0 {
+            facts.mean_round_trip = Some(Span::from_secs_f64(total / weight));
+            facts.max_round_trip = Some(longest);
+        }
+        facts.udp_rate = Rate::from_bps(udp_rate);
+        if udp_packets > 0.0 {
+            facts.udp_packet = Bytes::new((udp_rate as f64 / udp_packets / 8.0).round() as u64);
+        }
+        facts.groups = groups;
+        facts
+    }
+
+    /// The same link with only those of its groups for whose number `stays` says so. Where
+    /// groups are not known, what crosses the link stays as it is.
+    #[must_use]
+    pub fn with_groups(&self, stays: impl Fn(u32) -> bool) -> Self {
+        if self.groups.is_empty() {
+            return self.clone();
+        }
+        let groups = self.groups.iter().filter(|group| stays(group.group));
+        Self::of_groups(
+            self.rate,
+            groups.cloned().collect(),
+            Arc::clone(&self.flows),
+        )
+    }
+
     /// A link of which nothing else is known.
     pub fn of_rate(rate: Rate) -> Self {
         Self {
@@ -51,6 +143,7 @@ impl LinkFacts {
             udp_rate: Rate::from_bps(0),
             udp_packet: Bytes::ZERO,
             delayed_acks: false,
+            groups: Vec::new(),
             flows: Arc::default(),
         }
     }

@@ -23,7 +23,7 @@ pub mod queues;
 mod refuse;
 pub mod signal;
 
-pub use facts::{FlowFacts, FlowTable, LinkFacts, Protocol};
+pub use facts::{FlowFacts, FlowTable, GroupFacts, GroupTraffic, LinkFacts, Protocol};
 pub use limit::Limit;
 pub use plugin::Plugins;
 use std::sync::Arc;
@@ -137,6 +137,9 @@ impl QueueContext {
     }
 }
 
+/// Is shown a queue within another: its key, its parameters, and the link as it sees it.
+pub type InnerVisitor<'a> = dyn FnMut(&str, &QueueSpec, &LinkFacts) + 'a;
+
 /// Parameters of a discipline, as given in the experiment file.
 pub trait QueueParams {
     /// The discipline these parameters describe.
@@ -157,6 +160,11 @@ pub trait QueueParams {
 
     /// The limit beyond which the queue must drop, if it has one.
     fn limit(&self) -> Option<Limit>;
+
+    /// Shows `visit` the queues that this one holds directly, each with its key from this
+    /// one's table on and the link as it sees it. Parameters must have passed `check` and
+    /// `check_at`.
+    fn inner(&self, _link: &LinkFacts, _visit: &mut InnerVisitor<'_>) {}
 
     /// Shows `visit` the plug-ins among the queues that this one holds, itself included; `key`
     /// is that of its table.
@@ -236,6 +244,13 @@ macro_rules! disciplines {
             /// The limit beyond which the queue must drop, if it has one.
             pub fn limit(&self) -> Option<Limit> {
                 match self { $(Self::$variant(params) => params.limit(),)+ }
+            }
+
+            /// Shows `visit` the queues that it holds directly, each with its key from this
+            /// one's table on and the link as it sees it. The parameters must have passed
+            /// [`check`](Self::check) and [`check_at`](Self::check_at).
+            pub fn inner(&self, link: &LinkFacts, visit: &mut InnerVisitor<'_>) {
+                match self { $(Self::$variant(params) => params.inner(link, visit),)+ }
             }
 
             /// Shows `visit` the plug-ins in it: itself, or among the queues that it holds;

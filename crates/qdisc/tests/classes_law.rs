@@ -6,15 +6,19 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::{Departures, Heard, Probe, build_on, link_of_four, serve};
-use redtail_core::{Bytes, Dscp, Ecn, Rate, Span, Stream, Time};
+use redtail_core::{Bytes, Dscp, Ecn, QueueSize, Rate, Sampling, Span, Stream, Time};
 use redtail_qdisc::classify::{OneOrMore, Rule};
+use redtail_qdisc::laws::pi::{Path, design};
 use redtail_qdisc::queues::drr::{DrrClass, DrrParams};
 use redtail_qdisc::queues::htb::{HtbClass, HtbParams};
+use redtail_qdisc::queues::pi::PiParams;
 use redtail_qdisc::queues::prio::{PrioClass, PrioParams};
 use redtail_qdisc::queues::tail_drop::TailDropParams;
 use redtail_qdisc::queues::tbf::TbfParams;
 use redtail_qdisc::queues::wfq::{WfqClass, WfqParams};
-use redtail_qdisc::{Limit, LinkFacts, Protocol, QueueDiscipline, QueueSpec};
+use redtail_qdisc::{
+    GroupFacts, GroupTraffic, Limit, LinkFacts, Protocol, QueueDiscipline, QueueParams, QueueSpec,
+};
 
 const LINK: Rate = Rate::from_bps(1_000_000);
 
@@ -866,6 +870,181 @@ fn warnings(spec: &QueueSpec) -> Vec<String> {
     found
         .map(|warning| format!("{} {}", warning.key, warning.clause))
         .collect()
+}
+
+/// A link that the four groups of [`link_of_four`] cross, "a" with 8 and "c" with 2 TCP
+/// flows, "b" and "d" with UDP.
+fn link_by_group() -> LinkFacts {
+    let tcp = |group, flows, rtt: &[u64], packet| GroupFacts {
+        group,
+        flows,
+        packet: Bytes::new(packet),
+        traffic: GroupTraffic::Tcp {
+            round_trips: rtt.iter().map(|&ms| Span::from_ms(ms)).collect(),
+            delayed_acks: group == 0,
+            users: false,
+        },
+    };
+    let udp = |group, kbps: u64, packet| GroupFacts {
+        group,
+        flows: 1,
+        packet: Bytes::new(packet),
+        traffic: GroupTraffic::Udp(Rate::from_bps(1000 * kbps)),
+    };
+    let groups = vec![
+        tcp(0, 8, &[20, 40], 1500),
+        udp(1, 30, 1000),
+        tcp(2, 2, &[100], 576),
+        udp(3, 90, 500),
+    ];
+    LinkFacts::of_groups(LINK, groups, link_of_four(LINK).flows)
+}
+
+/// What the queues within `spec` see of [`link_by_group`], by key.
+fn seen(spec: &QueueSpec) -> Vec<(String, LinkFacts)> {
+    let link = link_by_group();
+    spec.check().expect("it can be run");
+    spec.check_at(&link).expect("it can be run there");
+    let mut seen = Vec::new();
+    spec.inner(&link, &mut |key, _, facts| {
+        seen.push((key.to_owned(), facts.clone()))
+    });
+    seen
+}
+
+#[test]
+fn the_facts_of_a_link_are_the_sum_of_its_groups() {
+    let link = link_by_group();
+    assert_eq!(link.tcp_flows, 10);
+    // Eight flows with 30 ms on average, two with 100.
+    assert_eq!(link.mean_round_trip, Some(Span::from_ms(44)));
+    assert_eq!(link.max_round_trip, Some(Span::from_ms(100)));
+    let ms = |ms, flows| (Span::from_ms(ms), flows);
+    assert_eq!(link.round_trips, [ms(20, 4.0), ms(40, 4.0), ms(100, 2.0)]);
+    assert_eq!(link.largest_packet, Bytes::new(1500));
+    assert_eq!(link.tcp_packet, Bytes::new(1500));
+    assert_eq!(link.udp_rate, Rate::from_bps(120_000));
+    // 3.75 and 22.5 packets/s.
+    assert_eq!(link.udp_packet, Bytes::new(571));
+    assert!(link.delayed_acks);
+}
+
+#[test]
+fn the_queue_of_a_class_sees_the_rate_and_the_flows_of_the_class() {
+    let rule = |group: &str| {
+        Some(OneOrMore::one(Rule {
+            group: Some(OneOrMore::one(group.to_owned())),
+            ..Rule::default()
+        }))
+    };
+    let mut leaves = vec![leaf(0, 100, 200), leaf(1, 300, 400), leaf(2, 500, 600)];
+    leaves[0].rules = rule("c");
+    leaves[1].rules = rule("d");
+    leaves[2].rules = None;
+    let mut tree = htb(vec![inner("root", 1000, 1000, leaves)]);
+    let QueueSpec::Htb(params) = &mut tree else {
+        unreachable!()
+    };
+    params.default = None;
+    let seen = seen(&tree);
+    let keys: Vec<_> = seen.iter().map(|(key, _)| &**key).collect();
+    let key = |n: u32| format!("class.root.class.class{n}.queue");
+    assert_eq!(keys, [key(0), key(1), key(2)]);
+    let [c, d, rest] = [0, 1, 2].map(|i| &seen[i].1);
+    assert_eq!(c.rate, Rate::from_bps(100_000));
+    assert_eq!(
+        (c.tcp_flows, c.mean_round_trip),
+        (2, Some(Span::from_ms(100)))
+    );
+    assert_eq!(
+        (c.largest_packet, c.udp_rate.as_bps()),
+        (Bytes::new(576), 0)
+    );
+    assert!(!c.delayed_acks);
+    assert_eq!(d.rate, Rate::from_bps(300_000));
+    assert_eq!(
+        (d.tcp_flows, d.mean_round_trip, d.max_round_trip),
+        (0, None, None)
+    );
+    assert_eq!(
+        (d.udp_rate.as_bps(), d.udp_packet),
+        (90_000, Bytes::new(500))
+    );
+    assert_eq!(d.tcp_packet, Bytes::ZERO);
+    // What no rule fits.
+    assert_eq!(rest.rate, Rate::from_bps(500_000));
+    assert_eq!(
+        (rest.tcp_flows, rest.max_round_trip),
+        (8, Some(Span::from_ms(40)))
+    );
+    assert_eq!(
+        (rest.udp_rate.as_bps(), rest.udp_packet),
+        (30_000, Bytes::new(1000))
+    );
+}
+
+#[test]
+fn a_queue_in_a_class_is_computed_for_the_flows_of_the_class() {
+    // PI with a third of the link for the two flows of "c", its gains computed or given.
+    let with_gains = |gains: Option<(f64, f64)>| {
+        let QueueSpec::Drr(mut params) = drr(&[1500, 3000]) else {
+            unreachable!()
+        };
+        params.default = Some(name(1));
+        params.class[0].rules = flow(2);
+        params.class[0].queue = QueueSpec::Pi(PiParams {
+            limit: Limit::packets(100),
+            q_ref: QueueSize::Packets(5),
+            a: gains.map(|(a, _)| a),
+            b: gains.map(|(_, b)| b),
+            tune: None,
+            flows: None,
+            rtt: None,
+            sampling: Sampling::hz(20),
+            mean_packet: None,
+            ecn: false,
+        });
+        QueueSpec::Drr(params)
+    };
+    let dropped = |gains| {
+        let mut queue = build_on(&with_gains(gains), link_by_group());
+        let mut heard = Heard::default();
+        for id in 0..2000 {
+            let now = Time::ZERO + Span::from_ms(13 * id);
+            queue.enqueue(packet(id, 2, 576), now, &mut heard);
+            if id % 8 > 0 {
+                queue.dequeue(now, &mut heard);
+            }
+        }
+        let each = heard.dropped.into_iter();
+        each.map(|drop| drop.0).collect::<Vec<_>>()
+    };
+    let gains = |flows, rate: f64, packet: f64, rtt| {
+        let capacity = rate / (8.0 * packet);
+        let path = Path {
+            capacity,
+            flows,
+            round_trip: rtt + 5.0 / capacity,
+        };
+        Some(design(path, 1.0 / 20.0))
+    };
+    let computed = dropped(None);
+    assert!(computed.len() > 100, "{}", computed.len());
+    assert_eq!(computed, dropped(gains(2.0, 333_333.0, 576.0, 0.1)));
+    // Not for all flows, nor for the whole link.
+    assert_ne!(computed, dropped(gains(10.0, 333_333.0, 1500.0, 0.1)));
+    assert_ne!(computed, dropped(gains(2.0, 1e6, 576.0, 0.1)));
+    // There is no TCP to compute gains for in a class of UDP.
+    let QueueSpec::Drr(mut params) = with_gains(None) else {
+        unreachable!()
+    };
+    params.class[0].rules = flow(3);
+    let refused = params.check_at(&link_by_group()).expect_err("no TCP");
+    assert_eq!(
+        refused.to_string(),
+        "class.class0.queue.tune knows no TCP flow across this link to compute a and b for; \
+         accepted: a and b, or flows and rtt"
+    );
 }
 
 #[test]

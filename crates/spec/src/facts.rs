@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use redtail_core::{Bytes, Rate, Span};
-use redtail_qdisc::{FlowFacts, FlowTable, LinkFacts, Protocol};
+use redtail_core::{Rate, Span};
+use redtail_qdisc::{FlowFacts, FlowTable, GroupFacts, GroupTraffic, LinkFacts, Protocol};
 use redtail_traffic::{Direction, TrafficGroup};
 
 use crate::experiment::{Hop, LinkSpec, Scenario, Topology};
-use crate::outline::{base_round_trips, crossed, crossing};
+use crate::outline::{base_round_trips, crossed, crosses};
 
 /// What the queue of one link may know, `flows` included.
 pub(crate) fn link_facts(
@@ -18,51 +18,31 @@ pub(crate) fn link_facts(
     link: &LinkSpec,
     flows: Arc<FlowTable>,
 ) -> LinkFacts {
-    let groups = crossing(traffic, topology, index, direction);
-    let (mut tcp_flows, mut weight, mut total, mut longest) = (0, 0.0, 0.0, Span::ZERO);
-    let (mut packet, mut tcp_packet, mut delayed_acks) = (Bytes::ZERO, Bytes::ZERO, false);
-    let mut by_host = Vec::new();
-    let (mut udp_rate, mut udp_packets) = (0, 0.0);
-    for group in groups {
-        packet = packet.max(group.packet_size());
-        if let TrafficGroup::Cbr(cbr) = group {
-            let rate = cbr.rate.as_bps().saturating_mul(u64::from(cbr.flows));
-            udp_rate = rate.saturating_add(udp_rate);
-            udp_packets += rate as f64 / cbr.packet.bits().max(1) as f64;
-        }
-        let Some(tcp) = group.tcp() else {
-            continue;
-        };
-        let round_trips = base_round_trips(group, topology);
-        let count = u64::from(group.access().flows);
-        // How many of them have a connection at a time, the network decides.
-        if !group.has_users() {
-            tcp_flows += count;
-        }
-        weight += count as f64;
-        let sum: f64 = round_trips.iter().map(|rtt| rtt.as_secs_f64()).sum();
-        total += count as f64 * sum / round_trips.len() as f64;
-        tcp_packet = tcp_packet.max(group.packet_size());
-        let share = count as f64 / round_trips.len() as f64;
-        by_host.extend(round_trips.iter().map(|&rtt| (rtt, share)));
-        longest = round_trips.into_iter().fold(longest, Span::max);
-        delayed_acks |= tcp.params.delayed_ack;
-    }
-    LinkFacts {
-        rate: link.rate,
-        tcp_flows,
-        mean_round_trip: (weight > 0.0).then(|| Span::from_secs_f64(total / weight)),
-        max_round_trip: (weight > 0.0).then_some(longest),
-        round_trips: by_host,
-        largest_packet: packet,
-        tcp_packet,
-        udp_rate: Rate::from_bps(udp_rate),
-        udp_packet: match udp_packets {
-            0.0 => Bytes::ZERO,
-            packets => Bytes::new((udp_rate as f64 / packets / 8.0).round() as u64),
+    let groups = (traffic.iter().zip(0..))
+        .filter(|(group, _)| crosses(group, topology, index, direction))
+        .map(|(group, number)| group_facts(group, number, topology));
+    LinkFacts::of_groups(link.rate, groups.collect(), flows)
+}
+
+fn group_facts(group: &TrafficGroup, number: u32, topology: &Topology) -> GroupFacts {
+    let flows = u64::from(group.access().flows);
+    let traffic = match (group, group.tcp()) {
+        (_, Some(tcp)) => GroupTraffic::Tcp {
+            round_trips: base_round_trips(group, topology),
+            delayed_acks: tcp.params.delayed_ack,
+            users: group.has_users(),
         },
-        delayed_acks,
+        (TrafficGroup::Cbr(cbr), None) => {
+            let rate = cbr.rate.as_bps().saturating_mul(flows);
+            GroupTraffic::Udp(Rate::from_bps(rate))
+        }
+        (_, None) => unreachable!("all other groups are TCP"),
+    };
+    GroupFacts {
+        group: number,
         flows,
+        packet: group.packet_size(),
+        traffic,
     }
 }
 

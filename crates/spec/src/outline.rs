@@ -60,11 +60,21 @@ pub(crate) fn crossing<'a>(
     index: usize,
     direction: Direction,
 ) -> Vec<&'a TrafficGroup> {
-    let crosses = |group: &&TrafficGroup| {
-        let access = group.access();
-        access.direction == direction && crossed(&access, topology).contains(&index)
-    };
-    groups.iter().filter(crosses).collect()
+    let groups = groups.iter();
+    groups
+        .filter(|group| crosses(group, topology, index, direction))
+        .collect()
+}
+
+/// Whether a group's data crosses the hop with this index in this direction.
+pub(crate) fn crosses(
+    group: &TrafficGroup,
+    topology: &Topology,
+    index: usize,
+    direction: Direction,
+) -> bool {
+    let access = group.access();
+    access.direction == direction && crossed(&access, topology).contains(&index)
 }
 
 /// Indices of the hops a group crosses.

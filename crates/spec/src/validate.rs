@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use redtail_core::{ParamError, ParamWarning, Rate, Span};
 use redtail_qdisc::plugin::PluginParams;
-use redtail_qdisc::{FlowTable, Limit};
+use redtail_qdisc::{FlowTable, Limit, LinkFacts, QueueSpec};
 use redtail_traffic::{Access, Direction, TrafficGroup};
 
 use crate::error::Problem;
 use crate::experiment::{Experiment, LinkSpec, Topology, topology};
 use crate::facts::{flow_table, link_facts};
 use crate::node::Node;
-use crate::outline::{BandwidthDelay, base_round_trips, crossed, crossing, time_in_words};
+use crate::outline::{BandwidthDelay, base_round_trips, crossed, time_in_words};
 use crate::paths;
 
 /// Round trips that slow start may need before the statistics should begin: from one segment, ten
@@ -400,8 +400,6 @@ impl Findings<'_> {
         self.late_starts(experiment);
         self.short_warmup(experiment, topology);
         for (key, link, index, direction) in links(topology) {
-            let crossing = crossing(&experiment.traffic, topology, index, direction);
-            self.queue(&key, &link, &crossing, topology);
             let facts = link_facts(
                 &experiment.traffic,
                 topology,
@@ -410,8 +408,10 @@ impl Findings<'_> {
                 &link,
                 Arc::clone(flows),
             );
+            let key = format!("{key}.queue");
+            self.buffers(&key, &link.queue, &facts, false, experiment, topology);
             for warning in link.queue.warnings(&facts) {
-                self.warn_param(&format!("{key}.queue"), &warning);
+                self.warn_param(&key, &warning);
             }
         }
     }
@@ -466,13 +466,29 @@ impl Findings<'_> {
         }
     }
 
-    fn queue(&mut self, key: &str, link: &LinkSpec, groups: &[&TrafficGroup], topology: &Topology) {
-        let Some(limit) = link.queue.limit() else {
-            return;
-        };
-        let (key, limit) = (format!("{key}.queue"), limit.at(link.rate));
-        self.packet_too_large(&key, limit, groups);
-        self.small_buffer(&key, link.rate, limit, groups, topology);
+    /// Limits that are too small for what crosses the link as the queue sees it, here and in
+    /// the queues within this one.
+    fn buffers(
+        &mut self,
+        key: &str,
+        queue: &QueueSpec,
+        facts: &LinkFacts,
+        within: bool,
+        experiment: &Experiment,
+        topology: &Topology,
+    ) {
+        if let Some(limit) = queue.limit() {
+            let groups: Vec<_> = (facts.groups.iter())
+                .map(|group| &experiment.traffic[group.group as usize])
+                .collect();
+            let limit = limit.at(facts.rate);
+            self.packet_too_large(key, limit, &groups);
+            self.small_buffer(key, facts.rate, limit, within, &groups, topology);
+        }
+        queue.inner(facts, &mut |inner, queue, facts| {
+            let key = format!("{key}.{inner}");
+            self.buffers(&key, queue, facts, true, experiment, topology);
+        });
     }
 
     fn packet_too_large(&mut self, key: &str, limit: Limit, groups: &[&TrafficGroup]) {
@@ -500,6 +516,7 @@ impl Findings<'_> {
         key: &str,
         rate: Rate,
         limit: Limit,
+        within: bool,
         groups: &[&TrafficGroup],
         topology: &Topology,
     ) {
@@ -513,11 +530,17 @@ impl Findings<'_> {
                 .bytes
                 .is_some_and(|limit| (limit as f64) < product.bytes);
         if too_small {
+            // Others may use what a class leaves.
+            let then = if within {
+                "less than that rate will leave"
+            } else {
+                "the link will run idle"
+            };
             self.warn(
                 &format!("{key}.limit"),
                 &format!(
                     "is below one bandwidth-delay product ({rate} x {} mean base round trip = \
-                     {}): with few flows the link will run idle after losses",
+                     {}): with few flows {then} after losses",
                     time_in_words(product.round_trip),
                     product.shown(),
                 ),

@@ -151,3 +151,129 @@ fn warnings_that_differ_in_numbers_alone_are_told_once() {
     );
     assert_eq!(plan(&text, &[]).unwrap().warnings.len(), 2);
 }
+
+/// What is warned about with this queue at the bottleneck: FTP over TCP and a stream of UDP.
+fn warnings_of(queue: &str) -> Vec<String> {
+    warnings(&[(
+        "{ kind = \"red\", limit = \"300 packets\", min_th = \"45 packets\", max_th = \"195 packets\" }",
+        queue,
+    )])
+}
+
+/// Two classes of this kind, with these keys of each and these queues.
+fn two_classes(kind: &str, keys: [&str; 2], queues: [&str; 2]) -> String {
+    format!(
+        "{{ kind = \"{kind}\", class = [{{ name = \"udp\", match = {{ protocol = \"udp\" }}, {} queue = {} }}, \
+         {{ name = \"bulk\", {} queue = {} }}] }}",
+        keys[0], queues[0], keys[1], queues[1]
+    )
+}
+
+const SHAPED: [&str; 2] = [
+    "rate = \"2 Mbit/s\", ceil = \"10 Mbit/s\", quantum = \"3 kB\",",
+    "rate = \"8 Mbit/s\", ceil = \"10 Mbit/s\", quantum = \"3 kB\",",
+];
+
+#[test]
+fn a_class_with_a_buffer_below_what_its_own_flows_need_at_its_rate() {
+    let tail_drop = |limit| format!("{{ kind = \"tail-drop\", limit = \"{limit}\" }}");
+    // 2 packets are enough for UDP: it has no product.
+    let [few, some, many] = [2, 30, 300].map(|n| tail_drop(format!("{n} packets")));
+    let product = |key: &str, rate: &str, product: &str| {
+        format!(
+            "e.toml:9: bottleneck.queue.{key}.limit = \"30 packets\" is below one bandwidth-delay product \
+             ({rate} Mbit/s x 130 ms mean base round trip = {product} of 1500 B): with few flows less \
+             than that rate will leave after losses"
+        )
+    };
+    let all = [
+        ("htb", SHAPED, "8", "130 kB or 87 packets"),
+        ("prio", [""; 2], "10", "162 kB or 109 packets"),
+        (
+            "drr",
+            ["quantum = \"6 kB\",", "quantum = \"6 kB\","],
+            "5",
+            "81.2 kB or 55 packets",
+        ),
+        (
+            "wfq",
+            ["weight = 4,", "weight = 1,"],
+            "2",
+            "32.5 kB or 22 packets",
+        ),
+    ];
+    for (kind, keys, rate, needs) in all {
+        let with = |queue: &str| warnings_of(&two_classes(kind, keys, [&few, queue]));
+        let expected = match kind {
+            "wfq" => vec![], // 30 packets are enough for a fifth of the link
+            _ => vec![product("class.bulk.queue", rate, needs)],
+        };
+        assert_eq!(with(&some), expected, "{kind}");
+        assert_eq!(with(&many), [""; 0], "{kind}");
+    }
+    let shaped = |queue: &str| {
+        format!("{{ kind = \"tbf\", rate = \"5 Mbit/s\", burst = \"3 kB\", queue = {queue} }}")
+    };
+    assert_eq!(
+        warnings_of(&shaped(&some)),
+        [product("queue", "5", "81.2 kB or 55 packets")]
+    );
+    assert_eq!(warnings_of(&shaped(&many)), [""; 0]);
+    // A shaper in a class, and classes in a shaper.
+    assert_eq!(
+        warnings_of(&two_classes("prio", [""; 2], [&few, &shaped(&some)])),
+        [product(
+            "class.bulk.queue.queue",
+            "5",
+            "81.2 kB or 55 packets"
+        )]
+    );
+    assert_eq!(
+        warnings_of(&shaped(&two_classes("prio", [""; 2], [&few, &some]))),
+        [product(
+            "queue.class.bulk.queue",
+            "5",
+            "81.2 kB or 55 packets"
+        )]
+    );
+    // Packets of 1500 B do not come to the class of 573 B.
+    let bytes = |udp: &str, bulk: &str| {
+        let queues = [tail_drop(udp.to_owned()), tail_drop(bulk.to_owned())];
+        warnings_of(&two_classes("htb", SHAPED, [&queues[0], &queues[1]]))
+    };
+    assert_eq!(bytes("1 kB", "200 kB"), [""; 0]);
+    assert_eq!(
+        bytes("500 B", "200 kB"),
+        [
+            "e.toml:9: bottleneck.queue.class.udp.queue.limit = \"500 B\" holds no packet of \"cbr\" (\"573 B\"): every one \
+             of them that has to wait is dropped"
+        ]
+    );
+}
+
+#[test]
+fn a_class_whose_queue_does_not_fit_its_own_flows_and_rate() {
+    let queues = |udp, bulk| two_classes("htb", SHAPED, [udp, bulk]);
+    let plain = r#"{ kind = "tail-drop", limit = "300 packets" }"#;
+    // At 2 Mbit/s, 573 B take 2.3 ms, and 1500 B 6 ms: CoDel's target is 5 ms.
+    let codel = r#"{ kind = "codel", limit = "300 packets" }"#;
+    assert_eq!(warnings_of(&queues(codel, plain)), [""; 0]);
+    let slow = queues(plain, codel).replace("8 Mbit/s", "2 Mbit/s");
+    assert_eq!(
+        warnings_of(&slow),
+        [
+            "e.toml:9: bottleneck.queue.class.bulk.queue.target is below the time of one packet at this rate (6 ms), so two \
+             packets are too many"
+        ]
+    );
+    // None of the 64 TCP flows is in the class of UDP.
+    let sixteen = r#"{ kind = "fq-codel", flows = 16 }"#;
+    assert_eq!(warnings_of(&queues(sixteen, plain)), [""; 0]);
+    assert_eq!(
+        warnings_of(&queues(plain, sixteen)),
+        [
+            "e.toml:9: bottleneck.queue.class.bulk.queue.flows = 16 is less than the 64 TCP flows that cross the link, so \
+             that some share a queue"
+        ]
+    );
+}

@@ -26,7 +26,8 @@ use crate::class::{self, Leaf, LeafSpec};
 use crate::classify::{Classifier, OneOrMore, Rule};
 use crate::plugin::PluginVisitor;
 use crate::{
-    Backlog, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, QueueSpec, Sink,
+    Backlog, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, QueueSpec,
+    Sink,
 };
 
 /// Deficit round robin between classes.
@@ -100,7 +101,7 @@ impl QueueParams for DrrParams {
     }
 
     fn check_at(&self, link: &LinkFacts) -> Result<(), ParamError> {
-        class::check_at(&self.leaves(Some(link)), link)
+        class::check_at(&self.leaves(Some(link)), self.default.as_deref(), link)
     }
 
     fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
@@ -125,6 +126,15 @@ impl QueueParams for DrrParams {
         None
     }
 
+    fn inner(&self, link: &LinkFacts, visit: &mut InnerVisitor<'_>) {
+        class::inner(
+            &self.leaves(Some(link)),
+            self.default.as_deref(),
+            link,
+            visit,
+        );
+    }
+
     fn plugins(&mut self, key: &str, visit: &mut PluginVisitor<'_>) -> Result<(), ParamError> {
         let mut classes = self.class.iter_mut();
         classes.try_for_each(|class| {
@@ -137,7 +147,9 @@ impl QueueParams for DrrParams {
         let leaves = self.leaves(Some(&context.link));
         let default = class::default_class(&leaves, self.default.as_deref());
         let default = default.expect("the parameters have been checked");
-        let classes = class::build(&leaves, &context).into_iter().zip(&self.class);
+        let classes = class::build(&leaves, default, &context)
+            .into_iter()
+            .zip(&self.class);
         Drr {
             classifier: class::classifier(&leaves, default, &context.link),
             turns: VecDeque::with_capacity(leaves.len()),

@@ -39,7 +39,8 @@ use crate::classify::{Classifier, OneOrMore, Rule};
 use crate::laws::token_bucket::TokenBucket;
 use crate::plugin::PluginVisitor;
 use crate::{
-    Backlog, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, QueueSpec, Sink,
+    Backlog, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, QueueSpec,
+    Sink,
 };
 
 /// A tree of classes that borrow from each other.
@@ -345,7 +346,7 @@ impl QueueParams for HtbParams {
     }
 
     fn check_at(&self, link: &LinkFacts) -> Result<(), ParamError> {
-        class::check_at(&self.leaves(), link)
+        class::check_at(&self.leaves(), self.default.as_deref(), link)
     }
 
     fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
@@ -362,6 +363,10 @@ impl QueueParams for HtbParams {
         None
     }
 
+    fn inner(&self, link: &LinkFacts, visit: &mut InnerVisitor<'_>) {
+        class::inner(&self.leaves(), self.default.as_deref(), link, visit);
+    }
+
     fn plugins(&mut self, key: &str, visit: &mut PluginVisitor<'_>) -> Result<(), ParamError> {
         let mut classes = self.class.iter_mut();
         classes.try_for_each(|class| class.plugins(key, visit))
@@ -372,7 +377,7 @@ impl QueueParams for HtbParams {
         let default = class::default_class(&leaves, self.default.as_deref());
         let default = default.expect("the parameters have been checked");
         let classifier = class::classifier(&leaves, default, &context.link);
-        let leaves = class::build(&leaves, &context);
+        let leaves = class::build(&leaves, default, &context);
         let places = self.places();
         let mut held = Vec::new();
         let mut nodes: Vec<Node> = Vec::new();

@@ -12,7 +12,8 @@ use crate::class::{self, Leaf, LeafSpec};
 use crate::classify::{Classifier, OneOrMore, Rule};
 use crate::plugin::PluginVisitor;
 use crate::{
-    Backlog, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, QueueSpec, Sink,
+    Backlog, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, QueueSpec,
+    Sink,
 };
 
 /// Strict priority between classes.
@@ -66,7 +67,7 @@ impl QueueParams for PrioParams {
     }
 
     fn check_at(&self, link: &LinkFacts) -> Result<(), ParamError> {
-        class::check_at(&self.leaves(), link)
+        class::check_at(&self.leaves(), self.default.as_deref(), link)
     }
 
     fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
@@ -75,6 +76,10 @@ impl QueueParams for PrioParams {
 
     fn limit(&self) -> Option<Limit> {
         None
+    }
+
+    fn inner(&self, link: &LinkFacts, visit: &mut InnerVisitor<'_>) {
+        class::inner(&self.leaves(), self.default.as_deref(), link, visit);
     }
 
     fn plugins(&mut self, key: &str, visit: &mut PluginVisitor<'_>) -> Result<(), ParamError> {
@@ -91,7 +96,7 @@ impl QueueParams for PrioParams {
         let default = default.expect("the parameters have been checked");
         Prio {
             classifier: class::classifier(&leaves, default, &context.link),
-            bands: class::build(&leaves, &context),
+            bands: class::build(&leaves, default, &context),
         }
     }
 }

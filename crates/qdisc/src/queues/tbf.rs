@@ -21,8 +21,8 @@ use crate::class::{Leaf, facts_at};
 use crate::laws::token_bucket::{TokenBucket, cost};
 use crate::plugin::PluginVisitor;
 use crate::{
-    Backlog, DropReason, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, QueueSpec,
-    Sink,
+    Backlog, DropReason, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline,
+    QueueParams, QueueSpec, Sink,
 };
 
 /// A queue shaped by a token bucket.
@@ -128,6 +128,10 @@ impl QueueParams for TbfParams {
         None
     }
 
+    fn inner(&self, link: &LinkFacts, visit: &mut InnerVisitor<'_>) {
+        visit("queue", &self.queue, &facts_at(link, Some(self.rate)));
+    }
+
     fn plugins(&mut self, key: &str, visit: &mut PluginVisitor<'_>) -> Result<(), ParamError> {
         self.queue.plugins(&format!("{key}.queue"), visit)
     }
@@ -137,7 +141,12 @@ impl QueueParams for TbfParams {
             tokens: TokenBucket::full(self.rate, self.burst),
             peak: (self.peak_rate.zip(self.mtu)).map(|(rate, mtu)| TokenBucket::full(rate, mtu)),
             largest: self.mtu.map_or(self.burst, |mtu| mtu.min(self.burst)),
-            queue: Leaf::new("queue", &self.queue, Some(self.rate), &context),
+            queue: Leaf::new(
+                "queue",
+                &self.queue,
+                facts_at(&context.link, Some(self.rate)),
+                &context,
+            ),
             wakeup: None,
         }
     }

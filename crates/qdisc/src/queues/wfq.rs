@@ -35,7 +35,8 @@ use crate::class::{self, Leaf, LeafSpec};
 use crate::classify::{Classifier, OneOrMore, Rule};
 use crate::plugin::PluginVisitor;
 use crate::{
-    Backlog, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, QueueSpec, Sink,
+    Backlog, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, QueueSpec,
+    Sink,
 };
 
 /// Weighted fair queueing (WF2Q+) between classes.
@@ -112,7 +113,7 @@ impl QueueParams for WfqParams {
     }
 
     fn check_at(&self, link: &LinkFacts) -> Result<(), ParamError> {
-        class::check_at(&self.leaves(Some(link)), link)
+        class::check_at(&self.leaves(Some(link)), self.default.as_deref(), link)
     }
 
     fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
@@ -122,6 +123,15 @@ impl QueueParams for WfqParams {
 
     fn limit(&self) -> Option<Limit> {
         None
+    }
+
+    fn inner(&self, link: &LinkFacts, visit: &mut InnerVisitor<'_>) {
+        class::inner(
+            &self.leaves(Some(link)),
+            self.default.as_deref(),
+            link,
+            visit,
+        );
     }
 
     fn plugins(&mut self, key: &str, visit: &mut PluginVisitor<'_>) -> Result<(), ParamError> {
@@ -138,7 +148,7 @@ impl QueueParams for WfqParams {
         let default = default.expect("the parameters have been checked");
         let scale = scale(self.weights());
         let all: u64 = self.weights().sum();
-        let classes = class::build(&leaves, &context).into_iter();
+        let classes = class::build(&leaves, default, &context).into_iter();
         Wfq {
             classifier: class::classifier(&leaves, default, &context.link),
             classes: classes
