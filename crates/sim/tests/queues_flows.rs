@@ -3,18 +3,20 @@
 
 mod common;
 
-use common::{metric, run};
+use common::{metric, run, run_replication};
 use redtail_sim::RunResult;
 
 /// Time to transmit a packet of 1500 B at 10 Mbit/s, in seconds.
 const SERVICE: f64 = 1.2e-3;
 
 /// 10 bulk flows of CUBIC, two groups with other round trips, and a sparse source.
-///
-/// The growth is RFC 9438's: with Linux's slower one, flows with long round trips leave
-/// more of their share to others, their queue being empty more often.
 fn mixed(queue: &str) -> RunResult {
-    run(&format!(
+    run(&mixed_with(queue, "cubic"))
+}
+
+/// The same with another growth of the window.
+fn mixed_with(queue: &str, growth: &str) -> String {
+    format!(
         r#"
 duration = "90 s"
 warmup = "30 s"
@@ -26,14 +28,14 @@ queue = {queue}
 name = "near"
 kind = "bulk"
 flows = 5
-tcp = {{ preset = "linux", growth = "cubic" }}
+tcp = {{ preset = "linux", growth = "{growth}" }}
 start = "uniform 0..4 s"
 return_delay = "10 ms"
 [[traffic]]
 name = "far"
 kind = "bulk"
 flows = 5
-tcp = {{ preset = "linux", growth = "cubic" }}
+tcp = {{ preset = "linux", growth = "{growth}" }}
 start = "uniform 0..4 s"
 return_delay = "90 ms"
 [[traffic]]
@@ -43,7 +45,7 @@ rate = "64 kbit/s"
 packet = "200 B"
 dither = 0.5
 "#
-    ))
+    )
 }
 
 /// The share of the group with short round trips.
@@ -52,8 +54,31 @@ fn share_of_near(result: &RunResult) -> f64 {
     near / (near + far)
 }
 
+/// The share of the group with short round trips for each of eight seeds.
+///
+/// In the second of these, replication 1, two flows fall into one of 1024 queues: with 10
+/// flows that happens in one seed of 23. If both are of one group, its five flows have four
+/// turns of nine, 1/18 less than half, so that the mean over the eight moves by 0.007.
+fn shares_of_near(queue: &str, growth: &str) -> Vec<f64> {
+    let text = mixed_with(queue, growth);
+    let result = |replication| run_replication(&text, replication);
+    (0..8).map(|i| share_of_near(&result(i))).collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The share of the group with short round trips if the window of the others goes from
+/// beta of what their share of the link needs up to that, in a straight line: they leave
+/// half of 1 - beta to the others. No less is to be expected from a fair queue that signals
+/// to a flow once it has more than its share in flight, one reduction at a time.
+fn most_of_near(beta: f64) -> f64 {
+    1.0 - 0.5 * (1.0 + beta) / 2.0
+}
+
 #[test]
-fn fq_codel_isolates_a_sparse_flow_and_shares_equally() {
+fn fq_codel_isolates_a_sparse_flow() {
     let result = mixed(r#"{ kind = "fq-codel" }"#);
     // RFC 8290, section 1.3: a sparse flow's packets go first. It waits for the packet in
     // transmission, at times for bulk flows that had run empty and are new as well.
@@ -63,9 +88,6 @@ fn fq_codel_isolates_a_sparse_flow_and_shares_equally() {
     }
     assert_eq!(metric(&result, "sparse.loss"), 0.0);
     assert!(metric(&result, "near.queue_delay_p50") > 5.0 * SERVICE);
-    // Round trips of 15 and 95 ms, and equal shares.
-    let share = share_of_near(&result);
-    assert!((share - 0.5).abs() < 0.02, "{share}");
     assert!(metric(&result, "utilization") > 0.99);
     let active = metric(&result, "queue.flows_active");
     assert!((2.0..=11.0).contains(&active), "{active}");
@@ -76,15 +98,48 @@ fn fq_codel_isolates_a_sparse_flow_and_shares_equally() {
 }
 
 #[test]
-fn fq_pie_isolates_a_sparse_flow_and_shares_equally() {
+fn fq_codel_shares_equally_among_flows_that_always_have_packets() {
+    // A target and an interval beyond a round trip and its turns, so that no queue runs
+    // empty after a signal, and so many queues that flows share none. Deficit Round Robin
+    // then errs by two packets for each flow, 20 of 50,000 in the 60 s; goodput, which
+    // counts what has been acknowledged, by some more at either end.
+    let patient = r#"{ kind = "fq-codel", flows = 65536, target = "200 ms", interval = "1 s" }"#;
+    for growth in ["cubic", "linux-cubic", "reno"] {
+        for share in shares_of_near(patient, growth) {
+            assert!((share - 0.5).abs() < 0.002, "{growth}: {share}");
+        }
+    }
+}
+
+#[test]
+fn fq_codel_leaves_flows_with_long_round_trips_what_they_can_use_of_their_share() {
+    // By default the ten turns alone, 12 ms, exceed CoDel's target of 5 ms. After a signal,
+    // the flows of 95 ms (8 packets in flight for their share) have nothing waiting until
+    // the window has grown back, and what they leave goes to those of 15 ms. How much that
+    // is depends on what TCP makes of a signal: beta is 0.7 in CUBIC (RFC 9438, section
+    // 4.6), 0.5 in Reno (RFC 5681). Measured: 0.520, 0.529 and 0.553.
+    for (growth, beta) in [("cubic", 0.7), ("linux-cubic", 0.7), ("reno", 0.5)] {
+        let share = mean(&shares_of_near(r#"{ kind = "fq-codel" }"#, growth));
+        let most = most_of_near(beta);
+        assert!((0.5..most).contains(&share), "{growth}: {share}, {most}");
+    }
+    // More so with Reno, which needs longer to grow back.
+    let [cubic, reno] =
+        ["cubic", "reno"].map(|growth| mean(&shares_of_near(r#"{ kind = "fq-codel" }"#, growth)));
+    assert!(reno > cubic + 0.01, "{reno}, {cubic}");
+}
+
+#[test]
+fn fq_pie_isolates_a_sparse_flow_and_shares_out() {
     let result = mixed(r#"{ kind = "fq-pie" }"#);
     for name in ["sparse.queue_delay_mean", "sparse.queue_delay_p50"] {
         let delay = metric(&result, name);
         assert!(delay < SERVICE, "{name}: {delay}");
     }
     assert_eq!(metric(&result, "sparse.loss"), 0.0);
-    let share = share_of_near(&result);
-    assert!((share - 0.5).abs() < 0.02, "{share}");
+    // As under FQ-CoDel, at a target that is longer.
+    let share = mean(&shares_of_near(r#"{ kind = "fq-pie" }"#, "cubic"));
+    assert!((0.5..most_of_near(0.7)).contains(&share), "{share}");
     assert!(metric(&result, "utilization") > 0.99);
     // Each queue's delay about the target of 15 ms, or what two of its packets take in
     // turns of ten if that is more, which are let wait.
@@ -94,9 +149,11 @@ fn fq_pie_isolates_a_sparse_flow_and_shares_equally() {
 
 #[test]
 fn sfq_shares_equally_and_holds_a_flood_to_its_share() {
-    let result = mixed(r#"{ kind = "sfq", limit = "200 packets" }"#);
-    let share = share_of_near(&result);
-    assert!((share - 0.5).abs() < 0.02, "{share}");
+    let queue = r#"{ kind = "sfq", limit = "200 packets" }"#;
+    let result = mixed(queue);
+    // Flows always have packets waiting; a collision of flows in one of the eight seeds.
+    let share = mean(&shares_of_near(queue, "cubic"));
+    assert!((share - 0.5).abs() < 0.01, "{share}");
     assert!(metric(&result, "utilization") > 0.99);
     // 8 Mbit/s of UDP beside four TCP flows: a fifth of the link for each.
     let result = run(r#"
