@@ -82,6 +82,18 @@ METRICS: dict[str, Metric] = {
     "fairness": Metric("Jain's fairness index", "fairness", "1", "", 1.0, ""),
 }
 
+# Metrics of single disciplines: of DualPI2's two queues.
+OWN: dict[str, Metric] = {
+    "l_delay_mean": _delay("Mean queueing delay, L queue", "L delay"),
+    "l_delay_max": _delay("Longest queueing delay, L queue", "L delay max"),
+    "l_mark": _fraction("Packets marked, L queue", "L marked"),
+    "l_loss": _fraction("Packets lost, L queue", "L loss"),
+    "c_delay_mean": _delay("Mean queueing delay, C queue", "C delay"),
+    "c_delay_max": _delay("Longest queueing delay, C queue", "C delay max"),
+    "c_mark": _fraction("Packets marked, C queue", "C marked"),
+    "c_loss": _fraction("Packets lost, C queue", "C loss"),
+}
+
 # Metrics of the printed table, most wanted first: those at the end give way on narrow screens.
 TABLE = (
     "utilization",
@@ -120,11 +132,13 @@ def describe(name: str) -> Metric:
 
     >>> describe("ftp.goodput").axis
     'TCP goodput (Mbit/s)'
+    >>> describe("queue.l_delay_mean").axis
+    'Mean queueing delay, L queue (ms)'
     >>> describe("ftp.something_new").unit
     ''
     """
     base = name.rpartition(".")[2]
-    known = METRICS.get(base)
+    known = METRICS.get(base) or OWN.get(base)
     if known is not None:
         return known
     words = base.replace("_", " ")
