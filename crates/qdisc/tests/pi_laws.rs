@@ -539,6 +539,7 @@ struct PseudoPie {
     dq_tstamp: Option<Time>,
     dq_start: Option<(Time, u64)>,
     seconds_per_byte: f64,
+    bytes_per_second: f64,
     waiting: Vec<Time>,
 }
 
@@ -556,6 +557,7 @@ impl PseudoPie {
             dq_tstamp: None,
             dq_start: None,
             seconds_per_byte: 0.0,
+            bytes_per_second: 0.0,
             waiting: Vec::new(),
         }
     }
@@ -622,11 +624,7 @@ impl PseudoPie {
             self.dq_tstamp = Some(now);
             return;
         }
-        let (threshold, weight) = if self.linux {
-            (10_000, 0.125)
-        } else {
-            (16_384, 0.25)
-        };
+        let threshold = 16_384;
         let mut began = false;
         if self.dq_start.is_none() && left >= threshold {
             self.dq_start = Some((now, 0));
@@ -641,12 +639,14 @@ impl PseudoPie {
             self.dq_start = Some((start, count));
             let took = (now - start).as_secs_f64();
             if count >= threshold && took > 0.0 {
-                let sample = took / count as f64;
-                self.seconds_per_byte = if self.seconds_per_byte == 0.0 {
-                    sample
+                // The RFC averages dq_time with weight 2^14 / 2^16, Linux the rate with 1/8.
+                let (seconds, rate) = (took / count as f64, count as f64 / took);
+                if self.seconds_per_byte == 0.0 {
+                    (self.seconds_per_byte, self.bytes_per_second) = (seconds, rate);
                 } else {
-                    (1.0 - weight) * self.seconds_per_byte + weight * sample
-                };
+                    self.seconds_per_byte = 0.75 * self.seconds_per_byte + 0.25 * seconds;
+                    self.bytes_per_second += (rate - self.bytes_per_second) / 8.0;
+                }
                 self.dq_start = (left >= threshold).then_some((now, 0));
                 if self.linux {
                     self.burst = (self.burst - took).max(0.0);
@@ -657,11 +657,15 @@ impl PseudoPie {
 
     fn status_update(&mut self) {
         let current = if self.by_rate {
-            self.bytes() as f64 * self.seconds_per_byte
+            match self.linux {
+                true if self.bytes_per_second == 0.0 => 0.0,
+                true => self.bytes() as f64 / self.bytes_per_second,
+                false => self.bytes() as f64 * self.seconds_per_byte,
+            }
         } else {
             self.sojourn
         };
-        let old = self.qdelay;
+        let old = self.qdelay_old;
         let mut p = 0.125 * (current - 0.015) + 1.25 * (current - old);
         p /= match self.p {
             p if p < 0.000001 => 2048.0,
@@ -682,7 +686,8 @@ impl PseudoPie {
         if current == 0.0 && old == 0.0 && (!self.linux || self.waiting.is_empty()) {
             self.p *= if self.linux { 63.0 / 64.0 } else { 0.98 };
         }
-        self.qdelay_old = old;
+        // Section 4.2, the last step: "Store the current latency value".
+        self.qdelay_old = current;
         self.qdelay = current;
         if !self.linux {
             self.burst = (self.burst - 0.015).max(0.0);
@@ -692,7 +697,7 @@ impl PseudoPie {
             self.burst = 0.15;
             if self.linux && measured {
                 self.accu_prob = 0.0;
-                self.seconds_per_byte = 0.0;
+                (self.seconds_per_byte, self.bytes_per_second) = (0.0, 0.0);
                 self.dq_start = None;
                 self.dq_tstamp = None;
             }

@@ -30,7 +30,7 @@
 //!
 //! | | RFC 8033 | Linux |
 //! |---|---|---|
-//! | delay that spares an arrival below target / 2 | d_old, of the update before | the latest sample |
+//! | delay that spares an arrival below target / 2 | d of the latest update | the latest sample |
 //! | two packets spare an arrival | two or fewer | fewer than two |
 //! | burst allowance runs out | by T at each update | by the time between departures |
 //! | delay above 250 ms | as any | p + 0.02 at each update |
@@ -38,8 +38,8 @@
 //!
 //! **The delay** is either that of the packet that left last (timestamps), 0 if it left
 //! nothing behind, or the backlog over an estimate of the departure rate (section 5.2,
-//! appendix B): the time for 16 KB to leave (Linux: 10,000 B), measured while at least as
-//! much waits, and averaged with weight 1/4 (Linux: 1/8).
+//! appendix B): the time for 16 KB to leave, measured while at least as much waits, and
+//! averaged with weight 1/4 (Linux averages the rate, with weight 1/8).
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
@@ -103,12 +103,16 @@ pub enum Verdict {
     Early,
 }
 
-/// So many bytes must wait, and leave, for one sample of the rate, and the weight of that
-/// sample: DQ_THRESHOLD and DQ_THRESHOLD / 2^16 (appendix B); Linux has its own.
-fn rate_sample(flavour: Flavour) -> (u64, f64) {
+/// So many bytes must wait, and leave, for one sample of the rate (DQ_THRESHOLD, appendix B;
+/// QUEUE_THRESHOLD of Linux).
+const RATE_SAMPLE: u64 = 1 << 14;
+
+/// The average time for a byte to leave, with one more sample: the RFC averages times, with
+/// weight DQ_THRESHOLD / 2^16 (appendix B), Linux rates, with weight 1/8.
+fn averaged(flavour: Flavour, average: f64, sample: f64) -> f64 {
     match flavour {
-        Flavour::Rfc => (1 << 14, 0.25),
-        Flavour::Linux => (10_000, 0.125),
+        Flavour::Rfc => average + 0.25 * (sample - average),
+        Flavour::Linux => 1.0 / (1.0 / average + 0.125 * (1.0 / sample - 1.0 / average)),
     }
 }
 
@@ -189,7 +193,7 @@ impl PieLaw {
         let (delay, spared) = if linux {
             (self.sample_now(), backlog < two_packets)
         } else {
-            (self.older, backlog <= two_packets)
+            (self.pi.old(), backlog <= two_packets)
         };
         if self.burst > Span::ZERO
             || (delay < self.config.target.as_secs_f64() / 2.0 && p < 0.2)
@@ -255,19 +259,18 @@ impl PieLaw {
 
     /// Appendix B: a measurement begins when enough waits and ends when as much has left.
     fn measure(&mut self, size: Bytes, backlog: u64, now: Time) {
-        let (threshold, weight) = rate_sample(self.config.flavour);
         let begin = Measurement {
             since: now,
             bytes: 0,
         };
-        if self.measurement.is_none() && backlog >= threshold {
+        if self.measurement.is_none() && backlog >= RATE_SAMPLE {
             self.measurement = Some(begin);
             // Its own departure begins the interval; Linux counts it all the same.
             if self.config.flavour == Flavour::Rfc {
                 return;
             }
         }
-        let Some(bytes) = self.count(size).filter(|&bytes| bytes >= threshold) else {
+        let Some(bytes) = self.count(size).filter(|&bytes| bytes >= RATE_SAMPLE) else {
             return;
         };
         let since = self
@@ -280,9 +283,9 @@ impl PieLaw {
         let sample = took.as_secs_f64() / bytes as f64;
         self.byte_time = Some(match self.byte_time {
             None => sample,
-            Some(average) => average + weight * (sample - average),
+            Some(average) => averaged(self.config.flavour, average, sample),
         });
-        self.measurement = (backlog >= threshold).then_some(begin);
+        self.measurement = (backlog >= RATE_SAMPLE).then_some(begin);
         self.spend(Some(took));
     }
 
