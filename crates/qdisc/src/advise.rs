@@ -3,7 +3,7 @@
 //! Sources:
 //! - RED: [`crate::laws::red::ziegler`] (Ziegler, Brandauer, Fdida 2001).
 //! - PI: [`crate::laws::pi::design`] (Hollot, Misra, Towsley, Gong 2001).
-//! - CoDel: RFC 8289, sections 4.3 and 4.4; FQ-CoDel: RFC 8290, section 5.2.
+//! - CoDel: RFC 8289, sections 4.2 and 4.3; FQ-CoDel: RFC 8290, section 5.2.
 //! - PIE: RFC 8033, sections 4.2 and 4.4.
 //! - Buffers: C. Villamizar and C. Song, "High Performance TCP in ANSNET", ACM CCR 24(5),
 //!   1994 (C r); G. Appenzeller, I. Keslassy and N. McKeown, "Sizing Router Buffers", ACM
@@ -397,8 +397,8 @@ fn codel(on: &Situated, kind: &str) -> Advice {
         (
             "Linux 6.1, sch_codel; C r_max in packets if that is more.",
             1000.0,
-            "Of the order of the longest round trip, 100 ms by default (RFC 8289, section 4.3).",
-            "5 % of the interval (RFC 8289, section 4.4), and no less than one packet time.",
+            "Of the order of the longest round trip, 100 ms by default (RFC 8289, section 4.2).",
+            "5 % of the interval (RFC 8289, section 4.3), and no less than one packet time.",
         )
     };
     let room = (on.packet_rate() * on.rtt_max.as_secs_f64()).max(least);

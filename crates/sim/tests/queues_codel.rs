@@ -77,7 +77,7 @@ fn ten_cubic_flows_do_as_they_do_in_the_kernel() {
 
 #[test]
 fn the_delay_of_few_bulk_flows_goes_to_the_target() {
-    // RFC 8289, section 4.4: the standing queue, the least delay of an interval, is held
+    // RFC 8289, section 4.3: the standing queue, the least delay of an interval, is held
     // at the target. Of the delay over time that is no mean but a low quantile, and the
     // median stays within a few targets.
     for ecn in [false, true] {

@@ -129,8 +129,8 @@ fn pi2_holds_its_target_whatever_the_load() {
 
 #[test]
 fn dualpi2_lets_prague_and_cubic_share_equally_at_low_latency() {
-    // RFC 9332, section 1.3: flows of equal round trip get roughly equal rates, and the L queue
-    // waits below a millisecond while the classic one waits about its target.
+    // RFC 9332, section 2.1 (the coupling): flows of equal round trip get roughly equal rates;
+    // the L queue waits below a millisecond while the classic one waits about its target.
     for (scalable, count) in [("prague", 1), ("prague", 3), ("dctcp-l4s", 2)] {
         let preset = if scalable == "prague" {
             r#""prague""#.to_owned()

@@ -1,7 +1,7 @@
 //! CoDel's control law: signals when the time that packets have waited stays at or above
 //! a target for an interval.
 //!
-//! Source: RFC 8289, section 5 (the pseudo-code of `dodequeue`, `deque` and
+//! Source: RFC 8289, section 5 (the pseudo-code of `dodequeue`, `dequeue` and
 //! `control_law`); the approximate square root: Linux 6.1, `include/net/codel_impl.h`.
 //!
 //! | symbol | unit | meaning |
@@ -141,8 +141,8 @@ impl CodelLaw {
         self.after = After::Pass;
     }
 
-    /// `dropped` packets had to go at once, for lack of room: signals as well (RFC 8290,
-    /// section 4.1, in the words of its implementation).
+    /// `dropped` packets had to go at once, for lack of room: signals as well (Linux 6.1,
+    /// `fq_codel_drop`).
     pub fn on_overload(&mut self, dropped: u32) {
         self.count = self.count.saturating_add(dropped);
     }

@@ -24,11 +24,11 @@ pub struct CodelParams {
     #[serde(default = "default_limit")]
     pub limit: Limit,
     /// Acceptable standing queueing delay.
-    /// Source: RFC 8289, section 4.4.
+    /// Source: RFC 8289, section 4.3.
     #[serde(default = "default_target")]
     pub target: Span,
     /// How long the delay must stay at or above `target` before the first signal; about a round-trip time of most flows.
-    /// Source: RFC 8289, section 4.3.
+    /// Source: RFC 8289, section 4.2.
     #[serde(default = "default_interval")]
     pub interval: Span,
     /// Mark ECN-capable packets instead of dropping them.
@@ -40,7 +40,7 @@ pub struct CodelParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ce_threshold: Option<Span>,
     /// With no more than this left behind it, no packet is dropped.
-    /// Source: RFC 8289, section 5.2 (`maxpacket_`), for Ethernet.
+    /// Source: RFC 8289, section 5.3 (`maxpacket`), for Ethernet.
     #[serde(default = "default_mtu")]
     pub mtu: Bytes,
     /// How the gaps between signals are computed.

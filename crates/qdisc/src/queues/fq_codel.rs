@@ -6,7 +6,7 @@
 //!
 //! When an arrival makes the backlog exceed the limit, the queue with most bytes loses
 //! packets from its head: half its bytes, `drop_batch` packets at most (RFC 8290, section
-//! 4.1). They count as signals for its law.
+//! 4.1). They count as signals for its law, as in Linux.
 //!
 //! As in Linux, and unlike a CoDel queue of its own, "no more than a packet left behind"
 //! (RFC 8289) is asked of all queues together.
@@ -35,7 +35,7 @@ pub struct FqCodelParams {
     #[serde(default = "default_limit")]
     pub limit: Limit,
     /// Number of queues that flows are hashed into.
-    /// Source: RFC 8290, section 5.2.3.
+    /// Source: RFC 8290, section 5.2.5.
     #[serde(default = "default_flows")]
     #[schemars(range(min = 1, max = 65_536))]
     pub flows: u32,
@@ -60,7 +60,7 @@ pub struct FqCodelParams {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ce_threshold: Option<Span>,
     /// With no more than this left in all queues, no packet is dropped.
-    /// Source: RFC 8289, section 5.2 (`maxpacket_`), for Ethernet.
+    /// Source: RFC 8289, section 5.3 (`maxpacket`), for Ethernet.
     #[serde(default = "default_mtu")]
     pub mtu: Bytes,
     /// Most packets dropped at once from the fattest queue when the limit is exceeded.
