@@ -78,7 +78,7 @@ fn a_transfer_is_complete_when_its_last_byte_is_acknowledged_the_fin_or_not() {
 
 #[test]
 fn a_fin_that_is_not_acknowledged_is_sent_again_when_the_timer_expires() {
-    // RFC 9293, section 3.8.1: what takes sequence numbers is retransmitted, FINs too.
+    // RFC 9293, section 3.4: what takes sequence numbers is retransmitted, FINs too.
     let mut script = transfer(&with_handshake(), 2);
     script.sends("0 1f");
     script.at(200).ack(1).timer(1200);
@@ -130,7 +130,7 @@ fn without_a_handshake_there_is_no_fin() {
 
 #[test]
 fn the_fin_is_no_byte_to_loss_detection() {
-    // RFC 6675, section 2: more than (DupThresh - 1) * SMSS *bytes* selectively
+    // RFC 6675, section 4, IsLost: more than (DupThresh - 1) * SMSS *bytes* selectively
     // acknowledged mean a loss; two full segments and a FIN are not more.
     let mut script = transfer(&with_handshake(), 3);
     let mut sacked = ack_of(0, &[(1, 3)]);

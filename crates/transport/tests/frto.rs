@@ -182,7 +182,7 @@ fn one_new_segment_is_enough() {
 
 #[test]
 fn a_mark_on_the_telling_acknowledgement_keeps_the_window_reduced() {
-    // RFC 4015, section 3.2, step 6: with the ECN-Echo flag set, no reversion of the
+    // RFC 4015, section 3.1, step 9: with the ECN-Echo flag set, no reversion of the
     // congestion control state. Nothing is sent again all the same.
     let params = TcpParams {
         ecn: true,
@@ -201,7 +201,8 @@ fn a_mark_on_the_telling_acknowledgement_keeps_the_window_reduced() {
 
 #[test]
 fn cubic_goes_on_along_its_curve() {
-    // RFC 9438, section 4.9.1: W_max, K and the epoch are restored with the window.
+    // RFC 9438, section 4.9.2, lists what is restored with the window (W_max, K, the epoch);
+    // here for a timeout too, which section 4.9.1 leaves to RFC 4015.
     let run = |spike: bool| {
         let params = TcpParams {
             growth: Growth::Cubic,

@@ -149,7 +149,7 @@ fn reno_ends_recovery_at_the_first_new_ack() {
 
 #[test]
 fn recovery_does_not_start_again_before_the_recovery_point_is_passed() {
-    // RFC 6582, section 3.2, step 1: fast retransmit only if "the Cumulative
+    // RFC 6582, section 3.2, step 2: fast retransmit only if "the Cumulative
     // Acknowledgment field covers more than recover"; a timeout sets recover too
     // (step 4).
     let mut script = SenderScript::bulk(&params(RecoveryKind::Newreno));

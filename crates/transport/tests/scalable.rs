@@ -221,6 +221,25 @@ fn a_client_of_rfc_3168_gets_an_echo_from_an_accecn_server() {
 }
 
 #[test]
+fn reserved_combinations_of_the_handshake_agree_to_accecn() {
+    // RFC 9768, section 3.1.3: a server negotiates AccECN for any SYN but (0,0,0), (0,1,1)
+    // and (1,1,1) as for the last; a client takes a SYN-ACK with (1,0,1) as one that agrees.
+    for ace in [0b001, 0b010, 0b100, 0b101, 0b110, 0b111] {
+        let mut script = ReceiverScript::new(&accecn());
+        script.receives(Segment {
+            flags: Flags::SYN.with(Flags::from_ace(ace)),
+            ecn: Ecn::Ect0,
+            ..Segment::default()
+        });
+        assert_eq!(script.wire[0].1.flags.ace(), 0b100, "{ace:03b}");
+    }
+    let script = open(&accecn(), Flags::from_ace(0b101));
+    for (_, segment) in &script.wire[1..] {
+        assert_eq!((segment.ecn, segment.flags.ace()), (Ecn::Ect0, 5));
+    }
+}
+
+#[test]
 fn a_server_without_ecn_gets_no_ecn_capable_data() {
     open(&accecn(), Flags::NONE).sends("0 1 2 3 4 5 6 7 8 9");
 }

@@ -137,7 +137,7 @@ fn mathis(p: f64, b: f64) -> f64 {
     (3.0 / (2.0 * b * p)).sqrt()
 }
 
-/// RFC 9438, section 5.1, equation 6: the mean window without the Reno-friendly region.
+/// RFC 9438, section 5, figure 6: the mean window without the Reno-friendly region.
 fn cubic_average(p: f64, rtt: f64) -> f64 {
     let (c, beta) = (0.4_f64, 0.7);
     (c * (3.0 + beta) / (4.0 * (1.0 - beta))).powf(0.25) * (rtt / p).powf(0.75)

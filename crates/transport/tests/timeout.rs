@@ -109,8 +109,8 @@ fn a_segment_sent_again_gives_no_sample() {
 
 #[test]
 fn a_timeout_sends_again_what_is_not_acknowledged_in_slow_start() {
-    // RFC 5681, section 3.1: "cwnd MUST be set to no more than the loss window";
-    // section 4.3: "the sender [...] enters slow start".
+    // RFC 5681, section 3.1: "cwnd MUST be set to no more than the loss window"; from there
+    // slow start up to ssthresh.
     for recovery in [
         RecoveryKind::Reno,
         RecoveryKind::Newreno,

@@ -13,11 +13,11 @@
 //! | W_est | window of a Reno-friendly flow | segments |
 //!
 //! ```text
-//! K          = cbrt((W_max - cwnd_epoch) / C)                     (equation 2)
-//! W_cubic(t) = C (t - K)^3 + W_max                                (equation 1)
+//! K          = cbrt((W_max - cwnd_epoch) / C)                     (figure 2)
+//! W_cubic(t) = C (t - K)^3 + W_max                                (figure 1)
 //! target     = W_cubic(t + RTT), between cwnd and 1.5 cwnd        (section 4.2)
 //! cwnd      += (target - cwnd) / cwnd  for each segment acknowledged
-//! W_est     += alpha segments_acked / cwnd                        (equation 4)
+//! W_est     += alpha segments_acked / cwnd                        (figure 4)
 //! alpha      = 3 (1 - beta) / (1 + beta), and 1 from cwnd_prior on
 //! ```
 
@@ -59,7 +59,7 @@ struct Epoch {
 }
 
 impl Cubic {
-    /// W_cubic(t), `t` seconds into an epoch (RFC 9438, equation 1); in segments.
+    /// W_cubic(t), `t` seconds into an epoch (RFC 9438, figure 1); in segments.
     fn w_cubic(&self, t: f64, k: f64) -> f64 {
         let from_plateau = t - k;
         C * from_plateau * from_plateau * from_plateau + self.w_max

@@ -198,7 +198,7 @@ impl EcnResponse {
                 syn_ack: Ecn::NotEct,
                 packets: INITIAL_PACKETS,
                 bytes: EcnBytes::default(),
-                // Until it is known better, as a loss (RFC 8257, section 3.3, step 1).
+                // Until it is known better, as a loss (RFC 8257, section 3.3).
                 alpha: 1.0,
                 round_end: 0,
                 round_began: Time::ZERO,
@@ -252,12 +252,13 @@ impl EcnResponse {
                 // No ECN, or bits that no server sends (RFC 9768, section 3.1.2, table 2).
                 0b000 | 0b111 => Self::None,
                 // A peer of RFC 3168: its echo is all there will be (section 3.1.2).
-                0b001 | 0b101 => Self::Echo {
+                0b001 => Self::Echo {
                     reduced_at: None,
                     cwr: false,
                     gently: counted.reduction == EcnReduction::Abe,
                     syn_ack_marked: false,
                 },
+                // The reserved 0b101 agrees as well (section 3.1.3).
                 _ => Self::Counted(counted),
             },
             agreed if ace == Flags::ECE.ace() => agreed,

@@ -876,7 +876,7 @@ impl Sender {
         });
         match verdict {
             Verdict::Open => {}
-            // A mark stands, whatever became of the timeout (RFC 4015, section 3.2).
+            // A mark stands, whatever became of the timeout (RFC 4015, section 3.1).
             Verdict::Spurious => self.take_back(!echoed),
             Verdict::Genuine => {
                 // No further than slow start would have come without F-RTO.

@@ -63,10 +63,11 @@ impl Feedback {
             Self::Counted(mut counted) if counted.kind == EcnFeedback::Accecn => {
                 counted.syn = segment.ecn;
                 match segment.flags.ace() {
-                    0b111 => Self::Counted(counted),
+                    0b000 => Self::Off,
                     // A client of RFC 3168 is served by its rules (RFC 9768, section 3.1.2).
                     _ if classic => Self::Echo { pending: false },
-                    _ => Self::Off,
+                    // All else asks for AccECN, in whatever version (section 3.1.3).
+                    _ => Self::Counted(counted),
                 }
             }
             // AE was reserved before AccECN and is not looked at.

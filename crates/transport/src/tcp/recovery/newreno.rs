@@ -56,7 +56,7 @@ impl LossRecovery for NewReno {
     }
 
     fn may_enter(&self, una: u64, recover: u64) -> bool {
-        una > recover // RFC 6582, section 3.2, step 1
+        una > recover // RFC 6582, section 3.2, step 2
     }
 
     fn forgets_recovery_point(&self) -> bool {
@@ -109,7 +109,7 @@ impl LossRecovery for NewReno {
     }
 
     fn every_partial_ack_restarts_timer(&self) -> bool {
-        false // the "impatient" variant (RFC 6582, section 4)
+        false // RFC 6582, section 3.2, step 3; the "impatient" variant of RFC 2582
     }
 
     fn in_flight(&self, board: &Scoreboard) -> u64 {
