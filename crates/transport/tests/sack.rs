@@ -270,6 +270,30 @@ fn every_partial_ack_restarts_the_timer() {
 }
 
 #[test]
+fn with_prr_what_was_delivered_before_recovery_is_not_part_of_what_is_reduced() {
+    // RFC 9937, section 6.1: RecoverFS leaves out what was selectively acknowledged before the
+    // acknowledgement that begins recovery: of twenty segments 1 and 2. With 18 delivered,
+    // ten (ssthresh) are to be sent; from 13 on the flight is at ssthresh.
+    let mut script = SenderScript::bulk(&TcpParams {
+        prr: true,
+        initial_window: 20,
+        ..sack()
+    });
+    script.at(100);
+    for end in 2..=3 {
+        script.sack(0, &[(1, end)]);
+    }
+    let before = script.wire.len();
+    assert_eq!(before, 20);
+    for delivered in 1..=12 {
+        script.sack(0, &[(1, 3 + delivered)]);
+        let sent = (script.wire.len() - before) as u64;
+        // Whole segments, and the fast retransmit at once.
+        assert_eq!(sent, (delivered * 10 / 18).max(1), "after {delivered}");
+    }
+}
+
+#[test]
 fn with_prr_an_acknowledgement_that_reports_new_losses_lets_no_more_leave_than_was_delivered() {
     // RFC 9937, section 6.2: SafeACK is "snd.una advances and no further loss indicated".
     // Segment 0 of twenty was lost, and 4 to 13; the acknowledgements of the last were

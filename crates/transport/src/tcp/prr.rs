@@ -4,11 +4,13 @@
 //!
 //! | symbol | meaning | unit |
 //! |---|---|---|
-//! | RecoverFS | data outstanding when recovery began | bytes |
+//! | RecoverFS | data in the network when recovery began | bytes |
 //! | prr_delivered, prr_out | delivered and sent since then | bytes |
 //! | DeliveredData | what this acknowledgement says was delivered | bytes |
 //!
 //! ```text
+//! RecoverFS = outstanding - selectively acknowledged before the acknowledgement that began
+//!             recovery + cumulatively acknowledged by it          (section 6.1)
 //! inflight > ssthresh:  sndcnt = ceil(prr_delivered ssthresh / RecoverFS) - prr_out
 //! otherwise:            sndcnt = min(ssthresh - inflight, limit)
 //!                       limit  = max(prr_delivered - prr_out, DeliveredData) + MSS
@@ -20,6 +22,8 @@
 #[derive(Clone, Debug)]
 pub(super) struct Prr {
     recover_fs: f64,
+    /// Whether the acknowledgement that began it is reckoned in.
+    begun: bool,
     delivered: f64,
     sent: f64,
     cwnd: f64,
@@ -39,10 +43,13 @@ pub(super) struct Delivery {
 }
 
 impl Prr {
-    /// Recovery begins with `outstanding` bytes sent and not acknowledged.
-    pub(super) fn new(outstanding: u64) -> Self {
+    /// Recovery begins with `outstanding` bytes sent and not acknowledged, of which `sacked`
+    /// are acknowledged selectively. What the acknowledgement that begins it delivers is
+    /// told next, with [`on_ack`](Self::on_ack); if it was none, [`begin`](Self::begin) is called.
+    pub(super) fn new(outstanding: u64, sacked: u64) -> Self {
         Self {
-            recover_fs: outstanding.max(1) as f64,
+            recover_fs: outstanding.saturating_sub(sacked).max(1) as f64,
+            begun: false,
             delivered: 0.0,
             sent: 0.0,
             cwnd: 0.0,
@@ -51,12 +58,19 @@ impl Prr {
     }
 
     /// The window is being reduced because of marks, with data sent up to `next` (Linux's
-    /// CWR state, which RFC 9937 leaves open).
-    pub(super) fn for_marks(outstanding: u64, next: u64) -> Self {
+    /// CWR state, which RFC 9937 leaves open). The other two are those before the
+    /// acknowledgement that tells of them.
+    pub(super) fn for_marks(outstanding: u64, sacked: u64, next: u64) -> Self {
         Self {
             until: Some(next),
-            ..Self::new(outstanding)
+            begun: true,
+            ..Self::new(outstanding, sacked)
         }
+    }
+
+    /// No acknowledgement began it.
+    pub(super) fn begin(&mut self) {
+        self.begun = true;
     }
 
     /// Whether an acknowledgement up to `ack` ends it.
@@ -70,6 +84,9 @@ impl Prr {
     }
 
     pub(super) fn on_ack(&mut self, ack: Delivery, ssthresh: f64, mss: f64) {
+        if !std::mem::replace(&mut self.begun, true) {
+            self.recover_fs += ack.delivered as f64;
+        }
         if ack.delivered == 0 {
             return; // section 6.2: one that delivers nothing allows nothing
         }
@@ -112,7 +129,7 @@ mod tests {
 
     #[test]
     fn one_segment_leaves_for_every_two_delivered_when_the_window_is_halved() {
-        let mut prr = Prr::new(20_000);
+        let mut prr = Prr::new(20_000, 1000);
         let mut in_flight = 19_000;
         let mut sent = 0;
         for _ in 0..18 {
@@ -131,7 +148,7 @@ mod tests {
 
     #[test]
     fn after_a_burst_of_losses_the_flight_is_rebuilt_by_one_more_segment_than_was_delivered() {
-        let mut prr = Prr::new(20_000);
+        let mut prr = Prr::new(20_000, 1000);
         let mut in_flight = 4000; // sixteen of twenty were lost
         prr.on_sent(1000);
         for _ in 0..3 {

@@ -521,6 +521,9 @@ impl Sender {
             probing = timers.probe_due;
             if timers.judge_at.is_some_and(|at| at <= now) {
                 self.judge(now);
+                if let Some(prr) = &mut self.prr {
+                    prr.begin();
+                }
                 self.tell_losses(now);
             }
         }
@@ -948,7 +951,8 @@ impl Sender {
                 beta: self.ecn.beta(self.controller.beta_ecn()),
             });
             if self.uses_prr && self.pipe_is_exact && self.phase == Phase::Open {
-                let reduction = Prr::for_marks(self.board.outstanding(), next);
+                let sacked = self.board.sacked().bytes();
+                let reduction = Prr::for_marks(self.board.outstanding(), sacked, next);
                 self.prr = Some(Box::new(reduction));
             }
         }
@@ -1144,7 +1148,8 @@ impl Sender {
         self.newly_lost |= self.timers.is_none() && !self.board.first_is_lost();
         each!(&mut self.recovery, r => r.on_enter(&mut self.board, dup_acks, mss));
         if self.uses_prr && self.pipe_is_exact {
-            self.prr = Some(Box::new(Prr::new(self.board.outstanding())));
+            let sacked = self.board.sacked().bytes();
+            self.prr = Some(Box::new(Prr::new(self.board.outstanding(), sacked)));
         }
         if let Some(timers) = &mut self.timers {
             (timers.probe_at, timers.probe) = (None, None);
