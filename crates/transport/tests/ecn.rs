@@ -103,7 +103,7 @@ fn an_echo_halves_the_window_once_per_window_and_the_next_new_data_says_so() {
 
 #[test]
 fn an_acknowledgement_with_an_echo_does_not_grow_the_window() {
-    // RFC 3168, section 6.1.2: "the sending TCP does not increase the congestion
+    // RFC 3168, section 6.1.2: "The sending TCP SHOULD NOT increase the congestion
     // window in response to the receipt of an ECN-Echo ACK packet".
     let mut script = ten_out();
     script.ack_echo(1).cwnd(5.0).ack_echo(2).cwnd(5.0);
@@ -111,8 +111,8 @@ fn an_acknowledgement_with_an_echo_does_not_grow_the_window() {
 
 #[test]
 fn retransmissions_are_not_ecn_capable_and_carry_no_cwr() {
-    // RFC 3168, section 6.1.5: "the TCP sender SHOULD NOT set either an ECT codepoint
-    // or the CWR bit in the IP header for retransmitted data packets".
+    // RFC 3168, section 6.1.5: no ECT codepoint "for retransmitted data packets"; section
+    // 6.1.2: "the CWR bit in the TCP header SHOULD NOT be set on retransmitted packets".
     let mut script = ten_out();
     script.acks(0, 3).sends("r0");
     // The loss reduced the window too: the first new data carries CWR.
@@ -161,8 +161,8 @@ fn with_cwr(index: u64) -> Segment {
 
 #[test]
 fn the_receiver_echoes_a_mark_until_the_sender_says_it_reduced() {
-    // RFC 3168, section 6.1.3: "the TCP receiver [...] continues to send ACK packets
-    // with the ECN-Echo flag set [...] until it receives a CWR packet".
+    // RFC 3168, section 6.1.3: the receiver "continues to set the ECN-Echo flag in all the
+    // ACK packets it sends [...] until it receives a CWR packet".
     let mut script = ReceiverScript::new(&with_ecn());
     script.data(0).sends("1");
     script.receives(marked(1)).sends("2 ece");

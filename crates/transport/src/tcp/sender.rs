@@ -1582,7 +1582,7 @@ impl Sender {
         {
             self.timed = None; // Karn
         }
-        // Retransmissions should not be ECN-capable (RFC 3168, section 6.1.5).
+        // Retransmissions must not be ECN-capable (RFC 3168, section 6.1.5).
         let ecn = if self.ecn_retransmissions {
             self.ecn.codepoint()
         } else {
