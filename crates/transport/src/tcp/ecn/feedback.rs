@@ -81,9 +81,9 @@ impl Feedback {
         let ace = flags.ace();
         *self = match std::mem::replace(self, Self::Off) {
             Self::Counted(counted) if counted.kind == EcnFeedback::Accecn => match ace {
-                // As for the sender beside it (RFC 9768, section 3.1.2, table 2).
+                // As for the sender beside it (RFC 9768, sections 3.1.2 and 3.1.3).
                 0b000 | 0b111 => Self::Off,
-                0b001 | 0b101 => Self::Echo { pending: false },
+                0b001 => Self::Echo { pending: false },
                 _ => Self::Counted(counted),
             },
             able if ace == Flags::ECE.ace() => able,
