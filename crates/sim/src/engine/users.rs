@@ -5,7 +5,7 @@ use redtail_qdisc::FlowTable;
 use redtail_traffic::{Answer, Application, ConnectionId, Exchange, Network, Server, User};
 
 use super::Engine;
-use crate::connections::{Opening, Side};
+use crate::connections::{Done, Opening, Side};
 use crate::flows::Flows;
 use crate::network::Address;
 use crate::packet::ContentId;
@@ -80,6 +80,11 @@ impl Network for Port<'_> {
     }
 }
 
+/// The next exchange that is over on the connection at a place, if that is still there.
+fn connection_done(flows: &mut Flows, place: u32) -> Option<Done> {
+    flows.connections.find(place)?.take_done()
+}
+
 impl Engine<'_> {
     /// A user's time has come.
     pub(super) fn on_user(&mut self, user: u32) {
@@ -127,7 +132,9 @@ impl Engine<'_> {
         let segment = self.network.contents.get(content);
         let connection = self.flows.connections.get(place);
         connection.hear(Side::Server, segment, self.now);
-        self.connection_acts(place);
+        connection.serve(self.now);
+        self.transmit(place, Side::Server);
+        self.settle(place);
     }
 
     /// A segment arrives at the side that asks.
@@ -137,7 +144,7 @@ impl Engine<'_> {
         let connection = self.flows.connections.get(place);
         connection.hear(Side::Client, segment, self.now);
         let at = connection.at;
-        while let Some(done) = self.flows.connections.get(place).take_done() {
+        while let Some(done) = connection_done(&mut self.flows, place) {
             if let Some(answers) = &mut self.flows.answers[at.group as usize] {
                 answers.on_answer(&done, at.host, self.now);
             }
@@ -149,7 +156,11 @@ impl Engine<'_> {
             };
             self.with_user(at.user, |program, port| program.on_answer(answer, port));
         }
-        self.connection_acts(place);
+        if let Some(connection) = self.flows.connections.find(place) {
+            connection.maybe_close();
+            self.transmit(place, Side::Client);
+            self.settle(place);
+        }
     }
 
     /// A timer of a connection, or a response that is ready.
@@ -163,28 +174,40 @@ impl Engine<'_> {
         }
     }
 
-    /// A connection does what there is to do now, and goes when that was the last.
+    /// A connection does all that there is to do now, and goes when that was the last.
     fn connection_acts(&mut self, place: u32) {
-        let now = self.now;
         let Some(connection) = self.flows.connections.find(place) else {
             return;
         };
-        connection.serve(now);
+        connection.serve(self.now);
         connection.maybe_close();
-        for side in [Side::Client, Side::Server] {
-            while let Some(segment) = connection.poll_transmit(side, now) {
-                let to = Address {
-                    flow: connection.at.flow,
-                    endpoint: place,
-                    route: connection.routes[side as usize],
-                    id: connection.passed(side).sent as u16,
-                };
-                let size = segment.len + connection.header;
-                self.network
-                    .emit(segment, size, to, now, &mut self.scheduler);
-            }
+        self.transmit(place, Side::Server);
+        self.transmit(place, Side::Client);
+        self.settle(place);
+    }
+
+    /// Puts on the wire what one side of a connection has to send now.
+    #[inline]
+    fn transmit(&mut self, place: u32, side: Side) {
+        let connection = self.flows.connections.get(place);
+        while let Some(segment) = connection.poll_transmit(side, self.now) {
+            let to = Address {
+                flow: connection.at.flow,
+                endpoint: place,
+                route: connection.routes[side as usize],
+                id: connection.passed(side).sent as u16,
+            };
+            let size = segment.len + connection.header;
+            self.network
+                .emit(segment, size, to, self.now, &mut self.scheduler);
         }
-        let next = connection.next_wakeup(now);
+    }
+
+    /// Sees to what a connection waits for, or takes it away if it is over.
+    #[inline]
+    fn settle(&mut self, place: u32) {
+        let connection = self.flows.connections.get(place);
+        let next = connection.next_wakeup(self.now);
         connection
             .alarm
             .arm(next, Class::Connection, place, &mut self.scheduler);
