@@ -2,7 +2,7 @@
 
 Of runs it tells time, events and memory per packet, and how replications scale. Run
 it as ``make bench``; with ``--peers`` (``make bench-peers``) the first two rows are also run in
-ns-2 and ns-3, where they are installed. Machines are noisy, so every row is measured several
+ns-2 and ns-3, and the Web case in ns-2, where they are installed. Machines are noisy, so every row is measured several
 times in turn with the others and the least is quoted beside the median; compare ratios
 within one call, not absolute numbers between calls.
 """
@@ -34,6 +34,7 @@ ROWS = {
     "a": ("64 SACK flows + UDP, RED, 10 Mbit/s", "red-64-sack.toml"),
     "b": ("64 NewReno flows, tail drop, 10 Mbit/s", "tail-drop-64-newreno.toml"),
     "c100": ("100 NewReno flows, tail drop, link to scale", "tail-drop-100-newreno.toml"),
+    "w": ("1200 Web sessions + UDP, tail drop, 10 Mbit/s", "web-1200-sack.toml"),
     "c16384": ("16384 NewReno flows, tail drop, link to scale", "tail-drop-16384-newreno.toml"),
 }
 
@@ -227,12 +228,14 @@ def show_queues(queues: Queues) -> None:
 
 def show(rows: dict[str, Row], scaling: float) -> None:
     """Print the table."""
-    print(f"{'row':8}{'scenario':46}{'ns/packet':>10}{'median':>8}{'events':>8}{'peak MB':>9}")
+    print(f"{'row':8}{'scenario':48}{'ns/packet':>10}{'median':>8}{'events':>8}{'peak MB':>9}")
     for name, row in rows.items():
         least, median = min(row.nanoseconds), statistics.median(row.nanoseconds)
         peak = row.peak_kib / 1024
         title = ROWS[name][0]
-        print(f"{name:8}{title:46}{least:10.0f}{median:8.0f}{row.events:8.2f}{peak:9.1f}")
+        print(f"{name:8}{title:48}{least:10.0f}{median:8.0f}{row.events:8.2f}{peak:9.1f}")
+    web, bulk = (min(rows[name].nanoseconds) for name in ("w", "b"))
+    print(f"Web against bulk traffic, per packet: {web / bulk:.2f} times")
     many, few = (min(rows[name].nanoseconds) for name in ("c16384", "c100"))
     print(f"16384 flows against 100, per packet: {many / few:.2f} times")
     print(f"replications on 2 threads against 1: {scaling:.2f} times as fast")
@@ -265,7 +268,7 @@ def show_peers(rows: dict[str, Row]) -> None:
             continue
         for row, nanoseconds in measured.items():
             ratio = nanoseconds / min(rows[row].nanoseconds)
-            print(f"{row:8}{label:46}{nanoseconds:10.0f}   {ratio:.1f} times redtail")
+            print(f"{row:8}{label:48}{nanoseconds:10.0f}   {ratio:.1f} times redtail")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

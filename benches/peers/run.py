@@ -1,4 +1,4 @@
-"""Time ns-2 and ns-3 on the two scenarios redtail's own benchmark runs.
+"""Time ns-2 and ns-3 on scenarios that redtail's own benchmark runs.
 
 The figure is user CPU time per packet that leaves the bottleneck: of a whole
 process, less that of a run too short to move a packet, so that start-up does not
@@ -24,6 +24,7 @@ from pathlib import Path
 
 _HERE = Path(__file__).resolve().parent
 _NS2_SCRIPT = _HERE / "dumbbell.tcl"
+_NS2_WEB = _HERE / "web.tcl"
 _NS3_SOURCE = _HERE / "dumbbell-ns3.cc"
 _NS3_HEADERS = Path("/usr/include/ns3")
 _NS3_BINARY = _HERE.parents[1] / "target" / "peers" / "dumbbell-ns3"
@@ -42,9 +43,13 @@ SCENARIOS: Mapping[str, Mapping[str, str]] = {
     "b": {"aqm": "DropTail", "tcp": "Newreno", "udp": "0", "n": "64"},
 }
 
+#: The Web case, for ns-2 alone: ns-3 has no such model.
+WEB: Mapping[str, str] = {"sessions": "1200"}
+
 _TITLES = {
     "a": "64 SACK flows + 4 UDP, RED, 10 Mbit/s",
     "b": "64 NewReno flows, tail drop, 10 Mbit/s",
+    "w": "1200 Web sessions + 4 UDP, tail drop, 10 Mbit/s",
 }
 
 #: Simulated seconds by default: ns-3 takes some 25 times as long as ns-2 for the same.
@@ -80,11 +85,12 @@ class Peer:
     extra: Mapping[str, str]
 
 
-def find_ns2(queue_samples: bool = False) -> Peer:
+def find_ns2(script: Path = _NS2_SCRIPT, extra: Mapping[str, str] | None = None) -> Peer:
     """Look for ns-2.
 
     Args:
-        queue_samples: Whether the script samples the queue every 10 ms.
+        script: What it is to run.
+        extra: Settings for timing runs only.
 
     Raises:
         PeerMissing: If there is no ``ns`` to run.
@@ -92,8 +98,7 @@ def find_ns2(queue_samples: bool = False) -> Peer:
     program = shutil.which("ns")
     if program is None:
         raise PeerMissing("ns-2: no program `ns` (Debian: apt install ns2)")
-    sample = "0.01" if queue_samples else "0"
-    return Peer((program, str(_NS2_SCRIPT)), "{key}={value}", {"sample": sample})
+    return Peer((program, str(script)), "{key}={value}", extra or {})
 
 
 def find_ns3() -> Peer:
@@ -202,7 +207,7 @@ def measure_peers(
     repeats: int = REPEATS,
     queue_samples: bool = False,
 ) -> dict[str, dict[str, float]]:
-    """Time both scenarios in every peer that is installed.
+    """Time both scenarios in every peer that is installed, and the Web case in ns-2.
 
     A peer that is missing is named on standard error and left out of the result.
 
@@ -218,14 +223,15 @@ def measure_peers(
 
     Returns:
         Nanoseconds of user CPU time per bottleneck packet, by peer (``ns2``, ``ns3``)
-        and scenario (``a``, ``b``).
+        and scenario (``a``, ``b``; ``w`` for ns-2).
 
     Raises:
         PeerError: If a peer that is installed fails.
     """
     measured: dict[str, dict[str, float]] = {}
+    sample = "0.01" if queue_samples else "0"
     finders: tuple[tuple[str, Callable[[], Peer], float], ...] = (
-        ("ns2", lambda: find_ns2(queue_samples), ns2_duration),
+        ("ns2", lambda: find_ns2(extra={"sample": sample}), ns2_duration),
         ("ns3", find_ns3, ns3_duration),
     )
     for name, find, duration in finders:
@@ -238,6 +244,8 @@ def measure_peers(
             key: ns_per_packet(peer, scenario, duration, repeats)
             for key, scenario in SCENARIOS.items()
         }
+    if "ns2" in measured and not queue_samples:
+        measured["ns2"]["w"] = ns_per_packet(find_ns2(_NS2_WEB), WEB, ns2_duration, repeats)
     return measured
 
 
@@ -253,7 +261,7 @@ def _table(measured: Mapping[str, Mapping[str, float]]) -> str:
     peers = list(measured)
     lines = [" " * (width + 3) + "".join(f"{peer:>10}" for peer in peers)]
     for key, title in _TITLES.items():
-        cells = "".join(f"{measured[peer][key]:>10.0f}" for peer in peers)
+        cells = "".join(f"{measured[peer].get(key, math.nan):>10.0f}" for peer in peers)
         lines.append(f"{key}  {title:<{width}}{cells}")
     lines.append("ns of user CPU time per packet leaving the bottleneck")
     return "\n".join(lines)
