@@ -2,9 +2,9 @@
 
 Of runs it tells time, events and memory per packet, and how replications scale. Run
 it as ``make bench``; with ``--peers`` (``make bench-peers``) the first two rows are also run in
-ns-2 and ns-3, and the Web case in ns-2, where they are installed. Machines are noisy, so every row is measured several
-times in turn with the others and the least is quoted beside the median; compare ratios
-within one call, not absolute numbers between calls.
+ns-2 and ns-3, and the Web case in ns-2, where they are installed. Machines are noisy, so every
+row is measured several times in turn with the others and the least is quoted beside the median;
+compare ratios within one call, not absolute numbers between calls.
 """
 
 from __future__ import annotations
