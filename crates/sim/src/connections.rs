@@ -80,7 +80,7 @@ const FRAME: u64 = 16_384;
 const WRITTEN_AHEAD: u64 = 2 * FRAME;
 
 /// A connection and its place in the network.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Connection {
     /// Its number, in the order of their opening.
     pub number: u64,
@@ -111,25 +111,24 @@ pub struct Connection {
     client_closed: bool,
     /// Nothing more will be asked.
     last_asked: bool,
+    /// The server's program may have something to do, other than what the next two say.
+    stirred: bool,
+    /// What of the client's stream it has looked at.
+    seen: u64,
+    /// When the next response that it works on is ready.
+    next_ready: Option<Time>,
 }
 
 impl Connection {
-    /// A connection about to be opened.
-    pub fn new(params: &TcpParams, order: Order, stream: impl FnOnce() -> Stream) -> Self {
-        let (mut client, mut server) = (Endpoint::client(params), Endpoint::server(params));
-        if params.growth.is_model() {
-            let stream = stream();
-            client = client.with_stream(stream.child("client"));
-            server = server.with_stream(stream.child("server"));
-        }
-        client.open(params);
+    /// What every connection of a group is before it is opened.
+    fn template(params: &TcpParams, order: Order) -> Self {
         Self {
             number: 0,
             at: Opening::default(),
             routes: [0; 2],
             header: params.header.as_u64() as u32,
-            client,
-            server,
+            client: Endpoint::client(params),
+            server: Endpoint::server(params),
             alarm: Alarm::default(),
             passed: [Passed::default(); 2],
             dropped: [0; 2],
@@ -141,13 +140,23 @@ impl Connection {
             closed: false,
             client_closed: false,
             last_asked: false,
+            stirred: false,
+            seen: 0,
+            next_ready: None,
         }
+    }
+
+    /// What its senders draw at random comes from `stream`.
+    fn draw_from(&mut self, stream: &Stream) {
+        self.client.draw_from(stream.child("client"));
+        self.server.draw_from(stream.child("server"));
     }
 
     /// The client's application asks.
     pub fn ask(&mut self, exchange: Exchange, now: Time) {
         debug_assert!(!self.last_asked, "asked after the last exchange");
         let request = exchange.request.max(1);
+        self.stirred = true;
         self.asked_bytes += request;
         self.client.write(request);
         self.last_asked = exchange.last;
@@ -166,6 +175,7 @@ impl Connection {
     /// The client's application closes; what was asked is still answered.
     pub fn close(&mut self) {
         self.last_asked = true;
+        self.stirred = true;
     }
 
     /// A segment arrives at `side`.
@@ -188,10 +198,20 @@ impl Connection {
     }
 
     /// What the server's program has to do now: take in requests, write responses, close.
+    #[inline]
     pub fn serve(&mut self, now: Time) {
-        let arrived = self.server.delivered();
+        let due = self.next_ready.is_some_and(|at| at <= now);
+        if self.stirred || due || self.server.delivered() > self.seen {
+            self.work(now);
+        }
+    }
+
+    #[inline(never)] // most segments that a server hears are acknowledgements
+    fn work(&mut self, now: Time) {
+        self.stirred = false;
+        self.seen = self.server.delivered();
         for pending in &mut self.exchanges {
-            if pending.request_end > arrived {
+            if pending.request_end > self.seen {
                 break;
             }
             let service = pending.exchange.service;
@@ -201,7 +221,12 @@ impl Connection {
             Order::InTurn => self.write_in_turn(now),
             Order::Interleaved => self.write_frames(now),
         }
-        let written = self.exchanges.iter().all(|it| it.response_end.is_some());
+        let ready = self.exchanges.iter().filter_map(|it| it.ready);
+        self.next_ready = ready.filter(|at| *at > now).min();
+        let unwritten = |it: &Pending| it.response_end.is_none();
+        let written = !self.exchanges.iter().any(unwritten);
+        // Frames wait for room, which acknowledgements make.
+        self.stirred = !written && self.order == Order::Interleaved;
         if self.last_asked && written && !self.closed {
             self.closed = true;
             self.server.close();
@@ -286,10 +311,9 @@ impl Connection {
     /// When something is due: a timer of either side, or a response.
     #[inline]
     pub fn next_wakeup(&self, now: Time) -> Option<Time> {
-        let timers = [self.client.next_wakeup(), self.server.next_wakeup()];
-        let ready = self.exchanges.iter().filter_map(|it| it.ready);
-        let ready = ready.filter(|at| *at > now).min();
-        timers.into_iter().flatten().chain(ready).min()
+        let ready = self.next_ready.filter(|at| *at > now);
+        let timers = earlier(self.client.next_wakeup(), self.server.next_wakeup());
+        earlier(timers, ready)
     }
 
     /// Whether both sides have closed and nothing is left to do.
@@ -333,10 +357,19 @@ impl Connection {
     }
 }
 
+/// The earlier of two times, of those that are set.
+#[inline]
+fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        _ => one.or(other),
+    }
+}
+
 /// What the connections of a group have in common.
 #[derive(Clone, Debug)]
 struct Group {
-    order: Order,
+    template: Connection,
     params: TcpParams,
     hosts: Vec<HostRoutes>,
     name: String,
@@ -350,6 +383,9 @@ struct Group {
 pub struct Connections {
     places: Vec<Option<Box<Connection>>>,
     free: Vec<u32>,
+    /// Connections that are gone: their memory serves those to come.
+    #[allow(clippy::vec_box)] // a place holds a pointer: large, and often empty
+    spare: Vec<Box<Connection>>,
     /// By group; `None` for one without users.
     groups: Vec<Option<Group>>,
     /// Connections that were over when a packet of theirs was lost, perhaps the last.
@@ -388,11 +424,14 @@ impl Connections {
     pub fn add_group(&mut self, group: &TrafficGroup, hosts: &[HostRoutes]) {
         let spec = group.tcp().filter(|_| group.has_users());
         self.groups.push(spec.map(|spec| Group {
-            order: if group.is_multiplexed() {
-                Order::Interleaved
-            } else {
-                Order::InTurn
-            },
+            template: Connection::template(
+                &spec.params,
+                if group.is_multiplexed() {
+                    Order::Interleaved
+                } else {
+                    Order::InTurn
+                },
+            ),
             params: spec.params.clone(),
             hosts: hosts.to_vec(),
             name: group.access().name.to_owned(),
@@ -406,12 +445,19 @@ impl Connections {
         let group = self.groups[opening.group as usize].as_ref();
         let group = group.expect("its users have connections");
         let host = group.hosts[opening.host as usize];
-        let (seed, replication) = self.seed;
-        let stream = || {
-            let name = format!("tcp.{}.{}", group.name, self.opened);
-            Stream::named(seed, replication, &name)
+        let mut connection = match self.spare.pop() {
+            Some(mut spare) => {
+                *spare = group.template.clone();
+                spare
+            }
+            None => Box::new(group.template.clone()),
         };
-        let mut connection = Box::new(Connection::new(&group.params, group.order, stream));
+        if group.params.growth.is_model() {
+            let (seed, replication) = self.seed;
+            let name = format!("tcp.{}.{}", group.name, self.opened);
+            connection.draw_from(&Stream::named(seed, replication, &name));
+        }
+        connection.client.open(&group.params);
         connection.number = self.opened;
         connection.at = opening;
         connection.routes = [host.back, host.data];
@@ -489,7 +535,9 @@ impl Connections {
         let group = group.expect("its users have connections");
         group.done += connection.counters();
         group.received += connection.received();
-        Some(connection.at)
+        let was = connection.at;
+        self.spare.push(connection);
+        Some(was)
     }
 
     /// What the connections of a group have done and received so far.

@@ -10,6 +10,7 @@ macro_rules! users {
     ($($kind:ident($user:ty),)+) => {
         /// A user, dispatched by its kind.
         #[derive(Clone, Debug)]
+        #[allow(clippy::large_enum_variant)] // there is one for each user, on the heap as a whole
         #[allow(missing_docs)] // each is documented with its group
         pub enum User {
             $($kind($user),)+

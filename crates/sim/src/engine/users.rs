@@ -127,7 +127,7 @@ impl Engine<'_> {
     }
 
     /// A segment arrives at the side of a connection that answers.
-    #[inline]
+    #[inline(never)] // apart from the loop, whose registers other traffic needs
     pub(super) fn server_hears(&mut self, place: u32, content: ContentId) {
         let segment = self.network.contents.get(content);
         let connection = self.flows.connections.get(place);
@@ -138,7 +138,7 @@ impl Engine<'_> {
     }
 
     /// A segment arrives at the side that asks.
-    #[inline]
+    #[inline(never)]
     pub(super) fn client_hears(&mut self, place: u32, content: ContentId) {
         let segment = self.network.contents.get(content);
         let connection = self.flows.connections.get(place);

@@ -59,12 +59,9 @@ impl Endpoint {
         server
     }
 
-    /// The same with what it draws at random coming from `stream`. Only model-based controllers
-    /// draw.
-    #[must_use]
-    pub fn with_stream(mut self, stream: Stream) -> Self {
-        self.sender = self.sender.with_stream(stream);
-        self
+    /// What it draws at random comes from `stream`. Only model-based controllers draw.
+    pub fn draw_from(&mut self, stream: Stream) {
+        self.sender.draw_from(stream);
     }
 
     /// Opens the connection, with a handshake if the parameters ask for one.

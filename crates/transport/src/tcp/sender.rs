@@ -332,8 +332,13 @@ impl Sender {
     /// senders draw alike. Only model-based controllers draw.
     #[must_use]
     pub fn with_stream(mut self, stream: Stream) -> Self {
-        self.controller.set_stream(stream);
+        self.draw_from(stream);
         self
+    }
+
+    /// What it draws at random comes from `stream` from now on.
+    pub(super) fn draw_from(&mut self, stream: Stream) {
+        self.controller.set_stream(stream);
     }
 
     /// A sender whose application has written nothing yet, for
