@@ -197,6 +197,88 @@ fn flows_of_a_host_share_its_part_equally() {
 }
 
 #[test]
+fn two_hundred_flows_together_get_what_one_gets() {
+    // With quanta of 1514 B and of 300 B: more and less than a packet.
+    for rate in [None, Some(Rate::from_bps(1_000_000))] {
+        let params = CakeParams {
+            rate,
+            isolation: Isolation::DualSrchost,
+            ..params()
+        };
+        let hosts: Vec<(u32, u32)> = (0..201).map(|i| (u32::from(i == 200), 100 + i)).collect();
+        let mut queue = build(params, &hosts);
+        let mut heard = Heard::default();
+        let mut now = Time::ZERO;
+        let arrive = |queue: &mut AnyQueue<Probe>, heard: &mut Heard, flow, id, now| {
+            queue.enqueue(packet(id, flow, 1000, 0), now, heard);
+        };
+        for flow in 0..201 {
+            (0..3).for_each(|id| arrive(&mut queue, &mut heard, flow, id, now));
+        }
+        let mut sent = [0u64; 201];
+        for id in 0..100_000 {
+            let left = loop {
+                match queue.dequeue(now, &mut heard) {
+                    Some(left) => break left,
+                    None => now = queue.next_wakeup().expect("the shaper waits"),
+                }
+            };
+            sent[left.flow as usize] += 1;
+            arrive(&mut queue, &mut heard, left.flow, id + 3, now);
+        }
+        // In each round the lone flow is given a quantum and the others together one. What
+        // a queue has sent differs from what it was given by a packet and a quantum at most.
+        let slack = 201.0 * (1000.0 + 1514.0) / 1000.0;
+        let (lone, others) = (sent[200] as f64, &sent[..200]);
+        let together = others.iter().sum::<u64>() as f64;
+        assert!((lone - together).abs() < slack, "{lone} and {together}");
+        let (least, most) = (others.iter().min(), others.iter().max());
+        assert!(
+            most.unwrap() - least.unwrap() <= 3,
+            "{least:?} to {most:?} of each"
+        );
+    }
+}
+
+#[test]
+fn a_flow_regains_its_host_when_the_others_end() {
+    // Host 0 has 100 flows, host 1 one; then those of host 0 end but one.
+    let hosts: Vec<(u32, u32)> = (0..101).map(|i| (u32::from(i == 100), 100 + i)).collect();
+    let mut queue = build(
+        CakeParams {
+            isolation: Isolation::DualSrchost,
+            ..params()
+        },
+        &hosts,
+    );
+    let mut heard = Heard::default();
+    let mut id = 0;
+    let mut arrive = |queue: &mut AnyQueue<Probe>, heard: &mut Heard, flow| {
+        id += 1;
+        queue.enqueue(packet(id, flow, 1000, 0), Time::ZERO, heard);
+    };
+    for flow in 0..101 {
+        (0..3).for_each(|_| arrive(&mut queue, &mut heard, flow));
+    }
+    let mut serve = |sends: u32, stays: fn(u32) -> bool| {
+        let mut sent = [0u32; 101];
+        for _ in 0..sends {
+            let left = queue.dequeue(Time::ZERO, &mut heard).expect("backlogged");
+            sent[left.flow as usize] += 1;
+            if stays(left.flow) {
+                arrive(&mut queue, &mut heard, left.flow);
+            }
+        }
+        sent
+    };
+    serve(2_000, |_| true);
+    // The 99 send what they have left and are found empty: four turns of theirs.
+    serve(2 * 4 * 100, |flow| flow >= 99);
+    let sent = serve(1_000, |flow| flow >= 99);
+    assert!(sent[99].abs_diff(sent[100]) <= 3, "{sent:?}");
+}
+
+#[test]
 fn tins_are_those_of_the_codepoints() {
     // With a rate, of tins that keep to their shares the last goes first.
     let order = |diffserv, dscps: &[u8]| {

@@ -11,6 +11,7 @@
 //! | len | bytes | a packet's size with what the link adds |
 //! | t_next | time | when the shaper lets the next packet go |
 //! | load | 1 | bulk queues of a queue's sender or receiver, the larger |
+//! | d | bytes | a queue's deficit; it sends while that is positive |
 //!
 //! ```text
 //! shaper   t_next += len / R, from now on if nothing waited; no burst
@@ -18,13 +19,20 @@
 //!          without: Deficit Round Robin with the tins' quanta
 //! queues   1024 in each tin, in sets of 8: a flow takes its own place, another of its set
 //!          that is free, or shares its own
-//! turns    Deficit Round Robin with new, old and decaying queues, quantum / load a turn
+//! turns    Deficit Round Robin with new, old and decaying queues, quantum / load a round:
+//!          d += k quantum / load, next turn k rounds on, k the least that makes d > 0, at most load
 //! quantum  R / 4096 s, between 300 and 1514 B
 //! target   at least 1.5 packets' time at the tin's rate; interval = rtt + what that adds,
 //!          at least twice the target
 //! ```
 //!
 //! A queue that is empty stays in the line of decaying ones until its law is at rest.
+//!
+//! The kernel visits each old queue in each round, so that a packet costs as many visits as its
+//! host has bulk queues, and rounds each share to whole bytes at random. Here a queue is
+//! given what it would get until it can send, and left out of the rounds until then: a packet
+//! costs as many visits as it has quanta, and one more. Shares are counted in parts of a byte.
+//! The load is thus that of a queue's latest turn, at most one quantum of its ago.
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
@@ -221,6 +229,11 @@ impl Diffserv {
 const QUEUES: usize = 1024;
 /// Places that a flow may take.
 const WAYS: usize = 8;
+/// Rounds of turns that are told apart; the load is at most one for each queue.
+const ROUNDS: usize = QUEUES;
+/// Deficits are counted in these parts of a byte, in powers of two, since shares of a
+/// quantum are not whole.
+const FRACTION: u32 = 16;
 /// A large packet, with Ethernet's header.
 const MTU: u64 = 1514;
 
@@ -363,7 +376,7 @@ enum Standing {
 struct Queue<P> {
     fifo: Fifo<P>,
     law: CobaltLaw,
-    /// In bytes.
+    /// In bytes, times 2^[`FRACTION`].
     deficit: i64,
     /// The hash of the flow whose place it is.
     tag: u64,
@@ -381,13 +394,69 @@ struct Host {
 }
 
 const NEW: usize = 0;
-const OLD: usize = 1;
-const DECAYING: usize = 2;
+const DECAYING: usize = 1;
+/// Old queues whose turn comes in rounds that are multiples of [`ROUNDS`]; those of other
+/// rounds follow.
+const OLD: usize = 2;
+
+/// In which rounds old queues have their turns.
+#[derive(Debug)]
+struct Rounds {
+    /// The present one, modulo [`ROUNDS`].
+    now: usize,
+    /// A bit for each round in which some queue has its turn; that of the present one may
+    /// be left when all have had theirs.
+    taken: [u64; ROUNDS / 64],
+}
+
+impl Rounds {
+    fn new() -> Self {
+        Self {
+            now: 0,
+            taken: [0; ROUNDS / 64],
+        }
+    }
+
+    /// The list of the queues whose turn comes `later` rounds from now.
+    #[inline]
+    fn list(&self, later: usize) -> usize {
+        OLD + (self.now + later) % ROUNDS
+    }
+
+    /// Puts a queue at the end of the round that is `later` from now.
+    #[inline]
+    fn append(&mut self, lists: &mut Lists, later: usize, queue: usize) {
+        let list = self.list(later);
+        self.taken[(list - OLD) / 64] |= 1 << ((list - OLD) % 64);
+        lists.append(list, queue);
+    }
+
+    /// The old queue whose turn it is; a round in which all have had theirs ends.
+    #[inline]
+    fn first(&mut self, lists: &Lists) -> Option<usize> {
+        if let Some(queue) = lists.first(self.list(0)) {
+            return Some(queue);
+        }
+        self.taken[self.now / 64] &= !(1 << (self.now % 64));
+        // From the present word's later bits around to its earlier ones.
+        let words = self.taken.len();
+        let later = self.taken[self.now / 64] & (u64::MAX << (self.now % 64));
+        let (word, bits) = std::iter::once((self.now / 64, later))
+            .chain((1..=words).map(|on| {
+                let word = (self.now / 64 + on) % words;
+                (word, self.taken[word])
+            }))
+            .find(|&(_, bits)| bits != 0)?;
+        self.now = word * 64 + bits.trailing_zeros() as usize;
+        lists.first(self.list(0))
+    }
+}
 
 #[derive(Debug)]
 struct Tin<P> {
     queues: Vec<Queue<P>>,
     lists: Lists,
+    rounds: Rounds,
     senders: Vec<Host>,
     receivers: Vec<Host>,
     law: CobaltConfig,
@@ -437,7 +506,8 @@ impl<P: Packet> Tin<P> {
         };
         Self {
             queues: (0..QUEUES).map(|_| queue()).collect(),
-            lists: Lists::new(QUEUES, 3),
+            lists: Lists::new(QUEUES, OLD + ROUNDS),
+            rounds: Rounds::new(),
             senders: vec![Host::default(); QUEUES],
             receivers: vec![Host::default(); QUEUES],
             law,
@@ -545,20 +615,15 @@ impl<P: Packet> Tin<P> {
                 self.lists.append(NEW, queue);
                 self.stand(queue, isolation, Standing::Sparse);
                 let load = i64::from(self.load(queue, isolation));
-                self.queues[queue].deficit = self.quantum / load;
+                self.queues[queue].deficit = (self.quantum / load) << FRACTION;
             }
             Standing::SparseWaiting => self.stand(queue, isolation, Standing::Bulk),
             Standing::Sparse | Standing::Bulk => {}
         }
     }
 
-    /// Whose turn it is; it may be empty. `draw` rounds shares of the quantum at random.
-    fn turn(
-        &mut self,
-        isolation: Isolation,
-        first: &mut bool,
-        stream: &mut Stream,
-    ) -> Option<usize> {
+    /// Whose turn it is; it may be empty.
+    fn turn(&mut self, isolation: Isolation, first: &mut bool) -> Option<usize> {
         loop {
             let decaying = if *first {
                 self.lists.first(DECAYING)
@@ -568,7 +633,7 @@ impl<P: Packet> Tin<P> {
             *first = false;
             let queue = decaying
                 .or_else(|| self.lists.first(NEW))
-                .or_else(|| self.lists.first(OLD))
+                .or_else(|| self.rounds.first(&self.lists))
                 .or_else(|| self.lists.first(DECAYING))?;
             if self.queues[queue].deficit > 0 {
                 return Some(queue);
@@ -581,12 +646,16 @@ impl<P: Packet> Tin<P> {
                 };
                 self.stand(queue, isolation, standing);
             }
-            let load = self.load(queue, isolation);
-            self.queues[queue].deficit += match load {
-                1 => self.quantum,
-                load => (self.quantum as f64 / f64::from(load) + stream.uniform()) as i64,
+            let quantum = self.quantum << FRACTION;
+            let load = i64::from(self.load(queue, isolation)).min(ROUNDS as i64 - 1);
+            let deficit = &mut self.queues[queue].deficit;
+            let rounds = if load == 1 {
+                1
+            } else {
+                (-*deficit * load / quantum + 1).min(load)
             };
-            self.lists.append(OLD, queue);
+            *deficit += rounds * quantum / load;
+            self.rounds.append(&mut self.lists, rounds as usize, queue);
         }
     }
 
@@ -799,7 +868,7 @@ impl<P: Packet> QueueDiscipline<P> for Cake<P> {
             }
             let index = self.choose_tin(now);
             let tin = &mut self.tins[index];
-            let Some(queue) = tin.turn(self.isolation, &mut first, &mut self.stream) else {
+            let Some(queue) = tin.turn(self.isolation, &mut first) else {
                 continue;
             };
             let Some(mut packet) = self.take(index, queue, now) else {
@@ -819,7 +888,7 @@ impl<P: Packet> QueueDiscipline<P> for Cake<P> {
             if verdict.drop && fifo.backlog().packets > 0 {
                 if self.ingress {
                     let size = self.advance(index, &packet, now, true);
-                    self.tins[index].queues[queue].deficit -= size;
+                    self.tins[index].queues[queue].deficit -= size << FRACTION;
                     self.tins[index].tin_deficit -= size;
                 }
                 sink.dropped(packet, DropReason::Early, now);
@@ -830,7 +899,7 @@ impl<P: Packet> QueueDiscipline<P> for Cake<P> {
                 sink.marked(&packet, now);
             }
             let size = self.advance(index, &packet, now, false);
-            self.tins[index].queues[queue].deficit -= size;
+            self.tins[index].queues[queue].deficit -= size << FRACTION;
             self.tins[index].tin_deficit -= size;
             return Some(packet);
         }
