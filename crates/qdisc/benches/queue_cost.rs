@@ -201,12 +201,16 @@ struct Place<Q> {
     drawn: u64,
     now: Time,
     counts: Counts,
+    /// Packets waiting.
+    waiting: u64,
+    /// When the queue is to be woken.
+    armed: Option<Time>,
 }
 
 impl<Q: QueueDiscipline<Probe>> Place<Q> {
-    /// A packet of some flow arrives.
+    /// A packet of some flow arrives; says how many wait then.
     #[inline]
-    fn arrive(&mut self) {
+    fn arrive(&mut self) -> u64 {
         // Knuth's MMIX generator: cheap beside what is measured.
         self.drawn = self.drawn.wrapping_mul(6_364_136_223_846_793_005);
         self.drawn = self.drawn.wrapping_add(1_442_695_040_888_963_407);
@@ -224,58 +228,90 @@ impl<Q: QueueDiscipline<Probe>> Place<Q> {
             dscp: Dscp::BEST_EFFORT,
             ecn,
         };
-        self.queue.enqueue(packet, self.now, &mut self.counts);
-        self.wake();
+        // As from a line: nothing about it is known beforehand.
+        let packet = std::hint::black_box(packet);
+        let outlook = self.queue.arrive(packet, self.now, &mut self.counts);
+        self.arm(outlook.wakeup);
+        outlook.backlog.packets
+    }
+
+    /// Notes when the queue is to be woken, as the engine does.
+    #[inline]
+    fn arm(&mut self, wakeup: Option<Time>) {
+        if let Some(at) = wakeup
+            && self.armed.is_none_or(|armed| at < armed)
+        {
+            self.armed = Some(at);
+        }
     }
 
     /// Wakes the queue if its time has come.
     #[inline]
     fn wake(&mut self) {
+        if self.armed.is_some_and(|at| at <= self.now) {
+            self.wake_now();
+        }
+    }
+
+    #[cold]
+    fn wake_now(&mut self) {
+        self.armed = None;
         if self.queue.next_wakeup().is_some_and(|at| at <= self.now) {
             self.queue.on_wakeup(self.now);
         }
+        let next = self.queue.next_wakeup();
+        self.arm(next.filter(|&at| at > self.now));
     }
 
     /// Fills the queue at the link's rate while nothing leaves.
     fn fill(&mut self, each: Span) {
         let mut arrived = 0;
-        while self.queue.backlog().packets < self.backlog {
+        while self.waiting < self.backlog {
             arrived += 1;
             assert!(arrived < 100 * self.backlog, "the backlog does not stand");
             self.now += each;
             self.wake();
-            self.arrive();
+            self.waiting = self.arrive();
         }
     }
 
     /// Lets packets leave, one in `each`, and keeps the backlog up.
     #[inline(always)]
     fn serve(&mut self, departures: u64, each: Span) {
+        let mut waiting = self.waiting;
         for _ in 0..departures {
             self.now += each;
             self.wake();
             // The packet that leaves is replaced, and what was dropped meanwhile.
             let mut arrived = 0;
-            while self.queue.backlog().packets <= self.backlog {
-                self.arrive();
+            while waiting <= self.backlog {
+                waiting = self.arrive();
                 arrived += 1;
                 assert!(arrived < 10_000, "the backlog does not stand");
             }
             let mut asked = 0;
-            let packet = loop {
-                if let Some(packet) = self.queue.dequeue(self.now, &mut self.counts) {
-                    break packet;
+            let outlook = loop {
+                let sent = |packet, outlook| {
+                    std::hint::black_box(packet);
+                    outlook
+                };
+                match self.queue.depart(self.now, &mut self.counts, sent) {
+                    Ok(outlook) => break outlook,
+                    // A shaper's packet is not due yet.
+                    Err(outlook) => {
+                        let next = outlook.wakeup.expect("packets wait");
+                        self.arm(Some(next));
+                        self.now = self.now.max(next);
+                        self.wake();
+                        asked += 1;
+                        assert!(asked < 100, "woken in time, the queue gives nothing");
+                    }
                 }
-                // A shaper's packet is not due yet.
-                let next = self.queue.next_wakeup().expect("packets wait");
-                self.now = self.now.max(next);
-                self.wake();
-                asked += 1;
-                assert!(asked < 100, "woken in time, the queue gives nothing");
             };
-            std::hint::black_box(packet);
-            self.wake();
+            waiting = outlook.backlog.packets;
+            self.arm(outlook.wakeup);
         }
+        self.waiting = waiting;
     }
 
     /// What is measured: a function of its own, whose instructions can be counted by name.
@@ -295,6 +331,8 @@ fn measure<Q: QueueDiscipline<Probe>>(name: &str, queue: Q, kind: &str, backlog:
         drawn: 1,
         now: Time::ZERO,
         counts: Counts::default(),
+        waiting: 0,
+        armed: None,
     };
     let each = RATE.tx_time(Bytes::new(u64::from(SIZE)));
     place.fill(each);

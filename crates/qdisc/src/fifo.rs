@@ -33,7 +33,10 @@ impl<P: Packet> Fifo<P> {
     /// Takes the oldest packet.
     #[inline]
     pub fn pop(&mut self) -> Option<P> {
-        let packet = self.packets.pop_front()?;
+        if self.packets.is_empty() {
+            return None;
+        }
+        let packet = self.packets.pop_front().expect("not empty");
         self.bytes -= packet.size().as_u64();
         Some(packet)
     }

@@ -61,6 +61,15 @@ pub struct Backlog {
     pub bytes: u64,
 }
 
+/// How a queue stands after a packet has come or gone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outlook {
+    /// What waits.
+    pub backlog: Backlog,
+    /// When `on_wakeup` is to be called next, if at all.
+    pub wakeup: Option<Time>,
+}
+
 /// A control law's state, for time series.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Internals {
@@ -80,6 +89,41 @@ pub trait QueueDiscipline<P: Packet> {
     /// The next packet to transmit. `None` means that nothing may leave now;
     /// the link then stays idle until the next arrival or `next_wakeup`.
     fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P>;
+
+    /// [`enqueue`](Self::enqueue), and what is to be known after it.
+    #[inline(always)]
+    fn arrive(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) -> Outlook {
+        self.enqueue(packet, now, sink);
+        self.outlook()
+    }
+
+    /// [`dequeue`](Self::dequeue), and what is to be known after it. A packet is given to
+    /// `sent` rather than returned, so that it is not moved once more where calls with
+    /// different queues meet.
+    ///
+    /// # Errors
+    /// The outlook, if nothing may leave now.
+    #[inline(always)]
+    fn depart<R>(
+        &mut self,
+        now: Time,
+        sink: &mut impl Sink<P>,
+        sent: impl FnOnce(P, Outlook) -> R,
+    ) -> Result<R, Outlook> {
+        match self.dequeue(now, sink) {
+            Some(packet) => Ok(sent(packet, self.outlook())),
+            None => Err(self.outlook()),
+        }
+    }
+
+    /// `backlog` and `next_wakeup`.
+    #[inline(always)]
+    fn outlook(&self) -> Outlook {
+        Outlook {
+            backlog: self.backlog(),
+            wakeup: self.next_wakeup(),
+        }
+    }
 
     /// When `on_wakeup` is to be called next, if at all.
     fn next_wakeup(&self) -> Option<Time> {
@@ -187,7 +231,29 @@ pub trait QueueParams {
 /// disciplines would share one function whose frame and saved registers are those of the most
 /// demanding, and a simple one would pay for them.
 mod apart {
-    use super::{Packet, QueueDiscipline, Sink, Time};
+    use super::{Outlook, Packet, QueueDiscipline, Sink, Time};
+
+    #[inline(never)]
+    pub fn arrive<P: Packet, Q: QueueDiscipline<P>>(
+        queue: &mut Q,
+        packet: P,
+        now: Time,
+        sink: &mut impl Sink<P>,
+    ) -> Outlook {
+        queue.arrive(packet, now, sink)
+    }
+
+    #[inline(never)]
+    pub fn depart<P: Packet, Q: QueueDiscipline<P>>(
+        queue: &mut Q,
+        now: Time,
+        sink: &mut impl Sink<P>,
+        outlook: &mut Outlook,
+    ) -> Option<P> {
+        let packet = queue.dequeue(now, sink);
+        *outlook = queue.outlook();
+        packet
+    }
 
     #[inline(never)]
     pub fn enqueue<P: Packet, Q: QueueDiscipline<P>>(
@@ -211,8 +277,12 @@ mod apart {
 
 /// One list makes the file's enum, the running queue's enum and the dispatch
 /// between them; static, since it is called for every packet.
+///
+/// `arrive` and `depart` choose among the disciplines once for all that a caller asks about
+/// a packet. The one called `inlined` is asked for first and becomes part of its caller; the
+/// others share a function that only jumps on, so that they do not pay for its frame.
 macro_rules! disciplines {
-    ($($(#[$doc:meta])* $kind:literal => $variant:ident($params:ty),)+) => {
+    (inlined $inlined:ident; $($(#[$doc:meta])* $kind:literal => $variant:ident($params:ty),)+) => {
         kinded! {
             /// A queue discipline with its parameters, chosen by `kind`.
             pub enum QueueSpec { $($(#[$doc])* $kind => $variant($params),)+ }
@@ -283,7 +353,41 @@ macro_rules! disciplines {
             $($variant(Box<<$params as QueueParams>::Queue<P>>),)+
         }
 
+        impl<P: Packet> AnyQueue<P> {
+            #[inline(never)]
+            fn arrive_apart(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) -> Outlook {
+                match self { $(Self::$variant(queue) => apart::arrive(&mut **queue, packet, now, sink),)+ }
+            }
+            #[inline(never)]
+            fn depart_apart(&mut self, now: Time, sink: &mut impl Sink<P>, outlook: &mut Outlook) -> Option<P> {
+                match self { $(Self::$variant(queue) => apart::depart(&mut **queue, now, sink, outlook),)+ }
+            }
+        }
+
         impl<P: Packet> QueueDiscipline<P> for AnyQueue<P> {
+            #[inline(always)]
+            fn arrive(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) -> Outlook {
+                if let Self::$inlined(queue) = self {
+                    return queue.arrive(packet, now, sink);
+                }
+                self.arrive_apart(packet, now, sink)
+            }
+            #[inline(always)]
+            fn depart<R>(
+                &mut self,
+                now: Time,
+                sink: &mut impl Sink<P>,
+                sent: impl FnOnce(P, Outlook) -> R,
+            ) -> Result<R, Outlook> {
+                if let Self::$inlined(queue) = self {
+                    return queue.depart(now, sink, sent);
+                }
+                let mut outlook = Outlook::default();
+                match self.depart_apart(now, sink, &mut outlook) {
+                    Some(packet) => Ok(sent(packet, outlook)),
+                    None => Err(outlook),
+                }
+            }
             #[inline(always)]
             fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
                 match self { $(Self::$variant(queue) => apart::enqueue(&mut **queue, packet, now, sink),)+ }
@@ -320,6 +424,8 @@ macro_rules! disciplines {
 }
 
 disciplines! {
+    inlined Red;
+
     /// First-in first-out; an arrival that does not fit is dropped.
     "tail-drop" => TailDrop(queues::tail_drop::TailDropParams),
     /// Random Early Detection (Floyd and Jacobson 1993), with gentle, byte mode and ECN.

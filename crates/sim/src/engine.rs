@@ -429,21 +429,24 @@ impl<'a> Engine<'a> {
             measure_from: self.measure_from,
             arriving: Some(packet.content),
         };
-        link.queue.enqueue(packet, self.now, &mut events);
+        let outlook = link.queue.arrive(packet, self.now, &mut events);
         let admitted = events.arriving.is_some();
         books.waiting[group] += u64::from(admitted);
         if let Some(statistics) = &mut books.statistics {
-            statistics.on_arrival(group, admitted, link.queue.backlog(), self.now);
+            statistics.on_arrival(group, admitted, outlook.backlog, self.now);
         }
-        if link.transmitting.is_none() {
-            self.transmit_next(index);
-        }
-        self.arm_queue(index);
+        let wakeup = if link.transmitting.is_none() {
+            self.transmit_next(index)
+        } else {
+            outlook.wakeup
+        };
+        self.arm_queue(index, wakeup);
     }
 
-    /// Takes the next packet from an idle link's queue, if there is one.
+    /// Takes the next packet from an idle link's queue, if there is one; when the queue
+    /// wants to be woken after that.
     #[inline]
-    fn transmit_next(&mut self, index: u32) {
+    fn transmit_next(&mut self, index: u32) -> Option<Time> {
         let link = &mut self.network.links[index as usize];
         let books = &mut self.books[index as usize];
         let mut events = QueueEvents {
@@ -455,19 +458,26 @@ impl<'a> Engine<'a> {
             measure_from: self.measure_from,
             arriving: None,
         };
-        let Some(packet) = link.queue.dequeue(self.now, &mut events) else {
-            self.scheduler.set_link(index, None);
-            return;
+        let (now, transmitting) = (self.now, &mut link.transmitting);
+        let sent = |packet: SimPacket, outlook| {
+            *transmitting = Some((packet, now));
+            (packet.route, packet.stamp, packet.size, outlook)
         };
-        let group = self.network.routes[packet.route as usize].group as usize;
+        let (route, stamp, size, outlook) = match link.queue.depart(now, &mut events, sent) {
+            Ok(sent) => sent,
+            Err(outlook) => {
+                self.scheduler.set_link(index, None);
+                return outlook.wakeup;
+            }
+        };
+        let group = self.network.routes[route as usize].group as usize;
         books.waiting[group] -= 1;
         if let Some(statistics) = &mut books.statistics {
-            let delay = self.now - packet.stamp;
-            statistics.on_departure(group, delay, link.queue.backlog(), self.now);
+            statistics.on_departure(group, now - stamp, outlook.backlog, now);
         }
-        let free = self.now + link.transmitter.time(packet.size);
-        link.transmitting = Some((packet, self.now));
+        let free = now + link.transmitter.time(size);
         self.scheduler.set_link(index, Some(free));
+        outlook.wakeup
     }
 
     /// A link finished a transmission.
@@ -492,8 +502,8 @@ impl<'a> Engine<'a> {
         } else {
             self.network.send(packet, self.now, &mut self.scheduler);
         }
-        self.transmit_next(index);
-        self.arm_queue(index);
+        let wakeup = self.transmit_next(index);
+        self.arm_queue(index, wakeup);
     }
 
     /// A packet is lost on the wire.
@@ -525,10 +535,11 @@ impl<'a> Engine<'a> {
         }
     }
 
+    /// Sees to it that a queue is woken when it wants to be.
     #[inline]
-    fn arm_queue(&mut self, index: u32) {
+    fn arm_queue(&mut self, index: u32, wakeup: Option<Time>) {
         let link = &mut self.network.links[index as usize];
-        if let Some(at) = link.queue.next_wakeup()
+        if let Some(at) = wakeup
             && link.wakeup.is_none_or(|armed| at < armed)
         {
             link.wakeup = Some(at);
@@ -550,7 +561,8 @@ impl<'a> Engine<'a> {
             self.transmit_next(index);
         }
         let link = &self.network.links[index as usize];
-        if link.queue.next_wakeup().is_some_and(|at| at <= self.now) {
+        let next = link.queue.next_wakeup();
+        if next.is_some_and(|at| at <= self.now) {
             // It still waits for what has come. A busy link asks it when it is free;
             // with an idle one this would go on for ever.
             let busy = link.transmitting.is_some();
@@ -561,7 +573,7 @@ impl<'a> Engine<'a> {
             );
             return;
         }
-        self.arm_queue(index);
+        self.arm_queue(index, next);
     }
 
     /// Puts on the wire what a sender has to send now.

@@ -166,7 +166,7 @@ impl RedLaw {
 
     /// Decides about an arrival with the average as it is: the second half of
     /// [`on_arrival`](Self::on_arrival), for those who act between the two.
-    #[inline]
+    #[inline(always)]
     pub fn decide(&mut self, relative_size: Option<f64>, draw: impl FnOnce() -> f64) -> Verdict {
         let RedConfig {
             min_th,
@@ -217,7 +217,7 @@ impl RedLaw {
     }
 
     /// Brings the average up to date: the first half of [`on_arrival`](Self::on_arrival).
-    #[inline]
+    #[inline(always)]
     pub fn observe(&mut self, arrival: Arrival) {
         let w_q = self.config.w_q;
         match arrival.idle {

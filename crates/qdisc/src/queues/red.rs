@@ -19,8 +19,8 @@ use crate::laws::red::adapt::{Adaptation, Fixed};
 use crate::laws::red::ziegler::{NoTuning, Situation, Tuning, tune};
 use crate::laws::red::{Arrival, RedConfig, RedLaw, Spacing, Verdict};
 use crate::{
-    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
-    Sink,
+    Backlog, DropReason, Internals, Limit, LinkFacts, Outlook, QueueContext, QueueDiscipline,
+    QueueParams, Sink,
 };
 
 /// Random Early Detection (Floyd and Jacobson 1993).
@@ -557,7 +557,7 @@ impl<P, A> Red<P, A> {
 }
 
 impl<P: Packet, A: Adaptation> QueueDiscipline<P> for Red<P, A> {
-    #[inline]
+    #[inline(always)] // into the engine, see `disciplines!`
     fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
         let backlog = self.fifo.backlog();
         let mean_packet_time = self.mean_packet_time.as_ps().max(1);
@@ -595,12 +595,25 @@ impl<P: Packet, A: Adaptation> QueueDiscipline<P> for Red<P, A> {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, _sink: &mut impl Sink<P>) -> Option<P> {
-        let packet = self.fifo.pop();
-        if packet.is_none() {
+    fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
+        self.depart(now, sink, |packet, _| packet).ok()
+    }
+
+    // Emptiness is asked first: the compiler cannot tell a packet that has been popped from
+    // none, and would ask again wherever it is handed on.
+    #[inline(always)]
+    fn depart<R>(
+        &mut self,
+        now: Time,
+        _sink: &mut impl Sink<P>,
+        sent: impl FnOnce(P, Outlook) -> R,
+    ) -> Result<R, Outlook> {
+        if self.fifo.front().is_none() {
             self.idle_since.get_or_insert(now);
+            return Err(self.outlook());
         }
-        packet
+        let packet = self.fifo.pop().expect("one waits");
+        Ok(sent(packet, self.outlook()))
     }
 
     fn front(&self) -> Option<&P> {
