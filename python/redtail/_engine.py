@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from redtail import queues as own
 from redtail.errors import Cancelled, RedtailError, RunError, SpecError
+from redtail.files import Reader
 from redtail.metrics import case_title
 
 if TYPE_CHECKING:
@@ -170,7 +171,8 @@ def plan(
     """
     resolver = own.Resolver(file)
     with _translated():
-        found = native().plan(text, file, list(sets), format, resolver)
+        read = Reader(resolver.folder)
+        found = native().plan(text, file, list(sets), format, resolver, read)
         cases = tuple(
             Case(dict(case["factors"]), dict(case["labels"])) for case in json.loads(found.cases)
         )

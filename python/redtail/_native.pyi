@@ -123,6 +123,7 @@ def plan(
     sets: list[str] = ...,
     format: str = "toml",
     resolve: Callable[[str, dict[str, Any]], str | tuple[str, str, str]] | None = None,
+    read: Callable[[str], str | tuple[str, str]] | None = None,
 ) -> Plan: ...
 def run(
     scenario_json: str,

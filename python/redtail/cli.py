@@ -155,6 +155,9 @@ def run(
     figures: Annotated[
         bool, typer.Option("--figures/--no-figures", help="Draw figures. --json draws none.")
     ] = True,
+    phases: Annotated[
+        bool, typer.Option("--phases", help="Show each phase in a row of its own.")
+    ] = False,
     keep_going: Annotated[
         bool, typer.Option("--keep-going", help="When a run fails, make the others.")
     ] = False,
@@ -213,7 +216,7 @@ def run(
             _complain(_replacing(results), "note")
         _exit_for(results)
         return
-    _print_table(results)
+    _print_table(results, phases)
     reused = f", {results.reused} of them reused" if results.reused else ""
     print(f"{counted(results.run_count, 'run')}{reused}, in {seconds:.1f} s")
     drawn = results.figures() if figures else []
@@ -427,10 +430,10 @@ def _progress() -> Iterator[Callable[[Progress], None] | None]:
         yield show
 
 
-def _print_table(results: Results) -> None:
+def _print_table(results: Results, phases: bool) -> None:
     from redtail.tables import summary_table
 
-    _print_wide(summary_table(results, _width()))
+    _print_wide(summary_table(results, _width(), phases))
 
 
 def _print_wide(table: Table) -> None:

@@ -1,13 +1,15 @@
 """What metrics and cases are called in tables, in figures and on screen.
 
 The engine names metrics by dotted paths: `goodput` is the forward bottleneck or all traffic
-together, `ftp.goodput` is one group's, `return.loss` another queue's. What a metric means and
+together, `ftp.goodput` is one group's, `return.loss` another queue's. `phase2.` in front of such a
+name is the same over the second phase alone. What a metric means and
 its unit depend on the last part alone. A name this table does not know is passed through
 without a unit.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -75,6 +77,11 @@ METRICS: dict[str, Metric] = {
     "queue_delay_p95": _delay("Queueing delay, 95th percentile", "delay p95"),
     "queue_delay_p99": _delay("Queueing delay, 99th percentile", "delay p99"),
     "consecutive_loss_mean": _packets("Packets lost per loss event", "losses/event"),
+    "loss_synchronization": _fraction("Flows that lose in a congestion event", "losing flows"),
+    "loss_interval_mean": _time("Mean time between congestion events", "loss interval"),
+    "loss_interval_std": _time(
+        "Standard deviation of the time between congestion events", "loss interval sd"
+    ),
     "completed": _fraction("Transfers completed", "completed"),
     "completion_time_mean": _time("Mean completion time of transfers", "completion"),
     "handshake_time_mean": _time("Mean handshake time of transfers", "handshake"),
@@ -154,6 +161,16 @@ def prefix(name: str) -> str:
     return name.rpartition(".")[0]
 
 
+def phase(name: str) -> int | None:
+    """Return the number of the phase a metric is about; None for the whole period.
+
+    >>> phase("phase2.ftp.goodput"), phase("ftp.goodput")
+    (2, None)
+    """
+    found = re.match(r"phase([0-9]+)\.", name)
+    return int(found[1]) if found else None
+
+
 def axis(name: str) -> str:
     """Return the text of a figure's axis.
 
@@ -174,12 +191,16 @@ def shown(present: Collection[str], links: Sequence[str], wanted: Sequence[str])
     """Return which metrics to show, from the `wanted` ones without a prefix.
 
     To these come the goodput of each group when there are several, and, for queues beyond the
-    first, the metrics of `FURTHER_QUEUES`. In a chain no queue is the first.
+    first, the metrics of `FURTHER_QUEUES`. In a chain no queue is the first. Phases are left out.
 
     >>> shown(["goodput", "hop1.loss", "hop1.ftp.loss"], ["hop1"], ["goodput", "loss"])
     ['goodput', 'hop1.loss']
     """
-    groups = [name for name in present if name.count(".") == 1 and name.endswith(".goodput")]
+    groups = [
+        name
+        for name in present
+        if name.count(".") == 1 and name.endswith(".goodput") and phase(name) is None
+    ]
     found = []
     for name in wanted:
         if name in present:

@@ -45,6 +45,7 @@ __all__ = [
     "PrioClass",
     "Profile",
     "Queue",
+    "RateChange",
     "Red",
     "RedTail",
     "Rem",
@@ -1462,26 +1463,48 @@ class Plugin(Part):
 
 
 @dataclass(kw_only=True)
+class RateChange(Part):
+    """The rate of a link from a moment on.
+
+    Attributes:
+        at: When it changes, counted from the start of the run. A time with its unit, for example
+            "100 ms".
+        rate: The transmission rate from then on. A rate with its unit, for example "10 Mbit/s".
+    """
+
+    at: str
+    rate: str
+
+
+@dataclass(kw_only=True)
 class Link(Part):
     """A link in one direction: a queue that feeds a transmitter, and the way after it.
 
     Attributes:
-        rate: Transmission rate. A rate with its unit, for example "10 Mbit/s".
         delay: Propagation delay, one way. A time with its unit, for example "100 ms".
         queue: The queue in front of it. A table with kind = "tail-drop" or "red" or "adaptive-red"
             or "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
             "pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or
             "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or
             "sfb" or "fq-pie" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
+        rate: Transmission rate. Left out with `rate_trace`, it is the trace's mean. A rate with its
+            unit, for example "10 Mbit/s".
         random_loss: Probability with which each packet is lost after its transmission,
             independently of all others; 0 or more, below 1. Without it no packet is lost there. A
             number.
+        rate_changes: Times at which the rate changes; what is under way goes on at the new rate.
+            Queues keep what they made of `rate`. A list, each a table with at, rate.
+        rate_trace: A trace of opportunities to deliver, in place of a rate, in the form of
+            mahimahi's mm-link: each line is the millisecond of one for 1500 bytes, and the trace
+            repeats at its end. A path is relative to the experiment's file. A text.
     """
 
-    rate: str
     delay: str
     queue: Queue
+    rate: str | None = None
     random_loss: float | None = None
+    rate_changes: Sequence[RateChange] | None = None
+    rate_trace: str | None = None
 
 
 @dataclass(kw_only=True)
@@ -1489,26 +1512,34 @@ class Hop(Part):
     """A bottleneck: a link, and if `return` is given another one for the opposite direction.
 
     Attributes:
-        rate: Transmission rate. A rate with its unit, for example "10 Mbit/s".
         delay: Propagation delay, one way. A time with its unit, for example "100 ms".
         queue: The queue in front of it. A table with kind = "tail-drop" or "red" or "adaptive-red"
             or "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
             "pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or
             "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or
             "sfb" or "fq-pie" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
+        rate: Transmission rate. Left out with `rate_trace`, it is the trace's mean. A rate with its
+            unit, for example "10 Mbit/s".
         random_loss: Probability with which each packet is lost after its transmission,
             independently of all others; 0 or more, below 1. Without it no packet is lost there. A
             number.
         return_: The link of the opposite direction, which can be congested too. Without it that
             direction takes no time and never drops; the groups' `return_delay` can give it a delay.
-            A table with rate, delay, queue, random_loss.
+            A table with rate, delay, queue, random_loss, rate_changes, ….
+        rate_changes: Times at which the rate changes; what is under way goes on at the new rate.
+            Queues keep what they made of `rate`. A list, each a table with at, rate.
+        rate_trace: A trace of opportunities to deliver, in place of a rate, in the form of
+            mahimahi's mm-link: each line is the millisecond of one for 1500 bytes, and the trace
+            repeats at its end. A path is relative to the experiment's file. A text.
     """
 
-    rate: str
     delay: str
     queue: Queue
+    rate: str | None = None
     random_loss: float | None = None
     return_: Link | None = None
+    rate_changes: Sequence[RateChange] | None = None
+    rate_trace: str | None = None
 
 
 @dataclass(kw_only=True)
@@ -1517,7 +1548,7 @@ class Chain(Part):
 
     Attributes:
         hop: The bottlenecks, in the order in which forward traffic meets them. A list, each a table
-            with rate, delay, queue, random_loss, return.
+            with rate, delay, queue, random_loss, return, ….
     """
 
     hop: Sequence[Hop]
@@ -1942,9 +1973,13 @@ class Experiment(Whole):
         seed: Where the random numbers start from: the same seed gives the same results, byte for
             byte. A whole number; default 1.
         bottleneck: One bottleneck link that all traffic crosses. Give either this or `chain`. A
-            table with rate, delay, queue, random_loss, return.
+            table with rate, delay, queue, random_loss, return, ….
         chain: Several bottleneck links in a row. Give either this or `bottleneck`. A table with
             hop.
+        phases: Where results are split: what is measured from one of these times to the next is
+            reported for each phase too. With "auto", at every change of a rate and at every fixed
+            start and stop of a group. "auto", or a list, each a time with its unit, for example
+            "100 ms".
         series: Time series to record; without it there are none. A table with interval, queues,
             windows, replications.
         factors: Keys that take several values in turn; every combination is a case. A key is
@@ -1961,6 +1996,7 @@ class Experiment(Whole):
     seed: int | None = None
     bottleneck: Hop | None = None
     chain: Chain | None = None
+    phases: Literal["auto"] | Sequence[str] | None = None
     series: Series | None = None
     factors: Mapping[str, Sequence[Any] | Mapping[str, Any]] | None = None
 

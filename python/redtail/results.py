@@ -134,6 +134,12 @@ class Results:
         return tuple(dict.fromkeys(name for case in self.cases for name in case.metrics))
 
     @cached_property
+    def phases(self) -> tuple[int, ...]:
+        """The numbers of the phases, from 1; empty when the experiment asks for none."""
+        found = {names.phase(name) for name in self.metric_names}
+        return tuple(sorted(number for number in found if number is not None))
+
+    @cached_property
     def links(self) -> tuple[str, ...]:
         """The names of the queues, the forward bottleneck first."""
         return tuple(

@@ -57,21 +57,33 @@ def _leading(value: float) -> float:
     return value / 10 ** math.floor(math.log10(value)) if value > 0 else 0.0
 
 
-def summary_table(results: Results, width: int) -> Table:
-    """Return a row per case: its labels and as many of the main metrics as fit into `width`."""
+def summary_table(results: Results, width: int, phases: bool = False) -> Table:
+    """Return a row per case: its labels and as many of the main metrics as fit into `width`.
+
+    Args:
+        results: what to show.
+        width: columns of the screen.
+        phases: below each case, a row for each of its phases.
+    """
     from rich import box
     from rich.table import Table
 
+    # Of each row: the case, and what stands before its metrics' names.
+    numbers = results.phases if phases else ()
+    prefixes = ["", *(f"phase{number}." for number in numbers)]
+    rows = [(case, prefix) for case in results.cases for prefix in prefixes]
     columns: list[tuple[str, str, list[str]]] = []
     for key in results.factors:
-        texts = [case.labels.get(key, "") for case in results.cases]
+        texts = [case.labels.get(key, "") for case, _ in rows]
         numeric = all(isinstance(case.factors.get(key), int | float) for case in results.cases)
         columns.append((names.factor_title(key), "right" if numeric else "left", texts))
+    if numbers:
+        columns.append(("phase", "left", ["all", *map(str, numbers)] * len(results.cases)))
     # No gap is needed behind the last column.
     room = width + _GAP - 1 - sum(_width(head, texts) for head, _, texts in columns)
 
     for name in names.shown(results.metric_names, results.links, names.TABLE):
-        found = [case.metric(name) for case in results.cases]
+        found = [case.metric(prefix + name) for case, prefix in rows]
         if all(math.isnan(each.mean) or (name == "mark" and each.mean == 0) for each in found):
             continue
         head = names.head(name)

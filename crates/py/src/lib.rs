@@ -178,11 +178,22 @@ fn resolve_plugin(
     Ok(Ok(()))
 }
 
+/// Has Python read a file; it gives the text or says what is wrong.
+fn read_file(read: &Bound<'_, PyAny>, name: &str) -> PyResult<Result<String, String>> {
+    let answer = read.call1((name,))?;
+    if let Ok(text) = answer.extract::<String>() {
+        return Ok(Ok(text));
+    }
+    let (problem, accepted): (String, String) = answer.extract()?;
+    Ok(Err(format!("{problem}; accepted: {accepted}")))
+}
+
 /// Reads, checks and expands an experiment. `resolve` is called with the name and the parameters
 /// of every queue of kind `plugin`; it returns the hash of its source, or what is wrong with it:
-/// the key, the problem and what is accepted.
+/// the key, the problem and what is accepted. `read` is called with the name of every file that it
+/// names, a trace of rates; it returns the text, or the problem and what is accepted.
 #[pyfunction]
-#[pyo3(signature = (text, file=None, sets=Vec::new(), format="toml", resolve=None))]
+#[pyo3(signature = (text, file=None, sets=Vec::new(), format="toml", resolve=None, read=None))]
 fn plan(
     py: Python<'_>,
     text: &str,
@@ -190,11 +201,23 @@ fn plan(
     sets: Vec<String>,
     format: &str,
     resolve: Option<Bound<'_, PyAny>>,
+    read: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Plan> {
     let format = match format {
         "toml" => Format::Toml,
         "json" => Format::Json,
         _ => return Err(PyValueError::new_err("format is \"toml\" or \"json\"")),
+    };
+    let mut unread = None;
+    let mut give = |name: &str| {
+        let Some(read) = &read else {
+            return Err("cannot be read: nothing reads files".to_owned());
+        };
+        read_file(read, name).unwrap_or_else(|error| {
+            let clause = error.to_string();
+            unread.get_or_insert(error);
+            Err(clause)
+        })
     };
     let mut raised = None;
     let mut visit = |params: &mut PluginParams| {
@@ -207,8 +230,8 @@ fn plan(
             Err(refusal)
         })
     };
-    let plan = redtail_spec::Plan::with_plugins(text, file, &sets, format, &mut visit);
-    match raised {
+    let plan = redtail_spec::Plan::with_files(text, file, &sets, format, &mut visit, &mut give);
+    match raised.or(unread) {
         Some(error) => Err(error),
         None => plan.map(Plan).map_err(|error| spec_error(py, &error)),
     }

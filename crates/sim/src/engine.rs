@@ -17,16 +17,17 @@ use redtail_spec::Scenario;
 use redtail_traffic::Application;
 use redtail_transport::{Segment, SenderCounters};
 
+use crate::capacity::Capacity;
 use crate::capture::{Capture, CaptureError, End, Recorder};
 use crate::connections::Side;
 use crate::conservation::{self, LinkPassed};
 use crate::flows::{Flows, Source};
-use crate::network::{Address, Network, Route, Target, compile};
+use crate::network::{Address, Link, Network, Route, Target, compile};
 use crate::packet::{ContentId, Contents, SimPacket};
 use crate::result::RunResult;
 use crate::scheduler::{Alarm, Class, Event, Scheduler};
 use crate::series::Sampler;
-use crate::statistics::LinkStatistics;
+use crate::statistics::{LinkStatistics, Measured, Whose};
 
 /// The run was cancelled before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,7 +153,7 @@ struct LinkBooks {
     /// Packets waiting, by group.
     waiting: Vec<u64>,
     /// `None` during the warm-up.
-    statistics: Option<LinkStatistics>,
+    statistics: Option<Measured>,
 }
 
 struct Engine<'a> {
@@ -180,7 +181,21 @@ struct Engine<'a> {
     done_before: Vec<SenderCounters>,
     /// What the users of each group had received by then.
     received_before: Vec<u64>,
+    phases: Phases,
     events: u64,
+}
+
+/// What has been measured phase by phase.
+#[derive(Debug, Default)]
+struct Phases {
+    /// Number of the present one, from 1.
+    number: u32,
+    /// When it began.
+    since: Time,
+    /// What receivers had received then, by group.
+    received_before: Vec<u64>,
+    /// Metrics of those that have ended.
+    metrics: Vec<(String, f64)>,
 }
 
 /// Hears what a queue drops and marks while it handles one call.
@@ -224,6 +239,12 @@ fn note_loss(
     dropped[packet.flow as usize][direction] += 1;
 }
 
+/// Of a link: the group of the packet being transmitted, and since when.
+fn cut(link: &Link, routes: &[Route]) -> Option<(usize, Time)> {
+    let (packet, since) = link.transmitting.as_ref()?;
+    Some((routes[packet.route as usize].group as usize, *since))
+}
+
 impl Sink<SimPacket> for QueueEvents<'_> {
     fn dropped(&mut self, packet: SimPacket, _reason: DropReason, now: Time) {
         let group = self.routes[packet.route as usize].group as usize;
@@ -237,7 +258,8 @@ impl Sink<SimPacket> for QueueEvents<'_> {
         note_loss(flows, dropped, self.contents, &packet, self.measure_from);
         self.contents.free(packet.content);
         if let Some(statistics) = &mut self.books.statistics {
-            statistics.on_drop(group, waited, now);
+            let flow = packet.flow;
+            statistics.on_drop(Whose { group, flow }, waited, now);
         }
     }
 
@@ -257,6 +279,9 @@ impl<'a> Engine<'a> {
         let mut scheduler = Scheduler::new(network.links.len(), network.line_count());
         let measure_from = Time::ZERO + scenario.warmup;
         scheduler.add(Event::new(measure_from, Class::Measure, 0));
+        for (phase, &at) in (1..).zip(&scenario.phases) {
+            scheduler.add(Event::new(Time::ZERO + at, Class::Measure, phase));
+        }
         for (flow, &start) in flows.starts.iter().enumerate() {
             let stop = flows.stops[flow];
             if let Source::User(user) = flows.sources[flow] {
@@ -302,6 +327,7 @@ impl<'a> Engine<'a> {
             table: scenario.flow_table(),
             done_before: Vec::new(),
             received_before: Vec::new(),
+            phases: Phases::default(),
             events: 0,
             flows,
         }
@@ -327,7 +353,8 @@ impl<'a> Engine<'a> {
                 Class::Source => self.on_source(event.index()),
                 Class::QueueWakeup => self.on_queue_wakeup(event.index()),
                 Class::Sample => self.on_sample(),
-                Class::Measure => self.on_measure(),
+                Class::Measure if event.index() == 0 => self.on_measure(),
+                Class::Measure => self.on_phase(),
             }
         }
         self.now = self.end;
@@ -418,6 +445,7 @@ impl<'a> Engine<'a> {
         }
         let link = &mut self.network.links[index as usize];
         let group = self.network.routes[packet.route as usize].group as usize;
+        let flow = packet.flow;
         let books = &mut self.books[index as usize];
         books.passed.arrived += 1;
         let mut events = QueueEvents {
@@ -433,7 +461,8 @@ impl<'a> Engine<'a> {
         let admitted = events.arriving.is_some();
         books.waiting[group] += u64::from(admitted);
         if let Some(statistics) = &mut books.statistics {
-            statistics.on_arrival(group, admitted, outlook.backlog, self.now);
+            let whose = Whose { group, flow };
+            statistics.on_arrival(whose, admitted, outlook.backlog, self.now);
         }
         let wakeup = if link.transmitting.is_none() {
             self.transmit_next(index)
@@ -443,10 +472,47 @@ impl<'a> Engine<'a> {
         self.arm_queue(index, wakeup);
     }
 
-    /// Takes the next packet from an idle link's queue, if there is one; when the queue
-    /// wants to be woken after that.
+    /// Begins the next transmission of an idle link, if there is something to transmit; when
+    /// the queue wants to be woken after that.
     #[inline]
     fn transmit_next(&mut self, index: u32) -> Option<Time> {
+        if self.network.links[index as usize].capacity.is_some() {
+            return self.transmit_next_changing(index);
+        }
+        let (free, wakeup) =
+            self.begin(index, |link, size, now| now + link.transmitter.time(size));
+        self.scheduler.set_link(index, free);
+        wakeup
+    }
+
+    /// As [`Engine::transmit_next`], for a link whose rate is not constant.
+    #[cold]
+    fn transmit_next_changing(&mut self, index: u32) -> Option<Time> {
+        let link = &mut self.network.links[index as usize];
+        let (free, wakeup) = match link.capacity.as_deref_mut() {
+            Some(Capacity::Trace(deliveries)) => {
+                let next = deliveries.next_after(self.now);
+                let some = link.transmitting.is_some() || link.queue.backlog().packets > 0;
+                (some.then_some(next), link.queue.next_wakeup())
+            }
+            _ => self.begin(index, |link, size, now| match link.capacity.as_deref() {
+                Some(Capacity::Steps(steps)) => steps.end(now, size),
+                _ => unreachable!("the rate changes by steps"),
+            }),
+        };
+        self.scheduler.set_link(index, free);
+        wakeup
+    }
+
+    /// Begins to transmit the next packet from a link's queue, if there is one. Returns what `end`
+    /// makes of the packet's size and the present (when it will be done), and when the queue
+    /// wants to be woken.
+    #[inline(always)]
+    fn begin(
+        &mut self,
+        index: u32,
+        end: impl FnOnce(&mut Link, u32, Time) -> Time,
+    ) -> (Option<Time>, Option<Time>) {
         let link = &mut self.network.links[index as usize];
         let books = &mut self.books[index as usize];
         let mut events = QueueEvents {
@@ -465,45 +531,87 @@ impl<'a> Engine<'a> {
         };
         let (route, stamp, size, outlook) = match link.queue.depart(now, &mut events, sent) {
             Ok(sent) => sent,
-            Err(outlook) => {
-                self.scheduler.set_link(index, None);
-                return outlook.wakeup;
-            }
+            Err(outlook) => return (None, outlook.wakeup),
         };
         let group = self.network.routes[route as usize].group as usize;
         books.waiting[group] -= 1;
         if let Some(statistics) = &mut books.statistics {
             statistics.on_departure(group, now - stamp, outlook.backlog, now);
         }
-        let free = now + link.transmitter.time(size);
-        self.scheduler.set_link(index, Some(free));
-        outlook.wakeup
+        let free = end(link, size, now);
+        (Some(free), outlook.wakeup)
     }
 
     /// A link finished a transmission.
     #[inline]
     fn on_link_free(&mut self, index: u32) {
+        if self.network.links[index as usize].has_trace() {
+            self.on_opportunity(index);
+            return;
+        }
+        self.send_off(index);
+        let wakeup = self.transmit_next(index);
+        self.arm_queue(index, wakeup);
+    }
+
+    /// A trace has an opportunity to deliver, or several at once.
+    #[cold]
+    fn on_opportunity(&mut self, index: u32) {
+        let mut room = match self.network.links[index as usize].deliveries() {
+            Some(deliveries) => deliveries.room(self.now),
+            None => unreachable!("this link has a trace"),
+        };
+        while room > 0 {
+            let idle = self.network.links[index as usize].transmitting.is_none();
+            let begin = |link: &mut Link, size, now| {
+                link.deliveries().expect("it is there").left = size;
+                now
+            };
+            if idle && self.begin(index, begin).0.is_none() {
+                break;
+            }
+            let link = &mut self.network.links[index as usize];
+            let left = &mut link.deliveries().expect("it is there").left;
+            let carried = room.min(u64::from(*left));
+            room -= carried;
+            *left -= carried as u32;
+            let done = *left == 0;
+            let (packet, _) = link.transmitting.as_ref().expect("it was put there");
+            let group = self.network.routes[packet.route as usize].group as usize;
+            if let Some(statistics) = &mut self.books[index as usize].statistics {
+                statistics.on_delivered(group, carried);
+            }
+            if done {
+                self.send_off(index);
+            }
+        }
+        let wakeup = self.transmit_next(index);
+        self.arm_queue(index, wakeup);
+    }
+
+    /// The packet being transmitted has been sent completely.
+    #[inline(always)]
+    fn send_off(&mut self, index: u32) {
         let link = &mut self.network.links[index as usize];
         let (packet, since) = link.transmitting.take().expect("the link was transmitting");
         if self.recorder.is_some() {
             self.record(index, End::Out, &packet);
         }
+        let link = &mut self.network.links[index as usize];
         let group = self.network.routes[packet.route as usize].group as usize;
         let books = &mut self.books[index as usize];
         books.passed.departed += 1;
         if let Some(statistics) = &mut books.statistics {
-            statistics.on_transmitted(group, since, self.now);
+            statistics.on_transmitted(group, since, self.now, link.capacity.as_deref());
         }
         let measuring = books.statistics.is_some();
-        if let Some(wire) = &mut self.network.links[index as usize].wire
+        if let Some(wire) = &mut link.wire
             && wire.loses(measuring)
         {
             self.lose(packet);
         } else {
             self.network.send(packet, self.now, &mut self.scheduler);
         }
-        let wakeup = self.transmit_next(index);
-        self.arm_queue(index, wakeup);
     }
 
     /// A packet is lost on the wire.
@@ -563,9 +671,9 @@ impl<'a> Engine<'a> {
         let link = &self.network.links[index as usize];
         let next = link.queue.next_wakeup();
         if next.is_some_and(|at| at <= self.now) {
-            // It still waits for what has come. A busy link asks it when it is free;
-            // with an idle one this would go on for ever.
-            let busy = link.transmitting.is_some();
+            // It still waits for what has come. A busy link asks it when it is free, one with
+            // a trace when it can deliver; with an idle one this would go on for ever.
+            let busy = link.transmitting.is_some() || link.has_trace();
             assert!(
                 busy,
                 "{}: woken in time, the queue gives nothing",
@@ -707,8 +815,13 @@ impl<'a> Engine<'a> {
 
     /// The measurement period begins.
     fn on_measure(&mut self) {
-        for books in &mut self.books {
-            books.statistics = Some(LinkStatistics::new(self.now, &books.waiting));
+        let phases = !self.scenario.phases.is_empty();
+        for (link, books) in self.network.links.iter().zip(&mut self.books) {
+            let begin = || LinkStatistics::new(self.now, &books.waiting, link.round_trip);
+            books.statistics = Some(Measured {
+                whole: begin(),
+                phase: phases.then(|| Box::new(begin())),
+            });
         }
         for link in &mut self.network.links {
             link.queue.start_measuring(self.now);
@@ -720,15 +833,19 @@ impl<'a> Engine<'a> {
             answers.begin(self.now);
         }
         self.done_before = self.done_by_group();
-        self.received_before = self.received_by_users();
+        self.received_before = self.received_by_group();
+        self.begin_phase();
     }
 
-    /// What the users of each group have received so far, in bytes.
-    fn received_by_users(&self) -> Vec<u64> {
-        let groups = 0..self.scenario.traffic.len() as u32;
-        let done = groups.map(|group| self.flows.connections.done(group));
-        done.map(|done| done.map_or(0, |(_, received)| received))
-            .collect()
+    /// One phase ends and the next begins.
+    fn on_phase(&mut self) {
+        self.end_phase();
+        for (link, books) in self.network.links.iter().zip(&mut self.books) {
+            let begin = LinkStatistics::new(self.now, &books.waiting, link.round_trip);
+            let statistics = books.statistics.as_mut().expect("the warm-up is over");
+            statistics.phase = Some(Box::new(begin));
+        }
+        self.begin_phase();
     }
 
     /// What the senders of each group have done so far.
@@ -746,13 +863,16 @@ impl<'a> Engine<'a> {
     }
 
     fn finish(mut self) -> RunResult {
+        if !self.scenario.phases.is_empty() {
+            self.end_phase();
+        }
         // A transmission cut by the end has used the link up to it.
         for (link, books) in self.network.links.iter().zip(&mut self.books) {
-            if let (Some((packet, since)), Some(statistics)) =
-                (&link.transmitting, &mut books.statistics)
+            if let (Some((group, since)), Some(statistics)) =
+                (cut(link, &self.network.routes), &mut books.statistics)
             {
-                let group = self.network.routes[packet.route as usize].group as usize;
-                statistics.on_transmitted(group, *since, self.now);
+                let capacity = link.capacity.as_deref();
+                statistics.on_transmitted(group, since, self.now, capacity);
             }
         }
         let passed: Vec<LinkPassed> = self.books.iter().map(|books| books.passed).collect();
@@ -781,6 +901,7 @@ impl<'a> Engine<'a> {
         };
         self.report_links(&mut result);
         self.report_flows(&mut result);
+        result.metrics.append(&mut self.phases.metrics);
         result.transfers = self.transfers();
         for (group, answers) in (0..).zip(&self.flows.answers) {
             if let Some(answers) = answers {

@@ -6,7 +6,9 @@
 //! does not know what a dumbbell is (`network` compiles that).
 
 mod answers;
+mod capacity;
 pub mod capture;
+mod congestion;
 mod connections;
 mod conservation;
 mod engine;

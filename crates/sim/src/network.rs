@@ -15,6 +15,7 @@ use redtail_spec::{LinkSpec, Scenario};
 use redtail_traffic::{Access, Direction};
 use redtail_transport::Segment;
 
+use crate::capacity::{Capacity, Deliveries};
 use crate::packet::{Contents, SimPacket, TrafficClass};
 use crate::scheduler::Scheduler;
 
@@ -25,10 +26,14 @@ pub struct Link {
     pub name: String,
     /// Whether data of forward groups crosses it.
     pub forward: bool,
-    /// Transmission rate.
+    /// Transmission rate, the nominal one if it is not constant.
     rate: Rate,
-    /// How long transmissions take.
+    /// How long transmissions take at that rate.
     pub transmitter: Transmitter,
+    /// What it carries if its rate is not constant.
+    pub capacity: Option<Box<Capacity>>,
+    /// Mean round-trip time, without queueing, of the TCP flows with packets here.
+    pub round_trip: Option<Span>,
     /// Packets waiting.
     pub queue: AnyQueue<SimPacket>,
     /// The packet being transmitted, since when.
@@ -51,6 +56,22 @@ pub struct Wire {
     pub transmitted: u64,
     /// Those of them that were lost.
     pub lost_of_transmitted: u64,
+}
+
+impl Link {
+    /// Whether a trace says when it delivers.
+    pub fn has_trace(&self) -> bool {
+        matches!(self.capacity.as_deref(), Some(Capacity::Trace(_)))
+    }
+
+    /// Where a trace says when it delivers: that trace.
+    #[inline]
+    pub fn deliveries(&mut self) -> Option<&mut Deliveries> {
+        match self.capacity.as_deref_mut() {
+            Some(Capacity::Trace(deliveries)) => Some(deliveries),
+            _ => None,
+        }
+    }
 }
 
 impl Wire {
@@ -375,6 +396,8 @@ impl Compiler<'_> {
             forward: direction == Direction::Forward,
             rate: link.rate,
             transmitter: Transmitter::new(link.rate),
+            capacity: Capacity::of(link),
+            round_trip: self.scenario.mean_round_trip(hop),
             queue: link.queue.build(QueueContext {
                 rate: link.rate,
                 stream,

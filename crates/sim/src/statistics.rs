@@ -6,6 +6,9 @@ use hdrhistogram::Histogram;
 use redtail_core::{Span, Time};
 use redtail_qdisc::Backlog;
 
+use crate::capacity::Capacity;
+use crate::congestion::{CongestionEvents, CongestionSummary};
+
 /// A quantity that changes at instants, weighted by how long it keeps a value.
 #[derive(Clone, Debug)]
 pub struct TimeWeighted {
@@ -66,8 +69,8 @@ pub struct Tally {
     pub drops: u64,
     /// Packets marked.
     pub marks: u64,
-    /// Time the link spent transmitting them.
-    pub busy: Span,
+    /// Capacity of the link that they took: picoseconds, or the unit of [`Capacity::between`].
+    used: u128,
     /// Queueing delays in nanoseconds, three significant digits.
     delays: Histogram<u64>,
     /// In picoseconds.
@@ -86,7 +89,7 @@ pub struct Tally {
 pub struct TallySummary {
     pub arrivals: u64,
     pub drops: u64,
-    pub utilization: f64,
+    pub utilization: Option<f64>,
     pub loss: Option<f64>,
     pub mark: Option<f64>,
     pub queue_length_mean: f64,
@@ -105,7 +108,7 @@ impl Tally {
             arrivals: 0,
             drops: 0,
             marks: 0,
-            busy: Span::ZERO,
+            used: 0,
             delays: Histogram::new(3).expect("three significant digits are allowed"),
             delay_sum: 0.0,
             delay_sum_of_squares: 0.0,
@@ -139,8 +142,9 @@ impl Tally {
         }
     }
 
-    /// The summary of a tally that ends now, over `period`.
-    fn finish(mut self, now: Time, period: Span) -> (TallySummary, Vec<u64>) {
+    /// The summary of a tally that ends now, over `period`, in which the link could carry
+    /// `capacity`.
+    fn finish(mut self, now: Time, period: Span, capacity: u128) -> (TallySummary, Vec<u64>) {
         self.end_loss_event();
         let ratio = |part: f64, whole: u64| (whole > 0).then(|| part / whole as f64);
         let (queue_length_mean, queue_length_std) = self.waiting.clone().finish(now, period);
@@ -156,7 +160,7 @@ impl Tally {
         let summary = TallySummary {
             arrivals: self.arrivals,
             drops: self.drops,
-            utilization: self.busy.as_ps() as f64 / period.as_ps() as f64,
+            utilization: (capacity > 0).then(|| self.used as f64 / capacity as f64),
             loss: ratio(self.drops as f64, self.arrivals),
             mark: ratio(self.marks as f64, self.arrivals),
             queue_length_mean,
@@ -178,12 +182,31 @@ pub struct LinkStatistics {
     begin: Time,
     all: Tally,
     groups: Vec<Tally>,
+    congestion: CongestionEvents,
+    /// Queueing delay of the packet that left last.
+    last_delay: Span,
+}
+
+/// What [`LinkStatistics`] has to say at its end.
+#[derive(Debug)]
+pub struct LinkSummary {
+    /// All groups together.
+    pub all: TallySummary,
+    /// Loss events by their number of packets, from 1.
+    pub loss_events: Vec<u64>,
+    /// By group.
+    pub groups: Vec<TallySummary>,
+    /// How flows lose together.
+    pub congestion: CongestionSummary,
 }
 
 impl LinkStatistics {
-    /// Begins at `now`, with `waiting[g]` packets of group g in the queue.
-    pub fn new(now: Time, waiting: &[u64]) -> Self {
+    /// Begins at `now`, with `waiting[g]` packets of group g in the queue. `round_trip` is that of
+    /// the flows here, without queueing.
+    pub fn new(now: Time, waiting: &[u64], round_trip: Option<Span>) -> Self {
         Self {
+            congestion: CongestionEvents::new(round_trip),
+            last_delay: Span::ZERO,
             begin: now,
             all: Tally::new(now, waiting.iter().sum()),
             groups: waiting
@@ -193,10 +216,11 @@ impl LinkStatistics {
         }
     }
 
-    /// A packet of `group` arrived; it was `admitted` or dropped. The queue now holds `backlog`.
-    #[inline]
-    pub fn on_arrival(&mut self, group: usize, admitted: bool, backlog: Backlog, now: Time) {
-        let tally = &mut self.groups[group];
+    /// A packet of `whose` flow arrived; it was `admitted` or dropped. The queue now holds
+    /// `backlog`.
+    #[inline(always)] // into the engine, beside the call for a phase
+    fn on_arrival(&mut self, whose: Whose, admitted: bool, backlog: Backlog, now: Time) {
+        let tally = &mut self.groups[whose.group];
         tally.arrivals += 1;
         if admitted {
             tally.end_loss_event();
@@ -204,57 +228,156 @@ impl LinkStatistics {
             self.all.end_loss_event();
             self.all.waiting.set(backlog.packets as f64, now);
         }
+        self.congestion.on_arrival(whose.flow, now);
     }
 
-    /// A packet of `group` was dropped; `waited` if it had been admitted before.
-    pub fn on_drop(&mut self, group: usize, waited: bool, now: Time) {
-        for tally in [&mut self.groups[group], &mut self.all] {
+    fn on_drop(&mut self, whose: Whose, waited: bool, now: Time) {
+        for tally in [&mut self.groups[whose.group], &mut self.all] {
             tally.drops += 1;
             tally.losing += 1;
             if waited {
                 tally.waiting.set(tally.waiting.value - 1.0, now);
             }
         }
+        self.congestion.on_drop(whose.flow, self.last_delay, now);
     }
 
-    /// A packet of `group` was marked.
-    pub fn on_mark(&mut self, group: usize) {
-        self.groups[group].marks += 1;
-    }
-
-    /// A packet of `group` left the queue after `delay`.
-    #[inline]
-    pub fn on_departure(&mut self, group: usize, delay: Span, backlog: Backlog, now: Time) {
+    #[inline(always)]
+    fn on_departure(&mut self, group: usize, delay: Span, backlog: Backlog, now: Time) {
         let tally = &mut self.groups[group];
         tally.on_delay(delay);
         tally.waiting.set(tally.waiting.value - 1.0, now);
         self.all.waiting.set(backlog.packets as f64, now);
+        self.last_delay = delay;
     }
 
     /// The link transmitted a packet of `group` from `since` to now.
-    #[inline]
-    pub fn on_transmitted(&mut self, group: usize, since: Time, now: Time) {
-        self.groups[group].busy += now - since.max(self.begin);
+    #[inline(always)]
+    pub fn on_transmitted(
+        &mut self,
+        group: usize,
+        since: Time,
+        now: Time,
+        capacity: Option<&Capacity>,
+    ) {
+        let since = since.max(self.begin);
+        self.groups[group].used += match capacity {
+            None => u128::from((now - since).as_ps()),
+            Some(capacity) => capacity.taken(since, now),
+        };
     }
 
-    /// Ends the measurement: the summary of all groups together with its
-    /// distribution of loss events, and that of each group.
-    pub fn finish(mut self, now: Time) -> (TallySummary, Vec<u64>, Vec<TallySummary>) {
+    /// Ends the measurement.
+    pub fn finish(mut self, now: Time, capacity: Option<&Capacity>) -> LinkSummary {
         let period = now - self.begin;
+        let capacity = match capacity {
+            None => u128::from(period.as_ps()),
+            Some(capacity) => capacity.between(self.begin, now),
+        };
         for group in &self.groups {
             self.all.arrivals += group.arrivals;
             self.all.marks += group.marks;
-            self.all.busy += group.busy;
+            self.all.used += group.used;
             self.all.delay_sum += group.delay_sum;
             self.all.delay_sum_of_squares += group.delay_sum_of_squares;
             let merged = self.all.delays.add(&group.delays);
             merged.expect("histograms of one shape can be added");
         }
-        let (all, loss_events) = self.all.finish(now, period);
+        let (all, loss_events) = self.all.finish(now, period, capacity);
         let groups = self.groups.into_iter();
-        let groups = groups.map(|tally| tally.finish(now, period).0).collect();
-        (all, loss_events, groups)
+        let groups = groups.map(|tally| tally.finish(now, period, capacity).0);
+        LinkSummary {
+            all,
+            loss_events,
+            groups: groups.collect(),
+            congestion: self.congestion.finish(now),
+        }
     }
+}
+
+/// Whose packet it is.
+#[derive(Clone, Copy, Debug)]
+pub struct Whose {
+    /// Index of the traffic group.
+    pub group: usize,
+    /// Number of the flow.
+    pub flow: u32,
+}
+
+/// What is measured at one link over the whole period, and over the present phase if there are
+/// phases. Each is measured for itself, so that phases change nothing of the whole.
+#[derive(Debug)]
+pub struct Measured {
+    /// From the beginning of the measurement period.
+    pub whole: LinkStatistics,
+    /// From the beginning of the phase.
+    pub phase: Option<Box<LinkStatistics>>,
+}
+
+impl Measured {
+    /// A packet arrived; it was `admitted` or dropped. The queue now holds `backlog`.
+    #[inline(always)]
+    pub fn on_arrival(&mut self, whose: Whose, admitted: bool, backlog: Backlog, now: Time) {
+        self.whole.on_arrival(whose, admitted, backlog, now);
+        if let Some(phase) = &mut self.phase {
+            aside(|| phase.on_arrival(whose, admitted, backlog, now));
+        }
+    }
+
+    /// A packet was dropped; `waited` if it had been admitted before.
+    pub fn on_drop(&mut self, whose: Whose, waited: bool, now: Time) {
+        self.whole.on_drop(whose, waited, now);
+        if let Some(phase) = &mut self.phase {
+            aside(|| phase.on_drop(whose, waited, now));
+        }
+    }
+
+    /// A packet of `group` was marked.
+    pub fn on_mark(&mut self, group: usize) {
+        self.whole.groups[group].marks += 1;
+        if let Some(phase) = &mut self.phase {
+            aside(|| phase.groups[group].marks += 1);
+        }
+    }
+
+    /// A packet of `group` left the queue after `delay`.
+    #[inline(always)]
+    pub fn on_departure(&mut self, group: usize, delay: Span, backlog: Backlog, now: Time) {
+        self.whole.on_departure(group, delay, backlog, now);
+        if let Some(phase) = &mut self.phase {
+            aside(|| phase.on_departure(group, delay, backlog, now));
+        }
+    }
+
+    /// The link transmitted a packet of `group` from `since` to now.
+    #[inline(always)]
+    pub fn on_transmitted(
+        &mut self,
+        group: usize,
+        since: Time,
+        now: Time,
+        capacity: Option<&Capacity>,
+    ) {
+        self.whole.on_transmitted(group, since, now, capacity);
+        if let Some(phase) = &mut self.phase {
+            aside(|| phase.on_transmitted(group, since, now, capacity));
+        }
+    }
+
+    /// An opportunity of a trace carried `bytes` of a packet of `group`.
+    pub fn on_delivered(&mut self, group: usize, bytes: u64) {
+        self.whole.groups[group].used += u128::from(bytes);
+        if let Some(phase) = &mut self.phase {
+            aside(|| phase.groups[group].used += u128::from(bytes));
+        }
+    }
+}
+
+/// Keeps what is done for phases, which few runs have, out of the way of what all runs do.
+#[cold]
+#[inline(never)]
+fn aside(does: impl FnOnce()) {
+    does();
 }
 
 /// Jain's fairness index of `shares`: 1 when all are equal, 1/n when one has
@@ -291,16 +414,22 @@ mod tests {
 
     #[test]
     fn loss_events_are_runs_of_drops_between_admitted_arrivals() {
-        let mut link = LinkStatistics::new(at(0), &[0, 0]);
+        let mut link = LinkStatistics::new(at(0), &[0, 0], None);
+        let whose = Whose { group: 0, flow: 0 };
         let empty = Backlog::default();
         for dropped in [true, true, false, false, true, false, true] {
-            link.on_arrival(0, !dropped, empty, at(1));
+            link.on_arrival(whose, !dropped, empty, at(1));
             if dropped {
-                link.on_drop(0, false, at(1));
+                link.on_drop(whose, false, at(1));
             }
         }
-        let (all, events, groups) = link.finish(at(2));
-        assert_eq!(events, [2, 1]);
+        let LinkSummary {
+            all,
+            loss_events,
+            groups,
+            ..
+        } = link.finish(at(2), None);
+        assert_eq!(loss_events, [2, 1]);
         assert_eq!(all.consecutive_loss_mean, Some(4.0 / 3.0));
         assert_eq!(groups[0].loss, Some(4.0 / 7.0));
         assert_eq!(groups[1].loss, None);

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::de;
 use crate::error::SpecError;
 use crate::node::Node;
+use crate::rates::{Phases, RateChange, RateTrace};
 
 /// One case of an experiment file: factors are substituted, `--set` arguments applied.
 ///
@@ -43,6 +44,9 @@ pub struct Experiment {
     pub chain: Option<Chain>,
     /// The groups of flows.
     pub traffic: Vec<TrafficGroup>,
+    /// Where results are split: what is measured from one of these times to the next is reported for each phase too. With "auto", at every change of a rate and at every fixed start and stop of a group.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phases: Option<Phases>,
     /// Time series to record; without it there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub series: Option<SeriesRequest>,
@@ -60,7 +64,7 @@ fn default_seed() -> u64 {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkSpec {
-    /// Transmission rate.
+    /// Transmission rate. Left out with `rate_trace`, it is the trace's mean.
     pub rate: Rate,
     /// Propagation delay, one way.
     pub delay: Span,
@@ -70,13 +74,19 @@ pub struct LinkSpec {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0))]
     pub random_loss: Option<f64>,
+    /// Times at which the rate changes; what is under way goes on at the new rate. Queues keep what they made of `rate`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rate_changes: Vec<RateChange>,
+    /// A trace of opportunities to deliver, in place of a rate, in the form of mahimahi's mm-link: each line is the millisecond of one for 1500 bytes, and the trace repeats at its end. A path is relative to the experiment's file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_trace: Option<RateTrace>,
 }
 
 /// A bottleneck: a link, and if `return` is given another one for the opposite direction.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hop {
-    /// Transmission rate.
+    /// Transmission rate. Left out with `rate_trace`, it is the trace's mean.
     pub rate: Rate,
     /// Propagation delay, one way.
     pub delay: Span,
@@ -90,6 +100,12 @@ pub struct Hop {
     /// takes no time and never drops; the groups' `return_delay` can give it a delay.
     #[serde(rename = "return", skip_serializing_if = "Option::is_none")]
     pub return_link: Option<LinkSpec>,
+    /// Times at which the rate changes; what is under way goes on at the new rate. Queues keep what they made of `rate`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rate_changes: Vec<RateChange>,
+    /// A trace of opportunities to deliver, in place of a rate, in the form of mahimahi's mm-link: each line is the millisecond of one for 1500 bytes, and the trace repeats at its end. A path is relative to the experiment's file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_trace: Option<RateTrace>,
 }
 
 /// Several bottlenecks in a row.
@@ -169,6 +185,8 @@ impl Hop {
             rate: self.rate,
             delay: self.delay,
             queue: self.queue.clone(),
+            rate_changes: self.rate_changes.clone(),
+            rate_trace: self.rate_trace.clone(),
             random_loss: self.random_loss,
         }
     }
@@ -205,6 +223,8 @@ pub struct Scenario {
     pub topology: Topology,
     /// The groups of flows, in the order of the file.
     pub traffic: Vec<TrafficGroup>,
+    /// When one phase ends and the next begins, increasing, within the measurement period.
+    pub phases: Vec<Span>,
     /// Time series to record, if any.
     pub series: Option<Series>,
 }
@@ -241,6 +261,8 @@ struct ScenarioText {
     #[serde(skip_serializing_if = "Option::is_none")]
     chain: Option<Chain>,
     traffic: Vec<TrafficGroup>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    phases: Vec<Span>,
     #[serde(skip_serializing_if = "Option::is_none")]
     series: Option<Series>,
 }
@@ -260,6 +282,7 @@ impl From<Scenario> for ScenarioText {
             bottleneck,
             chain,
             traffic: scenario.traffic,
+            phases: scenario.phases,
             series: scenario.series,
         }
     }
@@ -283,6 +306,7 @@ impl TryFrom<ScenarioText> for Scenario {
             topology: topology(text.bottleneck, text.chain)
                 .ok_or("a scenario has either a bottleneck or a chain")?,
             traffic: text.traffic,
+            phases: text.phases,
             series: text.series,
         })
     }

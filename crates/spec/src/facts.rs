@@ -117,6 +117,23 @@ impl Scenario {
         flow_table(&self.traffic)
     }
 
+    /// Mean round-trip time, without any queueing, of the TCP flows that have packets on the
+    /// links of hop `index`, in whichever direction their data travels; `None` without any.
+    pub fn mean_round_trip(&self, index: usize) -> Option<Span> {
+        let (mut flows, mut total) = (0.0, 0.0);
+        for group in self.traffic.iter().filter(|group| group.tcp().is_some()) {
+            if !crossed(&group.access(), &self.topology).contains(&index) {
+                continue;
+            }
+            let round_trips = base_round_trips(group, &self.topology);
+            let sum: f64 = round_trips.iter().map(|rtt| rtt.as_secs_f64()).sum();
+            let count = f64::from(group.access().flows);
+            flows += count;
+            total += count * sum / round_trips.len() as f64;
+        }
+        (flows > 0.0).then(|| Span::from_secs_f64(total / flows))
+    }
+
     /// What the queue of the link of hop `index` in this direction may know.
     pub fn link_facts(
         &self,

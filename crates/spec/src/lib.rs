@@ -43,6 +43,7 @@ mod node;
 mod outline;
 mod paths;
 mod plan;
+mod rates;
 mod schema;
 mod validate;
 
@@ -50,4 +51,5 @@ pub use error::{Problem, SpecError};
 pub use experiment::{Chain, Experiment, Hop, LinkSpec, Scenario, Series, SeriesRequest, Topology};
 pub use node::Origin;
 pub use plan::{Case, Format, Plan};
+pub use rates::{OPPORTUNITY, Phases, RateChange, RateTrace};
 pub use schema::schema;

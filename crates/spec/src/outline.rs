@@ -168,6 +168,21 @@ fn hop_line(runs: &[&Scenario], index: usize) -> String {
         runs[0].topology.hop_name(index),
         range(rates, |bps| Rate::from_bps(bps as u64).to_string())
     );
+    let hop = &runs[0].topology.hops()[index];
+    match hop.rate_changes.as_slice() {
+        [] if hop.rate_trace.is_some() => {
+            line += " (what queues are told; a trace says when it delivers)"
+        }
+        [] => {}
+        [change] => line += &format!(" until {}, then {}", change.at, change.rate),
+        [first, .., last] => {
+            let count = hop.rate_changes.len();
+            line += &format!(
+                " until {}, {count} changes, at last {}",
+                first.at, last.rate
+            );
+        }
+    }
     if !products.is_empty() {
         line += &format!(
             "; one bandwidth-delay product is {} or {} packets of {} (mean base round trip {})",

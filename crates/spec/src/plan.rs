@@ -11,6 +11,7 @@ use crate::expand::{self, Factor, Set};
 use crate::experiment::{Experiment, Hop, Scenario, Series, SeriesRequest, Topology};
 use crate::node::{Node, Origin};
 use crate::outline;
+use crate::rates::{self, Phases, ReadFile};
 use crate::validate::{self, PluginUse, VisitPlugin};
 
 /// The language of a text.
@@ -83,11 +84,30 @@ impl Plan {
         format: Format,
         visit: &mut dyn FnMut(&mut PluginParams) -> Result<(), ParamError>,
     ) -> Result<Plan, SpecError> {
+        let mut read = |_: &str| Err("cannot be read: there are no files here".to_owned());
+        Self::with_files(text, file, sets, format, visit, &mut read)
+    }
+
+    /// As [`Plan::with_plugins`], and has `read` give the text of the files that the experiment
+    /// names, traces of rates. What `read` cannot give it refuses with a clause such as
+    /// `is no file; accepted: ...`.
+    ///
+    /// # Errors
+    /// As [`Plan::with_plugins`], and what `read` refuses.
+    pub fn with_files(
+        text: &str,
+        file: Option<&str>,
+        sets: &[String],
+        format: Format,
+        visit: &mut dyn FnMut(&mut PluginParams) -> Result<(), ParamError>,
+        read: &mut dyn FnMut(&str) -> Result<String, String>,
+    ) -> Result<Plan, SpecError> {
         let tree = match format {
             Format::Toml => Node::from_toml(text, file)?,
             Format::Json => Node::from_json(text, file)?,
         };
-        expand_and_check(tree, file, sets, visit).map_err(|problems| SpecError::new(file, problems))
+        expand_and_check(tree, file, sets, visit, read)
+            .map_err(|problems| SpecError::new(file, problems))
     }
 
     /// The scenario of one run; `replication` is counted from 0 and may exceed the number asked for
@@ -131,6 +151,7 @@ fn expand_and_check(
     file: Option<&str>,
     sets: &[String],
     visit: &mut VisitPlugin<'_>,
+    read: &mut ReadFile<'_>,
 ) -> Result<Plan, Vec<Problem>> {
     let one = |problem| vec![problem];
     let mut factors = expand::take_factors(&mut tree).map_err(one)?;
@@ -155,7 +176,7 @@ fn expand_and_check(
             .zip(combination)
             .map(|(factor, index)| (&factor.key, &factor.labels[*index]))
             .collect();
-        let (experiment, topology) = match case(&tree, &factors, combination, visit) {
+        let (experiment, topology) = match case(&tree, &factors, combination, visit, read) {
             Ok((experiment, topology, found, used)) => {
                 for PluginUse { class, place: at } in used {
                     if plugins.iter().all(|(known, _)| *known != class) {
@@ -251,6 +272,7 @@ fn case(
     factors: &[Factor],
     combination: &[usize],
     visit: &mut VisitPlugin<'_>,
+    read: &mut ReadFile<'_>,
 ) -> Result<Checked, Vec<Problem>> {
     let mut tree = tree.clone();
     // A factor inside another one goes in after it.
@@ -262,6 +284,7 @@ fn case(
             .map_err(|problem| vec![problem])?;
     }
     expand::strip_labels(&mut tree).map_err(|problem| vec![problem])?;
+    rates::embed(&mut tree, read).map_err(|problem| vec![problem])?;
     let experiment: Experiment = de::decode(&tree).map_err(|fault| {
         let explained = fault.accepted_keys().and_then(|accepted| {
             let key = fault.key();
@@ -407,6 +430,11 @@ fn scenario(experiment: &Experiment, topology: Topology) -> Scenario {
     for group in &mut traffic {
         fill_in(group, &topology);
     }
+    let phases = match &experiment.phases {
+        None => Vec::new(),
+        Some(Phases::At(times)) => times.clone(),
+        Some(Phases::Auto) => validate::changes(experiment, &topology),
+    };
     Scenario {
         duration: experiment.duration,
         warmup: experiment.warmup,
@@ -414,6 +442,7 @@ fn scenario(experiment: &Experiment, topology: Topology) -> Scenario {
         replication: 0,
         topology,
         traffic,
+        phases,
         series: None,
     }
 }

@@ -35,6 +35,13 @@ pub fn schema() -> Value {
         "oneOf".into(),
         json!([{ "required": ["bottleneck"] }, { "required": ["chain"] }]),
     );
+    // A link with a trace may leave its rate out.
+    for link in ["Hop", "LinkSpec"] {
+        let required = schema.pointer_mut(&format!("/$defs/{link}/required"));
+        if let Some(keys) = required.and_then(Value::as_array_mut) {
+            keys.retain(|key| key != "rate");
+        }
+    }
     let queues = schema
         .pointer_mut("/$defs/QueueSpec/oneOf")
         .and_then(Value::as_array_mut);

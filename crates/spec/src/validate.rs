@@ -14,6 +14,7 @@ use crate::facts::{flow_table, link_facts};
 use crate::node::Node;
 use crate::outline::{BandwidthDelay, base_round_trips, crossed, time_in_words};
 use crate::paths;
+use crate::rates::{Phases, entry_origin};
 
 /// Round trips that slow start may need before the statistics should begin: from one segment, ten
 /// doublings fill any path with a thousand segments in flight.
@@ -23,6 +24,9 @@ const FIRST_ROUND_TRIPS: u64 = 10;
 /// days.
 const LONGEST_RUN: Span = Span::from_s(100 * 24 * 3600);
 const LONGEST_DELAY: Span = Span::from_s(3600);
+
+/// More phases than this are a slip of the pen: each has some twenty metrics for every queue.
+const MOST_PHASES: usize = 100;
 
 /// May complete or refuse a plug-in.
 pub(crate) type VisitPlugin<'a> = dyn FnMut(&mut PluginParams) -> Result<(), ParamError> + 'a;
@@ -60,6 +64,7 @@ pub(crate) fn check<'a>(
     for group in &experiment.traffic {
         findings.group(group, topology.as_ref());
     }
+    findings.phases(experiment, topology.as_ref());
     // What follows counts flows and divides by rates.
     if let Some(topology) = topology.as_ref().filter(|_| findings.errors.is_empty()) {
         let flows = flow_table(&experiment.traffic);
@@ -174,9 +179,9 @@ impl Findings<'_> {
         };
         for (index, hop) in topology.hops().iter().enumerate() {
             let key = hop_key(&topology, index);
-            self.link(&key, &hop.forward());
+            self.link(&key, &hop.forward(), experiment.duration);
             if let Some(link) = &hop.return_link {
-                self.link(&format!("{key}.return"), link);
+                self.link(&format!("{key}.return"), link, experiment.duration);
             }
         }
         Some(topology)
@@ -190,13 +195,14 @@ impl Findings<'_> {
         });
     }
 
-    fn link(&mut self, key: &str, link: &LinkSpec) {
+    fn link(&mut self, key: &str, link: &LinkSpec, duration: Span) {
         if link.rate.as_bps() == 0 {
             self.refuse(
                 &format!("{key}.rate"),
                 "is zero; accepted: a rate such as \"10 Mbit/s\"",
             );
         }
+        self.rate_changes(&format!("{key}.rate_changes"), link, duration);
         self.delays(&format!("{key}.delay"), &[link.delay]);
         if let Err(error) = link.queue.check() {
             self.refuse_param(&format!("{key}.queue"), &error);
@@ -205,6 +211,96 @@ impl Findings<'_> {
             self.refuse(
                 &format!("{key}.random_loss"),
                 "is not a probability below 1; accepted: 0 or more and less than 1, such as 0.02",
+            );
+        }
+    }
+
+    fn rate_changes(&mut self, key: &str, link: &LinkSpec, duration: Span) {
+        if link.rate_trace.is_some() && !link.rate_changes.is_empty() {
+            let message = format!("{key}: stands beside rate_trace; accepted: one of the two");
+            self.refuse_plainly(key, &message);
+            return;
+        }
+        if link
+            .rate_changes
+            .iter()
+            .any(|change| change.rate.as_bps() == 0)
+        {
+            self.refuse(
+                key,
+                "has a rate of zero; accepted: rates such as \"10 Mbit/s\"",
+            );
+        }
+        let times: Vec<Span> = link.rate_changes.iter().map(|change| change.at).collect();
+        self.increasing(
+            key,
+            &times,
+            ("0 s", Span::ZERO),
+            ("the run's end", duration),
+        );
+    }
+
+    /// Refuses times that do not increase from after one bound to before another.
+    fn increasing(
+        &mut self,
+        key: &str,
+        times: &[Span],
+        (begin, after): (&str, Span),
+        (end, before): (&str, Span),
+    ) {
+        let mut last = after;
+        for (index, &at) in times.iter().enumerate() {
+            let problem = if at >= before {
+                format!("is not before {end}")
+            } else if at <= last && index == 0 {
+                format!("is not after {begin}")
+            } else if at <= last {
+                format!("is not after the one before it, \"{last}\"")
+            } else {
+                last = at;
+                continue;
+            };
+            let list = paths::find(self.tree, key);
+            let origin = entry_origin(list, index).unwrap_or_else(|| paths::origin(self.tree, key));
+            self.errors.push(Problem {
+                origin,
+                key: Some(key.to_owned()),
+                message: format!(
+                    "{key}: \"{at}\" {problem}; accepted: times that increase, above \"{after}\" \
+                     and below \"{before}\""
+                ),
+            });
+            return;
+        }
+    }
+
+    fn phases(&mut self, experiment: &Experiment, topology: Option<&Topology>) {
+        let (warmup, duration) = (experiment.warmup, experiment.duration);
+        let count = match (&experiment.phases, topology) {
+            (Some(Phases::At(times)), _) if times.is_empty() => {
+                self.refuse(
+                    "phases",
+                    "is empty; accepted: one time or more, or \"auto\"",
+                );
+                return;
+            }
+            (Some(Phases::At(times)), _) => {
+                let (begin, end) = ("the end of the warm-up", "the run's end");
+                self.increasing("phases", times, (begin, warmup), (end, duration));
+                times.len()
+            }
+            (Some(Phases::Auto), Some(topology)) => changes(experiment, topology).len(),
+            _ => return,
+        };
+        if count > MOST_PHASES {
+            let clause = format!("makes {count} times; accepted: up to {MOST_PHASES}");
+            self.refuse("phases", &clause);
+        }
+        if count == 0 {
+            self.warn(
+                "phases",
+                "finds nothing that changes within the measurement period: there is one phase, \
+                 and it is the whole",
             );
         }
     }
@@ -243,6 +339,11 @@ impl Findings<'_> {
                     key: Some("traffic".to_owned()),
                     message,
                 });
+            } else if is_phase_name(name) {
+                self.refuse(
+                    &key,
+                    "is what results call a phase; accepted: any other name",
+                );
             } else if is_link_name(name) {
                 // Metrics of groups and of links are told apart by the name in front.
                 self.refuse(
@@ -563,6 +664,29 @@ fn is_link_name(name: &str) -> bool {
         .strip_prefix("hop")
         .is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()));
     numbered || name == "return" || name == "bottleneck"
+}
+
+/// Whether metrics of a phase begin with this name.
+fn is_phase_name(name: &str) -> bool {
+    name.strip_prefix("phase")
+        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Every time within the measurement period at which a rate changes or a group starts or stops at
+/// a fixed time, in order, each once.
+pub(crate) fn changes(experiment: &Experiment, topology: &Topology) -> Vec<Span> {
+    let links = topology.hops().iter().flat_map(|hop| {
+        let back = hop.return_link.iter().map(|link| &link.rate_changes);
+        std::iter::once(&hop.rate_changes).chain(back)
+    });
+    let mut times: Vec<Span> = links.flatten().map(|change| change.at).collect();
+    for group in &experiment.traffic {
+        times.extend(group.fixed_times());
+    }
+    times.retain(|&at| at > experiment.warmup && at < experiment.duration);
+    times.sort_unstable();
+    times.dedup();
+    times
 }
 
 /// Every link with its dotted key, the index of its hop and its direction.

@@ -396,6 +396,29 @@ fn the_outline_says_what_the_file_amounts_to() {
 }
 
 #[test]
+fn the_outline_tells_how_the_rate_changes() {
+    let first = |keys: &str| {
+        let text = changed(&single(), &[("rate = \"10 Mbit/s\"", keys)]);
+        let outline = plan(&text, &[]).unwrap().outline();
+        outline[0].split(';').next().unwrap().to_owned()
+    };
+    let change = |at: &str| format!("{{ at = \"{at}\", rate = \"5 Mbit/s\" }}");
+    let changes = |list: &str| format!("rate = \"10 Mbit/s\"\nrate_changes = [{list}]");
+    assert_eq!(
+        first(&changes(&change("50 s"))),
+        "bottleneck: 10 Mbit/s until 50 s, then 5 Mbit/s"
+    );
+    assert_eq!(
+        first(&changes(&[change("50 s"), change("60 s")].join(", "))),
+        "bottleneck: 10 Mbit/s until 50 s, 2 changes, at last 5 Mbit/s"
+    );
+    assert_eq!(
+        first("rate_trace = { differences_ms = \"1\" }"),
+        "bottleneck: 12 Mbit/s (what queues are told"
+    );
+}
+
+#[test]
 fn the_outline_of_transfers_counts_their_segments() {
     let text = changed(
         &single(),
@@ -527,4 +550,62 @@ fn the_examples_of_the_pages_on_classes_can_be_run() {
         let plan = plan(&text, &[]).unwrap_or_else(|error| panic!("{error}\nin:\n{text}"));
         assert_eq!(plan.warnings, [""; 0], "{text}");
     }
+}
+
+#[test]
+fn the_content_of_a_trace_and_not_its_name_is_in_the_scenario() {
+    let planned = |name: &str| {
+        let link = format!("rate_trace = \"{name}\"");
+        let text = changed(&single(), &[("rate = \"10 Mbit/s\"", &link)]);
+        let mut read = |asked: &str| {
+            assert_eq!(asked, name);
+            Ok("1\n1\n3\n".to_owned())
+        };
+        let visit = &mut |_: &mut _| Ok(());
+        let plan = Plan::with_files(&text, None, &[], Format::Toml, visit, &mut read);
+        plan.unwrap().scenario(0, 0).unwrap()
+    };
+    let (here, there) = (planned("a.trace"), planned("elsewhere/b.trace"));
+    assert_eq!(here.to_json(), there.to_json());
+    assert_reads_back(&here);
+    let json: Value = serde_json::from_str(&here.to_json()).unwrap();
+    let link = &json["bottleneck"];
+    assert_eq!(link["rate_trace"], json!({ "differences_ms": "1 0 2" }));
+    // Without a rate of its own: 3 x 12,000 bit in 3 ms.
+    assert_eq!(link["rate"], "12 Mbit/s");
+}
+
+#[test]
+fn a_rate_beside_a_trace_is_the_one_that_queues_are_told() {
+    let text = changed(
+        &single(),
+        &[("rate =", "rate_trace = { differences_ms = \"1\" }\nrate =")],
+    );
+    let json = scenario_json(&text, &[]);
+    assert_eq!(json["bottleneck"]["rate"], "10 Mbit/s");
+}
+
+#[test]
+fn auto_phases_are_at_rate_changes_and_fixed_starts_and_stops_in_the_measurement_period() {
+    let text = changed(
+        &single(),
+        &[
+            (
+                "rate =",
+                "rate_changes = [{ at = \"40 s\", rate = \"5 Mbit/s\" }, { at = \"150 s\", rate = \"6 Mbit/s\" }]\nrate =",
+            ),
+            (
+                "start = \"uniform 0..10 s\"",
+                "start = \"uniform 60..70 s\"\nstop = \"180 s\"",
+            ),
+            ("packet =", "start = [\"100 s\", \"150 s\"]\npacket ="),
+            ("replications", "phases = \"auto\"\nreplications"),
+        ],
+    );
+    let json = scenario_json(&text, &[]);
+    // 40 s is in the warm-up, 60 s is drawn, 150 s is there twice.
+    assert_eq!(json["phases"], json!(["100 s", "150 s", "180 s"]));
+    assert_reads_back(&plan(&text, &[]).unwrap().scenario(0, 0).unwrap());
+    let json = scenario_json(&text, &["phases=[\"60 s\"]"]);
+    assert_eq!(json["phases"], json!(["60 s"]));
 }

@@ -40,7 +40,7 @@ fn not_toml() {
 fn unknown_keys() {
     assert_eq!(
         single_with("rate = \"10", "rte = \"10"),
-        r#"e.toml:7: bottleneck.rte: unknown key; accepted: rate, delay, queue, random_loss, return; did you mean "rate"?"#
+        r#"e.toml:7: bottleneck.rte: unknown key; accepted: rate, delay, queue, random_loss, return, rate_changes, rate_trace; did you mean "rate"?"#
     );
     assert_eq!(
         single_with("min_th", "minth"),
@@ -50,7 +50,7 @@ fn unknown_keys() {
     assert_eq!(
         single_with("warmup", "colour"),
         "e.toml:3: colour: unknown key; accepted: name, description, duration, warmup, replications, seed, bottleneck, \
-         chain, traffic, series"
+         chain, traffic, phases, series"
     );
     let message = single_with("flows = 64", "flow = 64");
     assert!(
@@ -440,11 +440,11 @@ fn factors_that_are_empty_or_name_nothing() {
     assert_eq!(
         file_with("\"bottleneck.queue\"", "\"botleneck.queue\""),
         "e.toml:27: factors.\"botleneck.queue\": there is no key botleneck; accepted: name, description, duration, warmup, \
-         replications, seed, bottleneck, chain, traffic, series; did you mean \"bottleneck\"?"
+         replications, seed, bottleneck, chain, traffic, phases, series; did you mean \"bottleneck\"?"
     );
     assert_eq!(
         file_with("\"bottleneck.queue\"", "\"bottleneck.qeue\""),
-        r#"e.toml:27: factors."bottleneck.qeue": there is no key bottleneck.qeue; accepted: rate, delay, queue, random_loss, return; did you mean "queue"?"#
+        r#"e.toml:27: factors."bottleneck.qeue": there is no key bottleneck.qeue; accepted: rate, delay, queue, random_loss, return, rate_changes, rate_trace; did you mean "queue"?"#
     );
     assert_eq!(
         file_with("traffic.ftp.flows", "traffic.web.flows"),
@@ -499,7 +499,7 @@ fn arguments_are_named_as_they_were_given() {
     );
     assert_eq!(
         refusal("bottleneck.rat=10 Mbit/s"),
-        "--set bottleneck.rat=10 Mbit/s: bottleneck.rat: unknown key; accepted: rate, delay, queue, random_loss, return; did you mean \"rate\"?"
+        "--set bottleneck.rat=10 Mbit/s: bottleneck.rat: unknown key; accepted: rate, delay, queue, random_loss, return, rate_changes, rate_trace; did you mean \"rate\"?"
     );
     assert_eq!(
         refusal("traffic.web.flows=1"),
@@ -763,5 +763,116 @@ fn red_tuned_for_no_flows_and_profiles_that_cannot_be() {
         ),
         "e.toml:9: bottleneck.queue.profiles (entry 2).min_th is not below max_th (20 packets); \
          accepted: less than \"20 packets\""
+    );
+}
+
+/// The single-case file whose bottleneck has these keys in place of its rate.
+fn with_link_keys(keys: &str) -> String {
+    changed(&single(), &[("rate = \"10 Mbit/s\"", keys)])
+}
+
+#[test]
+fn rate_changes_out_of_order_or_outside_the_run() {
+    let with = |changes: &str| {
+        refusal(&with_link_keys(&format!(
+            "rate = \"10 Mbit/s\"\nrate_changes = [\n{changes}\n]"
+        )))
+    };
+    assert_eq!(
+        with("{ at = \"50 s\", rate = \"5 Mbit/s\" },\n{ at = \"50 s\", rate = \"6 Mbit/s\" },"),
+        r#"e.toml:10: bottleneck.rate_changes: "50 s" is not after the one before it, "50 s"; accepted: times that increase, above "0 s" and below "200 s""#
+    );
+    assert_eq!(
+        with(r#"{ at = "0 s", rate = "5 Mbit/s" }"#),
+        r#"e.toml:9: bottleneck.rate_changes: "0 s" is not after 0 s; accepted: times that increase, above "0 s" and below "200 s""#
+    );
+    assert_eq!(
+        with(r#"{ at = "200 s", rate = "5 Mbit/s" }"#),
+        r#"e.toml:9: bottleneck.rate_changes: "200 s" is not before the run's end; accepted: times that increase, above "0 s" and below "200 s""#
+    );
+    let zero = with(r#"{ at = "20 s", rate = "0 bit/s" }"#);
+    assert!(
+        zero.ends_with("has a rate of zero; accepted: rates such as \"10 Mbit/s\""),
+        "{zero}"
+    );
+    let message = with(r#"{ at = "20 s" }"#);
+    assert!(
+        message.starts_with("e.toml:9: bottleneck.rate_changes (entry 1): the key \"rate\""),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_trace_that_cannot_be_read() {
+    let text = with_link_keys("rate_trace = \"cell.trace\"");
+    let refused = |answer: Result<&str, &str>| {
+        let mut read = |name: &str| {
+            assert_eq!(name, "cell.trace");
+            answer.map(str::to_owned).map_err(str::to_owned)
+        };
+        let plan = Plan::with_files(
+            &text,
+            Some("e.toml"),
+            &[],
+            Format::Toml,
+            &mut |_| Ok(()),
+            &mut read,
+        );
+        plan.unwrap_err().to_string()
+    };
+    assert_eq!(
+        refused(Err("is no file; accepted: a path")),
+        r#"e.toml:7: bottleneck.rate_trace = "cell.trace" is no file; accepted: a path"#
+    );
+    assert_eq!(
+        refused(Ok("3\n2\n")),
+        r#"e.toml:7: bottleneck.rate_trace = "cell.trace": cell.trace:2: "2" is before the line above it; accepted: at least 3, the line before"#
+    );
+    assert_eq!(
+        refused(Ok("")),
+        "e.toml:7: bottleneck.rate_trace = \"cell.trace\": cell.trace:1: the trace is empty; \
+         accepted: one line or more"
+    );
+}
+
+#[test]
+fn a_trace_beside_rate_changes() {
+    let text = with_link_keys(
+        "rate_trace = { differences_ms = \"1\" }\nrate_changes = [{ at = \"1 s\", rate = \"1 Mbit/s\" }]",
+    );
+    assert_eq!(
+        refusal(&text),
+        "e.toml:8: bottleneck.rate_changes: stands beside rate_trace; accepted: one of the two"
+    );
+}
+
+#[test]
+fn phases_outside_the_measurement_period() {
+    let with = |phases: &str| {
+        refusal(&changed(
+            &single(),
+            &[("replications", &format!("phases = {phases}\nreplications"))],
+        ))
+    };
+    assert_eq!(
+        with(r#"["50 s"]"#),
+        r#"e.toml:4: phases: "50 s" is not after the end of the warm-up; accepted: times that increase, above "50 s" and below "200 s""#
+    );
+    assert_eq!(
+        with("[]"),
+        "e.toml:4: phases = [] is empty; accepted: one time or more, or \"auto\""
+    );
+    assert_eq!(
+        with("\"never\""),
+        r#"e.toml:4: phases = "never": expected "auto", or a list of times such as ["50 s", "150 s"]"#
+    );
+}
+
+#[test]
+fn a_group_called_as_a_phase_is() {
+    assert_eq!(
+        single_with("name = \"ftp\"", "name = \"phase2\""),
+        "e.toml:12: traffic.phase2.name = \"phase2\" is what results call a phase; \
+         accepted: any other name"
     );
 }

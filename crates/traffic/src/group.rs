@@ -176,6 +176,23 @@ impl TrafficGroup {
         .unwrap_or(Span::ZERO)
     }
 
+    /// The times at which flows start or stop that are not drawn.
+    pub fn fixed_times(&self) -> Vec<Span> {
+        let (start, stop) = match self {
+            Self::Bulk(group) => (Some(&group.start), group.stop.as_ref()),
+            Self::Transfer(group) => (Some(&group.start), None),
+            Self::Cbr(group) => (group.start.as_ref(), group.stop.as_ref()),
+            Self::Transactions(group) => (Some(&group.start), group.stop.as_ref()),
+            Self::Web(group) => (group.start.as_ref(), group.stop.as_ref()),
+        };
+        let times = start.into_iter().chain(stop).flat_map(Dealt::values);
+        let fixed = times.filter_map(|time| match time {
+            Start::At(at) => Some(*at),
+            Start::Uniform { .. } => None,
+        });
+        fixed.collect()
+    }
+
     /// When flow `i` starts; for a user who begins by thinking, the start of the run. `stream` is
     /// the flow's own.
     pub fn start(&self, i: usize, stream: &mut Stream) -> Time {

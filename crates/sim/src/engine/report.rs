@@ -3,26 +3,25 @@
 use redtail_core::{Bytes, Span, Time};
 use redtail_qdisc::QueueDiscipline;
 
-use super::Engine;
+use super::{Engine, cut};
 use redtail_traffic::TrafficGroup;
 
 use crate::answers::AnswerSummary;
+use crate::congestion::CongestionSummary;
 use crate::result::{RunResult, Transfers};
 use crate::statistics::{TallySummary, jain};
 
 impl Engine<'_> {
     /// Metrics of the queues. Those of a lone bottleneck bear no prefix.
     pub(super) fn report_links(&mut self, result: &mut RunResult) {
-        let single = self.scenario.topology.hops().len() == 1;
-        for (i, books) in self.books.iter_mut().enumerate() {
+        for i in 0..self.books.len() {
+            let books = &mut self.books[i];
             let statistics = books.statistics.take().expect("the warm-up is over");
-            let (all, loss_events, groups) = statistics.finish(self.now);
-            let prefix = if single && i == 0 {
-                String::new()
-            } else {
-                format!("{}.", result.links[i])
-            };
-            add_tally(&mut result.metrics, &prefix, &all);
+            let link = &self.network.links[i];
+            let summary = statistics.whole.finish(self.now, link.capacity.as_deref());
+            let prefix = self.link_prefix(i);
+            add_tally(&mut result.metrics, &prefix, &summary.all);
+            add_congestion(&mut result.metrics, &prefix, &summary.congestion);
             self.network.links[i]
                 .queue
                 .report(self.now, &mut |name, value| {
@@ -36,26 +35,95 @@ impl Engine<'_> {
                 let lost = wire.lost_of_transmitted as f64 / wire.transmitted as f64;
                 result.metrics.push((format!("{prefix}random_loss"), lost));
             }
-            let udp = self.scenario.traffic.iter().zip(&groups);
-            let udp = udp.filter(|(group, _)| group.tcp().is_none());
-            let (arrivals, drops) = udp.fold((0, 0), |(arrivals, drops), (_, summary)| {
-                (arrivals + summary.arrivals, drops + summary.drops)
-            });
-            if arrivals > 0 {
-                let loss = drops as f64 / arrivals as f64;
-                result.metrics.push((format!("{prefix}udp_loss"), loss));
-            }
-            for (group, summary) in result.groups.iter().zip(&groups) {
-                add_tally(&mut result.metrics, &format!("{prefix}{group}."), summary);
-            }
-            result.consecutive_losses.push(loss_events);
+            self.add_groups(&mut result.metrics, &prefix, &summary.groups);
+            result.consecutive_losses.push(summary.loss_events);
         }
+    }
+
+    /// What stands before the metrics of a link.
+    fn link_prefix(&self, index: usize) -> String {
+        let single = self.scenario.topology.hops().len() == 1;
+        match &self.network.links[index].name {
+            _ if single && index == 0 => String::new(),
+            name => format!("{name}."),
+        }
+    }
+
+    /// Metrics of the groups at one link.
+    fn add_groups(&self, metrics: &mut Vec<(String, f64)>, prefix: &str, groups: &[TallySummary]) {
+        let udp = self.scenario.traffic.iter().zip(groups);
+        let udp = udp.filter(|(group, _)| group.tcp().is_none());
+        let (arrivals, drops) = udp.fold((0, 0), |(arrivals, drops), (_, summary)| {
+            (arrivals + summary.arrivals, drops + summary.drops)
+        });
+        if arrivals > 0 {
+            let loss = drops as f64 / arrivals as f64;
+            metrics.push((format!("{prefix}udp_loss"), loss));
+        }
+        for (group, summary) in self.scenario.traffic.iter().zip(groups) {
+            let name = group.access().name;
+            add_tally(metrics, &format!("{prefix}{name}."), summary);
+        }
+    }
+
+    /// A phase begins now; the links' statistics of it are there.
+    pub(super) fn begin_phase(&mut self) {
+        self.phases.number += 1;
+        self.phases.since = self.now;
+        self.phases.received_before = self.received_by_group();
+    }
+
+    /// Metrics of the phase that ends now.
+    pub(super) fn end_phase(&mut self) {
+        let phase = format!("phase{}.", self.phases.number);
+        let mut metrics = std::mem::take(&mut self.phases.metrics);
+        for i in 0..self.books.len() {
+            let measured = self.books[i].statistics.as_mut();
+            let statistics = measured.and_then(|measured| measured.phase.take());
+            let mut statistics = statistics.expect("there are phases");
+            let link = &self.network.links[i];
+            let capacity = link.capacity.as_deref();
+            if let Some((group, since)) = cut(link, &self.network.routes) {
+                statistics.on_transmitted(group, since, self.now, capacity);
+            }
+            let summary = statistics.finish(self.now, capacity);
+            let prefix = phase.clone() + &self.link_prefix(i);
+            add_tally(&mut metrics, &prefix, &summary.all);
+            add_congestion(&mut metrics, &prefix, &summary.congestion);
+            self.add_groups(&mut metrics, &prefix, &summary.groups);
+        }
+        let period = self.now - self.phases.since;
+        let mut all = None;
+        let received = self.received_by_group();
+        let before = &self.phases.received_before;
+        for (index, group) in self.scenario.traffic.iter().enumerate() {
+            if group.tcp().is_some() {
+                let goodput = bits_per_second(received[index] - before[index], period);
+                metrics.push((format!("{phase}{}.goodput", group.access().name), goodput));
+                *all.get_or_insert(0.0) += goodput;
+            }
+        }
+        metrics.extend(all.map(|goodput| (format!("{phase}goodput"), goodput)));
+        self.phases.metrics = metrics;
+    }
+
+    /// Distinct payload bytes that the receivers and users of each group have received so far.
+    pub(super) fn received_by_group(&self) -> Vec<u64> {
+        let mut received = vec![0; self.scenario.traffic.len()];
+        for slot in &self.flows.receivers {
+            let group = self.flows.groups[slot.flow as usize] as usize;
+            received[group] += slot.receiver.received();
+        }
+        for (group, received) in (0..).zip(&mut received) {
+            *received += self.flows.connections.done(group).map_or(0, |done| done.1);
+        }
+        received
     }
 
     /// Metrics of the flows, by group and together.
     pub(super) fn report_flows(&self, result: &mut RunResult) {
         let period = self.scenario.duration - self.scenario.warmup;
-        let done = self.done_by_group();
+        let (done, received) = (self.done_by_group(), self.received_by_group());
         let (mut all_tcp, mut users_rate) = (Vec::new(), 0.0);
         for (index, name) in result.groups.iter().enumerate() {
             let mut add = |metric: &str, value: Option<f64>| {
@@ -73,13 +141,8 @@ impl Engine<'_> {
             }
             let answers = self.flows.answers[index].as_deref();
             if answers.is_some() {
-                let (_, received) = self
-                    .flows
-                    .connections
-                    .done(index as u32)
-                    .expect("the group has users");
-                let received = received - self.received_before[index];
-                rates.push(bits_per_second(received, period));
+                let bytes = received[index] - self.received_before[index];
+                rates.push(bits_per_second(bytes, period));
             }
             if !rates.is_empty() {
                 add("goodput", Some(rates.iter().sum()));
@@ -257,9 +320,20 @@ fn bits_per_second(bytes: u64, period: Span) -> f64 {
     Bytes::new(bytes).bits() as f64 / period.as_secs_f64()
 }
 
+fn add_congestion(metrics: &mut Vec<(String, f64)>, prefix: &str, summary: &CongestionSummary) {
+    let defined = [
+        ("loss_synchronization", summary.synchronization),
+        ("loss_interval_mean", summary.interval_mean),
+        ("loss_interval_std", summary.interval_std),
+    ];
+    for (name, value) in defined {
+        metrics.extend(value.map(|value| (format!("{prefix}{name}"), value)));
+    }
+}
+
 fn add_tally(metrics: &mut Vec<(String, f64)>, prefix: &str, summary: &TallySummary) {
     let defined = [
-        ("utilization", Some(summary.utilization)),
+        ("utilization", summary.utilization),
         ("loss", summary.loss),
         ("mark", summary.mark),
         ("queue_length_mean", Some(summary.queue_length_mean)),

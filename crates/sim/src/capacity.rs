@@ -1,0 +1,249 @@
+//! What links carry whose rate is not constant.
+//!
+//! | symbol | is | unit |
+//! |---|---|---|
+//! | r_i | rate from the i-th change on | bit/s |
+//! | W(a, b) | capacity from a to b: the integral of the rate | bit * ps/s |
+//! | t_1 <= ... <= t_n | opportunities of one round of a trace, each for 1500 bytes | ps |
+//!
+//! A transmission that begins at a ends at the b at which W(a, b) is its number of bits: what is
+//! left of it when the rate changes goes on at the new rate. Changes are known in advance, so its
+//! end is known when it begins, and a change costs no event.
+//!
+//! An opportunity of a trace carries the packets at the head of the queue up to 1500 bytes; what
+//! is left of the last one waits for the next opportunity, and bytes that find no packet are lost.
+//! Source: manual page mm-link(1) of mahimahi.
+
+use redtail_core::{Bytes, Rate, Span, Time};
+use redtail_spec::{LinkSpec, OPPORTUNITY, RateTrace};
+
+const PS_PER_S: u128 = 1_000_000_000_000;
+const PS_PER_MS: u64 = 1_000_000_000;
+
+/// The capacity of a link whose rate is not constant.
+#[derive(Debug)]
+pub enum Capacity {
+    /// The rate changes at times.
+    Steps(Steps),
+    /// There are opportunities to deliver.
+    Trace(Deliveries),
+}
+
+impl Capacity {
+    /// `None` for a constant rate.
+    pub fn of(link: &LinkSpec) -> Option<Box<Capacity>> {
+        let capacity = match &link.rate_trace {
+            Some(trace) => Capacity::Trace(Deliveries::new(trace)),
+            None if link.rate_changes.is_empty() => return None,
+            None => {
+                let changes = link.rate_changes.iter();
+                let changes = changes.map(|change| (Time::ZERO + change.at, change.rate));
+                Capacity::Steps(Steps::new(link.rate, changes))
+            }
+        };
+        Some(Box::new(capacity))
+    }
+
+    /// What a transmission from `from` to `to` takes. Nothing of a trace, which says of every byte
+    /// when it was carried.
+    pub fn taken(&self, from: Time, to: Time) -> u128 {
+        match self {
+            Capacity::Steps(steps) => steps.between(from, to),
+            Capacity::Trace(_) => 0,
+        }
+    }
+
+    /// What can be carried from `from` (included) to `to` (excluded): bit * ps/s of steps, bytes
+    /// of a trace.
+    pub fn between(&self, from: Time, to: Time) -> u128 {
+        match self {
+            Capacity::Steps(steps) => steps.between(from, to),
+            Capacity::Trace(deliveries) => deliveries.between(from, to),
+        }
+    }
+}
+
+/// A rate that changes at given times.
+#[derive(Debug)]
+pub struct Steps {
+    /// Since when each rate holds, the first from the start of the run.
+    rates: Vec<(Time, Rate)>,
+}
+
+impl Steps {
+    fn new(first: Rate, changes: impl Iterator<Item = (Time, Rate)>) -> Self {
+        let rates = std::iter::once((Time::ZERO, first)).chain(changes);
+        Self {
+            rates: rates.collect(),
+        }
+    }
+
+    /// Each rate that holds somewhere after `from`, with the time at which it ends.
+    fn after(&self, from: Time) -> impl Iterator<Item = (Rate, Time)> {
+        let next = self.rates.partition_point(|&(since, _)| since <= from);
+        let ends = self.rates[next..].iter().map(|&(since, _)| since);
+        let rates = self.rates[next - 1..].iter().map(|&(_, rate)| rate);
+        rates.zip(ends.chain(std::iter::once(Time::MAX)))
+    }
+
+    /// When a transmission of `size` bytes that begins at `start` ends, to the nearest
+    /// picosecond, halves upwards.
+    pub fn end(&self, start: Time, size: u32) -> Time {
+        let mut left = u128::from(Bytes::new(u64::from(size)).bits()) * PS_PER_S;
+        let mut now = start;
+        for (rate, until) in self.after(start) {
+            let rate = u128::from(rate.as_bps());
+            let room = rate * u128::from((until - now).as_ps());
+            if left <= room {
+                let ps = (left + rate / 2) / rate;
+                return now + Span::from_ps(ps as u64);
+            }
+            left -= room;
+            now = until;
+        }
+        Time::MAX
+    }
+
+    fn between(&self, from: Time, to: Time) -> u128 {
+        let mut sum = 0;
+        let mut now = from;
+        for (rate, until) in self.after(from) {
+            let end = until.min(to);
+            sum += u128::from(rate.as_bps()) * u128::from((end - now).as_ps());
+            if until >= to {
+                break;
+            }
+            now = until;
+        }
+        sum
+    }
+}
+
+/// The opportunities of a trace, and what is left of the packet under way.
+#[derive(Debug)]
+pub struct Deliveries {
+    /// Of one round, from its beginning; the last one is where the next round begins.
+    round: Vec<u64>,
+    length: u64,
+    /// Bytes of the packet under way that no opportunity has carried yet.
+    pub left: u32,
+}
+
+impl Deliveries {
+    fn new(trace: &RateTrace) -> Self {
+        let round = trace.opportunities_ms().iter().map(|ms| ms * PS_PER_MS);
+        Self {
+            round: round.collect(),
+            length: trace.length_ms() * PS_PER_MS,
+            left: 0,
+        }
+    }
+
+    /// Number of rounds that have ended by `at`, and the time since then.
+    fn place(&self, at: Time) -> (u64, u64) {
+        (at.as_ps() / self.length, at.as_ps() % self.length)
+    }
+
+    /// The next opportunity after `now`.
+    pub fn next_after(&self, now: Time) -> Time {
+        let (rounds, since) = self.place(now);
+        let next = self.round.partition_point(|&at| at <= since);
+        Time::from_ps(rounds * self.length + self.round[next])
+    }
+
+    /// Opportunities before `at`.
+    fn before(&self, at: Time) -> u64 {
+        let (rounds, since) = self.place(at);
+        let here = self.round.partition_point(|&other| other < since) as u64;
+        // Those at the very end of a round that ends now are not before now.
+        let at_end = match (rounds, since) {
+            (1.., 0) => self.round.len() - self.round.partition_point(|&at| at < self.length),
+            _ => 0,
+        };
+        rounds * self.round.len() as u64 + here - at_end as u64
+    }
+
+    fn between(&self, from: Time, to: Time) -> u128 {
+        let count = self.before(to).saturating_sub(self.before(from));
+        u128::from(count) * u128::from(OPPORTUNITY)
+    }
+
+    /// Bytes that can be carried at `now`.
+    pub fn room(&self, now: Time) -> u64 {
+        self.between(now, now + Span::from_ps(1)) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_ms(ms)
+    }
+
+    fn steps() -> Steps {
+        let rate = |mbps: u64| Rate::from_bps(mbps * 1_000_000);
+        Steps::new(rate(12), [(at(10), rate(3)), (at(20), rate(6))].into_iter())
+    }
+
+    #[test]
+    fn a_transmission_goes_on_at_the_new_rate() {
+        // 12,000 bit: 0.5 ms at 12 Mbit/s carry 6,000; 6,000 more take 2 ms at 3 Mbit/s.
+        assert_eq!(
+            steps().end(at(10) - Span::from_us(500), 1500),
+            at(10) + Span::from_ms(2)
+        );
+        assert_eq!(steps().end(at(9), 1500), at(10)); // just in time
+        assert_eq!(steps().end(at(10), 1500), at(14)); // the new rate from its first instant on
+        // 60,000 bit from 9 ms: 12,000 in 1 ms, 30,000 in 10 ms, 18,000 in 3 ms.
+        assert_eq!(steps().end(at(9), 7500), at(23));
+        assert_eq!(steps().end(at(100), 1500), at(102));
+    }
+
+    #[test]
+    fn the_capacity_of_steps_is_the_integral_of_the_rate() {
+        let bits = |from, to| steps().between(at(from), at(to)) / PS_PER_S;
+        assert_eq!(bits(0, 10), 120_000);
+        assert_eq!(bits(5, 25), 60_000 + 30_000 + 30_000);
+        assert_eq!(bits(10, 20), 30_000);
+        assert_eq!(bits(30, 30), 0);
+    }
+
+    fn deliveries(ms: &[u64]) -> Deliveries {
+        Deliveries {
+            round: ms.iter().map(|ms| ms * PS_PER_MS).collect(),
+            length: ms[ms.len() - 1] * PS_PER_MS,
+            left: 0,
+        }
+    }
+
+    #[test]
+    fn a_trace_repeats_from_its_last_line_on() {
+        // 0, 2, 2, 5 ms, then 5, 7, 7, 10 ms, ...
+        let trace = deliveries(&[0, 2, 2, 5]);
+        let next = |ms| trace.next_after(at(ms));
+        assert_eq!(
+            [0, 1, 2, 4, 5, 6, 7].map(next),
+            [2, 2, 5, 5, 7, 7, 10].map(at)
+        );
+        assert_eq!(
+            [0, 1, 2, 5, 7, 10].map(|ms| trace.room(at(ms))),
+            [1500, 0, 3000, 3000, 3000, 3000]
+        );
+        let count = |from, to| trace.between(at(from), at(to)) / 1500;
+        assert_eq!(count(0, 5), 3);
+        assert_eq!(count(0, 6), 5);
+        assert_eq!(count(5, 10), 4);
+        assert_eq!(count(3, 3), 0);
+    }
+
+    #[test]
+    fn a_trace_of_one_line_is_a_constant_rate() {
+        let trace = deliveries(&[1]);
+        assert_eq!(trace.room(Time::ZERO), 0);
+        assert_eq!(trace.room(at(1)), 1500);
+        assert_eq!(trace.next_after(at(1)), at(2));
+        assert_eq!(trace.between(at(1), at(4)), 3 * 1500);
+    }
+}

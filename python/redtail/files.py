@@ -1,0 +1,38 @@
+"""Files that an experiment names: traces of rates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypeAlias
+
+Refusal: TypeAlias = tuple[str, str]
+"""What is wrong with a file that an experiment names: the problem, what is accepted."""
+
+
+class Reader:
+    """Reads the files that an experiment names, each once.
+
+    Args:
+        folder: what their names are relative to.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._read: dict[str, str | Refusal] = {}
+
+    def __call__(self, name: str) -> str | Refusal:
+        """Return the text of a file, or what is wrong with it."""
+        if name not in self._read:
+            self._read[name] = self._text(name)
+        return self._read[name]
+
+    def _text(self, name: str) -> str | Refusal:
+        try:
+            return (self.folder / name).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return f"is no file in {self.folder}", "a path relative to the experiment's file"
+        except UnicodeDecodeError as error:
+            return f"is not a text file in UTF-8 (byte {error.start})", "a text file"
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            return f"cannot be read: {reason}", "a text file"
