@@ -65,9 +65,24 @@ def test_the_schema_refuses_what_the_engine_refuses() -> None:
         assert not validator.is_valid({**good, key: value}), key
 
 
+OF_CALLS = {"end_to_end_loss", "late", "jitter", "r_factor", "mos", "mos_min"}
+OF_CALLS |= {f"one_way_delay_{what}" for what in ("mean", "p50", "p95", "p99")}
+
+
+def test_a_call_has_all_metrics_of_calls(tmp_path: Path) -> None:
+    example = ROOT / "examples/real-time.toml"
+    short = {"duration": "30 s", "warmup": "10 s", "replications": 2}
+    results = redtail.run(example, set=short, out=tmp_path)
+    for case in results.cases:
+        assert {f"calls.{name}" for name in OF_CALLS} <= set(case.metrics)
+        assert 1 <= case.metric("calls.mos_min").mean <= case.metric("calls.mos").mean < 4.5
+    scores = [case.metric("calls.mos").mean for case in results.cases]
+    assert scores == sorted(scores)  # tail drop, CoDel, FQ-CoDel
+
+
 def test_all_promised_metrics_are_there(quick: Results) -> None:
     # There is no UDP here, and no lossy link.
-    promised = set(metrics.METRICS) - {"end_to_end_loss", "udp_loss", "random_loss"}
+    promised = set(metrics.METRICS) - OF_CALLS - {"udp_loss", "random_loss"}
     promised -= {"completed"} | {name for name in promised if name.endswith("_time_mean")}
     for case in quick.cases:
         assert promised <= set(case.metrics)

@@ -86,6 +86,15 @@ METRICS: dict[str, Metric] = {
     "completion_time_mean": _time("Mean completion time of transfers", "completion"),
     "handshake_time_mean": _time("Mean handshake time of transfers", "handshake"),
     "first_byte_time_mean": _time("Mean time to first byte of transfers", "first byte"),
+    "one_way_delay_mean": _delay("Mean one-way delay", "one-way"),
+    "one_way_delay_p50": _delay("One-way delay, median", "one-way p50"),
+    "one_way_delay_p95": _delay("One-way delay, 95th percentile", "one-way p95"),
+    "one_way_delay_p99": _delay("One-way delay, 99th percentile", "one-way p99"),
+    "jitter": _delay("Mean interarrival jitter", "jitter"),
+    "late": _fraction("Packets too late to be played", "late"),
+    "mos": Metric("Mean opinion score", "MOS", "1", "", 1.0, ""),
+    "mos_min": Metric("Mean opinion score of the worst call", "worst MOS", "1", "", 1.0, ""),
+    "r_factor": Metric("Transmission rating factor R", "R", "1", "", 1.0, ""),
     "fairness": Metric("Jain's fairness index", "fairness", "1", "", 1.0, ""),
 }
 
@@ -105,6 +114,7 @@ OWN: dict[str, Metric] = {
 TABLE = (
     "utilization",
     "goodput",
+    "mos",
     "udp_loss",
     "loss",
     "mark",
@@ -122,6 +132,7 @@ FURTHER_QUEUES = ("utilization", "loss", "queue_delay_mean")
 # Metrics that get a figure of their own.
 FIGURES = (
     "goodput",
+    "mos",
     "utilization",
     "udp_loss",
     "loss",
@@ -144,12 +155,20 @@ def describe(name: str) -> Metric:
     >>> describe("ftp.something_new").unit
     ''
     """
-    base = name.rpartition(".")[2]
-    known = METRICS.get(base) or OWN.get(base)
+    known = METRICS.get(base(name)) or OWN.get(base(name))
     if known is not None:
         return known
-    words = base.replace("_", " ")
+    words = base(name).replace("_", " ")
     return Metric(words.capitalize(), words, "", "", 1.0, "")
+
+
+def base(name: str) -> str:
+    """Return the last part of a name, which says what it is.
+
+    >>> base("ftp.goodput")
+    'goodput'
+    """
+    return name.rpartition(".")[2]
 
 
 def prefix(name: str) -> str:
@@ -190,11 +209,14 @@ def head(name: str) -> str:
 def shown(present: Collection[str], links: Sequence[str], wanted: Sequence[str]) -> list[str]:
     """Return which metrics to show, from the `wanted` ones without a prefix.
 
-    To these come the goodput of each group when there are several, and, for queues beyond the
-    first, the metrics of `FURTHER_QUEUES`. In a chain no queue is the first. Phases are left out.
+    To these come the goodput of each group when there are several, the score of each group of
+    calls, and, for queues beyond the first, the metrics of `FURTHER_QUEUES`. In a chain no queue
+    is the first. Phases are left out.
 
     >>> shown(["goodput", "hop1.loss", "hop1.ftp.loss"], ["hop1"], ["goodput", "loss"])
     ['goodput', 'hop1.loss']
+    >>> shown(["utilization", "calls.mos", "calls.jitter"], [], ["mos", "utilization"])
+    ['calls.mos', 'utilization']
     """
     groups = [
         name
@@ -207,6 +229,8 @@ def shown(present: Collection[str], links: Sequence[str], wanted: Sequence[str])
             found.append(name)
         if name == "goodput" and len(groups) > 1:
             found.extend(groups)
+        if name == "mos":
+            found.extend(each for each in present if each.count(".") == 1 and base(each) == name)
         if name in FURTHER_QUEUES:
             found.extend(f"{link}.{name}" for link in links if f"{link}.{name}" in present)
     return found

@@ -31,12 +31,14 @@ __all__ = [
     "Experiment",
     "FqCodel",
     "FqPie",
+    "Game",
     "Gsp",
     "HeadDrop",
     "Hop",
     "Htb",
     "HtbClass",
     "Link",
+    "OnOff",
     "Pi",
     "Pi2",
     "Pie",
@@ -61,6 +63,7 @@ __all__ = [
     "Tcp",
     "Traffic",
     "Transfer",
+    "Voip",
     "Wfq",
     "WfqClass",
     "Wred",
@@ -1936,6 +1939,212 @@ class Cbr(Part):
 
 
 @dataclass(kw_only=True)
+class Voip(Part):
+    """Telephone calls: voice over UDP, with the quality that the listener gets.
+
+    Attributes:
+        name: Name of the group, put in front of its metrics and used in factor keys. A text.
+        flows: Number of flows. A whole number, at least 1; default 1.
+        codec: How voice is coded, which sets the packets' interval and payload. "g711" or
+            "g711-plain" or "g729" or "g723"; default "g711".
+        header: What headers add to each packet on the link. A number of bytes with its unit, for
+            example "1500 B"; default "40 B".
+        talk: How long a talkspurt lasts, drawn for each, with `silence`; "exponential mean 1.004 s"
+            by ITU-T P.59. Left out, the talker never pauses. A value or a law, such as "50 s",
+            "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table with cdf.
+        silence: How long a pause lasts, drawn for each, with `talk`; "exponential mean 1.587 s" by
+            ITU-T P.59. A value or a law, such as "50 s", "exponential mean 50 s" or "pareto mean 50
+            s shape 1.2", or a table with cdf.
+        jitter_buffer: What the first packet of a talkspurt waits at the receiver, so that later
+            ones come in time. A time with its unit, for example "100 ms"; default "60 ms".
+        start: When calls start; dealt out. Left out, each starts at a random phase, and with pauses
+            talking or silent as their means have it. A time from the start of the run, such as "5
+            s", or "uniform 0..10 s", drawn for each flow, or a list of these.
+        stop: When calls stop; dealt out. Left out, they go on to the end of the run. A time from
+            the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or a
+            list of these.
+        access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
+            example "10 Mbit/s", or a list of these.
+        access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
+            time with its unit, for example "100 ms", or a list of these; default "0 s".
+        exit_rate: Rate of the receiving hosts' access links; dealt out. A rate with its unit, for
+            example "10 Mbit/s", or a list of these.
+        exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
+            time with its unit, for example "100 ms", or a list of these; default "0 s".
+        return_delay: One-way propagation delay that the way back adds to that of the return links;
+            dealt out. A time with its unit, for example "100 ms", or a list of these; default "0
+            s".
+        hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
+            i modulo this. A whole number, at least 1.
+        direction: Which way the data travels. "forward" or "reverse"; default "forward".
+        dscp: The class that its packets ask for, in both directions. A text, or a whole number;
+            default "BE".
+        port: The port it is served from, for queues that tell traffic apart by it. A whole number.
+        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
+            A whole number.
+        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
+            whole number.
+    """
+
+    _kind: ClassVar[str | None] = "voip"
+
+    name: str
+    flows: int | None = None
+    codec: Literal["g711", "g711-plain", "g729", "g723"] | None = None
+    header: str | None = None
+    talk: str | Mapping[str, Any] | None = None
+    silence: str | Mapping[str, Any] | None = None
+    jitter_buffer: str | None = None
+    start: str | Sequence[str] | None = None
+    stop: str | Sequence[str] | None = None
+    access_rate: str | Sequence[str] | None = None
+    access_delay: str | Sequence[str] | None = None
+    exit_rate: str | Sequence[str] | None = None
+    exit_delay: str | Sequence[str] | None = None
+    return_delay: str | Sequence[str] | None = None
+    hosts: int | None = None
+    direction: Literal["forward", "reverse"] | None = None
+    dscp: str | int | None = None
+    port: int | None = None
+    first_hop: int | None = None
+    last_hop: int | None = None
+
+
+@dataclass(kw_only=True)
+class OnOff(Part):
+    """UDP sources that send at a constant rate for a while and then pause.
+
+    Attributes:
+        name: Name of the group, put in front of its metrics and used in factor keys. A text.
+        rate: Rate of each source on the link while it is on, headers included. A rate with its
+            unit, for example "10 Mbit/s".
+        packet: Size of each packet on the link, headers included. A number of bytes with its unit,
+            for example "1500 B".
+        on: How long a source is on, drawn for each period. A value or a law, such as "50 s",
+            "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table with cdf.
+        off: How long a source is off, drawn for each period. A value or a law, such as "50 s",
+            "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table with cdf.
+        flows: Number of flows. A whole number, at least 1; default 1.
+        start: When sources start, with an on period; dealt out. Left out, each begins on or off as
+            the means of its periods have it. A time from the start of the run, such as "5 s", or
+            "uniform 0..10 s", drawn for each flow, or a list of these.
+        stop: When sources stop; dealt out. Left out, they go on to the end of the run. A time from
+            the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or a
+            list of these.
+        access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
+            example "10 Mbit/s", or a list of these.
+        access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
+            time with its unit, for example "100 ms", or a list of these; default "0 s".
+        exit_rate: Rate of the receiving hosts' access links; dealt out. A rate with its unit, for
+            example "10 Mbit/s", or a list of these.
+        exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
+            time with its unit, for example "100 ms", or a list of these; default "0 s".
+        return_delay: One-way propagation delay that the way back adds to that of the return links;
+            dealt out. A time with its unit, for example "100 ms", or a list of these; default "0
+            s".
+        hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
+            i modulo this. A whole number, at least 1.
+        direction: Which way the data travels. "forward" or "reverse"; default "forward".
+        dscp: The class that its packets ask for, in both directions. A text, or a whole number;
+            default "BE".
+        port: The port it is served from, for queues that tell traffic apart by it. A whole number.
+        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
+            A whole number.
+        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
+            whole number.
+    """
+
+    _kind: ClassVar[str | None] = "on-off"
+
+    name: str
+    rate: str
+    packet: str
+    on: str | Mapping[str, Any]
+    off: str | Mapping[str, Any]
+    flows: int | None = None
+    start: str | Sequence[str] | None = None
+    stop: str | Sequence[str] | None = None
+    access_rate: str | Sequence[str] | None = None
+    access_delay: str | Sequence[str] | None = None
+    exit_rate: str | Sequence[str] | None = None
+    exit_delay: str | Sequence[str] | None = None
+    return_delay: str | Sequence[str] | None = None
+    hosts: int | None = None
+    direction: Literal["forward", "reverse"] | None = None
+    dscp: str | int | None = None
+    port: int | None = None
+    first_hop: int | None = None
+    last_hop: int | None = None
+
+
+@dataclass(kw_only=True)
+class Game(Part):
+    """Players of a fast network game: small UDP packets at short intervals.
+
+    Attributes:
+        name: Name of the group, put in front of its metrics and used in factor keys. A text.
+        flows: Number of flows. A whole number, at least 1; default 1.
+        sender: Who sends them, which sets what `gap` and `payload` are by default. "server" or
+            "client"; default "server".
+        gap: Time from one packet to the next, drawn for each. A value or a law, such as "50 s",
+            "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table with cdf.
+        payload: Payload of a packet, drawn for each. A value or a law, such as "12 kB",
+            "exponential mean 12 kB" or "pareto mean 12 kB shape 1.2", or a table with cdf.
+        header: What headers add to each packet on the link. A number of bytes with its unit, for
+            example "1500 B"; default "28 B".
+        start: When flows start; dealt out. Left out, each starts at a random phase of a mean gap. A
+            time from the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each
+            flow, or a list of these.
+        stop: When flows stop; dealt out. Left out, they go on to the end of the run. A time from
+            the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or a
+            list of these.
+        access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
+            example "10 Mbit/s", or a list of these.
+        access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
+            time with its unit, for example "100 ms", or a list of these; default "0 s".
+        exit_rate: Rate of the receiving hosts' access links; dealt out. A rate with its unit, for
+            example "10 Mbit/s", or a list of these.
+        exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
+            time with its unit, for example "100 ms", or a list of these; default "0 s".
+        return_delay: One-way propagation delay that the way back adds to that of the return links;
+            dealt out. A time with its unit, for example "100 ms", or a list of these; default "0
+            s".
+        hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
+            i modulo this. A whole number, at least 1.
+        direction: Which way the data travels. "forward" or "reverse"; default "forward".
+        dscp: The class that its packets ask for, in both directions. A text, or a whole number;
+            default "BE".
+        port: The port it is served from, for queues that tell traffic apart by it. A whole number.
+        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
+            A whole number.
+        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
+            whole number.
+    """
+
+    _kind: ClassVar[str | None] = "game"
+
+    name: str
+    flows: int | None = None
+    sender: Literal["server", "client"] | None = None
+    gap: str | Mapping[str, Any] | None = None
+    payload: str | Mapping[str, Any] | None = None
+    header: str | None = None
+    start: str | Sequence[str] | None = None
+    stop: str | Sequence[str] | None = None
+    access_rate: str | Sequence[str] | None = None
+    access_delay: str | Sequence[str] | None = None
+    exit_rate: str | Sequence[str] | None = None
+    exit_delay: str | Sequence[str] | None = None
+    return_delay: str | Sequence[str] | None = None
+    hosts: int | None = None
+    direction: Literal["forward", "reverse"] | None = None
+    dscp: str | int | None = None
+    port: int | None = None
+    first_hop: int | None = None
+    last_hop: int | None = None
+
+
+@dataclass(kw_only=True)
 class Series(Part):
     """Time series to record. Recording never changes a run.
 
@@ -1963,8 +2172,8 @@ class Experiment(Whole):
         name: What the experiment is called; results go to a folder of this name. A text.
         duration: How long each run lasts, in simulated time. A time with its unit, for example "100
             ms".
-        traffic: The groups of flows. A list, each a table with kind = "bulk" or "transfer" or
-            "cbr".
+        traffic: The groups of flows. A list, each a table with kind = "bulk" or "transfer" or "cbr"
+            or "voip" or "on-off" or "game".
         description: What it is about, in a sentence or more. A text.
         warmup: How much of the beginning is left out of all statistics; less than `duration`. A
             time with its unit, for example "100 ms"; default "0 s".
@@ -2004,7 +2213,7 @@ class Experiment(Whole):
 Queue: TypeAlias = "TailDrop | Red | AdaptiveRed | SelfConfiguringRed | DynamicThresholdRed | RedTail | Wred | Pi | Pie | Pi2 | Dualpi2 | HeadDrop | Step | Rem | Blue | Sred | Avq | Choke | Gsp | Codel | FqCodel | Sfq | Cobalt | Cake | Sfb | FqPie | Prio | Drr | Wfq | Tbf | Htb | Plugin"
 """One of these."""
 
-Traffic: TypeAlias = "Bulk | Transfer | Cbr"
+Traffic: TypeAlias = "Bulk | Transfer | Cbr | Voip | OnOff | Game"
 """One of these."""
 
 Bottleneck: TypeAlias = Hop

@@ -65,8 +65,13 @@ pub enum GroupTraffic {
         /// They are users, who come and go: how many have a connection at a time is not known.
         users: bool,
     },
-    /// UDP of a constant rate: of all flows together.
-    Udp(Rate),
+    /// UDP.
+    Udp {
+        /// Mean rate of all flows together.
+        rate: Rate,
+        /// Mean size of a packet in bytes.
+        packet: f64,
+    },
 }
 
 impl LinkFacts {
@@ -81,9 +86,9 @@ impl LinkFacts {
         for group in &groups {
             facts.largest_packet = facts.largest_packet.max(group.packet);
             match &group.traffic {
-                GroupTraffic::Udp(rate) => {
+                GroupTraffic::Udp { rate, packet } => {
                     udp_rate = udp_rate.saturating_add(rate.as_bps());
-                    udp_packets += rate.as_bps() as f64 / group.packet.bits().max(1) as f64;
+                    udp_packets += rate.as_bps() as f64 / (8.0 * packet).max(1.0);
                 }
                 GroupTraffic::Tcp {
                     round_trips,

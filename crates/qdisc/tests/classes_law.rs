@@ -889,7 +889,10 @@ fn link_by_group() -> LinkFacts {
         group,
         flows: 1,
         packet: Bytes::new(packet),
-        traffic: GroupTraffic::Udp(Rate::from_bps(1000 * kbps)),
+        traffic: GroupTraffic::Udp {
+            rate: Rate::from_bps(1000 * kbps),
+            packet: packet as f64,
+        },
     };
     let groups = vec![
         tcp(0, 8, &[20, 40], 1500),

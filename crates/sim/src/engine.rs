@@ -396,10 +396,10 @@ impl<'a> Engine<'a> {
             }
             Target::UdpSink => {
                 let slot = &mut self.flows.udp[packet.endpoint as usize];
-                slot.passed.delivered += 1;
-                if segment.ack >= self.measure_from.as_ps() {
-                    slot.received += 1;
-                    slot.received_bytes += u64::from(packet.size);
+                let took = slot.hear(segment, packet.size, self.now, self.measure_from);
+                if let Some(took) = took {
+                    let group = self.flows.groups[packet.flow as usize];
+                    self.flows.delays[group as usize].record(took);
                 }
             }
             Target::Client => self.client_hears(packet.endpoint, packet.content),
@@ -479,8 +479,7 @@ impl<'a> Engine<'a> {
         if self.network.links[index as usize].capacity.is_some() {
             return self.transmit_next_changing(index);
         }
-        let (free, wakeup) =
-            self.begin(index, |link, size, now| now + link.transmitter.time(size));
+        let (free, wakeup) = self.begin(index, |link, size, now| now + link.transmitter.time(size));
         self.scheduler.set_link(index, free);
         wakeup
     }
@@ -764,7 +763,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// A TCP flow starts or stops, a constant-rate source sends, or a user acts.
+    /// A TCP flow starts or stops, a UDP source sends, or a user acts.
     fn on_source(&mut self, flow: u32) {
         match self.flows.sources[flow as usize] {
             Source::User(user) => self.on_user(user),
@@ -779,10 +778,11 @@ impl<'a> Engine<'a> {
             }
             Source::Udp(i) => {
                 let slot = &mut self.flows.udp[i as usize];
+                let (size, gap) = slot.send();
                 let segment = Segment {
                     seq: slot.next,
                     ack: self.now.as_ps(),
-                    len: slot.size,
+                    len: size,
                     ..Segment::default()
                 };
                 slot.next += 1;
@@ -793,9 +793,9 @@ impl<'a> Engine<'a> {
                     route: slot.route,
                     id: slot.passed.sent as u16,
                 };
-                let again = self.now + slot.draw_gap();
+                let again = self.now + gap;
                 self.network
-                    .emit(segment, slot.size, to, self.now, &mut self.scheduler);
+                    .emit(segment, size, to, self.now, &mut self.scheduler);
                 if again < self.flows.stops[flow as usize] {
                     self.scheduler.add(Event::new(again, Class::Source, flow));
                 }

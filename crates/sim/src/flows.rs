@@ -2,13 +2,14 @@
 
 use redtail_core::{Span, Stream, Time};
 use redtail_spec::Scenario;
-use redtail_traffic::{CbrGroup, TrafficGroup, User};
+use redtail_traffic::{Playout, TrafficGroup, UdpSource, User};
 use redtail_transport::{Flags, Receiver, Segment, Sender};
 
 use crate::answers::Answers;
 use crate::connections::Connections;
 use crate::network::HostRoutes;
 use crate::scheduler::Alarm;
+use crate::statistics::Delays;
 
 /// Packets of one flow in one direction, for conservation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,17 +94,15 @@ impl ReceiverSlot {
     }
 }
 
-/// A constant-rate source and its sink.
+/// A UDP source and its sink.
 #[derive(Debug)]
 pub struct UdpSlot {
-    model: CbrGroup,
+    source: UdpSource,
     stream: Stream,
     /// Route of its packets.
     pub route: u32,
     /// Number of its flow.
     pub flow: u32,
-    /// Size of its packets on the link.
-    pub size: u32,
     /// Number of the next packet.
     pub next: u64,
     /// Bytes received that were sent in the measurement period.
@@ -114,13 +113,39 @@ pub struct UdpSlot {
     pub lost: u64,
     /// Packets sent and delivered over the whole run.
     pub passed: Passed,
+    /// The receiving end of a call.
+    pub call: Option<Box<Playout>>,
 }
 
 impl UdpSlot {
-    /// Draws the time to the next packet.
+    /// The size on the link of the packet sent now, and the time to the next.
     #[inline]
-    pub fn draw_gap(&mut self) -> Span {
-        self.model.draw_gap(&mut self.stream)
+    pub fn send(&mut self) -> (u32, Span) {
+        self.source.send(&mut self.stream)
+    }
+
+    /// A packet of `size` bytes arrives, whose `segment` has its number and the time it was sent.
+    /// Returns the time it took if it was sent from `measure_from` on.
+    #[inline]
+    pub fn hear(
+        &mut self,
+        segment: &Segment,
+        size: u32,
+        now: Time,
+        measure_from: Time,
+    ) -> Option<Span> {
+        let sent = Time::from_ps(segment.ack);
+        let counts = sent >= measure_from;
+        self.passed.delivered += 1;
+        if let Some(call) = &mut self.call {
+            call.hear(segment.seq, sent, now, counts);
+        }
+        if !counts {
+            return None;
+        }
+        self.received += 1;
+        self.received_bytes += u64::from(size);
+        Some(now - sent)
     }
 }
 
@@ -167,6 +192,8 @@ pub struct Flows {
     pub connections: Connections,
     /// By group: what users were answered, in groups that have users.
     pub answers: Vec<Option<Box<Answers>>>,
+    /// One-way delays of UDP packets sent in the measurement period, by group.
+    pub delays: Vec<Delays>,
     /// By flow number; users have their first flow here.
     pub sources: Vec<Source>,
     /// Group of each of these flows.
@@ -192,6 +219,7 @@ impl Flows {
         let tcp: usize = tcp.map(|group| group.access().flows as usize).sum();
         flows.senders.reserve_exact(tcp);
         flows.receivers.reserve_exact(tcp);
+        flows.delays = vec![Delays::default(); scenario.traffic.len()];
         for (group_index, (group, hosts)) in scenario.traffic.iter().zip(routes).enumerate() {
             let access = group.access();
             flows
@@ -222,12 +250,15 @@ impl Flows {
                     Stream::named(scenario.seed, scenario.replication, &name)
                 };
                 let source = match group {
-                    TrafficGroup::Cbr(model) => flows.add_udp(model, stream, host, flow),
                     TrafficGroup::Bulk(_) => flows.add_tcp(group, None, host, flow, tcp_stream),
                     TrafficGroup::Transfer(transfer) => {
                         let size = Some(transfer.size.get(i).as_u64());
                         flows.add_tcp(group, size, host, flow, tcp_stream)
                     }
+                    TrafficGroup::Cbr(_)
+                    | TrafficGroup::Voip(_)
+                    | TrafficGroup::OnOff(_)
+                    | TrafficGroup::Game(_) => flows.add_udp(group, stream, host, flow),
                     TrafficGroup::Transactions(_) | TrafficGroup::Web(_) => {
                         unreachable!("they have users")
                     }
@@ -291,10 +322,19 @@ impl Flows {
         Source::Tcp(self.senders.len() as u32 - 1)
     }
 
-    fn add_udp(&mut self, model: &CbrGroup, stream: Stream, host: HostRoutes, flow: u32) -> Source {
+    fn add_udp(
+        &mut self,
+        group: &TrafficGroup,
+        stream: Stream,
+        host: HostRoutes,
+        flow: u32,
+    ) -> Source {
+        let call = match group {
+            TrafficGroup::Voip(group) => Some(Box::new(Playout::new(group))),
+            _ => None,
+        };
         self.udp.push(UdpSlot {
-            size: model.packet.as_u64() as u32,
-            model: model.clone(),
+            source: UdpSource::of(group).expect("a UDP group has sources"),
             stream,
             route: host.data,
             flow,
@@ -303,6 +343,7 @@ impl Flows {
             received: 0,
             lost: 0,
             passed: Passed::default(),
+            call,
         });
         Source::Udp(self.udp.len() as u32 - 1)
     }

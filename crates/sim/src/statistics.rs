@@ -60,6 +60,41 @@ impl TimeWeighted {
     }
 }
 
+/// A distribution of times, in memory that does not grow with their number.
+#[derive(Clone, Debug, Default)]
+pub struct Delays {
+    /// In nanoseconds, three significant digits; none before the first.
+    histogram: Option<Box<Histogram<u64>>>,
+    /// In picoseconds.
+    sum: f64,
+}
+
+impl Delays {
+    /// Counts one more.
+    #[inline]
+    pub fn record(&mut self, took: Span) {
+        self.sum += took.as_ps() as f64;
+        self.histogram
+            .get_or_insert_with(|| {
+                Box::new(Histogram::new(3).expect("three significant digits are allowed"))
+            })
+            .record(took.as_ps() / 1000)
+            .expect("the histogram grows with its values");
+    }
+
+    /// Mean in seconds.
+    pub fn mean(&self) -> Option<f64> {
+        let count = self.histogram.as_ref()?.len();
+        Some(self.sum * 1e-12 / count as f64)
+    }
+
+    /// The time in seconds that the share `q` does not exceed.
+    pub fn quantile(&self, q: f64) -> Option<f64> {
+        let histogram = self.histogram.as_ref()?;
+        Some(histogram.value_at_quantile(q) as f64 * 1e-9)
+    }
+}
+
 /// What happened to the packets of one group (or all) at one queue.
 #[derive(Clone, Debug)]
 pub struct Tally {

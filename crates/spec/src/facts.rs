@@ -26,17 +26,19 @@ pub(crate) fn link_facts(
 
 fn group_facts(group: &TrafficGroup, number: u32, topology: &Topology) -> GroupFacts {
     let flows = u64::from(group.access().flows);
-    let traffic = match (group, group.tcp()) {
-        (_, Some(tcp)) => GroupTraffic::Tcp {
+    let traffic = match group.tcp() {
+        Some(tcp) => GroupTraffic::Tcp {
             round_trips: base_round_trips(group, topology),
             delayed_acks: tcp.params.delayed_ack,
             users: group.has_users(),
         },
-        (TrafficGroup::Cbr(cbr), None) => {
-            let rate = cbr.rate.as_bps().saturating_mul(flows);
-            GroupTraffic::Udp(Rate::from_bps(rate))
+        None => {
+            let (rate, packet) = group.udp_load().expect("what is not TCP is UDP");
+            GroupTraffic::Udp {
+                rate: Rate::from_bps(rate.as_bps().saturating_mul(flows)),
+                packet,
+            }
         }
-        (_, None) => unreachable!("all other groups are TCP"),
     };
     GroupFacts {
         group: number,
@@ -55,7 +57,7 @@ fn segments(group: &TrafficGroup, index: u32) -> Option<u64> {
             let size = transfer.size.get(index as usize).as_u64();
             Some(size.div_ceil(transfer.tcp.params.mss.as_u64().max(1)))
         }
-        TrafficGroup::Cbr(_) | TrafficGroup::Transactions(_) | TrafficGroup::Web(_) => None,
+        _ => None,
     }
 }
 

@@ -222,6 +222,9 @@ fn group_line(runs: &[&Scenario], index: usize) -> String {
         TrafficGroup::Cbr(_) => "constant-rate flow",
         TrafficGroup::Transactions(_) => "user",
         TrafficGroup::Web(_) => "Web user",
+        TrafficGroup::Voip(_) => "call",
+        TrafficGroup::OnOff(_) => "on/off flow",
+        TrafficGroup::Game(_) => "game flow",
     };
     format!(
         "{}: {} {kind}{}, base round-trip time {}",
@@ -232,7 +235,7 @@ fn group_line(runs: &[&Scenario], index: usize) -> String {
     )
 }
 
-/// About how many packets the first hop sends in a run: what sources of constant rate offer, and
+/// About how many packets the first hop sends in a run: what UDP sources offer, and
 /// the rest of the link for TCP that always has data.
 fn packets(run: &Scenario) -> f64 {
     let link = run.topology.hops()[0].rate.as_bps() as f64 / 8.0 * run.duration.as_secs_f64();
@@ -244,8 +247,12 @@ fn packets(run: &Scenario) -> f64 {
         let packet = group.packet_size().as_u64() as f64;
         match group {
             TrafficGroup::Bulk(_) => filling = filling.max(Some(group.packet_size())),
-            TrafficGroup::Cbr(cbr) => {
-                let offered = flows * cbr.rate.as_bps() as f64 / 8.0 * run.duration.as_secs_f64();
+            TrafficGroup::Cbr(_)
+            | TrafficGroup::Voip(_)
+            | TrafficGroup::OnOff(_)
+            | TrafficGroup::Game(_) => {
+                let (rate, packet) = group.udp_load().expect("a UDP group has a load");
+                let offered = flows * rate.as_bps() as f64 / 8.0 * run.duration.as_secs_f64();
                 bytes += offered;
                 packets += offered / packet;
             }

@@ -476,7 +476,10 @@ fn fill_in(group: &mut TrafficGroup, topology: &Topology) {
             }
         };
     }
-    fill_in!(Bulk, Transfer, Cbr, Transactions, Web);
+    fill_in!(Bulk, Transfer, Cbr, Voip, OnOff, Game, Transactions, Web);
+    if let TrafficGroup::Game(game) = group {
+        game.fill_in();
+    }
 }
 
 fn return_rate(hop: &Hop) -> Rate {

@@ -48,6 +48,19 @@ pub trait Drawn: Copy + PartialEq + Debug + Display + DeserializeOwned + JsonSch
     /// When the text is not such a quantity.
     fn read(text: &str) -> Result<Self, String>;
 
+    /// Reads a width, which may be finer than a value can be (`5.7 B`); in SI units.
+    ///
+    /// # Errors
+    /// As [`Drawn::read`].
+    fn read_width(text: &str) -> Result<f64, String> {
+        Self::read(text).map(Self::number)
+    }
+
+    /// A width as it is read.
+    fn width(number: f64) -> String {
+        Self::nearest(number).to_string()
+    }
+
     /// In SI units: seconds, bytes, or a count.
     fn number(self) -> f64;
 
@@ -83,6 +96,21 @@ impl Drawn for Bytes {
 
     fn read(text: &str) -> Result<Self, String> {
         text.parse::<Self>().map_err(|error| error.to_string())
+    }
+
+    fn read_width(text: &str) -> Result<f64, String> {
+        let bytes = text.trim().strip_suffix('B').map(str::trim_end);
+        match bytes.and_then(|number| f64::read(number).ok()) {
+            Some(width) => Ok(width),
+            None => Self::read(text).map(Self::number),
+        }
+    }
+
+    fn width(number: f64) -> String {
+        match number.fract() {
+            0.0 => Self::nearest(number).to_string(),
+            _ => format!("{number} B"),
+        }
     }
 
     fn number(self) -> f64 {
@@ -286,8 +314,8 @@ fn check<T: Drawn>(law: &Law<T>) -> Result<(), String> {
             positive("scale", scale.number())?;
             positive("shape", shape)
         }
-        Law::Normal { std, .. } => positive("std", std.number()),
-        Law::Gumbel { scale, .. } => positive("scale", scale.number()),
+        Law::Normal { std, .. } => positive("std", std),
+        Law::Gumbel { scale, .. } => positive("scale", scale),
         Law::Geometric(mean) => match mean.number() >= 1.0 {
             true => Ok(()),
             false => Err("its mean must be at least 1, the least it draws".to_owned()),
@@ -345,6 +373,11 @@ const KEYS: &[&str] = &[
 /// Keys whose value is a plain number, whatever is drawn.
 fn is_number(key: &str) -> bool {
     matches!(key, "shape" | "sigma")
+}
+
+/// Keys whose value is a width of what is drawn.
+fn is_width(law: &str, key: &str) -> bool {
+    matches!((law, key), ("normal", "std") | ("gumbel", "scale"))
 }
 
 /// The ways to write the laws called `name`, or all there are.
@@ -443,7 +476,10 @@ fn read_law<T: Drawn>(name: &str, rest: &str) -> Result<(Law<T>, Option<T>), Str
         }) {
             value = value + " " + word;
         }
-        if is_number(key) {
+        if is_width(name, key) {
+            let width = T::read_width(&value);
+            numbers.push((key, width.map_err(|e| format!("its {key}, {e}"))?));
+        } else if is_number(key) {
             numbers.push((
                 key,
                 f64::read(&value).map_err(|e| format!("its {key}, {e}"))?,
@@ -495,11 +531,11 @@ fn read_law<T: Drawn>(name: &str, rest: &str) -> Result<(Law<T>, Option<T>), Str
             },
             "normal" => Law::Normal {
                 mean: value("mean"),
-                std: value("std"),
+                std: number("std"),
             },
             "gumbel" => Law::Gumbel {
                 location: value("location"),
-                scale: value("scale"),
+                scale: number("scale"),
             },
             "geometric" => Law::Geometric(value("mean")),
             _ => unreachable!("{name} is not in FORMS"),
@@ -561,9 +597,9 @@ impl<T: Drawn> Display for Dist<T> {
                 write!(f, "lognormal median {median} sigma {sigma}")?
             }
             Law::Weibull { scale, shape } => write!(f, "weibull scale {scale} shape {shape}")?,
-            Law::Normal { mean, std } => write!(f, "normal mean {mean} std {std}")?,
+            Law::Normal { mean, std } => write!(f, "normal mean {mean} std {}", T::width(*std))?,
             Law::Gumbel { location, scale } => {
-                write!(f, "gumbel location {location} scale {scale}")?
+                write!(f, "gumbel location {location} scale {}", T::width(*scale))?
             }
             Law::Geometric(mean) => write!(f, "geometric mean {mean}")?,
             Law::Table(points) => {
@@ -644,6 +680,27 @@ impl<'de, T: Drawn> Visitor<'de> for DistVisitor<T> {
     }
 }
 
+/// The text form, for the schema.
+struct Text<T>(PhantomData<T>);
+
+impl<T: Drawn> JsonSchema for Text<T> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("Law_{}", T::schema_name()).into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let description = format!(
+            "A value or a law, such as \"{0}\", \"exponential mean {0}\" or \"pareto mean {0} shape 1.2\"",
+            T::EXAMPLE
+        );
+        let mut schema = json_schema!({ "type": "string", "description": description });
+        if let Some(unit) = T::UNIT {
+            schema.insert("x-unit".to_owned(), unit.into());
+        }
+        schema
+    }
+}
+
 impl<T: Drawn> JsonSchema for Dist<T> {
     fn schema_name() -> Cow<'static, str> {
         format!("Dist_{}", T::schema_name()).into()
@@ -651,18 +708,16 @@ impl<T: Drawn> JsonSchema for Dist<T> {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let value = generator.subschema_for::<T>();
-        let description = format!(
-            "A quantity drawn at random, such as \"{0}\" (always the same), \"exponential mean {0}\", \"pareto mean {0} shape 1.2 max {0}\" or \"uniform {1}\"; or a table with points of its distribution function.",
-            T::EXAMPLE,
-            T::INTERVAL
-        );
+        let description =
+            "A quantity drawn at random, by a law or by points of its distribution function.";
         let mut any = vec![
-            json_schema!({ "type": "string" }),
+            generator.subschema_for::<Text<T>>(),
             json_schema!({
                 "type": "object",
                 "properties": {
                     "cdf": {
                         "type": "array",
+                        "description": "Probabilities and the values not exceeded with them, linear in between.",
                         "items": {
                             "type": "array",
                             "prefixItems": [{ "type": "number", "minimum": 0, "maximum": 1 }, value],
@@ -679,10 +734,6 @@ impl<T: Drawn> JsonSchema for Dist<T> {
         if T::COUNT {
             any.push(json_schema!({ "type": "number", "minimum": 0 }));
         }
-        let mut schema = json_schema!({ "description": description, "anyOf": any });
-        if let Some(unit) = T::UNIT {
-            schema.insert("x-unit".to_owned(), unit.into());
-        }
-        schema
+        json_schema!({ "description": description, "anyOf": any })
     }
 }

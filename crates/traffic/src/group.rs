@@ -10,10 +10,13 @@ use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, kinded, sc
 use redtail_transport::TcpSpec;
 
 use crate::dealt::Dealt;
+use crate::game::GameGroup;
 use crate::keys::{MAX_FLOWS, groups};
+use crate::on_off::OnOffGroup;
 use crate::start::Start;
 use crate::transactions::TransactionGroup;
 use crate::user::User;
+use crate::voip::VoipGroup;
 use crate::web::WebGroup;
 
 /// Which way a group's data travels.
@@ -89,6 +92,12 @@ kinded! {
         "transfer" => Transfer(TransferGroup),
         /// UDP sources of constant rate.
         "cbr" => Cbr(CbrGroup),
+        /// Telephone calls: voice over UDP, with the quality that the listener gets.
+        "voip" => Voip(VoipGroup),
+        /// UDP sources that send at a constant rate for a while and then pause.
+        "on-off" => OnOff(OnOffGroup),
+        /// Players of a fast network game: small UDP packets at short intervals.
+        "game" => Game(GameGroup),
         /// Users who ask and are answered, over and over (netperf's CRR and RR).
         "transactions" => Transactions(TransactionGroup),
         /// Web users.
@@ -139,6 +148,9 @@ impl TrafficGroup {
             Self::Cbr(group) => group.access(),
             Self::Transactions(group) => group.access(),
             Self::Web(group) => group.access(),
+            Self::Voip(group) => group.access(),
+            Self::OnOff(group) => group.access(),
+            Self::Game(group) => group.access(),
         }
     }
 
@@ -149,7 +161,19 @@ impl TrafficGroup {
             Self::Transfer(group) => Some(&group.tcp),
             Self::Transactions(group) => Some(&group.tcp),
             Self::Web(group) => Some(&group.tcp),
-            Self::Cbr(_) => None,
+            Self::Cbr(_) | Self::Voip(_) | Self::OnOff(_) | Self::Game(_) => None,
+        }
+    }
+
+    /// What one flow of a UDP group sends on average, from its start: its rate, and the size of
+    /// its packets in bytes.
+    pub fn udp_load(&self) -> Option<(Rate, f64)> {
+        match self {
+            Self::Cbr(group) => Some((group.rate, group.packet.as_u64() as f64)),
+            Self::Voip(group) => Some(group.load()),
+            Self::OnOff(group) => Some(group.load()),
+            Self::Game(group) => Some(group.load()),
+            Self::Bulk(_) | Self::Transfer(_) | Self::Transactions(_) | Self::Web(_) => None,
         }
     }
 
@@ -158,35 +182,53 @@ impl TrafficGroup {
         match (self, self.tcp()) {
             (_, Some(tcp)) => tcp.params.wire_size(tcp.params.mss.as_u64() as u32),
             (Self::Cbr(group), None) => group.packet,
-            (_, None) => Bytes::ZERO,
+            (Self::Voip(group), None) => group.packet(),
+            (Self::OnOff(group), None) => group.packet,
+            (Self::Game(group), None) => group.largest_packet(),
+            (Self::Bulk(_) | Self::Transfer(_) | Self::Transactions(_) | Self::Web(_), None) => {
+                unreachable!("they use TCP")
+            }
+        }
+    }
+
+    /// When its flows start, as the file says; `None` where a flow decides itself.
+    fn starts(&self) -> Option<&Dealt<Start>> {
+        match self {
+            Self::Bulk(group) => Some(&group.start),
+            Self::Transfer(group) => Some(&group.start),
+            Self::Transactions(group) => Some(&group.start),
+            Self::Cbr(group) => group.start.as_ref(),
+            Self::Voip(group) => group.start.as_ref(),
+            Self::OnOff(group) => group.start.as_ref(),
+            Self::Game(group) => group.start.as_ref(),
+            Self::Web(group) => group.start.as_ref(),
+        }
+    }
+
+    /// When its flows stop, as the file says; `None` where they do not.
+    fn stops(&self) -> Option<&Dealt<Start>> {
+        match self {
+            Self::Bulk(group) => group.stop.as_ref(),
+            Self::Transfer(_) => None,
+            Self::Transactions(group) => group.stop.as_ref(),
+            Self::Cbr(group) => group.stop.as_ref(),
+            Self::Voip(group) => group.stop.as_ref(),
+            Self::OnOff(group) => group.stop.as_ref(),
+            Self::Game(group) => group.stop.as_ref(),
+            Self::Web(group) => group.stop.as_ref(),
         }
     }
 
     /// The latest that a flow of the group may start.
     pub fn latest_start(&self) -> Span {
-        let latest = |start: &Dealt<Start>| start.values().iter().map(|s| s.latest()).max();
-        match self {
-            Self::Bulk(group) => latest(&group.start),
-            Self::Transfer(group) => latest(&group.start),
-            Self::Transactions(group) => latest(&group.start),
-            Self::Cbr(CbrGroup { start, .. }) | Self::Web(WebGroup { start, .. }) => {
-                start.as_ref().and_then(latest)
-            }
-        }
-        .unwrap_or(Span::ZERO)
+        let starts = self.starts().into_iter().flat_map(Dealt::values);
+        starts.map(|start| start.latest()).max().unwrap_or_default()
     }
 
     /// The times at which flows start or stop that are not drawn.
     pub fn fixed_times(&self) -> Vec<Span> {
-        let (start, stop) = match self {
-            Self::Bulk(group) => (Some(&group.start), group.stop.as_ref()),
-            Self::Transfer(group) => (Some(&group.start), None),
-            Self::Cbr(group) => (group.start.as_ref(), group.stop.as_ref()),
-            Self::Transactions(group) => (Some(&group.start), group.stop.as_ref()),
-            Self::Web(group) => (group.start.as_ref(), group.stop.as_ref()),
-        };
-        let times = start.into_iter().chain(stop).flat_map(Dealt::values);
-        let fixed = times.filter_map(|time| match time {
+        let times = self.starts().into_iter().chain(self.stops());
+        let fixed = times.flat_map(Dealt::values).filter_map(|time| match time {
             Start::At(at) => Some(*at),
             Start::Uniform { .. } => None,
         });
@@ -196,31 +238,22 @@ impl TrafficGroup {
     /// When flow `i` starts; for a user who begins by thinking, the start of the run. `stream` is
     /// the flow's own.
     pub fn start(&self, i: usize, stream: &mut Stream) -> Time {
+        if let Some(starts) = self.starts() {
+            return starts.get(i).draw(stream);
+        }
         match self {
-            Self::Bulk(group) => group.start.get(i).draw(stream),
-            Self::Transfer(group) => group.start.get(i).draw(stream),
-            Self::Transactions(group) => group.start.get(i).draw(stream),
-            Self::Web(group) => match &group.start {
-                Some(start) => start.get(i).draw(stream),
-                None => Time::ZERO,
-            },
-            Self::Cbr(group) => match &group.start {
-                Some(start) => start.get(i).draw(stream),
-                None => Time::ZERO + stream.uniform_span(Span::ZERO, group.gap()),
-            },
+            Self::Cbr(group) => Time::ZERO + stream.uniform_span(Span::ZERO, group.gap()),
+            Self::Voip(group) => group.start(stream),
+            Self::OnOff(group) => group.start(stream),
+            Self::Game(group) => group.start(stream),
+            _ => Time::ZERO,
         }
     }
 
     /// When flow `i` stops, if it does. `stream` is the flow's own, after its start was
     /// drawn.
     pub fn stop(&self, i: usize, stream: &mut Stream) -> Option<Time> {
-        let stop = match self {
-            Self::Bulk(group) => group.stop.as_ref(),
-            Self::Cbr(group) => group.stop.as_ref(),
-            Self::Transactions(group) => group.stop.as_ref(),
-            Self::Web(group) => group.stop.as_ref(),
-            Self::Transfer(_) => None,
-        }?;
+        let stop = self.stops()?;
         Some(stop.get(i).draw(stream))
     }
 
@@ -297,49 +330,61 @@ impl TrafficGroup {
             }
         }
         match self {
-            Self::Bulk(group) => {
-                let start = |i| group.start.get(i).latest();
-                check_stop(group.flows, group.stop.as_ref(), start)
-            }
+            Self::Bulk(_) => Ok(()),
             Self::Transfer(group) => group.check(),
             Self::Cbr(group) => group.check(),
-            Self::Transactions(group) => {
-                group.check()?;
-                let start = |i| group.start.get(i).latest();
-                check_stop(group.flows, group.stop.as_ref(), start)
-            }
-            Self::Web(group) => {
-                group.check()?;
-                let start = |i| {
-                    let start = group.start.as_ref();
-                    start.map_or(Span::ZERO, |start| start.get(i).latest())
-                };
-                check_stop(group.flows, group.stop.as_ref(), start)
+            Self::Voip(group) => group.check(),
+            Self::OnOff(group) => group.check(),
+            Self::Game(group) => group.check(),
+            Self::Transactions(group) => group.check(),
+            Self::Web(group) => group.check(),
+        }?;
+        self.check_stops()
+    }
+
+    /// Refuses a flow that may stop before it has started.
+    fn check_stops(&self) -> Result<(), ParamError> {
+        let Some(stops) = self.stops() else {
+            return Ok(());
+        };
+        for i in 0..self.access().flows as usize {
+            let start = self
+                .starts()
+                .map_or(Span::ZERO, |start| start.get(i).latest());
+            if stops.get(i).earliest() <= start {
+                return Err(ParamError::new(
+                    "stop",
+                    format!("is not after \"{start}\", when flow {i} may start"),
+                    "times after the start, or none",
+                ));
             }
         }
+        Ok(())
     }
 }
 
-/// Refuses a flow that may stop before it has started.
-fn check_stop(
-    flows: u32,
-    stop: Option<&Dealt<Start>>,
-    start: impl Fn(usize) -> Span,
-) -> Result<(), ParamError> {
-    let Some(stop) = stop else {
-        return Ok(());
-    };
-    for i in 0..flows as usize {
-        let (stop, start) = (*stop.get(i), start(i));
-        if stop.earliest() <= start {
-            return Err(ParamError::new(
-                "stop",
-                format!("is not after \"{start}\", when flow {i} may start"),
-                "times after the start, or none",
-            ));
-        }
+/// Refuses a packet that IP cannot carry, or that takes no time.
+pub(crate) fn check_packet(packet: Bytes) -> Result<(), ParamError> {
+    match packet.as_u64() {
+        1..=65_535 => Ok(()),
+        _ => Err(ParamError::new(
+            "packet",
+            "does not fit an IP packet",
+            "\"1 B\" to \"65535 B\"",
+        )),
     }
-    Ok(())
+}
+
+/// Refuses a rate of zero.
+pub(crate) fn check_rate(rate: Rate) -> Result<(), ParamError> {
+    match rate.as_bps() {
+        0 => Err(ParamError::new(
+            "rate",
+            "is zero",
+            "a rate such as \"250 kbit/s\"",
+        )),
+        _ => Ok(()),
+    }
 }
 
 impl TransferGroup {
@@ -361,35 +406,9 @@ impl CbrGroup {
         self.rate.tx_time(self.packet)
     }
 
-    /// Draws the time to the next packet.
-    #[inline]
-    pub fn draw_gap(&self, stream: &mut Stream) -> Span {
-        let gap = self.gap();
-        if self.dither == 0.0 {
-            return gap;
-        }
-        let width = (gap.as_ps() as f64 * self.dither) as u64;
-        stream.uniform_span(
-            Span::from_ps(gap.as_ps() - width),
-            Span::from_ps(gap.as_ps() + width),
-        )
-    }
-
     fn check(&self) -> Result<(), ParamError> {
-        if self.rate.as_bps() == 0 {
-            return Err(ParamError::new(
-                "rate",
-                "is zero",
-                "a rate such as \"250 kbit/s\"",
-            ));
-        }
-        if self.packet.as_u64() == 0 || self.packet.as_u64() > 65_535 {
-            return Err(ParamError::new(
-                "packet",
-                "does not fit an IP packet",
-                "\"1 B\" to \"65535 B\"",
-            ));
-        }
+        check_rate(self.rate)?;
+        check_packet(self.packet)?;
         if !(0.0..=1.0).contains(&self.dither) {
             return Err(ParamError::new(
                 "dither",
@@ -397,10 +416,6 @@ impl CbrGroup {
                 "a number from 0 to 1",
             ));
         }
-        let start = |i| {
-            let start = self.start.as_ref();
-            start.map_or(Span::ZERO, |start| start.get(i).latest())
-        };
-        check_stop(self.flows, self.stop.as_ref(), start)
+        Ok(())
     }
 }

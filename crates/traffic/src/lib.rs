@@ -7,18 +7,27 @@
 pub mod application;
 pub mod dealt;
 pub mod dist;
+pub mod e_model;
+pub mod game;
 pub mod group;
 mod keys;
+pub mod on_off;
 pub mod start;
 pub mod transactions;
+pub mod udp;
 pub mod user;
+pub mod voip;
 pub mod web;
 
 pub use application::{Answer, Application, ConnectionId, Exchange, Network, Server};
 pub use dealt::Dealt;
 pub use dist::{Anchor, Dist, Drawn, Law};
+pub use game::GameGroup;
 pub use group::{Access, BulkGroup, CbrGroup, Direction, TrafficGroup, TransferGroup};
+pub use on_off::OnOffGroup;
 pub use start::Start;
 pub use transactions::TransactionGroup;
+pub use udp::UdpSource;
 pub use user::User;
+pub use voip::{Playout, VoipGroup};
 pub use web::WebGroup;

@@ -4,7 +4,8 @@ use redtail_core::{Bytes, Span, Time};
 use redtail_qdisc::QueueDiscipline;
 
 use super::{Engine, cut};
-use redtail_traffic::TrafficGroup;
+use redtail_traffic::e_model::mos;
+use redtail_traffic::{TrafficGroup, VoipGroup};
 
 use crate::answers::AnswerSummary;
 use crate::congestion::CongestionSummary;
@@ -183,6 +184,16 @@ impl Engine<'_> {
                     Some(lost as f64 / (received + lost) as f64),
                 );
             }
+            let delays = &self.flows.delays[index];
+            add("one_way_delay_mean", delays.mean());
+            add("one_way_delay_p50", delays.quantile(0.5));
+            add("one_way_delay_p95", delays.quantile(0.95));
+            add("one_way_delay_p99", delays.quantile(0.99));
+            if let TrafficGroup::Voip(group) = &self.scenario.traffic[index] {
+                for (metric, value) in self.call_quality(index, group) {
+                    add(metric, value);
+                }
+            }
             add("fairness", jain(rates));
         }
         if self
@@ -205,6 +216,33 @@ impl Engine<'_> {
         let of_group = connections.filter(|(_, it)| it.at.group as usize == group);
         let asked = of_group.flat_map(|(_, it)| it.unfinished());
         asked.filter(|at| *at >= self.measure_from).count() as u64
+    }
+
+    /// What the listeners of a group's calls got, each call counting the same.
+    fn call_quality(&self, index: usize, group: &VoipGroup) -> [(&'static str, Option<f64>); 5] {
+        let (mut late, mut jitter) = (Mean::default(), Mean::default());
+        let (mut rating, mut opinion, mut worst) =
+            (Mean::default(), Mean::default(), f64::INFINITY);
+        for slot in &self.flows.udp {
+            let of_group = self.flows.groups[slot.flow as usize] as usize == index;
+            let Some(call) = slot.call.as_ref().filter(|_| of_group) else {
+                continue;
+            };
+            let tally = call.tally();
+            jitter.add(tally.jitter());
+            late.add((tally.heard > 0).then(|| tally.late as f64 / tally.heard as f64));
+            let r = tally.rating(group, slot.lost);
+            rating.add(r);
+            opinion.add(r.map(mos));
+            worst = worst.min(r.map_or(f64::INFINITY, mos));
+        }
+        [
+            ("mos", opinion.get()),
+            ("mos_min", worst.is_finite().then_some(worst)),
+            ("r_factor", rating.get()),
+            ("jitter", jitter.get()),
+            ("late", late.get()),
+        ]
     }
 
     /// Of the transfers of a group that had not completed when the measurement
@@ -250,6 +288,26 @@ impl Engine<'_> {
             rows.timeouts.push(done.timeouts);
         }
         rows
+    }
+}
+
+/// The mean of what is defined.
+#[derive(Default)]
+struct Mean {
+    sum: f64,
+    count: u32,
+}
+
+impl Mean {
+    fn add(&mut self, value: Option<f64>) {
+        if let Some(value) = value {
+            self.sum += value;
+            self.count += 1;
+        }
+    }
+
+    fn get(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / f64::from(self.count))
     }
 }
 

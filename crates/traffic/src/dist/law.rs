@@ -63,15 +63,15 @@ pub enum Law<V> {
     Normal {
         /// Before the cut.
         mean: V,
-        /// Standard deviation, before the cut.
-        std: V,
+        /// Standard deviation, before the cut, in SI units.
+        std: f64,
     },
     /// Largest extreme value, without what is below 0.
     Gumbel {
         /// The mode.
         location: V,
-        /// Standard deviation times sqrt(6)/pi.
-        scale: V,
+        /// Standard deviation times sqrt(6)/pi, in SI units.
+        scale: f64,
     },
     /// Geometric on 1, 2, 3, ... with this mean.
     Geometric(V),
@@ -117,11 +117,11 @@ impl<V: Copy> Law<V> {
             },
             Self::Normal { mean, std } => Law::Normal {
                 mean: to(mean),
-                std: to(std),
+                std,
             },
             Self::Gumbel { location, scale } => Law::Gumbel {
                 location: to(location),
-                scale: to(scale),
+                scale,
             },
             Self::Geometric(mean) => Law::Geometric(to(mean)),
             Self::Table(ref points) => {

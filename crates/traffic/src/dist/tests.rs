@@ -314,6 +314,18 @@ fn what_is_read_from_a_file_is_a_text_a_table_or_a_plain_count() {
 }
 
 #[test]
+fn a_width_may_be_a_fraction_of_a_byte() {
+    let text = "gumbel location 45 B scale 5.7 B max 1472 B";
+    let dist = dist::<Bytes>(text);
+    assert_eq!(dist.to_string(), text);
+    let mean = dist.mean().expect("the mean is finite");
+    assert!(
+        (mean - (45.0 + 5.7 * 0.577_215_664_9)).abs() < 1e-6,
+        "{mean}"
+    );
+}
+
+#[test]
 fn minutes_are_told_from_a_minimum() {
     assert_eq!(
         dist::<Span>("exponential mean 5 min"),
@@ -535,8 +547,14 @@ fn any_law() -> impl Strategy<Value = (Law<Span>, Option<Span>)> {
         (span(), span()).prop_map(|(low, width)| Law::Uniform(low, low + width)),
         (span(), positive.clone()).prop_map(|(median, sigma)| Law::Lognormal { median, sigma }),
         (span(), positive).prop_map(|(scale, shape)| Law::Weibull { scale, shape }),
-        (span(), span()).prop_map(|(mean, std)| Law::Normal { mean, std }),
-        (span(), span()).prop_map(|(location, scale)| Law::Gumbel { location, scale }),
+        (span(), span()).prop_map(|(mean, std)| Law::Normal {
+            mean,
+            std: std.as_secs_f64()
+        }),
+        (span(), span()).prop_map(|(location, scale)| Law::Gumbel {
+            location,
+            scale: scale.as_secs_f64()
+        }),
     ];
     (law, proptest::option::of(span()))
 }
