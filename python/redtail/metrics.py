@@ -57,6 +57,10 @@ def _time(title: str, short: str) -> Metric:
     return Metric(title, short, "s", "_s", 1.0, "s")
 
 
+def _per_minute(title: str, short: str) -> Metric:
+    return Metric(title, short, "1/s", "_per_s", 60.0, "/min")
+
+
 def _packets(title: str, short: str) -> Metric:
     return Metric(title, short, "packets", "_packets", 1.0, "packets")
 
@@ -95,6 +99,13 @@ METRICS: dict[str, Metric] = {
     "mos": Metric("Mean opinion score", "MOS", "1", "", 1.0, ""),
     "mos_min": Metric("Mean opinion score of the worst call", "worst MOS", "1", "", 1.0, ""),
     "r_factor": Metric("Transmission rating factor R", "R", "1", "", 1.0, ""),
+    "rebuffering_ratio": _fraction("Share of watching time stalled", "stalled"),
+    "rebuffering_events": _per_minute("Stalls per user", "stalls"),
+    "startup_delay_mean": _time("Mean startup delay of videos", "startup"),
+    "bitrate_mean": Metric(
+        "Mean bitrate of videos", "bitrate", "bit/s", "_bit_per_s", 1e-6, "Mbit/s"
+    ),
+    "bitrate_switches": _per_minute("Bitrate switches per user", "switches"),
     "fairness": Metric("Jain's fairness index", "fairness", "1", "", 1.0, ""),
 }
 
@@ -110,11 +121,14 @@ OWN: dict[str, Metric] = {
     "c_loss": _fraction("Packets lost, C queue", "C loss"),
 }
 
+# Metrics of groups that tables show, with the group's name, for every group that has them.
+OF_GROUPS = ("mos", "bitrate_mean", "rebuffering_ratio")
+
 # Metrics of the printed table, most wanted first: those at the end give way on narrow screens.
 TABLE = (
     "utilization",
     "goodput",
-    "mos",
+    *OF_GROUPS,
     "udp_loss",
     "loss",
     "mark",
@@ -134,6 +148,7 @@ FIGURES = (
     "goodput",
     "mos",
     "utilization",
+    *VIDEO,
     "udp_loss",
     "loss",
     "queue_delay_mean",
@@ -209,14 +224,16 @@ def head(name: str) -> str:
 def shown(present: Collection[str], links: Sequence[str], wanted: Sequence[str]) -> list[str]:
     """Return which metrics to show, from the `wanted` ones without a prefix.
 
-    To these come the goodput of each group when there are several, the score of each group of
-    calls, and, for queues beyond the first, the metrics of `FURTHER_QUEUES`. In a chain no queue
-    is the first. Phases are left out.
+    To these come the goodput of each group when there are several, the metrics of `OF_GROUPS` of
+    each group that has them, and, for queues beyond the first, those of `FURTHER_QUEUES`. In a
+    chain no queue is the first. Phases are left out.
 
     >>> shown(["goodput", "hop1.loss", "hop1.ftp.loss"], ["hop1"], ["goodput", "loss"])
     ['goodput', 'hop1.loss']
     >>> shown(["utilization", "calls.mos", "calls.jitter"], [], ["mos", "utilization"])
     ['calls.mos', 'utilization']
+    >>> shown(["utilization", "tv.bitrate_mean", "tv.bitrate_switches"], [], TABLE)
+    ['utilization', 'tv.bitrate_mean']
     """
     groups = [
         name
@@ -229,7 +246,7 @@ def shown(present: Collection[str], links: Sequence[str], wanted: Sequence[str])
             found.append(name)
         if name == "goodput" and len(groups) > 1:
             found.extend(groups)
-        if name == "mos":
+        if name in OF_GROUPS:
             found.extend(each for each in present if each.count(".") == 1 and base(each) == name)
         if name in FURTHER_QUEUES:
             found.extend(f"{link}.{name}" for link in links if f"{link}.{name}" in present)

@@ -832,6 +832,11 @@ impl<'a> Engine<'a> {
         for answers in self.flows.answers.iter_mut().flatten() {
             answers.begin(self.now);
         }
+        for user in &mut self.flows.users {
+            if let Some(program) = &mut user.program {
+                program.start_measuring(self.now);
+            }
+        }
         self.done_before = self.done_by_group();
         self.received_before = self.received_by_group();
         self.begin_phase();

@@ -259,7 +259,10 @@ impl Flows {
                     | TrafficGroup::Voip(_)
                     | TrafficGroup::OnOff(_)
                     | TrafficGroup::Game(_) => flows.add_udp(group, stream, host, flow),
-                    TrafficGroup::Transactions(_) | TrafficGroup::Web(_) => {
+                    TrafficGroup::Transactions(_)
+                    | TrafficGroup::Web(_)
+                    | TrafficGroup::Video(_)
+                    | TrafficGroup::Arrivals(_) => {
                         unreachable!("they have users")
                     }
                 };

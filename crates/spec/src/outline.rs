@@ -225,6 +225,8 @@ fn group_line(runs: &[&Scenario], index: usize) -> String {
         TrafficGroup::Voip(_) => "call",
         TrafficGroup::OnOff(_) => "on/off flow",
         TrafficGroup::Game(_) => "game flow",
+        TrafficGroup::Video(_) => "video user",
+        TrafficGroup::Arrivals(_) => "source of connection",
     };
     format!(
         "{}: {} {kind}{}, base round-trip time {}",
@@ -264,7 +266,10 @@ fn packets(run: &Scenario) -> f64 {
                 bytes += segments * packet;
                 packets += segments;
             }
-            TrafficGroup::Transactions(_) | TrafficGroup::Web(_) => {
+            TrafficGroup::Transactions(_)
+            | TrafficGroup::Web(_)
+            | TrafficGroup::Video(_)
+            | TrafficGroup::Arrivals(_) => {
                 let rate = group.offered_by_user().unwrap_or(0.0);
                 let offered = flows * rate * run.duration.as_secs_f64();
                 bytes += offered;

@@ -476,7 +476,18 @@ fn fill_in(group: &mut TrafficGroup, topology: &Topology) {
             }
         };
     }
-    fill_in!(Bulk, Transfer, Cbr, Voip, OnOff, Game, Transactions, Web);
+    fill_in!(
+        Bulk,
+        Transfer,
+        Cbr,
+        Voip,
+        OnOff,
+        Game,
+        Transactions,
+        Web,
+        Video,
+        Arrivals
+    );
     if let TrafficGroup::Game(game) = group {
         game.fill_in();
     }

@@ -319,7 +319,7 @@ fn kinds_and_presets_that_are_not_known() {
     );
     assert_eq!(
         single_with("kind = \"bulk\"", "kind = 3"),
-        "e.toml:13: traffic.ftp.kind = 3 is not known; accepted: bulk, transfer, cbr, voip, on-off, game, transactions, web"
+        "e.toml:13: traffic.ftp.kind = 3 is not known; accepted: bulk, transfer, cbr, voip, on-off, game, transactions, web, video, arrivals"
     );
     assert_eq!(
         single_with("\"sack\"", "\"sak\""),
@@ -580,7 +580,7 @@ fn json_is_refused_by_key_alone() {
     );
     assert_eq!(
         refusal(r#"{"name": "n", "duration": "1 s", "seed": null, "traffic": [null]}"#),
-        "traffic (entry 1) = null is not known; accepted: bulk, transfer, cbr, voip, on-off, game, transactions, web"
+        "traffic (entry 1) = null is not known; accepted: bulk, transfer, cbr, voip, on-off, game, transactions, web, video, arrivals"
     );
 }
 
@@ -874,5 +874,62 @@ fn a_group_called_as_a_phase_is() {
         single_with("name = \"ftp\"", "name = \"phase2\""),
         "e.toml:12: traffic.phase2.name = \"phase2\" is what results call a phase; \
          accepted: any other name"
+    );
+}
+
+#[test]
+fn video_that_cannot_be_watched() {
+    let with = |keys: &str| {
+        let group = format!("[[traffic]]\nname = \"tv\"\nkind = \"video\"\n{keys}\n");
+        let message = refusal(&(single() + &group));
+        let (_, message) = message
+            .split_once("traffic.tv.")
+            .expect("it names the group");
+        message.to_owned()
+    };
+    for (keys, message) in [
+        (
+            "bitrates = [\"1 Mbit/s\", \"3 Mbit/s\", \"2 Mbit/s\"]",
+            r#"bitrates = ["1 Mbit/s", "3 Mbit/s", "2 Mbit/s"] has "2 Mbit/s" behind "3 Mbit/s"; accepted: rates in rising order"#,
+        ),
+        (
+            "buffer = \"7 s\"",
+            r#"buffer = "7 s" has no room for a segment beside the "4 s" that playback starts with; accepted: "8 s" and more"#,
+        ),
+        (
+            "segment = \"20 s\"",
+            r#"buffer has no room for a segment beside the "20 s" that playback starts with; accepted: "40 s" and more"#,
+        ),
+        (
+            "reservoir = \"10 s\"",
+            r#"reservoir = "10 s" is given, but another algorithm decides; accepted: it with algorithm = "buffer""#,
+        ),
+        (
+            "algorithm = \"buffer\"\nreservoir = \"10 s\"\ncushion = \"17 s\"",
+            r#"cushion = "17 s" ends at "27 s", but the buffer has at most "26 s" when a segment is asked for; accepted: at most "16 s""#,
+        ),
+        (
+            "algorithm = \"buffer\"\nbuffer = \"8 s\"\nreservoir = \"4 s\"",
+            r#"reservoir = "4 s" ends at "4 s", but the buffer has at most "4 s" when a segment is asked for; accepted: less than "4 s""#,
+        ),
+        (
+            "window = 0",
+            "window = 0 is out of range; accepted: 1 to 1000",
+        ),
+    ] {
+        assert_eq!(with(keys), message);
+    }
+}
+
+#[test]
+fn arrivals_without_a_gap() {
+    let group =
+        "[[traffic]]\nname = \"crowd\"\nkind = \"arrivals\"\nsize = \"5 kB\"\ngap = \"0 s\"\n";
+    let message = refusal(&(single() + group));
+    assert!(
+        message.ends_with(
+            r#"traffic.crowd.gap = "0 s" is zero; accepted: a time such as "50 ms", or "exponential mean 50 ms""#
+        ),
+        "{message}"
     );
 }

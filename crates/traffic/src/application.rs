@@ -69,4 +69,13 @@ pub trait Application {
     fn on_wakeup(&mut self, network: &mut impl Network);
     /// A response is complete.
     fn on_answer(&mut self, answer: Answer, network: &mut impl Network);
+
+    /// The measurement period begins: what [`report`](Self::report) tells is counted from now on.
+    fn start_measuring(&mut self, _now: Time) {}
+
+    /// What only it knows of the measurement period, which ends now: for each metric a name, an
+    /// amount and what it is counted per. The metric of a group is the sum of its users' amounts over
+    /// the sum of what they are per (a stalled second per second watched); it is undefined where that
+    /// is zero.
+    fn report(&self, _now: Time, _add: &mut impl FnMut(&'static str, f64, f64)) {}
 }

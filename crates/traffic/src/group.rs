@@ -9,6 +9,7 @@ use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, kinded, schemars, serde};
 use redtail_transport::TcpSpec;
 
+use crate::arrivals::ArrivalsGroup;
 use crate::dealt::Dealt;
 use crate::game::GameGroup;
 use crate::keys::{MAX_FLOWS, groups};
@@ -16,6 +17,7 @@ use crate::on_off::OnOffGroup;
 use crate::start::Start;
 use crate::transactions::TransactionGroup;
 use crate::user::User;
+use crate::video::VideoGroup;
 use crate::voip::VoipGroup;
 use crate::web::WebGroup;
 
@@ -102,6 +104,10 @@ kinded! {
         "transactions" => Transactions(TransactionGroup),
         /// Web users.
         "web" => Web(WebGroup),
+        /// Users who watch adaptive video (DASH, HLS).
+        "video" => Video(VideoGroup),
+        /// Connections that arrive by themselves: one request and response each.
+        "arrivals" => Arrivals(ArrivalsGroup),
     }
 }
 
@@ -151,6 +157,8 @@ impl TrafficGroup {
             Self::Voip(group) => group.access(),
             Self::OnOff(group) => group.access(),
             Self::Game(group) => group.access(),
+            Self::Video(group) => group.access(),
+            Self::Arrivals(group) => group.access(),
         }
     }
 
@@ -161,6 +169,8 @@ impl TrafficGroup {
             Self::Transfer(group) => Some(&group.tcp),
             Self::Transactions(group) => Some(&group.tcp),
             Self::Web(group) => Some(&group.tcp),
+            Self::Video(group) => Some(&group.tcp),
+            Self::Arrivals(group) => Some(&group.tcp),
             Self::Cbr(_) | Self::Voip(_) | Self::OnOff(_) | Self::Game(_) => None,
         }
     }
@@ -173,7 +183,7 @@ impl TrafficGroup {
             Self::Voip(group) => Some(group.load()),
             Self::OnOff(group) => Some(group.load()),
             Self::Game(group) => Some(group.load()),
-            Self::Bulk(_) | Self::Transfer(_) | Self::Transactions(_) | Self::Web(_) => None,
+            _ => None,
         }
     }
 
@@ -185,9 +195,7 @@ impl TrafficGroup {
             (Self::Voip(group), None) => group.packet(),
             (Self::OnOff(group), None) => group.packet,
             (Self::Game(group), None) => group.largest_packet(),
-            (Self::Bulk(_) | Self::Transfer(_) | Self::Transactions(_) | Self::Web(_), None) => {
-                unreachable!("they use TCP")
-            }
+            (_, None) => unreachable!("they use TCP"),
         }
     }
 
@@ -197,6 +205,8 @@ impl TrafficGroup {
             Self::Bulk(group) => Some(&group.start),
             Self::Transfer(group) => Some(&group.start),
             Self::Transactions(group) => Some(&group.start),
+            Self::Video(group) => Some(&group.start),
+            Self::Arrivals(group) => Some(&group.start),
             Self::Cbr(group) => group.start.as_ref(),
             Self::Voip(group) => group.start.as_ref(),
             Self::OnOff(group) => group.start.as_ref(),
@@ -211,6 +221,8 @@ impl TrafficGroup {
             Self::Bulk(group) => group.stop.as_ref(),
             Self::Transfer(_) => None,
             Self::Transactions(group) => group.stop.as_ref(),
+            Self::Video(group) => group.stop.as_ref(),
+            Self::Arrivals(group) => group.stop.as_ref(),
             Self::Cbr(group) => group.stop.as_ref(),
             Self::Voip(group) => group.stop.as_ref(),
             Self::OnOff(group) => group.stop.as_ref(),
@@ -259,7 +271,10 @@ impl TrafficGroup {
 
     /// Whether its flows are connections that users open and close.
     pub fn has_users(&self) -> bool {
-        matches!(self, Self::Transactions(_) | Self::Web(_))
+        matches!(
+            self,
+            Self::Transactions(_) | Self::Web(_) | Self::Video(_) | Self::Arrivals(_)
+        )
     }
 
     /// The user of a group that has users, from `start` to `stop`; `stream` is what is left of the
@@ -272,6 +287,8 @@ impl TrafficGroup {
                 let hosts = group.access().host_count() as u32;
                 Some(User::Web(group.user(start, stop, hosts, stream)))
             }
+            Self::Video(group) => Some(User::Video(group.user(start, stop, stream))),
+            Self::Arrivals(group) => Some(User::Arrivals(group.source(start, stop, stream))),
             _ => None,
         }
     }
@@ -282,6 +299,8 @@ impl TrafficGroup {
         match self {
             Self::Transactions(group) => group.offered(),
             Self::Web(group) => group.offered(),
+            Self::Video(group) => group.offered(),
+            Self::Arrivals(group) => group.offered(),
             _ => None,
         }
     }
@@ -338,6 +357,8 @@ impl TrafficGroup {
             Self::Game(group) => group.check(),
             Self::Transactions(group) => group.check(),
             Self::Web(group) => group.check(),
+            Self::Video(group) => group.check(),
+            Self::Arrivals(group) => group.check(),
         }?;
         self.check_stops()
     }

@@ -5,6 +5,7 @@
 //! TCP does the rest. Users run an [`Application`], which opens connections and asks.
 
 pub mod application;
+pub mod arrivals;
 pub mod dealt;
 pub mod dist;
 pub mod e_model;
@@ -16,10 +17,12 @@ pub mod start;
 pub mod transactions;
 pub mod udp;
 pub mod user;
+pub mod video;
 pub mod voip;
 pub mod web;
 
 pub use application::{Answer, Application, ConnectionId, Exchange, Network, Server};
+pub use arrivals::ArrivalsGroup;
 pub use dealt::Dealt;
 pub use dist::{Anchor, Dist, Drawn, Law};
 pub use game::GameGroup;
@@ -29,5 +32,6 @@ pub use start::Start;
 pub use transactions::TransactionGroup;
 pub use udp::UdpSource;
 pub use user::User;
+pub use video::VideoGroup;
 pub use voip::{Playout, VoipGroup};
 pub use web::WebGroup;

@@ -37,7 +37,7 @@ groups! {
         pub tcp: TcpSpec,
         /// Payload of a request.
         /// Source: about 1 kB, the example of RFC 2884, section 4.4.
-        #[serde(default = "request")]
+        #[serde(default = "default_request")]
         pub request: Dist<Bytes>,
         /// Payload of a response.
         pub response: Dist<Bytes>,
@@ -64,7 +64,7 @@ groups! {
     }
 }
 
-fn request() -> Dist<Bytes> {
+pub(crate) fn default_request() -> Dist<Bytes> {
     Dist::constant(Bytes::new(1000))
 }
 

@@ -60,10 +60,7 @@ impl UdpSource {
             TrafficGroup::Voip(group) => Some(Self::Voip(Box::new(VoipSource::new(group)))),
             TrafficGroup::OnOff(group) => Some(Self::OnOff(Box::new(OnOffSource::new(group)))),
             TrafficGroup::Game(group) => Some(Self::Game(Box::new(group.clone()))),
-            TrafficGroup::Bulk(_)
-            | TrafficGroup::Transfer(_)
-            | TrafficGroup::Transactions(_)
-            | TrafficGroup::Web(_) => None,
+            _ => None,
         }
     }
 

@@ -3,7 +3,9 @@
 use redtail_core::Time;
 
 use crate::application::{Answer, Application, Network};
+use crate::arrivals::ArrivalSource;
 use crate::transactions::TransactionUser;
+use crate::video::VideoUser;
 use crate::web::WebUser;
 
 macro_rules! users {
@@ -12,6 +14,7 @@ macro_rules! users {
         #[derive(Clone, Debug)]
         #[allow(clippy::large_enum_variant)] // there is one for each user, on the heap as a whole
         #[allow(missing_docs)] // each is documented with its group
+        #[allow(clippy::large_enum_variant)] // there is one for each user, on the heap as a whole
         pub enum User {
             $($kind($user),)+
         }
@@ -34,6 +37,18 @@ macro_rules! users {
                     $(Self::$kind(user) => user.on_answer(answer, network),)+
                 }
             }
+
+            fn start_measuring(&mut self, now: Time) {
+                match self {
+                    $(Self::$kind(user) => user.start_measuring(now),)+
+                }
+            }
+
+            fn report(&self, now: Time, add: &mut impl FnMut(&'static str, f64, f64)) {
+                match self {
+                    $(Self::$kind(user) => user.report(now, add),)+
+                }
+            }
         }
     };
 }
@@ -41,4 +56,6 @@ macro_rules! users {
 users! {
     Transactions(TransactionUser),
     Web(WebUser),
+    Video(VideoUser),
+    Arrivals(ArrivalSource),
 }

@@ -381,7 +381,8 @@ impl WebUser {
     }
 }
 
-fn draw_host(hosts: u32, stream: &mut Stream) -> Server {
+/// One of so many hosts, each as likely.
+pub(crate) fn draw_host(hosts: u32, stream: &mut Stream) -> Server {
     let drawn = (stream.uniform() * f64::from(hosts)) as u32;
     Server::Host(drawn.min(hosts - 1))
 }

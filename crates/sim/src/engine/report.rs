@@ -5,7 +5,7 @@ use redtail_qdisc::QueueDiscipline;
 
 use super::{Engine, cut};
 use redtail_traffic::e_model::mos;
-use redtail_traffic::{TrafficGroup, VoipGroup};
+use redtail_traffic::{Application, TrafficGroup, VoipGroup};
 
 use crate::answers::AnswerSummary;
 use crate::congestion::CongestionSummary;
@@ -167,7 +167,15 @@ impl Engine<'_> {
             }
             if let Some(answers) = answers {
                 let unanswered = self.unanswered(index);
-                add_answers(answers.summary(self.now, period), unanswered, period, add);
+                add_answers(
+                    answers.summary(self.now, period),
+                    unanswered,
+                    period,
+                    &mut add,
+                );
+                for (metric, amount, per) in self.told_by_users(index) {
+                    add(metric, (per > 0.0).then(|| amount / per));
+                }
                 users_rate += rates.iter().sum::<f64>();
                 continue; // how fair users are to each other, what they ask for decides
             }
@@ -208,6 +216,27 @@ impl Engine<'_> {
         if let Some(fairness) = jain(all_tcp) {
             result.metrics.push(("fairness".to_owned(), fairness));
         }
+    }
+
+    /// What the users of a group alone know, summed over them: name, amount, and what it is per.
+    fn told_by_users(&self, group: usize) -> Vec<(&'static str, f64, f64)> {
+        let mut told: Vec<(&'static str, f64, f64)> = Vec::new();
+        let users = self.flows.users.iter();
+        for user in users.filter(|user| user.group as usize == group) {
+            let program = user.program.as_deref();
+            let program = program.expect("nobody is at work");
+            program.report(self.now, &mut |name, amount, per| match told
+                .iter_mut()
+                .find(|told| told.0 == name)
+            {
+                Some(told) => {
+                    told.1 += amount;
+                    told.2 += per;
+                }
+                None => told.push((name, amount, per)),
+            });
+        }
+        told
     }
 
     /// Exchanges of a group that were asked for in the measurement period and are not over.

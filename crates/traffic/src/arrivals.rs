@@ -1,0 +1,233 @@
+//! Arrivals: connections that come by themselves, whatever became of those before.
+//!
+//! An open loop, unlike users who wait: each arrival opens a connection, sends a request, receives
+//! the response and is gone. With exponential gaps they are a Poisson process, the usual model of
+//! the arrival of sessions (V. Paxson, S. Floyd, "Wide-Area Traffic: The Failure of Poisson Modeling",
+//! IEEE/ACM Transactions on Networking 3(3), 1995: it holds for arrivals that people decide on). A
+//! flash crowd is a second group with short gaps for some time.
+//!
+//! The n-th arrival comes, and is for, the same whatever the network does with those before (common
+//! random numbers).
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, serde};
+use redtail_transport::TcpSpec;
+
+use crate::application::{Answer, Application, Exchange, Network};
+use crate::dealt::Dealt;
+use crate::dist::Dist;
+use crate::group::Direction;
+use crate::keys::groups;
+use crate::start::Start;
+use crate::transactions::{default_request, nothing, refuse_nothing};
+use crate::web::draw_host;
+
+groups! {
+    /// Connections that arrive by themselves, one request and response each: `users` independent sources of them.
+    pub struct ArrivalsGroup of users {
+        /// The TCP they use: a preset, or a table with a preset and what departs from it.
+        /// Source: the `sack` preset.
+        #[serde(default)]
+        pub tcp: TcpSpec,
+        /// Time from one arrival to the next of a source; exponential makes them Poisson.
+        pub gap: Dist<Span>,
+        /// Payload of a response.
+        pub size: Dist<Bytes>,
+        /// Payload of a request.
+        /// Source: that of `transactions`.
+        #[serde(default = "default_request")]
+        pub request: Dist<Bytes>,
+        /// What the server takes before it responds.
+        /// Source: nothing, as with `transactions`.
+        #[serde(default = "nothing")]
+        pub service: Dist<Span>,
+        /// When sources begin, a gap before their first arrival; dealt out.
+        /// Source: the start of the run.
+        #[serde(default = "crate::keys::at_once")]
+        pub start: Dealt<Start>,
+        /// When arrivals end; dealt out. Left out, they go on to the end of the run.
+        /// Source: none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub stop: Option<Dealt<Start>>,
+    }
+}
+
+impl ArrivalsGroup {
+    pub(crate) fn check(&self) -> Result<(), ParamError> {
+        if self.gap.only() == Some(Span::ZERO) {
+            let accepted = "a time such as \"50 ms\", or \"exponential mean 50 ms\"";
+            return Err(ParamError::new("gap", "is zero", accepted));
+        }
+        refuse_nothing("size", &self.size)?;
+        refuse_nothing("request", &self.request)
+    }
+
+    /// Bytes per second of one source; `None` if a mean does not exist.
+    pub(crate) fn offered(&self) -> Option<f64> {
+        let offered = self.size.mean()? / self.gap.mean()?;
+        offered.is_finite().then_some(offered)
+    }
+
+    /// The source of this group whose draws are those of `stream`.
+    pub(crate) fn source(&self, start: Time, stop: Time, mut stream: Stream) -> ArrivalSource {
+        ArrivalSource {
+            next: Some(start + self.gap.draw(&mut stream)).filter(|at| *at < stop),
+            gap: self.gap.clone(),
+            size: self.size.clone(),
+            request: self.request.clone(),
+            service: self.service.clone(),
+            hosts: self.access().host_count() as u32,
+            stop,
+            stream,
+        }
+    }
+}
+
+/// A source of an [`ArrivalsGroup`].
+#[derive(Clone, Debug)]
+pub struct ArrivalSource {
+    gap: Dist<Span>,
+    size: Dist<Bytes>,
+    request: Dist<Bytes>,
+    service: Dist<Span>,
+    /// Each arrival is at one of so many hosts.
+    hosts: u32,
+    next: Option<Time>,
+    stop: Time,
+    stream: Stream,
+}
+
+impl Application for ArrivalSource {
+    fn next_wakeup(&self) -> Option<Time> {
+        self.next
+    }
+
+    fn on_wakeup(&mut self, network: &mut impl Network) {
+        let Some(at) = self.next.take_if(|at| *at <= network.now()) else {
+            return;
+        };
+        let stream = &mut self.stream;
+        let connection = network.connect(draw_host(self.hosts, stream));
+        let exchange = Exchange {
+            request: self.request.draw(stream).as_u64(),
+            response: self.size.draw(stream).as_u64(),
+            service: self.service.draw(stream),
+            tag: 0,
+            last: true,
+        };
+        network.request(connection, exchange);
+        let next = at + self.gap.draw(stream);
+        self.next = Some(next).filter(|at| *at < self.stop);
+    }
+
+    fn on_answer(&mut self, _: Answer, _: &mut impl Network) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use redtail_core::Span;
+
+    use super::*;
+    use crate::application::{ConnectionId, Server};
+
+    /// Writes down what is asked for; never answers.
+    #[derive(Default)]
+    struct Silent {
+        now: Time,
+        asked: Vec<(Time, Server, Exchange)>,
+        server: Option<Server>,
+    }
+
+    impl Network for Silent {
+        fn now(&self) -> Time {
+            self.now
+        }
+        fn connect(&mut self, server: Server) -> ConnectionId {
+            self.server = Some(server);
+            ConnectionId(self.asked.len() as u32)
+        }
+        fn request(&mut self, connection: ConnectionId, exchange: Exchange) {
+            assert_eq!(connection.0 as usize, self.asked.len(), "one request each");
+            let server = self.server.expect("it has connected");
+            self.asked.push((self.now, server, exchange));
+        }
+        fn close(&mut self, _: ConnectionId) {
+            panic!("the server closes");
+        }
+        fn page(&mut self, _: Span) {
+            panic!("there are no pages");
+        }
+    }
+
+    fn arrivals(group: &str, seed: u64) -> Vec<(Time, Server, Exchange)> {
+        let group: ArrivalsGroup = serde_json::from_str(group).expect("the group can be read");
+        let stop = group
+            .stop
+            .as_ref()
+            .map_or(Time::MAX, |stop| Time::ZERO + stop.get(0).latest());
+        let start = Time::ZERO + group.start.get(0).latest();
+        let mut source = group.source(start, stop, Stream::named(seed, 0, "arrivals"));
+        let mut network = Silent::default();
+        while let Some(at) = source.next_wakeup() {
+            network.now = at;
+            source.on_wakeup(&mut network);
+        }
+        network.asked
+    }
+
+    #[test]
+    fn a_constant_gap_is_kept_to_from_start_to_stop_whatever_becomes_of_the_connections() {
+        let text =
+            r#"{"name": "a", "gap": "250 ms", "size": "5 kB", "start": "1 s", "stop": "2 s"}"#;
+        let at: Vec<u64> = arrivals(text, 1)
+            .iter()
+            .map(|(at, ..)| at.as_ps() / 1_000_000_000)
+            .collect();
+        assert_eq!(
+            at,
+            [1250, 1500, 1750],
+            "an arrival at the stop comes no more"
+        );
+        for (_, server, exchange) in arrivals(text, 1) {
+            assert_eq!(server, Server::Host(0));
+            assert_eq!((exchange.request, exchange.response), (1000, 5000));
+            assert!(exchange.last, "one exchange on each connection");
+        }
+    }
+
+    /// Counts in 1,000 intervals of 10 s at 2 /s: mean 20, and for a Poisson process the variance is
+    /// the mean. The total is within 5 standard deviations of its mean (false-alarm rate 6e-7) and the
+    /// index of dispersion times 999, chi-squared with as many degrees of freedom, within 5 of
+    /// its own (normal approximation: 6e-7).
+    #[test]
+    fn exponential_gaps_make_a_poisson_process() {
+        let text = r#"{
+            "name": "a", "gap": "exponential mean 500 ms", "size": "pareto mean 12 kB shape 2.5",
+            "stop": "10000 s", "hosts": 4
+        }"#;
+        let all = arrivals(text, 7);
+        let (intervals, mean) = (1000.0, 20.0);
+        let mut counts = vec![0.0_f64; intervals as usize];
+        for (at, ..) in &all {
+            counts[(at.as_secs_f64() / 10.0) as usize] += 1.0;
+        }
+        let total = counts.iter().sum::<f64>();
+        assert!((total - intervals * mean).abs() < 5.0 * (intervals * mean).sqrt());
+        let average = total / intervals;
+        let squares: f64 = counts.iter().map(|n| (n - average) * (n - average)).sum();
+        let freedom: f64 = intervals - 1.0;
+        assert!((squares / average - freedom).abs() < 5.0 * (2.0 * freedom).sqrt());
+
+        // Mean sizes: the standard deviation of this law is 12 kB / sqrt(2.5 * 0.5).
+        let sizes: f64 = all.iter().map(|(.., it)| it.response as f64).sum();
+        let spread = 12e3 / 1.25_f64.sqrt() / total.sqrt();
+        assert!((sizes / total - 12e3).abs() < 5.0 * spread);
+        // Each of four hosts has a quarter: binomial.
+        for host in 0..4 {
+            let of_host = all.iter().filter(|it| it.1 == Server::Host(host)).count();
+            let apart = of_host as f64 - total / 4.0;
+            assert!(apart.abs() < 5.0 * (total * 3.0 / 16.0).sqrt());
+        }
+    }
+}
