@@ -146,9 +146,8 @@ FURTHER_QUEUES = ("utilization", "loss", "queue_delay_mean")
 # Metrics that get a figure of their own.
 FIGURES = (
     "goodput",
-    "mos",
     "utilization",
-    *VIDEO,
+    *OF_GROUPS,
     "udp_loss",
     "loss",
     "queue_delay_mean",

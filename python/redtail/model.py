@@ -14,6 +14,7 @@ from redtail._model import Part, Whole
 
 __all__ = [
     "AdaptiveRed",
+    "Arrivals",
     "Avq",
     "Blue",
     "Bottleneck",
@@ -62,8 +63,11 @@ __all__ = [
     "Tbf",
     "Tcp",
     "Traffic",
+    "Transactions",
     "Transfer",
+    "Video",
     "Voip",
+    "Web",
     "Wfq",
     "WfqClass",
     "Wred",
@@ -2145,6 +2149,450 @@ class Game(Part):
 
 
 @dataclass(kw_only=True)
+class Transactions(Part):
+    """Users who ask and are answered, over and over (netperf's CRR and RR).
+
+    Attributes:
+        name: Name of the group, put in front of its metrics and used in factor keys. A text.
+        response: Payload of a response. A value or a law, such as "12 kB", "exponential mean 12 kB"
+            or "pareto mean 12 kB shape 1.2", or a table with cdf.
+        users: Number of users. A whole number, at least 1; default 1.
+        tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
+            or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
+            "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
+            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
+            default "sack".
+        request: Payload of a request. A value or a law, such as "12 kB", "exponential mean 12 kB"
+            or "pareto mean 12 kB shape 1.2", or a table with cdf; default "1 kB".
+        connections: How transactions use connections. "each" or "one"; default "each".
+        service: What the server takes before it responds. A value or a law, such as "50 s",
+            "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table with cdf; default "0
+            s".
+        think: What a user waits between a response and the next request. A value or a law, such as
+            "50 s", "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table with cdf;
+            default "0 s".
+        start: When users begin; dealt out. A time from the start of the run, such as "5 s", or
+            "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
+        stop: When users stop asking; dealt out. Left out, they go on to the end of the run. A time
+            from the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or
+            a list of these.
+        access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
+            example "10 Mbit/s", or a list of these.
+        access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
+            time with its unit, for example "100 ms", or a list of these; default "0 s".
+        exit_rate: Rate of the receiving hosts' access links; dealt out. A rate with its unit, for
+            example "10 Mbit/s", or a list of these.
+        exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
+            time with its unit, for example "100 ms", or a list of these; default "0 s".
+        return_delay: One-way propagation delay that the way back adds to that of the return links;
+            dealt out. A time with its unit, for example "100 ms", or a list of these; default "0
+            s".
+        hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
+            i modulo this. A whole number, at least 1.
+        direction: Which way the data travels. "forward" or "reverse"; default "forward".
+        dscp: The class that its packets ask for, in both directions. A text, or a whole number;
+            default "BE".
+        port: The port it is served from, for queues that tell traffic apart by it. A whole number.
+        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
+            A whole number.
+        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
+            whole number.
+    """
+
+    _kind: ClassVar[str | None] = "transactions"
+
+    name: str
+    response: str | Mapping[str, Any]
+    users: int | None = None
+    tcp: (
+        Literal[
+            "sack",
+            "newreno",
+            "reno",
+            "tahoe",
+            "cubic",
+            "dctcp",
+            "prague",
+            "vegas",
+            "ledbat",
+            "linux",
+            "bbr",
+            "bbr3",
+            "linux-2000",
+            "ns2-sack",
+            "ns2-newreno",
+            "ns2-reno",
+            "ns2-tahoe",
+        ]
+        | Tcp
+        | None
+    ) = None
+    request: str | Mapping[str, Any] | None = None
+    connections: Literal["each", "one"] | None = None
+    service: str | Mapping[str, Any] | None = None
+    think: str | Mapping[str, Any] | None = None
+    start: str | Sequence[str] | None = None
+    stop: str | Sequence[str] | None = None
+    access_rate: str | Sequence[str] | None = None
+    access_delay: str | Sequence[str] | None = None
+    exit_rate: str | Sequence[str] | None = None
+    exit_delay: str | Sequence[str] | None = None
+    return_delay: str | Sequence[str] | None = None
+    hosts: int | None = None
+    direction: Literal["forward", "reverse"] | None = None
+    dscp: str | int | None = None
+    port: int | None = None
+    first_hop: int | None = None
+    last_hop: int | None = None
+
+
+@dataclass(kw_only=True)
+class Web(Part):
+    """Web users.
+
+    Attributes:
+        name: Name of the group, put in front of its metrics and used in factor keys. A text.
+        model: The model: distributions, and how connections are used. Each key below that is given
+            takes the place of what the model says. "feldmann" or "request-think" or "empirical" or
+            "http1" or "http2".
+        users: Number of users. A whole number, at least 1; default 1.
+        tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
+            or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
+            "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
+            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
+            default "sack".
+        think: Time between pages. A value or a law, such as "50 s", "exponential mean 50 s" or
+            "pareto mean 50 s shape 1.2", or a table with cdf.
+        think_from: What the time between pages counts from. "page-start" or "page-end".
+        objects: Objects of a page, rounded up; at least one. A value or a law, such as "4",
+            "exponential mean 4" or "pareto mean 4 shape 1.2", or a table with cdf, or a number.
+        gap: Time between the launches of a page's objects, where they do not wait for each other. A
+            value or a law, such as "50 s", "exponential mean 50 s" or "pareto mean 50 s shape 1.2",
+            or a table with cdf.
+        document: Payload of the first object of a page. A value or a law, such as "12 kB",
+            "exponential mean 12 kB" or "pareto mean 12 kB shape 1.2", or a table with cdf.
+        object: Payload of the other objects. A value or a law, such as "12 kB", "exponential mean
+            12 kB" or "pareto mean 12 kB shape 1.2", or a table with cdf.
+        request: Payload of a request. A value or a law, such as "12 kB", "exponential mean 12 kB"
+            or "pareto mean 12 kB shape 1.2", or a table with cdf.
+        service: What the server takes before it responds. A value or a law, such as "50 s",
+            "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table with cdf.
+        parallel: Most connections that a page uses at once; 0 if its objects do not wait for each
+            other. A whole number.
+        persistent: Share of pages whose connections serve one object after another. A number.
+        multiplexed: All objects of a page are asked for at once on one connection, and come
+            interleaved. True or false.
+        keep_alive: How long an idle connection is kept for the user's next page. A time with its
+            unit, for example "100 ms".
+        server: Which of the group's hosts a connection goes to. "own" or "per-page" or
+            "per-connection".
+        pages_per_server: Pages in a row from the same server, where it is drawn for pages. A value
+            or a law, such as "4", "exponential mean 4" or "pareto mean 4 shape 1.2", or a table
+            with cdf, or a number.
+        start: When users begin their first page; dealt out. Left out, each begins by thinking. A
+            time from the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each
+            flow, or a list of these.
+        stop: When users begin no more pages; dealt out. Left out, they go on to the end of the run.
+            A time from the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each
+            flow, or a list of these.
+        access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
+            example "10 Mbit/s", or a list of these.
+        access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
+            time with its unit, for example "100 ms", or a list of these; default "0 s".
+        exit_rate: Rate of the receiving hosts' access links; dealt out. A rate with its unit, for
+            example "10 Mbit/s", or a list of these.
+        exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
+            time with its unit, for example "100 ms", or a list of these; default "0 s".
+        return_delay: One-way propagation delay that the way back adds to that of the return links;
+            dealt out. A time with its unit, for example "100 ms", or a list of these; default "0
+            s".
+        hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
+            i modulo this. A whole number, at least 1.
+        direction: Which way the data travels. "forward" or "reverse"; default "forward".
+        dscp: The class that its packets ask for, in both directions. A text, or a whole number;
+            default "BE".
+        port: The port it is served from, for queues that tell traffic apart by it. A whole number.
+        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
+            A whole number.
+        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
+            whole number.
+    """
+
+    _kind: ClassVar[str | None] = "web"
+
+    name: str
+    model: Literal["feldmann", "request-think", "empirical", "http1", "http2"]
+    users: int | None = None
+    tcp: (
+        Literal[
+            "sack",
+            "newreno",
+            "reno",
+            "tahoe",
+            "cubic",
+            "dctcp",
+            "prague",
+            "vegas",
+            "ledbat",
+            "linux",
+            "bbr",
+            "bbr3",
+            "linux-2000",
+            "ns2-sack",
+            "ns2-newreno",
+            "ns2-reno",
+            "ns2-tahoe",
+        ]
+        | Tcp
+        | None
+    ) = None
+    think: str | Mapping[str, Any] | None = None
+    think_from: Literal["page-start", "page-end"] | None = None
+    objects: str | Mapping[str, Any] | float | None = None
+    gap: str | Mapping[str, Any] | None = None
+    document: str | Mapping[str, Any] | None = None
+    object: str | Mapping[str, Any] | None = None
+    request: str | Mapping[str, Any] | None = None
+    service: str | Mapping[str, Any] | None = None
+    parallel: int | None = None
+    persistent: float | None = None
+    multiplexed: bool | None = None
+    keep_alive: str | None = None
+    server: Literal["own", "per-page", "per-connection"] | None = None
+    pages_per_server: str | Mapping[str, Any] | float | None = None
+    start: str | Sequence[str] | None = None
+    stop: str | Sequence[str] | None = None
+    access_rate: str | Sequence[str] | None = None
+    access_delay: str | Sequence[str] | None = None
+    exit_rate: str | Sequence[str] | None = None
+    exit_delay: str | Sequence[str] | None = None
+    return_delay: str | Sequence[str] | None = None
+    hosts: int | None = None
+    direction: Literal["forward", "reverse"] | None = None
+    dscp: str | int | None = None
+    port: int | None = None
+    first_hop: int | None = None
+    last_hop: int | None = None
+
+
+@dataclass(kw_only=True)
+class Video(Part):
+    """Users who watch adaptive video (DASH, HLS).
+
+    Attributes:
+        name: Name of the group, put in front of its metrics and used in factor keys. A text.
+        users: Number of users. A whole number, at least 1; default 1.
+        tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
+            or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
+            "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
+            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
+            default "sack".
+        bitrates: Bitrates that the video is there in, in rising order. A list, each a rate with its
+            unit, for example "10 Mbit/s"; default ["145 kbit/s", "365 kbit/s", "730 kbit/s", "1.1
+            Mbit/s", "2 Mbit/s", "3 Mbit/s", "4.5 Mbit/s", "6 Mbit/s", "7.8 Mbit/s"].
+        segment: Length of a segment, in time of video. A time with its unit, for example "100 ms";
+            default "4 s".
+        variation: Size of a segment over bitrate times length, one draw for each segment whatever
+            its bitrate. A value or a law, such as "4", "exponential mean 4" or "pareto mean 4 shape
+            1.2", or a table with cdf, or a number; default "1".
+        buffer: Most video that is buffered: a segment is asked for when it fits. A time with its
+            unit, for example "100 ms"; default "30 s".
+        startup: Video that must be buffered before playback starts, or resumes after a stall. A
+            time with its unit, for example "100 ms".
+        algorithm: What decides the bitrate of the next segment. "throughput" or "buffer"; default
+            "throughput".
+        safety: For `throughput`: share of the estimated throughput that a bitrate may take. A
+            number.
+        window: For `throughput`: segments whose throughput makes the estimate. A whole number, at
+            least 1.
+        reservoir: For `buffer`: up to this much buffered video, the lowest bitrate. A time with its
+            unit, for example "100 ms".
+        cushion: For `buffer`: with this much more than the reservoir, the highest bitrate. A time
+            with its unit, for example "100 ms".
+        duration: Length of the video. Left out, it does not end. A time with its unit, for example
+            "100 ms".
+        request: Payload of a request. A value or a law, such as "12 kB", "exponential mean 12 kB"
+            or "pareto mean 12 kB shape 1.2", or a table with cdf; default "1 kB".
+        start: When users begin to watch; dealt out. A time from the start of the run, such as "5
+            s", or "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
+        stop: When users leave; dealt out. Left out, they stay to the end of the run. A time from
+            the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or a
+            list of these.
+        access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
+            example "10 Mbit/s", or a list of these.
+        access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
+            time with its unit, for example "100 ms", or a list of these; default "0 s".
+        exit_rate: Rate of the receiving hosts' access links; dealt out. A rate with its unit, for
+            example "10 Mbit/s", or a list of these.
+        exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
+            time with its unit, for example "100 ms", or a list of these; default "0 s".
+        return_delay: One-way propagation delay that the way back adds to that of the return links;
+            dealt out. A time with its unit, for example "100 ms", or a list of these; default "0
+            s".
+        hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
+            i modulo this. A whole number, at least 1.
+        direction: Which way the data travels. "forward" or "reverse"; default "forward".
+        dscp: The class that its packets ask for, in both directions. A text, or a whole number;
+            default "BE".
+        port: The port it is served from, for queues that tell traffic apart by it. A whole number.
+        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
+            A whole number.
+        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
+            whole number.
+    """
+
+    _kind: ClassVar[str | None] = "video"
+
+    name: str
+    users: int | None = None
+    tcp: (
+        Literal[
+            "sack",
+            "newreno",
+            "reno",
+            "tahoe",
+            "cubic",
+            "dctcp",
+            "prague",
+            "vegas",
+            "ledbat",
+            "linux",
+            "bbr",
+            "bbr3",
+            "linux-2000",
+            "ns2-sack",
+            "ns2-newreno",
+            "ns2-reno",
+            "ns2-tahoe",
+        ]
+        | Tcp
+        | None
+    ) = None
+    bitrates: Sequence[str] | None = None
+    segment: str | None = None
+    variation: str | Mapping[str, Any] | float | None = None
+    buffer: str | None = None
+    startup: str | None = None
+    algorithm: Literal["throughput", "buffer"] | None = None
+    safety: float | None = None
+    window: int | None = None
+    reservoir: str | None = None
+    cushion: str | None = None
+    duration: str | None = None
+    request: str | Mapping[str, Any] | None = None
+    start: str | Sequence[str] | None = None
+    stop: str | Sequence[str] | None = None
+    access_rate: str | Sequence[str] | None = None
+    access_delay: str | Sequence[str] | None = None
+    exit_rate: str | Sequence[str] | None = None
+    exit_delay: str | Sequence[str] | None = None
+    return_delay: str | Sequence[str] | None = None
+    hosts: int | None = None
+    direction: Literal["forward", "reverse"] | None = None
+    dscp: str | int | None = None
+    port: int | None = None
+    first_hop: int | None = None
+    last_hop: int | None = None
+
+
+@dataclass(kw_only=True)
+class Arrivals(Part):
+    """Connections that arrive by themselves: one request and response each.
+
+    Attributes:
+        name: Name of the group, put in front of its metrics and used in factor keys. A text.
+        gap: Time from one arrival to the next of a source; exponential makes them Poisson. A value
+            or a law, such as "50 s", "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a
+            table with cdf.
+        size: Payload of a response. A value or a law, such as "12 kB", "exponential mean 12 kB" or
+            "pareto mean 12 kB shape 1.2", or a table with cdf.
+        users: Number of users. A whole number, at least 1; default 1.
+        tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
+            or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
+            "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
+            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
+            default "sack".
+        request: Payload of a request. A value or a law, such as "12 kB", "exponential mean 12 kB"
+            or "pareto mean 12 kB shape 1.2", or a table with cdf; default "1 kB".
+        service: What the server takes before it responds. A value or a law, such as "50 s",
+            "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table with cdf; default "0
+            s".
+        start: When sources begin, a gap before their first arrival; dealt out. A time from the
+            start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or a list of
+            these; default "0 s".
+        stop: When arrivals end; dealt out. Left out, they go on to the end of the run. A time from
+            the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or a
+            list of these.
+        access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
+            example "10 Mbit/s", or a list of these.
+        access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
+            time with its unit, for example "100 ms", or a list of these; default "0 s".
+        exit_rate: Rate of the receiving hosts' access links; dealt out. A rate with its unit, for
+            example "10 Mbit/s", or a list of these.
+        exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
+            time with its unit, for example "100 ms", or a list of these; default "0 s".
+        return_delay: One-way propagation delay that the way back adds to that of the return links;
+            dealt out. A time with its unit, for example "100 ms", or a list of these; default "0
+            s".
+        hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
+            i modulo this. A whole number, at least 1.
+        direction: Which way the data travels. "forward" or "reverse"; default "forward".
+        dscp: The class that its packets ask for, in both directions. A text, or a whole number;
+            default "BE".
+        port: The port it is served from, for queues that tell traffic apart by it. A whole number.
+        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
+            A whole number.
+        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
+            whole number.
+    """
+
+    _kind: ClassVar[str | None] = "arrivals"
+
+    name: str
+    gap: str | Mapping[str, Any]
+    size: str | Mapping[str, Any]
+    users: int | None = None
+    tcp: (
+        Literal[
+            "sack",
+            "newreno",
+            "reno",
+            "tahoe",
+            "cubic",
+            "dctcp",
+            "prague",
+            "vegas",
+            "ledbat",
+            "linux",
+            "bbr",
+            "bbr3",
+            "linux-2000",
+            "ns2-sack",
+            "ns2-newreno",
+            "ns2-reno",
+            "ns2-tahoe",
+        ]
+        | Tcp
+        | None
+    ) = None
+    request: str | Mapping[str, Any] | None = None
+    service: str | Mapping[str, Any] | None = None
+    start: str | Sequence[str] | None = None
+    stop: str | Sequence[str] | None = None
+    access_rate: str | Sequence[str] | None = None
+    access_delay: str | Sequence[str] | None = None
+    exit_rate: str | Sequence[str] | None = None
+    exit_delay: str | Sequence[str] | None = None
+    return_delay: str | Sequence[str] | None = None
+    hosts: int | None = None
+    direction: Literal["forward", "reverse"] | None = None
+    dscp: str | int | None = None
+    port: int | None = None
+    first_hop: int | None = None
+    last_hop: int | None = None
+
+
+@dataclass(kw_only=True)
 class Series(Part):
     """Time series to record. Recording never changes a run.
 
@@ -2173,7 +2621,7 @@ class Experiment(Whole):
         duration: How long each run lasts, in simulated time. A time with its unit, for example "100
             ms".
         traffic: The groups of flows. A list, each a table with kind = "bulk" or "transfer" or "cbr"
-            or "voip" or "on-off" or "game".
+            or "voip" or "on-off" or "game" or "transactions" or "web" or "video" or "arrivals".
         description: What it is about, in a sentence or more. A text.
         warmup: How much of the beginning is left out of all statistics; less than `duration`. A
             time with its unit, for example "100 ms"; default "0 s".
@@ -2213,7 +2661,9 @@ class Experiment(Whole):
 Queue: TypeAlias = "TailDrop | Red | AdaptiveRed | SelfConfiguringRed | DynamicThresholdRed | RedTail | Wred | Pi | Pie | Pi2 | Dualpi2 | HeadDrop | Step | Rem | Blue | Sred | Avq | Choke | Gsp | Codel | FqCodel | Sfq | Cobalt | Cake | Sfb | FqPie | Prio | Drr | Wfq | Tbf | Htb | Plugin"
 """One of these."""
 
-Traffic: TypeAlias = "Bulk | Transfer | Cbr | Voip | OnOff | Game"
+Traffic: TypeAlias = (
+    "Bulk | Transfer | Cbr | Voip | OnOff | Game | Transactions | Web | Video | Arrivals"
+)
 """One of these."""
 
 Bottleneck: TypeAlias = Hop
