@@ -31,7 +31,7 @@ _TWO_CLASSES = """class = [
   {{ name = "always", match = {{ group = "always" }}, {always}queue = {queue} }},
   {{ name = "step", {step}queue = {queue} }},
 ]"""
-_SHORT = '{ kind = "tail-drop", limit = "80 packets" }'
+_SHORT = '{ kind = "tail-drop", limit = "100 packets" }'
 
 
 def _classes(always: str = "", step: str = "", queue: str = _SHORT) -> str:
