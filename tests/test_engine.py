@@ -19,10 +19,22 @@ import pytest
 
 import redtail
 from redtail import _engine, metrics
-from redtail.errors import StoreError
+from redtail.errors import RedtailError, StoreError
 from redtail.results import Results
 
 from conftest import ROOT
+
+# How the names of metrics begin that groups with users have.
+OF_USERS = (
+    "users",
+    "offered",
+    "response",
+    "unanswered",
+    "transaction",
+    "slowdown",
+    "page",
+    "connections",
+)
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 
@@ -83,6 +95,7 @@ def test_a_call_has_all_metrics_of_calls(tmp_path: Path) -> None:
 def test_all_promised_metrics_are_there(quick: Results) -> None:
     # There is no UDP here, and no lossy link.
     promised = set(metrics.METRICS) - OF_CALLS - {"udp_loss", "random_loss"}
+    promised = {name for name in promised if not name.startswith(OF_USERS)}
     promised -= {"completed"} | {name for name in promised if name.endswith("_time_mean")}
     promised -= {"rebuffering_ratio", "rebuffering_events", "startup_delay_mean"}  # of video
     promised -= {"bitrate_mean", "bitrate_switches"}
@@ -168,6 +181,74 @@ def test_without_transfers_there_is_no_table_of_them(quick: Results) -> None:
         quick.transfers()
     with pytest.raises(StoreError, match="no replication 7"):
         quick.transfers(replication=7)
+
+
+REQUESTS = """
+name = "Requests"
+duration = "10 s"
+replications = 2
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "20 ms"
+queue = { kind = "tail-drop", limit = "400 packets" }
+[[traffic]]
+name = "near"
+kind = "transactions"
+request = "100 B"
+response = "1000 B"
+think = "90 ms"
+[[traffic]]
+name = "far"
+kind = "transactions"
+request = "100 B"
+response = "20 kB"
+think = "1 s"
+return_delay = "500 ms"
+"""
+
+
+def test_response_times_are_counted_by_group_and_size(tmp_path: Path) -> None:
+    results = redtail.run(redtail.Toml(REQUESTS), out=tmp_path)
+    assert results.user_groups == ("near", "far")
+    case = results.cases[0]
+    assert set(metrics.METRICS) & {n.partition(".")[2] for n in case.metrics} >= {
+        name
+        for name in metrics.METRICS
+        if name.startswith(OF_USERS) and not name.startswith(("page", "offered"))
+    }
+    table = results.response_times()
+    assert table.schema.field("time_up_to_s").metadata == {b"unit": b"s"}
+    for group, size in (("near", 1460.0), ("far", 100_000.0)):
+        rows = [row for row in table.to_pylist() if row["group"] == group]
+        assert {row["size_up_to_bytes"] for row in rows} == {size}
+        for replication, count in enumerate(case.values(f"{group}.responses")):
+            counted = [row["count"] for row in rows if row["replication"] == replication]
+            assert sum(counted) == count > 0
+    # An opening and an exchange take two round trips of 20 ms and the links' time, and behind a
+    # burst of the other group at most the 17 ms of its 14 packets more.
+    found = results.response_time_cdf(group="near", at=[0.040, 0.062, 1.0]).to_pylist()
+    assert [row["mean"] for row in found] == [0.0, 1.0, 1.0]
+    assert [row["n"] for row in found] == [2, 2, 2]
+    mean = case.metric("near.response_time_mean").mean
+    assert 0.040 < mean < 0.045
+    # One response, 20 ms of the way and 90 ms of thinking: nine of them a second.
+    assert case.metric("near.transaction_rate").mean == pytest.approx(1 / (0.090 + mean), rel=0.02)
+    again = redtail.load(results.folder)
+    assert again.response_times() == table
+
+
+def test_a_group_without_responses_is_named(quick: Results, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="groups with users"):
+        quick.response_times()
+    results = redtail.run(redtail.Toml(REQUESTS), replications=1, out=tmp_path)
+    with pytest.raises(RedtailError, match="one of near, far"):
+        results.response_time_cdf()
+    with pytest.raises(RedtailError, match="'web' is no group with users"):
+        results.response_time_cdf(group="web")
+    with pytest.raises(RedtailError, match="end at 1460, 100000 bytes"):
+        results.response_time_cdf(group="near", size_up_to=2000)
+    with pytest.raises(RedtailError, match="above 0"):
+        results.response_time_cdf(group="near", at=[0.0])
 
 
 def test_recording_does_not_change_a_run(quick: Results, tmp_path: Path) -> None:

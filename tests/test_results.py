@@ -7,13 +7,14 @@ import json
 import math
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import redtail
 from redtail.errors import RedtailError, StoreError
 from redtail.results import CaseResult, Results
 from redtail.stats import estimate
-from redtail.store import StoredRun
+from redtail.store import StoredRun, parquet_bytes
 from redtail.tables import summary_table
 
 from fake_native import FakeNative
@@ -177,6 +178,49 @@ def test_figures_without_a_numeric_factor_have_a_row_per_case(
     alone = redtail.run(redtail.Toml('name = "alone"'), out=tmp_path, replications=1)
     assert alone.cases[0].title == ""
     assert any(path.stem == "consecutive_loss" for path in alone.figures())
+
+
+def _answered(folder: Path, case: int, bins: list[tuple[str, float, float, int]]) -> StoredRun:
+    """A stored run with counts by group, size and time."""
+    run = folder / str(case)
+    run.mkdir()
+    group, size, time, count = zip(*bins, strict=True)
+    table = pa.table(
+        {
+            "group": pa.array(group).dictionary_encode(),
+            "size_up_to_bytes": size,
+            "time_up_to_s": time,
+            "count": pa.array(count, pa.uint64()),
+        }
+    )
+    (run / "response_times.parquet").write_bytes(parquet_bytes(table))
+    return StoredRun(str(case), run, {"web.transaction_rate": 1.0}, {}, {})
+
+
+def test_a_distribution_is_the_mean_of_its_replications(tmp_path: Path) -> None:
+    runs = {
+        # The replications do not have the same bins, and one has another class of sizes.
+        0: _answered(tmp_path, 0, [("web", 1460, 0.1, 1), ("web", 1460, 1.0, 3)]),
+        1: _answered(
+            tmp_path, 1, [("web", 1460, 0.1, 3), ("web", 1e4, 0.5, 0), ("web", 1e4, 1.0, 1)]
+        ),
+    }
+    results = Results(
+        name="r", description="", factors=[], cases=(CaseResult({}, {}, runs),), folder=tmp_path
+    )
+    rows = results.response_time_cdf(at=[0.05, 0.1, 1.0, 2.0]).to_pylist()
+    assert [row["mean"] for row in rows] == [0.0, 0.5, 1.0, 1.0]
+    assert rows[1]["ci95"] == estimate([0.25, 0.75]).ci95
+    small = results.response_time_cdf(at=[0.1], size_up_to=1460).to_pylist()
+    assert small[0]["mean"] == (0.25 + 1.0) / 2
+    large = results.response_time_cdf(at=[0.1], size_up_to=10_000).to_pylist()
+    assert (large[0]["mean"], large[0]["n"]) == (0.0, 1)
+    everywhere = results.response_time_cdf().to_pylist()
+    assert [row["time_s"] for row in everywhere] == [0.1, 0.5, 1.0]
+    shares = [row["mean"] for row in everywhere]
+    assert shares == sorted(shares) and shares[-1] == 1.0
+    assert "web.response_times" in {path.stem for path in results.figures(tmp_path / "figures")}
+    assert "responses" in _printed(results, 118)
 
 
 def test_quantities_in_one_unit_make_an_axis() -> None:

@@ -86,6 +86,31 @@ class Case:
 
 
 @dataclass(frozen=True)
+class LoadRequest:
+    """A load that a group is asked to offer, in place of a number of users.
+
+    Attributes:
+        group: the group's name.
+        share: of the link's rate.
+        text: the load as it is printed.
+        link: what results call the link.
+        metric: what results call the link's utilization by the group.
+        rate: of the link, in bit/s.
+        speed_up: how much faster the link of the unconstrained network is.
+        estimate: about how many users offer it, from the means of the model.
+    """
+
+    group: str
+    share: float
+    text: str
+    link: str
+    metric: str
+    rate: float
+    speed_up: float
+    estimate: int
+
+
+@dataclass(frozen=True)
 class Plan:
     """An experiment that has been checked and expanded into cases and replications.
 
@@ -101,6 +126,8 @@ class Plan:
         file: the name of the experiment's file, when there is one.
         sets: the overrides it was checked with.
         queues: the classes in Python that it names as queues, by their names.
+        users: for each case, the number of users of each group that was asked for by its load
+            and calibrated.
     """
 
     name: str
@@ -115,6 +142,7 @@ class Plan:
     sets: tuple[str, ...]
     queues: dict[str, own.Located]
     _native_plan: Any = field(repr=False)
+    users: tuple[dict[str, int], ...] = ()
 
     @property
     def runs(self) -> int:
@@ -123,8 +151,23 @@ class Plan:
 
     def scenario(self, case: int, replication: int) -> str:
         """Return one run as canonical JSON, all defaults filled in; both numbers from 0."""
+        users = self.users[case] if self.users else {}
         with _translated():
+            if users:
+                return str(self._native_plan.scenario(case, replication, list(users.items())))
             return str(self._native_plan.scenario(case, replication))
+
+    def loads(self, case: int) -> list[LoadRequest]:
+        """Return the loads that groups of a case are asked for by."""
+        with _translated():
+            # A stand-in for the native module may know of no loads.
+            found = getattr(self._native_plan, "loads", lambda case: "[]")(case)
+        return [LoadRequest(**each) for each in json.loads(found)]
+
+    def unconstrained(self, case: int, replication: int, group: str, users: int) -> str:
+        """Return a run of a group alone with so many users, where nothing holds it up."""
+        with _translated():
+            return str(self._native_plan.unconstrained(case, replication, group, users))
 
 
 @dataclass(frozen=True)
@@ -134,8 +177,8 @@ class Outcome:
     Attributes:
         metrics: SI numbers by name; a metric that is undefined in this run is absent.
         consecutive_losses: per queue, the number of loss events of size 1, 2, 3, ….
-        series: per table ("queues", "flows", "transfers"), the columns as (element type,
-            little-endian bytes).
+        series: per table ("queues", "flows", "transfers", "response_times"), the columns as
+            (element type, little-endian bytes).
         names: per kind ("links", "groups"), what the codes in the series stand for.
         bottleneck_packets: packets the first bottleneck sent, for progress and benchmarks.
         events: events the scheduler handled.

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from redtail import _engine, experiment
+from redtail import _engine, calibration, experiment
 from redtail._engine import Case, Outcome, Plan
 from redtail.errors import SpecError, StoreError
 from redtail.experiment import Overrides, Source
+from redtail.runner import available_cores
 
 Points: TypeAlias = "Mapping[str, str | os.PathLike[str]]"
 """The file for each point: a link's name, or `LINK:in` or `LINK:out`."""
@@ -105,6 +106,7 @@ def execute(
         )
     if ip not in (4, 6):
         raise SpecError(f"captures show IP version 4 or 6, not {ip}")
+    plan = _calibrated(plan)
     # Written aside and renamed, so that a whole file is a whole capture; but pipes and devices
     # are written to as they are.
     asides: dict[Path, Path] = {}
@@ -129,6 +131,22 @@ def execute(
             if aside != path and aside.parent.is_dir():
                 aside.unlink(missing_ok=True)
     return Captured(tuple(asides), plan.cases[number], replication, outcome.metrics)
+
+
+def _calibrated(plan: Plan) -> Plan:
+    """Find the users of groups that are asked for by their load, unless they are known."""
+    if plan.users:
+        return plan
+
+    def measure(scenarios: list[tuple[str, str]]) -> list[float | None]:
+        with ThreadPoolExecutor(available_cores()) as pool:
+            outcomes = pool.map(_engine.run_one, (scenario for scenario, _ in scenarios))
+            return [
+                outcome.metrics.get(name)
+                for outcome, (_, name) in zip(outcomes, scenarios, strict=True)
+            ]
+
+    return calibration.calibrate(plan, measure)[0]
 
 
 def _chosen(plan: Plan, case: int | None) -> int:

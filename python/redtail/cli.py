@@ -197,8 +197,10 @@ def run(
         _complain(text, "warning")
     captured = None
     if pcap:
+        with _warnings_shown(), _progress() as show:
+            calibrated = runner.calibrated(plan, jobs=jobs, out=out, progress=show)[0]
         captured = captures.execute(
-            plan,
+            calibrated,
             captures.points(pcap),
             case=pcap_case,
             replication=pcap_replication,
@@ -217,6 +219,8 @@ def run(
         _exit_for(results)
         return
     _print_table(results, phases)
+    for line in _loads(results):
+        print(f"load:    {line}")
     reused = f", {results.reused} of them reused" if results.reused else ""
     print(f"{counted(results.run_count, 'run')}{reused}, in {seconds:.1f} s")
     drawn = results.figures() if figures else []
@@ -230,6 +234,21 @@ def run(
     if results.replaced:
         print(f"note:    {_replacing(results)}")
     _exit_for(results)
+
+
+def _loads(results: Results) -> list[str]:
+    """Return a line for each load that was asked for."""
+    from redtail.stats import estimate
+    from redtail.tables import shown
+
+    return list(
+        dict.fromkeys(
+            f"{load.group}, {load.text} of {load.link} asked for: {load.users} users, "
+            f"who offer {shown(estimate(load.offered.values()), 100.0)} %"
+            for case in results.cases
+            for load in case.loads
+        )
+    )
 
 
 def _replacing(results: Results) -> str:
@@ -415,14 +434,21 @@ def _progress() -> Iterator[Callable[[Progress], None] | None]:
         transient=True,
     ) as bar:
         task = bar.add_task("", total=None, runs="", speed="", left="")
+        noted = 0
 
         def show(state: Progress) -> None:
-            left = state.left_s
+            nonlocal noted
+            for text in state.notes[noted:]:
+                bar.console.print(text, highlight=False, markup=False)
+            noted = len(state.notes)
+            # How many runs calibrating takes, nobody knows before its end.
+            left = None if state.calibrating else state.left_s
+            noun = "runs to calibrate" if state.calibrating else "runs"
             bar.update(
                 task,
                 total=state.total,
                 completed=state.done,
-                runs=f"{state.done}/{state.total} runs",
+                runs=f"{state.done}/{state.total} {noun}",
                 speed=f"{state.packets_per_s / 1e6:.2f} M packets/s" if state.packets else "",
                 left="" if left is None else f"{left:.0f} s left",
             )

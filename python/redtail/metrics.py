@@ -65,6 +65,14 @@ def _packets(title: str, short: str) -> Metric:
     return Metric(title, short, "packets", "_packets", 1.0, "packets")
 
 
+def _count(title: str, short: str) -> Metric:
+    return _ratio(title, short)
+
+
+def _ratio(title: str, short: str) -> Metric:
+    return Metric(title, short, "1", "", 1.0, "")
+
+
 METRICS: dict[str, Metric] = {
     "utilization": _fraction("Utilization", "utilization"),
     "goodput": Metric("TCP goodput", "goodput", "bit/s", "_bit_per_s", 1e-6, "Mbit/s"),
@@ -107,7 +115,29 @@ METRICS: dict[str, Metric] = {
     ),
     "bitrate_switches": _per_minute("Bitrate switches per user", "switches"),
     "fairness": Metric("Jain's fairness index", "fairness", "1", "", 1.0, ""),
+    "responses": _count("Responses", "responses"),
+    "unanswered": _fraction("Requests not answered by the end", "unanswered"),
+    "transaction_rate": Metric("Responses per second", "responses", "1/s", "_per_s", 1.0, "1/s"),
+    "response_time_mean": _delay("Mean response time", "response"),
+    "response_time_std": _delay("Standard deviation of response time", "response sd"),
+    "response_time_p50": _delay("Response time, median", "resp. p50"),
+    "response_time_p95": _delay("Response time, 95th percentile", "resp. p95"),
+    "response_time_p99": _delay("Response time, 99th percentile", "resp. p99"),
+    "slowdown_mean": _ratio("Mean slowdown of responses", "slowdown"),
+    "slowdown_p50": _ratio("Slowdown of responses, median", "slowdown p50"),
+    "slowdown_p99": _ratio("Slowdown of responses, 99th percentile", "slowdown p99"),
+    "pages": _count("Pages completed", "pages"),
+    "page_time_mean": _time("Mean page time", "page"),
+    "page_time_p50": _time("Page time, median", "page p50"),
+    "page_time_p95": _time("Page time, 95th percentile", "page p95"),
+    "offered_load": _fraction("Offered load", "offered"),
+    "users": _count("Users", "users"),
+    "connections": _count("Connections opened", "opened"),
+    "connections_mean": _count("Mean number of open connections", "connections"),
 }
+
+# Bins of response times to a factor of ten (crates/sim/src/answers.rs).
+BINS_PER_DECADE = 50
 
 # Metrics of single disciplines: of DualPI2's two queues.
 OWN: dict[str, Metric] = {
@@ -122,12 +152,23 @@ OWN: dict[str, Metric] = {
 }
 
 # Metrics of groups that tables show, with the group's name, for every group that has them.
-OF_GROUPS = ("mos", "bitrate_mean", "rebuffering_ratio")
+OF_GROUPS = (
+    "mos",
+    "bitrate_mean",
+    "rebuffering_ratio",
+    "transaction_rate",
+    "response_time_p50",
+    "response_time_p95",
+)
+
+# What each group was found to offer that was asked for by its load.
+_OFFERED = ("offered_load",)
 
 # Metrics of the printed table, most wanted first: those at the end give way on narrow screens.
 TABLE = (
     "utilization",
     "goodput",
+    *_OFFERED,
     *OF_GROUPS,
     "udp_loss",
     "loss",
@@ -231,8 +272,8 @@ def shown(present: Collection[str], links: Sequence[str], wanted: Sequence[str])
     ['goodput', 'hop1.loss']
     >>> shown(["utilization", "calls.mos", "calls.jitter"], [], ["mos", "utilization"])
     ['calls.mos', 'utilization']
-    >>> shown(["utilization", "tv.bitrate_mean", "tv.bitrate_switches"], [], TABLE)
-    ['utilization', 'tv.bitrate_mean']
+    >>> shown(["goodput", "web.goodput", "web.transaction_rate"], [], TABLE)
+    ['goodput', 'web.transaction_rate']
     """
     groups = [
         name
@@ -245,7 +286,7 @@ def shown(present: Collection[str], links: Sequence[str], wanted: Sequence[str])
             found.append(name)
         if name == "goodput" and len(groups) > 1:
             found.extend(groups)
-        if name in OF_GROUPS:
+        if name in (*_OFFERED, *OF_GROUPS):
             found.extend(each for each in present if each.count(".") == 1 and base(each) == name)
         if name in FURTHER_QUEUES:
             found.extend(f"{link}.{name}" for link in links if f"{link}.{name}" in present)

@@ -21,6 +21,7 @@ from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 from redtail import metrics as names
 from redtail.errors import StoreError
 from redtail.results import CaseResult, Results
+from redtail.stats import estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,8 +63,11 @@ _STYLE: Any = {
     "svg.hashsalt": "redtail",  # the same results give the same file
 }
 
+# Keys of the factors that are a load before all others.
+_LOADS = (".flows", ".users", ".load")
+
 # Quantities that are read against zero; the others are read against each other.
-_FROM_ZERO = ("loss", "delay", "length", "mark")
+_FROM_ZERO = ("loss", "delay", "length", "mark", "response_time")
 
 
 @dataclass(frozen=True)
@@ -89,18 +93,18 @@ class Load:
 def find_load(results: Results) -> Load | None:
     """Return the factor to put on the horizontal axis, None when no factor is numeric.
 
-    Numbers of flows come first; then the first factor whose values are numbers, or quantities
-    in one common unit.
+    Numbers of flows, users and offered loads come first; then the first factor whose values are
+    numbers, or quantities in one common unit.
     """
-    for key in sorted(results.factors, key=lambda key: not key.endswith(".flows")):
+    for key in sorted(results.factors, key=lambda key: not key.endswith(_LOADS)):
         parsed = [_number(case.factors.get(key)) for case in results.cases]
         units = {unit for _, unit in parsed}
         numbers = tuple(number for number, _ in parsed if number is not None)
         if len(numbers) == len(parsed) and len(units) == 1 and len(set(numbers)) > 1:
             unit = units.pop()
             title = names.factor_title(key)
-            if key.startswith("traffic.") and key.endswith(".flows"):
-                title = f"number of {key.split('.')[1]} flows"
+            if key.startswith("traffic.") and key.endswith((".flows", ".users")):
+                title = f"number of {' '.join(key.split('.')[1:])}"
             title = title[:1].upper() + title[1:]
             return Load(key, f"{title} ({unit})" if unit else title, numbers)
     return None
@@ -124,6 +128,8 @@ def draw_all(results: Results, folder: Path) -> list[Path]:
         for name in names.shown(results.metric_names, results.links, names.FIGURES):
             if any(not math.isnan(case.metric(name).mean) for case in results.cases):
                 figures.append((name, metric_figure(results, name)))
+        for group in results.user_groups:
+            figures.append((f"{group}.response_times", response_figure(results, group)))
         for link in results.links:
             of = f"{link}." if link != results.links[0] else ""
             if any(case.exceedance(link) for case in results.cases):
@@ -309,6 +315,85 @@ def loss_figure(results: Results, link: str | None = None) -> Figure:
     return figure
 
 
+def response_figure(results: Results, group: str, size_up_to: float | None = None) -> Figure:
+    """Draw the distribution of response times with its 95 % band, a line per case.
+
+    With a load and something to compare there is a panel per load.
+    """
+    times, bands = results.response_time_bands(group, size_up_to)
+    of = {id(case): found for case, found in zip(results.cases, bands, strict=True)}
+    load = find_load(results)
+    lines = _lines(results, load)
+    if load is not None and len(lines) == 1:
+        lines = [(case.title, [(0.0, case)]) for _, case in lines[0][1]]
+        load = None
+    panels = _panels(load)
+    figure = Figure(figsize=(1.4 + 2.6 * max(len(panels), 1.6), 3.8), layout="constrained")
+    row = figure.subplots(1, len(panels), sharey=True, sharex=True, squeeze=False)[0]
+    for axes, x in zip(row, panels, strict=True):
+        for number, (label, cases) in enumerate(lines):
+            for case in (case for at, case in cases if at == x):
+                found = of[id(case)]
+                if found:
+                    _distribution(axes, times, found, label, number)
+        axes.set_xscale("log")
+        axes.xaxis.set_major_formatter("{x:g}")
+        if load is not None:
+            axes.set_title(f"{load.title}: {x:g}")
+        axes.set_xlabel("Response time (s)")
+    row[0].set_ylim(0.0, 1.0)
+    row[0].set_xlim(*_time_span(times, [found for found in bands if found]))
+    row[0].set_ylabel(f"{group}: share of responses")
+    _legend(figure, row, len(lines))
+    return figure
+
+
+def _distribution(
+    axes: Axes, times: Sequence[float], found: Sequence[Estimate], label: str, number: int
+) -> None:
+    """Draw one distribution and its band, from the beginning of the first bin."""
+    look = _look(number)
+    times = [times[0] / 10 ** (1 / names.BINS_PER_DECADE), *times]
+    found = [estimate([0.0]), *found]
+    half = [each.ci95 or 0.0 for each in found]
+    axes.fill_between(
+        times,
+        [max(0.0, each.mean - width) for each, width in zip(found, half, strict=True)],
+        [min(1.0, each.mean + width) for each, width in zip(found, half, strict=True)],
+        color=look["color"],
+        alpha=0.2,
+        linewidth=0,
+    )
+    # Markers at equal steps of the share, so that they do not crowd where nothing happens; lines
+    # have theirs at different shares.
+    marks = []
+    wanted = 0.05 + 0.025 * (number % 4)
+    for index, each in enumerate(found):
+        if each.mean >= wanted:
+            marks.append(index)
+            wanted = each.mean + 0.1
+    axes.plot(
+        times,
+        [each.mean for each in found],
+        label=label,
+        color=look["color"],
+        linestyle=look["linestyle"],
+        marker=look["marker"],
+        markersize=4,
+        markevery=marks,
+    )
+
+
+def _time_span(times: Sequence[float], bands: Sequence[Sequence[Estimate]]) -> tuple[float, float]:
+    """Return the ends of an axis of times: all but the last two of a thousand responses."""
+    low = min(t for found in bands for t, each in zip(times, found, strict=True) if each.mean > 0)
+    high = max(
+        min(t for t, each in zip(times, found, strict=True) if each.mean >= 0.998)
+        for found in bands
+    )
+    return low / 1.1, high * 1.1
+
+
 def queue_figure(results: Results, link: str | None = None, replication: int = 0) -> Figure | None:
     """Draw queue length over time, a panel per case; None when no series was recorded."""
     link = link or (results.links[0] if results.links else "")
@@ -452,7 +537,7 @@ def _number(value: object) -> tuple[float | None, str]:
     """Return a number, or a quantity such as "10 Mbit/s", as number and unit."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value), ""
-    match = re.fullmatch(r"\s*([0-9][0-9_.]*(?:e[+-]?[0-9]+)?)\s*([A-Za-zµ/]+)\s*", str(value))
+    match = re.fullmatch(r"\s*([0-9][0-9_.]*(?:e[+-]?[0-9]+)?)\s*([A-Za-zµ/]+|%)\s*", str(value))
     if match is None or not isinstance(value, str):
         return None, ""
     return float(match.group(1).replace("_", "")), match.group(2)

@@ -7,14 +7,15 @@ import json
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from redtail import metrics as names
+from redtail.calibration import Calibrated
 from redtail.errors import RedtailError, StoreError
-from redtail.stats import Estimate, estimate, exceedance, paired_difference
+from redtail.stats import Estimate, band, estimate, exceedance, paired_difference, shares_within
 from redtail.store import (
     ExperimentStore,
     StoredRun,
@@ -35,6 +36,10 @@ Rows = Literal["cases", "replications"]
 
 _FORMAT = 1
 
+_NO_RESPONSES = (
+    'there are no response times: they come from groups with users ("web", "transactions")'
+)
+
 
 @dataclass(frozen=True)
 class CaseResult:
@@ -44,11 +49,32 @@ class CaseResult:
         factors: the value of each factor as the experiment gives it, by its dotted key.
         labels: a short text for each of these values.
         runs: the stored runs by replication, from 0.
+        loads: how many users were found for the loads that groups were asked to offer.
     """
 
     factors: dict[str, Any]
     labels: dict[str, str]
     runs: dict[int, StoredRun]
+    loads: tuple[Calibrated, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        factors: dict[str, Any],
+        labels: dict[str, str],
+        runs: dict[int, StoredRun],
+        loads: tuple[Calibrated, ...],
+    ) -> CaseResult:
+        """Return a case whose runs have what their groups offered among their metrics."""
+        with_loads = {}
+        for number, run in runs.items():
+            offered = {
+                f"{load.group}.offered_load": load.offered[number]
+                for load in loads
+                if number in load.offered
+            }
+            with_loads[number] = replace(run, metrics={**run.metrics, **offered})
+        return cls(factors, labels, with_loads, loads)
 
     @property
     def title(self) -> str:
@@ -83,6 +109,30 @@ class CaseResult:
         return [
             estimate(tail[n] if n < len(tail) else 0.0 for tail in per_run) for n in range(longest)
         ]
+
+    @cached_property
+    def response_times(self) -> dict[int, pa.Table]:
+        """The binned response times of each replication that has some, by its number."""
+        found = {
+            number: read_series(run.folder, "response_times")
+            for number, run in sorted(self.runs.items())
+        }
+        return {number: table for number, table in found.items() if table is not None}
+
+    def response_bins(self, group: str, size_up_to: float | None) -> list[tuple[list[float], Any]]:
+        """Return the ends of the bins and the counts in them, for each replication with any."""
+        import pyarrow.compute as pc
+
+        found = []
+        for table in self.response_times.values():
+            rows = table.filter(pc.equal(table["group"].cast("string"), group))
+            if size_up_to is not None:
+                rows = rows.filter(pc.equal(rows["size_up_to_bytes"], float(size_up_to)))
+            if rows.num_rows:
+                bins = rows.group_by("time_up_to_s").aggregate([("count", "sum")])
+                bins = bins.sort_by("time_up_to_s")
+                found.append((bins["time_up_to_s"].to_pylist(), bins["count_sum"].to_pylist()))
+        return found
 
 
 class Results:
@@ -306,6 +356,129 @@ class Results:
             )
         return found
 
+    @cached_property
+    def user_groups(self) -> tuple[str, ...]:
+        """The names of the groups whose users were answered, in the order of the file."""
+        return tuple(
+            dict.fromkeys(
+                group
+                for case in self.cases
+                for table in case.response_times.values()
+                for group in table["group"].unique().to_pylist()
+            )
+        )
+
+    def response_times(self) -> pa.Table:
+        """Return the response times of all runs, counted in bins.
+
+        A row for each case, replication, group, class of response sizes (`size_up_to_bytes`, inf
+        for the largest) and bin of times (`time_up_to_s`) with a `count`. The bins are the same in
+        every run, 50 to a factor of ten; those without a response are left out.
+
+        Raises:
+            StoreError: no run has any: they come from groups with users.
+        """
+        import pyarrow as pa
+
+        tables = [(case, case.response_times) for case in self.cases]
+        if not any(found for _, found in tables):
+            raise StoreError(_NO_RESPONSES)
+        fields, columns = self._case_columns(
+            [sum(table.num_rows for table in found.values()) for _, found in tables]
+        )
+        rows = [(number, table) for _, found in tables for number, table in found.items()]
+        fields.append(field("replication", pa.uint32()))
+        columns.append([number for number, table in rows for _ in range(table.num_rows)])
+        for name in ("group", "size_up_to_bytes", "time_up_to_s", "count"):
+            about = rows[0][1].schema.field(name)
+            if name == "group":  # the codes of a dictionary may differ between cases
+                about = field("group", pa.string())
+            fields.append(about)
+            columns.append([value for _, table in rows for value in table[name].to_pylist()])
+        return pa.table(columns, schema=pa.schema(fields))
+
+    def response_time_cdf(
+        self,
+        *,
+        group: str | None = None,
+        size_up_to: float | None = None,
+        at: Sequence[float] | None = None,
+    ) -> pa.Table:
+        """Return the share of responses that took at most a time, with intervals, per case.
+
+        The shares are of the responses that came; requests without an answer when the run ended
+        are in `GROUP.unanswered`.
+
+        Args:
+            group: the group of users; may be left out when there is one.
+            size_up_to: the class of response sizes, by its upper end in bytes (1460, 10 000,
+                100 000, 1 000 000 or inf; it begins where the one before ends); by default all.
+            at: times in seconds; by default the ends of all bins that any case has.
+
+        Returns:
+            A row per case and time: `time_s`, the `mean` of the share over replications, half the
+            width `ci95` of its interval (Student's t, at this time alone) and `n`, the
+            replications with responses.
+
+        Raises:
+            RedtailError: there is no such group or class, or a time is not positive.
+            StoreError: the experiment has no responses.
+        """
+        import pyarrow as pa
+
+        group = self._user_group(group)
+        times, bands = self.response_time_bands(group, size_up_to, at)
+        fields, columns = self._case_columns([len(found) for found in bands])
+        fields += [
+            field("group", pa.string()),
+            field("time_s", pa.float64(), unit="s"),
+            field("mean", pa.float64(), unit="1", description="P(T <= time), over replications"),
+            field("ci95", pa.float64(), unit="1", description="half-width of the 95 % interval"),
+            field("n", pa.uint32(), description="replications with responses"),
+        ]
+        flat = [found for case in bands for found in case]
+        columns += [
+            [group] * len(flat),
+            [time for case in bands for time, _ in zip(times, case, strict=True)],
+            [found.mean for found in flat],
+            [found.ci95 for found in flat],
+            [found.n for found in flat],
+        ]
+        return pa.table(columns, schema=pa.schema(fields))
+
+    def response_time_bands(
+        self, group: str, size_up_to: float | None = None, at: Sequence[float] | None = None
+    ) -> tuple[list[float], list[list[Estimate]]]:
+        """Return times, and for each case the share answered within each of them.
+
+        Arguments and errors as for `response_time_cdf`; a case without responses has no shares.
+        """
+        bins = [case.response_bins(group, size_up_to) for case in self.cases]
+        if size_up_to is not None and not any(bins):
+            classes = sorted(
+                {
+                    size
+                    for case in self.cases
+                    for table in case.response_times.values()
+                    for size in table["size_up_to_bytes"].to_pylist()
+                }
+            )
+            known = ", ".join(f"{size:.0f}" for size in classes)
+            raise RedtailError(
+                f"size_up_to = {size_up_to}: no response of {group!r} is in such a class; "
+                f"the classes with responses end at {known} bytes"
+            )
+        if at is None:
+            times = sorted({end for case in bins for ends, _ in case for end in ends})
+        else:
+            times = [float(time) for time in at]
+            for time in times:
+                if not time > 0:
+                    raise RedtailError(f"at = {time}: a time in seconds above 0 is wanted")
+        return times, [
+            band(shares_within(ends, counts, times) for ends, counts in case) for case in bins
+        ]
+
     def differences(
         self, metric: str, *, factor: str | None = None, baseline: str | None = None
     ) -> list[tuple[CaseResult, Estimate]]:
@@ -400,6 +573,7 @@ class Results:
                     "factors": case.factors,
                     "labels": case.labels,
                     "runs": {str(number): run.key for number, run in case.runs.items()},
+                    **({"loads": [load.as_json() for load in case.loads]} if case.loads else {}),
                 }
                 for case in self.cases
             ],
@@ -454,6 +628,16 @@ class Results:
             )
         return fields, columns
 
+    def _user_group(self, group: str | None) -> str:
+        known = self.user_groups
+        if not known:
+            raise StoreError(_NO_RESPONSES)
+        if group is None and len(known) > 1:
+            raise RedtailError(f"group: one of {', '.join(known)} is wanted")
+        if group is not None and group not in known:
+            raise RedtailError(f"{group!r} is no group with users; they are {', '.join(known)}")
+        return known[0] if group is None else group
+
     def _link(self, link: str | None) -> str:
         if link is None:
             return self.links[0] if self.links else ""
@@ -479,10 +663,11 @@ def load(folder: str | os.PathLike[str]) -> Results:
             description=index["description"],
             factors=index["factors"],
             cases=tuple(
-                CaseResult(
+                CaseResult.of(
                     case["factors"],
                     case["labels"],
                     {int(number): read_run(path / key) for number, key in case["runs"].items()},
+                    tuple(Calibrated.from_json(load) for load in case.get("loads", [])),
                 )
                 for case in index["cases"]
             ),

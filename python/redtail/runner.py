@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import time
@@ -18,8 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from redtail import _engine, experiment
+from redtail import _engine, calibration, experiment
 from redtail._engine import Case, Outcome, Plan
+from redtail.calibration import Calibrated
 from redtail.errors import Cancelled, RedtailWarning, RunError
 from redtail.experiment import Overrides, Source, toml_value
 from redtail.queues import Located
@@ -39,6 +41,9 @@ class Progress:
         reused: runs whose results were in the store already.
         done: runs finished so far, the reused ones included.
         packets: packets that finished runs have sent over their bottleneck.
+        calibrating: whether these are runs that find how many users offer a load, before those of
+            the experiment.
+        notes: what was found so far, a line each.
         started: `time.monotonic()` at the start.
     """
 
@@ -46,6 +51,8 @@ class Progress:
     reused: int = 0
     done: int = 0
     packets: int = 0
+    calibrating: bool = False
+    notes: tuple[str, ...] = ()
     started: float = field(default_factory=time.monotonic)
 
     @property
@@ -125,7 +132,7 @@ def execute(
     """Run a checked experiment; arguments and errors as for `run`."""
     store = ExperimentStore(Path(out), plan.name)
     code_version = _engine.code_version()
-    version = _engine.version()
+    plan, loads, notes = calibrated(plan, jobs=jobs, out=out, progress=progress, executor=executor)
 
     # Replication by replication: what an interrupted experiment leaves then covers all cases
     # alike, and the time left is estimated from all of them.
@@ -145,20 +152,14 @@ def execute(
             else:
                 tasks[key] = _Task(key, scenario, replication, case)
 
-    state = Progress(total=len(stored) + len(tasks), reused=len(stored), done=len(stored))
+    state = Progress(
+        total=len(stored) + len(tasks), reused=len(stored), done=len(stored), notes=notes
+    )
     if progress is not None:
         progress(state)
 
     def keep(task: _Task, outcome: Outcome) -> None:
-        stored[task.key] = store.save(
-            task.key,
-            task.scenario,
-            outcome,
-            code_version=code_version,
-            version=version,
-            backend=_engine.BACKEND,
-            replication=task.replication,
-        )
+        stored[task.key] = _save(store, task, outcome)
         state.done += 1
         state.packets += outcome.bottleneck_packets
         if progress is not None:
@@ -194,7 +195,7 @@ def execute(
             for replication in range(plan.replications)
             if keys[number, replication] in stored
         }
-        cases.append(CaseResult(case.factors, case.labels, runs))
+        cases.append(CaseResult.of(case.factors, case.labels, runs, loads[number]))
     results = Results(
         name=plan.name,
         description=plan.description,
@@ -207,6 +208,98 @@ def execute(
     results.replaced = replaced(results, code_version)
     results.write(store)
     return results
+
+
+def calibrated(
+    plan: Plan,
+    *,
+    jobs: int | None = None,
+    out: str | os.PathLike[str] = "runs",
+    progress: Callable[[Progress], None] | None = None,
+    executor: Executor | None = None,
+) -> tuple[Plan, list[tuple[Calibrated, ...]], tuple[str, ...]]:
+    """Find the users of groups that are asked for by the load they offer.
+
+    The runs that this takes are kept in the store, so that it costs nothing a second time.
+
+    Args:
+        plan: a checked experiment; without such groups nothing is run.
+        jobs: as for `run`, like those that follow.
+        out: folder of the store.
+        progress: called after each run.
+        executor: runs the scenarios.
+
+    Returns:
+        The plan with the users, what was found for each case, and the same in words.
+
+    Raises:
+        StoreError: results cannot be written.
+        RunError: no number of users offers a load, or a run failed.
+        Cancelled: it was interrupted; what was finished is kept.
+    """
+    if plan.users or not any(plan.loads(case) for case in range(len(plan.cases))):
+        return plan, [()] * len(plan.cases), ()
+    store = ExperimentStore(Path(out), calibration.FOLDER)
+    code_version = _engine.code_version()
+    state = Progress(total=0, calibrating=True)
+    pool = _Pool(executor, jobs or available_cores(), keep_going=False, queues={})
+
+    def measure(scenarios: list[tuple[str, str]]) -> list[float | None]:
+        keys = [run_key(scenario, code_version, _engine.BACKEND) for scenario, _ in scenarios]
+        stored: dict[str, StoredRun] = {}
+        tasks = {}
+        for key, (scenario, _) in zip(keys, scenarios, strict=True):
+            if key in stored or key in tasks:
+                continue
+            found = store.load(key)
+            if found is not None:
+                stored[key] = found
+            else:
+                replication = int(json.loads(scenario)["replication"])
+                tasks[key] = _Task(key, scenario, replication, plan.cases[0])
+        state.total += len(tasks)
+
+        def keep(task: _Task, outcome: Outcome) -> None:
+            stored[task.key] = _save(store, task, outcome)
+            state.done += 1
+            state.packets += outcome.bottleneck_packets
+            if progress is not None:
+                progress(state)
+
+        def failure(task: _Task, error: RunError) -> str:
+            return f"calibrating, replication {task.replication}: {error}"
+
+        if pool.run(list(tasks.values()), keep, failure) is None:
+            raise Cancelled(
+                "interrupted while finding the users for a load; what was found is kept, and the "
+                "same command goes on from there",
+                kept=state.done,
+                total=state.total,
+                folder=store.folder,
+            )
+        return [
+            stored[key].metrics.get(name) for key, (_, name) in zip(keys, scenarios, strict=True)
+        ]
+
+    def told(text: str) -> None:
+        state.notes = (*state.notes, text)
+        if progress is not None:
+            progress(state)
+
+    plan, found = calibration.calibrate(plan, measure, told)
+    return plan, found, state.notes
+
+
+def _save(store: ExperimentStore, task: _Task, outcome: Outcome) -> StoredRun:
+    return store.save(
+        task.key,
+        task.scenario,
+        outcome,
+        code_version=_engine.code_version(),
+        version=_engine.version(),
+        backend=_engine.BACKEND,
+        replication=task.replication,
+    )
 
 
 def _kept(state: Progress, folder: Path) -> str:

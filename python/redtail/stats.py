@@ -11,8 +11,10 @@ Everything here works on plain numbers and knows nothing of experiments.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,44 @@ def paired_difference(
     if len(first) != len(second):
         raise ValueError(f"{len(first)} values cannot be paired with {len(second)}")
     return estimate((a - b for a, b in zip(first, second, strict=True)), confidence)
+
+
+def shares_within(ends: Sequence[float], counts: Sequence[int], at: Sequence[float]) -> list[float]:
+    """Return the share of counted values that are at most each of `at`, from counts in bins.
+
+    Args:
+        ends: the upper ends of the bins, rising; a bin begins where the one before ends.
+        counts: how many values each bin has, at least one in all.
+        at: where to read the distribution. Inside a bin the share rises linearly, which is off by
+            no more than the bin's own share. Values below the first end have share 0: how far
+            below it the first bin begins is not known.
+
+    >>> shares_within([1.0, 2.0, 4.0], [1, 0, 3], [0.5, 1.0, 2.0, 3.0, 9.0])
+    [0.0, 0.25, 0.25, 0.625, 1.0]
+    """
+    sums = list(accumulate(counts))
+    found = []
+    for value in at:
+        over = bisect_right(ends, value)
+        if over == 0:
+            found.append(0.0)
+        elif over == len(ends):
+            found.append(1.0)
+        else:
+            inside = (value - ends[over - 1]) / (ends[over] - ends[over - 1])
+            found.append((sums[over - 1] + inside * counts[over]) / sums[-1])
+    return found
+
+
+def band(curves: Iterable[Sequence[float]], confidence: float = 0.95) -> list[Estimate]:
+    """Estimate a curve point by point from its replications, all read at the same points.
+
+    Each interval covers its point with this confidence; all points at once are covered less often.
+
+    >>> [found.mean for found in band([[0.0, 0.5], [0.5, 1.0]])]
+    [0.25, 0.75]
+    """
+    return [estimate(values, confidence) for values in zip(*curves, strict=True)]
 
 
 def exceedance(counts: Sequence[int]) -> list[float]:

@@ -66,7 +66,13 @@ _SERIES_UNITS = {
     "completion_time_s": "s",
     "retransmissions": "segments",
     "timeouts": "timeouts",
+    "size_up_to_bytes": "bytes",
+    "time_up_to_s": "s",
+    "count": "responses",
 }
+
+# Tables that are no time series: a row for each transfer, or for each bin of a distribution.
+_TABLES = ("transfers", "response_times")
 
 
 @dataclass(frozen=True)
@@ -327,8 +333,8 @@ def _tables(key: str, replication: int, outcome: Outcome) -> dict[str, bytes]:
 
 
 def _series_file(table: str) -> str:
-    """Return the file of a table: transfers have a row each, the others one per sample."""
-    return "transfers.parquet" if table == "transfers" else f"series_{table}.parquet"
+    """Return the file of a table."""
+    return f"{table}.parquet" if table in _TABLES else f"series_{table}.parquet"
 
 
 def _series(columns: dict[str, tuple[str, bytes]], codes: dict[str, list[str]]) -> pa.Table:

@@ -145,11 +145,57 @@ impl Plan {
         self.0.cases_json()
     }
 
-    /// The canonical text of one run; both numbers count from 0.
-    fn scenario(&self, case_index: usize, replication: u32) -> PyResult<String> {
+    /// The canonical text of one run; both numbers count from 0. `users` are the numbers of users of
+    /// groups that are asked for by their load.
+    #[pyo3(signature = (case_index, replication, users=Vec::new()))]
+    fn scenario(
+        &self,
+        case_index: usize,
+        replication: u32,
+        users: Vec<(String, u32)>,
+    ) -> PyResult<String> {
+        let scenario = self.of_case(case_index, replication)?;
+        let fixed = users.iter().fold(scenario, |scenario, (group, users)| {
+            scenario.with_users(group, *users)
+        });
+        Ok(fixed.to_json())
+    }
+
+    /// The loads that groups of a case are asked for by, as JSON text.
+    fn loads(&self, case_index: usize) -> String {
+        let loads = self.0.loads(case_index);
+        let loads = loads.iter().map(|load| {
+            serde_json::json!({
+                "group": load.group,
+                "share": load.share,
+                "text": load.text,
+                "link": load.link,
+                "metric": load.metric,
+                "rate": load.rate.as_bps(),
+                "speed_up": load.speed_up,
+                "estimate": load.estimate,
+            })
+        });
+        serde_json::Value::Array(loads.collect()).to_string()
+    }
+
+    /// The canonical text of a group alone, with so many users, on an unconstrained network.
+    fn unconstrained(
+        &self,
+        case_index: usize,
+        replication: u32,
+        group: &str,
+        users: u32,
+    ) -> PyResult<String> {
+        let scenario = self.of_case(case_index, replication)?;
+        Ok(scenario.unconstrained(group, users).to_json())
+    }
+}
+
+impl Plan {
+    fn of_case(&self, case_index: usize, replication: u32) -> PyResult<Scenario> {
         let scenario = self.0.scenario(case_index, replication);
-        let scenario = scenario.ok_or_else(|| PyIndexError::new_err("no case has this index"))?;
-        Ok(scenario.to_json())
+        scenario.ok_or_else(|| PyIndexError::new_err("no case has this index"))
     }
 }
 
@@ -325,6 +371,15 @@ impl RunResult {
             table.set_item("retransmissions", u64_column(py, &rows.retransmissions))?;
             table.set_item("timeouts", u64_column(py, &rows.timeouts))?;
             series.set_item("transfers", table)?;
+        }
+        let rows = &self.0.response_times;
+        if !rows.group.is_empty() {
+            let table = PyDict::new(py);
+            table.set_item("group", u32_column(py, &rows.group))?;
+            table.set_item("size_up_to_bytes", f64_column(py, &rows.size_up_to_bytes))?;
+            table.set_item("time_up_to_s", f64_column(py, &rows.time_up_to_s))?;
+            table.set_item("count", u64_column(py, &rows.count))?;
+            series.set_item("response_times", table)?;
         }
         Ok(series)
     }

@@ -298,6 +298,12 @@ impl TryFrom<ScenarioText> for Scenario {
                 text.version
             ));
         }
+        if let Some(group) = text.traffic.iter().find(|group| group.load().is_some()) {
+            return Err(format!(
+                "the group {:?} has a load and no number of users: it has to be calibrated first",
+                group.access().name
+            ));
+        }
         Ok(Scenario {
             duration: text.duration,
             warmup: text.warmup,

@@ -39,6 +39,7 @@ mod error;
 mod expand;
 mod experiment;
 mod facts;
+mod load;
 mod node;
 mod outline;
 mod paths;
@@ -49,6 +50,7 @@ mod validate;
 
 pub use error::{Problem, SpecError};
 pub use experiment::{Chain, Experiment, Hop, LinkSpec, Scenario, Series, SeriesRequest, Topology};
+pub use load::LoadRequest;
 pub use node::Origin;
 pub use plan::{Case, Format, Plan};
 pub use rates::{OPPORTUNITY, Phases, RateChange, RateTrace};

@@ -216,6 +216,31 @@ fn group_line(runs: &[&Scenario], index: usize) -> String {
         let spans = base_round_trips(group, topology);
         spans.into_iter().map(|span| span.as_secs_f64())
     });
+    let loads = runs.iter().map(|run| {
+        let load = run.traffic[index].load();
+        load.and_then(|_| {
+            run.loads()
+                .into_iter()
+                .find(|load| load.group == run.traffic[index].access().name)
+        })
+    });
+    let loads: Option<Vec<_>> = loads.collect();
+    if let Some(loads) = loads {
+        return format!(
+            "{}: users for {} of {} ({}) to be calibrated, about {}; base round-trip time {}",
+            runs[0].traffic[index].access().name,
+            range(loads.iter().map(|load| load.share), |share| format!(
+                "{} %",
+                three_digits(share * 100.0)
+            )),
+            loads[0].link,
+            range(loads.iter().map(|load| load.rate.as_bps() as f64), |bps| {
+                Rate::from_bps(bps as u64).to_string()
+            }),
+            range(flows, |flows| flows.to_string()),
+            range(round_trips, time_in_words),
+        );
+    }
     let kind = match runs[0].traffic[index] {
         TrafficGroup::Bulk(_) => "bulk flow",
         TrafficGroup::Transfer(_) => "transfer",

@@ -9,6 +9,7 @@ use crate::de;
 use crate::error::{Problem, SpecError, place};
 use crate::expand::{self, Factor, Set};
 use crate::experiment::{Experiment, Hop, Scenario, Series, SeriesRequest, Topology};
+use crate::load::{self, LoadRequest};
 use crate::node::{Node, Origin};
 use crate::outline;
 use crate::rates::{self, Phases, ReadFile};
@@ -127,6 +128,14 @@ impl Plan {
             }),
             ..case.base.clone()
         })
+    }
+
+    /// The loads that groups of a case are asked for by. Its scenarios can be run once each of these
+    /// groups has its users ([`Scenario::with_users`]).
+    pub fn loads(&self, case: usize) -> Vec<LoadRequest> {
+        self.cases
+            .get(case)
+            .map_or(Vec::new(), |case| case.base.loads())
     }
 
     /// What the experiment amounts to, in a few lines: its bottlenecks, its groups of flows, and how
@@ -285,7 +294,7 @@ fn case(
     }
     expand::strip_labels(&mut tree).map_err(|problem| vec![problem])?;
     rates::embed(&mut tree, read).map_err(|problem| vec![problem])?;
-    let experiment: Experiment = de::decode(&tree).map_err(|fault| {
+    let mut experiment: Experiment = de::decode(&tree).map_err(|fault| {
         let explained = fault.accepted_keys().and_then(|accepted| {
             let key = fault.key();
             factors
@@ -301,6 +310,7 @@ fn case(
             problem
         })]
     })?;
+    load::estimate_users(&mut experiment, &tree)?;
     let (mut findings, mut topology) = validate::check(&experiment, &tree);
     let mut plugins = Vec::new();
     if let Some(topology) = topology.as_mut().filter(|_| findings.errors.is_empty()) {

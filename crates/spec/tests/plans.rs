@@ -609,3 +609,132 @@ fn auto_phases_are_at_rate_changes_and_fixed_starts_and_stops_in_the_measurement
     let json = scenario_json(&text, &["phases=[\"60 s\"]"]);
     assert_eq!(json["phases"], json!(["60 s"]));
 }
+
+const LOADED: &str = r#"
+name = "Loaded"
+duration = "60 s"
+[[chain.hop]]
+rate = "10 Mbit/s"
+delay = "5 ms"
+queue = { kind = "red", limit = "100 packets", min_th = "10 packets", max_th = "50 packets" }
+random_loss = 0.01
+[[chain.hop]]
+rate = "20 Mbit/s"
+delay = "7 ms"
+queue = { kind = "tail-drop", limit = "100 packets" }
+return = { rate = "5 Mbit/s", delay = "9 ms", queue = { kind = "tail-drop", limit = "9 packets" } }
+[[traffic]]
+name = "there"
+kind = "web"
+model = "request-think"
+load = "90 %"
+access_rate = ["1 Mbit/s", "2 Mbit/s"]
+[[traffic]]
+name = "back"
+kind = "web"
+model = "http1"
+load = 0.5
+direction = "reverse"
+[[traffic]]
+name = "ftp"
+kind = "bulk"
+"#;
+
+#[test]
+fn a_load_is_a_share_of_the_first_link_on_the_way_of_the_data() {
+    let plan = plan(LOADED, &[]).unwrap();
+    let loads = plan.loads(0);
+    let told: Vec<_> = loads
+        .iter()
+        .map(|load| {
+            (
+                &*load.group,
+                &*load.link,
+                &*load.metric,
+                load.rate.to_string(),
+                load.share,
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (
+                "there",
+                "hop1",
+                "hop1.there.utilization",
+                "10 Mbit/s".into(),
+                0.9
+            ),
+            (
+                "back",
+                "hop2.return",
+                "hop2.return.back.utilization",
+                "5 Mbit/s".into(),
+                0.5
+            ),
+        ]
+    );
+    // One object of 2.3 kB x 1.3 / 0.3 on average in 50 s, 40 bytes of header to 1460.
+    let mean = 2300.0 * 1.3 / 0.3 * 8.0 / 50.0 * 1500.0 / 1460.0;
+    assert!((f64::from(loads[0].estimate) / (9e6 / mean) - 1.0).abs() < 1e-3);
+}
+
+#[test]
+fn an_unconstrained_network_keeps_all_but_rates_and_queues() {
+    let plan = plan(LOADED, &[]).unwrap();
+    let scenario = plan.scenario(0, 3).unwrap().unconstrained("there", 70);
+    assert_eq!((scenario.replication, scenario.traffic.len()), (3, 1));
+    let access = scenario.traffic[0].access();
+    assert_eq!(
+        (access.name, access.flows, access.hosts),
+        ("there", 70, Some(2))
+    );
+    let rates = access.access_rate.unwrap().values();
+    assert_eq!(
+        rates.iter().map(|rate| rate.as_bps()).collect::<Vec<_>>(),
+        [1e9 as u64, 2e9 as u64]
+    );
+    let hop = &scenario.topology.hops()[0];
+    assert_eq!(
+        (hop.rate.to_string(), hop.random_loss),
+        ("10 Gbit/s".into(), Some(0.01))
+    );
+    assert_eq!(hop.delay.to_string(), "5 ms");
+    let back = scenario.topology.hops()[1].return_link.as_ref().unwrap();
+    assert_eq!(
+        (back.rate.to_string(), back.delay.to_string()),
+        ("5 Gbit/s".into(), "9 ms".into())
+    );
+    let json = scenario.to_json();
+    assert!(
+        !json.contains("\"red\"") && !json.contains("\"load\""),
+        "{json}"
+    );
+    // A queue makes no difference to it, so cases that differ in the queue share a calibration.
+    let other = LOADED.replace(
+        "limit = \"100 packets\", min_th",
+        "limit = \"200 packets\", min_th",
+    );
+    let other = common::plan(&other, &[]).unwrap().scenario(0, 3).unwrap();
+    assert_eq!(other.unconstrained("there", 70).to_json(), json);
+}
+
+#[test]
+fn a_scenario_is_run_with_users_and_not_with_a_load() {
+    let plan = plan(LOADED, &[]).unwrap();
+    let scenario = plan.scenario(0, 0).unwrap();
+    let error = Scenario::from_json(&scenario.to_json()).unwrap_err();
+    assert!(
+        error.to_string().contains("has to be calibrated first"),
+        "{error}"
+    );
+    let fixed = scenario.with_users("there", 12).with_users("back", 3);
+    // It is the run that one with the users given is.
+    let given = LOADED
+        .replace("load = \"90 %\"", "users = 12")
+        .replace("load = 0.5", "users = 3");
+    let given = common::plan(&given, &[]).unwrap().scenario(0, 0).unwrap();
+    assert_eq!(fixed.to_json(), given.to_json());
+    assert_eq!(Scenario::from_json(&fixed.to_json()).unwrap(), fixed);
+}

@@ -933,3 +933,62 @@ fn arrivals_without_a_gap() {
         "{message}"
     );
 }
+
+/// The single-case file with a Web group that has these keys, from line 23 on.
+fn web(keys: &str) -> String {
+    let cbr = "[[traffic]]\nname = \"cbr\"";
+    let web = format!(
+        "[[traffic]]\nname = \"web\"\nkind = \"web\"\nmodel = \"empirical\"\n{keys}\n\n{cbr}"
+    );
+    changed(&single(), &[(cbr, &web)])
+}
+
+#[test]
+fn a_load_is_asked_for_in_place_of_users() {
+    plan(&web("load = \"90 %\""), &[]).unwrap();
+    plan(&web("load = 1.05"), &[]).unwrap();
+    assert_eq!(
+        refusal(&web("load = \"90 %\"\nusers = 800")),
+        "e.toml:24: traffic.web.users = 800 stands beside load = \"90 %\", which says how many \
+         users there are; accepted: one of the two"
+    );
+    // Also where one of the two comes from elsewhere.
+    let file = web("users = 800") + "[factors]\n\"traffic.web.load\" = [\"80 %\", \"90 %\"]\n";
+    let message = refusal(&file);
+    assert!(
+        message.contains("traffic.web.users = 800 stands beside load"),
+        "{message}"
+    );
+    let error = plan(&web("load = 0.9"), &["traffic.web.users=3"]).unwrap_err();
+    assert!(
+        error.to_string().contains("accepted: one of the two"),
+        "{error}"
+    );
+}
+
+#[test]
+fn loads_that_cannot_be_offered() {
+    let accepted = "a share of the link such as \"90 %\" or 0.9, above 0 and at most \"200 %\"";
+    for load in ["0", "\"201 %\"", "90", "-0.1"] {
+        assert_eq!(
+            refusal(&web(&format!("load = {load}"))),
+            format!("e.toml:23: traffic.web.load = {load} cannot be offered; accepted: {accepted}")
+        );
+    }
+    let message = refusal(&web("load = \"9 Mbit/s\""));
+    assert!(
+        message.contains("\"9 Mbit/s\" is not a load; accepted: a share"),
+        "{message}"
+    );
+    let message = refusal(&web("load = 0.9\nthink = \"100 h\""));
+    assert!(
+        message.contains("traffic.web.load = 0.9 would take about "),
+        "{message}"
+    );
+    assert!(
+        message.contains(" users; accepted: a load that 1000000 can offer"),
+        "{message}"
+    );
+    let message = refusal(&web("load = true"));
+    assert!(message.contains("traffic.web.load = true"), "{message}");
+}

@@ -13,6 +13,7 @@ use crate::arrivals::ArrivalsGroup;
 use crate::dealt::Dealt;
 use crate::game::GameGroup;
 use crate::keys::{MAX_FLOWS, groups};
+use crate::load::Load;
 use crate::on_off::OnOffGroup;
 use crate::start::Start;
 use crate::transactions::TransactionGroup;
@@ -302,6 +303,23 @@ impl TrafficGroup {
             Self::Video(group) => group.offered(),
             Self::Arrivals(group) => group.offered(),
             _ => None,
+        }
+    }
+
+    /// The load asked for, where the number of users is to be found.
+    pub fn load(&self) -> Option<Load> {
+        match self {
+            Self::Web(group) => group.load,
+            _ => None,
+        }
+    }
+
+    /// Gives a group that has users so many, whatever load was asked for.
+    pub fn set_users(&mut self, users: u32) {
+        match self {
+            Self::Web(group) => (group.flows, group.load) = (users, None),
+            Self::Transactions(group) => group.flows = users,
+            _ => debug_assert!(false, "a group without users"),
         }
     }
 

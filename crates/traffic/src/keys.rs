@@ -111,7 +111,7 @@ macro_rules! groups {
 pub(crate) use groups;
 
 /// Most flows in a group: a million senders take about a gigabyte.
-pub(crate) const MAX_FLOWS: u32 = 1_000_000;
+pub const MAX_FLOWS: u32 = 1_000_000;
 
 pub(crate) fn one_flow() -> u32 {
     1

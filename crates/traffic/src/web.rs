@@ -30,6 +30,7 @@ use crate::dealt::Dealt;
 use crate::dist::Dist;
 use crate::group::Direction;
 use crate::keys::groups;
+use crate::load::Load;
 use crate::start::Start;
 use crate::transactions::refuse_nothing;
 
@@ -44,6 +45,10 @@ groups! {
         /// Source: the `sack` preset.
         #[serde(default)]
         pub tcp: TcpSpec,
+        /// Load to offer, in place of a number of users: a share of the rate of the first bottleneck link that the data crosses, headers included. How many users offer it is found by simulation.
+        /// Source: none; there are `users`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub load: Option<Load>,
         /// Time between pages.
         /// Source: the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -145,6 +150,7 @@ impl WebGroup {
     }
 
     pub(crate) fn check(&self) -> Result<(), ParamError> {
+        self.load.map_or(Ok(()), Load::check)?;
         for (key, size) in [
             ("document", &self.document),
             ("object", &self.object),
@@ -196,7 +202,12 @@ impl WebGroup {
     /// exist.
     pub fn offered(&self) -> Option<f64> {
         let browser = self.browser();
-        let embedded = browser.objects.mean()? - 1.0;
+        // Rounding up adds about a half to a law without steps.
+        let objects = match browser.objects.only() {
+            Some(objects) => objects.ceil(),
+            None => browser.objects.mean()? + 0.5,
+        };
+        let embedded = objects - 1.0;
         let page = browser.document.mean()? + embedded.max(0.0) * browser.object.mean()?;
         let offered = page / browser.think.mean()?;
         offered.is_finite().then_some(offered)

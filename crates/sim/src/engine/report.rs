@@ -166,6 +166,8 @@ impl Engine<'_> {
                 add("duplicate_acks", Some(done.duplicate_acks as f64));
             }
             if let Some(answers) = answers {
+                let users = self.scenario.traffic[index].access().flows;
+                add("users", Some(f64::from(users)));
                 let unanswered = self.unanswered(index);
                 add_answers(
                     answers.summary(self.now, period),
