@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from redtail.results import CaseResult, Results, load
     from redtail.runner import Progress, run
     from redtail.stats import Estimate
+    from redtail.traces import TraceTable, read_trace
 
 _HOMES = {
     "Advice": "advice",
@@ -54,10 +55,12 @@ _HOMES = {
     "SpecError": "errors",
     "StoreError": "errors",
     "Toml": "experiment",
+    "TraceTable": "traces",
     "advise": "advice",
     "capture": "captures",
     "check": "experiment",
     "load": "results",
+    "read_trace": "traces",
     "run": "runner",
 }
 
@@ -82,10 +85,12 @@ __all__ = [
     "SpecError",
     "StoreError",
     "Toml",
+    "TraceTable",
     "advise",
     "capture",
     "check",
     "load",
+    "read_trace",
     "run",
 ]
 

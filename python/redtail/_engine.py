@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from redtail import queues as own
+from redtail import traces as tables
 from redtail.errors import Cancelled, RedtailError, RunError, SpecError
 from redtail.files import Reader
 from redtail.metrics import case_title
@@ -128,6 +129,7 @@ class Plan:
         queues: the classes in Python that it names as queues, by their names.
         users: for each case, the number of users of each group that was asked for by its load
             and calibrated.
+        traces: the tables of connections that it names, by a hash of their content.
     """
 
     name: str
@@ -141,6 +143,7 @@ class Plan:
     file: str | None
     sets: tuple[str, ...]
     queues: dict[str, own.Located]
+    traces: dict[str, tables.Located]
     _native_plan: Any = field(repr=False)
     users: tuple[dict[str, int], ...] = ()
 
@@ -213,9 +216,10 @@ def plan(
         SpecError: the experiment is not valid; the message says where and what is accepted.
     """
     resolver = own.Resolver(file)
+    found_tables = tables.Resolver(file)
     with _translated():
         read = Reader(resolver.folder)
-        found = native().plan(text, file, list(sets), format, resolver, read)
+        found = native().plan(text, file, list(sets), format, resolver, read, found_tables)
         cases = tuple(
             Case(dict(case["factors"]), dict(case["labels"])) for case in json.loads(found.cases)
         )
@@ -224,13 +228,14 @@ def plan(
             description=found.description or "",
             replications=found.replications,
             seed=found.seed,
-            warnings=tuple(found.warnings),
+            warnings=(*found.warnings, *found_tables.warnings),
             factors=tuple(found.factors),
             outline=tuple(found.outline),
             cases=cases,
             file=file,
             sets=tuple(sets),
             queues=resolver.located(dict(found.plugins)),
+            traces=found_tables.located(),
             _native_plan=found,
         )
 
@@ -239,6 +244,7 @@ def run_one(
     scenario: str,
     cancel: CancelToken | None = None,
     queues: Mapping[str, own.Located] | None = None,
+    traces: Mapping[str, tables.Located] | None = None,
 ) -> Outcome:
     """Run one scenario, without the interpreter lock but for queues written in Python.
 
@@ -246,6 +252,7 @@ def run_one(
         scenario: the run.
         cancel: stops it.
         queues: the classes that it names as queues.
+        traces: the tables of connections that it names.
 
     Raises:
         Cancelled: `cancel` was set before the end.
@@ -254,9 +261,13 @@ def run_one(
     """
     start = time.perf_counter()
     classes = {name: located.load() for name, located in (queues or {}).items()}
+    loaded = [located.load() for located in (traces or {}).values()]
     with _translated(queues):
         run = native().run
-        result = run(scenario, cancel, classes) if classes else run(scenario, cancel)
+        if loaded:
+            result = run(scenario, cancel, classes, loaded)
+        else:
+            result = run(scenario, cancel, classes) if classes else run(scenario, cancel)
     return _outcome(result, start)
 
 
@@ -266,6 +277,7 @@ def run_captured(
     ip: int = 4,
     cancel: CancelToken | None = None,
     queues: Mapping[str, own.Located] | None = None,
+    traces: Mapping[str, tables.Located] | None = None,
 ) -> Outcome:
     """Run one scenario and capture packets, without the interpreter lock.
 
@@ -275,6 +287,7 @@ def run_captured(
         ip: the version of IP that the headers show, 4 or 6.
         cancel: stops the run.
         queues: the classes that it names as queues.
+        traces: the tables of connections that it names.
 
     Raises:
         SpecError: a point does not exist, or a packet is larger than IP's can be.
@@ -285,9 +298,10 @@ def run_captured(
     start = time.perf_counter()
     failed = None
     classes = {name: located.load() for name, located in (queues or {}).items()}
+    loaded = [located.load() for located in (traces or {}).values()]
     with _translated(queues):
         try:
-            result = native().run_captured(scenario, list(points), ip, cancel, classes)
+            result = native().run_captured(scenario, list(points), ip, cancel, classes, loaded)
         except OSError as error:
             failed = error
     if failed is not None:

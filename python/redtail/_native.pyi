@@ -10,6 +10,7 @@ __all__ = [
     "QueueFailed",
     "RunResult",
     "SpecError",
+    "Trace",
     "advise",
     "code_version",
     "plan",
@@ -81,6 +82,23 @@ class CancelToken:
     def cancel(self) -> None: ...
 
 @final
+class Trace:
+    def __new__(
+        cls,
+        name: str,
+        start_ns: bytes,
+        rtt_ns: bytes,
+        reverse: bytes,
+        first: bytes,
+        request: bytes,
+        response: bytes,
+        service_ns: bytes,
+        think_ns: bytes,
+    ) -> Trace: ...
+    @property
+    def name(self) -> str: ...
+
+@final
 class Plan:
     @property
     def name(self) -> str: ...
@@ -128,11 +146,13 @@ def plan(
     format: str = "toml",
     resolve: Callable[[str, dict[str, Any]], str | tuple[str, str, str]] | None = None,
     read: Callable[[str], str | tuple[str, str]] | None = None,
+    tables: Callable[[str, int, int, bool], Trace | tuple[str, str, str]] | None = None,
 ) -> Plan: ...
 def run(
     scenario_json: str,
     cancel: CancelToken | None = None,
     queues: dict[str, type] | None = None,
+    traces: list[Trace] | None = None,
 ) -> RunResult: ...
 def run_captured(
     scenario_json: str,
@@ -140,6 +160,7 @@ def run_captured(
     ip: int = 4,
     cancel: CancelToken | None = None,
     queues: dict[str, type] | None = None,
+    traces: list[Trace] | None = None,
 ) -> RunResult: ...
 def schema() -> str: ...
 def presets() -> str: ...

@@ -170,7 +170,9 @@ def _interruptible(plan: Plan, scenario: str, points: list[tuple[str, str]], ip:
     """Run in another thread, for only Python code notices an interrupt."""
     token = _engine.cancel_token()
     with ThreadPoolExecutor(1, thread_name_prefix="redtail") as pool:
-        future = pool.submit(_engine.run_captured, scenario, points, ip, token, plan.queues)
+        future = pool.submit(
+            _engine.run_captured, scenario, points, ip, token, plan.queues, plan.traces
+        )
         try:
             return future.result()
         except BaseException:

@@ -374,6 +374,29 @@ def advise(
     print(found.queue)
 
 
+@app.command("import")
+@_reported
+def import_trace(
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="A table of connections: .csv, .parquet or .cvec."),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Write it as Parquet, in its normal form."),
+    ] = None,
+) -> None:
+    """Check a table of connections for traffic of kind `trace`, and say what it amounts to."""
+    from redtail.traces import read_trace
+
+    with _warnings_shown():
+        trace = read_trace(file)
+    print(trace.summary())
+    if out is not None:
+        trace.write(out)
+        print(f"written: {out}")
+
+
 @app.command()
 @_reported
 def reproduce(

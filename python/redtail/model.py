@@ -62,6 +62,7 @@ __all__ = [
     "TailDrop",
     "Tbf",
     "Tcp",
+    "Trace",
     "Traffic",
     "Transactions",
     "Transfer",
@@ -2593,6 +2594,91 @@ class Arrivals(Part):
 
 
 @dataclass(kw_only=True)
+class Trace(Part):
+    """Connections from a table.
+
+    Attributes:
+        name: Name of the group, put in front of its metrics and used in factor keys. A text.
+        file: The table, a path relative to the experiment file: `.csv` or `.parquet` with the
+            columns `start_s` and `size_bytes`, and perhaps `connection`, `direction`, `rtt_s`,
+            `request_bytes`, `service_s` and `think_s`; or `.cvec`, connection vectors of tmix. A
+            text.
+        users: Filled in from the table: one user for each path, that is direction and round-trip
+            time. A whole number, at least 1; default 1.
+        tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
+            or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
+            "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
+            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
+            default "sack".
+        rtt_resolution: What round-trip times of the table are rounded to a multiple of: each that
+            is left has hosts of its own. A time with its unit, for example "100 ms"; default "1
+            ms".
+        access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
+            example "10 Mbit/s", or a list of these.
+        access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
+            time with its unit, for example "100 ms", or a list of these; default "0 s".
+        exit_rate: Rate of the receiving hosts' access links; dealt out. A rate with its unit, for
+            example "10 Mbit/s", or a list of these.
+        exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
+            time with its unit, for example "100 ms", or a list of these; default "0 s".
+        return_delay: One-way propagation delay that the way back adds to that of the return links;
+            dealt out. A time with its unit, for example "100 ms", or a list of these; default "0
+            s".
+        hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
+            i modulo this. A whole number, at least 1.
+        direction: Which way the data travels. "forward" or "reverse"; default "forward".
+        dscp: The class that its packets ask for, in both directions. A text, or a whole number;
+            default "BE".
+        port: The port it is served from, for queues that tell traffic apart by it. A whole number.
+        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
+            A whole number.
+        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
+            whole number.
+    """
+
+    _kind: ClassVar[str | None] = "trace"
+
+    name: str
+    file: str
+    users: int | None = None
+    tcp: (
+        Literal[
+            "sack",
+            "newreno",
+            "reno",
+            "tahoe",
+            "cubic",
+            "dctcp",
+            "prague",
+            "vegas",
+            "ledbat",
+            "linux",
+            "bbr",
+            "bbr3",
+            "linux-2000",
+            "ns2-sack",
+            "ns2-newreno",
+            "ns2-reno",
+            "ns2-tahoe",
+        ]
+        | Tcp
+        | None
+    ) = None
+    rtt_resolution: str | None = None
+    access_rate: str | Sequence[str] | None = None
+    access_delay: str | Sequence[str] | None = None
+    exit_rate: str | Sequence[str] | None = None
+    exit_delay: str | Sequence[str] | None = None
+    return_delay: str | Sequence[str] | None = None
+    hosts: int | None = None
+    direction: Literal["forward", "reverse"] | None = None
+    dscp: str | int | None = None
+    port: int | None = None
+    first_hop: int | None = None
+    last_hop: int | None = None
+
+
+@dataclass(kw_only=True)
 class Series(Part):
     """Time series to record. Recording never changes a run.
 
@@ -2621,7 +2707,8 @@ class Experiment(Whole):
         duration: How long each run lasts, in simulated time. A time with its unit, for example "100
             ms".
         traffic: The groups of flows. A list, each a table with kind = "bulk" or "transfer" or "cbr"
-            or "voip" or "on-off" or "game" or "transactions" or "web" or "video" or "arrivals".
+            or "voip" or "on-off" or "game" or "transactions" or "web" or "video" or "arrivals" or
+            "trace".
         description: What it is about, in a sentence or more. A text.
         warmup: How much of the beginning is left out of all statistics; less than `duration`. A
             time with its unit, for example "100 ms"; default "0 s".
@@ -2662,7 +2749,7 @@ Queue: TypeAlias = "TailDrop | Red | AdaptiveRed | SelfConfiguringRed | DynamicT
 """One of these."""
 
 Traffic: TypeAlias = (
-    "Bulk | Transfer | Cbr | Voip | OnOff | Game | Transactions | Web | Video | Arrivals"
+    "Bulk | Transfer | Cbr | Voip | OnOff | Game | Transactions | Web | Video | Arrivals | Trace"
 )
 """One of these."""
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from redtail import _engine, calibration, experiment
+from redtail import _engine, calibration, experiment, traces
 from redtail._engine import Case, Outcome, Plan
 from redtail.calibration import Calibrated
 from redtail.errors import Cancelled, RedtailWarning, RunError
@@ -170,7 +170,7 @@ def execute(
         command = _repeating(plan, task, out)
         return f"{text}\nTo repeat this run alone: {command}" if command else text
 
-    pool = _Pool(executor, jobs or available_cores(), keep_going, plan.queues)
+    pool = _Pool(executor, jobs or available_cores(), keep_going, plan.queues, plan.traces)
     try:
         failures = pool.run(list(tasks.values()), keep, failure)
     except RunError as error:
@@ -334,11 +334,13 @@ class _Pool:
         jobs: int,
         keep_going: bool,
         queues: dict[str, Located],
+        traces: dict[str, traces.Located],
     ) -> None:
         self.executor = executor
         self.jobs = jobs
         self.keep_going = keep_going
         self.queues = queues
+        self.traces = traces
 
     def run(
         self,
@@ -379,7 +381,11 @@ class _Pool:
                     task = waiting.pop()
                     # A token cannot travel to another process.
                     future = executor.submit(
-                        _engine.run_one, task.scenario, token, self.queues or None
+                        _engine.run_one,
+                        task.scenario,
+                        token,
+                        self.queues or None,
+                        self.traces or None,
                     )
                     pending[future] = task
                 finished, _ = wait(pending, return_when=FIRST_COMPLETED)

@@ -1,7 +1,9 @@
 //! `redtail._native`: the Rust core for Python. Translation only, no logic.
 
 mod queue;
+mod trace;
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
@@ -17,8 +19,9 @@ use redtail_core::ParamError;
 use redtail_qdisc::advise::Situated;
 use redtail_sim::capture::{Capture, CaptureError, IpVersion, Point};
 use redtail_sim::plugin::{PluginFailure, PluginParams};
-use redtail_sim::{Plugins, Stopped};
-use redtail_spec::{Format, Scenario};
+use redtail_sim::{Beside, Plugins, Stopped, Traces};
+use redtail_spec::{Format, Scenario, TraceSite};
+use redtail_traffic::{TraceGroup, TrafficGroup};
 use redtail_transport::Preset;
 
 create_exception!(
@@ -237,9 +240,13 @@ fn read_file(read: &Bound<'_, PyAny>, name: &str) -> PyResult<Result<String, Str
 /// Reads, checks and expands an experiment. `resolve` is called with the name and the parameters
 /// of every queue of kind `plugin`; it returns the hash of its source, or what is wrong with it:
 /// the key, the problem and what is accepted. `read` is called with the name of every file that it
-/// names, a trace of rates; it returns the text, or the problem and what is accepted.
+/// names, a trace of rates; it returns the text, or the problem and what is accepted. `tables` is
+/// called for every group of kind `trace`, with its file, the duration and the round-trip time of
+/// the links in picoseconds, and whether there are links both ways; it returns a `Trace`, or what is
+/// wrong in the form that `resolve` has.
 #[pyfunction]
-#[pyo3(signature = (text, file=None, sets=Vec::new(), format="toml", resolve=None, read=None))]
+#[pyo3(signature = (text, file=None, sets=Vec::new(), format="toml", resolve=None, read=None, tables=None))]
+#[allow(clippy::too_many_arguments)] // Python gives them by name
 fn plan(
     py: Python<'_>,
     text: &str,
@@ -248,6 +255,7 @@ fn plan(
     format: &str,
     resolve: Option<Bound<'_, PyAny>>,
     read: Option<Bound<'_, PyAny>>,
+    tables: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Plan> {
     let format = match format {
         "toml" => Format::Toml,
@@ -265,19 +273,30 @@ fn plan(
             Err(clause)
         })
     };
-    let mut raised = None;
+    let raised = RefCell::new(None);
     let mut visit = |params: &mut PluginParams| {
         let Some(resolve) = &resolve else {
             return Ok(());
         };
         resolve_plugin(py, resolve, params).unwrap_or_else(|error| {
             let refusal = ParamError::new("class", error.to_string(), "another one");
-            raised.get_or_insert(error);
+            raised.borrow_mut().get_or_insert(error);
             Err(refusal)
         })
     };
-    let plan = redtail_spec::Plan::with_files(text, file, &sets, format, &mut visit, &mut give);
-    match raised.or(unread) {
+    let mut find = |group: &TraceGroup, site: &TraceSite| {
+        let Some(tables) = &tables else {
+            return Err(ParamError::new("file", "names a table", "no such group"));
+        };
+        trace::resolve(tables, group, site).unwrap_or_else(|error| {
+            let refusal = ParamError::new("file", error.to_string(), "another one");
+            raised.borrow_mut().get_or_insert(error);
+            Err(refusal)
+        })
+    };
+    let plan =
+        redtail_spec::Plan::with_all(text, file, &sets, format, &mut visit, &mut give, &mut find);
+    match raised.into_inner().or(unread) {
         Some(error) => Err(error),
         None => plan.map(Plan).map_err(|error| spec_error(py, &error)),
     }
@@ -411,20 +430,47 @@ fn plugins(queues: Option<Bound<'_, PyDict>>, cancel: &Arc<AtomicBool>) -> PyRes
     )
 }
 
+/// What a run needs beside its scenario, whose tables must all be among `traces`.
+fn beside(
+    scenario: &Scenario,
+    queues: Option<Bound<'_, PyDict>>,
+    traces: Option<Vec<Py<trace::Trace>>>,
+    cancel: &Arc<AtomicBool>,
+) -> PyResult<Beside> {
+    let found = traces.into_iter().flatten();
+    let traces = found.fold(Traces::new(), |traces, it| {
+        traces.with(Arc::clone(&it.get().0))
+    });
+    for group in &scenario.traffic {
+        if let TrafficGroup::Trace(group) = group
+            && traces.get(&group.file).is_none()
+        {
+            let (name, file) = (&group.name, &group.file);
+            let text = format!("traffic.{name}: the run was started without the table {file}");
+            return Err(SpecError::new_err(text));
+        }
+    }
+    Ok(Beside {
+        plugins: plugins(queues, cancel)?,
+        traces,
+    })
+}
+
 /// Runs one scenario, given as its canonical text, without holding the GIL but for the classes in
-/// `queues`, by the names that the scenario has for them.
+/// `queues`, by the names that the scenario has for them; `traces` are the tables of its groups.
 #[pyfunction]
-#[pyo3(signature = (scenario_json, cancel=None, queues=None))]
+#[pyo3(signature = (scenario_json, cancel=None, queues=None, traces=None))]
 fn run(
     py: Python<'_>,
     scenario_json: &str,
     cancel: Option<Py<CancelToken>>,
     queues: Option<Bound<'_, PyDict>>,
+    traces: Option<Vec<Py<trace::Trace>>>,
 ) -> PyResult<RunResult> {
     let scenario = Scenario::from_json(scenario_json).map_err(|error| spec_error(py, &error))?;
     let cancel = cancel.map_or_else(Arc::default, |token| Arc::clone(&token.get().0));
-    let plugins = plugins(queues, &cancel)?;
-    let result = py.detach(|| redtail_sim::run_with(&scenario, &plugins, &cancel));
+    let beside = beside(&scenario, queues, traces, &cancel)?;
+    let result = py.detach(|| redtail_sim::run_with(&scenario, beside, &cancel));
     result.map(RunResult).map_err(|stopped| match stopped {
         Stopped::Cancelled => Cancelled::new_err("the run was cancelled"),
         Stopped::Plugin(failure) => queue_failed(py, &failure),
@@ -446,7 +492,8 @@ fn os_error(error: &io::Error, path: &Path) -> PyErr {
 /// "LINK:in" or "LINK:out") and the file for its packets; points with the same
 /// file share it. `ip` is the version of IP, 4 or 6.
 #[pyfunction]
-#[pyo3(signature = (scenario_json, points, ip=4, cancel=None, queues=None))]
+#[pyo3(signature = (scenario_json, points, ip=4, cancel=None, queues=None, traces=None))]
+#[allow(clippy::too_many_arguments)] // Python gives them by name
 fn run_captured(
     py: Python<'_>,
     scenario_json: &str,
@@ -454,6 +501,7 @@ fn run_captured(
     ip: u8,
     cancel: Option<Py<CancelToken>>,
     queues: Option<Bound<'_, PyDict>>,
+    traces: Option<Vec<Py<trace::Trace>>>,
 ) -> PyResult<RunResult> {
     let scenario = Scenario::from_json(scenario_json).map_err(|error| spec_error(py, &error))?;
     let ip = match ip {
@@ -479,9 +527,9 @@ fn run_captured(
         capture.files.push((points.clone(), out));
     }
     let cancel = cancel.map_or_else(Arc::default, |token| Arc::clone(&token.get().0));
-    let plugins = plugins(queues, &cancel)?;
+    let beside = beside(&scenario, queues, traces, &cancel)?;
     let result =
-        py.detach(move || redtail_sim::run_captured_with(&scenario, &plugins, capture, &cancel));
+        py.detach(move || redtail_sim::run_captured_with(&scenario, beside, capture, &cancel));
     result.map(RunResult).map_err(|error| match error {
         CaptureError::Impossible(text) => SpecError::new_err(text),
         CaptureError::Io { file, error } => os_error(&error, &files[file].0),
@@ -593,6 +641,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<queue::Packet>()?;
     module.add_class::<queue::QueueContext>()?;
     module.add_class::<Plan>()?;
+    module.add_class::<trace::Trace>()?;
     module.add_class::<RunResult>()?;
     module.add_function(wrap_pyfunction!(plan, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;

@@ -100,7 +100,11 @@ pub struct Answers {
     opened: u64,
     /// Round-trip time without queues of each host, in seconds.
     round_trips: Vec<f64>,
-    rate: Rate,
+    /// Of the slowest link that responses cross, by whether these go against the group's
+    /// direction.
+    rates: [Rate; 2],
+    /// By host: whether its responses do.
+    reverse: Vec<bool>,
     mss: u64,
     header: u64,
     handshake: bool,
@@ -137,7 +141,10 @@ impl Answers {
             open: TimeWeighted::new(Time::ZERO, 0.0),
             opened: 0,
             round_trips: round_trips.iter().map(|rtt| rtt.as_secs_f64()).collect(),
-            rate: scenario.slowest_link(index),
+            rates: scenario.slowest_links(index),
+            reverse: (0..round_trips.len())
+                .map(|host| group.is_reverse(host))
+                .collect(),
             mss: params.mss.as_u64().max(1),
             header: params.header.as_u64(),
             handshake: params.handshake,
@@ -162,18 +169,23 @@ impl Answers {
 
     /// A response from `host` is complete.
     pub fn on_answer(&mut self, done: &Done, host: u32, now: Time) {
-        if done.asked < self.from {
+        let (request, response) = (done.exchange.request, done.exchange.response);
+        // Nobody waits for what comes unasked, but for a greeting.
+        let unasked = request == 0 && !done.first;
+        if done.asked < self.from || response == 0 || unasked {
             return;
         }
         let (took, size) = (now - done.asked, done.exchange.response);
         let class = SIZE_CLASSES.partition_point(|&end| end < size);
         self.by_class[class].record(took);
         let rounds = 1.0 + f64::from(u8::from(done.first && self.handshake));
-        let round_trip = self.round_trips[host as usize % self.round_trips.len()];
+        let host = host as usize % self.round_trips.len();
+        let round_trip = self.round_trips[host];
+        let rate = self.rates[usize::from(self.reverse[host])];
         let bytes = size + size.div_ceil(self.mss) * self.header;
         let least = rounds * round_trip
             + done.exchange.service.as_secs_f64()
-            + bytes as f64 * 8.0 / self.rate.as_bps() as f64;
+            + bytes as f64 * 8.0 / rate.as_bps() as f64;
         let slowdown = took.as_secs_f64() / least;
         self.slowdown_sum += slowdown;
         let counted = (slowdown * SLOWDOWN_UNIT).round() as u64;

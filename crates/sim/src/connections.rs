@@ -7,10 +7,10 @@
 
 use std::collections::VecDeque;
 
-use redtail_core::{Stream, Time};
+use redtail_core::{Span, Stream, Time};
 use redtail_spec::Scenario;
 use redtail_traffic::{Exchange, TrafficGroup};
-use redtail_transport::{Endpoint, Segment, SenderCounters, TcpParams};
+use redtail_transport::{Endpoint, Flags, Segment, SenderCounters, TcpParams};
 
 use crate::flows::Passed;
 use crate::network::HostRoutes;
@@ -40,7 +40,7 @@ impl Side {
 struct Pending {
     exchange: Exchange,
     asked: Time,
-    /// It was the first on its connection.
+    /// It was the first on its connection, and waited for it to be set up.
     first: bool,
     /// Where its request ends in the client's stream.
     request_end: u64,
@@ -59,7 +59,7 @@ pub struct Done {
     pub exchange: Exchange,
     /// When it was asked for.
     pub asked: Time,
-    /// It was the first on its connection.
+    /// It was the first on its connection, and waited for it to be set up.
     pub first: bool,
 }
 
@@ -78,6 +78,20 @@ const FRAME: u64 = 16_384;
 
 /// What a server that interleaves writes ahead of its connection: two frames.
 const WRITTEN_AHEAD: u64 = 2 * FRAME;
+
+/// After what time a SYN-ACK is repeated that nothing has answered: the initial retransmission timeout
+/// (RFC 6298, section 2); it doubles.
+const SYN_ACK_TIMEOUT: Span = Span::from_s(1);
+
+/// What a server does that is to speak first: nobody else would repair the loss of what came last
+/// of the handshake.
+#[derive(Clone, Debug)]
+struct Syn {
+    /// As if it came again, the server answers it again.
+    segment: Segment,
+    again: Time,
+    wait: Span,
+}
 
 /// A connection and its place in the network.
 #[derive(Clone, Debug)]
@@ -105,6 +119,8 @@ pub struct Connection {
     written_bytes: u64,
     /// Exchanges begun.
     begun: u32,
+    /// The server's program has the connection: what came last of the handshake has arrived.
+    set_up: bool,
     /// The server has closed.
     closed: bool,
     /// The client has.
@@ -113,6 +129,8 @@ pub struct Connection {
     last_asked: bool,
     /// The server's program may have something to do, other than what the next two say.
     stirred: bool,
+    /// The SYN of a client that will not speak first, as long as the server waits for more.
+    syn: Option<Box<Syn>>,
     /// What of the client's stream it has looked at.
     seen: u64,
     /// When the next response that it works on is ready.
@@ -137,10 +155,12 @@ impl Connection {
             asked_bytes: 0,
             written_bytes: 0,
             begun: 0,
+            set_up: !params.handshake,
             closed: false,
             client_closed: false,
             last_asked: false,
             stirred: false,
+            syn: None,
             seen: 0,
             next_ready: None,
         }
@@ -155,18 +175,19 @@ impl Connection {
     /// The client's application asks.
     pub fn ask(&mut self, exchange: Exchange, now: Time) {
         debug_assert!(!self.last_asked, "asked after the last exchange");
-        let request = exchange.request.max(1);
         self.stirred = true;
-        self.asked_bytes += request;
-        self.client.write(request);
+        if exchange.request > 0 {
+            self.asked_bytes += exchange.request;
+            self.client.write(exchange.request);
+        }
         self.last_asked = exchange.last;
         self.exchanges.push_back(Pending {
             exchange,
             asked: now,
-            first: self.begun == 0,
+            first: self.begun == 0 && !self.client.is_established(),
             request_end: self.asked_bytes,
             ready: None,
-            unwritten: exchange.response.max(1),
+            unwritten: exchange.response,
             response_end: None,
         });
         self.begun += 1;
@@ -184,12 +205,46 @@ impl Connection {
         self.passed[side as usize].delivered += 1;
         match side {
             Side::Client => self.client.on_segment(segment, now),
-            Side::Server => self.server.on_segment(segment, now),
+            Side::Server => {
+                if !self.set_up {
+                    self.setting_up(segment, now);
+                }
+                self.server.on_segment(segment, now);
+            }
+        }
+    }
+
+    /// A segment arrives at a server that does not have the connection yet.
+    #[cold]
+    fn setting_up(&mut self, segment: &Segment, now: Time) {
+        if !segment.flags.contains(Flags::SYN) {
+            self.set_up = true;
+            self.stirred = true;
+            self.syn = None;
+        } else if (self.exchanges.front()).is_some_and(|it| it.exchange.request == 0) {
+            self.syn = Some(Box::new(Syn {
+                segment: *segment,
+                again: now + SYN_ACK_TIMEOUT,
+                wait: SYN_ACK_TIMEOUT,
+            }));
         }
     }
 
     /// Whatever timer is due.
     pub fn on_wakeup(&mut self, now: Time) {
+        if let Some(syn) = self.syn.as_deref_mut().filter(|syn| syn.again <= now) {
+            if self.client.is_established() {
+                // What came last of the handshake is lost. A client of ours does not answer a
+                // repeated SYN-ACK; that exchange is left out.
+                self.set_up = true;
+                self.stirred = true;
+                self.syn = None;
+            } else {
+                syn.wait = syn.wait + syn.wait;
+                syn.again = now + syn.wait;
+                self.server.on_segment(&syn.segment, now);
+            }
+        }
         for side in [&mut self.client, &mut self.server] {
             if side.next_wakeup().is_some_and(|at| at <= now) {
                 side.on_wakeup(now);
@@ -211,7 +266,7 @@ impl Connection {
         self.stirred = false;
         self.seen = self.server.delivered();
         for pending in &mut self.exchanges {
-            if pending.request_end > self.seen {
+            if pending.request_end > self.seen || !self.set_up {
                 break;
             }
             let service = pending.exchange.service;
@@ -241,9 +296,11 @@ impl Connection {
             if pending.ready.is_none_or(|at| at > now) {
                 break;
             }
-            self.server.write(pending.unwritten);
-            self.written_bytes += pending.unwritten;
-            pending.unwritten = 0;
+            if pending.unwritten > 0 {
+                self.server.write(pending.unwritten);
+                self.written_bytes += pending.unwritten;
+                pending.unwritten = 0;
+            }
             pending.response_end = Some(self.written_bytes);
         }
     }
@@ -313,7 +370,8 @@ impl Connection {
     pub fn next_wakeup(&self, now: Time) -> Option<Time> {
         let ready = self.next_ready.filter(|at| *at > now);
         let timers = earlier(self.client.next_wakeup(), self.server.next_wakeup());
-        earlier(timers, ready)
+        let again = self.syn.as_deref().map(|syn| syn.again);
+        earlier(earlier(timers, ready), again)
     }
 
     /// Whether both sides have closed and nothing is left to do.
@@ -353,7 +411,8 @@ impl Connection {
 
     /// Exchanges that are not over, with the time when each was asked for.
     pub fn unfinished(&self) -> impl Iterator<Item = Time> + '_ {
-        self.exchanges.iter().map(|it| it.asked)
+        let answered = self.exchanges.iter().filter(|it| it.exchange.response > 0);
+        answered.map(|it| it.asked)
     }
 }
 

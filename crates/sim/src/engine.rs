@@ -14,7 +14,7 @@ use redtail_core::{Time, prefetch};
 use redtail_qdisc::plugin::{PluginFailure, catching};
 use redtail_qdisc::{DropReason, FlowTable, Plugins, QueueDiscipline, Sink};
 use redtail_spec::Scenario;
-use redtail_traffic::Application;
+use redtail_traffic::{Application, Traces};
 use redtail_transport::{Segment, SenderCounters};
 
 use crate::capacity::Capacity;
@@ -53,6 +53,33 @@ impl std::fmt::Display for Stopped {
 
 impl std::error::Error for Stopped {}
 
+/// What a run needs beside its scenario, which names it.
+#[derive(Clone, Debug, Default)]
+pub struct Beside {
+    /// The queues of kind `plugin`.
+    pub plugins: Plugins,
+    /// The tables of groups of kind `trace`.
+    pub traces: Traces,
+}
+
+impl From<&Plugins> for Beside {
+    fn from(plugins: &Plugins) -> Self {
+        Self {
+            plugins: plugins.clone(),
+            ..Self::default()
+        }
+    }
+}
+
+impl From<&Traces> for Beside {
+    fn from(traces: &Traces) -> Self {
+        Self {
+            traces: traces.clone(),
+            ..Self::default()
+        }
+    }
+}
+
 /// Events between two looks at the cancel flag.
 const CANCEL_INTERVAL: u64 = 1 << 16;
 
@@ -69,26 +96,29 @@ const MANY_FLOWS: usize = 1000;
 /// When packets are not conserved, or a queue breaks its contract: our bugs. And when the
 /// scenario has queues of kind `plugin`, which are for [`run_with`].
 pub fn run(scenario: &Scenario, cancel: &AtomicBool) -> Result<RunResult, Cancelled> {
-    run_with(scenario, &Plugins::new(), cancel).map_err(|stopped| match stopped {
+    run_with(scenario, Beside::default(), cancel).map_err(|stopped| match stopped {
         Stopped::Cancelled => Cancelled,
         Stopped::Plugin(failure) => panic!("{failure}"),
     })
 }
 
-/// As [`run`]; the queues of kind `plugin` are those of `plugins`.
+/// As [`run`]; the queues of kind `plugin`, and the tables, are those of `beside`: a `&Plugins`, a
+/// `&Traces` or both.
 ///
 /// # Errors
 /// [`Stopped`] when `cancel` was set meanwhile, or a plug-in failed.
 ///
 /// # Panics
-/// When packets are not conserved, or a queue of ours breaks its contract: our bugs.
+/// When packets are not conserved, or a queue of ours breaks its contract: our bugs. And when the
+/// scenario has a table that is not there.
 pub fn run_with(
     scenario: &Scenario,
-    plugins: &Plugins,
+    beside: impl Into<Beside>,
     cancel: &AtomicBool,
 ) -> Result<RunResult, Stopped> {
+    let beside = beside.into();
     let ran = catching(|| {
-        let mut engine = Engine::new(scenario, plugins);
+        let mut engine = Engine::new(scenario, &beside);
         engine.run(cancel)?;
         Ok(engine.finish())
     });
@@ -110,10 +140,10 @@ pub fn run_captured(
     capture: Capture<'_>,
     cancel: &AtomicBool,
 ) -> Result<RunResult, CaptureError> {
-    run_captured_with(scenario, &Plugins::new(), capture, cancel)
+    run_captured_with(scenario, Beside::default(), capture, cancel)
 }
 
-/// As [`run_captured`]; the queues of kind `plugin` are those of `plugins`.
+/// As [`run_captured`]; `beside` is as for [`run_with`].
 ///
 /// # Errors
 /// As [`run_captured`], and when a plug-in failed.
@@ -122,20 +152,21 @@ pub fn run_captured(
 /// As [`run_with`].
 pub fn run_captured_with(
     scenario: &Scenario,
-    plugins: &Plugins,
+    beside: impl Into<Beside>,
     capture: Capture<'_>,
     cancel: &AtomicBool,
 ) -> Result<RunResult, CaptureError> {
-    catching(|| capture_run(scenario, plugins, capture, cancel)).map_err(CaptureError::Plugin)?
+    let beside = beside.into();
+    catching(|| capture_run(scenario, &beside, capture, cancel)).map_err(CaptureError::Plugin)?
 }
 
 fn capture_run(
     scenario: &Scenario,
-    plugins: &Plugins,
+    beside: &Beside,
     capture: Capture<'_>,
     cancel: &AtomicBool,
 ) -> Result<RunResult, CaptureError> {
-    let mut engine = Engine::new(scenario, plugins);
+    let mut engine = Engine::new(scenario, beside);
     let recorder = Recorder::new(capture, scenario, &engine.network, &engine.flows)?;
     engine.recorder = Some(Box::new(recorder));
     let ran = engine.run(cancel);
@@ -272,9 +303,9 @@ impl Sink<SimPacket> for QueueEvents<'_> {
 }
 
 impl<'a> Engine<'a> {
-    fn new(scenario: &'a Scenario, plugins: &Plugins) -> Self {
-        let (network, routes) = compile(scenario, plugins);
-        let mut flows = Flows::new(scenario, &routes);
+    fn new(scenario: &'a Scenario, beside: &Beside) -> Self {
+        let (network, routes) = compile(scenario, &beside.plugins);
+        let mut flows = Flows::new(scenario, &routes, &beside.traces);
         let groups = scenario.traffic.len();
         let mut scheduler = Scheduler::new(network.links.len(), network.line_count());
         let measure_from = Time::ZERO + scenario.warmup;

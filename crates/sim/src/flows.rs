@@ -2,7 +2,7 @@
 
 use redtail_core::{Span, Stream, Time};
 use redtail_spec::Scenario;
-use redtail_traffic::{Playout, TrafficGroup, UdpSource, User};
+use redtail_traffic::{Playout, Traces, TrafficGroup, UdpSource, User};
 use redtail_transport::{Flags, Receiver, Segment, Sender};
 
 use crate::answers::Answers;
@@ -207,7 +207,10 @@ pub struct Flows {
 impl Flows {
     /// Builds every endpoint of `scenario`. Each flow's draws come from a stream
     /// named after its group and number, so they do not depend on anything else.
-    pub fn new(scenario: &Scenario, routes: &[Vec<HostRoutes>]) -> Self {
+    ///
+    /// # Panics
+    /// When `traces` lacks a table of the scenario.
+    pub fn new(scenario: &Scenario, routes: &[Vec<HostRoutes>], traces: &Traces) -> Self {
         let mut flows = Self {
             connections: Connections::new(scenario),
             ..Self::default()
@@ -225,6 +228,13 @@ impl Flows {
             flows
                 .answers
                 .push(Answers::of(group, scenario, group_index));
+            let rows = match group {
+                TrafficGroup::Trace(trace) => {
+                    let table = traces.get(&trace.file);
+                    Some(trace.arrange(table.expect("the run was started with its tables")))
+                }
+                _ => None,
+            };
             for i in 0..access.flows as usize {
                 let host = hosts[i % hosts.len()];
                 let mut stream = Stream::named(
@@ -239,8 +249,12 @@ impl Flows {
                 let stop = group.stop(i, &mut stream).unwrap_or(Time::MAX);
                 flows.stops.push(stop);
                 if group.has_users() {
-                    let user = group.user(start, stop, stream);
-                    let program = user.expect("the group has users");
+                    let program = match &rows {
+                        Some(rows) => User::Trace(rows.user(i)),
+                        None => group
+                            .user(start, stop, stream)
+                            .expect("the group has users"),
+                    };
                     let host = (i % hosts.len()) as u32;
                     flows.add_user(program, host, group_index as u32, flow);
                     continue;
@@ -262,7 +276,8 @@ impl Flows {
                     TrafficGroup::Transactions(_)
                     | TrafficGroup::Web(_)
                     | TrafficGroup::Video(_)
-                    | TrafficGroup::Arrivals(_) => {
+                    | TrafficGroup::Arrivals(_)
+                    | TrafficGroup::Trace(_) => {
                         unreachable!("they have users")
                     }
                 };

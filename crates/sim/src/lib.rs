@@ -20,7 +20,8 @@ mod scheduler;
 mod series;
 mod statistics;
 
-pub use engine::{Cancelled, Stopped, run, run_captured, run_captured_with, run_with};
+pub use engine::{Beside, Cancelled, Stopped, run, run_captured, run_captured_with, run_with};
 pub use packet::SimPacket;
 pub use redtail_qdisc::{Plugins, plugin};
+pub use redtail_traffic::Traces;
 pub use result::{FlowSeries, QueueSeries, ResponseTimes, RunResult, Transfers};

@@ -323,7 +323,13 @@ pub fn compile(scenario: &Scenario, plugins: &Plugins) -> (Network, Vec<Vec<Host
                 _ => [Target::UdpSink; 2],
             };
             (0..access.host_count())
-                .map(|host| compiler.add_host(i as u32, &access, host, ends))
+                .map(|host| {
+                    let mut access = access;
+                    if group.is_reverse(host) {
+                        access.direction = access.direction.opposite();
+                    }
+                    compiler.add_host(i as u32, &access, host, ends)
+                })
                 .collect()
         })
         .collect();

@@ -100,11 +100,17 @@ impl Scenario {
         base_round_trips(&self.traffic[group], &self.topology)
     }
 
-    /// The rate of the slowest link that a group's data crosses, hosts' links included.
-    pub fn slowest_link(&self, group: usize) -> Rate {
+    /// The rate of the slowest link that a group's data crosses, hosts' links included; and that
+    /// of what its table sends the other way.
+    pub fn slowest_links(&self, group: usize) -> [Rate; 2] {
+        let direction = self.traffic[group].access().direction;
+        [direction, direction.opposite()].map(|direction| self.slowest_link(group, direction))
+    }
+
+    fn slowest_link(&self, group: usize, direction: Direction) -> Rate {
         let access = self.traffic[group].access();
         let hops = &self.topology.hops()[crossed(&access, &self.topology)];
-        let link = |hop: &Hop| match access.direction {
+        let link = |hop: &Hop| match direction {
             Direction::Forward => hop.rate,
             Direction::Reverse => hop.return_link.as_ref().map_or(hop.rate, |link| link.rate),
         };

@@ -55,3 +55,4 @@ pub use node::Origin;
 pub use plan::{Case, Format, Plan};
 pub use rates::{OPPORTUNITY, Phases, RateChange, RateTrace};
 pub use schema::schema;
+pub use validate::{FindTable, TraceSite};

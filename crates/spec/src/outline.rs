@@ -2,7 +2,7 @@
 //! whether the file says what they mean.
 
 use redtail_core::{Bytes, Rate, Span};
-use redtail_traffic::{Access, Direction, TrafficGroup};
+use redtail_traffic::{Access, Direction, TraceGroup, TrafficGroup};
 
 use crate::experiment::{Hop, Scenario, Topology};
 
@@ -74,7 +74,13 @@ pub(crate) fn crosses(
     direction: Direction,
 ) -> bool {
     let access = group.access();
-    access.direction == direction && crossed(&access, topology).contains(&index)
+    let [own, other] = group.ways();
+    let goes = if access.direction == direction {
+        own
+    } else {
+        other
+    };
+    goes && crossed(&access, topology).contains(&index)
 }
 
 /// Indices of the hops a group crosses.
@@ -208,9 +214,10 @@ fn hop_line(runs: &[&Scenario], index: usize) -> String {
 
 fn group_line(runs: &[&Scenario], index: usize) -> String {
     let groups = runs.iter().map(|run| (&run.traffic[index], &run.topology));
-    let flows = groups
-        .clone()
-        .map(|(group, _)| f64::from(group.access().flows));
+    let flows = groups.clone().map(|(group, _)| match group {
+        TrafficGroup::Trace(trace) => trace.table.map_or(0.0, |it| f64::from(it.connections)),
+        _ => f64::from(group.access().flows),
+    });
     let alone = flows.clone().all(|flows| flows == 1.0);
     let round_trips = groups.flat_map(|(group, topology)| {
         let spans = base_round_trips(group, topology);
@@ -252,6 +259,7 @@ fn group_line(runs: &[&Scenario], index: usize) -> String {
         TrafficGroup::Game(_) => "game flow",
         TrafficGroup::Video(_) => "video user",
         TrafficGroup::Arrivals(_) => "source of connection",
+        TrafficGroup::Trace(_) => "traced connection",
     };
     format!(
         "{}: {} {kind}{}, base round-trip time {}",
@@ -288,6 +296,16 @@ fn packets(run: &Scenario) -> f64 {
                 let mss = transfer.tcp.params.mss.as_u64() as f64;
                 let each = |size: &Bytes| (size.as_u64() as f64 / mss).ceil();
                 let segments = flows * sizes.iter().map(each).sum::<f64>() / sizes.len() as f64;
+                bytes += segments * packet;
+                packets += segments;
+            }
+            TrafficGroup::Trace(TraceGroup {
+                table, direction, ..
+            }) => {
+                let of = usize::from(*direction != Direction::Forward);
+                let offered = table.map_or(0, |facts| facts.bytes[of]) as f64;
+                let mss = group.tcp().map_or(1, |tcp| tcp.params.mss.as_u64()).max(1);
+                let segments = offered / mss as f64;
                 bytes += segments * packet;
                 packets += segments;
             }

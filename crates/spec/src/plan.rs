@@ -2,7 +2,7 @@
 
 use redtail_core::{ParamError, Rate};
 use redtail_qdisc::plugin::PluginParams;
-use redtail_traffic::{Dealt, Direction, TrafficGroup};
+use redtail_traffic::{Dealt, Direction, TraceGroup, TrafficGroup};
 use serde_json::{Map, Value as Json, json};
 
 use crate::de;
@@ -13,7 +13,7 @@ use crate::load::{self, LoadRequest};
 use crate::node::{Node, Origin};
 use crate::outline;
 use crate::rates::{self, Phases, ReadFile};
-use crate::validate::{self, PluginUse, VisitPlugin};
+use crate::validate::{self, FindTable, PluginUse, TraceSite, VisitPlugin};
 
 /// The language of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +73,22 @@ impl Plan {
         Self::with_plugins(text, file, sets, format, &mut |_: &mut PluginParams| Ok(()))
     }
 
+    /// As [`Plan::from_text`], and asks `tables` for the table that a group of kind `trace` names.
+    ///
+    /// # Errors
+    /// As [`Plan::from_text`], and what `tables` refuses.
+    pub fn with_traces(
+        text: &str,
+        file: Option<&str>,
+        sets: &[String],
+        format: Format,
+        tables: &mut FindTable<'_>,
+    ) -> Result<Plan, SpecError> {
+        let plugins = &mut |_: &mut PluginParams| Ok(());
+        let mut read = |_: &str| Err("cannot be read: there are no files here".to_owned());
+        Self::with_all(text, file, sets, format, plugins, &mut read, tables)
+    }
+
     /// As [`Plan::from_text`], and shows `visit` every queue of kind `plugin`, which it may
     /// complete or refuse.
     ///
@@ -103,11 +119,31 @@ impl Plan {
         visit: &mut dyn FnMut(&mut PluginParams) -> Result<(), ParamError>,
         read: &mut dyn FnMut(&str) -> Result<String, String>,
     ) -> Result<Plan, SpecError> {
+        let none = "groups without a table: this program reads none";
+        let tables = &mut |_: &TraceGroup, _: &TraceSite| {
+            Err(ParamError::new("file", "names a table", none))
+        };
+        Self::with_all(text, file, sets, format, visit, read, tables)
+    }
+
+    /// As [`Plan::with_files`] and [`Plan::with_traces`].
+    ///
+    /// # Errors
+    /// As these.
+    pub fn with_all(
+        text: &str,
+        file: Option<&str>,
+        sets: &[String],
+        format: Format,
+        visit: &mut dyn FnMut(&mut PluginParams) -> Result<(), ParamError>,
+        read: &mut dyn FnMut(&str) -> Result<String, String>,
+        tables: &mut FindTable<'_>,
+    ) -> Result<Plan, SpecError> {
         let tree = match format {
             Format::Toml => Node::from_toml(text, file)?,
             Format::Json => Node::from_json(text, file)?,
         };
-        expand_and_check(tree, file, sets, visit, read)
+        expand_and_check(tree, file, sets, visit, read, tables)
             .map_err(|problems| SpecError::new(file, problems))
     }
 
@@ -161,6 +197,7 @@ fn expand_and_check(
     sets: &[String],
     visit: &mut VisitPlugin<'_>,
     read: &mut ReadFile<'_>,
+    tables: &mut FindTable<'_>,
 ) -> Result<Plan, Vec<Problem>> {
     let one = |problem| vec![problem];
     let mut factors = expand::take_factors(&mut tree).map_err(one)?;
@@ -185,7 +222,8 @@ fn expand_and_check(
             .zip(combination)
             .map(|(factor, index)| (&factor.key, &factor.labels[*index]))
             .collect();
-        let (experiment, topology) = match case(&tree, &factors, combination, visit, read) {
+        let found = case(&tree, &factors, combination, visit, read, tables);
+        let (experiment, topology) = match found {
             Ok((experiment, topology, found, used)) => {
                 for PluginUse { class, place: at } in used {
                     if plugins.iter().all(|(known, _)| *known != class) {
@@ -282,6 +320,7 @@ fn case(
     combination: &[usize],
     visit: &mut VisitPlugin<'_>,
     read: &mut ReadFile<'_>,
+    tables: &mut FindTable<'_>,
 ) -> Result<Checked, Vec<Problem>> {
     let mut tree = tree.clone();
     // A factor inside another one goes in after it.
@@ -311,7 +350,7 @@ fn case(
         })]
     })?;
     load::estimate_users(&mut experiment, &tree)?;
-    let (mut findings, mut topology) = validate::check(&experiment, &tree);
+    let (mut findings, mut topology) = validate::check(&mut experiment, &tree, tables);
     let mut plugins = Vec::new();
     if let Some(topology) = topology.as_mut().filter(|_| findings.errors.is_empty()) {
         plugins = findings.plugins(topology, visit);
@@ -496,7 +535,8 @@ fn fill_in(group: &mut TrafficGroup, topology: &Topology) {
         Transactions,
         Web,
         Video,
-        Arrivals
+        Arrivals,
+        Trace
     );
     if let TrafficGroup::Game(game) = group {
         game.fill_in();

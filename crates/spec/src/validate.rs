@@ -6,10 +6,10 @@ use std::sync::Arc;
 use redtail_core::{ParamError, ParamWarning, Rate, Span};
 use redtail_qdisc::plugin::PluginParams;
 use redtail_qdisc::{FlowTable, Limit, LinkFacts, QueueSpec};
-use redtail_traffic::{Access, Direction, TrafficGroup};
+use redtail_traffic::{Access, Direction, TraceGroup, TraceTable, TrafficGroup};
 
 use crate::error::Problem;
-use crate::experiment::{Experiment, LinkSpec, Topology, topology};
+use crate::experiment::{Experiment, Hop, LinkSpec, Topology, topology};
 use crate::facts::{flow_table, link_facts};
 use crate::node::Node;
 use crate::outline::{BandwidthDelay, base_round_trips, crossed, time_in_words};
@@ -31,6 +31,21 @@ const MOST_PHASES: usize = 100;
 /// May complete or refuse a plug-in.
 pub(crate) type VisitPlugin<'a> = dyn FnMut(&mut PluginParams) -> Result<(), ParamError> + 'a;
 
+/// Finds the table that a group names, or says what is wrong with it.
+pub type FindTable<'a> =
+    dyn FnMut(&TraceGroup, &TraceSite) -> Result<Arc<TraceTable>, ParamError> + 'a;
+
+/// Where the connections of a table are to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TraceSite {
+    /// How long the run lasts.
+    pub duration: Span,
+    /// The round-trip time that the links' delays make; no connection can have less.
+    pub path: Span,
+    /// Whether there are links for both directions.
+    pub both_ways: bool,
+}
+
 /// A plug-in of an experiment.
 #[derive(Debug, PartialEq)]
 pub(crate) struct PluginUse {
@@ -50,8 +65,9 @@ pub(crate) struct Findings<'a> {
 /// Checks a case; `tree` is what it was decoded from. The topology is there unless there are
 /// errors.
 pub(crate) fn check<'a>(
-    experiment: &Experiment,
+    experiment: &mut Experiment,
     tree: &'a Node,
+    visit: &mut FindTable<'_>,
 ) -> (Findings<'a>, Option<Topology>) {
     let mut findings = Findings {
         tree,
@@ -65,6 +81,9 @@ pub(crate) fn check<'a>(
         findings.group(group, topology.as_ref());
     }
     findings.phases(experiment, topology.as_ref());
+    if let Some(topology) = topology.as_ref().filter(|_| findings.errors.is_empty()) {
+        findings.traces(experiment, topology, visit);
+    }
     // What follows counts flows and divides by rates.
     if let Some(topology) = topology.as_ref().filter(|_| findings.errors.is_empty()) {
         let flows = flow_table(&experiment.traffic);
@@ -443,6 +462,33 @@ impl Findings<'_> {
                 &format!("{key}.direction"),
                 &format!("has no link to travel on; accepted: {accepted}"),
             );
+        }
+    }
+
+    /// Has groups take over the tables that they name.
+    fn traces(
+        &mut self,
+        experiment: &mut Experiment,
+        topology: &Topology,
+        visit: &mut FindTable<'_>,
+    ) {
+        for group in &mut experiment.traffic {
+            let access = group.access();
+            let key = format!("traffic.{}", access.name);
+            let hops = &topology.hops()[crossed(&access, topology)];
+            let back = |hop: &Hop| hop.return_link.as_ref().map_or(Span::ZERO, |it| it.delay);
+            let site = TraceSite {
+                duration: experiment.duration,
+                path: hops.iter().map(|hop| hop.delay + back(hop)).sum(),
+                both_ways: hops.iter().any(|hop| hop.return_link.is_some()),
+            };
+            let TrafficGroup::Trace(group) = group else {
+                continue;
+            };
+            let taken = visit(group, &site).and_then(|table| group.take_over(&table, site.path));
+            if let Err(error) = taken {
+                self.refuse_param(&key, &error);
+            }
         }
     }
 

@@ -22,11 +22,12 @@ pub enum Server {
 /// A request and its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// Payload of the request, at least one byte.
+    /// Payload of the request; zero if the server sends unasked.
     pub request: u64,
-    /// Payload of the response, at least one byte.
+    /// Payload of the response; zero if there is none. One of the two is more than zero.
     pub response: u64,
-    /// What the server takes from the last byte of the request to the first of the response.
+    /// What the server takes from the last byte of the request to the first of the response;
+    /// without a request, from the end of those before, or from the connection's set-up.
     pub service: Span,
     /// What the application knows it by.
     pub tag: u32,

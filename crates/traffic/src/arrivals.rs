@@ -110,8 +110,8 @@ impl Application for ArrivalSource {
         let stream = &mut self.stream;
         let connection = network.connect(draw_host(self.hosts, stream));
         let exchange = Exchange {
-            request: self.request.draw(stream).as_u64(),
-            response: self.size.draw(stream).as_u64(),
+            request: self.request.draw(stream).as_u64().max(1),
+            response: self.size.draw(stream).as_u64().max(1),
             service: self.service.draw(stream),
             tag: 0,
             last: true,

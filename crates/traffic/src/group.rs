@@ -16,6 +16,7 @@ use crate::keys::{MAX_FLOWS, groups};
 use crate::load::Load;
 use crate::on_off::OnOffGroup;
 use crate::start::Start;
+use crate::trace::TraceGroup;
 use crate::transactions::TransactionGroup;
 use crate::user::User;
 use crate::video::VideoGroup;
@@ -32,6 +33,17 @@ pub enum Direction {
     Forward,
     /// Against it, over the return links.
     Reverse,
+}
+
+impl Direction {
+    /// The other one.
+    #[must_use]
+    pub fn opposite(self) -> Self {
+        match self {
+            Self::Forward => Self::Reverse,
+            Self::Reverse => Self::Forward,
+        }
+    }
 }
 
 groups! {
@@ -109,6 +121,8 @@ kinded! {
         "video" => Video(VideoGroup),
         /// Connections that arrive by themselves: one request and response each.
         "arrivals" => Arrivals(ArrivalsGroup),
+        /// Connections from a table.
+        "trace" => Trace(TraceGroup),
     }
 }
 
@@ -160,6 +174,7 @@ impl TrafficGroup {
             Self::Game(group) => group.access(),
             Self::Video(group) => group.access(),
             Self::Arrivals(group) => group.access(),
+            Self::Trace(group) => group.access(),
         }
     }
 
@@ -172,6 +187,7 @@ impl TrafficGroup {
             Self::Web(group) => Some(&group.tcp),
             Self::Video(group) => Some(&group.tcp),
             Self::Arrivals(group) => Some(&group.tcp),
+            Self::Trace(group) => Some(&group.tcp),
             Self::Cbr(_) | Self::Voip(_) | Self::OnOff(_) | Self::Game(_) => None,
         }
     }
@@ -213,6 +229,7 @@ impl TrafficGroup {
             Self::OnOff(group) => group.start.as_ref(),
             Self::Game(group) => group.start.as_ref(),
             Self::Web(group) => group.start.as_ref(),
+            Self::Trace(_) => None,
         }
     }
 
@@ -220,7 +237,7 @@ impl TrafficGroup {
     fn stops(&self) -> Option<&Dealt<Start>> {
         match self {
             Self::Bulk(group) => group.stop.as_ref(),
-            Self::Transfer(_) => None,
+            Self::Transfer(_) | Self::Trace(_) => None,
             Self::Transactions(group) => group.stop.as_ref(),
             Self::Video(group) => group.stop.as_ref(),
             Self::Arrivals(group) => group.stop.as_ref(),
@@ -270,16 +287,42 @@ impl TrafficGroup {
         Some(stop.get(i).draw(stream))
     }
 
+    /// Whether responses of host `host` go against the group's direction.
+    pub fn is_reverse(&self, host: usize) -> bool {
+        match self {
+            Self::Trace(group) => group.table.is_some_and(|facts| {
+                host % group.flows as usize >= (group.flows - facts.reverse) as usize
+            }),
+            _ => false,
+        }
+    }
+
+    /// Whether any responses go the group's way, and whether any go the other way.
+    pub fn ways(&self) -> [bool; 2] {
+        match self {
+            Self::Trace(TraceGroup {
+                table: Some(facts),
+                flows,
+                ..
+            }) => [facts.reverse < *flows, facts.reverse > 0],
+            _ => [true, false],
+        }
+    }
+
     /// Whether its flows are connections that users open and close.
     pub fn has_users(&self) -> bool {
         matches!(
             self,
-            Self::Transactions(_) | Self::Web(_) | Self::Video(_) | Self::Arrivals(_)
+            Self::Transactions(_)
+                | Self::Web(_)
+                | Self::Video(_)
+                | Self::Arrivals(_)
+                | Self::Trace(_)
         )
     }
 
-    /// The user of a group that has users, from `start` to `stop`; `stream` is what is left of the
-    /// stream that these were drawn from.
+    /// The user of a group that has users and no table, from `start` to `stop`; `stream` is what is
+    /// left of the stream that these were drawn from.
     pub fn user(&self, start: Time, stop: Time, stream: Stream) -> Option<User> {
         match self {
             Self::Transactions(group) => Some(User::Transactions(group.user(start, stop, stream))),
@@ -377,6 +420,7 @@ impl TrafficGroup {
             Self::Web(group) => group.check(),
             Self::Video(group) => group.check(),
             Self::Arrivals(group) => group.check(),
+            Self::Trace(group) => group.check(),
         }?;
         self.check_stops()
     }

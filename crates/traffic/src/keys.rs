@@ -19,6 +19,15 @@ macro_rules! groups {
             $(#[$doc])* pub struct $name { $($own)* }
         }
     };
+    // The table says how many there are.
+    ($(#[$doc:meta])* pub struct $name:ident of table { $($own:tt)* }) => {
+        $crate::keys::groups! {
+            @keys "users"
+            #[doc = "Filled in from the table: one user for each path, that is direction and round-trip time."]
+            #[doc = "Source: the table."];
+            $(#[$doc])* pub struct $name { $($own)* }
+        }
+    };
     ($($(#[$doc:meta])* pub struct $name:ident { $($own:tt)* })+) => {$(
         $crate::keys::groups! {
             @keys "flows"

@@ -15,6 +15,7 @@ mod keys;
 pub mod load;
 pub mod on_off;
 pub mod start;
+pub mod trace;
 pub mod transactions;
 pub mod udp;
 pub mod user;
@@ -32,6 +33,9 @@ pub use keys::MAX_FLOWS;
 pub use load::Load;
 pub use on_off::OnOffGroup;
 pub use start::Start;
+pub use trace::{
+    Arranged, TableFacts, TraceGroup, TraceTable, TracedConnection, TracedExchange, Traces,
+};
 pub use transactions::TransactionGroup;
 pub use udp::UdpSource;
 pub use user::User;

@@ -147,8 +147,8 @@ impl Application for TransactionUser {
         };
         self.connection = (!self.each).then_some(connection);
         let exchange = Exchange {
-            request: self.request.draw(&mut self.stream).as_u64(),
-            response: self.response.draw(&mut self.stream).as_u64(),
+            request: self.request.draw(&mut self.stream).as_u64().max(1),
+            response: self.response.draw(&mut self.stream).as_u64().max(1),
             service: self.service.draw(&mut self.stream),
             tag: 0,
             last: self.each,

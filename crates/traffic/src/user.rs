@@ -4,6 +4,7 @@ use redtail_core::Time;
 
 use crate::application::{Answer, Application, Network};
 use crate::arrivals::ArrivalSource;
+use crate::trace::TraceUser;
 use crate::transactions::TransactionUser;
 use crate::video::VideoUser;
 use crate::web::WebUser;
@@ -54,6 +55,7 @@ macro_rules! users {
 }
 
 users! {
+    Trace(TraceUser),
     Transactions(TransactionUser),
     Web(WebUser),
     Video(VideoUser),

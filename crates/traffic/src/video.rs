@@ -344,7 +344,7 @@ impl VideoUser {
             is_last,
         });
         let exchange = Exchange {
-            request: self.request.draw(&mut self.stream).as_u64(),
+            request: self.request.draw(&mut self.stream).as_u64().max(1),
             response: (bytes.round() as u64).max(1),
             service: Span::ZERO,
             tag: 0,

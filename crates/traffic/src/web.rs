@@ -420,7 +420,7 @@ impl Page {
             &browser.object
         };
         let exchange = Exchange {
-            request: browser.request.draw(&mut self.stream).as_u64(),
+            request: browser.request.draw(&mut self.stream).as_u64().max(1),
             response: size.draw(&mut self.stream).as_u64().max(1),
             service: browser.service.draw(&mut self.stream),
             tag: self.number,

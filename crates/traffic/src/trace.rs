@@ -1,0 +1,752 @@
+//! Connections from a table: when each begins, what it carries and how far it goes.
+//!
+//! A connection is a row, or several: *exchanges* one after the other, as in the a-b-t model of
+//! Weigle, Adurthi, Hernandez-Campos, Jeffay and Smith, "Tmix: a tool for generating realistic TCP
+//! application workloads in ns-2", ACM CCR 36(3), 2006, whose sequential connections these are.
+//!
+//! ```text
+//! start, think: the asking side sends `request` bytes
+//!               service: the answering side sends `response` bytes
+//!        think: the asking side sends ...
+//! ```
+//!
+//! `think` counts from the opening of the connection, from the last byte of the response before, or, if
+//! there was none, from the request before. `service` counts from the arrival of the request's last
+//! byte or, without a request, from what the answering side sent before (at first: from the moment
+//! that the connection is established). An exchange without a response is a one-way message; one
+//! without a request lets the answering side speak first, or again.
+//!
+//! The rows stand beside the scenario, which names them by a hash of their content: see
+//! [`Traces`]. Each path, that is direction and round-trip time, has a host of its own, and each
+//! host a user who opens the connections of that path; users share the rows.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::sync::Arc;
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Dscp, ParamError, Rate, Span, Time, schemars, serde};
+use redtail_transport::TcpSpec;
+
+use crate::application::{Answer, Application, ConnectionId, Exchange, Network, Server};
+use crate::dealt::Dealt;
+use crate::group::Direction;
+use crate::keys::groups;
+
+groups! {
+    /// Connections from a table.
+    pub struct TraceGroup of table {
+        /// The table, a path relative to the experiment file: `.csv` or `.parquet` with the columns `start_s` and `size_bytes`, and perhaps `connection`, `direction`, `rtt_s`, `request_bytes`, `service_s` and `think_s`; or `.cvec`, connection vectors of tmix.
+        pub file: String,
+        /// The TCP they use: a preset, or a table with a preset and what departs from it.
+        /// Source: the `sack` preset.
+        #[serde(default)]
+        pub tcp: TcpSpec,
+        /// What round-trip times of the table are rounded to a multiple of: each that is left has hosts of its own.
+        /// Source: a choice; well below what tells paths of a wide-area network apart.
+        #[serde(default = "resolution")]
+        pub rtt_resolution: Span,
+        /// Filled in from the table.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[schemars(skip)]
+        pub table: Option<TableFacts>,
+    }
+}
+
+fn resolution() -> Span {
+    Span::from_ms(1)
+}
+
+/// Most paths in a table: each takes about a kilobyte.
+pub const MAX_PATHS: usize = 10_000;
+
+/// What a scenario says of its table, besides the hash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(crate = "serde", deny_unknown_fields)]
+pub struct TableFacts {
+    /// Connections.
+    pub connections: u32,
+    /// Payload of responses that go the group's way, and the other way.
+    pub bytes: [u64; 2],
+    /// Hosts to which rows without a round-trip time are dealt.
+    pub dealt: u32,
+    /// Hosts, the last ones, whose responses go against the group's direction.
+    pub reverse: u32,
+}
+
+/// A connection of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TracedConnection {
+    /// When it opens.
+    pub start: Time,
+    /// Its round-trip time without queueing or transmission, if the table says.
+    pub rtt: Option<Span>,
+    /// Whether its responses go against the group's direction.
+    pub reverse: bool,
+    /// Its first exchange; the others follow up to the first of the next connection.
+    pub first: u32,
+}
+
+/// An exchange of a connection of a table; its request and its response are not both empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TracedExchange {
+    /// Payload of the request; zero if the answering side speaks unasked.
+    pub request: u64,
+    /// Payload of the response; zero if there is none.
+    pub response: u64,
+    /// What the answering side waits.
+    pub service: Span,
+    /// What the asking side waits.
+    pub think: Span,
+}
+
+/// A table of connections, in the order of their starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceTable {
+    name: String,
+    connections: Box<[TracedConnection]>,
+    exchanges: Box<[TracedExchange]>,
+}
+
+impl TraceTable {
+    /// A table; `name` is what scenarios call it, a hash of its content.
+    ///
+    /// # Panics
+    /// When it is empty or connections are not in the order of their starts, or if one has no
+    /// exchange, or an exchange neither request nor response: what reads tables checks this.
+    pub fn new(
+        name: &str,
+        connections: Vec<TracedConnection>,
+        exchanges: Vec<TracedExchange>,
+    ) -> Self {
+        assert!(!connections.is_empty(), "a table has a connection");
+        assert!(
+            connections.is_sorted_by_key(|it| it.start),
+            "connections stand in the order of their starts"
+        );
+        let firsts = connections.iter().map(|it| it.first as usize);
+        assert!(
+            connections[0].first == 0 && firsts.chain([exchanges.len()]).is_sorted_by(|a, b| a < b),
+            "each connection has an exchange"
+        );
+        assert!(
+            exchanges.iter().all(|it| it.request + it.response > 0),
+            "an exchange has a request or a response"
+        );
+        Self {
+            name: name.to_owned(),
+            connections: connections.into(),
+            exchanges: exchanges.into(),
+        }
+    }
+
+    /// What scenarios call it.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its connections.
+    pub fn connections(&self) -> &[TracedConnection] {
+        &self.connections
+    }
+
+    /// The exchanges of connection `index`: the first, and where they end.
+    fn exchanges_of(&self, index: usize) -> std::ops::Range<usize> {
+        let next = self.connections.get(index + 1);
+        let end = next.map_or(self.exchanges.len(), |it| it.first as usize);
+        self.connections[index].first as usize..end
+    }
+}
+
+/// The tables of a run, by the names that its scenario has for them.
+#[derive(Clone, Debug, Default)]
+pub struct Traces(BTreeMap<String, Arc<TraceTable>>);
+
+impl Traces {
+    /// No tables.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// These and another one.
+    #[must_use]
+    pub fn with(mut self, table: Arc<TraceTable>) -> Self {
+        self.0.insert(table.name.clone(), table);
+        self
+    }
+
+    /// The table of this name.
+    pub fn get(&self, name: &str) -> Option<&Arc<TraceTable>> {
+        self.0.get(name)
+    }
+}
+
+/// A way that connections of a table go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Path {
+    reverse: bool,
+    /// In multiples of the resolution; `None` if the table does not say.
+    rtt: Option<u64>,
+    /// Which of the group's own hosts, where the table does not say.
+    dealt: u32,
+}
+
+/// The rows of a table by the hosts they go to.
+#[derive(Clone, Debug)]
+pub struct Arranged {
+    table: Arc<TraceTable>,
+    paths: Vec<Path>,
+    /// Connections by path, and in the order of their starts within one.
+    order: Arc<[u32]>,
+    /// Where each path's begin.
+    begins: Vec<usize>,
+}
+
+impl TraceGroup {
+    pub(crate) fn check(&self) -> Result<(), ParamError> {
+        if self.table.is_some() {
+            let accepted = "no such key: it is filled in from the table";
+            return Err(ParamError::new("table", "is given", accepted));
+        }
+        if self.flows != 1 {
+            let accepted = "no such key: there is one for each path of the table";
+            return Err(ParamError::new("users", "is given", accepted));
+        }
+        if self.rtt_resolution == Span::ZERO {
+            return Err(ParamError::new(
+                "rtt_resolution",
+                "is zero",
+                "a time such as \"1 ms\"",
+            ));
+        }
+        Ok(())
+    }
+
+    fn path(&self, index: usize, connection: &TracedConnection, dealt: u32) -> Path {
+        let step = self.rtt_resolution.as_ps();
+        let rtt = connection.rtt.map(|rtt| (rtt.as_ps() + step / 2) / step);
+        Path {
+            reverse: connection.reverse,
+            rtt,
+            dealt: match rtt {
+                Some(_) => 0,
+                None => (index % dealt as usize) as u32,
+            },
+        }
+    }
+
+    /// The rows by hosts, of which rows without a round-trip time have `dealt` in turn.
+    fn arranged(&self, table: &Arc<TraceTable>, dealt: u32) -> Arranged {
+        let rows = || {
+            let rows = table.connections.iter().enumerate();
+            rows.map(|(index, row)| self.path(index, row, dealt))
+        };
+        let mut counts: BTreeMap<Path, (usize, usize)> = BTreeMap::new();
+        for path in rows() {
+            counts.entry(path).or_default().0 += 1;
+        }
+        let (mut begins, mut begin) = (Vec::with_capacity(counts.len()), 0);
+        for (count, next) in counts.values_mut() {
+            begins.push(begin);
+            *next = begin;
+            begin += *count;
+        }
+        let mut order = vec![0; begin];
+        for (index, path) in rows().enumerate() {
+            let (_, next) = counts.get_mut(&path).expect("it was counted");
+            order[*next] = index as u32;
+            *next += 1;
+        }
+        Arranged {
+            table: Arc::clone(table),
+            paths: counts.into_keys().collect(),
+            order: order.into(),
+            begins,
+        }
+    }
+
+    /// Takes over what the table says: its hosts take the place of the group's, and its name
+    /// that of the file. `path` is the round-trip time that the links make.
+    ///
+    /// # Errors
+    /// [`ParamError`] when the table has more paths than can be run.
+    pub fn take_over(&mut self, table: &Arc<TraceTable>, path: Span) -> Result<(), ParamError> {
+        let dealt = self.access().host_count().max(1) as u32;
+        let found = self.arranged(table, dealt);
+        let count = found.paths.len();
+        if count > MAX_PATHS {
+            return Err(ParamError::new(
+                "rtt_resolution",
+                format!("leaves {count} different paths in the table"),
+                format!("a coarser one, so that there are at most {MAX_PATHS}"),
+            ));
+        }
+        let mut delays = [const { Vec::new() }; 3];
+        for it in &found.paths {
+            let host = it.dealt as usize;
+            let of = match it.rtt {
+                None => [
+                    *self.access_delay.get(host),
+                    *self.exit_delay.get(host),
+                    *self.return_delay.get(host),
+                ],
+                Some(steps) => {
+                    let rtt = Span::from_ps(steps * self.rtt_resolution.as_ps());
+                    let rest = rtt.saturating_sub(path);
+                    let half = Span::from_ps(rest.as_ps() / 2);
+                    [half, Span::ZERO, rest - half]
+                }
+            };
+            for (list, delay) in delays.iter_mut().zip(of) {
+                list.push(delay);
+            }
+        }
+        let [access, exit, back] = delays.map(|list| match list.iter().all(|it| *it == list[0]) {
+            true => Dealt::one(list[0]),
+            false => Dealt::list(list),
+        });
+        self.access_delay = access;
+        self.exit_delay = exit;
+        self.return_delay = back;
+        let mut bytes = [0; 2];
+        for (index, row) in table.connections.iter().enumerate() {
+            let exchanges = &table.exchanges[table.exchanges_of(index)];
+            let responses: u64 = exchanges.iter().map(|it| it.response).sum();
+            bytes[usize::from(row.reverse)] += responses;
+        }
+        self.flows = count as u32;
+        self.hosts = Some(count as u32);
+        self.file = table.name.clone();
+        self.table = Some(TableFacts {
+            connections: table.connections.len() as u32,
+            bytes,
+            dealt,
+            reverse: found.paths.iter().filter(|it| it.reverse).count() as u32,
+        });
+        Ok(())
+    }
+
+    /// The rows of its table by hosts; the group has taken it over.
+    ///
+    /// # Panics
+    /// When it has not, or if this is another table.
+    pub fn arrange(&self, table: &Arc<TraceTable>) -> Arranged {
+        assert_eq!(self.file, table.name, "another table");
+        let facts = self.table.expect("the table has been taken over");
+        self.arranged(table, facts.dealt)
+    }
+}
+
+impl Arranged {
+    /// The user of host `host`.
+    pub fn user(&self, host: usize) -> TraceUser {
+        TraceUser {
+            next: self.begins[host],
+            end: self
+                .begins
+                .get(host + 1)
+                .copied()
+                .unwrap_or(self.order.len()),
+            table: Arc::clone(&self.table),
+            order: Arc::clone(&self.order),
+            open: Vec::new(),
+            due: BinaryHeap::new(),
+        }
+    }
+}
+
+/// A connection of a table under way.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    /// The exchange it will ask for next.
+    next: u32,
+    end: u32,
+    /// The exchange whose response it waits for.
+    awaited: Option<u32>,
+}
+
+/// Opens the connections of one path of a table.
+#[derive(Clone, Debug)]
+pub struct TraceUser {
+    table: Arc<TraceTable>,
+    order: Arc<[u32]>,
+    /// Of `order`, what has not begun.
+    next: usize,
+    end: usize,
+    /// Connections that have more to ask for or wait for, by their numbers.
+    open: Vec<Option<Open>>,
+    /// When those that think go on.
+    due: BinaryHeap<Reverse<(Time, ConnectionId)>>,
+}
+
+/// More than any run lasts.
+const LONGEST_SERVICE: Span = Span::from_s(100 * 24 * 3600);
+
+impl TraceUser {
+    fn next_start(&self) -> Option<Time> {
+        let index = (self.next < self.end).then(|| self.order[self.next])?;
+        Some(self.table.connections[index as usize].start)
+    }
+
+    /// Opens the next connection.
+    fn begin(&mut self, network: &mut impl Network) {
+        let index = self.order[self.next] as usize;
+        self.next += 1;
+        let exchanges = self.table.exchanges_of(index);
+        let connection = network.connect(Server::Own);
+        let number = connection.0 as usize;
+        if number >= self.open.len() {
+            self.open.resize(number + 1, None);
+        }
+        self.open[number] = Some(Open {
+            next: exchanges.start as u32,
+            end: exchanges.end as u32,
+            awaited: None,
+        });
+        self.think(connection, network);
+    }
+
+    /// Asks for the next exchange, now or when it is due.
+    fn think(&mut self, connection: ConnectionId, network: &mut impl Network) {
+        let Some(open) = &self.open[connection.0 as usize] else {
+            return;
+        };
+        match self.table.exchanges[open.next as usize].think {
+            Span::ZERO => self.ask(connection, network),
+            think => self.due.push(Reverse((network.now() + think, connection))),
+        }
+    }
+
+    /// Asks for the next exchange and those after it that need no request, up to one that
+    /// the asking side has to wait after.
+    fn ask(&mut self, connection: ConnectionId, network: &mut impl Network) {
+        let slot = &mut self.open[connection.0 as usize];
+        while let Some(mut open) = slot.take() {
+            let (mut service, mut answered) = (Span::ZERO, false);
+            loop {
+                let it = self.table.exchanges[open.next as usize];
+                service = (service + it.service).min(LONGEST_SERVICE);
+                answered |= it.response > 0;
+                let tag = open.next;
+                open.next += 1;
+                let exchange = Exchange {
+                    request: it.request,
+                    response: it.response,
+                    service,
+                    tag,
+                    last: open.next == open.end,
+                };
+                network.request(connection, exchange);
+                if it.response > 0 {
+                    open.awaited = Some(tag);
+                }
+                let more = open.next < open.end;
+                if !more || self.table.exchanges[open.next as usize].request > 0 {
+                    break;
+                }
+            }
+            if open.next == open.end {
+                return; // the network sees to the rest
+            }
+            let think = self.table.exchanges[open.next as usize].think;
+            *slot = Some(open);
+            if answered {
+                return;
+            }
+            if think > Span::ZERO {
+                self.due.push(Reverse((network.now() + think, connection)));
+                return;
+            }
+        }
+    }
+}
+
+impl Application for TraceUser {
+    fn next_wakeup(&self) -> Option<Time> {
+        let due = self.due.peek().map(|Reverse((at, _))| *at);
+        due.into_iter().chain(self.next_start()).min()
+    }
+
+    fn on_wakeup(&mut self, network: &mut impl Network) {
+        let now = network.now();
+        while let Some(Reverse((at, connection))) = self.due.peek().copied()
+            && at <= now
+        {
+            self.due.pop();
+            self.ask(connection, network);
+        }
+        while self.next_start().is_some_and(|at| at <= now) {
+            self.begin(network);
+        }
+    }
+
+    fn on_answer(&mut self, answer: Answer, network: &mut impl Network) {
+        let slot = self.open.get_mut(answer.connection.0 as usize);
+        let Some(Some(open)) = slot else {
+            return; // it was the last
+        };
+        if open.awaited == Some(answer.tag) {
+            open.awaited = None;
+            self.think(answer.connection, network);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Notes what it is told, and when; what is asked for is answered by the test.
+    #[derive(Default)]
+    struct Fake {
+        now: Time,
+        open: u32,
+        told: Vec<(u64, String)>,
+    }
+
+    impl Fake {
+        fn note(&mut self, what: String) {
+            let ms = (self.now - Time::ZERO).as_ps() / 1_000_000_000;
+            self.told.push((ms, what));
+        }
+
+        fn at(&mut self, ms: u64) {
+            self.now = Time::ZERO + Span::from_ms(ms);
+        }
+    }
+
+    impl Network for Fake {
+        fn now(&self) -> Time {
+            self.now
+        }
+
+        fn connect(&mut self, _: Server) -> ConnectionId {
+            self.open += 1;
+            self.note(format!("connect {}", self.open - 1));
+            ConnectionId(self.open - 1)
+        }
+
+        fn request(&mut self, connection: ConnectionId, it: Exchange) {
+            let service = it.service.as_ps() / 1_000_000_000;
+            let last = if it.last { " last" } else { "" };
+            self.note(format!(
+                "{}: {} > {} < {service}{last}",
+                connection.0, it.request, it.response
+            ));
+        }
+
+        fn close(&mut self, _: ConnectionId) {
+            unreachable!("connections of tables close with their last exchange");
+        }
+
+        fn page(&mut self, _: Span) {
+            unreachable!("tables have no pages");
+        }
+    }
+
+    fn row(start_ms: u64, rtt_us: Option<u64>, reverse: bool, first: u32) -> TracedConnection {
+        TracedConnection {
+            start: Time::ZERO + Span::from_ms(start_ms),
+            rtt: rtt_us.map(Span::from_us),
+            reverse,
+            first,
+        }
+    }
+
+    fn exchange(request: u64, response: u64, service: u64, think: u64) -> TracedExchange {
+        TracedExchange {
+            request,
+            response,
+            service: Span::from_ms(service),
+            think: Span::from_ms(think),
+        }
+    }
+
+    fn group(keys: &str) -> TraceGroup {
+        let text = format!(r#"{{"name": "all", "file": "a.csv"{keys}}}"#);
+        serde_json::from_str(&text).expect("it is a group")
+    }
+
+    fn answer(user: &mut TraceUser, network: &mut Fake, connection: u32, tag: u32) {
+        let answer = Answer {
+            connection: ConnectionId(connection),
+            tag,
+            size: 1,
+            asked: Time::ZERO,
+        };
+        user.on_answer(answer, network);
+    }
+
+    fn wake(user: &mut TraceUser, network: &mut Fake) {
+        network.now = user.next_wakeup().expect("something is due");
+        user.on_wakeup(network);
+    }
+
+    fn only_user(connections: Vec<TracedConnection>, exchanges: Vec<TracedExchange>) -> TraceUser {
+        let table = Arc::new(TraceTable::new("t", connections, exchanges));
+        let mut group = group("");
+        group.take_over(&table, Span::ZERO).expect("few paths");
+        assert_eq!(group.flows, 1);
+        group.arrange(&table).user(0)
+    }
+
+    #[test]
+    fn connections_open_at_their_starts_and_ask_at_once() {
+        let rows = vec![row(5, None, false, 0), row(7, None, false, 1)];
+        let mut user = only_user(rows, vec![exchange(10, 20, 3, 0), exchange(11, 21, 0, 4)]);
+        let mut network = Fake::default();
+        wake(&mut user, &mut network);
+        wake(&mut user, &mut network);
+        wake(&mut user, &mut network); // the second thinks before it asks
+        assert_eq!(user.next_wakeup(), None);
+        let told: Vec<_> = network.told.iter().map(|(at, it)| (*at, &**it)).collect();
+        assert_eq!(
+            told,
+            [
+                (5, "connect 0"),
+                (5, "0: 10 > 20 < 3 last"),
+                (7, "connect 1"),
+                (11, "1: 11 > 21 < 0 last"),
+            ]
+        );
+    }
+
+    #[test]
+    fn the_next_exchange_comes_a_think_time_after_the_response() {
+        let exchanges = vec![
+            exchange(10, 20, 0, 0),
+            exchange(11, 21, 0, 4),
+            exchange(12, 22, 0, 0),
+        ];
+        let mut user = only_user(vec![row(0, None, false, 0)], exchanges);
+        let mut network = Fake::default();
+        wake(&mut user, &mut network);
+        assert_eq!(user.next_wakeup(), None, "it waits for the response");
+        network.at(100);
+        answer(&mut user, &mut network, 0, 0);
+        wake(&mut user, &mut network);
+        network.at(200);
+        answer(&mut user, &mut network, 0, 1); // no think time
+        network.at(300);
+        answer(&mut user, &mut network, 0, 2);
+        assert_eq!(user.next_wakeup(), None);
+        let told: Vec<_> = network.told.iter().map(|(at, it)| (*at, &**it)).collect();
+        assert_eq!(
+            told,
+            [
+                (0, "connect 0"),
+                (0, "0: 10 > 20 < 0"),
+                (104, "0: 11 > 21 < 0"),
+                (200, "0: 12 > 22 < 0 last"),
+            ]
+        );
+    }
+
+    #[test]
+    fn one_way_messages_do_not_wait_and_unasked_ones_wait_for_what_was_sent_before() {
+        // The asking side sends twice, 4 ms apart; the other answers, and 6 ms after that
+        // speaks again; then the asking side ends with a message.
+        let exchanges = vec![
+            exchange(10, 0, 0, 0),
+            exchange(11, 21, 5, 4),
+            exchange(0, 22, 6, 0),
+            exchange(12, 0, 0, 1),
+        ];
+        let mut user = only_user(vec![row(0, None, false, 0)], exchanges);
+        let mut network = Fake::default();
+        wake(&mut user, &mut network);
+        wake(&mut user, &mut network);
+        assert_eq!(user.next_wakeup(), None);
+        network.at(50);
+        answer(&mut user, &mut network, 0, 1);
+        assert_eq!(user.next_wakeup(), None, "the other side has more to say");
+        network.at(60);
+        answer(&mut user, &mut network, 0, 2);
+        wake(&mut user, &mut network);
+        assert_eq!(user.next_wakeup(), None);
+        let told: Vec<_> = network.told.iter().map(|(at, it)| (*at, &**it)).collect();
+        assert_eq!(
+            told,
+            [
+                (0, "connect 0"),
+                (0, "0: 10 > 0 < 0"),
+                (4, "0: 11 > 21 < 5"),
+                (4, "0: 0 > 22 < 11"), // 5 ms, and 6 ms more
+                (61, "0: 12 > 0 < 0 last"),
+            ]
+        );
+    }
+
+    #[test]
+    fn each_direction_and_rounded_round_trip_time_has_a_host_with_its_delays() {
+        let rows = vec![
+            row(1, Some(40_400), false, 0),
+            row(2, Some(39_600), false, 1),
+            row(3, Some(100_000), true, 2),
+            row(4, None, false, 3),
+        ];
+        let exchanges = vec![exchange(1, 5, 0, 0); 4];
+        let table = Arc::new(TraceTable::new("t", rows, exchanges));
+        let mut group = group(r#", "access_delay": "7 ms""#);
+        group
+            .take_over(&table, Span::from_ms(30))
+            .expect("few paths");
+        let ms = |ms: &[u64]| ms.iter().copied().map(Span::from_ms).collect::<Vec<_>>();
+        // The host for rows without a time, that of 40 ms, and the reverse one.
+        assert_eq!(group.access_delay.values(), ms(&[7, 5, 35]));
+        assert_eq!(group.return_delay.values(), ms(&[0, 5, 35]));
+        assert_eq!((group.flows, group.hosts), (3, Some(3)));
+        assert_eq!(group.file, "t", "the path is no part of a scenario");
+        let facts = group.table.expect("it was filled in");
+        assert_eq!((facts.reverse, facts.bytes), (1, [15, 5]));
+        let arranged = group.arrange(&table);
+        let rows = |host| {
+            let user = arranged.user(host);
+            user.order[user.next..user.end].to_vec()
+        };
+        assert_eq!([rows(0), rows(1), rows(2)], [vec![3], vec![0, 1], vec![2]]);
+    }
+
+    #[test]
+    fn a_round_trip_time_is_not_rounded_below_that_of_the_links() {
+        let table = TraceTable::new(
+            "t",
+            vec![row(1, Some(30_400), false, 0)],
+            vec![exchange(1, 1, 0, 0)],
+        );
+        let mut group = group("");
+        let path = Span::from_us(30_400);
+        group.take_over(&Arc::new(table), path).expect("few paths");
+        assert_eq!(group.access_delay, Dealt::one(Span::ZERO));
+        assert_eq!(group.return_delay, Dealt::one(Span::ZERO));
+    }
+
+    #[test]
+    fn a_table_of_more_paths_than_can_be_run_is_refused_with_a_coarser_resolution() {
+        let count = MAX_PATHS as u32 + 1;
+        let rows = (0..count).map(|i| row(1, Some(u64::from(i) * 1000), false, i));
+        let table = TraceTable::new(
+            "t",
+            rows.collect(),
+            vec![exchange(1, 1, 0, 0); count as usize],
+        );
+        let table = Arc::new(table);
+        let error = group("").take_over(&table, Span::ZERO).unwrap_err();
+        assert_eq!(error.key, "rtt_resolution");
+        assert!(error.problem.contains("10001"), "{error}");
+        let mut coarser = group(r#", "rtt_resolution": "2 ms""#);
+        coarser.take_over(&table, Span::ZERO).expect("half as many");
+    }
+
+    #[test]
+    fn what_the_table_decides_cannot_be_given() {
+        for (keys, key) in [
+            (r#", "users": 2"#, "users"),
+            (r#", "rtt_resolution": "0 s""#, "rtt_resolution"),
+        ] {
+            assert_eq!(group(keys).check().unwrap_err().key, key);
+        }
+        group("").check().expect("no such key");
+    }
+}
