@@ -2262,6 +2262,9 @@ class Web(Part):
             "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
             "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
             default "sack".
+        load: Load to offer, in place of a number of users: a share of the rate of the first
+            bottleneck link that the data crosses, headers included. How many users offer it is
+            found by simulation. A number, or a text.
         think: Time between pages. A value or a law, such as "50 s", "exponential mean 50 s" or
             "pareto mean 50 s shape 1.2", or a table with cdf.
         think_from: What the time between pages counts from. "page-start" or "page-end".
@@ -2347,6 +2350,7 @@ class Web(Part):
         | Tcp
         | None
     ) = None
+    load: float | str | None = None
     think: str | Mapping[str, Any] | None = None
     think_from: Literal["page-start", "page-end"] | None = None
     objects: str | Mapping[str, Any] | float | None = None
