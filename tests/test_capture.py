@@ -516,3 +516,72 @@ def test_a_capture_that_was_interrupted_leaves_nothing(
             set={"duration": "1000 s"},
         )
     assert list(tmp_path.iterdir()) == []
+
+
+USERS = """
+name = "Users"
+duration = "100 s"
+replications = 1
+seed = 3
+[bottleneck]
+rate = "5 Mbit/s"
+delay = "20 ms"
+queue = {{ kind = "tail-drop", limit = "20 packets" }}
+[bottleneck.return]
+rate = "50 Mbit/s"
+delay = "0 s"
+queue = {{ kind = "tail-drop", limit = "1000 packets" }}
+[[traffic]]
+name = "web"
+kind = "web"
+model = "{model}"
+users = 20
+start = "uniform 0..5 s"
+stop = "15 s"
+object = "pareto min 2 kB shape 1.2 max 300 kB"
+think = "exponential mean 5 s"
+access_rate = "1 Gbit/s"
+hosts = 3
+tcp = "{tcp}"
+"""
+
+
+@pytest.mark.parametrize("model", ["feldmann", "request-think", "empirical", "http1", "http2"])
+@pytest.mark.parametrize("tcp", ["sack", "linux"])
+def test_connections_of_users_are_whole_to_tshark(model: str, tcp: str, tmp_path: Path) -> None:
+    # All users have stopped long before the end: every connection was opened and closed.
+    path = tmp_path / "users.pcapng"
+    text = USERS.format(model=model, tcp=tcp)
+    metrics = redtail.capture(redtail.Toml(text), dict.fromkeys(BOTH, path)).metrics
+    assert metrics["web.unanswered"] == 0
+    rows = tshark(
+        path,
+        "tcp.stream",
+        "tcp.srcport",
+        "tcp.dstport",
+        "tcp.flags.syn",
+        "tcp.flags.fin",
+        "tcp.len",
+        "tcp.analysis.retransmission",
+        "tcp.analysis.out_of_order",
+        "tcp.analysis.lost_segment",
+        "tcp.analysis.reused_ports",
+        "ip.checksum.status",
+        "_ws.malformed",
+    )
+    flags: dict[str, Counter[str]] = {}
+    ports, data, again = set(), 0, 0
+    for stream, source, to, syn, fin, length, resent, late, lost, reused, ip, malformed in rows:
+        assert not (lost or reused or malformed) and ip == "1"
+        seen = flags.setdefault(stream, Counter())
+        side = "server" if source == "40000" else "client"
+        seen[f"syn {side}"] += syn in ("1", "True")
+        seen[f"fin {side}"] += fin in ("1", "True")
+        ports.add((stream, min(source, to), max(source, to)))
+        data += int(length) > 0
+        again += int(length) > 0 and bool(resent or late)
+    assert len(flags) == len(ports) == metrics["web.connections"] > 10
+    for seen in flags.values():
+        assert len(seen) == 4 and all(seen.values())
+    assert data == metrics["web.data_segments"]
+    assert again == metrics["web.retransmissions"] > 0

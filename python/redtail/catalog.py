@@ -234,7 +234,7 @@ class Catalog:
         parts = _parts(found)
         if parts:
             texts = list(dict.fromkeys(self.type_text(part) for part in parts))
-            if len(texts) == 2 and texts[1] == f"a list, each {texts[0]}":
+            if len(texts) >= 2 and texts[1] == f"a list, each {texts[0]}":
                 texts[1] = "a list of these"
             return ", or ".join(texts)
         match found.get("type"):
@@ -248,7 +248,7 @@ class Catalog:
             case "number":
                 return "a number"
             case "string":
-                return "a text"
+                return str(found.get("x-form", "a text"))
             case "object":
                 keys = list(found.get("properties", {}))
                 if not keys:

@@ -1736,14 +1736,16 @@ class Bulk(Part):
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
-            time with its unit, for example "100 ms", or a list of these; default "0 s".
+            time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
+            so many in equal steps; default "0 s".
         exit_rate: Rate of the receiving hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
-            time with its unit, for example "100 ms", or a list of these; default "0 s".
+            time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
+            so many in equal steps; default "0 s".
         return_delay: One-way propagation delay that the way back adds to that of the return links;
-            dealt out. A time with its unit, for example "100 ms", or a list of these; default "0
-            s".
+            dealt out. A time with its unit, for example "100 ms", or a list of these, or "16..240
+            ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
@@ -1817,14 +1819,16 @@ class Transfer(Part):
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
-            time with its unit, for example "100 ms", or a list of these; default "0 s".
+            time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
+            so many in equal steps; default "0 s".
         exit_rate: Rate of the receiving hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
-            time with its unit, for example "100 ms", or a list of these; default "0 s".
+            time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
+            so many in equal steps; default "0 s".
         return_delay: One-way propagation delay that the way back adds to that of the return links;
-            dealt out. A time with its unit, for example "100 ms", or a list of these; default "0
-            s".
+            dealt out. A time with its unit, for example "100 ms", or a list of these, or "16..240
+            ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
@@ -1901,14 +1905,16 @@ class Cbr(Part):
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
-            time with its unit, for example "100 ms", or a list of these; default "0 s".
+            time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
+            so many in equal steps; default "0 s".
         exit_rate: Rate of the receiving hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
-            time with its unit, for example "100 ms", or a list of these; default "0 s".
+            time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
+            so many in equal steps; default "0 s".
         return_delay: One-way propagation delay that the way back adds to that of the return links;
-            dealt out. A time with its unit, for example "100 ms", or a list of these; default "0
-            s".
+            dealt out. A time with its unit, for example "100 ms", or a list of these, or "16..240
+            ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
@@ -1971,14 +1977,16 @@ class Voip(Part):
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
-            time with its unit, for example "100 ms", or a list of these; default "0 s".
+            time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
+            so many in equal steps; default "0 s".
         exit_rate: Rate of the receiving hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
-            time with its unit, for example "100 ms", or a list of these; default "0 s".
+            time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
+            so many in equal steps; default "0 s".
         return_delay: One-way propagation delay that the way back adds to that of the return links;
-            dealt out. A time with its unit, for example "100 ms", or a list of these; default "0
-            s".
+            dealt out. A time with its unit, for example "100 ms", or a list of these, or "16..240
+            ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
@@ -2039,14 +2047,16 @@ class OnOff(Part):
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
-            time with its unit, for example "100 ms", or a list of these; default "0 s".
+            time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
+            so many in equal steps; default "0 s".
         exit_rate: Rate of the receiving hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
-            time with its unit, for example "100 ms", or a list of these; default "0 s".
+            time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
+            so many in equal steps; default "0 s".
         return_delay: One-way propagation delay that the way back adds to that of the return links;
-            dealt out. A time with its unit, for example "100 ms", or a list of these; default "0
-            s".
+            dealt out. A time with its unit, for example "100 ms", or a list of these, or "16..240
+            ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
@@ -2106,14 +2116,16 @@ class Game(Part):
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
-            time with its unit, for example "100 ms", or a list of these; default "0 s".
+            time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
+            so many in equal steps; default "0 s".
         exit_rate: Rate of the receiving hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
-            time with its unit, for example "100 ms", or a list of these; default "0 s".
+            time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
+            so many in equal steps; default "0 s".
         return_delay: One-way propagation delay that the way back adds to that of the return links;
-            dealt out. A time with its unit, for example "100 ms", or a list of these; default "0
-            s".
+            dealt out. A time with its unit, for example "100 ms", or a list of these, or "16..240
+            ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
@@ -2180,14 +2192,16 @@ class Transactions(Part):
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
-            time with its unit, for example "100 ms", or a list of these; default "0 s".
+            time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
+            so many in equal steps; default "0 s".
         exit_rate: Rate of the receiving hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
-            time with its unit, for example "100 ms", or a list of these; default "0 s".
+            time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
+            so many in equal steps; default "0 s".
         return_delay: One-way propagation delay that the way back adds to that of the return links;
-            dealt out. A time with its unit, for example "100 ms", or a list of these; default "0
-            s".
+            dealt out. A time with its unit, for example "100 ms", or a list of these, or "16..240
+            ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
@@ -2302,14 +2316,16 @@ class Web(Part):
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
-            time with its unit, for example "100 ms", or a list of these; default "0 s".
+            time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
+            so many in equal steps; default "0 s".
         exit_rate: Rate of the receiving hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
-            time with its unit, for example "100 ms", or a list of these; default "0 s".
+            time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
+            so many in equal steps; default "0 s".
         return_delay: One-way propagation delay that the way back adds to that of the return links;
-            dealt out. A time with its unit, for example "100 ms", or a list of these; default "0
-            s".
+            dealt out. A time with its unit, for example "100 ms", or a list of these, or "16..240
+            ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
@@ -2426,14 +2442,16 @@ class Video(Part):
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
-            time with its unit, for example "100 ms", or a list of these; default "0 s".
+            time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
+            so many in equal steps; default "0 s".
         exit_rate: Rate of the receiving hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
-            time with its unit, for example "100 ms", or a list of these; default "0 s".
+            time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
+            so many in equal steps; default "0 s".
         return_delay: One-way propagation delay that the way back adds to that of the return links;
-            dealt out. A time with its unit, for example "100 ms", or a list of these; default "0
-            s".
+            dealt out. A time with its unit, for example "100 ms", or a list of these, or "16..240
+            ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
@@ -2531,14 +2549,16 @@ class Arrivals(Part):
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
-            time with its unit, for example "100 ms", or a list of these; default "0 s".
+            time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
+            so many in equal steps; default "0 s".
         exit_rate: Rate of the receiving hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
-            time with its unit, for example "100 ms", or a list of these; default "0 s".
+            time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
+            so many in equal steps; default "0 s".
         return_delay: One-way propagation delay that the way back adds to that of the return links;
-            dealt out. A time with its unit, for example "100 ms", or a list of these; default "0
-            s".
+            dealt out. A time with its unit, for example "100 ms", or a list of these, or "16..240
+            ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
         direction: Which way the data travels. "forward" or "reverse"; default "forward".

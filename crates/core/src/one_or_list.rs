@@ -1,11 +1,13 @@
 //! A value that the experiment file may also give as a list of values.
 
 use std::fmt;
-use std::marker::PhantomData;
 
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The values that a text stands for, or what is wrong with it; `None` if it is for one value.
+pub type Several<T> = fn(&str) -> Option<Result<Vec<T>, String>>;
 
 /// How such a value is read.
 #[derive(Clone, Copy, Debug)]
@@ -25,9 +27,22 @@ impl OneOrList {
         self,
         deserializer: D,
     ) -> Result<Vec<T>, D::Error> {
+        self.deserialize_with(deserializer, |_| None)
+    }
+
+    /// The same where a text may stand for several values: `several` says what they are, or
+    /// what is wrong with it; `None` leaves the text to the value's own type.
+    ///
+    /// # Errors
+    /// Those of `several` and of [`deserialize`](Self::deserialize).
+    pub fn deserialize_with<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+        self,
+        deserializer: D,
+        several: Several<T>,
+    ) -> Result<Vec<T>, D::Error> {
         deserializer.deserialize_any(OneOrListVisitor {
             read: self,
-            value: PhantomData,
+            several,
         })
     }
 }
@@ -48,7 +63,7 @@ pub fn serialize<T: Serialize, S: Serializer>(
 
 struct OneOrListVisitor<T> {
     read: OneOrList,
-    value: PhantomData<T>,
+    several: Several<T>,
 }
 
 impl<'de, T: Deserialize<'de>> OneOrListVisitor<T> {
@@ -66,7 +81,10 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrListVisitor<T> {
 
     // What is no list goes to the value's own type, which words its own errors.
     fn visit_str<E: Error>(self, text: &str) -> Result<Vec<T>, E> {
-        Self::scalar(text)
+        match (self.several)(text) {
+            Some(values) => values.map_err(E::custom),
+            None => Self::scalar(text),
+        }
     }
     fn visit_bool<E: Error>(self, value: bool) -> Result<Vec<T>, E> {
         Self::scalar(value)

@@ -38,6 +38,8 @@ impl Side {
 /// An exchange that is not over.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
+    /// In the order of asking, counted from 1.
+    number: u32,
     exchange: Exchange,
     asked: Time,
     /// It was the first on its connection, and waited for it to be set up.
@@ -121,6 +123,8 @@ pub struct Connection {
     begun: u32,
     /// The server's program has the connection: what came last of the handshake has arrived.
     set_up: bool,
+    /// Number of the exchange that the latest frame was of.
+    turn: u32,
     /// The server has closed.
     closed: bool,
     /// The client has.
@@ -156,6 +160,7 @@ impl Connection {
             written_bytes: 0,
             begun: 0,
             set_up: !params.handshake,
+            turn: 0,
             closed: false,
             client_closed: false,
             last_asked: false,
@@ -181,16 +186,17 @@ impl Connection {
             self.client.write(exchange.request);
         }
         self.last_asked = exchange.last;
+        self.begun += 1;
         self.exchanges.push_back(Pending {
+            number: self.begun,
             exchange,
             asked: now,
-            first: self.begun == 0 && !self.client.is_established(),
+            first: self.begun == 1 && !self.client.is_established(),
             request_end: self.asked_bytes,
             ready: None,
             unwritten: exchange.response,
             response_end: None,
         });
-        self.begun += 1;
     }
 
     /// The client's application closes; what was asked is still answered.
@@ -305,23 +311,38 @@ impl Connection {
         }
     }
 
+    /// Writes a frame of each response in turn, until enough is written ahead.
     fn write_frames(&mut self, now: Time) {
+        while let Some(index) = self.next_frame(now) {
+            let pending = &mut self.exchanges[index];
+            let frame = pending.unwritten.min(FRAME);
+            self.server.write(frame);
+            self.written_bytes += frame;
+            self.turn = pending.number;
+            pending.unwritten -= frame;
+            if pending.unwritten == 0 {
+                pending.response_end = Some(self.written_bytes);
+            }
+        }
+    }
+
+    /// Which exchange's response the next frame is of, if one is to be written now.
+    fn next_frame(&self, now: Time) -> Option<usize> {
+        if self.server.unsent() >= WRITTEN_AHEAD {
+            return None;
+        }
         let is_ready = |it: &Pending| it.unwritten > 0 && it.ready.is_some_and(|at| at <= now);
-        while self.server.unsent() < WRITTEN_AHEAD {
-            let mut any = false;
-            for pending in self.exchanges.iter_mut().filter(|it| is_ready(it)) {
-                any = true;
-                let frame = pending.unwritten.min(FRAME);
-                self.server.write(frame);
-                self.written_bytes += frame;
-                pending.unwritten -= frame;
-                if pending.unwritten == 0 {
-                    pending.response_end = Some(self.written_bytes);
-                }
-            }
-            if !any {
-                return;
-            }
+        let after = self.exchanges.partition_point(|it| it.number <= self.turn);
+        let mut order = (after..self.exchanges.len()).chain(0..after);
+        order.find(|&index| is_ready(&self.exchanges[index]))
+    }
+
+    /// The server writes more where some of what it had written has been sent, so that it is the
+    /// window that limits what is sent.
+    #[inline]
+    pub fn write_ahead(&mut self, now: Time) {
+        if self.order == Order::Interleaved {
+            self.write_frames(now);
         }
     }
 
@@ -333,16 +354,11 @@ impl Connection {
             Order::InTurn => self.exchanges.front().is_some_and(is_over).then_some(0),
             Order::Interleaved => self.exchanges.iter().position(is_over),
         };
-        let Pending {
-            exchange,
-            asked,
-            first,
-            ..
-        } = self.exchanges.remove(over?)?;
+        let over = self.exchanges.remove(over?)?;
         Some(Done {
-            exchange,
-            asked,
-            first,
+            exchange: over.exchange,
+            asked: over.asked,
+            first: over.first,
         })
     }
 
@@ -609,5 +625,165 @@ impl Connections {
             sum.1 += connection.received();
         }
         Some(sum)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use redtail_core::Span;
+    use redtail_transport::Preset;
+
+    use super::*;
+
+    const DELAY: Span = Span::from_ms(50);
+
+    /// Two sides and a path without losses or queues; asks at given times for responses of
+    /// given sizes.
+    struct Path {
+        connection: Connection,
+        now: Time,
+        wire: BTreeMap<(Time, u64), (Side, Segment)>,
+        count: u64,
+        /// Segments with data that the server sent, and when.
+        sent: Vec<(Time, u32)>,
+        /// When each response was complete, by its tag.
+        done: Vec<(Time, u32)>,
+    }
+
+    impl Path {
+        fn new(order: Order, initial_window: u32) -> Self {
+            let params = TcpParams {
+                initial_window,
+                ..Preset::Sack.params()
+            };
+            let mut connection = Connection::template(&params, order);
+            connection.client.open(&params);
+            Self {
+                connection,
+                now: Time::ZERO,
+                wire: BTreeMap::new(),
+                count: 0,
+                sent: Vec::new(),
+                done: Vec::new(),
+            }
+        }
+
+        fn act(&mut self) {
+            let (now, connection) = (self.now, &mut self.connection);
+            connection.serve(now);
+            connection.maybe_close();
+            for side in [Side::Client, Side::Server] {
+                while let Some(segment) = connection.poll_transmit(side, now) {
+                    self.wire
+                        .insert((now + DELAY, self.count), (side.peer(), segment));
+                    self.count += 1;
+                    if side == Side::Server && segment.len > 0 {
+                        self.sent.push((now, segment.len));
+                    }
+                    connection.write_ahead(now);
+                }
+            }
+        }
+
+        fn ask(&mut self, response: u64, tag: u32) {
+            let exchange = Exchange {
+                request: 100,
+                response,
+                service: Span::ZERO,
+                tag,
+                last: false,
+            };
+            self.connection.ask(exchange, self.now);
+            self.act();
+        }
+
+        /// Runs until nothing is to be done at `end`.
+        fn run_to(&mut self, end: Time) {
+            loop {
+                let timer = self.connection.next_wakeup(self.now);
+                let arrival = self.wire.first_key_value().map(|(&(at, _), _)| at);
+                let next = timer.into_iter().chain(arrival).min();
+                let Some(next) = next.filter(|at| *at <= end) else {
+                    self.now = end;
+                    return;
+                };
+                self.now = next.max(self.now);
+                match self.wire.first_entry().filter(|it| it.key().0 <= next) {
+                    Some(entry) => {
+                        let (to, segment) = entry.remove();
+                        self.connection.hear(to, &segment, next);
+                        while let Some(done) = self.connection.take_done() {
+                            self.done.push((next, done.exchange.tag));
+                        }
+                    }
+                    None => self.connection.on_wakeup(next),
+                }
+                self.act();
+            }
+        }
+
+        fn tags(&self) -> Vec<u32> {
+            self.done.iter().map(|&(_, tag)| tag).collect()
+        }
+    }
+
+    const fn s(seconds: u64) -> Time {
+        Time::from_ps(seconds * 1_000_000_000_000)
+    }
+
+    #[test]
+    fn responses_in_turn_keep_the_order_of_requests_and_interleaved_ones_go_by_size() {
+        for (order, expected) in [(Order::InTurn, [0, 1, 2]), (Order::Interleaved, [2, 1, 0])] {
+            let mut path = Path::new(order, 2);
+            for (tag, size) in (0..).zip([300_000, 100_000, 20_000]) {
+                path.ask(size, tag);
+            }
+            path.run_to(s(60));
+            assert_eq!(path.tags(), expected, "{order:?}");
+        }
+    }
+
+    #[test]
+    fn a_late_small_response_waits_for_a_few_frames_of_a_large_one() {
+        let mut path = Path::new(Order::Interleaved, 10);
+        path.ask(20_000_000, 0);
+        path.run_to(s(1));
+        path.ask(1000, 1);
+        let asked = path.now;
+        path.run_to(asked + DELAY * 2 + Span::from_ms(1));
+        // What was written ahead, a frame of the other, and the window of its round trip.
+        path.run_to(asked + DELAY * 6);
+        assert_eq!(path.tags(), [1]);
+    }
+
+    #[test]
+    fn frames_of_a_few_responses_are_written_ahead_and_no_more() {
+        let mut path = Path::new(Order::Interleaved, 1);
+        for tag in 0..50 {
+            path.ask(100_000, tag);
+        }
+        path.run_to(Time::ZERO + DELAY * 3);
+        let unsent = path.connection.server.unsent();
+        assert!((1..WRITTEN_AHEAD + FRAME).contains(&unsent), "{unsent}");
+        path.run_to(s(600));
+        assert_eq!(path.done.len(), 50);
+        // Frames in rotation: none is complete long before the others.
+        let (first, last) = (path.done[0].0, path.done[49].0);
+        assert!(
+            first - Time::ZERO > (last - Time::ZERO) * 3 / 4,
+            "{first} {last}"
+        );
+    }
+
+    #[test]
+    fn an_open_window_is_filled_at_once_however_responses_are_ordered() {
+        for order in [Order::InTurn, Order::Interleaved] {
+            let mut path = Path::new(order, 100);
+            path.ask(10_000_000, 0);
+            path.run_to(Time::ZERO + DELAY * 3);
+            assert_eq!(path.sent.len(), 100, "{order:?}");
+        }
     }
 }

@@ -75,6 +75,31 @@ fn topologies() -> impl Strategy<Value = (String, usize, bool)> {
     })
 }
 
+/// A group of users, but for their TCP.
+fn users() -> impl Strategy<Value = String> {
+    const MODELS: &[&str] = &["feldmann", "request-think", "empirical", "http1", "http2"];
+    let web = (
+        proptest::sample::select(MODELS),
+        0u32..500,
+        prop_oneof![Just("own"), Just("per-page"), Just("per-connection")],
+        prop_oneof![Just("0 s"), Just("100 ms")],
+        1u32..5,
+    );
+    prop_oneof![
+        web.prop_map(|(model, think, server, keep_alive, hosts)| format!(
+            "kind = \"web\"\nmodel = \"{model}\"\nthink = \"exponential mean {} ms\"\n\
+             server = \"{server}\"\nkeep_alive = \"{keep_alive}\"\nhosts = {hosts}\n",
+            think + 1
+        )),
+        (1u32..50_000, any::<bool>(), 0u32..50).prop_map(|(size, each, service)| format!(
+            "kind = \"transactions\"\nresponse = \"{size} B\"\nconnections = \"{}\"\n\
+             service = \"exponential mean {} ms\"\n",
+            if each { "each" } else { "one" },
+            service + 1,
+        )),
+    ]
+}
+
 /// Any group of flows on `hops` hops; data may go against the hops if `reverse`.
 fn groups(hops: usize, reverse: bool) -> impl Strategy<Value = String> {
     let preset = prop_oneof![
@@ -96,6 +121,7 @@ fn groups(hops: usize, reverse: bool) -> impl Strategy<Value = String> {
     let kind = prop_oneof![
         tcp.clone()
             .prop_map(|tcp| format!("kind = \"bulk\"\n{tcp}")),
+        (tcp.clone(), users()).prop_map(|(tcp, users)| format!("{users}{tcp}")),
         (tcp, 1u32..200_000)
             .prop_map(|(tcp, size)| format!("kind = \"transfer\"\nsize = \"{size} B\"\n{tcp}")),
         (10u32..3000, 40u32..3000, 0.0f64..1.0).prop_map(|(kbps, size, dither)| format!(
@@ -121,12 +147,14 @@ fn groups(hops: usize, reverse: bool) -> impl Strategy<Value = String> {
             way
         });
     (kind, 1u32..=6, any::<bool>(), way).prop_map(|(kind, flows, stops, way)| {
+        let has_users = kind.contains("\"web\"") || kind.contains("\"transactions\"");
+        let count = if has_users { "users" } else { "flows" };
         let stop = if stops && !kind.starts_with("kind = \"transfer\"") {
             "stop = [\"1001 ms\", \"uniform 1.1..3 s\"]\n"
         } else {
             ""
         };
-        format!("{kind}flows = {flows}\nstart = \"uniform 0..1 s\"\n{stop}{way}")
+        format!("{kind}{count} = {flows}\nstart = \"uniform 0..1 s\"\n{stop}{way}")
     })
 }
 

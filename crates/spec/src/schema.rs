@@ -10,7 +10,8 @@ use crate::experiment::Experiment;
 /// The JSON schema (draft 2020-12) of the experiment file.
 ///
 /// Beyond the standard's words, `x-unit` gives the dimension of a quantity, `x-source` says where a
-/// default comes from, and `x-dealt` marks quantities of which a list is dealt out to flows.
+/// default comes from, `x-dealt` marks quantities of which a list is dealt out to flows, and `x-form`
+/// shows a text that no type of its own describes.
 pub fn schema() -> Value {
     let settings = SchemaSettings::draft2020_12()
         .with_transform(RecursiveTransform(without_null))

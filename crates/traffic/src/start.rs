@@ -72,27 +72,30 @@ impl FromStr for Start {
                 .map_err(|error| format!("{error}; a start is {FORMS}"));
         };
         let refuse = |why: &str| format!("\"{text}\": {why}; a start is {FORMS}");
-        let (from, to) = interval
-            .split_once("..")
-            .ok_or_else(|| refuse("an interval is written with \"..\""))?;
-        let (from, to) = (from.trim(), to.trim());
-        let to_span: Span = to.parse().map_err(|error| refuse(&format!("{error}")))?;
-        // The unit may be given once, for both ends: "0..10 s".
-        let unit = to.trim_start_matches(|c: char| c.is_ascii_digit() || "._+-eE ".contains(c));
-        let from_span: Span = match from.parse() {
-            Ok(span) => span,
-            Err(_) => format!("{from} {unit}")
-                .parse()
-                .map_err(|error| refuse(&format!("{error}")))?,
-        };
-        if from_span > to_span {
-            return Err(refuse("the interval ends before it begins"));
-        }
-        Ok(Self::Uniform {
-            from: from_span,
-            to: to_span,
-        })
+        let (from, to) = ends(interval).map_err(|why| refuse(&why))?;
+        Ok(Self::Uniform { from, to })
     }
+}
+
+/// The ends of an interval such as `"0..10 s"` or `"0 s..10 s"`; the error is a clause.
+pub(crate) fn ends(interval: &str) -> Result<(Span, Span), String> {
+    let (from, to) = interval
+        .split_once("..")
+        .ok_or("an interval is written with \"..\"")?;
+    let (from, to) = (from.trim(), to.trim());
+    let to_span: Span = to.parse().map_err(|error| format!("{error}"))?;
+    // The unit may be given once, for both ends: "0..10 s".
+    let unit = to.trim_start_matches(|c: char| c.is_ascii_digit() || "._+-eE ".contains(c));
+    let from_span: Span = match from.parse() {
+        Ok(span) => span,
+        Err(_) => format!("{from} {unit}")
+            .parse()
+            .map_err(|error| format!("{error}"))?,
+    };
+    if from_span > to_span {
+        return Err("the interval ends before it begins".to_owned());
+    }
+    Ok((from_span, to_span))
 }
 
 impl Serialize for Start {

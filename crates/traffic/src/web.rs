@@ -344,9 +344,11 @@ impl WebUser {
             (parallel, _) => parallel,
         };
         while page.left > 0 && page.waiting < most {
+            // Drawn whether needed or not: which connections are free depends on the network.
+            let server = page.server_of_next(browser, self.hosts);
             let connection = match page.free.pop() {
                 Some(connection) => connection,
-                None => page.connect(browser, self.hosts, network),
+                None => network.connect(server),
             };
             page.ask(browser, connection, network);
             if browser.multiplexed {
@@ -359,11 +361,11 @@ impl WebUser {
     fn launch(&mut self, index: usize, network: &mut impl Network) {
         let page = &mut self.pages[index];
         let now = network.now();
-        page.opening = false;
         while page.left > 0 && page.launch.is_none_or(|at| at <= now) {
-            let connection = page.connect(&self.browser, self.hosts, network);
+            let connection = network.connect(page.server_of_next(&self.browser, self.hosts));
             page.persistent = false;
             page.ask(&self.browser, connection, network);
+            page.opening = false;
             page.launch = Some(now + self.browser.gap.draw(&mut page.stream));
         }
         if page.left == 0 {
@@ -399,17 +401,12 @@ pub(crate) fn draw_host(hosts: u32, stream: &mut Stream) -> Server {
 }
 
 impl Page {
-    fn connect(
-        &mut self,
-        browser: &Browser,
-        hosts: u32,
-        network: &mut impl Network,
-    ) -> ConnectionId {
-        let server = match browser.server {
+    /// Where a connection for the next object would go.
+    fn server_of_next(&mut self, browser: &Browser, hosts: u32) -> Server {
+        match browser.server {
             ServerChoice::PerConnection => draw_host(hosts, &mut self.stream),
             ServerChoice::Own | ServerChoice::PerPage => self.server,
-        };
-        network.connect(server)
+        }
     }
 
     fn ask(&mut self, browser: &Browser, connection: ConnectionId, network: &mut impl Network) {

@@ -290,3 +290,61 @@ fn marks_on_the_answer_reduce_the_servers_window() {
         assert_eq!(counters.retransmissions, 0, "{preset_:?}");
     }
 }
+
+/// Both sides with the handshake behind them and the client's request of 1000 bytes, which
+/// has not arrived.
+fn opened(params: &TcpParams) -> (Endpoint, Endpoint, Segment, Segment) {
+    let mut client = Endpoint::client(params);
+    let mut server = Endpoint::server(params);
+    client.open(params);
+    client.write(1000);
+    let now = Time::ZERO;
+    let syn = client.poll_transmit(now).expect("a SYN");
+    server.on_segment(&syn, now + DELAY);
+    let syn_ack = server.poll_transmit(now + DELAY).expect("a SYN-ACK");
+    client.on_segment(&syn_ack, now + DELAY * 2);
+    let request = client.poll_transmit(now + DELAY * 2).expect("the request");
+    (client, server, syn, request)
+}
+
+#[test]
+fn a_syn_that_arrives_after_the_handshake_is_acknowledged_and_changes_nothing() {
+    // RFC 9293, section 3.10.7.4, step 4: in a synchronized state a SYN is answered with an
+    // ACK. It is one that was sent again for no need, and that later data overtook.
+    let params = preset(Preset::Newreno);
+    let (_, mut server, syn, request) = opened(&params);
+    let now = Time::ZERO + DELAY * 3;
+    server.on_segment(&request, now);
+    let before = server.sender().snapshot();
+    assert_eq!(before.srtt, Some(DELAY * 2));
+    while server.poll_transmit(now).is_some() {}
+    server.on_segment(&syn, now);
+    let answer = server.poll_transmit(now).expect("an acknowledgement");
+    assert_eq!((answer.flags, answer.ack), (Flags::ACK, 1000));
+    // What comes next is no answer to anything sent just now.
+    let next = Segment {
+        seq: 1000,
+        ..request
+    };
+    server.on_segment(&next, now + Span::from_ms(1));
+    assert_eq!(server.sender().snapshot(), before);
+}
+
+#[test]
+fn a_fin_is_no_duplicate_acknowledgement() {
+    // RFC 5681, section 2, condition (c).
+    let params = preset(Preset::Newreno);
+    let (mut client, mut server, _, request) = opened(&params);
+    let now = Time::ZERO + DELAY * 3;
+    // The handshake's acknowledgement without the data, which is lost.
+    let bare = Segment { len: 0, ..request };
+    server.on_segment(&bare, now);
+    server.close();
+    let fin = server.poll_transmit(now).expect("a FIN");
+    assert!(fin.flags.contains(Flags::FIN) && fin.ack == 0);
+    for _ in 0..3 {
+        client.on_segment(&fin, now + DELAY);
+    }
+    assert_eq!(client.counters().duplicate_acks, 0);
+    assert_eq!(client.counters().recoveries, 0);
+}

@@ -200,6 +200,7 @@ impl Engine<'_> {
             let size = segment.len + connection.header;
             self.network
                 .emit(segment, size, to, self.now, &mut self.scheduler);
+            connection.write_ahead(self.now);
         }
     }
 
@@ -223,5 +224,49 @@ impl Engine<'_> {
                 answers.on_gone(self.now);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use crate::engine::Beside;
+    use redtail_spec::{Format, Plan};
+
+    use super::*;
+
+    #[test]
+    fn many_short_connections_leave_nothing_behind() {
+        // Ten users with a connection after the other, a tenth of them hit by a loss. A
+        // connection is gone when its last packet is; the few places are used again.
+        let text = r#"
+name = "short connections"
+duration = "300 s"
+[bottleneck]
+rate = "100 Mbit/s"
+delay = "1 ms"
+queue = { kind = "tail-drop", limit = "100 packets" }
+random_loss = 0.02
+[[traffic]]
+name = "t"
+kind = "transactions"
+users = 10
+response = "1000 B"
+tcp = { preset = "linux", initial_rto = "20 ms", min_rto = "20 ms" }
+"#;
+        let plan = Plan::from_text(text, None, &[], Format::Toml).expect("it is sound");
+        let scenario = plan.scenario(0, 0).expect("there is one");
+        let beside = Beside::default();
+        let mut engine = Engine::new(&scenario, &beside);
+        engine.run(&AtomicBool::new(false)).expect("nobody cancels");
+        let opened = engine.flows.connections.iter().map(|(_, it)| it.number);
+        assert!(opened.max() > Some(100_000), "too few for the test");
+        let places = engine.flows.connections.place_count();
+        assert!(places < 100, "{places} places");
+        for user in &engine.flows.users {
+            assert!(user.open.len() < 20, "{} at once", user.open.len());
+        }
+        engine.finish();
     }
 }

@@ -153,6 +153,11 @@ impl Endpoint {
                 self.sender.on_segment(segment, now);
                 self.receiver.on_syn_ack(segment);
             }
+            // One that comes when the handshake is over, late and overtaken, is old: acknowledged
+            // and otherwise dropped (RFC 5961, section 4.2).
+            Role::Passive { since: None, .. } if self.sender.is_established() => {
+                self.receiver.acknowledge_again();
+            }
             Role::Passive { since, repeated } => {
                 *repeated |= since.is_some();
                 self.receiver.on_segment(segment, now);

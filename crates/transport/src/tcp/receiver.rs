@@ -119,6 +119,11 @@ impl Receiver {
         self.ecn.on_syn_ack(segment.flags);
     }
 
+    /// Says once more what has arrived.
+    pub(super) fn acknowledge_again(&mut self) {
+        self.ack_due = true;
+    }
+
     /// Whether a segment other than an ordinary acknowledgement is due.
     #[inline]
     pub(super) fn has_other_due(&self) -> bool {

@@ -681,8 +681,9 @@ impl Sender {
             self.on_new_ack(segment, marked, now);
             self.check_timeout(una, delivered, marked > 0);
         } else if segment.ack == una && self.board.outstanding() > 0 {
-            // One that changes the window may be sent for that (RFC 5681, section 2,
-            // conditions of a duplicate).
+            // One that changes the window may be sent for that, and a FIN is sent to close
+            // (RFC 5681, section 2, conditions of a duplicate).
+            let same_window = same_window && !segment.flags.contains(Flags::FIN);
             self.counters.duplicate_acks += u64::from(same_window);
             let newly_sacked = self.enter_sack(segment, now);
             if (same_window || newly_sacked > 0)
