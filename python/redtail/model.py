@@ -2640,14 +2640,16 @@ class Trace(Part):
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
-            time with its unit, for example "100 ms", or a list of these; default "0 s".
+            time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
+            so many in equal steps; default "0 s".
         exit_rate: Rate of the receiving hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
-            time with its unit, for example "100 ms", or a list of these; default "0 s".
+            time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
+            so many in equal steps; default "0 s".
         return_delay: One-way propagation delay that the way back adds to that of the return links;
-            dealt out. A time with its unit, for example "100 ms", or a list of these; default "0
-            s".
+            dealt out. A time with its unit, for example "100 ms", or a list of these, or "16..240
+            ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
