@@ -242,7 +242,7 @@ def calibrated(
     store = ExperimentStore(Path(out), calibration.FOLDER)
     code_version = _engine.code_version()
     state = Progress(total=0, calibrating=True)
-    pool = _Pool(executor, jobs or available_cores(), keep_going=False, queues={})
+    pool = _Pool(executor, jobs or available_cores(), keep_going=False, queues={}, traces={})
 
     def measure(scenarios: list[tuple[str, str]]) -> list[float | None]:
         keys = [run_key(scenario, code_version, _engine.BACKEND) for scenario, _ in scenarios]
