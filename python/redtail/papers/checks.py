@@ -403,6 +403,32 @@ def monotone(
 
 
 @_test
+def convex(
+    grid: Grid,
+    *,
+    metric: str,
+    loads: Sequence[float],
+    factor: float = 1.0,
+    queues: Sequence[str] = (),
+) -> list[Evidence]:
+    """From the second to the third of three loads each queue's `metric` rises by more.
+
+    The number is that step less `factor` times the step before it.
+    """
+    if len(loads) != 3:
+        raise RedtailError(f"convex takes three loads, and {len(loads)} are given")
+    words = " to ".join(f"{load:g}" for load in loads)
+    found = []
+    for queue in queues or grid.queues:
+        steps = zip(*(grid.values(metric, queue, load) for load in loads), strict=True)
+        value = estimate((c - b) - factor * (b - a) for a, b, c in steps)
+        about = describe(metric)
+        title = f"{about.title}, {queue}, {words}: second step less {factor:g} times the first"
+        found.append(Evidence(title, value, Bounds(at_least=0.0), about))
+    return found
+
+
+@_test
 def load_dependence(
     grid: Grid,
     *,
