@@ -179,7 +179,8 @@ def test_runs_that_fail_on_the_way_exit_with_1_after_the_results(
     done = runner.invoke(app, [*arguments, "--json"])
     assert done.exit_code == 1
     assert len(json.loads(done.stdout)["cases"]) == 4
-    assert "warning: RED, ftp flows 64, replication 1: " in done.stderr
+    assert done.stderr.startswith("warning: 1 of 12 runs failed and are missing in the results:\n")
+    assert "\nRED, ftp flows 64, replication 1: " in done.stderr
     assert "To repeat this run alone: redtail run " in done.stderr
 
 

@@ -43,7 +43,7 @@ def test_a_run_is_stored_with_units_and_provenance(
     assert delay.metadata[b"unit"] == b"s"
     assert summary.schema.field("ftp.goodput_bit_per_s").metadata[b"metric"] == b"ftp.goodput"
     manifest = json.loads((folder / "manifest.json").read_text())
-    assert manifest["format"] == 1
+    assert manifest["format"] == store.FORMAT
     assert manifest["run"] == folder.name
     assert manifest["code_version"] == "fake-1"
     assert manifest["backend"] == "sim"
@@ -93,14 +93,53 @@ def test_a_damaged_run_is_noticed_and_made_again(
     store.read_run(folder)
 
 
-def test_a_run_of_a_later_format_is_not_misread(
-    fake: FakeNative, fake_file: Path, tmp_path: Path
+def rewritten(folder: Path, **changes: object) -> None:
+    """Write a run's manifest anew, as a redtail that wants it so would."""
+    path = folder / "manifest.json"
+    manifest = {**json.loads(path.read_text()), **changes}
+    del manifest["checksum"]
+    path.write_bytes(store.sealed(manifest))
+
+
+@pytest.mark.parametrize(("number", "newer"), [(99, "a newer"), (0, "an older")])
+def test_a_run_of_another_format_is_refused_with_the_reason_and_kept(
+    fake: FakeNative, fake_file: Path, tmp_path: Path, number: int, newer: str
 ) -> None:
     redtail.run(fake_file, out=tmp_path / "runs")
-    path = run_folders(tmp_path / "runs")[0] / "manifest.json"
-    path.write_text(path.read_text().replace('"format": 1', '"format": 99'))
-    with pytest.raises(StoreError, match="stored in format 99, this redtail reads 1"):
-        store.read_run(path.parent)
+    folder = run_folders(tmp_path / "runs")[0]
+    rewritten(folder, format=number, redtail_version="9.8")
+    before = (folder / "manifest.json").read_bytes()
+    told = rf"stored in format {number} by {newer} redtail \(9\.8\), this redtail reads 1 and 2"
+    with pytest.raises(StoreError, match=told):
+        store.read_run(folder)
+    # The run is not made in its place either: whoever can read it would lose it.
+    with pytest.raises(StoreError, match=told):
+        redtail.run(fake_file, out=tmp_path / "runs")
+    assert len(fake.ran) == 12
+    assert (folder / "manifest.json").read_bytes() == before
+
+
+def test_a_run_of_the_first_format_is_read(
+    fake: FakeNative, fake_file: Path, tmp_path: Path
+) -> None:
+    first = redtail.run(fake_file, out=tmp_path / "runs")
+    for folder in run_folders(tmp_path / "runs"):
+        path = folder / "manifest.json"
+        manifest = {**json.loads(path.read_text()), "format": 1}
+        del manifest["checksum"]  # it had none
+        path.write_text(json.dumps(manifest, indent=2) + "\n")
+    again = redtail.run(fake_file, out=tmp_path / "runs")
+    assert (len(fake.ran), again.reused) == (12, 12)
+    assert again.to_json() == first.to_json()
+
+
+def test_results_of_another_format_are_refused_with_the_reason(
+    fake: FakeNative, fake_file: Path, tmp_path: Path
+) -> None:
+    path = redtail.run(fake_file, out=tmp_path / "runs").folder / "results.json"
+    path.write_text(path.read_text().replace('"format": 1', '"format": 7', 1))
+    with pytest.raises(StoreError, match=r"written in format 7, this redtail reads 1.*again"):
+        redtail.load(path.parent)
 
 
 def test_a_full_disk_leaves_whole_runs_only(

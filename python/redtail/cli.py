@@ -38,6 +38,9 @@ EXIT_INTERRUPTED = 130
 # A table sent to a file or through a pipe has no terminal to fit.
 _WIDTH_WITHOUT_TERMINAL = 118
 
+# A log of a campaign of hours gets a line so often.
+_SECONDS_BETWEEN_LINES = 60.0
+
 app = typer.Typer(
     help="What does this queue, with these parameters, do to this traffic on this link?",
     no_args_is_help=True,
@@ -159,7 +162,11 @@ def run(
         bool, typer.Option("--phases", help="Show each phase in a row of its own.")
     ] = False,
     keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="When a run fails, make the others.")
+        bool,
+        typer.Option(
+            "--keep-going/--fail-fast",
+            help="When a run fails, make the others, or stop at once.",
+        ),
     ] = False,
     pcap: Annotated[
         list[str] | None,
@@ -262,6 +269,8 @@ def _replacing(results: Results) -> str:
 
 def _exit_for(results: Results) -> None:
     if results.failed:
+        sys.stdout.flush()
+        _complain(results.failure_summary(), "warning")
         raise typer.Exit(EXIT_FAILED)
 
 
@@ -439,11 +448,135 @@ def reproduce(
     print(f"set-up:   {done.paper.folder}/")
 
 
+runs_app = typer.Typer(
+    help="List, show, verify and clean what is kept of runs.", no_args_is_help=True
+)
+app.add_typer(runs_app, name="runs")
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+
+
+@runs_app.command("list")
+@_reported
+def runs_list(out: Out = Path("runs"), as_json: AsJson = False) -> None:
+    """List the experiments: runs, size, newest, versions of the code."""
+    from redtail import runs
+
+    found = runs.listing(out)
+    if as_json:
+        print(json.dumps([each.as_json() for each in found], indent=2, ensure_ascii=False))
+        return
+    if not found:
+        print(f"{out}: no experiments")
+        return
+    _print_wide(runs.table(found))
+
+
+@runs_app.command("show")
+@_reported
+def runs_show(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="KEY|EXPERIMENT",
+            help="The beginning of a run's key, or EXPERIMENT/KEY, or an experiment.",
+        ),
+    ],
+    out: Out = Path("runs"),
+    as_json: AsJson = False,
+) -> None:
+    """Show a run with scenario, manifest and metrics, or an experiment with its runs."""
+    from redtail import runs
+
+    found = runs.show(out, runs.find(out, name))
+    print(json.dumps(found, indent=2, ensure_ascii=False) if as_json else runs.text(found))
+
+
+@runs_app.command("verify")
+@_reported
+def runs_verify(
+    experiment: Annotated[
+        str | None, typer.Argument(metavar="[EXPERIMENT]", help="This one alone, or one run.")
+    ] = None,
+    out: Out = Path("runs"),
+) -> None:
+    """Check all stored runs against their hashes; exits with 1 if anything is wrong."""
+    from redtail import runs
+    from redtail.metrics import counted
+
+    checked = 0
+    wrong = 0
+    where = runs.folders(out) if experiment is None else [runs.find(out, experiment)]
+    for folder in where:
+        single = runs.is_run(folder)
+        checked += 1 if single else len(runs.run_names(folder))
+        for finding in runs.verify_run(folder) if single else runs.verify(folder):
+            print(finding)
+            wrong += 1
+    within = "" if experiment else f" in {counted(len(where), 'experiment')}"
+    verdict = f"{counted(wrong, 'problem')}" if wrong else "everything is as it was written"
+    print(f"{counted(checked, 'run')}{within} checked: {verdict}")
+    if wrong:
+        raise typer.Exit(EXIT_FAILED)
+
+
+@runs_app.command("gc")
+@_reported
+def runs_gc(
+    experiment: Annotated[
+        str | None, typer.Argument(metavar="[EXPERIMENT]", help="This one alone.")
+    ] = None,
+    out: Out = Path("runs"),
+    unreferenced: Annotated[
+        bool,
+        typer.Option("--unreferenced", help="Also runs that no results.json refers to."),
+    ] = False,
+    older_code: Annotated[
+        bool,
+        typer.Option(
+            "--older-code",
+            help="Also runs of other versions of the code that no results.json refers to.",
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Remove nothing, whatever else is given.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Remove; without it nothing is.")] = False,
+) -> None:
+    """Remove leftovers and damaged runs, and on request runs that no results refer to."""
+    from redtail import _engine, runs
+
+    where = runs.folders(out) if experiment is None else [runs.find(out, experiment)]
+    count = 0
+    size = 0
+    really = yes and not dry_run
+    for folder in where:
+        if runs.is_run(folder):
+            raise SpecError(f"{folder} is a run; name its experiment, {folder.parent.name}")
+        found = runs.clean(
+            folder,
+            code_version=_engine.code_version() if older_code else None,
+            unreferenced=unreferenced,
+            yes=really,
+        )
+        for each in found.removals:
+            print(f"{each.path}: {each.why}, {runs.shown_size(each.size)}")
+        for text in found.kept:
+            _complain(text, "note")
+        count += len(found.removals)
+        size += found.size
+    things = "1 thing" if count == 1 else f"{count} things"
+    if really or not count:
+        print(f"removed {things}, {runs.shown_size(size)}" if count else "nothing to remove")
+    else:
+        print(f"{things}, {runs.shown_size(size)}, to remove; give --yes to do it")
+
+
 @contextmanager
 def _progress() -> Iterator[Callable[[Progress], None] | None]:
-    """Show a bar on standard error; nothing at all when that is not a terminal."""
+    """Show a bar on standard error; a line now and then when that is not a terminal."""
     if not sys.stderr.isatty():
-        yield None
+        yield _lines()
         return
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar
@@ -453,10 +586,11 @@ def _progress() -> Iterator[Callable[[Progress], None] | None]:
         TextColumn("{task.fields[runs]}"),
         TextColumn("{task.fields[speed]}"),
         TextColumn("{task.fields[left]}"),
+        TextColumn("{task.fields[failed]}"),
         console=Console(stderr=True),
         transient=True,
     ) as bar:
-        task = bar.add_task("", total=None, runs="", speed="", left="")
+        task = bar.add_task("", total=None, runs="", speed="", left="", failed="")
         noted = 0
 
         def show(state: Progress) -> None:
@@ -464,19 +598,60 @@ def _progress() -> Iterator[Callable[[Progress], None] | None]:
             for text in state.notes[noted:]:
                 bar.console.print(text, highlight=False, markup=False)
             noted = len(state.notes)
-            # How many runs calibrating takes, nobody knows before its end.
-            left = None if state.calibrating else state.left_s
-            noun = "runs to calibrate" if state.calibrating else "runs"
+            runs, speed, left, failed = _words(state)
             bar.update(
                 task,
                 total=state.total,
-                completed=state.done,
-                runs=f"{state.done}/{state.total} {noun}",
-                speed=f"{state.packets_per_s / 1e6:.2f} M packets/s" if state.packets else "",
-                left="" if left is None else f"{left:.0f} s left",
+                completed=state.done + state.failed,
+                runs=runs,
+                speed=speed,
+                left=left,
+                failed=failed,
             )
 
         yield show
+
+
+def _lines() -> Callable[[Progress], None]:
+    """Return what prints a line of progress, but not more often than every so many seconds."""
+    last = time.monotonic()
+
+    def show(state: Progress) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= _SECONDS_BETWEEN_LINES:
+            last = now
+            _complain(", ".join(filter(None, _words(state))), "progress")
+
+    return show
+
+
+def _words(state: Progress) -> tuple[str, str, str, str]:
+    """Return runs, speed, time left and failures; what there is nothing to say of is empty."""
+    # How many runs calibrating takes, nobody knows before its end.
+    left = None if state.calibrating else state.left_s
+    return (
+        f"{state.done}/{state.total} {'runs to calibrate' if state.calibrating else 'runs'}",
+        f"{state.packets_per_s / 1e6:.2f} M packets/s" if state.packets else "",
+        "" if left is None else f"{_duration(left)} left",
+        f"{state.failed} failed" if state.failed else "",
+    )
+
+
+def _duration(seconds: float) -> str:
+    """Return a time to wait, to two places.
+
+    >>> [_duration(seconds) for seconds in (7.4, 119.6, 7260, 200_000)]
+    ['7 s', '2 min 0 s', '2 h 1 min', '2 d 7 h']
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    if whole < 86400:
+        return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return f"{whole // 86400} d {whole % 86400 // 3600} h"
 
 
 def _print_table(results: Results, phases: bool) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,8 +18,10 @@ from redtail.calibration import Calibrated
 from redtail.errors import RedtailError, StoreError
 from redtail.stats import Estimate, band, estimate, exceedance, paired_difference, shares_within
 from redtail.store import (
+    FAILED,
     ExperimentStore,
     StoredRun,
+    checksums,
     field,
     metric_field,
     parquet_bytes,
@@ -34,7 +37,11 @@ if TYPE_CHECKING:
 Rows = Literal["cases", "replications"]
 """What a table has a row for: each case and metric, or each replication of each case."""
 
-_FORMAT = 1
+FORMAT = 1
+"""Version of results.json."""
+
+# Runs that failed for the same reason are named so many times beside the first.
+_FAILURES_SHOWN = 3
 
 _NO_RESPONSES = (
     'there are no response times: they come from groups with users ("web", "transactions")'
@@ -135,6 +142,41 @@ class CaseResult:
         return found
 
 
+@dataclass(frozen=True)
+class Failure:
+    """A run that failed.
+
+    Attributes:
+        key: what its folder would be called.
+        run: its case and replication in words.
+        reason: why it failed.
+        command: what repeats it alone, None when its experiment is not in a file.
+        log: the file with the traceback and the scenario, None when it could not be written.
+    """
+
+    key: str
+    run: str
+    reason: str
+    command: str | None
+    log: Path | None
+
+    @property
+    def kind(self) -> str:
+        """The reason without what differs from run to run: times, addresses, the way there."""
+        lines = self.reason.splitlines() or [""]
+        return re.sub(r"\d+", "0", f"{lines[0]}\n{lines[-1]}")
+
+    @property
+    def text(self) -> str:
+        """What to tell a user who sees this failure alone."""
+        lines = [f"{self.run}: {self.reason}"]
+        if self.command:
+            lines.append(f"To repeat this run alone: {self.command}")
+        if self.log:
+            lines.append(f"Its traceback and scenario: {self.log}")
+        return "\n".join(lines)
+
+
 class Results:
     """The results of an experiment.
 
@@ -145,7 +187,7 @@ class Results:
         cases: the results case by case.
         folder: the experiment's folder in the store.
         reused: number of runs that were in the store already.
-        failed: number of runs that failed and are missing here.
+        failures: the runs that failed and are missing here.
         replaced: number of runs of the results under this name that these took the place of.
     """
 
@@ -158,7 +200,7 @@ class Results:
         cases: tuple[CaseResult, ...],
         folder: Path,
         reused: int = 0,
-        failed: int = 0,
+        failures: Sequence[Failure] = (),
     ) -> None:
         self.name = name
         self.description = description
@@ -166,7 +208,7 @@ class Results:
         self.cases = cases
         self.folder = folder
         self.reused = reused
-        self.failed = failed
+        self.failures = tuple(failures)
         self.replaced = 0
 
     def __repr__(self) -> str:
@@ -177,6 +219,36 @@ class Results:
     def run_count(self) -> int:
         """Number of runs the results stand on."""
         return sum(len(case.runs) for case in self.cases)
+
+    @property
+    def failed(self) -> int:
+        """Number of runs that failed and are missing here."""
+        return len(self.failures)
+
+    def failure_summary(self) -> str:
+        """Return what failed and why, a paragraph for each reason; empty when nothing did."""
+        if not self.failures:
+            return ""
+        reasons: dict[str, list[Failure]] = {}
+        for each in self.failures:
+            reasons.setdefault(each.kind, []).append(each)
+        total = names.counted(self.run_count + self.failed, "run")
+        lines = [f"{self.failed} of {total} failed and are missing in the results:"]
+        for alike in sorted(reasons.values(), key=len, reverse=True):
+            lines.append(alike[0].text)
+            shown = alike[1 : 1 + _FAILURES_SHOWN]
+            if shown:
+                lines.append(
+                    f"For the same reason: {'; '.join(each.run for each in shown)}"
+                    + (
+                        f"; and {len(alike) - 1 - len(shown)} more"
+                        if len(alike) - 1 > len(shown)
+                        else ""
+                    )
+                )
+        if any(each.log for each in self.failures):
+            lines.append(f"Each has a log in {self.folder / FAILED}/")
+        return "\n".join(lines)
 
     @cached_property
     def metric_names(self) -> tuple[str, ...]:
@@ -563,8 +635,12 @@ class Results:
 
     def write(self, store: ExperimentStore) -> list[Path]:
         """Write the experiment's own files; returns the paths of its data files."""
+        tables = {
+            "cases.parquet": parquet_bytes(self.to_arrow("cases")),
+            "replications.parquet": parquet_bytes(self.to_arrow("replications")),
+        }
         index = {
-            "format": _FORMAT,
+            "format": FORMAT,
             "experiment": self.name,
             "description": self.description,
             "factors": self.factors,
@@ -577,14 +653,14 @@ class Results:
                 }
                 for case in self.cases
             ],
+            "files": {name: checksums(data) for name, data in tables.items()},
         }
-        store.write(
-            "results.json", (json.dumps(index, indent=2, ensure_ascii=False) + "\n").encode()
-        )
-        return [
-            store.write("cases.parquet", parquet_bytes(self.to_arrow("cases"))),
-            store.write("replications.parquet", parquet_bytes(self.to_arrow("replications"))),
-        ]
+        with store.writing():
+            written = [store.write(name, data) for name, data in tables.items()]
+            store.write(
+                "results.json", (json.dumps(index, indent=2, ensure_ascii=False) + "\n").encode()
+            )
+        return written
 
     def _replications(self) -> pa.Table:
         import pyarrow as pa
@@ -658,6 +734,11 @@ def load(folder: str | os.PathLike[str]) -> Results:
     path = Path(folder)
     try:
         index = json.loads((path / "results.json").read_bytes())
+        if index["format"] != FORMAT:
+            raise StoreError(
+                f"{path}/results.json: written in format {index['format']}, this redtail reads "
+                f"{FORMAT}; give the experiment's command again to write it anew"
+            )
         return Results(
             name=index["experiment"],
             description=index["description"],

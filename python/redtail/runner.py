@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import time
+import traceback
 import warnings
 from collections.abc import Callable
 from concurrent.futures import (
@@ -25,7 +26,7 @@ from redtail.calibration import Calibrated
 from redtail.errors import Cancelled, RedtailWarning, RunError
 from redtail.experiment import Overrides, Source, toml_value
 from redtail.queues import Located
-from redtail.results import CaseResult, Results, replaced
+from redtail.results import CaseResult, Failure, Results, replaced
 from redtail.store import ExperimentStore, StoredRun, run_key
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ class Progress:
         reused: runs whose results were in the store already.
         done: runs finished so far, the reused ones included.
         packets: packets that finished runs have sent over their bottleneck.
+        failed: runs that failed so far.
         calibrating: whether these are runs that find how many users offer a load, before those of
             the experiment.
         notes: what was found so far, a line each.
@@ -51,6 +53,7 @@ class Progress:
     reused: int = 0
     done: int = 0
     packets: int = 0
+    failed: int = 0
     calibrating: bool = False
     notes: tuple[str, ...] = ()
     started: float = field(default_factory=time.monotonic)
@@ -63,10 +66,11 @@ class Progress:
     @property
     def left_s(self) -> float | None:
         """Seconds left, supposing that runs take as long as so far; None before the first."""
-        fresh = self.done - self.reused
+        fresh = self.done - self.reused + self.failed
         if fresh == 0:
             return None
-        return (time.monotonic() - self.started) / fresh * (self.total - self.done)
+        left = self.total - self.done - self.failed
+        return (time.monotonic() - self.started) / fresh * left
 
 
 @dataclass(frozen=True)
@@ -115,9 +119,12 @@ def run(
     plan = experiment.check(source, set=set, replications=replications)
     for text in plan.warnings:
         warnings.warn(text, RedtailWarning, stacklevel=2)
-    return execute(
+    results = execute(
         plan, jobs=jobs, out=out, progress=progress, keep_going=keep_going, executor=executor
     )
+    if results.failures:
+        warnings.warn(results.failure_summary(), RedtailWarning, stacklevel=2)
+    return results
 
 
 def execute(
@@ -129,8 +136,32 @@ def execute(
     keep_going: bool = False,
     executor: Executor | None = None,
 ) -> Results:
-    """Run a checked experiment; arguments and errors as for `run`."""
-    store = ExperimentStore(Path(out), plan.name)
+    """Run a checked experiment; arguments and errors as for `run`.
+
+    What failed on the way is in the results, and there is no warning of it.
+    """
+    with ExperimentStore(Path(out), plan.name) as store:
+        return _execute(
+            store,
+            plan,
+            jobs=jobs,
+            out=out,
+            progress=progress,
+            keep_going=keep_going,
+            executor=executor,
+        )
+
+
+def _execute(
+    store: ExperimentStore,
+    plan: Plan,
+    *,
+    jobs: int | None,
+    out: str | os.PathLike[str],
+    progress: Callable[[Progress], None] | None,
+    keep_going: bool,
+    executor: Executor | None,
+) -> Results:
     code_version = _engine.code_version()
     plan, loads, notes = calibrated(plan, jobs=jobs, out=out, progress=progress, executor=executor)
 
@@ -165,29 +196,35 @@ def execute(
         if progress is not None:
             progress(state)
 
+    failures: list[Failure] = []
+
     def failure(task: _Task, error: RunError) -> str:
-        text = f"{task.case.title or 'the run'}, replication {task.replication}: {error}"
+        run = f"{task.case.title or 'the run'}, replication {task.replication}"
         command = _repeating(plan, task, out)
-        return f"{text}\nTo repeat this run alone: {command}" if command else text
+        log = store.write_log(task.key, _log(run, command, task, error))
+        failures.append(Failure(task.key, run, str(error), command, log))
+        state.failed += 1
+        if progress is not None:
+            progress(state)
+        return failures[-1].text
 
     pool = _Pool(executor, jobs or available_cores(), keep_going, plan.queues, plan.traces)
     try:
-        failures = pool.run(list(tasks.values()), keep, failure)
+        told = pool.run(list(tasks.values()), keep, failure)
     except RunError as error:
         raise type(error)(
             f"{error}\n{_kept(state, store.folder)}; the same command goes on from there, "
             "and with --keep-going (keep_going=True in Python) past runs that fail"
         ) from error
-    if failures is None:
+    if told is None:
+        failed = f", {state.failed} failed" if state.failed else ""
         raise Cancelled(
-            f"interrupted: {_kept(state, store.folder)}; the same command goes on from there",
+            f"interrupted: {_kept(state, store.folder)}{failed}; "
+            "the same command goes on from there",
             kept=state.done,
             total=state.total,
             folder=store.folder,
         )
-    for text in failures:
-        warnings.warn(text, RedtailWarning, stacklevel=3)
-
     cases = []
     for number, case in enumerate(plan.cases):
         runs = {
@@ -203,7 +240,7 @@ def execute(
         cases=tuple(cases),
         folder=store.folder,
         reused=state.reused,
-        failed=len(failures),
+        failures=failures,
     )
     results.replaced = replaced(results, code_version)
     results.write(store)
@@ -267,7 +304,9 @@ def calibrated(
                 progress(state)
 
         def failure(task: _Task, error: RunError) -> str:
-            return f"calibrating, replication {task.replication}: {error}"
+            run = f"calibrating, replication {task.replication}"
+            log = store.write_log(task.key, _log(run, None, task, error))
+            return Failure(task.key, run, str(error), None, log).text
 
         if pool.run(list(tasks.values()), keep, failure) is None:
             raise Cancelled(
@@ -286,7 +325,8 @@ def calibrated(
         if progress is not None:
             progress(state)
 
-    plan, found = calibration.calibrate(plan, measure, told)
+    with store:
+        plan, found = calibration.calibrate(plan, measure, told)
     return plan, found, state.notes
 
 
@@ -305,6 +345,21 @@ def _save(store: ExperimentStore, task: _Task, outcome: Outcome) -> StoredRun:
 def _kept(state: Progress, folder: Path) -> str:
     runs = "1 run is" if state.total == 1 else f"{state.total} runs are"
     return f"{state.done} of {runs} finished and kept in {folder}"
+
+
+def _log(run: str, command: str | None, task: _Task, error: RunError) -> str:
+    """Return what is kept of a run that failed."""
+    lines = [
+        run,
+        f"run: {task.key}",
+        f"code version: {_engine.code_version()}, backend {_engine.BACKEND}",
+        f"to repeat it alone: {command or 'its experiment is not in a file; see the scenario'}",
+        "",
+        "".join(traceback.format_exception(error)),
+        "scenario:",
+        json.dumps(json.loads(task.scenario), indent=2, ensure_ascii=False),
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def _repeating(plan: Plan, task: _Task, out: str | os.PathLike[str]) -> str | None:

@@ -10,10 +10,16 @@
     runs/<experiment>/results.json                         which runs make up which case
                       replications.parquet, cases.parquet  all runs in one table each
                       figures/
+                      failed/<hash>.log              why a run failed, and how to repeat it
+                      .lock, .lock-results           empty; held by who works here
 
 The hash covers the scenario, the backend and the code version, so a result that is present is
 the result of exactly this run. A folder is written aside and renamed when whole. There is no
-fsync: the manifest carries checksums, so whatever a crash leaves is noticed and run again.
+fsync: the manifest carries checksums, its own included, so whatever a crash leaves is noticed
+and run again. No clock decides anything that a lock or a checksum can decide.
+
+Campaigns hold `.lock` in common and cleaning holds it alone, so that nothing is removed that
+somebody is about to refer to. The system lets go of it when a process dies, however it dies.
 """
 
 from __future__ import annotations
@@ -28,8 +34,9 @@ import re
 import shutil
 import time
 import warnings
+import weakref
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -38,13 +45,49 @@ from typing import TYPE_CHECKING, Any
 from redtail import metrics as names
 from redtail.errors import RedtailWarning, StoreError
 
+try:
+    import fcntl
+
+    _LOCKS = True
+except ImportError:  # on Windows; process numbers alone tell what is a leftover there
+    _LOCKS = False
+
 if TYPE_CHECKING:
+    from types import TracebackType
+
     import pyarrow as pa
 
     from redtail._engine import Outcome
 
-FORMAT = 1
-"""Version of the folder's layout; raised when a reader of the old one would misread the new."""
+FORMAT = 2
+"""Version of the folder's layout; raised when a reader of the old one would misread the new.
+
+2 has a checksum of the manifest itself, which every later format must keep: it tells a newer
+format from a damaged number. 1 has none and is read all the same.
+"""
+
+READABLE = (1, 2)
+"""The formats that are read."""
+
+RUN_NAME = re.compile(r"[0-9a-f]{16}")
+"""What the folder of a run is called."""
+
+LEFTOVER = ".tmp-"
+"""How the names begin of what is being written, or was when its writer died."""
+
+FAILED = "failed"
+"""The folder of the logs of runs that failed."""
+
+_LOCK = ".lock"
+_LOCK_RESULTS = ".lock-results"
+
+OWN_FILES = ("results.json", "cases.parquet", "replications.parquet", _LOCK, _LOCK_RESULTS)
+"""The files that an experiment's folder has beside its runs."""
+
+OWN_FOLDERS = ("figures", FAILED)
+"""The folders that it has beside its runs."""
+
+_SEAL = "0" * 64
 
 _STALE_AFTER_S = 24 * 3600.0
 _HASH_DIGITS = 16
@@ -73,6 +116,13 @@ _SERIES_UNITS = {
 
 # Tables that are no time series: a row for each transfer, or for each bin of a distribution.
 _TABLES = ("transfers", "response_times")
+
+
+class UnreadableError(StoreError):
+    """A run is there and may be whole, but this redtail or this user cannot read it.
+
+    It is not run again, since the new one would take the place of what another can read.
+    """
 
 
 @dataclass(frozen=True)
@@ -132,19 +182,72 @@ class ExperimentStore:
         self.folder = root / slug(name)
         with _told(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._remove_leftovers()
-            # Find out now, and not after the first run, that nothing can be written.
-            probe = self._aside("probe")
-            probe.mkdir()
-            probe.rmdir()
+            lock, alone = _join(self.folder / _LOCK)
+            self._let_go = weakref.finalize(self, _close, lock)
+            try:
+                # Find out now, and not after the first run, that nothing can be written.
+                probe = beside(self.folder, "probe")
+                probe.mkdir()
+                now = probe.stat().st_mtime
+                probe.rmdir()
+                if alone:
+                    for path in leftovers(self.folder, now):
+                        with contextlib.suppress(OSError):
+                            remove(path)
+                    if lock is not None:
+                        fcntl.flock(lock, fcntl.LOCK_SH)
+            except BaseException:
+                self.close()
+                raise
+
+    def __enter__(self) -> ExperimentStore:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let others clean the folder; happens by itself when the store is forgotten."""
+        self._let_go()
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[None]:
+        """Keep other processes from writing the experiment's tables at the same time.
+
+        The tables and `results.json` go together; those of two commands must not be mixed.
+        """
+        with _told(self.folder):
+            lock = _opened(self.folder / _LOCK_RESULTS)
+        try:
+            if lock is not None:
+                with contextlib.suppress(OSError):  # a file system without locks
+                    fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            _close(lock)
 
     def load(self, key: str) -> StoredRun | None:
-        """Return a stored run, or None when it is absent or damaged (which warns)."""
+        """Return a stored run, or None when it is absent or damaged (which warns).
+
+        Raises:
+            StoreError: it is there, in a format or under permissions that keep us from reading it.
+        """
         folder = self.folder / key
-        if not folder.is_dir():
+        try:
+            folder.lstat()
+        except FileNotFoundError:
             return None
+        except OSError:
+            pass  # reading says why
         try:
             return read_run(folder)
+        except UnreadableError:
+            raise
         except StoreError as error:
             warnings.warn(f"{error}; it is run again", RedtailWarning, stacklevel=2)
             return None
@@ -167,7 +270,7 @@ class ExperimentStore:
                 stored before is untouched.
         """
         folder = self.folder / key
-        aside = self._aside(key)
+        aside = beside(self.folder, key)
         with _told(folder):
             try:
                 files = {"scenario.json": scenario.encode()}
@@ -185,25 +288,47 @@ class ExperimentStore:
                     "bottleneck_packets": outcome.bottleneck_packets,
                     "events": outcome.events,
                     **_machine(),
-                    "files": {
-                        name: {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
-                        for name, data in files.items()
-                    },
+                    "files": {name: checksums(data) for name, data in files.items()},
                 }
-                files["manifest.json"] = (json.dumps(manifest, indent=2) + "\n").encode()
+                files["manifest.json"] = sealed(manifest)
                 aside.mkdir()
                 for name, data in files.items():
                     (aside / name).write_bytes(data)
+                # Read before it is in its place, where another process may be replacing it.
+                stored = replace(read_run(aside, key), folder=folder)
                 _put(aside, folder)
             except BaseException:
                 shutil.rmtree(aside, ignore_errors=True)
                 raise
-        return read_run(folder)
+        with contextlib.suppress(OSError):
+            self._log(key).unlink(missing_ok=True)
+        return stored
+
+    def write_log(self, key: str, text: str) -> Path | None:
+        """Keep what is known of a run that failed, until the run is made after all.
+
+        Returns:
+            The file; None when it cannot be written, which must not hide why the run failed.
+        """
+        path = self._log(key)
+        aside = beside(self.folder, path.name)
+        try:
+            path.parent.mkdir(exist_ok=True)
+            aside.write_bytes(text.encode())
+            os.replace(aside, path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                aside.unlink(missing_ok=True)
+            return None
+        return path
+
+    def _log(self, key: str) -> Path:
+        return self.folder / FAILED / f"{key}.log"
 
     def write(self, name: str, data: bytes) -> Path:
         """Write a file of the experiment's folder, replacing an older one in one step."""
         path = self.folder / name
-        aside = self._aside(name)
+        aside = beside(self.folder, name)
         with _told(path):
             try:
                 aside.write_bytes(data)
@@ -213,48 +338,191 @@ class ExperimentStore:
                 raise
         return path
 
-    def _aside(self, name: str) -> Path:
-        """Return a path beside the final one, unlike that of any other process."""
-        unique = f"{platform.node()}-{os.getpid()}-{time.monotonic_ns()}"
-        return self.folder / f".tmp-{name}-{unique}"
 
-    def _remove_leftovers(self) -> None:
-        """Remove what killed processes left; what another live process is writing stays."""
-        for path in self.folder.glob(".tmp-*"):
-            ours = re.search(rf"-{re.escape(platform.node())}-(\d+)-\d+$", path.name)
-            with contextlib.suppress(OSError):
-                dead = ours is not None and not _alive(int(ours.group(1)))
-                if dead or time.time() - path.stat().st_mtime > _STALE_AFTER_S:
-                    if path.is_dir():
-                        shutil.rmtree(path)
-                    else:
-                        path.unlink()
+def checksums(data: bytes) -> dict[str, Any]:
+    """Return what tells whether a file is as it was written."""
+    return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
-def read_run(folder: Path) -> StoredRun:
-    """Read a run and check that it is whole.
+def sealed(manifest: dict[str, Any]) -> bytes:
+    """Return a manifest as a file that carries its own checksum.
+
+    It is the SHA-256 of the file with zeros in its place.
+    """
+    text = json.dumps({**manifest, "checksum": _SEAL}, indent=2) + "\n"
+    head, _, tail = text.rpartition(_SEAL)
+    return f"{head}{hashlib.sha256(text.encode()).hexdigest()}{tail}".encode()
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Read the manifest of a run.
 
     Raises:
-        StoreError: something is missing, altered or of another format.
+        UnreadableError: it is of another format, or somebody else's.
+        StoreError: it is missing or altered.
     """
-    try:
-        manifest = json.loads((folder / "manifest.json").read_bytes())
-        if manifest["format"] != FORMAT:
-            raise StoreError(
-                f"{folder}: stored in format {manifest['format']}, this redtail reads {FORMAT}"
+    with _read(folder):
+        data = (folder / "manifest.json").read_bytes()
+        manifest: dict[str, Any] = json.loads(data)
+        number = manifest["format"]
+        if not isinstance(number, int):
+            raise ValueError("manifest.json was altered")
+        if number > 1:
+            seal = str(manifest["checksum"])
+            blank = data.replace(seal.encode(), _SEAL.encode())
+            if hashlib.sha256(blank).hexdigest() != seal:
+                raise ValueError("manifest.json was altered")
+        if number not in READABLE:
+            formats = " and ".join(map(str, READABLE))
+            newer = "a newer" if number > FORMAT else "an older"
+            raise UnreadableError(
+                f"{folder}: stored in format {number} by {newer} redtail "
+                f"({manifest.get('redtail_version', 'unknown')}), this redtail reads {formats}; "
+                "use that redtail, or choose another folder with --out DIR"
             )
+        return manifest
+
+
+def read_run(folder: Path, key: str | None = None) -> StoredRun:
+    """Read a run and check that it is whole, and the run that its folder is named after.
+
+    Args:
+        folder: where it is.
+        key: the run it must be, by default the folder's name.
+
+    Raises:
+        UnreadableError: it is of another format, or somebody else's.
+        StoreError: something is missing or altered.
+    """
+    manifest = read_manifest(folder)
+    with _read(folder):
         for name, expected in manifest["files"].items():
             if hashlib.sha256((folder / name).read_bytes()).hexdigest() != expected["sha256"]:
                 raise StoreError(f"{folder}: the stored run is damaged: {name} was altered")
+        found = key_of(folder, manifest)
+        if found != (key or folder.name) or manifest["run"] != found:
+            raise StoreError(f"{folder}: the stored run is damaged: it is the run {found}")
         return StoredRun(
-            key=manifest["run"],
+            key=found,
             folder=folder,
             metrics=_read_metrics(folder / "summary.parquet"),
             consecutive_losses=_read_losses(folder / "consecutive_losses.parquet"),
             manifest=manifest,
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+
+
+def key_of(folder: Path, manifest: dict[str, Any]) -> str:
+    """Return the key of a run by what is in its folder."""
+    scenario = (folder / "scenario.json").read_bytes().decode()
+    return run_key(scenario, manifest["code_version"], manifest["backend"])
+
+
+@contextlib.contextmanager
+def _read(folder: Path) -> Iterator[None]:
+    """Turn whatever goes wrong while a run is read into one of two errors."""
+    try:
+        yield
+    except PermissionError as error:
+        raise UnreadableError(
+            f"{folder}: the stored run cannot be read: {error.strerror}{owner(folder)}; "
+            "ask for the right to read it, or choose another folder with --out DIR"
+        ) from error
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        IndexError,
+        OverflowError,
+        RecursionError,
+    ) as error:
         raise StoreError(f"{folder}: the stored run is damaged: {_brief(error)}") from error
+
+
+def beside(folder: Path, name: str) -> Path:
+    """Return a path in a folder for what is not whole yet, unlike that of any other process."""
+    unique = f"{platform.node()}-{os.getpid()}-{time.monotonic_ns()}"
+    return folder / f"{LEFTOVER}{name}-{unique}"
+
+
+def leftovers(folder: Path, now: float | None = None) -> list[Path]:
+    """Return what killed processes left; what another live process is writing is not.
+
+    Args:
+        folder: of the experiment.
+        now: the time by the clock of the file system, by default this machine's.
+    """
+    found = []
+    now = time.time() if now is None else now
+    for path in sorted(folder.glob(f"{LEFTOVER}*")):
+        ours = re.search(rf"-{re.escape(platform.node())}-(\d+)-\d+$", path.name)
+        with contextlib.suppress(OSError):
+            # Of another machine's processes nothing is known, only how long ago they wrote.
+            if (
+                not _alive(int(ours.group(1)))
+                if ours is not None
+                else now - path.stat().st_mtime > _STALE_AFTER_S
+            ):
+                found.append(path)
+    return found
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder; a run's folder is at no time half a run.
+
+    Raises:
+        OSError: it cannot be removed.
+    """
+    if path.is_dir() and not path.is_symlink():
+        aside = path
+        if not path.name.startswith(LEFTOVER):
+            aside = beside(path.parent, path.name)
+            os.rename(path, aside)
+        shutil.rmtree(aside)
+    else:
+        path.unlink()
+
+
+@contextlib.contextmanager
+def cleaning(folder: Path) -> Iterator[bool]:
+    """Keep campaigns out of an experiment's folder; false when one is at work there.
+
+    Raises:
+        StoreError: the folder cannot be written.
+    """
+    with _told(folder):
+        lock = _opened(folder / _LOCK)
+    try:
+        free = True
+        if lock is not None:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                free = False
+            except OSError:  # a file system without locks: process numbers must do
+                free = not any(set(folder.glob(f"{LEFTOVER}*")) - set(leftovers(folder)))
+        yield free
+    finally:
+        _close(lock)
+
+
+def in_use(folder: Path) -> bool:
+    """Return whether a campaign is at work in an experiment's folder, as far as can be told."""
+    try:
+        lock = os.open(folder / _LOCK, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        if _LOCKS:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(lock)
+    return False
 
 
 def read_series(folder: Path, table: str) -> pa.Table | None:
@@ -386,19 +654,61 @@ def _read_losses(path: Path) -> dict[str, list[int]]:
 
 def _put(aside: Path, folder: Path) -> None:
     """Move a whole folder to its place."""
-    try:
-        os.rename(aside, folder)
-        return
-    except OSError as error:
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+    while True:
+        try:
+            os.rename(aside, folder)
+            return
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                raise
+        try:
+            read_run(folder)
+        except UnreadableError:
             raise
+        except StoreError:
+            # Damaged: ours takes its place, unless another process is just doing the same.
+            with contextlib.suppress(FileNotFoundError):
+                gone = beside(folder.parent, f"damaged-{folder.name}")
+                os.rename(folder, gone)
+                remove(gone)
+        else:
+            shutil.rmtree(aside)  # another process was faster; the same run has the same result
+            return
+
+
+def _opened(path: Path) -> int | None:
+    """Open a file to lock it; None where there are no locks."""
+    if not _LOCKS:
+        return None
     try:
-        read_run(folder)
-    except StoreError:
-        shutil.rmtree(folder)  # damaged: ours takes its place
-        os.rename(aside, folder)
-    else:
-        shutil.rmtree(aside)  # another process was faster; the same run has the same result
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except PermissionError:
+        return os.open(path, os.O_RDONLY)  # another user's, which can be locked all the same
+
+
+def _close(lock: int | None) -> None:
+    if lock is not None:
+        os.close(lock)
+
+
+def _join(path: Path) -> tuple[int | None, bool]:
+    """Take part in the use of a folder.
+
+    Returns:
+        What holds the lock, and whether nobody else uses the folder; it is held alone then.
+    """
+    lock = _opened(path)
+    if lock is None:
+        return None, True
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return lock, True
+    except BlockingIOError:
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        return lock, False
+    except OSError:  # a file system without locks
+        os.close(lock)
+        return None, True
 
 
 @contextlib.contextmanager
@@ -413,9 +723,31 @@ def _told(path: Path) -> Iterator[None]:
                 f"{path}: cannot write the result: {reason}. Results stored before are whole; "
                 "make room and give the same command again, it goes on from there."
             ) from error
+        whose = owner(path) if isinstance(error, PermissionError) else ""
         raise StoreError(
-            f"{path}: cannot be written: {reason}; choose a folder with --out DIR"
+            f"{path}: cannot be written: {reason}{whose}; choose a folder with --out DIR"
         ) from error
+
+
+def owner(path: Path) -> str:
+    """Say whose a path is, or what there is of it, when it is not ours."""
+    if not hasattr(os, "geteuid"):
+        return ""
+    import pwd
+
+    def name(number: int) -> str:
+        try:
+            return pwd.getpwuid(number).pw_name
+        except KeyError:
+            return f"user {number}"
+
+    for part in (path, *path.parents):
+        with contextlib.suppress(OSError):
+            its = part.stat().st_uid
+            if its == os.geteuid():
+                return ""
+            return f" ({part} belongs to {name(its)}, and this is {name(os.geteuid())})"
+    return ""
 
 
 @cache

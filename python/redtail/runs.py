@@ -1,0 +1,638 @@
+"""What stands in the store: list it, show it, verify it, clean it.
+
+An experiment is any folder below the store's that has runs or a `results.json`; those of a
+reproduced paper stand deeper than others. A run is *in the results* when `results.json` refers to
+it. Runs of variants (`--set`), of earlier versions of the file and of other code are not; they
+are kept for the command that made them until `gc` is asked to remove them.
+
+What is wrong comes in these kinds:
+
+    damaged     something is missing or altered; it would be made again
+    refused     of another format, or of somebody who does not let us read it
+    unfinished  left by a process that died while it wrote
+    foreign     nothing that redtail wrote, or a run under the name of another
+    missing     `results.json` refers to a run that is not there
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from redtail import metrics as names
+from redtail import store
+from redtail.errors import StoreError
+from redtail.results import FORMAT as RESULTS_FORMAT
+from redtail.store import FAILED, OWN_FILES, OWN_FOLDERS, RUN_NAME, UnreadableError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+CALIBRATIONS = "calibrations"
+"""The experiment whose runs no `results.json` ever names: those of every search for a load."""
+
+_AGAIN = "give its `redtail run` command again"
+_REMOVE = "remove it with `redtail runs gc --yes`"
+
+_KEY_AT_LEAST = 4
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is wrong in the store.
+
+    Attributes:
+        path: what it is about.
+        kind: "damaged", "refused", "unfinished", "foreign" or "missing".
+        what: what is wrong with it.
+        advice: what to do.
+    """
+
+    path: Path
+    kind: str
+    what: str
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.kind}: {self.what}; {self.advice}"
+
+
+@dataclass(frozen=True)
+class Removal:
+    """Something that cleaning removes.
+
+    Attributes:
+        path: the file or folder.
+        why: in a few words.
+        size: bytes.
+    """
+
+    path: Path
+    why: str
+    size: int
+
+
+@dataclass
+class Cleaning:
+    """What cleaning removes, or removed.
+
+    Attributes:
+        removals: what.
+        kept: lines about what was left alone and why.
+        removed: whether it is gone.
+    """
+
+    removals: list[Removal] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+    removed: bool = False
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return sum(each.size for each in self.removals)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """An experiment's folder at a glance.
+
+    Attributes:
+        folder: where.
+        name: its path below the store.
+        runs: how many there are, damaged ones included.
+        in_results: how many of them `results.json` refers to.
+        size: bytes of everything in the folder.
+        newest: when the newest run was made, by the clock of its machine; None without one.
+        versions: how many runs are of which version of the code.
+        failed: how many runs have a log of their failure.
+        in_use: whether a campaign is at work here.
+    """
+
+    folder: Path
+    name: str
+    runs: int
+    in_results: int
+    size: int
+    newest: str | None
+    versions: dict[str, int]
+    failed: int
+    in_use: bool
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `redtail runs list --json` prints of it."""
+        return {
+            "experiment": self.name,
+            "folder": str(self.folder),
+            "runs": self.runs,
+            "in_results": self.in_results,
+            "bytes": self.size,
+            "newest": self.newest,
+            "code_versions": self.versions,
+            "failed": self.failed,
+            "in_use": self.in_use,
+        }
+
+
+def folders(root: Path) -> list[Path]:
+    """Return the folders of all experiments below a folder, or that folder if it is one.
+
+    Raises:
+        StoreError: there is no such folder, or it cannot be read.
+    """
+    if not root.is_dir():
+        raise StoreError(f"{root}: there is no such folder; name the store with --out DIR")
+    return sorted(_walk(root))
+
+
+def listing(root: Path) -> list[Experiment]:
+    """Return all experiments at a glance; errors as for `folders`."""
+    return [glance(root, folder) for folder in folders(root)]
+
+
+def glance(root: Path, folder: Path) -> Experiment:
+    """Return one experiment at a glance."""
+    keys = run_names(folder)
+    newest = None
+    versions: dict[str, int] = {}
+    for key in keys:
+        # Not read_manifest: what cannot be relied on can still be counted.
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            manifest = json.loads((folder / key / "manifest.json").read_bytes())
+            version = str(manifest["code_version"])
+            versions[version] = versions.get(version, 0) + 1
+            newest = max(newest or "", str(manifest["created"]))
+    referred = referred_to(folder) or {}
+    return Experiment(
+        folder=folder,
+        name=_name(root, folder),
+        runs=len(keys),
+        in_results=len(referred.keys() & set(keys)),
+        size=size_of(folder, nested=False),
+        newest=newest,
+        versions=versions,
+        failed=len(list((folder / FAILED).glob("*.log"))),
+        in_use=store.in_use(folder),
+    )
+
+
+def find(root: Path, text: str) -> Path:
+    """Return the folder of a run or of an experiment.
+
+    Args:
+        root: the store.
+        text: an experiment's name; or the beginning of a run's key, with the experiment's name
+            and a slash in front if need be.
+
+    Raises:
+        StoreError: nothing fits, or too much.
+    """
+    known = folders(root)
+    wanted = text.rstrip("/")
+    for folder in known:
+        if wanted in (_name(root, folder), str(folder)) or store.slug(wanted) == folder.name:
+            return folder
+    within, _, key = wanted.rpartition("/")
+    found = [
+        folder / name
+        for folder in known
+        if not within or within in (_name(root, folder), str(folder))
+        for name in run_names(folder)
+        if len(key) >= _KEY_AT_LEAST and name.startswith(key)
+    ]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        listed = ", ".join(str(path) for path in found[:5])
+        raise StoreError(f"{len(found)} runs in {root} begin with {text!r}: {listed}")
+    names = ", ".join(_name(root, folder) for folder in known) or "none"
+    raise StoreError(
+        f"there is no run and no experiment {text!r} in {root}; the experiments are: {names} "
+        f"(of a run's key at least {_KEY_AT_LEAST} digits are wanted)"
+    )
+
+
+def is_run(folder: Path) -> bool:
+    """Return whether a folder is that of a run rather than of an experiment."""
+    return RUN_NAME.fullmatch(folder.name) is not None
+
+
+def show(root: Path, folder: Path) -> dict[str, Any]:
+    """Return what there is to know about a run or an experiment, for JSON.
+
+    Raises:
+        StoreError: it is damaged or cannot be read.
+    """
+    if not is_run(folder):
+        referred = referred_to(folder) or {}
+        return {
+            **glance(root, folder).as_json(),
+            "results": referred,
+            "others": [key for key in run_names(folder) if key not in referred],
+            "failures": {
+                log.stem: log.read_text(encoding="utf-8").partition("\n")[0]
+                for log in sorted((folder / FAILED).glob("*.log"))
+            },
+        }
+    run = store.read_run(folder)
+    return {
+        "run": run.key,
+        "experiment": _name(root, folder.parent),
+        "folder": str(folder),
+        "in_results": (referred_to(folder.parent) or {}).get(run.key),
+        "manifest": run.manifest,
+        "metrics": run.metrics,
+        "scenario": json.loads((folder / "scenario.json").read_bytes()),
+    }
+
+
+def text(shown: dict[str, Any]) -> str:
+    """Return what `show` returned as a person reads it."""
+    if "run" not in shown:
+        lines = [
+            f"experiment {shown['experiment']} in {shown['folder']}/",
+            f"{names.counted(shown['runs'], 'run')}, {shown['in_results']} of them in the results, "
+            f"{shown_size(shown['bytes'])}, newest {shown['newest'] or '-'}",
+            *(
+                f"code {version}: {names.counted(count, 'run')}"
+                for version, count in shown["code_versions"].items()
+            ),
+        ]
+        for title, runs in (
+            ("in the results", shown["results"]),
+            ("not in the results", dict.fromkeys(shown["others"], "")),
+            (f"failed (logs in {FAILED}/)", shown["failures"]),
+        ):
+            if runs:
+                lines += [
+                    f"{title}:",
+                    *(f"  {key}  {about}".rstrip() for key, about in runs.items()),
+                ]
+        return "\n".join(lines)
+    manifest = {key: value for key, value in shown["manifest"].items() if key != "files"}
+    width = max(map(len, shown["metrics"]), default=0)
+    return "\n".join(
+        [
+            f"run {shown['run']} of {shown['experiment']} in {shown['folder']}/",
+            f"in the results: {shown['in_results'] or 'no'}",
+            "manifest:",
+            *(f"  {key}: {value}" for key, value in manifest.items()),
+            "files:",
+            *(
+                f"  {name}: {shown_size(about['bytes'])}"
+                for name, about in shown["manifest"]["files"].items()
+            ),
+            "metrics:",
+            *(
+                f"  {metric:<{width}}  {value:.6g} {_unit(metric)}".rstrip()
+                for metric, value in shown["metrics"].items()
+            ),
+            "scenario:",
+            json.dumps(shown["scenario"], indent=2, ensure_ascii=False),
+        ]
+    )
+
+
+def table(found: list[Experiment]) -> Table:
+    """Return experiments as a table."""
+    from rich import box
+    from rich.table import Table
+
+    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    drawn.add_column("experiment")
+    for title in ("runs", "in results", "size"):
+        drawn.add_column(title, justify="right")
+    drawn.add_column("newest")
+    drawn.add_column("code versions")
+    if any(each.failed or each.in_use for each in found):
+        drawn.add_column("")
+    for each in found:
+        versions = (f"{version[:12]} ({count})" for version, count in each.versions.items())
+        remarks = [f"{each.failed} failed"] if each.failed else []
+        remarks += ["at work"] if each.in_use else []
+        cells = (
+            each.name,
+            str(each.runs),
+            str(each.in_results),
+            shown_size(each.size),
+            (each.newest or "-").replace("T", " ").replace("+00:00", " UTC"),
+            ", ".join(versions) or "-",
+            ", ".join(remarks),
+        )
+        drawn.add_row(*cells[: len(drawn.columns)])
+    return drawn
+
+
+def verify(folder: Path) -> Iterator[Finding]:
+    """Check everything in an experiment's folder that can be checked.
+
+    What a campaign that is at work here has not finished is not reported.
+    """
+    with _refused(folder):
+        entries = sorted(folder.iterdir())
+        left = set(store.leftovers(folder))
+        used = store.in_use(folder)
+        keys = set(run_names(folder))
+        for path in entries:
+            if path.name.startswith(store.LEFTOVER):
+                if path in left and not used:
+                    what = "left by a process that died while it wrote"
+                    yield Finding(path, "unfinished", what, _REMOVE)
+            elif path.name in keys:
+                yield from verify_run(path)
+            elif not _belongs(path):
+                yield _foreign(path)
+        if not used:
+            yield from _verify_results(folder, keys)
+        for log in sorted((folder / FAILED).glob("*")):
+            if not (log.suffix == ".log" and RUN_NAME.fullmatch(log.stem)):
+                yield _foreign(log)
+
+
+def verify_run(folder: Path) -> Iterator[Finding]:
+    """Check a run: its files, its manifest, and that it is the run it is named after."""
+    try:
+        manifest = store.read_manifest(folder)
+    except UnreadableError as error:
+        what, _, advice = str(error).removeprefix(f"{folder}: ").partition("; ")
+        yield Finding(folder, "refused", what, advice)
+        return
+    except StoreError as error:
+        what = str(error).removeprefix(f"{folder}: the stored run is damaged: ")
+        yield Finding(folder, "damaged", what, f"{_REMOVE}, or {_AGAIN}")
+        return
+    whole = True
+    for name, expected in manifest["files"].items():
+        wrong = _wrong(folder / name, expected)
+        if wrong:
+            whole = False
+            yield Finding(folder / name, "damaged", wrong, f"{_REMOVE}, or {_AGAIN}")
+    known = {*manifest["files"], "manifest.json"}
+    for path in sorted(folder.iterdir()):
+        if path.name not in known:
+            yield _foreign(path)
+    if not whole:
+        return
+    key = store.key_of(folder, manifest)
+    if key != folder.name:
+        yield Finding(
+            folder,
+            "foreign",
+            f"by its scenario, backend and code version it is the run {key}",
+            f"rename it to {key} if that is not there, or {_REMOVE}",
+        )
+        return
+    try:
+        store.read_run(folder)
+    except StoreError as error:
+        what = str(error).removeprefix(f"{folder}: the stored run is damaged: ")
+        yield Finding(folder, "damaged", what, f"{_REMOVE}, or {_AGAIN}")
+
+
+def clean(
+    folder: Path,
+    *,
+    code_version: str | None = None,
+    unreferenced: bool = False,
+    yes: bool = False,
+) -> Cleaning:
+    """Remove from an experiment's folder what is of no use.
+
+    That is what processes that died left, damaged runs, and logs of failures of runs that were
+    made since. A whole run that `results.json` refers to is never removed, and nothing foreign.
+
+    Args:
+        folder: of the experiment.
+        code_version: remove runs of any other version of the code that are not in the results.
+        unreferenced: remove all runs that are not in the results.
+        yes: remove; otherwise only say what would be removed.
+
+    Raises:
+        StoreError: something cannot be removed.
+    """
+    if not yes:
+        with _refused(folder):
+            found = _rubbish(folder, code_version, unreferenced)
+        if store.in_use(folder):
+            found.kept.append(f"{folder}: a campaign is at work here, nothing would be removed now")
+        return found
+    with store.cleaning(folder) as free:
+        if not free:
+            return Cleaning(kept=[f"{folder}: a campaign is at work here, nothing is removed"])
+        with _refused(folder):
+            found = _rubbish(folder, code_version, unreferenced)
+        for each in found.removals:
+            try:
+                store.remove(each.path)
+            except OSError as error:
+                raise StoreError(
+                    f"{each.path}: cannot be removed: {error.strerror or error}"
+                    f"{store.owner(each.path.parent)}"
+                ) from error
+        found.removed = True
+        return found
+
+
+def _rubbish(folder: Path, code_version: str | None, unreferenced: bool) -> Cleaning:
+    found = Cleaning()
+
+    def remove(path: Path, why: str) -> None:
+        found.removals.append(Removal(path, why, size_of(path)))
+
+    for path in store.leftovers(folder):
+        remove(path, "unfinished")
+    referred = referred_to(folder)
+    if folder.name == CALIBRATIONS and not (folder / "results.json").exists():
+        unreferenced = False  # one search or another refers to them
+        referred = {}
+    elif referred is None and (unreferenced or code_version is not None):
+        found.kept.append(
+            f"{folder}: there is no results.json that can be read, so nobody knows which runs are "
+            "in the results; none is removed for not being in them"
+        )
+    for key in run_names(folder):
+        path = folder / key
+        problems = list(verify_run(path))
+        kinds = {each.kind for each in problems}
+        if "refused" in kinds:
+            found.kept += map(str, problems)
+        elif "damaged" in kinds or any(
+            each.kind == "foreign" and each.path == path for each in problems
+        ):
+            remove(path, "damaged" if "damaged" in kinds else "under the name of another run")
+        elif kinds:
+            found.kept += map(str, problems)
+        elif referred is not None and key not in referred:
+            version = store.read_manifest(path)["code_version"]
+            if code_version is not None and version != code_version:
+                remove(path, f"of other code ({version}), not in the results")
+            elif unreferenced:
+                remove(path, "not in the results")
+    for log in sorted((folder / FAILED).glob("*.log")):
+        if (folder / log.stem).is_dir():
+            remove(log, "log of a failure; the run was made since")
+    return found
+
+
+def referred_to(folder: Path) -> dict[str, str] | None:
+    """Return the runs that an experiment's results consist of, with the case and replication.
+
+    None when there are no results, or none that this redtail can read.
+    """
+    try:
+        index = json.loads((folder / "results.json").read_bytes())
+        if index["format"] != RESULTS_FORMAT:
+            return None
+        return {
+            str(key): ", ".join(
+                [*map(str, case["labels"].values()), f"replication {int(replication)}"]
+            )
+            for case in index["cases"]
+            for replication, key in case["runs"].items()
+        }
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def run_names(folder: Path) -> list[str]:
+    """Return the names of the runs in an experiment's folder, in order."""
+    return sorted(
+        entry.name
+        for entry in os.scandir(folder)
+        if RUN_NAME.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)
+    )
+
+
+def size_of(path: Path, nested: bool = True) -> int:
+    """Return the bytes of a file, or of all files below a folder.
+
+    Args:
+        path: which.
+        nested: count experiments inside, too.
+    """
+    if not path.is_dir() or path.is_symlink():
+        with contextlib.suppress(OSError):
+            return path.lstat().st_size
+        return 0
+    total = 0
+    with contextlib.suppress(FileNotFoundError):  # a campaign at work has renamed it
+        for entry in os.scandir(path):
+            inside = Path(entry.path)
+            if nested or not (entry.is_dir() and any(True for _ in _walk(inside))):
+                total += size_of(inside)
+    return total
+
+
+def shown_size(size: int) -> str:
+    """Return a number of bytes as a person reads it.
+
+    >>> [shown_size(size) for size in (0, 999, 12_345, 4_200_000_000)]
+    ['0 B', '999 B', '12.3 kB', '4.2 GB']
+    """
+    if size < 1000:
+        return f"{size} B"
+    value = size / 1000
+    for unit in ("kB", "MB", "GB"):
+        if value < 999.95:
+            return f"{value:.1f} {unit}"
+        value /= 1000
+    return f"{value:.1f} TB"
+
+
+def _verify_results(folder: Path, keys: set[str]) -> Iterator[Finding]:
+    path = folder / "results.json"
+    if not path.exists():
+        return
+    try:
+        index = json.loads(path.read_bytes())
+        number = index["format"]
+        if number != RESULTS_FORMAT:
+            what = f"written in format {number}, this redtail reads {RESULTS_FORMAT}"
+            yield Finding(path, "refused", what, f"use the redtail that wrote it, or {_AGAIN}")
+            return
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        yield Finding(path, "damaged", f"cannot be read ({error})", _AGAIN)
+        return
+    referred = referred_to(folder)
+    if referred is None:
+        yield Finding(path, "damaged", "it does not say which runs are in the results", _AGAIN)
+        return
+    for key, about in referred.items():
+        if key not in keys:
+            what = f"the results refer to it ({about}), and it is not there"
+            yield Finding(folder / key, "missing", what, _AGAIN)
+    for name, expected in index.get("files", {}).items():
+        wrong = _wrong(folder / name, expected)
+        if wrong:
+            yield Finding(folder / name, "damaged", wrong, _AGAIN)
+
+
+def _wrong(path: Path, expected: dict[str, Any]) -> str | None:
+    """Return what is wrong with a file, None when nothing is."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return "the file is missing"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    found = store.checksums(data)
+    if found["bytes"] != expected["bytes"]:
+        return f"it has {found['bytes']} bytes and was written with {expected['bytes']}"
+    if found["sha256"] != expected["sha256"]:
+        return "its content was altered"
+    return None
+
+
+def _foreign(path: Path) -> Finding:
+    return Finding(path, "foreign", "redtail did not write it here", "move it elsewhere")
+
+
+def _belongs(path: Path) -> bool:
+    """Return whether what is not a run belongs into an experiment's folder."""
+    if path.is_dir() and not path.is_symlink():
+        return path.name in OWN_FOLDERS or any(True for _ in _walk(path))
+    return path.name in OWN_FILES
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    """Return the experiments at and below a folder."""
+    inside = []
+    here = False
+    with _refused(folder):
+        entries = list(os.scandir(folder))
+    for entry in entries:
+        if not entry.is_dir(follow_symlinks=False):
+            here = here or entry.name == "results.json"
+        elif RUN_NAME.fullmatch(entry.name) or entry.name == FAILED:
+            here = True
+        elif entry.name not in OWN_FOLDERS and not entry.name.startswith("."):
+            inside.append(Path(entry.path))
+    if here:
+        yield folder
+    for each in inside:
+        yield from _walk(each)
+
+
+def _unit(metric: str) -> str:
+    unit = names.describe(metric).unit
+    return "" if unit == "1" else unit
+
+
+def _name(root: Path, folder: Path) -> str:
+    return folder.name if folder == root else str(folder.relative_to(root))
+
+
+@contextlib.contextmanager
+def _refused(folder: Path) -> Iterator[None]:
+    """Turn an operating system's refusal into a message."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"{error.filename or folder}: cannot be read: {error.strerror or error}"
+            f"{store.owner(folder) if isinstance(error, PermissionError) else ''}"
+        ) from error
