@@ -1,6 +1,7 @@
 """What a packet costs: at the bottleneck of a run, for each TCP, and in each queue discipline.
 
-Of runs it tells time, events and memory per packet, and how replications scale. Run
+Of runs it tells time, events and memory per packet, and how replications scale; of campaigns,
+what they cost outside the simulation, and how long their results take to open. Run
 it as ``make bench``; with ``--peers`` (``make bench-peers``) the first two rows are also run in
 ns-2 and ns-3, and the Web case in ns-2, where they are installed. Machines are noisy, so every
 row is measured several times in turn with the others and the least is quoted beside the median;
@@ -59,6 +60,12 @@ SCALING_RUNS = 24
 #: What a packet's instructions may grow by from the small backlog to the large one. They do
 #: not depend on caches; a search through the backlog would grow by up to a hundred.
 GROWTH_ALLOWED = 2.0
+
+#: Campaigns that are made: number of runs and rate of the link, which says how short they are.
+CAMPAIGNS = [(2000, "100 Mbit/s"), (10_000, "100 Mbit/s"), (10_000, "10 Mbit/s")]
+
+#: Runs of the results that are opened.
+OPENED = 100_000
 
 #: The function of queue_cost that is measured, as callgrind names it.
 _MEASURED = "queue_cost::Place<Q>::measured*"
@@ -151,6 +158,37 @@ def measure_scaling(repeats: int) -> float:
         return time.perf_counter() - start
 
     return statistics.median(seconds(1) / seconds(2) for _ in range(repeats))
+
+
+def measure_campaigns() -> list[dict[str, Any]]:
+    """What `campaign.py` measures: each campaign, then the opening of results."""
+    calls = [["run", str(runs), rate] for runs, rate in CAMPAIGNS]
+    reports = []
+    for words in [*calls, ["open", str(OPENED)]]:
+        command = [sys.executable, str(_HERE / "campaign.py"), *words]
+        done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+        reports.append(json.loads(done.stdout))
+    return reports
+
+
+def show_campaigns(reports: list[dict[str, Any]]) -> None:
+    """Print what campaigns cost outside the simulation."""
+    print(f"\n{'campaign':30}{'sim ms/run':>12}{'outside':>10}{'share':>8}{'peak MB':>9}")
+    for (runs, rate), report in zip(CAMPAIGNS, reports, strict=False):
+        inside = report["inside_s"] / runs * 1e3
+        outside = report["cpu_s"] / runs * 1e3 - inside
+        share = 1 - report["inside_s"] / report["cpu_s"]
+        name = f"{runs} runs of 1 s at {rate}"
+        peak = report["peak_kib"] / 1024
+        print(f"{name:30}{inside:12.2f}{outside:10.2f}{share:8.1%}{peak:9.0f}")
+    few, many = reports[0], reports[1]
+    growth = (many["peak_kib"] - few["peak_kib"]) * 1024 / (many["runs"] - few["runs"])
+    print(f"memory per run: {growth:.0f} B")
+    last = reports[-1]
+    print(
+        f"results of {last['runs']} runs: opened in {last['load_s']:.2f} s, with a table and means "
+        f"in {last['table_s']:.2f} s; a column scanned in {last['scan_s']:.3f} s"
+    )
 
 
 def measure_queues(program: Path, repeats: int) -> Queues:
@@ -286,6 +324,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with TemporaryDirectory() as folder:
         presets = measure_rows(program, preset_scenarios(Path(folder)), options.repeats)
     scaling = measure_scaling(3)
+    campaigns = measure_campaigns()
     queues = measure_queues(build("redtail-qdisc", "queue_cost"), options.repeats)
     if options.json:
         cells = [
@@ -294,10 +333,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for (backlog, flows), cell in places.items()
         ]
         tables = {"rows": {k: vars(v) for k, v in (rows | presets).items()}, "queues": cells}
-        print(json.dumps({**tables, "scaling": scaling}))
+        print(json.dumps({**tables, "scaling": scaling, "campaigns": campaigns}))
     else:
         show(rows, scaling)
         show_presets(presets)
+        show_campaigns(campaigns)
         show_queues(queues)
     if options.peers:
         show_peers(rows)

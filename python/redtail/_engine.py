@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -34,6 +35,9 @@ def native() -> Any:
     Raises:
         RedtailError: it is not built, or built for another Python.
     """
+    found = sys.modules.get("redtail._native")
+    if found is not None:
+        return found
     try:
         return importlib.import_module("redtail._native")
     except ImportError as error:

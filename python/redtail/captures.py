@@ -13,7 +13,7 @@ from redtail import _engine, calibration, experiment
 from redtail._engine import Case, Outcome, Plan
 from redtail.errors import SpecError, StoreError
 from redtail.experiment import Overrides, Source
-from redtail.runner import available_cores
+from redtail.pool import available_cores
 
 Points: TypeAlias = "Mapping[str, str | os.PathLike[str]]"
 """The file for each point: a link's name, or `LINK:in` or `LINK:out`."""

@@ -24,6 +24,8 @@ from rich.console import Console
 from redtail.errors import Cancelled, RedtailError, RedtailWarning, SpecError
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from rich.table import Table
 
     from redtail.results import Results
@@ -168,6 +170,15 @@ def run(
             help="When a run fails, make the others, or stop at once.",
         ),
     ] = False,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            "--dask",
+            metavar="ADDRESS",
+            help="Make the runs on a dask cluster: the address of its scheduler "
+            "(tcp://host:8786) or its scheduler file (.json). Results are kept here.",
+        ),
+    ] = None,
     pcap: Annotated[
         list[str] | None,
         typer.Option(
@@ -216,8 +227,10 @@ def run(
     elif pcap_case is not None:
         raise SpecError("--pcap-case says which case --pcap captures; there is no --pcap")
     start = time.monotonic()
-    with _warnings_shown(), _progress() as show:
-        results = runner.execute(plan, jobs=jobs, out=out, progress=show, keep_going=keep_going)
+    with _cluster(dask) as executor, _warnings_shown(), _progress() as show:
+        results = runner.execute(
+            plan, jobs=jobs, out=out, progress=show, keep_going=keep_going, executor=executor
+        )
     seconds = time.monotonic() - start
     if as_json:
         print(results.to_json())
@@ -241,6 +254,17 @@ def run(
     if results.replaced:
         print(f"note:    {_replacing(results)}")
     _exit_for(results)
+
+
+@contextmanager
+def _cluster(address: str | None) -> Iterator[Executor | None]:
+    if address is None:
+        yield None
+        return
+    from redtail import cluster
+
+    with cluster.connected(address) as executor:
+        yield executor
 
 
 def _loads(results: Results) -> list[str]:

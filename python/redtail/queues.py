@@ -8,11 +8,14 @@ not looked at.
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import hashlib
 import importlib
 import importlib.util
 import inspect
 import sys
+import tempfile
 import threading
 import traceback
 from collections.abc import Iterator, Mapping
@@ -108,6 +111,45 @@ class Located:
                 f"{self.place}: its source has changed since the experiment was checked"
             )
         return found
+
+    def pack(self) -> dict[str, bytes]:
+        """Return the files that the class and those it inherits from are written in.
+
+        They are for a process that has not got them. What else the class imports is not among
+        them, and must be there.
+
+        Raises:
+            QueueError: they are not in the folder of the experiment.
+        """
+        files = {}
+        folder = Path(self.folder)
+        for each in self.load().__mro__:
+            module = sys.modules.get(each.__module__)
+            if not _is_own(each.__module__) or module is None:
+                continue
+            path = Path(getattr(module, "__file__", None) or "").resolve()
+            if not path.is_relative_to(folder) or not path.is_file():
+                raise QueueError(
+                    f"{self.place}: a worker has not got {each.__module__}, which does not lie in "
+                    f"{folder} and cannot be sent; install it where the workers are"
+                )
+            files[path.relative_to(folder).as_posix()] = path.read_bytes()
+        return files
+
+    def unpack(self, content: Mapping[str, bytes]) -> Located:
+        """Return the same in a folder of its own, made of what `pack` gave in another process."""
+        folder = Path(_unpacking().name) / self.source
+        for name, data in content.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        return dataclasses.replace(self, folder=str(folder.resolve()))
+
+
+@functools.cache
+def _unpacking() -> tempfile.TemporaryDirectory[str]:
+    """Return this process's folder for the files of others; it is removed at the end."""
+    return tempfile.TemporaryDirectory(prefix="redtail-")
 
 
 class _Wrong(Exception):
@@ -330,10 +372,15 @@ def _source(found: QueueClass) -> str:
     parts = []
     for each in found.__mro__:
         module = each.__module__
-        if module in ("builtins", "abc", "typing") or module.partition(".")[0] == "redtail":
+        if not _is_own(module):
             continue
         parts.append(f"{each.__qualname__}\0".encode() + _text(each))
     return _hash(b"\0".join(parts))
+
+
+def _is_own(module: str) -> bool:
+    """Return whether a class in this module is a user's."""
+    return module not in ("builtins", "abc", "typing") and module.partition(".")[0] != "redtail"
 
 
 def _text(found: type) -> bytes:

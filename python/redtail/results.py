@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import io
 import json
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from redtail import metrics as names
 from redtail.calibration import Calibrated
 from redtail.errors import RedtailError, StoreError
+from redtail.segments import LARGE, Ledger, LedgerRuns, in_segments, keys_of, ledger_of
 from redtail.stats import Estimate, band, estimate, exceedance, paired_difference, shares_within
 from redtail.store import (
     FAILED,
@@ -61,7 +64,7 @@ class CaseResult:
 
     factors: dict[str, Any]
     labels: dict[str, str]
-    runs: dict[int, StoredRun]
+    runs: Mapping[int, StoredRun]
     loads: tuple[Calibrated, ...] = ()
 
     @classmethod
@@ -69,10 +72,12 @@ class CaseResult:
         cls,
         factors: dict[str, Any],
         labels: dict[str, str],
-        runs: dict[int, StoredRun],
+        runs: Mapping[int, StoredRun],
         loads: tuple[Calibrated, ...],
     ) -> CaseResult:
         """Return a case whose runs have what their groups offered among their metrics."""
+        if not loads:
+            return cls(factors, labels, runs, loads)
         with_loads = {}
         for number, run in runs.items():
             offered = {
@@ -91,7 +96,10 @@ class CaseResult:
     @cached_property
     def metrics(self) -> dict[str, Estimate]:
         """The estimate of each metric, by its name."""
-        found = dict.fromkeys(name for run in self.runs.values() for name in run.metrics)
+        if isinstance(self.runs, LedgerRuns):
+            found = self.runs.names()
+        else:
+            found = dict.fromkeys(name for run in self.runs.values() for name in run.metrics)
         return {name: estimate(self.values(name)) for name in found}
 
     def metric(self, name: str) -> Estimate:
@@ -100,6 +108,8 @@ class CaseResult:
 
     def values(self, name: str) -> list[float]:
         """Return a metric replication by replication; NaN where it is undefined."""
+        if isinstance(self.runs, LedgerRuns):
+            return self.runs.column(name)
         return [run.metrics.get(name, math.nan) for _, run in sorted(self.runs.items())]
 
     def exceedance(self, link: str) -> list[Estimate]:
@@ -210,6 +220,8 @@ class Results:
         self.reused = reused
         self.failures = tuple(failures)
         self.replaced = 0
+        # The table of replications as it was read, when it was.
+        self._loaded: pa.Table | None = None
 
     def __repr__(self) -> str:
         cases = names.counted(len(self.cases), "case")
@@ -312,7 +324,7 @@ class Results:
         import pyarrow as pa
 
         if rows == "replications":
-            return self._replications()
+            return self._replications() if self._loaded is None else self._loaded
         if rows != "cases":
             raise ValueError(f"rows = {rows!r}; accepted: 'cases', 'replications'")
         fields, repeated = self._case_columns([len(self.metric_names)] * len(self.cases))
@@ -648,7 +660,7 @@ class Results:
                 {
                     "factors": case.factors,
                     "labels": case.labels,
-                    "runs": {str(number): run.key for number, run in case.runs.items()},
+                    "runs": {str(number): key for number, key in keys_of(case.runs).items()},
                     **({"loads": [load.as_json() for load in case.loads]} if case.loads else {}),
                 }
                 for case in self.cases
@@ -666,18 +678,21 @@ class Results:
         import pyarrow as pa
 
         fields, columns = self._case_columns([len(case.runs) for case in self.cases])
-        runs = [(number, run) for case in self.cases for number, run in sorted(case.runs.items())]
+        runs = [each for case in self.cases for each in sorted(keys_of(case.runs).items())]
         fields += [
             field("replication", pa.uint32()),
             field("run", pa.string(), description="folder of the run"),
         ]
-        columns += [[number for number, _ in runs], [run.key for _, run in runs]]
+        columns += [[number for number, _ in runs], [key for _, key in runs]]
         for name in self.metric_names:
             fields.append(metric_field(name))
-            columns.append([run.metrics.get(name) for _, run in runs])
+            values = (value for case in self.cases for value in case.values(name))
+            # As Arrow's at once: lists of numbers would be the most that a campaign has in memory.
+            known = [None if math.isnan(value) else value for value in values]
+            columns.append(pa.array(known, pa.float64()))
         return pa.table(columns, schema=pa.schema(fields))
 
-    def _case_columns(self, repeats: Sequence[int]) -> tuple[list[pa.Field], list[list[Any]]]:
+    def _case_columns(self, repeats: Sequence[int]) -> tuple[list[pa.Field], list[Any]]:
         """Return the columns that identify a case, each case's row repeated as often as asked."""
         import pyarrow as pa
 
@@ -739,7 +754,8 @@ def load(folder: str | os.PathLike[str]) -> Results:
                 f"{path}/results.json: written in format {index['format']}, this redtail reads "
                 f"{FORMAT}; give the experiment's command again to write it anew"
             )
-        return Results(
+        runs = _Stored(path, index)
+        results = Results(
             name=index["experiment"],
             description=index["description"],
             factors=index["factors"],
@@ -747,19 +763,74 @@ def load(folder: str | os.PathLike[str]) -> Results:
                 CaseResult.of(
                     case["factors"],
                     case["labels"],
-                    {int(number): read_run(path / key) for number, key in case["runs"].items()},
+                    runs.of({int(number): key for number, key in case["runs"].items()}),
                     tuple(Calibrated.from_json(load) for load in case.get("loads", [])),
                 )
                 for case in index["cases"]
             ),
             folder=path,
         )
+        results._loaded = runs.table
+        return results
     except FileNotFoundError:
         raise StoreError(
             f"{path}: not the folder of a finished experiment (it has no results.json)"
         ) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreError(f"{path}/results.json: cannot be read: {error}") from error
+
+
+class _Stored:
+    """The runs of results that are in the store.
+
+    Those of a large experiment are taken from its table of replications, the others one by one.
+
+    Args:
+        folder: of the experiment.
+        index: its results.json.
+    """
+
+    def __init__(self, folder: Path, index: Mapping[str, Any]) -> None:
+        self.folder = folder
+        self.table: pa.Table | None = None
+        self.ledger: Ledger | None = None
+        self.segments: Ledger | None = None
+        count = sum(len(case["runs"]) for case in index["cases"])
+        checksum = index.get("files", {}).get("replications.parquet", {}).get("sha256")
+        if count >= LARGE and checksum is not None:
+            self.table = self._read(checksum)
+            self.ledger = ledger_of(folder, self.table)
+
+    def of(self, keys: Mapping[int, str]) -> Mapping[int, StoredRun]:
+        """Return the runs with these keys.
+
+        Raises:
+            StoreError: one is missing or damaged.
+        """
+        if self.ledger is not None:
+            rows = {number: self.ledger.row_of[key] for number, key in keys.items()}
+            return LedgerRuns(self.ledger, rows)
+        return {number: self._one(key) for number, key in keys.items()}
+
+    def _read(self, checksum: str) -> pa.Table:
+        import pyarrow.parquet as pq
+
+        path = self.folder / "replications.parquet"
+        data = path.read_bytes()
+        if hashlib.sha256(data).hexdigest() != checksum:
+            raise StoreError(
+                f"{path}: is not the table that results.json belongs to; "
+                "give the experiment's command again to write both anew"
+            )
+        return pq.ParquetFile(io.BytesIO(data)).read()
+
+    def _one(self, key: str) -> StoredRun:
+        if not (self.folder / key).is_dir():
+            if self.segments is None:
+                self.segments = in_segments(self.folder)
+            if key in self.segments:
+                return self.segments.run(self.segments.row_of[key])
+        return read_run(self.folder / key)
 
 
 def replaced(results: Results, code_version: str) -> int:
@@ -782,9 +853,9 @@ def replaced(results: Results, code_version: str) -> int:
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return 0  # there are none, or none that can be read
     new = {
-        (json.dumps(case.factors, sort_keys=True), number): run.key
+        (json.dumps(case.factors, sort_keys=True), number): key
         for case in results.cases
-        for number, run in case.runs.items()
+        for number, key in keys_of(case.runs).items()
     }
     lost = sorted(set(old.values()) - set(new.values()))
     if not lost:

@@ -9,28 +9,19 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    Executor,
-    Future,
-    ThreadPoolExecutor,
-    wait,
-)
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from redtail import _engine, calibration, experiment, traces
+from redtail import _engine, calibration, experiment
 from redtail._engine import Case, Outcome, Plan
 from redtail.calibration import Calibrated
 from redtail.errors import Cancelled, RedtailWarning, RunError
 from redtail.experiment import Overrides, Source, toml_value
-from redtail.queues import Located
+from redtail.pool import Pool, available_cores
 from redtail.results import CaseResult, Failure, Results, replaced
+from redtail.segments import LARGE, Shelf
 from redtail.store import ExperimentStore, StoredRun, run_key
-
-if TYPE_CHECKING:
-    from redtail._native import CancelToken
 
 
 @dataclass
@@ -75,12 +66,34 @@ class Progress:
 
 @dataclass(frozen=True)
 class _Task:
-    """One run to be made; several cases can need the same one."""
+    """One run to be made."""
 
     key: str
     scenario: str
     replication: int
+
+
+@dataclass(slots=True)
+class _Planned:
+    """One run of a plan to be made; several cases can need the same one."""
+
+    key: str
+    plan: Plan
+    number: int
+    replication: int
     case: Case
+    _text: str | None = None
+
+    @property
+    def scenario(self) -> str:
+        """The run, as canonical JSON, made when it is first asked for."""
+        if self._text is None:
+            self._text = self.plan.scenario(self.number, self.replication)
+        return self._text
+
+    def forget(self) -> None:
+        """Give the memory of the text back, which a campaign's would fill."""
+        self._text = None
 
 
 def run(
@@ -108,7 +121,8 @@ def run(
         progress: called after each finished run.
         keep_going: when a run fails, make the others and warn, rather than stop.
         executor: runs the scenarios in place of threads of this process, for instance
-            dask's `client.get_executor()`; `jobs` then only says how many to hand out at once.
+            dask's (`redtail.cluster.ClusterExecutor`); `jobs` then only says how many it makes at
+            once, unless it has an attribute `width` that does.
 
     Raises:
         SpecError: the experiment is not valid.
@@ -168,20 +182,14 @@ def _execute(
     # Replication by replication: what an interrupted experiment leaves then covers all cases
     # alike, and the time left is estimated from all of them.
     keys: dict[tuple[int, int], str] = {}
-    stored: dict[str, StoredRun] = {}
-    tasks: dict[str, _Task] = {}
+    stored = Shelf(store, code_version, plan.runs >= LARGE)
+    tasks: dict[str, _Planned] = {}
     for replication in range(plan.replications):
         for number, case in enumerate(plan.cases):
-            scenario = plan.scenario(number, replication)
-            key = run_key(scenario, code_version, _engine.BACKEND)
+            key = run_key(plan.scenario(number, replication), code_version, _engine.BACKEND)
             keys[number, replication] = key
-            if key in stored or key in tasks:
-                continue
-            found = store.load(key)
-            if found is not None:
-                stored[key] = found
-            else:
-                tasks[key] = _Task(key, scenario, replication, case)
+            if key not in stored and key not in tasks and not stored.find(key):
+                tasks[key] = _Planned(key, plan, number, replication, case)
 
     state = Progress(
         total=len(stored) + len(tasks), reused=len(stored), done=len(stored), notes=notes
@@ -189,8 +197,16 @@ def _execute(
     if progress is not None:
         progress(state)
 
-    def keep(task: _Task, outcome: Outcome) -> None:
-        stored[task.key] = _save(store, task, outcome)
+    def keep(task: _Planned, outcome: Outcome) -> None:
+        stored.save(
+            task.key,
+            task.scenario,
+            outcome,
+            version=_engine.version(),
+            backend=_engine.BACKEND,
+            replication=task.replication,
+        )
+        task.forget()
         state.done += 1
         state.packets += outcome.bottleneck_packets
         if progress is not None:
@@ -198,7 +214,7 @@ def _execute(
 
     failures: list[Failure] = []
 
-    def failure(task: _Task, error: RunError) -> str:
+    def failure(task: _Planned, error: RunError) -> str:
         run = f"{task.case.title or 'the run'}, replication {task.replication}"
         command = _repeating(plan, task, out)
         log = store.write_log(task.key, _log(run, command, task, error))
@@ -208,9 +224,10 @@ def _execute(
             progress(state)
         return failures[-1].text
 
-    pool = _Pool(executor, jobs or available_cores(), keep_going, plan.queues, plan.traces)
+    pool = Pool(executor, jobs or available_cores(), keep_going, plan.queues, plan.traces)
     try:
-        told = pool.run(list(tasks.values()), keep, failure)
+        with stored:
+            told = pool.run(tasks.values(), keep, failure, stored.tick)
     except RunError as error:
         raise type(error)(
             f"{error}\n{_kept(state, store.folder)}; the same command goes on from there, "
@@ -227,12 +244,8 @@ def _execute(
         )
     cases = []
     for number, case in enumerate(plan.cases):
-        runs = {
-            replication: stored[keys[number, replication]]
-            for replication in range(plan.replications)
-            if keys[number, replication] in stored
-        }
-        cases.append(CaseResult.of(case.factors, case.labels, runs, loads[number]))
+        runs = {replication: keys[number, replication] for replication in range(plan.replications)}
+        cases.append(CaseResult.of(case.factors, case.labels, stored.runs(runs), loads[number]))
     results = Results(
         name=plan.name,
         description=plan.description,
@@ -279,7 +292,7 @@ def calibrated(
     store = ExperimentStore(Path(out), calibration.FOLDER)
     code_version = _engine.code_version()
     state = Progress(total=0, calibrating=True)
-    pool = _Pool(executor, jobs or available_cores(), keep_going=False, queues={}, traces={})
+    pool = Pool(executor, jobs or available_cores(), keep_going=False, queues={}, traces={})
 
     def measure(scenarios: list[tuple[str, str]]) -> list[float | None]:
         keys = [run_key(scenario, code_version, _engine.BACKEND) for scenario, _ in scenarios]
@@ -293,7 +306,7 @@ def calibrated(
                 stored[key] = found
             else:
                 replication = int(json.loads(scenario)["replication"])
-                tasks[key] = _Task(key, scenario, replication, plan.cases[0])
+                tasks[key] = _Task(key, scenario, replication)
         state.total += len(tasks)
 
         def keep(task: _Task, outcome: Outcome) -> None:
@@ -347,7 +360,7 @@ def _kept(state: Progress, folder: Path) -> str:
     return f"{state.done} of {runs} finished and kept in {folder}"
 
 
-def _log(run: str, command: str | None, task: _Task, error: RunError) -> str:
+def _log(run: str, command: str | None, task: _Task | _Planned, error: RunError) -> str:
     """Return what is kept of a run that failed."""
     lines = [
         run,
@@ -362,7 +375,7 @@ def _log(run: str, command: str | None, task: _Task, error: RunError) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _repeating(plan: Plan, task: _Task, out: str | os.PathLike[str]) -> str | None:
+def _repeating(plan: Plan, task: _Planned, out: str | os.PathLike[str]) -> str | None:
     """Return the command that makes one run, None when the experiment is not in a file.
 
     Earlier replications of its case are in the store by then, and are not made again.
@@ -378,105 +391,3 @@ def _repeating(plan: Plan, task: _Task, out: str | os.PathLike[str]) -> str | No
     if Path(out) != Path("runs"):
         words += ["--out", str(out)]
     return shlex.join(words)
-
-
-class _Pool:
-    """Hands tasks to an executor, a few at a time, and stores what comes back at once."""
-
-    def __init__(
-        self,
-        executor: Executor | None,
-        jobs: int,
-        keep_going: bool,
-        queues: dict[str, Located],
-        traces: dict[str, traces.Located],
-    ) -> None:
-        self.executor = executor
-        self.jobs = jobs
-        self.keep_going = keep_going
-        self.queues = queues
-        self.traces = traces
-
-    def run(
-        self,
-        tasks: list[_Task],
-        keep: Callable[[_Task, Outcome], None],
-        failure: Callable[[_Task, RunError], str],
-    ) -> list[str] | None:
-        """Run all tasks.
-
-        Args:
-            tasks: what to run.
-            keep: stores what a task measured.
-            failure: says that a task failed.
-
-        Returns:
-            A text for each task that failed, with `keep_going`; None when interrupted.
-
-        Raises:
-            RunError: a task failed, without `keep_going`.
-            StoreError: `keep` could not store a result.
-        """
-        if not tasks:
-            return []
-        threads = None
-        token: CancelToken | None = None
-        if self.executor is None:
-            threads = ThreadPoolExecutor(self.jobs, thread_name_prefix="redtail")
-            token = _engine.cancel_token()
-        executor = self.executor or threads
-        assert executor is not None
-        waiting = list(reversed(tasks))
-        pending: dict[Future[Outcome], _Task] = {}
-        failures: list[str] = []
-        whole = False
-        try:
-            while waiting or pending:
-                while waiting and len(pending) < 2 * self.jobs:
-                    task = waiting.pop()
-                    # A token cannot travel to another process.
-                    future = executor.submit(
-                        _engine.run_one,
-                        task.scenario,
-                        token,
-                        self.queues or None,
-                        self.traces or None,
-                    )
-                    pending[future] = task
-                finished, _ = wait(pending, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    task = pending[future]
-                    try:
-                        outcome = future.result()
-                    except RunError as error:
-                        if not self.keep_going:
-                            raise type(error)(failure(task, error)) from error
-                        failures.append(failure(task, error))
-                    else:
-                        keep(task, outcome)
-                    del pending[future]
-            whole = True
-        except KeyboardInterrupt:
-            if token is not None:
-                token.cancel()
-            # What ended while we were being interrupted is worth keeping as well.
-            for future, task in pending.items():
-                if future.done() and not future.cancelled() and future.exception() is None:
-                    keep(task, future.result())
-            return None
-        finally:
-            if not whole:
-                if token is not None:
-                    token.cancel()
-                for future in pending:
-                    future.cancel()
-            if threads is not None:
-                threads.shutdown(wait=True, cancel_futures=True)
-        return failures
-
-
-def available_cores() -> int:
-    """Return the number of processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0)) or 1
-    return os.cpu_count() or 1

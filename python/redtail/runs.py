@@ -25,10 +25,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from redtail import metrics as names
-from redtail import store
+from redtail import segments, store
 from redtail.errors import StoreError
 from redtail.results import FORMAT as RESULTS_FORMAT
-from redtail.store import FAILED, OWN_FILES, OWN_FOLDERS, RUN_NAME, UnreadableError
+from redtail.store import FAILED, OWN_FILES, OWN_FOLDERS, RUN_NAME, SEGMENTS, UnreadableError
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -166,12 +166,20 @@ def glance(root: Path, folder: Path) -> Experiment:
             version = str(manifest["code_version"])
             versions[version] = versions.get(version, 0) + 1
             newest = max(newest or "", str(manifest["created"]))
+    known = set(keys)
+    for path in _segments(folder):
+        with contextlib.suppress(StoreError):
+            scenarios, common, latest = segments.runs_of(path)
+            known |= scenarios.keys()
+            version = str(common["code_version"])
+            versions[version] = versions.get(version, 0) + len(scenarios)
+            newest = max(newest or "", latest)
     referred = referred_to(folder) or {}
     return Experiment(
         folder=folder,
         name=_name(root, folder),
-        runs=len(keys),
-        in_results=len(referred.keys() & set(keys)),
+        runs=len(known),
+        in_results=len(referred.keys() & known),
         size=size_of(folder, nested=False),
         newest=newest,
         versions=versions,
@@ -346,6 +354,20 @@ def verify(folder: Path) -> Iterator[Finding]:
                 yield from verify_run(path)
             elif not _belongs(path):
                 yield _foreign(path)
+        for path in sorted((folder / SEGMENTS).glob("*")):
+            if path.suffix == ".damaged":
+                what = "a segment found damaged before; its runs were made again"
+                yield Finding(path, "damaged", what, _REMOVE)
+            elif path.suffix != ".parquet":
+                yield _foreign(path)
+                continue
+            else:
+                try:
+                    keys |= segments.runs_of(path)[0].keys()
+                except StoreError as error:
+                    what = str(error).removeprefix(f"{path}: ")
+                    kind = "damaged" if isinstance(error, segments.DamagedError) else "refused"
+                    yield Finding(path, kind, what, f"{_REMOVE}, or {_AGAIN}")
         if not used:
             yield from _verify_results(folder, keys)
         for log in sorted((folder / FAILED).glob("*")):
@@ -472,8 +494,14 @@ def _rubbish(folder: Path, code_version: str | None, unreferenced: bool) -> Clea
                 remove(path, f"of other code ({version}), not in the results")
             elif unreferenced:
                 remove(path, "not in the results")
+    for path in sorted((folder / SEGMENTS).glob("*.damaged")):
+        remove(path, "damaged")
+    made: set[str] = set()
+    for path in _segments(folder):
+        with contextlib.suppress(StoreError):
+            made |= segments.runs_of(path)[0].keys()
     for log in sorted((folder / FAILED).glob("*.log")):
-        if (folder / log.stem).is_dir():
+        if log.stem in made or (folder / log.stem).is_dir():
             remove(log, "log of a failure; the run was made since")
     return found
 
@@ -505,6 +533,10 @@ def run_names(folder: Path) -> list[str]:
         for entry in os.scandir(folder)
         if RUN_NAME.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)
     )
+
+
+def _segments(folder: Path) -> list[Path]:
+    return sorted((folder / SEGMENTS).glob("*.parquet"))
 
 
 def size_of(path: Path, nested: bool = True) -> int:

@@ -7,6 +7,7 @@
                              series_queues.parquet         on request
                              series_flows.parquet          on request
                              transfers.parquet             of experiments with sized transfers
+    runs/<experiment>/segments/<hash>.parquet              runs of large campaigns (segments.py)
     runs/<experiment>/results.json                         which runs make up which case
                       replications.parquet, cases.parquet  all runs in one table each
                       figures/
@@ -84,7 +85,10 @@ _LOCK_RESULTS = ".lock-results"
 OWN_FILES = ("results.json", "cases.parquet", "replications.parquet", _LOCK, _LOCK_RESULTS)
 """The files that an experiment's folder has beside its runs."""
 
-OWN_FOLDERS = ("figures", FAILED)
+SEGMENTS = "segments"
+"""The folder of runs that are kept many to a file (see `segments`)."""
+
+OWN_FOLDERS = ("figures", FAILED, SEGMENTS)
 """The folders that it has beside its runs."""
 
 _SEAL = "0" * 64
@@ -629,7 +633,8 @@ def _series(columns: dict[str, tuple[str, bytes]], codes: dict[str, list[str]]) 
 def _read_metrics(path: Path) -> dict[str, float]:
     import pyarrow.parquet as pq
 
-    table = pq.read_table(path)
+    # Threads cost more than so small a table.
+    table = pq.read_table(path, use_threads=False)
     found = {}
     for about in table.schema:
         metadata = about.metadata or {}
@@ -642,7 +647,7 @@ def _read_metrics(path: Path) -> dict[str, float]:
 def _read_losses(path: Path) -> dict[str, list[int]]:
     import pyarrow.parquet as pq
 
-    table = pq.read_table(path)
+    table = pq.read_table(path, use_threads=False)
     links = json.loads((table.schema.metadata or {}).get(b"links", b"[]"))
     found: dict[str, list[int]] = {link: [] for link in links}
     for row in table.to_pylist():

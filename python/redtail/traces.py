@@ -659,12 +659,33 @@ class Located:
         """
         return self._native or _loaded(self.name, self.path)
 
+    def pack(self) -> dict[str, bytes]:
+        """Return the table's content, for a process that has not got the file.
+
+        Raises:
+            SpecError: it is not what it was when the experiment was checked.
+        """
+        trace = _read(Path(self.path))
+        if trace.name != self.name:
+            raise SpecError(_changed(self.path), file=self.path)
+        return {name: each.astype("<u8").tobytes() for name, each in trace._columns().items()}
+
+    def unpack(self, content: Mapping[str, bytes]) -> Located:
+        """Return the same with the content that `pack` gave in another process."""
+        from redtail import _engine
+
+        return Located(self.name, self.path, _engine.native().Trace(self.name, **content))
+
+
+def _changed(path: str) -> str:
+    return f"{path}: has changed since the experiment was checked"
+
 
 @functools.lru_cache(maxsize=4)
 def _loaded(name: str, path: str) -> Any:
     trace = _read(Path(path))
     if trace.name != name:
-        raise SpecError(f"{path}: has changed since the experiment was checked", file=path)
+        raise SpecError(_changed(path), file=path)
     return trace.native()
 
 

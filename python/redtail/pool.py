@@ -1,0 +1,334 @@
+"""Hands runs to threads, or to any executor: processes here or on other machines."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from redtail import _engine
+from redtail import queues as own
+from redtail import traces as tables
+from redtail.errors import Cancelled, QueueError, RunError, SpecError
+
+if TYPE_CHECKING:
+    from redtail._engine import Outcome
+    from redtail._native import CancelToken
+
+# Short runs are handed out several at a time, so many that a batch takes so many seconds. What a
+# hand-over costs is some 0.1 ms to a thread and some milliseconds to another machine.
+_BATCH_S = 0.02
+_REMOTE_BATCH_S = 0.5
+_LARGEST_BATCH = 200
+
+# How often the pool looks up from waiting.
+_TICK_S = 0.5
+
+Contents: TypeAlias = "Mapping[str, Any]"
+"""Files that runs need, by the names that scenarios have for them."""
+
+
+class Task(Protocol):
+    """One run to be made."""
+
+    @property
+    def scenario(self) -> str:
+        """The run, as canonical JSON."""
+        ...
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A worker's answer when it has not got the files that runs name.
+
+    Attributes:
+        names: what scenarios call them.
+    """
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What runs need beside their scenarios.
+
+    Attributes:
+        queues: the classes that they name as queues.
+        traces: the tables of connections that they name.
+        code_version: of the engine that must make them.
+    """
+
+    queues: Mapping[str, own.Located] = field(default_factory=dict)
+    traces: Mapping[str, tables.Located] = field(default_factory=dict)
+    code_version: str | None = None
+
+
+class Pool:
+    """Hands tasks to an executor, a few batches at a time, and gives back what they measured.
+
+    Args:
+        executor: where they are run; None for threads of this process.
+        jobs: how many are run at the same time. An executor with an attribute `width` says so
+            itself, anew for each batch.
+        keep_going: whether the others are made when one fails.
+        queues: the classes that runs name as queues.
+        traces: the tables that they name.
+    """
+
+    def __init__(
+        self,
+        executor: Executor | None,
+        jobs: int,
+        keep_going: bool,
+        queues: Mapping[str, own.Located],
+        traces: Mapping[str, tables.Located],
+    ) -> None:
+        self.executor = executor
+        self.jobs = jobs
+        self.keep_going = keep_going
+        self.needs = Needs(queues, traces, _engine.code_version() if executor else None)
+        self._contents: dict[str, Any] = {}
+
+    def run(
+        self,
+        tasks: Iterable[Any],
+        keep: Callable[[Any, Outcome], None],
+        failure: Callable[[Any, RunError], str],
+        tick: Callable[[], None] = lambda: None,
+        total: int | None = None,
+    ) -> list[str] | None:
+        """Run all tasks.
+
+        Args:
+            tasks: what to run, each with a `scenario`.
+            keep: stores what a task measured.
+            failure: says that a task failed.
+            tick: called now and then.
+            total: how many tasks there are, when `tasks` does not know.
+
+        Returns:
+            A text for each task that failed, with `keep_going`; None when interrupted.
+
+        Raises:
+            RunError: a task failed, without `keep_going`.
+            StoreError: `keep` could not store a result.
+        """
+        left = len(tasks) if hasattr(tasks, "__len__") else total  # type: ignore[arg-type]
+        if left == 0:
+            return []
+        threads = None
+        token: CancelToken | None = None
+        if self.executor is None:
+            threads = ThreadPoolExecutor(self.jobs, thread_name_prefix="redtail")
+            token = _engine.cancel_token()
+        executor = self.executor or threads
+        assert executor is not None
+        waiting = iter(tasks)
+        pending: dict[Future[list[Outcome | RunError] | Missing], list[Any]] = {}
+        failures: list[str] = []
+        sizes = _Sizes(_BATCH_S if threads else _REMOTE_BATCH_S)
+
+        def submit(batch: list[Any], contents: Contents) -> None:
+            scenarios = [task.scenario for task in batch]
+            # A token cannot travel to another process.
+            future = executor.submit(run_batch, scenarios, token, self.needs, contents)
+            pending[future] = batch
+
+        def take(future: Future[list[Outcome | RunError] | Missing], batch: list[Any]) -> None:
+            answer = _answer(future)
+            if isinstance(answer, Missing):
+                submit(batch, self._packed(answer.names))
+                return
+            stop: RunError | None = None
+            while answer:
+                task, outcome = batch[0], answer[0]
+                if not isinstance(outcome, RunError):
+                    sizes.seen(outcome.wall_time_s)
+                    keep(task, outcome)
+                elif self.keep_going:
+                    failures.append(failure(task, outcome))
+                elif stop is None:
+                    stop = type(outcome)(failure(task, outcome))
+                    stop.__cause__ = outcome
+                # An interrupt finds in both what is left to be kept.
+                del batch[0], answer[0]
+            if stop is not None:
+                raise stop
+
+        whole = False
+        try:
+            while True:
+                while len(pending) < 2 * self._width():
+                    size = sizes.next(left, self._width())
+                    batch = list(islice(waiting, size))
+                    if not batch:
+                        break
+                    if left is not None:
+                        left -= len(batch)
+                    submit(batch, {})
+                if not pending:
+                    break
+                finished, _ = wait(pending, timeout=_TICK_S, return_when=FIRST_COMPLETED)
+                for future in finished:
+                    take(future, pending[future])
+                    del pending[future]
+                tick()
+            whole = True
+        except KeyboardInterrupt:
+            if token is not None:
+                token.cancel()
+                wait(pending)
+            # What ended while we were being interrupted is worth keeping as well.
+            for future, batch in list(pending.items()):
+                if future.done() and not future.cancelled() and future.exception() is None:
+                    answer = future.result()
+                    for task, outcome in zip(batch, _measured(answer), strict=False):
+                        if not isinstance(outcome, RunError):
+                            keep(task, outcome)
+            return None
+        finally:
+            if not whole:
+                if token is not None:
+                    token.cancel()
+                for future in pending:
+                    future.cancel()
+            if threads is not None:
+                threads.shutdown(wait=True, cancel_futures=True)
+        return failures
+
+    def _width(self) -> int:
+        return max(1, int(getattr(self.executor, "width", self.jobs)))
+
+    def _packed(self, names: Iterable[str]) -> Contents:
+        """Return the files that a worker has not got.
+
+        Raises:
+            QueueError: a class cannot travel, or is not what it was when it was checked.
+            SpecError: a table is not what it was.
+        """
+        for name in names:
+            if name not in self._contents:
+                located = self.needs.queues.get(name) or self.needs.traces[name]
+                self._contents[name] = located.pack()
+        # All of them: the next worker may have fewer.
+        return dict(self._contents)
+
+
+class _Sizes:
+    """How many runs make a batch, from how long the latest ones took."""
+
+    def __init__(self, aim_s: float) -> None:
+        self.aim_s = aim_s
+        self.mean_s: float | None = None
+
+    def seen(self, seconds: float) -> None:
+        self.mean_s = seconds if self.mean_s is None else 0.9 * self.mean_s + 0.1 * seconds
+
+    def next(self, left: int | None, width: int) -> int:
+        if self.mean_s is None:
+            return 1
+        size = min(_LARGEST_BATCH, math.ceil(self.aim_s / max(self.mean_s, 1e-9)))
+        if left is not None:
+            # Towards the end there must be work for everybody.
+            size = min(size, left // (8 * width))
+        return max(1, size)
+
+
+def _answer(future: Future[Any]) -> list[Outcome | RunError] | Missing:
+    try:
+        answer: list[Outcome | RunError] | Missing = future.result()
+    except (RunError, SpecError, Cancelled):
+        raise
+    except Exception as error:  # the executor's own: its workers died, say
+        raise RunError(f"the executor failed: {type(error).__name__}: {error}") from error
+    return answer
+
+
+def _measured(answer: list[Outcome | RunError] | Missing) -> list[Outcome | RunError]:
+    return [] if isinstance(answer, Missing) else answer
+
+
+def run_batch(
+    scenarios: list[str],
+    cancel: CancelToken | None,
+    needs: Needs,
+    contents: Contents,
+) -> list[Outcome | RunError] | Missing:
+    """Run scenarios one after the other; this is what an executor is given.
+
+    Args:
+        scenarios: the runs.
+        cancel: stops them.
+        needs: what they need beside.
+        contents: files that this process may not have.
+
+    Returns:
+        What each measured, or how it failed; fewer when stopped. When files are missing that the
+        scenarios name, no run is made.
+    """
+    if needs.code_version not in (None, _engine.code_version()):
+        raise RunError(
+            "a worker has another version of redtail, whose results are not the same: "
+            f"{_engine.version()} with engine {_engine.code_version()}, and not engine "
+            f"{needs.code_version}"
+        )
+    queues: dict[str, own.Located] = {}
+    traces: dict[str, Any] = {}
+    if needs.code_version is None:
+        queues.update(needs.queues)
+        traces.update(needs.traces)
+    else:
+        missing = []
+        for found, wanted in ((queues, needs.queues), (traces, needs.traces)):
+            for name, located in wanted.items():
+                here = _here(name, located, contents.get(name))
+                if here is None:
+                    missing.append(name)
+                else:
+                    found[name] = here
+        if missing:
+            return Missing(tuple(missing))
+    done: list[Outcome | RunError] = []
+    for scenario in scenarios:
+        try:
+            done.append(_engine.run_one(scenario, cancel, queues or None, traces or None))
+        except RunError as error:
+            done.append(error)
+        except Cancelled:
+            break
+    return done
+
+
+# What this process has unpacked, by the name and the hash of the content.
+_UNPACKED: dict[tuple[str, str], Any] = {}
+_UNPACKING = threading.Lock()
+
+
+def _here(name: str, located: Any, content: Any) -> Any:
+    """Return what can be loaded in this process, None when the file is not there."""
+    mark = (name, getattr(located, "source", name))
+    with _UNPACKING:
+        if mark in _UNPACKED:
+            return _UNPACKED[mark]
+        if content is None:
+            try:
+                located.load()
+            except (QueueError, SpecError):
+                return None
+            here = located
+        else:
+            here = located.unpack(content)
+        _UNPACKED[mark] = here
+        return here
+
+
+def available_cores() -> int:
+    """Return the number of processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0)) or 1
+    return os.cpu_count() or 1

@@ -1,0 +1,605 @@
+"""Runs of large campaigns: many in one file, and in columns in memory.
+
+    runs/<experiment>/segments/<hash>.parquet   a row for each run: what determines it (scenario),
+                                                what it measured, when and how fast it was
+
+A folder for a run costs some milliseconds, as much as a short run itself. So an experiment of
+`LARGE` runs or more puts those that have no tables of their own (series, transfers, response
+times) into segments. What finished since the last checkpoint is written at the next one, aside and
+renamed when whole. A segment is named by the hash of its bytes, so damage shows; the run's key is
+that of the folder it would have had.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import math
+import os
+import platform
+import time
+import warnings
+from array import array
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from redtail.errors import RedtailWarning, StoreError
+from redtail.store import (
+    SEGMENTS,
+    ExperimentStore,
+    StoredRun,
+    _machine,
+    _told,
+    field,
+    metric_field,
+    read_run,
+    run_key,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pyarrow as pa
+
+    from redtail._engine import Outcome
+
+LARGE = 1000
+"""Number of runs from which on an experiment keeps them in segments."""
+
+FOLDER = SEGMENTS
+"""The folder of an experiment's segments."""
+
+FORMAT = 1
+"""Version of a segment's columns."""
+
+# A checkpoint loses no more than this when the process is killed, or no more than this share of
+# the time that the campaign has taken, so that even a long one has some hundred segments.
+_SECONDS = 1.0
+_SHARE = 0.01
+# Bounds what waits in memory.
+_MOST_RUNS = 5000
+
+_HASH_DIGITS = 16
+
+
+class DamagedError(StoreError):
+    """A segment is not what was written."""
+
+
+class Ledger:
+    """What runs measured, in a few hundred bytes each.
+
+    A run's metrics are a slice of one array; their names are kept once for all runs that have the
+    same ones, in the engine's order.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.keys: list[str] = []
+        self.row_of: dict[str, int] = {}
+        self.shapes: list[tuple[str, ...]] = []
+        self._shape_of: dict[tuple[str, ...], int] = {}
+        self.shape = array("H")
+        self.start = array("Q")
+        self.numbers = array("d")
+        # As JSON; None where they have to be fetched.
+        self.losses: list[str | None] = []
+        self.fetch: Callable[[str], str] | None = None
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.row_of
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def add(self, key: str, metrics: Mapping[str, float], losses: str | None) -> int:
+        """Enter a run; returns its row."""
+        row = self.row_of.get(key)
+        if row is not None:
+            return row  # the same run has the same result
+        row = self.row_of[key] = len(self.keys)
+        self.keys.append(key)
+        self.shape.append(self.shape_number(tuple(metrics)))
+        self.start.append(len(self.numbers))
+        self.numbers.extend(metrics.values())
+        self.losses.append(losses)
+        return row
+
+    def shape_number(self, names: tuple[str, ...]) -> int:
+        """Return the number of a list of metrics."""
+        number = self._shape_of.get(names)
+        if number is None:
+            number = self._shape_of[names] = len(self.shapes)
+            self.shapes.append(names)
+        return number
+
+    def metrics(self, row: int) -> dict[str, float]:
+        """Return a run's metrics."""
+        names = self.shapes[self.shape[row]]
+        start = self.start[row]
+        return dict(zip(names, self.numbers[start : start + len(names)], strict=True))
+
+    def column(self, name: str, rows: np.ndarray[Any, Any]) -> list[float]:
+        """Return a metric of these runs, NaN where it is undefined."""
+        import numpy as np
+
+        if not len(rows):
+            return []
+        place = np.array([shape.index(name) if name in shape else -1 for shape in self.shapes])
+        inside = place[np.frombuffer(self.shape, dtype=np.uint16)[rows]]
+        start = np.frombuffer(self.start, dtype=np.uint64)[rows].astype(np.int64)
+        numbers = np.frombuffer(self.numbers)
+        found = np.where(inside < 0, math.nan, numbers[np.where(inside < 0, 0, start + inside)])
+        return list(map(float, found))
+
+    def run(self, row: int) -> StoredRun:
+        """Return a run as the store does; it has no more of a manifest than this needs."""
+        key = self.keys[row]
+        losses = self.losses[row]
+        if losses is None:
+            assert self.fetch is not None
+            losses = self.losses[row] = self.fetch(key)
+        return StoredRun(
+            key=key,
+            folder=self.folder / key,
+            metrics=self.metrics(row),
+            consecutive_losses=json.loads(losses),
+            manifest={"run": key},
+        )
+
+
+class LedgerRuns(Mapping[int, StoredRun]):
+    """The runs of a case by replication, each made when it is asked for."""
+
+    def __init__(self, ledger: Ledger, rows: Mapping[int, int]) -> None:
+        self.ledger = ledger
+        self._rows = dict(sorted(rows.items()))
+
+    def __getitem__(self, replication: int) -> StoredRun:
+        return self.ledger.run(self._rows[replication])
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def names(self) -> dict[str, None]:
+        """Return the names of the metrics that any of the runs has, in their order."""
+        ledger = self.ledger
+        shapes = dict.fromkeys(ledger.shape[row] for row in self._rows.values())
+        return dict.fromkeys(name for shape in shapes for name in ledger.shapes[shape])
+
+    def keys_of_runs(self) -> dict[int, str]:
+        """Return the key of each run by its replication."""
+        return {number: self.ledger.keys[row] for number, row in self._rows.items()}
+
+    def column(self, name: str) -> list[float]:
+        """Return a metric replication by replication, NaN where it is undefined."""
+        import numpy as np
+
+        rows = np.fromiter(self._rows.values(), dtype=np.int64, count=len(self._rows))
+        return self.ledger.column(name, rows)
+
+
+def keys_of(runs: Mapping[int, StoredRun]) -> dict[int, str]:
+    """Return the key of each run by its replication, without making runs for it."""
+    if isinstance(runs, LedgerRuns):
+        return runs.keys_of_runs()
+    return {number: run.key for number, run in runs.items()}
+
+
+class Shelf:
+    """The stored runs of a campaign: puts new ones away, finds those that are there.
+
+    Args:
+        store: the experiment's folder.
+        code_version: of the engine; segments of another one are passed over.
+        large: whether new runs go into segments.
+    """
+
+    def __init__(self, store: ExperimentStore, code_version: str, large: bool) -> None:
+        self.store = store
+        self.code_version = code_version
+        self.large = large
+        self.plain: dict[str, StoredRun] = {}
+        self.ledger = in_segments(store.folder, code_version, aside=True)
+        self.wanted: set[str] = set()
+        # Asked for once, and not for every run.
+        self._present = {path.name for path in store.folder.iterdir()}
+        self._segment = _Segment()
+        self._begun = self._written = time.monotonic()
+
+    def __enter__(self) -> Shelf:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
+        """Write what is not written yet, whatever the reason to stop."""
+        if kind is None:
+            self.flush()
+        else:
+            with contextlib.suppress(StoreError):  # the reason is an error already
+                self.flush()
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.plain or key in self.wanted
+
+    def __len__(self) -> int:
+        return len(self.plain) + len(self.wanted)
+
+    def find(self, key: str) -> bool:
+        """Return whether a run is stored; it counts as one of the campaign's from then on."""
+        if key in self.ledger:
+            self.wanted.add(key)
+            return True
+        found = self.store.load(key) if key in self._present else None
+        if found is None:
+            return False
+        self._keep(found)
+        return True
+
+    def save(
+        self,
+        key: str,
+        scenario: str,
+        outcome: Outcome,
+        *,
+        version: str,
+        backend: str,
+        replication: int,
+    ) -> None:
+        """Put a run away; it is safe from the next checkpoint on.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        if not self.large or outcome.series:
+            self._keep(
+                self.store.save(
+                    key,
+                    scenario,
+                    outcome,
+                    code_version=self.code_version,
+                    version=version,
+                    backend=backend,
+                    replication=replication,
+                )
+            )
+            return
+        losses = json.dumps({link: _used(c) for link, c in outcome.consecutive_losses.items()})
+        row = self.ledger.add(key, outcome.metrics, losses)
+        self.wanted.add(key)
+        self._segment.add(row, replication, scenario, outcome)
+        self._segment.version, self._segment.backend = version, backend
+        self.tick()
+
+    def tick(self) -> None:
+        """Write a checkpoint if it is time for one."""
+        now = time.monotonic()
+        due = max(_SECONDS, _SHARE * (now - self._begun))
+        if now - self._written >= due or len(self._segment.rows) >= _MOST_RUNS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what is not written yet.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        if self._segment.rows:
+            _write(self.store.folder, self._segment.data(self.ledger, self.code_version))
+            self._segment = _Segment()
+        self._written = time.monotonic()
+
+    def runs(self, keys: Mapping[int, str]) -> Mapping[int, StoredRun]:
+        """Return the runs with these keys, by replication; those that are missing are left out."""
+        if all(key in self.plain for key in keys.values() if key in self):
+            return {number: self.plain[key] for number, key in keys.items() if key in self}
+        for key in keys.values():
+            if key in self.plain:
+                self._enter(self.plain.pop(key))
+        return LedgerRuns(
+            self.ledger,
+            {number: self.ledger.row_of[key] for number, key in keys.items() if key in self},
+        )
+
+    def _keep(self, run: StoredRun) -> None:
+        if self.large:
+            self._enter(run)
+        else:
+            self.plain[run.key] = run
+
+    def _enter(self, run: StoredRun) -> None:
+        self.ledger.add(run.key, run.metrics, json.dumps(run.consecutive_losses))
+        self.wanted.add(run.key)
+
+
+def _used(counts: list[int]) -> list[int]:
+    """Return counts up to the last that is not zero, as folders of runs keep them."""
+    last = next((at for at in range(len(counts), 0, -1) if counts[at - 1]), 0)
+    return counts[:last]
+
+
+class _Segment:
+    """Runs that wait to be written."""
+
+    def __init__(self) -> None:
+        self.rows: list[int] = []
+        self.replication: list[int] = []
+        self.scenario: list[str] = []
+        self.created: list[int] = []
+        self.wall_time_s: list[float] = []
+        self.packets: list[int] = []
+        self.events: list[int] = []
+        self.version = ""
+        self.backend = ""
+
+    def add(self, row: int, replication: int, scenario: str, outcome: Outcome) -> None:
+        self.rows.append(row)
+        self.replication.append(replication)
+        self.scenario.append(scenario)
+        self.created.append(int(time.time()))
+        self.wall_time_s.append(outcome.wall_time_s)
+        self.packets.append(outcome.bottleneck_packets)
+        self.events.append(outcome.events)
+
+    def data(self, ledger: Ledger, code_version: str) -> bytes:
+        """Return the segment as a Parquet file."""
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        shapes = list(dict.fromkeys(ledger.shape[row] for row in self.rows))
+        number = {shape: place for place, shape in enumerate(shapes)}
+        columns: list[tuple[pa.Field, Any]] = [
+            (field("run", pa.string()), [ledger.keys[row] for row in self.rows]),
+            (field("replication", pa.uint32()), self.replication),
+            (field("created", pa.timestamp("s"), description="UTC"), self.created),
+            (field("wall_time_s", pa.float64(), unit="s"), self.wall_time_s),
+            (field("bottleneck_packets", pa.uint64(), unit="packets"), self.packets),
+            (field("events", pa.uint64(), unit="events"), self.events),
+            (
+                field("metrics", pa.uint16(), description="which list of metrics it has"),
+                [number[ledger.shape[row]] for row in self.rows],
+            ),
+        ]
+        rows = np.array(self.rows, dtype=np.int64)
+        for name in dict.fromkeys(name for shape in shapes for name in ledger.shapes[shape]):
+            values = pa.array(ledger.column(name, rows), pa.float64(), from_pandas=True)
+            columns.append((_metric_field(name), values))
+        columns.append(
+            (
+                field("consecutive_losses", pa.string(), description="loss events by size, JSON"),
+                [ledger.losses[row] for row in self.rows],
+            )
+        )
+        columns.append((field("scenario", pa.string()), self.scenario))
+        about = {
+            "format": FORMAT,
+            "backend": self.backend,
+            "redtail_version": self.version,
+            "code_version": code_version,
+            **_machine(),
+            "metrics": [ledger.shapes[shape] for shape in shapes],
+        }
+        table = pa.table(
+            [values for _, values in columns],
+            schema=pa.schema(
+                [about for about, _ in columns], metadata={"redtail": json.dumps(about)}
+            ),
+        )
+        sink = pa.BufferOutputStream()
+        # Neither dictionaries nor statistics help with numbers that are all different.
+        pq.write_table(
+            table, sink, compression="zstd", use_dictionary=["metrics"], write_statistics=["run"]
+        )
+        return bytes(sink.getvalue())
+
+
+@cache
+def _metric_field(name: str) -> pa.Field:
+    return metric_field(name)
+
+
+def _name(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:_HASH_DIGITS]
+
+
+def _write(folder: Path, data: bytes) -> None:
+    name = _name(data)
+    path = folder / FOLDER / f"{name}.parquet"
+    unique = f"{platform.node()}-{os.getpid()}-{time.monotonic_ns()}"
+    aside = folder / f".tmp-{name}-{unique}"
+    with _told(path):
+        try:
+            path.parent.mkdir(exist_ok=True)
+            aside.write_bytes(data)
+            os.replace(aside, path)
+        except BaseException:
+            aside.unlink(missing_ok=True)
+            raise
+
+
+def read_segment(
+    path: Path, columns: list[str] | None = None, *, scenarios: bool = True
+) -> pa.Table:
+    """Read a segment and check that it is whole.
+
+    Args:
+        path: its file.
+        columns: those that are wanted, by default all.
+        scenarios: whether the scenarios are among these; they are most of a segment.
+
+    Raises:
+        StoreError: it was altered, or is of another format.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        data = path.read_bytes()
+        if _name(data) != path.stem:
+            raise DamagedError(f"{path}: the segment is damaged: it was altered")
+        file = pq.ParquetFile(io.BytesIO(data))
+        if not scenarios and columns is None:
+            columns = [name for name in file.schema_arrow.names if name != "scenario"]
+        table = file.read(columns, use_threads=False)
+        number = about(table)["format"]
+        if number != FORMAT:
+            raise StoreError(f"{path}: stored in format {number}, this redtail reads {FORMAT}")
+        return table
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        raise StoreError(f"{path}: the segment cannot be read: {error}") from error
+
+
+def about(table: pa.Table) -> dict[str, Any]:
+    """Return what all runs of a segment have in common: backend, code version, host and more."""
+    found: dict[str, Any] = json.loads((table.schema.metadata or {})[b"redtail"])
+    return found
+
+
+def runs_of(path: Path) -> tuple[dict[str, str], dict[str, Any], str]:
+    """Read what a segment says of its runs, checked.
+
+    Returns:
+        The scenario of each run by its name, what all have in common (see `about`), and when the
+        latest was made.
+
+    Raises:
+        DamagedError: it was altered, or holds a run under another's name.
+        StoreError: it cannot be read, or is of another format.
+    """
+    table = read_segment(path, ["run", "scenario", "created"])
+    common = about(table)
+    scenarios = dict(
+        zip(table.column("run").to_pylist(), table.column("scenario").to_pylist(), strict=True)
+    )
+    for key, scenario in scenarios.items():
+        if run_key(scenario, common["code_version"], common["backend"]) != key:
+            raise DamagedError(f"{path}: the segment is damaged: {key} is another run")
+    newest = max(table.column("created").to_pylist(), default=None)
+    return scenarios, common, "" if newest is None else newest.isoformat(timespec="seconds")
+
+
+def segments(
+    folder: Path, code_version: str | None = None, *, aside: bool = False
+) -> Iterator[tuple[Path, pa.Table]]:
+    """Yield the segments of an experiment's folder; damaged ones warn.
+
+    Args:
+        folder: of the experiment.
+        code_version: passes over those of other versions.
+        aside: whether damaged ones get another name, under which nobody takes them for segments.
+    """
+    for path in sorted((folder / FOLDER).glob("*.parquet")):
+        try:
+            table = read_segment(path, scenarios=False)
+        except StoreError as error:
+            warnings.warn(f"{error}; its runs are run again", RedtailWarning, stacklevel=3)
+            if aside and isinstance(error, DamagedError):
+                with contextlib.suppress(OSError):
+                    path.rename(path.with_suffix(".damaged"))
+            continue
+        if code_version is None or about(table)["code_version"] == code_version:
+            yield path, table
+
+
+def in_segments(folder: Path, code_version: str | None = None, *, aside: bool = False) -> Ledger:
+    """Return the runs of an experiment that are in segments; arguments as for `segments`."""
+    ledger = Ledger(folder)
+    for _, table in segments(folder, code_version, aside=aside):
+        _enter(ledger, table)
+    return ledger
+
+
+def _enter(ledger: Ledger, table: pa.Table) -> None:
+    """Enter the runs of a segment."""
+    shapes = [tuple(names) for names in about(table)["metrics"]]
+    from redtail.metrics import column
+
+    values = {
+        name: table.column(column(name)).to_pylist()
+        for name in dict.fromkeys(name for shape in shapes for name in shape)
+    }
+    rows = zip(
+        table.column("run").to_pylist(),
+        table.column("metrics").to_pylist(),
+        table.column("consecutive_losses").to_pylist(),
+        strict=True,
+    )
+    for row, (key, shape, losses) in enumerate(rows):
+        ledger.add(key, {name: values[name][row] for name in shapes[shape]}, losses)
+
+
+def ledger_of(folder: Path, table: pa.Table) -> Ledger:
+    """Return the runs of a table of replications; what it has not is fetched when asked for.
+
+    Args:
+        folder: of the experiment.
+        table: `replications.parquet`.
+    """
+    import numpy as np
+
+    ledger = Ledger(folder)
+    named = [
+        ((about.metadata or {})[b"metric"].decode(), about.name)
+        for about in table.schema
+        if b"metric" in (about.metadata or {})
+    ]
+    matrix = np.column_stack(
+        [_numbers(table.column(column)) for _, column in named] or [np.empty((table.num_rows, 0))]
+    ).astype(np.float64)
+    present = ~np.isnan(matrix)
+    patterns, shape = np.unique(np.packbits(present, axis=1), axis=0, return_inverse=True)
+    names = [
+        tuple(name for (name, _), there in zip(named, row, strict=False) if there)
+        for row in np.unpackbits(patterns, axis=1)
+    ]
+    numbers = np.array([ledger.shape_number(each) for each in names], dtype=np.uint16)
+    counts = present.sum(axis=1)
+    ledger.keys = table.column("run").to_pylist()
+    ledger.row_of = {key: row for row, key in enumerate(ledger.keys)}
+    ledger.shape.frombytes(numbers[shape.reshape(-1)].tobytes())
+    ledger.start.frombytes((np.cumsum(counts) - counts).astype(np.uint64).tobytes())
+    ledger.numbers.frombytes(matrix[present].tobytes())
+    ledger.losses = [None] * len(ledger.keys)
+    ledger.fetch = _Losses(folder)
+    return ledger
+
+
+def _numbers(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
+    """Return numbers with NaN for nulls; Arrow's own way loads pandas, which takes a while."""
+    import numpy as np
+
+    parts = [np.empty(0)]
+    for part in column.chunks:
+        valid, data = part.buffers()
+        here = slice(part.offset, part.offset + len(part))
+        numbers = np.frombuffer(data, np.float64)[here]
+        if valid is not None:
+            bits = np.unpackbits(np.frombuffer(valid, np.uint8), bitorder="little")
+            numbers = np.where(bits[here], numbers, math.nan)
+        parts.append(numbers)
+    return np.concatenate(parts)
+
+
+class _Losses:
+    """Finds the loss events of runs, those of segments all at once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.found: dict[str, str] | None = None
+
+    def __call__(self, key: str) -> str:
+        if self.found is None:
+            self.found = {}
+            for _, table in segments(self.folder):
+                runs = table.column("run").to_pylist()
+                losses = table.column("consecutive_losses").to_pylist()
+                self.found.update(zip(runs, losses, strict=True))
+        if key in self.found:
+            return self.found[key]
+        return json.dumps(read_run(self.folder / key).consecutive_losses)
