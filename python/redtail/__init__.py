@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "Advice": "advice",
     "Advised": "advice",
+    "Campaign": "campaign",
+    "CampaignResults": "campaign",
     "Cancelled": "errors",
     "Captured": "captures",
     "Case": "_engine",
@@ -67,6 +69,8 @@ _HOMES = {
 __all__ = [
     "Advice",
     "Advised",
+    "Campaign",
+    "CampaignResults",
     "Cancelled",
     "Captured",
     "Case",

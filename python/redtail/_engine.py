@@ -21,6 +21,7 @@ from redtail import traces as tables
 from redtail.errors import Cancelled, RedtailError, RunError, SpecError
 from redtail.files import Reader
 from redtail.metrics import case_title
+from redtail.stopping import StopRule
 
 if TYPE_CHECKING:
     from redtail._native import CancelToken
@@ -79,10 +80,12 @@ class Case:
     Attributes:
         factors: the value of each factor as the experiment gives it, by its dotted key.
         labels: a short text for each of these values.
+        settings: every key that the case sets and its value, if these are not its factors.
     """
 
     factors: dict[str, Any]
     labels: dict[str, str]
+    settings: dict[str, Any] | None = None
 
     @property
     def title(self) -> str:
@@ -122,7 +125,7 @@ class Plan:
     Attributes:
         name: the experiment's name.
         description: its description, possibly empty.
-        replications: number of runs of each case.
+        replications: number of runs of each case; with a stop rule, the largest.
         seed: where the random numbers start from.
         warnings: set-ups that are legal but degenerate, each a whole message.
         factors: the dotted keys of its factors.
@@ -134,6 +137,7 @@ class Plan:
         users: for each case, the number of users of each group that was asked for by its load
             and calibrated.
         traces: the tables of connections that it names, by a hash of their content.
+        stop: when a case has enough replications, if that depends on what they measure.
     """
 
     name: str
@@ -150,11 +154,26 @@ class Plan:
     traces: dict[str, tables.Located]
     _native_plan: Any = field(repr=False)
     users: tuple[dict[str, int], ...] = ()
+    stop: StopRule | None = None
 
     @property
     def runs(self) -> int:
-        """Number of runs: cases times replications."""
+        """Number of runs: cases times replications; with a stop rule, the largest."""
         return len(self.cases) * self.replications
+
+    @property
+    def at_least(self) -> int:
+        """Number of runs that each case gets at least."""
+        return self.replications if self.stop is None else self.stop.at_least
+
+    def packets(self, case: int) -> float | None:
+        """Return about how many packets the first bottleneck sends in a run of a case.
+
+        None if its traffic does not tell, as with users who wait for answers.
+        """
+        # A stand-in for the native module may know nothing of it.
+        found = getattr(self._native_plan, "packets", lambda case: None)(case)
+        return None if found is None else float(found)
 
     def scenario(self, case: int, replication: int) -> str:
         """Return one run as canonical JSON, all defaults filled in; both numbers from 0."""
@@ -225,7 +244,8 @@ def plan(
         read = Reader(resolver.folder)
         found = native().plan(text, file, list(sets), format, resolver, read, found_tables)
         cases = tuple(
-            Case(dict(case["factors"]), dict(case["labels"])) for case in json.loads(found.cases)
+            Case(dict(case["factors"]), dict(case["labels"]), case.get("settings"))
+            for case in json.loads(found.cases)
         )
         return Plan(
             name=found.name,
@@ -241,6 +261,7 @@ def plan(
             queues=resolver.located(dict(found.plugins)),
             traces=found_tables.located(),
             _native_plan=found,
+            stop=StopRule.from_json(rule) if (rule := getattr(found, "stop", None)) else None,
         )
 
 

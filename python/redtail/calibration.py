@@ -188,12 +188,11 @@ def calibrate(
     trials = [
         (case, load, replication, searches[key].best)
         for key, (case, load) in first.items()
-        for replication in range(plan.replications)
+        for replication in range(plan.at_least)
     ]
     measured = iter(shares(trials))
     offered = {
-        key: {replication: next(measured) for replication in range(plan.replications)}
-        for key in first
+        key: {replication: next(measured) for replication in range(plan.at_least)} for key in first
     }
     cases: list[list[Calibrated]] = [[] for _ in plan.cases]
     for case, load, key in found_by:

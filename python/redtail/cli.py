@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
+    from redtail._engine import Plan
     from redtail.results import Results
     from redtail.runner import Progress
 
@@ -62,6 +63,21 @@ Sets = Annotated[
 ]
 Replications = Annotated[
     int | None, typer.Option("--replications", min=1, metavar="N", help="Replications per case.")
+]
+Until = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--until",
+        metavar="RULE",
+        help="Replications until sure, for instance 'queue_delay_p99 within 5 %'. May be repeated.",
+    ),
+]
+AtLeast = Annotated[
+    int | None,
+    typer.Option("--at-least", min=2, metavar="N", help="Replications before --until looks."),
+]
+AtMost = Annotated[
+    int | None, typer.Option("--at-most", min=2, metavar="N", help="Replications at most.")
 ]
 Jobs = Annotated[
     int | None,
@@ -152,6 +168,9 @@ def run(
     file: File,
     sets: Sets = None,
     replications: Replications = None,
+    until: Until = None,
+    at_least: AtLeast = None,
+    at_most: AtMost = None,
     jobs: Jobs = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the results as JSON and nothing else.")
@@ -179,6 +198,9 @@ def run(
             "(tcp://host:8786) or its scheduler file (.json). Results are kept here.",
         ),
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be run, and what it would take.")
+    ] = False,
     pcap: Annotated[
         list[str] | None,
         typer.Option(
@@ -210,9 +232,19 @@ def run(
     from redtail import captures, experiment, runner
     from redtail.metrics import counted
 
-    plan = experiment.check(file, set=sets, replications=replications)
+    plan = experiment.check(
+        file,
+        set=sets,
+        replications=replications,
+        until=until,
+        at_least=at_least,
+        at_most=at_most,
+    )
     for text in plan.warnings:
         _complain(text, "warning")
+    if dry_run:
+        _print_forecast(plan, out, jobs)
+        return
     captured = None
     if pcap:
         with _warnings_shown(), _progress() as show:
@@ -243,6 +275,8 @@ def run(
         print(f"load:    {line}")
     reused = f", {results.reused} of them reused" if results.reused else ""
     print(f"{counted(results.run_count, 'run')}{reused}, in {seconds:.1f} s")
+    for text in results.unsure:
+        print(f"unsure:  {text}")
     drawn = results.figures() if figures else []
     for folder in dict.fromkeys(path.parent for path in drawn):
         print(f"figures: {folder}/ ({', '.join(dict.fromkeys(path.stem for path in drawn))})")
@@ -300,18 +334,101 @@ def _exit_for(results: Results) -> None:
 
 @app.command()
 @_reported
-def check(file: File, sets: Sets = None, replications: Replications = None) -> None:
+def compare(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE", help="The experiment, in TOML, or the folder of its results."
+        ),
+    ],
+    metric: Annotated[
+        list[str],
+        typer.Option("--metric", metavar="NAME", help="What to compare. May be repeated."),
+    ],
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            "--baseline", metavar="LABEL", help="Compare with this one; default: every pair."
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            "--by", metavar="FACTOR", help="The factor compared; default: the queue, or the first."
+        ),
+    ] = None,
+    correction: Annotated[
+        str,
+        typer.Option(
+            "--correction", metavar="NAME", help="For many comparisons at once: holm or none."
+        ),
+    ] = "holm",
+    sets: Sets = None,
+    replications: Replications = None,
+    until: Until = None,
+    at_least: AtLeast = None,
+    at_most: AtMost = None,
+    jobs: Jobs = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the comparisons as JSON and nothing else.")
+    ] = False,
+    out: Out = Path("runs"),
+) -> None:
+    """Compare cases replication by replication: difference, interval, whether they differ."""
+    from redtail import experiment, results, runner
+
+    if correction not in ("holm", "none"):
+        raise SpecError(f"--correction {correction}: accepted: holm, none")
+    if file.is_dir():
+        if sets or replications or until:
+            raise SpecError(f"{file} holds results; --set and replications go with a file")
+        found = results.load(file)
+    else:
+        plan = experiment.check(
+            file,
+            set=sets,
+            replications=replications,
+            until=until,
+            at_least=at_least,
+            at_most=at_most,
+        )
+        for text in plan.warnings:
+            _complain(text, "warning")
+        with _warnings_shown(), _progress() as show:
+            found = runner.execute(plan, jobs=jobs, out=out, progress=show)
+    with _warnings_shown():
+        compared = found.compare(metric, baseline=baseline, by=by, correction=correction)  # type: ignore[arg-type]
+    if as_json:
+        print(compared.to_json())
+        return
+    if len(compared):
+        _print_wide(compared.table())
+
+
+@app.command()
+@_reported
+def check(
+    file: File,
+    sets: Sets = None,
+    replications: Replications = None,
+    until: Until = None,
+    at_least: AtLeast = None,
+    at_most: AtMost = None,
+) -> None:
     """Check an experiment without running it, and say what it amounts to."""
     from redtail import experiment
-    from redtail.metrics import counted
 
-    plan = experiment.check(file, set=sets, replications=replications)
+    plan = experiment.check(
+        file,
+        set=sets,
+        replications=replications,
+        until=until,
+        at_least=at_least,
+        at_most=at_most,
+    )
     for text in plan.warnings:
         _complain(text, "warning")
-    print(
-        f"{file}: {plan.name!r} is valid: {counted(len(plan.cases), 'case')}, "
-        f"{counted(plan.replications, 'replication')}, {counted(plan.runs, 'run')}"
-    )
+    print(f"{file}: {plan.name!r} is valid: {_amount(plan)}")
     for line in plan.outline:
         print(f"  {line}")
     titles = [case.title for case in plan.cases if case.title]
@@ -319,6 +436,33 @@ def check(file: File, sets: Sets = None, replications: Replications = None) -> N
         print("cases:")
     for title in titles:
         print(f"  {title}")
+
+
+def _print_forecast(plan: Plan, out: Path, jobs: int | None) -> None:
+    from redtail import forecast
+    from redtail.metrics import counted
+
+    found = forecast.forecast(plan, out=out, jobs=jobs)
+    print(f"{plan.name}: {_amount(plan)}")
+    for case, stored in zip(plan.cases, found.stored, strict=True):
+        print(f"  {case.title or 'the case'}: {counted(stored, 'run')} stored")
+    for line in forecast.lines(found):
+        print(line)
+
+
+def _amount(plan: Plan) -> str:
+    """Return how many cases, replications and runs there are."""
+    from redtail.metrics import counted
+
+    cases = counted(len(plan.cases), "case")
+    if plan.stop is None:
+        return f"{cases}, {counted(plan.replications, 'replication')}, {counted(plan.runs, 'run')}"
+    rule = "; ".join(str(bound) for bound in plan.stop.until)
+    least = len(plan.cases) * plan.at_least
+    return (
+        f"{cases}, {plan.at_least} to {plan.replications} replications until {rule}, "
+        f"{least} to {counted(plan.runs, 'run')}"
+    )
 
 
 @app.command()

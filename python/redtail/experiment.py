@@ -16,6 +16,7 @@ from redtail import _engine
 from redtail._engine import Plan
 from redtail.errors import SpecError
 from redtail.queues import name_of
+from redtail.stopping import table
 
 if TYPE_CHECKING:
     from redtail.model import Experiment
@@ -41,7 +42,15 @@ Overrides: TypeAlias = Mapping[str, object] | Sequence[str]
 """Values by dotted key, or `key=value` texts as on the command line."""
 
 
-def check(source: Source, *, set: Overrides | None = None, replications: int | None = None) -> Plan:
+def check(
+    source: Source,
+    *,
+    set: Overrides | None = None,
+    replications: int | None = None,
+    until: str | Sequence[str] | None = None,
+    at_least: int | None = None,
+    at_most: int | None = None,
+) -> Plan:
     """Check an experiment and expand it into its runs, without running any.
 
     Args:
@@ -49,6 +58,11 @@ def check(source: Source, *, set: Overrides | None = None, replications: int | N
         set: overrides, by dotted key: `{"bottleneck.rate": "20 Mbit/s"}`, or as
             `["bottleneck.rate=20 Mbit/s"]`.
         replications: overrides the experiment's number of replications.
+        until: overrides it with a rule, such as `"queue_delay_p99 within 5 %"`: replications go on
+            until half the width of the metric's 95 % interval is at most this share of its mean,
+            for every case. In a list all have to hold.
+        at_least: with a rule, replications before it is looked at; 10 by default.
+        at_most: with a rule, replications that no case exceeds; 50 by default.
 
     Returns:
         The plan: cases, replications, and warnings about set-ups that are legal but degenerate.
@@ -58,8 +72,16 @@ def check(source: Source, *, set: Overrides | None = None, replications: int | N
     """
     text, file, form = _read(source)
     sets = override_texts(set)
+    if replications is not None and until is not None:
+        raise SpecError("replications and until exclude each other; at_most bounds a rule")
     if replications is not None:
         sets.append(f"replications={replications}")
+    if until is not None:
+        bounds = [until] if isinstance(until, str) else list(until)
+        sets.append(f"replications={toml_value(table(bounds, at_least, at_most))}")
+    else:
+        limits = {"at_least": at_least, "at_most": at_most}
+        sets += [f"replications.{key}={n}" for key, n in limits.items() if n is not None]
     return _engine.plan(text, file=file, sets=sets, format=form)
 
 

@@ -302,12 +302,20 @@ def column(name: str) -> str:
     return name + describe(name).suffix
 
 
+CASE_NAME = "case.name"
+"""The factor that stands for a list of cases: its values are their names."""
+
+
 def factor_title(key: str) -> str:
     """Return the key of a factor as words.
 
     >>> factor_title("bottleneck.queue"), factor_title("traffic.ftp.flows")
     ('queue', 'ftp flows')
+    >>> factor_title("case.name")
+    'case'
     """
+    if key == CASE_NAME:
+        return "case"
     head, _, rest = key.partition(".")
     return (rest if head in ("bottleneck", "traffic", "chain") and rest else key).replace(".", " ")
 
@@ -331,6 +339,8 @@ def case_title(factors: Mapping[str, object], labels: Mapping[str, str]) -> str:
     'RED, ftp flows 16'
     """
     return ", ".join(
-        label if isinstance(factors.get(key), dict) else f"{factor_title(key)} {label}"
+        label
+        if key == CASE_NAME or isinstance(factors.get(key), dict)
+        else f"{factor_title(key)} {label}"
         for key, label in labels.items()
     )

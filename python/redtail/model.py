@@ -59,6 +59,7 @@ __all__ = [
     "Sfq",
     "Sred",
     "Step",
+    "StopRule",
     "TailDrop",
     "Tbf",
     "Tcp",
@@ -73,6 +74,26 @@ __all__ = [
     "WfqClass",
     "Wred",
 ]
+
+
+@dataclass(kw_only=True)
+class StopRule(Part):
+    """Replications until intervals are narrow enough.
+
+    Attributes:
+        until: What has to hold for a case to need no more runs, `"queue_delay_p99 within 5 %"`:
+            half the width of the metric's 95 % interval is at most this share of its mean. In a
+            list all have to hold. A text, or a list of these.
+        at_least: How many runs each case gets before it is looked at for the first time; 2 or more.
+            With fewer than 10 the interval at the end covers the mean less often than it says. A
+            whole number, at least 2; default 10.
+        at_most: How many runs a case gets even if it is not sure then. A whole number, at least 2;
+            default 50.
+    """
+
+    until: str | Sequence[str]
+    at_least: int | None = None
+    at_most: int | None = None
 
 
 @dataclass(kw_only=True)
@@ -2739,7 +2760,9 @@ class Experiment(Whole):
         warmup: How much of the beginning is left out of all statistics; less than `duration`. A
             time with its unit, for example "100 ms"; default "0 s".
         replications: How many runs with independent random numbers each case gets; means and
-            intervals are over these. A whole number, at least 1; default 10.
+            intervals are over these. Either a number, or a table that says until when: `{ until =
+            "queue_delay_p99 within 5 %", at_most = 50 }`. A whole number, at least 1, or a table
+            with until, at_least, at_most; default 10.
         seed: Where the random numbers start from: the same seed gives the same results, byte for
             byte. A whole number; default 1.
         bottleneck: One bottleneck link that all traffic crosses. Give either this or `chain`. A
@@ -2754,7 +2777,10 @@ class Experiment(Whole):
             windows, replications.
         factors: Keys that take several values in turn; every combination is a case. A key is
             dotted: "bottleneck.queue", "traffic.ftp.flows" (the group named ftp),
-            "chain.hop2.rate". A table.
+            "chain.hop2.rate". Those in a table of [[factors.zip]] take their values in step, as
+            many of each. A table.
+        case: Cases one by one, each with a name and the dotted keys that it sets. With factors,
+            every case meets every combination of their values. A list, each a table with name.
     """
 
     name: str
@@ -2762,13 +2788,14 @@ class Experiment(Whole):
     traffic: Sequence[Traffic]
     description: str | None = None
     warmup: str | None = None
-    replications: int | None = None
+    replications: int | StopRule | None = None
     seed: int | None = None
     bottleneck: Hop | None = None
     chain: Chain | None = None
     phases: Literal["auto"] | Sequence[str] | None = None
     series: Series | None = None
     factors: Mapping[str, Sequence[Any] | Mapping[str, Any]] | None = None
+    case: Sequence[Mapping[str, Any]] | None = None
 
 
 Queue: TypeAlias = "TailDrop | Red | AdaptiveRed | SelfConfiguringRed | DynamicThresholdRed | RedTail | Wred | Pi | Pie | Pi2 | Dualpi2 | HeadDrop | Step | Rem | Blue | Sred | Avq | Choke | Gsp | Codel | FqCodel | Sfq | Cobalt | Cake | Sfb | FqPie | Prio | Drr | Wfq | Tbf | Htb | Plugin"

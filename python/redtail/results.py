@@ -9,15 +9,18 @@ import json
 import math
 import os
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from redtail import compare as comparing
 from redtail import metrics as names
 from redtail.calibration import Calibrated
-from redtail.errors import RedtailError, StoreError
+from redtail.compare import Comparisons, Correction
+from redtail.errors import RedtailError, RedtailWarning, StoreError
 from redtail.segments import LARGE, Ledger, LedgerRuns, in_segments, keys_of, ledger_of
 from redtail.stats import Estimate, band, estimate, exceedance, paired_difference, shares_within
 from redtail.store import (
@@ -60,12 +63,14 @@ class CaseResult:
         labels: a short text for each of these values.
         runs: the stored runs by replication, from 0.
         loads: how many users were found for the loads that groups were asked to offer.
+        own: every key that the case sets and its value, if these are not its factors.
     """
 
     factors: dict[str, Any]
     labels: dict[str, str]
     runs: Mapping[int, StoredRun]
     loads: tuple[Calibrated, ...] = ()
+    own: dict[str, Any] | None = None
 
     @classmethod
     def of(
@@ -74,6 +79,7 @@ class CaseResult:
         labels: dict[str, str],
         runs: Mapping[int, StoredRun],
         loads: tuple[Calibrated, ...],
+        own: dict[str, Any] | None = None,
     ) -> CaseResult:
         """Return a case whose runs have what their groups offered among their metrics."""
         if not loads:
@@ -86,12 +92,17 @@ class CaseResult:
                 if number in load.offered
             }
             with_loads[number] = replace(run, metrics={**run.metrics, **offered})
-        return cls(factors, labels, with_loads, loads)
+        return cls(factors, labels, with_loads, loads, own)
 
     @property
     def title(self) -> str:
         """The case in one line; empty for an experiment without factors."""
         return names.case_title(self.factors, self.labels)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The keys of the file that this case sets, with their values."""
+        return self.factors if self.own is None else self.own
 
     @cached_property
     def metrics(self) -> dict[str, Estimate]:
@@ -199,6 +210,7 @@ class Results:
         reused: number of runs that were in the store already.
         failures: the runs that failed and are missing here.
         replaced: number of runs of the results under this name that these took the place of.
+        unsure: a line for each case whose intervals a stop rule's last look still found too wide.
     """
 
     def __init__(
@@ -222,6 +234,7 @@ class Results:
         self.replaced = 0
         # The table of replications as it was read, when it was.
         self._loaded: pa.Table | None = None
+        self.unsure: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         cases = names.counted(len(self.cases), "case")
@@ -361,6 +374,73 @@ class Results:
         frame = pl.from_arrow(self.to_arrow(rows))
         assert isinstance(frame, pl.DataFrame)
         return frame
+
+    def to_xarray(self) -> Any:
+        """Return an `xarray.Dataset` with a variable per metric and replication.
+
+        Its dimensions are the factors, by the last parts of their keys where these differ, and
+        `replication`; numbers stand as numbers, other settings by their labels. Cases that are
+        no full grid (a list of cases beside factors, factors in step) have one dimension `case`
+        with the factors along it. What was not run or is undefined is NaN.
+
+        Raises:
+            RedtailError: xarray is not installed.
+        """
+        try:
+            import xarray
+        except ImportError:
+            raise RedtailError(
+                "xarray is not installed; install it with: pip install xarray"
+            ) from None
+        import numpy as np
+
+        settings = {
+            key: list(dict.fromkeys(self._setting(case, key) for case in self.cases))
+            for key in self.factors
+        }
+        short = {key: key.rpartition(".")[2] for key in self.factors}
+        titles = {
+            key: short[key] if list(short.values()).count(short[key]) == 1 else key
+            for key in self.factors
+        }
+        numbers = sorted({number for case in self.cases for number in case.runs})
+        cells = np.full((len(self.metric_names), len(self.cases), len(numbers)), np.nan)
+        for at, case in enumerate(self.cases):
+            for along, number in enumerate(numbers):
+                run = case.runs.get(number)
+                for metric, name in enumerate(self.metric_names):
+                    if run is not None:
+                        cells[metric, at, along] = run.metrics.get(name, np.nan)
+        shape = [len(values) for values in settings.values()]
+        coords: dict[str, Any] = {"replication": numbers}
+        if math.prod(shape) == len(self.cases):
+            # The last factor changes fastest, in the cases as in the array.
+            dims = list(titles.values())
+            cells = cells.reshape(len(self.metric_names), *shape, len(numbers))
+            coords |= {titles[key]: values for key, values in settings.items()}
+        else:
+            dims = ["case"]
+            coords |= {
+                titles[key]: ("case", [self._setting(case, key) for case in self.cases])
+                for key in self.factors
+            }
+        variables = {
+            name: (
+                [*dims, "replication"],
+                cells[metric],
+                {"long_name": names.describe(name).title, "units": names.describe(name).unit},
+            )
+            for metric, name in enumerate(self.metric_names)
+        }
+        about = {"experiment": self.name, "description": self.description}
+        return xarray.Dataset(variables, coords, about)
+
+    def _setting(self, case: CaseResult, key: str) -> Any:
+        numeric = all(
+            isinstance(value := each.factors.get(key), int | float) and not isinstance(value, bool)
+            for each in self.cases
+        )
+        return case.factors[key] if numeric else case.labels.get(key, "")
 
     def consecutive_losses(self, link: str | None = None) -> pa.Table:
         """Return P(a loss event has more than n losses), with intervals, per case and n.
@@ -604,6 +684,32 @@ class Results:
             found.append((case, paired_difference(first, second)))
         return found
 
+    def compare(
+        self,
+        metric: str | Sequence[str],
+        *,
+        baseline: str | None = None,
+        by: str | None = None,
+        correction: Correction = "holm",
+    ) -> Comparisons:
+        """Compare the cases that differ in one factor alone, replication by replication.
+
+        Args:
+            metric: the metric, or several: the correction then counts the comparisons of all.
+            baseline: the label of one setting of the factor, which all others are compared with;
+                by default every pair is compared.
+            by: the factor, by its dotted key or the last part of it; by default the first one
+                that is a queue, else the first.
+            correction: "holm", so that verdicts hold for all comparisons at once, or "none".
+
+        Raises:
+            RedtailError: there is no such metric, factor or setting.
+        """
+        found = comparing.compare(self, metric, baseline=baseline, by=by, correction=correction)
+        for text in found.warnings:
+            warnings.warn(text, RedtailWarning, stacklevel=2)
+        return found
+
     def as_json(self) -> dict[str, Any]:
         """Return what `redtail run --json` prints, as Python objects."""
         link = self.links[0] if self.links else ""
@@ -661,6 +767,7 @@ class Results:
                     "factors": case.factors,
                     "labels": case.labels,
                     "runs": {str(number): key for number, key in keys_of(case.runs).items()},
+                    **({"settings": case.own} if case.own is not None else {}),
                     **({"loads": [load.as_json() for load in case.loads]} if case.loads else {}),
                 }
                 for case in self.cases
@@ -765,6 +872,7 @@ def load(folder: str | os.PathLike[str]) -> Results:
                     case["labels"],
                     runs.of({int(number): key for number, key in case["runs"].items()}),
                     tuple(Calibrated.from_json(load) for load in case.get("loads", [])),
+                    case.get("settings"),
                 )
                 for case in index["cases"]
             ),

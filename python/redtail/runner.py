@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import math
 import os
 import shlex
 import time
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,11 +18,12 @@ from pathlib import Path
 from redtail import _engine, calibration, experiment
 from redtail._engine import Case, Outcome, Plan
 from redtail.calibration import Calibrated
-from redtail.errors import Cancelled, RedtailWarning, RunError
+from redtail.errors import Cancelled, RedtailWarning, RunError, SpecError
 from redtail.experiment import Overrides, Source, toml_value
 from redtail.pool import Pool, available_cores
 from redtail.results import CaseResult, Failure, Results, replaced
 from redtail.segments import LARGE, Shelf
+from redtail.stopping import StopRule
 from redtail.store import ExperimentStore, StoredRun, run_key
 
 
@@ -101,6 +104,9 @@ def run(
     *,
     set: Overrides | None = None,
     replications: int | None = None,
+    until: str | Sequence[str] | None = None,
+    at_least: int | None = None,
+    at_most: int | None = None,
     jobs: int | None = None,
     out: str | os.PathLike[str] = "runs",
     progress: Callable[[Progress], None] | None = None,
@@ -116,6 +122,9 @@ def run(
         source: a path, `Toml` text or an `Experiment`.
         set: overrides by dotted key, as for `check`.
         replications: overrides the experiment's number of replications.
+        until: overrides it with a rule, as for `check`; so do the next two.
+        at_least: replications before the rule is looked at.
+        at_most: replications that no case exceeds.
         jobs: number of runs at the same time; by default one per processor.
         out: folder of the store.
         progress: called after each finished run.
@@ -130,7 +139,14 @@ def run(
         RunError: a run failed.
         Cancelled: it was interrupted; what was finished is kept.
     """
-    plan = experiment.check(source, set=set, replications=replications)
+    plan = experiment.check(
+        source,
+        set=set,
+        replications=replications,
+        until=until,
+        at_least=at_least,
+        at_most=at_most,
+    )
     for text in plan.warnings:
         warnings.warn(text, RedtailWarning, stacklevel=2)
     results = execute(
@@ -179,23 +195,34 @@ def _execute(
     code_version = _engine.code_version()
     plan, loads, notes = calibrated(plan, jobs=jobs, out=out, progress=progress, executor=executor)
 
-    # Replication by replication: what an interrupted experiment leaves then covers all cases
-    # alike, and the time left is estimated from all of them.
     keys: dict[tuple[int, int], str] = {}
     stored = Shelf(store, code_version, plan.runs >= LARGE)
-    tasks: dict[str, _Planned] = {}
-    for replication in range(plan.replications):
-        for number, case in enumerate(plan.cases):
-            key = run_key(plan.scenario(number, replication), code_version, _engine.BACKEND)
-            keys[number, replication] = key
-            if key not in stored and key not in tasks and not stored.find(key):
-                tasks[key] = _Planned(key, plan, number, replication, case)
+    failures: dict[str, Failure] = {}
+    state = Progress(total=0, notes=notes)
 
-    state = Progress(
-        total=len(stored) + len(tasks), reused=len(stored), done=len(stored), notes=notes
-    )
-    if progress is not None:
-        progress(state)
+    def wanted(replications: range, cases: Sequence[int]) -> list[_Planned]:
+        """Return the runs that are missing, having taken in those that are there."""
+        # Replication by replication: what an interrupted experiment leaves then covers all cases
+        # alike, and the time left is estimated from all of them.
+        tasks: dict[str, _Planned] = {}
+        for replication in replications:
+            for number in cases:
+                key = run_key(plan.scenario(number, replication), code_version, _engine.BACKEND)
+                keys[number, replication] = key
+                if key in stored or key in tasks or key in failures:
+                    continue
+                if stored.find(key):
+                    state.reused += 1
+                    state.done += 1
+                else:
+                    tasks[key] = _Planned(key, plan, number, replication, plan.cases[number])
+                state.total += 1
+        return list(tasks.values())
+
+    def values(case: int, metric: str) -> list[float]:
+        of_case = (keys.get((case, replication)) for replication in range(plan.replications))
+        runs = (stored.metrics(key) for key in of_case if key is not None and key in stored)
+        return [run.get(metric, math.nan) for run in runs]
 
     def keep(task: _Planned, outcome: Outcome) -> None:
         stored.save(
@@ -212,40 +239,59 @@ def _execute(
         if progress is not None:
             progress(state)
 
-    failures: list[Failure] = []
-
     def failure(task: _Planned, error: RunError) -> str:
         run = f"{task.case.title or 'the run'}, replication {task.replication}"
         command = _repeating(plan, task, out)
         log = store.write_log(task.key, _log(run, command, task, error))
-        failures.append(Failure(task.key, run, str(error), command, log))
+        failures[task.key] = Failure(task.key, run, str(error), command, log)
         state.failed += 1
         if progress is not None:
             progress(state)
-        return failures[-1].text
+        return failures[task.key].text
 
     pool = Pool(executor, jobs or available_cores(), keep_going, plan.queues, plan.traces)
-    try:
-        with stored:
-            told = pool.run(tasks.values(), keep, failure, stored.tick)
-    except RunError as error:
-        raise type(error)(
-            f"{error}\n{_kept(state, store.folder)}; the same command goes on from there, "
-            "and with --keep-going (keep_going=True in Python) past runs that fail"
-        ) from error
-    if told is None:
-        failed = f", {state.failed} failed" if state.failed else ""
-        raise Cancelled(
-            f"interrupted: {_kept(state, store.folder)}{failed}; "
-            "the same command goes on from there",
-            kept=state.done,
-            total=state.total,
-            folder=store.folder,
-        )
+    open_cases = list(range(len(plan.cases)))
+    made = 0
+    for look in [plan.replications] if plan.stop is None else plan.stop.looks():
+        tasks = wanted(range(made, look), open_cases)
+        if progress is not None:
+            progress(state)
+        try:
+            with stored:
+                told = pool.run(tasks, keep, failure, stored.tick)
+        except RunError as error:
+            raise type(error)(
+                f"{error}\n{_kept(state, store.folder)}; the same command goes on from there, "
+                "and with --keep-going (keep_going=True in Python) past runs that fail"
+            ) from error
+        if told is None:
+            failed = f", {state.failed} failed" if state.failed else ""
+            raise Cancelled(
+                f"interrupted: {_kept(state, store.folder)}{failed}; "
+                "the same command goes on from there",
+                kept=state.done,
+                total=state.total,
+                folder=store.folder,
+            )
+        made = look
+        if plan.stop is not None:
+            _known(plan.stop, (stored.metrics(key) for key in keys.values() if key in stored))
+            rule = plan.stop
+            open_cases = [
+                case for case in open_cases if not rule.met(functools.partial(values, case))
+            ]
+            if not open_cases:
+                break
+
     cases = []
     for number, case in enumerate(plan.cases):
-        runs = {replication: keys[number, replication] for replication in range(plan.replications)}
-        cases.append(CaseResult.of(case.factors, case.labels, stored.runs(runs), loads[number]))
+        of_case = {
+            replication: keys[number, replication]
+            for replication in range(plan.replications)
+            if (number, replication) in keys
+        }
+        runs = stored.runs(of_case)
+        cases.append(CaseResult.of(case.factors, case.labels, runs, loads[number], case.settings))
     results = Results(
         name=plan.name,
         description=plan.description,
@@ -253,8 +299,9 @@ def _execute(
         cases=tuple(cases),
         folder=store.folder,
         reused=state.reused,
-        failures=failures,
+        failures=list(failures.values()),
     )
+    results.unsure = _unsure(plan, open_cases, values)
     results.replaced = replaced(results, code_version)
     results.write(store)
     return results
@@ -355,6 +402,31 @@ def _save(store: ExperimentStore, task: _Task, outcome: Outcome) -> StoredRun:
     )
 
 
+def _known(rule: StopRule, runs: Iterable[Mapping[str, float]]) -> None:
+    """Refuse a rule about a metric that no run has."""
+    known = dict.fromkeys(name for run in runs for name in run)
+    for bound in rule.until:
+        if known and bound.metric not in known:
+            raise SpecError(
+                f'replications.until = "{bound}": no run has the metric {bound.metric}; '
+                f"accepted: {', '.join(known)}",
+                key="replications.until",
+            )
+
+
+def _unsure(
+    plan: Plan, cases: Sequence[int], values: Callable[[int, str], list[float]]
+) -> tuple[str, ...]:
+    """Return a line for each case whose intervals are wider than its rule asks for."""
+    if plan.stop is None:
+        return ()
+    return tuple(
+        f"{plan.cases[case].title or 'the case'} after {plan.stop.at_most} replications: "
+        + "; ".join(plan.stop.unmet(functools.partial(values, case)))
+        for case in cases
+    )
+
+
 def _kept(state: Progress, folder: Path) -> str:
     runs = "1 run is" if state.total == 1 else f"{state.total} runs are"
     return f"{state.done} of {runs} finished and kept in {folder}"
@@ -382,7 +454,7 @@ def _repeating(plan: Plan, task: _Planned, out: str | os.PathLike[str]) -> str |
     """
     if plan.file is None or not Path(plan.file).is_file():
         return None
-    sets = [text for text in plan.sets if not text.startswith("replications=")]
+    sets = [text for text in plan.sets if not text.startswith(("replications=", "replications."))]
     sets += [f"{key}={toml_value(value, key)}" for key, value in task.case.factors.items()]
     words = ["redtail", "run", plan.file]
     for text in sets:

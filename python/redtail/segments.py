@@ -241,6 +241,12 @@ class Shelf:
         self._keep(found)
         return True
 
+    def metrics(self, key: str) -> dict[str, float]:
+        """Return the metrics of one of the campaign's runs that is stored."""
+        if key in self.plain:
+            return self.plain[key].metrics
+        return self.ledger.metrics(self.ledger.row_of[key])
+
     def save(
         self,
         key: str,

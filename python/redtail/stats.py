@@ -107,6 +107,53 @@ def paired_difference(
     return estimate((a - b for a, b in zip(first, second, strict=True)), confidence)
 
 
+def p_zero_mean(values: Iterable[float]) -> float | None:
+    """Return the p-value of Student's two-sided t-test that the mean of `values` is zero.
+
+    Of differences replication by replication this is the paired t-test. A NaN is left out.
+
+    Returns:
+        The probability of a mean at least this far from zero were the true mean zero; None with
+        fewer than two values. Values that are all the same leave no doubt: 1 for zeros, else 0.
+
+    >>> round(p_zero_mean([1.0, 2.0, 3.0]), 4)
+    0.0742
+    >>> p_zero_mean([0.0, 0.0]), p_zero_mean([1.0])
+    (1.0, None)
+    """
+    from scipy.special import stdtr
+
+    found = estimate(values)
+    if found.ci95 is None:
+        return None
+    error = found.ci95 / t_quantile(0.95, found.n - 1)
+    if error == 0:
+        return 1.0 if found.mean == 0 else 0.0
+    return float(2 * stdtr(found.n - 1, -abs(found.mean) / error))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return the p-values of one family of tests, adjusted so that they may be read together.
+
+    When every hypothesis whose adjusted value is at most α is rejected, the probability of one
+    false rejection or more is at most α, however the tests depend on each other. Of m values the
+    smallest is multiplied by m, the next one by m - 1, and so on, and none may come out below
+    one before it.
+
+    Source: S. Holm, "A simple sequentially rejective multiple test procedure", Scandinavian
+    Journal of Statistics 6 (1979) 65-70.
+
+    >>> holm([0.01, 0.04, 0.03])
+    [0.03, 0.06, 0.06]
+    """
+    adjusted = [math.nan] * len(p_values)
+    least = 0.0
+    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        least = max(least, min(1.0, (len(p_values) - rank) * p_values[place]))
+        adjusted[place] = least
+    return adjusted
+
+
 def shares_within(ends: Sequence[float], counts: Sequence[int], at: Sequence[float]) -> list[float]:
     """Return the share of counted values that are at most each of `at`, from counts in bins.
 

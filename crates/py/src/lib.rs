@@ -115,6 +115,27 @@ impl Plan {
         self.0.replications
     }
 
+    /// The stop rule as JSON text, when there is one.
+    #[getter]
+    fn stop(&self) -> Option<String> {
+        let rule = self.0.stop.as_ref()?;
+        let until = rule
+            .until
+            .iter()
+            .map(|bound| serde_json::json!({ "metric": bound.metric, "within": bound.within }));
+        let found = serde_json::json!({
+            "until": serde_json::Value::Array(until.collect()),
+            "at_least": rule.at_least,
+            "at_most": rule.at_most,
+        });
+        Some(found.to_string())
+    }
+
+    /// About how many packets the first bottleneck sends in a run of a case.
+    fn packets(&self, case_index: usize) -> Option<f64> {
+        self.0.packets(case_index)
+    }
+
     #[getter]
     fn seed(&self) -> u64 {
         self.0.seed

@@ -1,8 +1,11 @@
 //! From one file to its cases: `--set` arguments, factors, and every combination of their values.
+//!
+//! Three things span the cases, and every combination of them is one: `[[case]]`, a list of cases with
+//! their names; factors that advance together, a `[[factors.zip]]`; and each other factor.
 
 use crate::de::hint;
 use crate::error::Problem;
-use crate::node::{Node, Origin, Table, Value};
+use crate::node::{Entry, Node, Origin, Table, Value};
 use crate::paths;
 
 /// A key that takes several values in turn.
@@ -15,17 +18,58 @@ pub(crate) struct Factor {
     pub values: Vec<Node>,
     /// A short text for each value, all different.
     pub labels: Vec<String>,
+    /// Which of the `[[factors.zip]]` it belongs to; those of one take their values in step.
+    zip: Option<usize>,
+    /// Of the list of cases, whose values are their names: the keys that each of them sets.
+    cases: Vec<Vec<(String, Node)>>,
+}
+
+/// A value that a case puts at a key.
+pub(crate) struct Put<'a> {
+    pub key: &'a str,
+    node: Node,
+    /// Where its key stands.
+    origin: &'a Origin,
+    /// What messages call it.
+    name: String,
+}
+
+impl Put<'_> {
+    /// How far down it goes: what is inside another value goes in after it.
+    pub(crate) fn depth(&self) -> usize {
+        self.key.matches('.').count()
+    }
+
+    /// The key and the value that results show.
+    pub(crate) fn setting(self) -> (String, serde_json::Value) {
+        (self.key.to_owned(), self.node.to_json())
+    }
+
+    pub(crate) fn into_tree(self, root: &mut Node) -> Result<(), Problem> {
+        let name = self.name;
+        paths::put(root, self.key, self.node).map_err(|reason| Problem {
+            origin: self.origin.clone(),
+            key: Some(name.replace('"', "")),
+            message: format!("{name}: {reason}"),
+        })
+    }
 }
 
 /// The table of factors, and the key in a table that names it in results.
 const FACTORS: &str = "factors";
+const ZIP: &str = "zip";
+const CASE: &str = "case";
+const NAME: &str = "name";
 const LABEL: &str = "label";
+
+/// The key by which results, and `--set`, know the name of a case in the list of cases.
+pub(crate) const CASE_NAME: &str = "case.name";
 
 /// Keys by which a table says what it is.
 const KINDS: [&str; 2] = ["kind", "preset"];
 
 /// What is about all runs, or names them, cannot differ between them.
-const NOT_FACTORS: [&str; 5] = ["name", "description", "replications", "seed", FACTORS];
+const NOT_FACTORS: [&str; 6] = [NAME, "description", "replications", "seed", FACTORS, CASE];
 
 /// Whether the key may differ between cases.
 pub(crate) fn can_be_factor(key: &str) -> bool {
@@ -69,12 +113,24 @@ impl Set {
         let origin = value.origin.clone();
         if let Some(key) = key.strip_prefix("factors.") {
             // Quoted, as it stands in the file, or not.
-            let factor = Factor::new(key.trim_matches('"').to_owned(), origin, value)?;
-            match factors.iter_mut().find(|old| old.key == factor.key) {
+            let key = key.trim_matches('"').to_owned();
+            let old = factors.iter_mut().find(|old| old.key == key);
+            let factor = Factor::new(key, origin, value, old.as_ref().and_then(|old| old.zip))?;
+            match old {
                 Some(old) => *old = factor,
                 None => factors.push(factor),
             }
             return Ok(());
+        }
+        if key == CASE_NAME {
+            return match factors.iter_mut().find(|factor| factor.key == key) {
+                Some(factor) => factor.choose(value),
+                None => Err(Problem {
+                    origin,
+                    message: format!("{CASE_NAME}: the file has no [[{CASE}]]"),
+                    key: Some(key),
+                }),
+            };
         }
         if let Some(factor) = factors.iter_mut().find(|factor| factor.key == key) {
             let values_are_lists = factor.values.iter().any(|value| value.as_array().is_some());
@@ -88,12 +144,22 @@ impl Set {
                     origin: origin.clone(),
                 },
             };
-            *factor = Factor::new(key, origin, values)?;
+            *factor = Factor::new(key, origin, values, factor.zip)?;
             return Ok(());
         }
         let mut result = Ok(());
         let mut inside_a_factor = false;
         for factor in factors.iter_mut() {
+            if !factor.cases.is_empty() {
+                inside_a_factor |= factor
+                    .set_in_cases(&key, &value)
+                    .map_err(|reason| Problem {
+                        origin: origin.clone(),
+                        message: format!("{key}: {reason}"),
+                        key: Some(key.clone()),
+                    })?;
+                continue;
+            }
             let Some(rest) = key
                 .strip_prefix(&factor.key)
                 .and_then(|rest| rest.strip_prefix('.'))
@@ -120,7 +186,7 @@ impl Set {
 }
 
 impl Factor {
-    fn new(key: String, origin: Origin, list: Node) -> Result<Factor, Problem> {
+    fn new(key: String, origin: Origin, list: Node, zip: Option<usize>) -> Result<Factor, Problem> {
         let refuse = |origin: &Origin, what: String| {
             Err(Problem {
                 origin: origin.clone(),
@@ -152,7 +218,7 @@ impl Factor {
             );
         }
         for (index, value) in values.iter().enumerate() {
-            if values[..index].contains(value) {
+            if zip.is_none() && values[..index].contains(value) {
                 return refuse(
                     &value.origin,
                     format!(": the value {} is given twice", value.shown()),
@@ -171,14 +237,110 @@ impl Factor {
             origin,
             values,
             labels: Vec::new(),
+            zip,
+            cases: Vec::new(),
         })
+    }
+
+    /// Keeps those cases of the list whose names are given, in the order given.
+    fn choose(&mut self, names: Node) -> Result<(), Problem> {
+        let chosen = match names.value {
+            Value::Array(names) => names,
+            _ => vec![names],
+        };
+        let mut kept = Vec::new();
+        for name in chosen {
+            let Some(index) = self.values.iter().position(|known| *known == name) else {
+                let known: Vec<_> = self.values.iter().filter_map(Node::as_str).collect();
+                return Err(Problem {
+                    message: format!(
+                        "{CASE_NAME} = {} is not known; accepted: {}{}",
+                        name.shown(),
+                        known.join(", "),
+                        hint(name.as_str().unwrap_or_default(), &known)
+                    ),
+                    origin: name.origin,
+                    key: Some(CASE_NAME.to_owned()),
+                });
+            };
+            if !kept.contains(&index) {
+                kept.push(index);
+            }
+        }
+        self.values = kept.iter().map(|at| self.values[*at].clone()).collect();
+        self.cases = kept.iter().map(|at| self.cases[*at].clone()).collect();
+        Ok(())
+    }
+
+    /// Puts a value into each case of the list that would hide it; true if all of them would.
+    fn set_in_cases(&mut self, key: &str, value: &Node) -> Result<bool, String> {
+        let mut hidden = 0;
+        for case in &mut self.cases {
+            let mut here = false;
+            for (own, place) in case.iter_mut() {
+                if own == key {
+                    *place = value.clone();
+                    here = true;
+                } else if let Some(rest) = key.strip_prefix(own.as_str())
+                    && let Some(rest) = rest.strip_prefix('.')
+                {
+                    let steps: Vec<_> = rest.split('.').collect();
+                    paths::put_below(place, last_step(own), &steps, value.clone())?;
+                    here = true;
+                }
+            }
+            hidden += usize::from(here);
+        }
+        Ok(hidden == self.cases.len())
+    }
+
+    /// Whether this key, or the start of it, comes from this factor.
+    pub(crate) fn gives(&self, key: &str) -> bool {
+        match self.cases.as_slice() {
+            [] => key.starts_with(&self.key),
+            cases => cases.iter().flatten().any(|(own, _)| key.starts_with(own)),
+        }
+    }
+
+    /// The keys that it sets.
+    fn keys(&self) -> Vec<&str> {
+        match self.cases.as_slice() {
+            [] => vec![&self.key],
+            cases => cases
+                .iter()
+                .flatten()
+                .map(|(own, _)| own.as_str())
+                .collect(),
+        }
+    }
+
+    /// What the case with value number `index` puts into the file.
+    pub(crate) fn puts(&self, index: usize) -> Vec<Put<'_>> {
+        if let Some(case) = self.cases.get(index) {
+            let name = self.values[index].shown();
+            let puts = case.iter().map(|(key, node)| Put {
+                key,
+                node: without_label(node),
+                origin: &node.origin,
+                name: format!("[[{CASE}]] {name}: {key:?}"),
+            });
+            return puts.collect();
+        }
+        vec![Put {
+            key: &self.key,
+            node: without_label(&self.values[index]),
+            origin: &self.origin,
+            name: format!("{FACTORS}.{:?}", self.key),
+        }]
     }
 
     /// Gives every value its label.
     pub(crate) fn label(&mut self) -> Result<(), Problem> {
         self.labels = labels(&self.values);
         for (index, label) in self.labels.iter().enumerate() {
-            if self.labels[..index].contains(label) {
+            let other = self.labels[..index].iter().position(|other| other == label);
+            // Factors in step may have a value twice.
+            if other.is_some_and(|other| self.values[other] != self.values[index]) {
                 return Err(Problem {
                     origin: self.values[index].origin.clone(),
                     key: Some(format!("{FACTORS}.{}", self.key)),
@@ -192,47 +354,54 @@ impl Factor {
         Ok(())
     }
 
-    /// Puts value number `index` into `root`.
-    pub(crate) fn substitute(&self, index: usize, root: &mut Node) -> Result<(), Problem> {
-        let mut value = self.values[index].clone();
-        if let Some(table) = value.as_table_mut() {
-            table.remove(LABEL);
-        }
-        paths::put(root, &self.key, value).map_err(|reason| Problem {
-            origin: self.origin.clone(),
-            key: Some(format!("{FACTORS}.{}", self.key)),
-            message: format!("{FACTORS}.{:?}: {reason}", self.key),
-        })
-    }
-
-    /// If `unknown`, a key that decoding does not know, is there because this factor put it there:
-    /// the message that says so.
-    pub(crate) fn explains(&self, unknown: &str, accepted: &[&str]) -> Option<Problem> {
-        let beyond = self.key.strip_prefix(unknown)?;
-        if !(beyond.is_empty() || beyond.starts_with('.')) {
-            return None;
-        }
+    /// If `unknown`, a key that decoding does not know, is there because this factor, at value
+    /// number `index`, put it there: the message that says so.
+    pub(crate) fn explains(
+        &self,
+        index: usize,
+        unknown: &str,
+        accepted: &[&str],
+    ) -> Option<Problem> {
+        let put = self.puts(index).into_iter().find(|put| {
+            let beyond = put.key.strip_prefix(unknown);
+            beyond.is_some_and(|beyond| beyond.is_empty() || beyond.starts_with('.'))
+        })?;
         let hint = hint(last_step(unknown), accepted);
         Some(Problem {
-            origin: self.origin.clone(),
-            key: Some(format!("{FACTORS}.{}", self.key)),
+            origin: put.origin.clone(),
+            key: Some(put.name.replace('"', "")),
             message: format!(
-                "{FACTORS}.{:?}: there is no key {unknown}; accepted: {}{hint}",
-                self.key,
+                "{}: there is no key {unknown}; accepted: {}{hint}",
+                put.name,
                 accepted.join(", ")
             ),
         })
     }
 }
 
-/// Takes the factors out of the file, in their order.
+fn without_label(value: &Node) -> Node {
+    let mut value = value.clone();
+    if let Some(table) = value.as_table_mut() {
+        table.remove(LABEL);
+    }
+    value
+}
+
+/// Takes the list of cases and the factors out of the file, in their order.
 pub(crate) fn take_factors(root: &mut Node) -> Result<Vec<Factor>, Problem> {
     let mut factors = Vec::new();
+    factors.extend(take_cases(root)?);
     let Some(entry) = root.as_table_mut().and_then(|table| table.remove(FACTORS)) else {
         return Ok(factors);
     };
     match entry.node.value {
-        Value::Table(table) => collect(String::new(), &table, &mut factors)?,
+        Value::Table(mut table) => {
+            let zips = table.remove(ZIP);
+            collect(String::new(), &table, None, &mut factors)?;
+            if let Some(zips) = zips {
+                collect_zips(&zips, &mut factors)?;
+            }
+        }
         _ => {
             return Err(Problem {
                 origin: entry.origin,
@@ -241,12 +410,244 @@ pub(crate) fn take_factors(root: &mut Node) -> Result<Vec<Factor>, Problem> {
             });
         }
     }
+    let mut seen: Vec<&str> = Vec::new();
+    for factor in &factors {
+        for key in factor.keys() {
+            if factor.cases.is_empty() && seen.contains(&key) {
+                return Err(Problem {
+                    origin: factor.origin.clone(),
+                    key: Some(format!("{FACTORS}.{key}")),
+                    message: format!(
+                        "{FACTORS}.{key:?}: a [[{CASE}]], a {FACTORS}.{ZIP} or another factor gives \
+                         this key too; accepted: one of them"
+                    ),
+                });
+            }
+            seen.push(key);
+        }
+    }
     Ok(factors)
+}
+
+/// The list of cases as a factor whose values are their names.
+fn take_cases(root: &mut Node) -> Result<Option<Factor>, Problem> {
+    let Some(entry) = root.as_table_mut().and_then(|table| table.remove(CASE)) else {
+        return Ok(None);
+    };
+    let refuse = |origin: &Origin, key: &str, message: String| {
+        Err(Problem {
+            origin: origin.clone(),
+            key: Some(key.to_owned()),
+            message,
+        })
+    };
+    let list = entry.node.as_array().unwrap_or_default();
+    if list.is_empty() || list.iter().any(|case| case.as_table().is_none()) {
+        let shown = entry.node.shown();
+        let wanted = format!("{CASE} = {shown}: expected a list of tables, [[{CASE}]]");
+        return refuse(&entry.origin, CASE, wanted);
+    }
+    let (mut names, mut cases) = (Vec::<Node>::new(), Vec::new());
+    for case in list {
+        let table = case.as_table().expect("all of them are tables");
+        let mut puts = Vec::new();
+        keys_of_case("", table, &mut puts);
+        let name = match table.get(NAME) {
+            Some(name) if name.as_str().is_some_and(|name| !name.trim().is_empty()) => name.clone(),
+            Some(name) => {
+                let wanted = format!("{CASE_NAME} = {}: expected a text in quotes", name.shown());
+                return refuse(&name.origin, CASE_NAME, wanted);
+            }
+            None if puts.is_empty() => {
+                let wanted = format!("[[{CASE}]]: expected a name, or keys that it sets");
+                return refuse(&case.origin, CASE, wanted);
+            }
+            None => Node::text(&name_of_case(&puts), case.origin.clone()),
+        };
+        if names.contains(&name) {
+            let message = format!(
+                "[[{CASE}]]: two cases have the name {}; accepted: a name of its own",
+                name.shown()
+            );
+            return refuse(&name.origin, CASE_NAME, message);
+        }
+        if let Some((key, node)) = puts.iter().find(|(key, _)| !can_be_factor(key)) {
+            let message = format!(
+                "[[{CASE}]] {}: {key} is the same for all cases and cannot be set in one",
+                name.shown()
+            );
+            return refuse(&node.origin, key, message);
+        }
+        names.push(name);
+        cases.push(puts);
+    }
+    Ok(Some(Factor {
+        key: CASE_NAME.to_owned(),
+        origin: entry.origin,
+        values: names,
+        labels: Vec::new(),
+        zip: None,
+        cases,
+    }))
+}
+
+/// The keys that a case sets. They are quoted in the file, `"bottleneck.queue" = {...}`; tables that
+/// TOML makes of keys without quotes are followed down to what says of itself what it is.
+fn keys_of_case(prefix: &str, table: &Table, puts: &mut Vec<(String, Node)>) {
+    for entry in table.entries() {
+        if prefix.is_empty() && entry.key == NAME {
+            continue;
+        }
+        let key = match prefix {
+            "" => entry.key.clone(),
+            _ => format!("{prefix}.{}", entry.key),
+        };
+        match entry.node.as_table() {
+            Some(inner) if !entry.key.contains('.') && !is_whole(inner) => {
+                keys_of_case(&key, inner, puts)
+            }
+            _ => {
+                let mut node = entry.node.clone();
+                node.origin = entry.origin.clone();
+                puts.push((key, node));
+            }
+        }
+    }
+}
+
+/// Whether a table is a value of its own, a queue say, and not part of a key.
+fn is_whole(table: &Table) -> bool {
+    let told = |key: &str| table.get(key).is_some_and(|node| node.as_str().is_some());
+    KINDS.into_iter().any(told) || told(LABEL)
+}
+
+fn name_of_case(puts: &[(String, Node)]) -> String {
+    let words: Vec<_> = puts
+        .iter()
+        .map(|(key, node)| {
+            let label = node.as_table().and_then(|table| table.get(LABEL)?.as_str());
+            match (label, node.as_table()) {
+                (Some(label), _) => label.to_owned(),
+                (None, Some(_)) => kind(node),
+                (None, None) => format!("{} {}", last_step(key), plain(node)),
+            }
+        })
+        .collect();
+    words.join(", ")
+}
+
+/// Each table of the list is factors that take their values in step, the first of all with the first.
+fn collect_zips(entry: &Entry, factors: &mut Vec<Factor>) -> Result<(), Problem> {
+    let name = format!("{FACTORS}.{ZIP}");
+    let refuse = |origin: &Origin, message: String| {
+        Err(Problem {
+            origin: origin.clone(),
+            key: Some(name.clone()),
+            message,
+        })
+    };
+    let list = entry.node.as_array().unwrap_or_default();
+    if list.is_empty() {
+        let shown = entry.node.shown();
+        let wanted = format!("{name} = {shown}: expected a list of tables, [[{name}]]");
+        return refuse(&entry.origin, wanted);
+    }
+    for (index, zip) in list.iter().enumerate() {
+        let Some(table) = zip.as_table() else {
+            let wanted = format!("{name} = {}: expected a table of factors", zip.shown());
+            return refuse(&zip.origin, wanted);
+        };
+        let start = factors.len();
+        collect(String::new(), table, Some(index), factors)?;
+        let (first, rest) = match &factors[start..] {
+            [first, rest @ ..] if !rest.is_empty() => (first, rest),
+            _ => {
+                let wanted = format!("{name}: expected two factors or more that go in step");
+                return refuse(&zip.origin, wanted);
+            }
+        };
+        let count = first.values.len();
+        if let Some(other) = rest.iter().find(|factor| factor.values.len() != count) {
+            return refuse(&other.origin, lengths(first, other));
+        }
+        for index in 0..count {
+            let same = |earlier: &usize| {
+                let factors = &factors[start..];
+                factors
+                    .iter()
+                    .all(|factor| factor.values[*earlier] == factor.values[index])
+            };
+            if (0..index).any(|earlier| same(&earlier)) {
+                let origin = &factors[start].values[index].origin;
+                let number = index + 1;
+                return refuse(origin, format!("{name}: number {number} is given twice"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn lengths(first: &Factor, other: &Factor) -> String {
+    format!(
+        "{FACTORS}.{ZIP}: {:?} has {} values and {:?} has {}; accepted: as many of each",
+        other.key,
+        other.values.len(),
+        first.key,
+        first.values.len()
+    )
+}
+
+/// Brings factors that go in step to one length again after arguments have changed some: a single
+/// value is for all, and what is then the same twice is there once.
+pub(crate) fn align(factors: &mut [Factor]) -> Result<(), Problem> {
+    let zips = factors.iter().filter_map(|factor| factor.zip).max();
+    for zip in 0..=zips.map_or(0, |last| last) {
+        let members: Vec<_> = (0..factors.len())
+            .filter(|at| factors[*at].zip == Some(zip))
+            .collect();
+        let longest = members
+            .iter()
+            .copied()
+            .max_by_key(|at| factors[*at].values.len());
+        let Some(longest) = longest else { continue };
+        let count = factors[longest].values.len();
+        for at in &members {
+            if factors[*at].values.len() == 1 {
+                let value = factors[*at].values[0].clone();
+                factors[*at].values = vec![value; count];
+            } else if factors[*at].values.len() != count {
+                return Err(Problem {
+                    origin: factors[*at].origin.clone(),
+                    key: Some(format!("{FACTORS}.{}", factors[*at].key)),
+                    message: lengths(&factors[longest], &factors[*at]),
+                });
+            }
+        }
+        let mut index = 1;
+        while index < factors[longest].values.len() {
+            let twice = (0..index).any(|earlier| {
+                let mut values = members.iter().map(|at| &factors[*at].values);
+                values.all(|values| values[earlier] == values[index])
+            });
+            match twice {
+                true => members.iter().for_each(|at| {
+                    factors[*at].values.remove(index);
+                }),
+                false => index += 1,
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Keys are quoted in the file, `"bottleneck.rate" = [...]`; without quotes TOML makes tables of
 /// them, and that is understood too.
-fn collect(prefix: String, table: &Table, factors: &mut Vec<Factor>) -> Result<(), Problem> {
+fn collect(
+    prefix: String,
+    table: &Table,
+    zip: Option<usize>,
+    factors: &mut Vec<Factor>,
+) -> Result<(), Problem> {
     for entry in table.entries() {
         let key = if prefix.is_empty() {
             entry.key.clone()
@@ -254,21 +655,35 @@ fn collect(prefix: String, table: &Table, factors: &mut Vec<Factor>) -> Result<(
             format!("{prefix}.{}", entry.key)
         };
         match &entry.node.value {
-            Value::Table(inner) => collect(key, inner, factors)?,
-            _ => factors.push(Factor::new(key, entry.origin.clone(), entry.node.clone())?),
+            Value::Table(inner) => collect(key, inner, zip, factors)?,
+            _ => {
+                let (origin, list) = (entry.origin.clone(), entry.node.clone());
+                factors.push(Factor::new(key, origin, list, zip)?);
+            }
         }
     }
     Ok(())
 }
 
 /// Every combination of values, as an index into each factor's values; the last factor changes
-/// fastest.
+/// fastest. Factors of one zip have one index.
 pub(crate) fn combinations(factors: &[Factor]) -> Result<Vec<Vec<usize>>, Problem> {
-    let count = factors
+    let mut steps: Vec<Vec<usize>> = Vec::new();
+    for (at, factor) in factors.iter().enumerate() {
+        let in_step = |step: &&mut Vec<usize>| factors[step[0]].zip == factor.zip;
+        match steps
+            .iter_mut()
+            .find(in_step)
+            .filter(|_| factor.zip.is_some())
+        {
+            Some(step) => step.push(at),
+            None => steps.push(vec![at]),
+        }
+    }
+    let length = |step: &[usize]| factors[step[0]].values.len();
+    let count = steps
         .iter()
-        .try_fold(1_usize, |count, factor| {
-            count.checked_mul(factor.values.len())
-        })
+        .try_fold(1_usize, |count, step| count.checked_mul(length(step)))
         .filter(|count| *count <= CASES_AT_MOST);
     if count.is_none() {
         return Err(Problem {
@@ -277,12 +692,16 @@ pub(crate) fn combinations(factors: &[Factor]) -> Result<Vec<Vec<usize>>, Proble
             message: format!("{FACTORS}: these make more than {CASES_AT_MOST} cases"),
         });
     }
-    let mut cases = vec![Vec::new()];
-    for factor in factors {
+    let mut cases = vec![vec![0; factors.len()]];
+    for step in &steps {
         cases = cases
             .iter()
             .flat_map(|case| {
-                (0..factor.values.len()).map(move |index| [case.as_slice(), &[index]].concat())
+                (0..length(step)).map(move |index| {
+                    let mut case = case.clone();
+                    step.iter().for_each(|at| case[*at] = index);
+                    case
+                })
             })
             .collect();
     }

@@ -10,6 +10,7 @@ use crate::de;
 use crate::error::SpecError;
 use crate::node::Node;
 use crate::rates::{Phases, RateChange, RateTrace};
+use crate::replications::Replications;
 
 /// One case of an experiment file: factors are substituted, `--set` arguments applied.
 ///
@@ -28,11 +29,11 @@ pub struct Experiment {
     #[serde(default)]
     pub warmup: Span,
     /// How many runs with independent random numbers each case gets; means and intervals are over
-    /// these.
+    /// these. Either a number, or a table that says until when:
+    /// `{ until = "queue_delay_p99 within 5 %", at_most = 50 }`.
     /// Source: ten, which makes the Student-t factor of a 95 % interval 2.3.
     #[serde(default = "default_replications")]
-    #[schemars(range(min = 1))]
-    pub replications: u32,
+    pub replications: Replications,
     /// Where the random numbers start from: the same seed gives the same results, byte for byte.
     #[serde(default = "default_seed")]
     pub seed: u64,
@@ -52,8 +53,8 @@ pub struct Experiment {
     pub series: Option<SeriesRequest>,
 }
 
-fn default_replications() -> u32 {
-    10
+fn default_replications() -> Replications {
+    Replications::Fixed(10)
 }
 
 fn default_seed() -> u64 {

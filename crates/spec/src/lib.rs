@@ -45,6 +45,7 @@ mod outline;
 mod paths;
 mod plan;
 mod rates;
+mod replications;
 mod schema;
 mod validate;
 
@@ -54,5 +55,6 @@ pub use load::LoadRequest;
 pub use node::Origin;
 pub use plan::{Case, Format, Plan};
 pub use rates::{OPPORTUNITY, Phases, RateChange, RateTrace};
+pub use replications::{Replications, StopRule, Until};
 pub use schema::schema;
 pub use validate::{FindTable, TraceSite};

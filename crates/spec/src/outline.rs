@@ -124,8 +124,9 @@ pub(crate) fn base_round_trips(group: &TrafficGroup, topology: &Topology) -> Vec
         .collect()
 }
 
-/// The lines; `runs` are the first replication of every case, at least one.
-pub(crate) fn outline(runs: &[&Scenario], replications: u32) -> Vec<String> {
+/// The lines; `runs` are the first replication of every case, at least one, and `replications` the
+/// numbers that each gets at least and at most.
+pub(crate) fn outline(runs: &[&Scenario], replications: (u32, u32)) -> Vec<String> {
     let mut lines = Vec::new();
     let topology = &runs[0].topology;
     for index in 0..topology.hops().len() {
@@ -145,13 +146,14 @@ pub(crate) fn outline(runs: &[&Scenario], replications: u32) -> Vec<String> {
         seconds(|run| run.duration),
         seconds(|run| run.duration - run.warmup),
     );
-    let packets = runs.iter().map(|run| packets(run)).sum::<f64>() * f64::from(replications);
+    let packets = runs.iter().map(|run| packets(run)).sum::<f64>();
     if packets > 0.0 {
         let hop = match topology {
             Topology::Bottleneck(_) => "the bottleneck".to_owned(),
             Topology::Chain(_) => topology.hop_name(0),
         };
-        let count = count_in_words(packets);
+        let counts = <[u32; 2]>::from(replications).map(f64::from);
+        let count = range(counts.into_iter().map(|n| n * packets), count_in_words);
         line += &format!("; about {count} packets over {hop} in all runs");
     }
     lines.push(line);
@@ -272,7 +274,7 @@ fn group_line(runs: &[&Scenario], index: usize) -> String {
 
 /// About how many packets the first hop sends in a run: what UDP sources offer, and
 /// the rest of the link for TCP that always has data.
-fn packets(run: &Scenario) -> f64 {
+pub(crate) fn packets(run: &Scenario) -> f64 {
     let link = run.topology.hops()[0].rate.as_bps() as f64 / 8.0 * run.duration.as_secs_f64();
     let groups = crossing(&run.traffic, &run.topology, 0, Direction::Forward);
     // Bytes and packets offered without regard to the link, and the packet of TCP that fills it.

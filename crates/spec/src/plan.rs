@@ -13,6 +13,7 @@ use crate::load::{self, LoadRequest};
 use crate::node::{Node, Origin};
 use crate::outline;
 use crate::rates::{self, Phases, ReadFile};
+use crate::replications::{Replications, StopRule};
 use crate::validate::{self, FindTable, PluginUse, TraceSite, VisitPlugin};
 
 /// The language of a text.
@@ -31,8 +32,10 @@ pub struct Plan {
     pub name: String,
     /// What it is about.
     pub description: Option<String>,
-    /// How many runs each case gets.
+    /// How many runs each case gets; with a rule, how many it gets at most.
     pub replications: u32,
+    /// When a case has enough runs, if that depends on what they measure.
+    pub stop: Option<StopRule>,
     /// Where the random numbers start from.
     pub seed: u64,
     /// What is legal but hardly meant; each a complete message with its place.
@@ -53,6 +56,8 @@ pub struct Case {
     pub factors: Map<String, Json>,
     /// A short text for the value of each factor, for tables and legends.
     pub labels: Map<String, Json>,
+    /// Every key that the case sets and its value; `None` if these are its factors.
+    pub settings: Option<Map<String, Json>>,
     /// The first replication, without series.
     base: Scenario,
     series: Option<SeriesRequest>,
@@ -178,14 +183,29 @@ impl Plan {
     /// much there is to simulate. What differs between cases is given as a range.
     pub fn outline(&self) -> Vec<String> {
         let runs: Vec<_> = self.cases.iter().map(|case| &case.base).collect();
-        outline::outline(&runs, self.replications)
+        let least = self.stop.as_ref().map(|rule| rule.at_least);
+        let replications = (least.unwrap_or(self.replications), self.replications);
+        outline::outline(&runs, replications)
     }
 
-    /// The cases as a JSON list of `{"factors": {key: value}, "labels": {key: text}}`.
+    /// About how many packets the first bottleneck sends in a run of a case; `None` if its traffic
+    /// does not tell, as with users who wait for answers.
+    pub fn packets(&self, case: usize) -> Option<f64> {
+        let packets = outline::packets(&self.cases.get(case)?.base);
+        (packets > 0.0).then_some(packets)
+    }
+
+    /// The cases as a JSON list of `{"factors": {key: value}, "labels": {key: text}}`, with
+    /// `"settings"` for cases that set other keys than their factors'.
     pub fn cases_json(&self) -> String {
         let cases = self.cases.iter();
         let list: Json = cases
-            .map(|case| json!({ "factors": case.factors, "labels": case.labels }))
+            .map(|case| match &case.settings {
+                None => json!({ "factors": case.factors, "labels": case.labels }),
+                Some(settings) => json!({
+                    "factors": case.factors, "labels": case.labels, "settings": settings,
+                }),
+            })
             .collect();
         list.to_string()
     }
@@ -207,6 +227,7 @@ fn expand_and_check(
             .and_then(|set| set.apply(&mut tree, &mut factors))
             .map_err(one)?;
     }
+    expand::align(&mut factors).map_err(one)?;
     for factor in &mut factors {
         factor.label().map_err(one)?;
     }
@@ -253,6 +274,7 @@ fn expand_and_check(
                 .iter()
                 .map(|(key, label)| ((*key).clone(), Json::from(label.as_str())))
                 .collect(),
+            settings: settings(&factors, combination),
             base: scenario(&experiment, topology),
             series: experiment.series.clone(),
         });
@@ -266,7 +288,11 @@ fn expand_and_check(
     Ok(Plan {
         name: experiment.name,
         description: experiment.description,
-        replications: experiment.replications,
+        replications: experiment.replications.at_most(),
+        stop: match experiment.replications {
+            Replications::Fixed(_) => None,
+            Replications::Until(rule) => Some(rule),
+        },
         seed: experiment.seed,
         warnings: warnings
             .finish(&factors)
@@ -277,6 +303,16 @@ fn expand_and_check(
         plugins,
         cases,
     })
+}
+
+/// What a case sets, if that is not said by its factors.
+fn settings(factors: &[Factor], combination: &[usize]) -> Option<Map<String, Json>> {
+    factors
+        .iter()
+        .find(|factor| factor.key == expand::CASE_NAME)?;
+    let each = factors.iter().zip(combination);
+    let puts = each.flat_map(|(factor, index)| factor.puts(*index));
+    Some(puts.map(|put| put.setting()).collect())
 }
 
 /// Keys name groups, so two groups cannot share a name.
@@ -324,21 +360,22 @@ fn case(
 ) -> Result<Checked, Vec<Problem>> {
     let mut tree = tree.clone();
     // A factor inside another one goes in after it.
-    let mut order: Vec<_> = factors.iter().zip(combination).collect();
-    order.sort_by_key(|(factor, _)| factor.key.matches('.').count());
-    for (factor, index) in order {
-        factor
-            .substitute(*index, &mut tree)
-            .map_err(|problem| vec![problem])?;
+    let each = factors.iter().zip(combination);
+    let mut puts: Vec<_> = each
+        .clone()
+        .flat_map(|(factor, index)| factor.puts(*index))
+        .collect();
+    puts.sort_by_key(expand::Put::depth);
+    for put in puts {
+        put.into_tree(&mut tree).map_err(|problem| vec![problem])?;
     }
     expand::strip_labels(&mut tree).map_err(|problem| vec![problem])?;
     rates::embed(&mut tree, read).map_err(|problem| vec![problem])?;
     let mut experiment: Experiment = de::decode(&tree).map_err(|fault| {
         let explained = fault.accepted_keys().and_then(|accepted| {
             let key = fault.key();
-            factors
-                .iter()
-                .find_map(|factor| factor.explains(&key, accepted))
+            each.clone()
+                .find_map(|(factor, index)| factor.explains(*index, &key, accepted))
         });
         vec![explained.unwrap_or_else(|| {
             let key = fault.key();
@@ -447,8 +484,7 @@ impl Gathered {
     fn finish(self, factors: &[Factor]) -> Vec<Problem> {
         let in_a_value = |problem: &Problem| {
             let key = problem.key.as_deref().unwrap_or_default();
-            problem.origin.line().is_some()
-                && factors.iter().any(|factor| key.starts_with(&factor.key))
+            problem.origin.line().is_some() && factors.iter().any(|factor| factor.gives(key))
         };
         self.found
             .into_iter()

@@ -31,6 +31,7 @@ pub fn schema() -> Value {
         .and_then(Value::as_object_mut)
     {
         properties.insert("factors".into(), factors());
+        properties.insert("case".into(), cases());
     }
     schema.insert(
         "oneOf".into(),
@@ -59,12 +60,32 @@ fn factors() -> Value {
         "type": "object",
         "description": "Keys that take several values in turn; every combination is a case. \
             A key is dotted: \"bottleneck.queue\", \"traffic.ftp.flows\" (the group named ftp), \
-            \"chain.hop2.rate\".",
+            \"chain.hop2.rate\". Those in a table of [[factors.zip]] take their \
+            values in step, as many of each.",
         "additionalProperties": {
             "anyOf": [
                 { "type": "array", "minItems": 1 },
                 { "type": "object", "description": "A key written without quotes." },
             ],
+        },
+    })
+}
+
+fn cases() -> Value {
+    json!({
+        "type": "array",
+        "minItems": 1,
+        "description": "Cases one by one, each with a name and the dotted keys that it sets. With \
+            factors, every case meets every combination of their values.",
+        "items": {
+            "type": "object",
+            "properties": {
+                "name": {
+                    "type": "string",
+                    "description": "What tables and legends call the case.",
+                },
+            },
+            "minProperties": 1,
         },
     })
 }

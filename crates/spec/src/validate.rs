@@ -15,6 +15,7 @@ use crate::node::Node;
 use crate::outline::{BandwidthDelay, base_round_trips, crossed, time_in_words};
 use crate::paths;
 use crate::rates::{Phases, entry_origin};
+use crate::replications::Replications;
 
 /// Round trips that slow start may need before the statistics should begin: from one segment, ten
 /// doublings fill any path with a thousand segments in flight.
@@ -149,8 +150,20 @@ impl Findings<'_> {
                 &format!("is not shorter than the duration; accepted: less than \"{duration}\""),
             );
         }
-        if experiment.replications == 0 {
-            self.refuse("replications", "is zero; accepted: 1 or more");
+        match &experiment.replications {
+            Replications::Fixed(0) => self.refuse("replications", "is zero; accepted: 1 or more"),
+            Replications::Until(rule) if rule.at_least < 2 => self.refuse(
+                "replications.at_least",
+                "has no interval to look at; accepted: 2 or more",
+            ),
+            Replications::Until(rule) if rule.at_most < rule.at_least => {
+                let (key, least) = ("replications.at_most", rule.at_least);
+                self.refuse(
+                    key,
+                    &format!("is less than at_least; accepted: {least} or more"),
+                );
+            }
+            _ => {}
         }
         if let Some(series) = &experiment.series {
             if series.interval == Span::ZERO {

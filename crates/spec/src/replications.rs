@@ -1,0 +1,263 @@
+//! How many runs a case gets: a number, or as many as it takes to be sure.
+//!
+//! Source of a relative bound on an interval: A. M. Law, W. D. Kelton, L. W. Koenig, "Relative width
+//! sequential confidence intervals for the mean", Communications in Statistics B 10 (1981) 29-39,
+//! who recommend to begin with ten replications and bounds of at most 15 %. What the bounds promise
+//! after stopping is measured in `tests/test_stop_rule.py`.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{self, Deserializer, MapAccess, SeqAccess, Unexpected, Visitor};
+use serde::ser::Serializer;
+use serde::{Deserialize, Serialize};
+
+/// How many runs each case gets.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Replications {
+    /// So many.
+    Fixed(u32),
+    /// As many as a rule asks for.
+    Until(StopRule),
+}
+
+/// Replications until intervals are narrow enough.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StopRule {
+    /// What has to hold for a case to need no more runs, `"queue_delay_p99 within 5 %"`: half the width of the metric's 95 % interval is at most this share of its mean. In a list all have to hold.
+    #[serde(with = "one_or_more")]
+    #[schemars(with = "UntilTexts")]
+    pub until: Vec<Until>,
+    /// How many runs each case gets before it is looked at for the first time; 2 or more. With
+    /// fewer than 10 the interval at the end covers the mean less often than it says.
+    /// Source: ten, Law, Kelton and Koenig 1981.
+    #[serde(default = "default_at_least")]
+    #[schemars(range(min = 2))]
+    pub at_least: u32,
+    /// How many runs a case gets even if it is not sure then.
+    /// Source: our choice; five times as many as without a rule.
+    #[serde(default = "default_at_most")]
+    #[schemars(range(min = 2))]
+    pub at_most: u32,
+}
+
+fn default_at_least() -> u32 {
+    10
+}
+
+fn default_at_most() -> u32 {
+    50
+}
+
+/// A bound on the interval of a metric.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Until {
+    /// The metric's name, as in results.
+    pub metric: String,
+    /// Half the width of its interval as a share of its mean; above 0, at most 1.
+    pub within: f64,
+}
+
+const UNTIL: &str = "a metric and a bound in %, such as \"queue_delay_p99 within 5 %\"";
+
+impl FromStr for Until {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Until, String> {
+        let refused = |why: &str| Err(format!("{text:?} {why}; accepted: {UNTIL}"));
+        let Some((metric, bound)) = text.split_once(" within ") else {
+            return refused("is no bound");
+        };
+        let metric = metric.trim();
+        if metric.is_empty() || metric.contains(char::is_whitespace) {
+            return refused("names no metric");
+        }
+        let number = bound.trim().strip_suffix('%').map(str::trim);
+        match number.map(str::parse::<f64>) {
+            Some(Ok(percent)) if percent > 0.0 && percent <= 100.0 => Ok(Until {
+                metric: metric.to_owned(),
+                within: percent / 100.0,
+            }),
+            Some(Ok(_)) => refused("has a bound that is not above 0 and at most 100 %"),
+            _ => refused("has no bound in %"),
+        }
+    }
+}
+
+impl fmt::Display for Until {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // 0.07 * 100 is not 7 exactly; what was typed has far fewer digits than this.
+        let percent = (self.within * 1e11).round() / 1e9;
+        write!(f, "{} within {percent} %", self.metric)
+    }
+}
+
+/// One bound as a text, or several in a list.
+mod one_or_more {
+    use super::*;
+
+    pub fn serialize<S: Serializer>(bounds: &[Until], serializer: S) -> Result<S::Ok, S::Error> {
+        match bounds {
+            [one] => serializer.collect_str(one),
+            several => serializer.collect_seq(several.iter().map(Until::to_string)),
+        }
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Until>, D::Error> {
+        struct Texts;
+        impl<'de> Visitor<'de> for Texts {
+            type Value = Vec<Until>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{UNTIL}, or a list of these")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Vec<Until>, E> {
+                text.parse().map(|one| vec![one]).map_err(E::custom)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Vec<Until>, A::Error> {
+                let mut found = Vec::new();
+                while let Some(text) = list.next_element::<String>()? {
+                    found.push(text.parse().map_err(de::Error::custom)?);
+                }
+                match found.is_empty() {
+                    true => Err(de::Error::invalid_length(0, &self)),
+                    false => Ok(found),
+                }
+            }
+        }
+        from.deserialize_any(Texts)
+    }
+}
+
+/// For the schema alone.
+struct UntilTexts;
+
+impl JsonSchema for UntilTexts {
+    fn schema_name() -> Cow<'static, str> {
+        "Until".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let text = json_schema!({ "type": "string" });
+        json_schema!({ "anyOf": [text, { "type": "array", "items": text, "minItems": 1 }] })
+    }
+}
+
+impl Replications {
+    /// The number of runs that each case gets at least.
+    pub fn at_least(&self) -> u32 {
+        match self {
+            Replications::Fixed(count) => *count,
+            Replications::Until(rule) => rule.at_least,
+        }
+    }
+
+    /// The number of runs that no case exceeds.
+    pub fn at_most(&self) -> u32 {
+        match self {
+            Replications::Fixed(count) => *count,
+            Replications::Until(rule) => rule.at_most,
+        }
+    }
+}
+
+impl Serialize for Replications {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Replications::Fixed(count) => serializer.serialize_u32(*count),
+            Replications::Until(rule) => rule.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Replications {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Replications;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a whole number of 1 or more, or a table with until")
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Replications, E> {
+                u32::try_from(number)
+                    .map(Replications::Fixed)
+                    .map_err(|_| E::invalid_value(Unexpected::Unsigned(number), &self))
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Replications, E> {
+                u32::try_from(number)
+                    .map(Replications::Fixed)
+                    .map_err(|_| E::invalid_value(Unexpected::Signed(number), &self))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Replications, A::Error> {
+                StopRule::deserialize(MapAccessDeserializer::new(map)).map(Replications::Until)
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}
+
+impl JsonSchema for Replications {
+    fn schema_name() -> Cow<'static, str> {
+        "Replications".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let rule = generator.subschema_for::<StopRule>();
+        json_schema!({ "anyOf": [{ "type": "integer", "minimum": 1, "maximum": u32::MAX }, rule] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_reads_back_as_it_is_written() {
+        for text in [
+            "loss within 7 %",
+            "ftp.goodput within 0.1 %",
+            "a within 100 %",
+        ] {
+            let bound: Until = text.parse().unwrap();
+            assert_eq!(bound.to_string(), text);
+        }
+        let bound: Until = " queue_delay_p99  within 5%".parse().unwrap();
+        assert_eq!(
+            (bound.metric.as_str(), bound.within),
+            ("queue_delay_p99", 0.05)
+        );
+    }
+
+    #[test]
+    fn what_is_no_bound_is_refused() {
+        let refusal = |text: &str| text.parse::<Until>().unwrap_err();
+        assert_eq!(
+            refusal("loss"),
+            "\"loss\" is no bound; accepted: a metric and a bound in %, such as \
+             \"queue_delay_p99 within 5 %\""
+        );
+        assert!(refusal("loss within 5").starts_with("\"loss within 5\" has no bound in %"));
+        assert!(refusal("loss within 0 %").contains("not above 0 and at most 100 %"));
+        assert!(refusal("loss within NaN %").contains("not above 0"));
+        assert!(refusal(" within 5 %").contains("names no metric"));
+        assert!(refusal("a b within 5 %").contains("names no metric"));
+    }
+}

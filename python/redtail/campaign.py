@@ -1,0 +1,184 @@
+"""Several experiments run as one."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
+from typing import TYPE_CHECKING, Any
+
+from redtail import experiment, runner
+from redtail._engine import Plan
+from redtail.errors import RedtailWarning, SpecError
+from redtail.experiment import Overrides, Source
+from redtail.results import Results, Rows
+from redtail.runner import Progress
+from redtail.store import slug
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
+
+
+class Campaign:
+    """Several experiments, files or objects, that are checked together and run one after another.
+
+    Args:
+        experiments: the experiments; in a mapping, by the names under which results are asked for.
+            Otherwise they go by the names that they have.
+
+    >>> campaign = Campaign(["examples/quickstart.toml"])
+    >>> [plan.name for plan in campaign.check().values()]
+    ['Quickstart']
+    """
+
+    def __init__(self, experiments: Mapping[str, Source] | Iterable[Source]) -> None:
+        self._named: list[tuple[str | None, Source]]
+        if isinstance(experiments, str | os.PathLike):
+            raise SpecError(f"experiments: a list is wanted, for example [{experiments!r}]")
+        if isinstance(experiments, Mapping):
+            self._named = [(str(name), source) for name, source in experiments.items()]
+        else:
+            self._named = [(None, source) for source in experiments]
+
+    def check(
+        self,
+        *,
+        set: Overrides | None = None,
+        replications: int | None = None,
+        until: str | Sequence[str] | None = None,
+        at_least: int | None = None,
+        at_most: int | None = None,
+    ) -> dict[str, Plan]:
+        """Check all experiments without running any; arguments as for `redtail.check`.
+
+        Raises:
+            SpecError: one is not valid, or two would have their results in one folder.
+        """
+        plans: dict[str, Plan] = {}
+        folders: dict[str, str] = {}
+        for name, source in self._named:
+            plan = experiment.check(
+                source,
+                set=set,
+                replications=replications,
+                until=until,
+                at_least=at_least,
+                at_most=at_most,
+            )
+            other = folders.setdefault(slug(plan.name), plan.name)
+            if slug(plan.name) in [slug(known.name) for known in plans.values()]:
+                raise SpecError(
+                    f"name = {plan.name!r}: another experiment of the campaign, {other!r}, has its "
+                    "results in the same folder; accepted: a name of its own"
+                )
+            plans[name or plan.name] = plan
+        return plans
+
+    def run(
+        self,
+        *,
+        set: Overrides | None = None,
+        replications: int | None = None,
+        until: str | Sequence[str] | None = None,
+        at_least: int | None = None,
+        at_most: int | None = None,
+        jobs: int | None = None,
+        out: str | os.PathLike[str] = "runs",
+        progress: Callable[[Progress], None] | None = None,
+        keep_going: bool = False,
+        executor: Executor | None = None,
+    ) -> CampaignResults:
+        """Run all experiments; arguments and errors as for `redtail.run`.
+
+        All are checked before the first one is run, and `progress` is told of all as one.
+        """
+        plans = self.check(
+            set=set, replications=replications, until=until, at_least=at_least, at_most=at_most
+        )
+        for plan in plans.values():
+            for text in plan.warnings:
+                warnings.warn(f"{plan.name}: {text}", RedtailWarning, stacklevel=2)
+        whole = Progress(total=0, started=time.monotonic())
+        left = sum(len(plan.cases) * plan.at_least for plan in plans.values())
+        found = {}
+        for name, plan in plans.items():
+            left -= len(plan.cases) * plan.at_least
+            before = Progress(**vars(whole))
+
+            def told(state: Progress, before: Progress = before, left: int = left) -> None:
+                whole.calibrating = state.calibrating
+                whole.notes = before.notes + state.notes
+                whole.packets = before.packets + state.packets
+                if not state.calibrating:
+                    whole.done = before.done + state.done
+                    whole.reused = before.reused + state.reused
+                    whole.total = before.done + state.total + left
+                if progress is not None:
+                    progress(whole)
+
+            found[name] = runner.execute(
+                plan, jobs=jobs, out=out, progress=told, keep_going=keep_going, executor=executor
+            )
+        return CampaignResults(found)
+
+
+class CampaignResults(Mapping[str, Results]):
+    """The results of each experiment, by its name, in the order in which they were run."""
+
+    def __init__(self, results: Mapping[str, Results]) -> None:
+        self._results = dict(results)
+
+    def __getitem__(self, name: str) -> Results:
+        return self._results[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._results)
+
+    def __len__(self) -> int:
+        return len(self._results)
+
+    def __repr__(self) -> str:
+        return f"<CampaignResults of {', '.join(map(repr, self._results))}>"
+
+    @property
+    def failed(self) -> int:
+        """Number of runs that failed and are missing here."""
+        return sum(results.failed for results in self._results.values())
+
+    def to_arrow(self, rows: Rows = "replications") -> pa.Table:
+        """Return the tables of all experiments as one, with a column `experiment` in front.
+
+        A column that an experiment does not have is null there; a factor that has numbers in one
+        and texts in another has texts.
+        """
+        import pyarrow as pa
+
+        tables = [results.to_arrow(rows) for results in self._results.values()]
+        kinds: dict[str, set[Any]] = {}
+        for table in tables:
+            for each in table.schema:
+                kinds.setdefault(each.name, set()).add(each.type)
+        named = []
+        for name, table in zip(self._results, tables, strict=True):
+            for place, column in enumerate(table.column_names):
+                if len(kinds[column]) > 1:
+                    table = table.set_column(place, column, table[column].cast(pa.string()))
+            named.append(table.add_column(0, "experiment", pa.array([name] * table.num_rows)))
+        return pa.concat_tables(named, promote_options="default")
+
+    def to_pandas(self, rows: Rows = "replications") -> pd.DataFrame:
+        """Return `to_arrow(rows)` as a pandas data frame."""
+        frame: pd.DataFrame = self.to_arrow(rows).to_pandas()
+        return frame
+
+    def to_polars(self, rows: Rows = "replications") -> pl.DataFrame:
+        """Return `to_arrow(rows)` as a polars data frame."""
+        import polars as pl
+
+        frame = pl.from_arrow(self.to_arrow(rows))
+        assert isinstance(frame, pl.DataFrame)
+        return frame

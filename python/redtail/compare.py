@@ -1,0 +1,403 @@
+"""Paired comparisons between the cases of an experiment, on common random numbers.
+
+Cases of one experiment share their seeds, and those that differ in a queue alone draw the same
+workload in each replication: the same transfers start at the same times. What one queue measures
+less the other, replication by replication, is therefore free of most of the workload's noise.
+
+The differences of a pair are independent from one replication to the next, so their mean carries a
+Student-t interval, and the paired t-test says whether it can be told from zero. When many pairs are
+asked about, some would look different by chance; Holm's correction keeps the probability of one
+false alarm or more among all of them below 5 %.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from redtail import metrics as names
+from redtail.errors import RedtailError
+from redtail.stats import Estimate, estimate, holm, p_zero_mean
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from rich.table import Table
+
+    from redtail.results import CaseResult, Results
+
+Correction = Literal["holm", "none"]
+"""How verdicts allow for the number of comparisons."""
+
+LEVEL = 0.05
+"""A difference whose adjusted p-value is at most this is distinguishable.
+
+Source: the 95 % of all intervals here.
+"""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How far one case is from another in one metric.
+
+    Attributes:
+        metric: the metric's name.
+        factor: the factor in which the two differ.
+        label: the setting of the first.
+        baseline: the setting of the second, which is subtracted.
+        others: what the two have in common, in one line.
+        differences: first less second by replication, where both have a value; SI units.
+        reference: the second's mean over these replications.
+        p: the p-value of the paired t-test; None with fewer than two differences.
+        p_adjusted: the same after the correction.
+        shared: whether the two ran the same workload: they differ in queues alone.
+    """
+
+    metric: str
+    factor: str
+    label: str
+    baseline: str
+    others: str
+    differences: dict[int, float]
+    reference: float
+    p: float | None
+    p_adjusted: float | None
+    shared: bool
+
+    @property
+    def difference(self) -> Estimate:
+        """The mean difference with its 95 % interval, of this comparison taken alone."""
+        return estimate(self.differences.values())
+
+    @property
+    def relative(self) -> Estimate:
+        """The difference as a share of the baseline's mean; NaN when that is zero."""
+        found = self.difference
+        if self.reference == 0 or math.isnan(self.reference):
+            return Estimate(math.nan, None, found.n)
+        scale = abs(self.reference)
+        return Estimate(
+            found.mean / scale, None if found.ci95 is None else found.ci95 / scale, found.n
+        )
+
+    @property
+    def distinguishable(self) -> bool | None:
+        """Whether the two can be told apart; None when there are too few replications to say."""
+        return None if self.p_adjusted is None else self.p_adjusted <= LEVEL
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `redtail compare --json` prints of it, as Python objects."""
+        return {
+            "metric": self.metric,
+            "factor": self.factor,
+            "label": self.label,
+            "baseline": self.baseline,
+            "others": self.others,
+            "difference": self.difference.as_json(),
+            "relative": self.relative.as_json(),
+            "p": self.p,
+            "p_adjusted": self.p_adjusted,
+            "distinguishable": self.distinguishable,
+            "same_workload": self.shared,
+        }
+
+
+@dataclass(frozen=True)
+class Comparisons(Sequence[Comparison]):
+    """Comparisons that were asked for together.
+
+    Attributes:
+        rows: the comparisons.
+        correction: how verdicts allow for their number.
+        factor: the factor compared.
+        warnings: what to know before trusting them.
+    """
+
+    rows: tuple[Comparison, ...]
+    correction: Correction
+    factor: str
+    warnings: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.rows[index]
+
+    def __iter__(self) -> Iterator[Comparison]:
+        return iter(self.rows)
+
+    def to_arrow(self) -> pa.Table:
+        """Return a row per comparison, differences in SI units."""
+        import pyarrow as pa
+
+        from redtail.store import field
+
+        found = [(row, row.difference, row.relative) for row in self.rows]
+        fields = [
+            field("metric", pa.string()),
+            field("unit", pa.string()),
+            field("others", pa.string(), description="what the two cases have in common"),
+            field("label", pa.string()),
+            field("baseline", pa.string()),
+            field("mean", pa.float64(), description="label less baseline, by replication"),
+            field("ci95", pa.float64(), description="half-width of the 95 % interval, this alone"),
+            field("n", pa.uint32(), description="replications that both have"),
+            field("relative", pa.float64(), unit="1", description="mean over the baseline's"),
+            field("p", pa.float64(), unit="1", description="paired t-test"),
+            field("p_adjusted", pa.float64(), unit="1", description=f"after {self.correction}"),
+            field("distinguishable", pa.bool_()),
+        ]
+        columns = [
+            [row.metric for row in self.rows],
+            [names.describe(row.metric).unit for row in self.rows],
+            [row.others for row in self.rows],
+            [row.label for row in self.rows],
+            [row.baseline for row in self.rows],
+            [_or_none(difference.mean) for _, difference, _ in found],
+            [difference.ci95 for _, difference, _ in found],
+            [difference.n for _, difference, _ in found],
+            [_or_none(relative.mean) for _, _, relative in found],
+            [row.p for row in self.rows],
+            [row.p_adjusted for row in self.rows],
+            [row.distinguishable for row in self.rows],
+        ]
+        return pa.table(columns, schema=pa.schema(fields))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `redtail compare --json` prints, as Python objects."""
+        return {
+            "factor": self.factor,
+            "correction": self.correction,
+            "level": LEVEL,
+            "comparisons": [row.as_json() for row in self.rows],
+        }
+
+    def to_json(self) -> str:
+        """Return what `redtail compare --json` prints."""
+        return json.dumps(self.as_json(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def table(self) -> Table:
+        """Return the table that `redtail compare` prints."""
+        from rich import box
+        from rich.table import Table
+
+        from redtail.tables import shown
+
+        several = len({row.metric for row in self.rows}) > 1
+        others = any(row.others for row in self.rows)
+        table = Table(
+            title=f"differences by {names.factor_title(self.factor)}, replication by replication",
+            title_justify="left",
+            caption=self._caption(),
+            caption_justify="left",
+            box=box.SIMPLE_HEAD,
+            pad_edge=False,
+            padding=(0, 1, 0, 0),
+            show_edge=False,
+        )
+        if several:
+            table.add_column("metric", no_wrap=True, vertical="bottom")
+        if others:
+            table.add_column("at", no_wrap=True, vertical="bottom")
+        table.add_column("case", no_wrap=True, vertical="bottom")
+        table.add_column("less", no_wrap=True, vertical="bottom")
+        head = "difference" if several or not self.rows else names.head(self.rows[0].metric)
+        for title in (head, "relative\n%", "n", "p", "verdict"):
+            table.add_column(
+                title,
+                justify="left" if title == "verdict" else "right",
+                no_wrap=True,
+                vertical="bottom",
+            )
+        for row in self.rows:
+            about = names.describe(row.metric)
+            cells = [names.head(row.metric).replace("\n", " ")] if several else []
+            cells += [row.others] if others else []
+            cells += [
+                row.label,
+                row.baseline,
+                shown(row.difference, about.scale),
+                shown(row.relative, 100.0),
+                str(row.difference.n),
+                _shown_p(row.p_adjusted),
+                _verdict(row),
+            ]
+            table.add_row(*cells)
+        return table
+
+    def _caption(self) -> str:
+        count = names.counted(len(self.rows), "comparison")
+        verdict = (
+            f"verdicts hold for all of the {count} at once (Holm's correction, 5 %)"
+            if self.correction == "holm"
+            else f"verdicts are for each of the {count} alone (no correction, 5 %)"
+        )
+        return f"mean ± half-width of the 95 % interval of each difference alone;\n{verdict}"
+
+
+def compare(
+    results: Results,
+    metric: str | Sequence[str],
+    *,
+    baseline: str | None = None,
+    by: str | None = None,
+    correction: Correction = "holm",
+) -> Comparisons:
+    """Compare the cases of an experiment that differ in one factor alone.
+
+    Args:
+        results: the experiment's results.
+        metric: the metric, or several: the correction then counts the comparisons of all.
+        baseline: the label of one setting of the factor, which all others are compared with; by
+            default every pair is compared.
+        by: the factor, by its dotted key or the last part of it; by default the first one that is
+            a queue, else the first.
+        correction: "holm" (Holm 1979) or "none".
+
+    Returns:
+        A comparison for each metric and pair, with what to know before trusting them.
+
+    Raises:
+        RedtailError: there is no such metric, factor or setting.
+    """
+    metrics = [metric] if isinstance(metric, str) else list(metric)
+    if correction not in get_args(Correction):
+        raise RedtailError(f"correction = {correction!r}; accepted: 'holm', 'none'")
+    for name in metrics:
+        if name not in results.metric_names:
+            raise RedtailError(
+                f"{name!r} is not a metric here; the metrics are {', '.join(results.metric_names)}"
+            )
+    factor = _factor(results, by)
+    labels = list(dict.fromkeys(case.labels[factor] for case in results.cases))
+    if baseline is not None and baseline not in labels:
+        raise RedtailError(
+            f"baseline = {baseline!r} is not a setting of {factor}; they are {', '.join(labels)}"
+        )
+
+    places: dict[tuple[tuple[str, str], ...], list[CaseResult]] = {}
+    for case in results.cases:
+        rest = tuple((key, label) for key, label in case.labels.items() if key != factor)
+        places.setdefault(rest, []).append(case)
+    drafts = []
+    changed: dict[str, None] = {}
+    for name in metrics:
+        for cases in places.values():
+            for first, second in _pairs(cases, factor, baseline):
+                keys = [key for key in _differing(first, second) if not is_queue(key)]
+                changed.update(dict.fromkeys(keys))
+                drafts.append(_compared(name, factor, first, second, shared=not keys))
+    tested = [place for place, row in enumerate(drafts) if row.p is not None]
+    p_values = [p for row in drafts if (p := row.p) is not None]
+    adjusted = holm(p_values) if correction == "holm" else p_values
+    by_place = dict(zip(tested, adjusted, strict=True))
+    rows = tuple(
+        Comparison(**{**vars(row), "p_adjusted": by_place.get(place)})
+        for place, row in enumerate(drafts)
+    )
+    return Comparisons(rows, correction, factor, tuple(_warnings(results, rows, list(changed))))
+
+
+def is_queue(key: str) -> bool:
+    """Return whether a dotted key is that of a queue or of something in one.
+
+    >>> is_queue("bottleneck.queue"), is_queue("chain.hop2.queue.limit"), is_queue("traffic.a.tcp")
+    (True, True, False)
+    """
+    return "queue" in key.split(".")
+
+
+def _factor(results: Results, by: str | None) -> str:
+    if not results.factors:
+        raise RedtailError("there is one case alone, and nothing to compare it with")
+    if by is None:
+        return next((key for key in results.factors if is_queue(key)), results.factors[0])
+    fitting = [key for key in results.factors if key == by]
+    fitting = fitting or [key for key in results.factors if key.rpartition(".")[2] == by]
+    if len(fitting) != 1:
+        raise RedtailError(
+            f"by = {by!r} names {len(fitting)} factors; the factors are "
+            f"{', '.join(results.factors)}"
+        )
+    return fitting[0]
+
+
+def _pairs(
+    cases: Sequence[CaseResult], factor: str, baseline: str | None
+) -> list[tuple[CaseResult, CaseResult]]:
+    if baseline is None:
+        return [(second, first) for first, second in combinations(cases, 2)]
+    bases = [case for case in cases if case.labels[factor] == baseline]
+    return [(case, base) for base in bases for case in cases if case is not base]
+
+
+def _differing(first: CaseResult, second: CaseResult) -> list[str]:
+    """Return the keys of the file in which two cases differ."""
+    one, other = first.settings, second.settings
+    return [key for key in {**one, **other} if one.get(key) != other.get(key)]
+
+
+def _compared(
+    metric: str, factor: str, first: CaseResult, second: CaseResult, *, shared: bool
+) -> Comparison:
+    differences = {}
+    references = []
+    for number in sorted(first.runs.keys() & second.runs.keys()):
+        one, other = (case.runs[number].metrics.get(metric, math.nan) for case in (first, second))
+        if not math.isnan(one - other):
+            differences[number] = one - other
+            references.append(other)
+    rest = [key for key in first.labels if key != factor]
+    return Comparison(
+        metric=metric,
+        factor=factor,
+        label=first.labels[factor],
+        baseline=second.labels[factor],
+        others=names.case_title(
+            {key: first.factors.get(key) for key in rest}, {key: first.labels[key] for key in rest}
+        ),
+        differences=differences,
+        reference=estimate(references).mean,
+        p=p_zero_mean(differences.values()),
+        p_adjusted=None,
+        shared=shared,
+    )
+
+
+def _warnings(results: Results, rows: Sequence[Comparison], changed: Sequence[str]) -> list[str]:
+    found = []
+    if not rows:
+        found.append("no two cases differ in this factor alone, so there is nothing to compare")
+    if changed:
+        found.append(
+            f"these cases differ in {', '.join(changed)}, which is no queue: they do not run the "
+            "same workload. The intervals hold, but pairing may not narrow them, and a difference "
+            "can be the workload's"
+        )
+    if any(row.p is None for row in rows):
+        found.append("fewer than two replications have a difference; there is no interval to judge")
+    return found
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _shown_p(p: float | None) -> str:
+    if p is None:
+        return "–"
+    return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _verdict(row: Comparison) -> str:
+    match row.distinguishable:
+        case None:
+            return "–"
+        case True:
+            return "higher" if row.difference.mean > 0 else "lower"
+        case False:
+            return "not distinguishable"

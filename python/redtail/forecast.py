@@ -1,0 +1,193 @@
+"""What a campaign will take: `redtail run --dry-run`."""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+from redtail import _engine
+from redtail._engine import Plan
+from redtail.store import ExperimentStore, run_key, slug
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What running an experiment will take; of ranges, the ends.
+
+    Attributes:
+        runs: runs asked for, at least and at most: they differ with a stop rule.
+        stored: how many of the most are in the store already, for each case.
+        seconds: time for the missing ones, at least and at most.
+        disk_bytes: what they will add to the store, at least and at most.
+        source: what the estimates rest on: runs in the "store", or a "trial" run of the first case.
+        seconds_per_packet: what a bottleneck packet has cost there, on one processor.
+        calibrates: whether users have to be found first, which is not counted.
+        jobs: runs at the same time.
+    """
+
+    runs: tuple[int, int]
+    stored: tuple[int, ...]
+    seconds: tuple[float, float]
+    disk_bytes: tuple[float, float]
+    source: Literal["store", "trial"]
+    seconds_per_packet: float
+    calibrates: bool
+    jobs: int
+
+
+def forecast(
+    plan: Plan, *, out: str | os.PathLike[str] = "runs", jobs: int | None = None
+) -> Forecast:
+    """Estimate what running a checked experiment will take.
+
+    The cost of a run is that of a packet times the packets that the outline expects in it, or,
+    where that cannot tell, the mean of what was measured. It is measured from runs of the
+    experiment that are in the store; without any, one run of the first case is made, not kept.
+
+    Args:
+        plan: a checked experiment.
+        out: folder of the store; nothing is written to it.
+        jobs: runs at the same time; by default one per processor.
+
+    Raises:
+        RunError: the trial run failed.
+    """
+    from redtail.pool import available_cores
+
+    jobs = jobs or available_cores()
+    asked = [plan.loads(case) for case in range(len(plan.cases))]
+    calibrates = not plan.users and any(asked)
+    if calibrates:
+        users = tuple({load.group: load.estimate for load in loads} for loads in asked)
+        plan = replace(plan, users=users)
+
+    folder = Path(out) / slug(plan.name)
+    store = ExperimentStore(Path(out), plan.name) if folder.is_dir() else None
+    version = _engine.code_version()
+    seconds, packets, sizes = [], [], []
+    present = []
+    for case in range(len(plan.cases)):
+        found = set()
+        for replication in range(plan.replications):
+            run = None
+            if store is not None:
+                key = run_key(plan.scenario(case, replication), version, _engine.BACKEND)
+                run = store.load(key)
+            if run is None:
+                continue
+            found.add(replication)
+            if "wall_time_s" in run.manifest:
+                seconds.append(float(run.manifest["wall_time_s"]))
+                packets.append(int(run.manifest.get("bottleneck_packets", 0)))
+                sizes.append(_size(run.folder))
+        present.append(found)
+    source: Literal["store", "trial"] = "store"
+    if not seconds:
+        source = "trial"
+        scenario = plan.scenario(0, 0)
+        outcome = _engine.run_one(scenario, None, plan.queues or None, plan.traces or None)
+        with tempfile.TemporaryDirectory() as aside:
+            kept = ExperimentStore(Path(aside), plan.name).save(
+                "trial",
+                scenario,
+                outcome,
+                code_version=version,
+                version=_engine.version(),
+                backend=_engine.BACKEND,
+                replication=0,
+            )
+            sizes = [_size(kept.folder)]
+        seconds, packets = [outcome.wall_time_s], [outcome.bottleneck_packets]
+
+    per_packet = math.fsum(seconds) / max(sum(packets), 1)
+    per_run = math.fsum(seconds) / len(seconds)
+    size = math.fsum(sizes) / len(sizes)
+
+    def cost(case: int) -> float:
+        expected = plan.packets(case)
+        return per_run if expected is None else per_packet * expected
+
+    def total(replications: int) -> tuple[float, float]:
+        missing = [
+            sum(replication not in found for replication in range(replications))
+            for found in present
+        ]
+        work = math.fsum(cost(case) * count for case, count in enumerate(missing))
+        return work / min(jobs, max(sum(missing), 1)), size * sum(missing)
+
+    least, most = total(plan.at_least), total(plan.replications)
+    return Forecast(
+        runs=(len(plan.cases) * plan.at_least, plan.runs),
+        stored=tuple(map(len, present)),
+        seconds=(least[0], most[0]),
+        disk_bytes=(least[1], most[1]),
+        source=source,
+        seconds_per_packet=per_packet,
+        calibrates=calibrates,
+        jobs=jobs,
+    )
+
+
+def duration(seconds: float) -> str:
+    """Return a time as text, to two digits.
+
+    >>> duration(0.234), duration(75.0), duration(4000.0), duration(1e6)
+    ('0.23 s', '75 s', '67 min', '280 h')
+    """
+    for limit, unit, name in ((100.0, 1.0, "s"), (6000.0, 60.0, "min"), (math.inf, 3600.0, "h")):
+        if seconds < limit:
+            return f"{_two_digits(seconds / unit)} {name}"
+    raise AssertionError
+
+
+def size_text(size: float) -> str:
+    """Return an amount of data as text, to two digits.
+
+    >>> size_text(12345.0), size_text(3.456e9)
+    ('12 kB', '3.5 GB')
+    """
+    for limit, unit, name in ((1e3, 1.0, "B"), (1e6, 1e3, "kB"), (1e9, 1e6, "MB")):
+        if size < limit:
+            return f"{_two_digits(size / unit)} {name}"
+    return f"{_two_digits(size / 1e9)} GB"
+
+
+def lines(found: Forecast) -> list[str]:
+    """Return what `redtail run --dry-run` says below the cases."""
+    stored = sum(found.stored)
+    basis = (
+        f"{stored} stored runs" if found.source == "store" else "one trial run of the first case"
+    )
+    told = [
+        f"stored:  {stored} of {found.runs[1]} runs are in the store already",
+        f"time:    about {_range(found.seconds, duration)} on {found.jobs} processors "
+        f"({1e9 * found.seconds_per_packet:.0f} ns per bottleneck packet, measured in {basis})",
+        f"disk:    about {_range(found.disk_bytes, size_text)} more",
+    ]
+    if found.calibrates:
+        told.append(
+            "loads:   the users of groups with a load are found first; that is not counted, and "
+            "runs in the store are not recognised before"
+        )
+    return told
+
+
+def _range(ends: tuple[float, float], text: object) -> str:
+    assert callable(text)
+    low, high = text(ends[0]), text(ends[1])
+    return str(low) if low == high else f"{low} to {high}"
+
+
+def _two_digits(value: float) -> str:
+    if value == 0:
+        return "0"
+    rounded = float(f"{value:.1e}")
+    return f"{rounded:g}" if rounded < 100 else f"{rounded:.0f}"
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
