@@ -11,6 +11,7 @@ from typing import Literal
 
 from redtail import _engine
 from redtail._engine import Plan
+from redtail.segments import in_segments
 from redtail.store import ExperimentStore, run_key, slug
 
 
@@ -68,6 +69,7 @@ def forecast(
     folder = Path(out) / slug(plan.name)
     store = ExperimentStore(Path(out), plan.name) if folder.is_dir() else None
     version = _engine.code_version()
+    segments = in_segments(folder, version)
     seconds, packets, sizes = [], [], []
     present = []
     for case in range(len(plan.cases)):
@@ -76,6 +78,9 @@ def forecast(
             run = None
             if store is not None:
                 key = run_key(plan.scenario(case, replication), version, _engine.BACKEND)
+                if key in segments:
+                    found.add(replication)
+                    continue
                 run = store.load(key)
             if run is None:
                 continue
@@ -92,7 +97,7 @@ def forecast(
         outcome = _engine.run_one(scenario, None, plan.queues or None, plan.traces or None)
         with tempfile.TemporaryDirectory() as aside:
             kept = ExperimentStore(Path(aside), plan.name).save(
-                "trial",
+                run_key(scenario, version, _engine.BACKEND),
                 scenario,
                 outcome,
                 code_version=version,

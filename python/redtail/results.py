@@ -83,7 +83,7 @@ class CaseResult:
     ) -> CaseResult:
         """Return a case whose runs have what their groups offered among their metrics."""
         if not loads:
-            return cls(factors, labels, runs, loads)
+            return cls(factors, labels, runs, loads, own)
         with_loads = {}
         for number, run in runs.items():
             offered = {
