@@ -18,7 +18,7 @@ pub use packet::{Ecn, FlowId, Packet};
 pub use param::{ParamError, ParamWarning};
 pub use prefetch::prefetch;
 pub use random::Stream;
-pub use units::{Bytes, QueueSize, Rate, Sampling, Span, Time};
+pub use units::{Bytes, QueueSize, Rate, Sampling, Span, Time, earlier};
 
 // Re-exported for `kinded!`, so that its users need not name them.
 #[doc(hidden)]

@@ -108,6 +108,15 @@ impl QueueSize {
     }
 }
 
+/// The earlier of two times, of those that are set.
+#[inline]
+pub fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        _ => one.or(other),
+    }
+}
+
 impl Time {
     /// The start of the run.
     pub const ZERO: Time = Time(0);

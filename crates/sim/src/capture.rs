@@ -175,7 +175,7 @@ impl<'a> Recorder<'a> {
             files: Vec::new(),
             places: network.links.iter().map(|_| Default::default()).collect(),
             flows: flow_facts(scenario, flows),
-            table: scenario.flow_table(),
+            table: Arc::clone(&network.flows),
             back: network.back_routes(),
             frame: Frame::default(),
             failed: None,

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 
-use redtail_core::{Span, Stream, Time};
+use redtail_core::{Span, Stream, Time, earlier};
 use redtail_spec::Scenario;
 use redtail_traffic::{Exchange, TrafficGroup};
 use redtail_transport::{Endpoint, Flags, Segment, SenderCounters, TcpParams};
@@ -429,15 +429,6 @@ impl Connection {
     pub fn unfinished(&self) -> impl Iterator<Item = Time> + '_ {
         let answered = self.exchanges.iter().filter(|it| it.exchange.response > 0);
         answered.map(|it| it.asked)
-    }
-}
-
-/// The earlier of two times, of those that are set.
-#[inline]
-fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        _ => one.or(other),
     }
 }
 

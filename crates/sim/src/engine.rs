@@ -7,12 +7,11 @@
 mod report;
 mod users;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use redtail_core::{Time, prefetch};
 use redtail_qdisc::plugin::{PluginFailure, catching};
-use redtail_qdisc::{DropReason, FlowTable, Plugins, QueueDiscipline, Sink};
+use redtail_qdisc::{DropReason, Plugins, QueueDiscipline, Sink};
 use redtail_spec::Scenario;
 use redtail_traffic::{Application, Traces};
 use redtail_transport::{Segment, SenderCounters};
@@ -206,8 +205,6 @@ struct Engine<'a> {
     many_flows: bool,
     /// Connections that a user has something done with.
     touched: Vec<u32>,
-    /// The numbers of users' flows.
-    table: Arc<FlowTable>,
     /// What the senders of each group had done when the measurement began.
     done_before: Vec<SenderCounters>,
     /// What the users of each group had received by then.
@@ -355,7 +352,6 @@ impl<'a> Engine<'a> {
             releases: vec![Alarm::default(); flows.senders.len()],
             many_flows: flows.groups.len() > MANY_FLOWS,
             touched: Vec::new(),
-            table: scenario.flow_table(),
             done_before: Vec::new(),
             received_before: Vec::new(),
             phases: Phases::default(),

@@ -180,6 +180,8 @@ pub struct Network {
     lines: Vec<Line>,
     /// The contents of all packets in the network.
     pub contents: Contents,
+    /// The flows that cross it, as queues may know them.
+    pub flows: Arc<FlowTable>,
 }
 
 /// Who sends a packet, and to whom.
@@ -300,13 +302,13 @@ pub fn compile(scenario: &Scenario, plugins: &Plugins) -> (Network, Vec<Vec<Host
     let mut compiler = Compiler {
         scenario,
         plugins,
-        flows: scenario.flow_table(),
         network: Network {
             links: Vec::new(),
             routes: Vec::new(),
             pipes: Vec::new(),
             lines: Vec::new(),
             contents: Contents::default(),
+            flows: scenario.flow_table(),
         },
         delays: Vec::new(),
         pure_lines: BTreeMap::new(),
@@ -346,7 +348,6 @@ struct HopLinks {
 struct Compiler<'a> {
     scenario: &'a Scenario,
     plugins: &'a Plugins,
-    flows: Arc<FlowTable>,
     network: Network,
     /// Propagation delay of each link.
     delays: Vec<Span>,
@@ -377,7 +378,7 @@ impl Compiler<'_> {
     }
 
     fn add_link(&mut self, name: String, hop: usize, direction: Direction, link: &LinkSpec) -> u32 {
-        let flows = Arc::clone(&self.flows);
+        let flows = Arc::clone(&self.network.flows);
         let facts = self.scenario.link_facts(hop, direction, link, flows);
         let stream = Stream::named(
             self.scenario.seed,

@@ -109,7 +109,7 @@ impl Engine<'_> {
             &mut program,
             &mut Port {
                 flows: &mut self.flows,
-                table: &self.table,
+                table: &self.network.flows,
                 user,
                 now: self.now,
                 touched: &mut touched,

@@ -9,10 +9,10 @@
 //! with data where there is data, so that none is held back or sent besides; the passive side's
 //! sender learns from the handshake what an active one learns from the SYN-ACK.
 
-use redtail_core::{Stream, Time};
+use redtail_core::{Stream, Time, earlier};
 
 use super::receiver::Receiver;
-use super::sender::{Sender, SenderCounters, earlier};
+use super::sender::{Sender, SenderCounters};
 use crate::params::TcpParams;
 use crate::segment::{Flags, Segment};
 

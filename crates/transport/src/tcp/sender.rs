@@ -10,7 +10,7 @@
 
 use std::ops::{AddAssign, Sub};
 
-use redtail_core::{Ecn, Span, Stream, Time};
+use redtail_core::{Ecn, Span, Stream, Time, earlier};
 
 use super::delivery_rate::AckContext;
 use super::ecn::{Arrival, EcnResponse};
@@ -167,15 +167,6 @@ struct Persist {
 /// What a receiver may wait before it acknowledges a lone segment
 /// (RFC 8985, section 7.2, TLP.max_ack_delay).
 const MAX_ACK_DELAY: Span = Span::from_ms(200);
-
-/// The earlier of two times, of those that are set.
-#[inline]
-pub(super) fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        _ => one.or(other),
-    }
-}
 
 /// A TCP sender: endless, with a given amount of data, or with what its application
 /// writes.
