@@ -593,6 +593,7 @@ def reproduce(
     """Repeat a published evaluation, with a verdict on each of its findings."""
     from redtail import papers
     from redtail.papers import report
+    from redtail.pool import available_cores
 
     if paper is None:
         print(report.listing())
@@ -609,6 +610,13 @@ def reproduce(
     print(report.counts(done))
     reused = f", {done.reused} of them reused" if done.reused else ""
     print(f"{done.run_count} runs{reused}, in {seconds:.1f} s")
+    if done.packets:
+        cores = jobs or available_cores()
+        rate = done.packets / seconds
+        print(
+            f"{done.packets / 1e6:.1f} M packets over the bottleneck: "
+            f"{rate / 1e6:.2f} M packets/s, {rate / cores / 1e6:.2f} M packets/s per core"
+        )
     drawn = list(dict.fromkeys(path.stem for path in written if path.suffix == ".png"))
     print(f"report:   {written[0]}")
     print(f"verdicts: {written[1]}")

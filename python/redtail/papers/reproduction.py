@@ -109,6 +109,7 @@ class Reproduction:
         folder: where everything is kept.
         run_count: runs it took, those on the way to a value looked for included.
         reused: how many of these were in the store already.
+        packets: packets that the other runs sent over their bottleneck.
     """
 
     paper: Paper
@@ -118,6 +119,7 @@ class Reproduction:
     folder: Path
     run_count: int
     reused: int
+    packets: int
 
     def write(self) -> list[Path]:
         """Write figures, verdicts, report and data; returns their paths, the report first.
@@ -193,6 +195,7 @@ def reproduce_paper(
         folder=work.out,
         run_count=work.state.done,
         reused=work.state.reused,
+        packets=work.state.packets,
     )
 
 
