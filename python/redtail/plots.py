@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +19,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 
 from redtail import metrics as names
-from redtail.errors import StoreError
-from redtail.results import CaseResult, Results
+from redtail.errors import RedtailError, StoreError
+from redtail.metrics import Metric
+from redtail.results import CaseResult, Results, table_key
 from redtail.stats import estimate
 
 if TYPE_CHECKING:
@@ -140,30 +141,89 @@ def draw_all(results: Results, folder: Path) -> list[Path]:
         return _save(figures, folder)
 
 
-def draw(results: Results, wanted: Mapping[str, str], folder: Path) -> list[Path]:
-    """Draw some figures.
+def paper_figure(results: Results, draws: str, about: Metric) -> Figure:
+    """Draw what a paper's figure shows.
 
     Args:
-        results: what to draw.
-        wanted: by the name of the file, a metric or "consecutive_loss".
-        folder: where to; made when missing.
+        results: what to draw, of a queue and a load.
+        draws: a metric, "consecutive_loss", "queue_over_time", "response_times:GROUP" or
+            "quartiles:METRIC".
+        about: how the metric is shown.
 
-    Returns:
-        The paths, PNG before SVG.
+    Raises:
+        RedtailError: there is nothing to draw it from.
+    """
+    kind, _, of = draws.partition(":")
+    with mpl.rc_context(_STYLE):
+        match kind:
+            case "consecutive_loss":
+                return loss_figure(results)
+            case "queue_over_time":
+                found = queue_figure(results)
+                if found is None:
+                    raise RedtailError(
+                        "no series was recorded to draw queue_over_time from; ask for it with "
+                        f"{table_key('queues')} = true in [series] of the experiment"
+                    )
+                return found
+            case "response_times":
+                return response_figure(results, of)
+            case "quartiles":
+                return quartile_figure(results, of, about)
+            case _:
+                return metric_figure(results, draws, about)
+
+
+def quartile_figure(results: Results, name: str, about: Metric) -> Figure:
+    """Draw quartiles of a metric over replications against the load, a box for each queue.
+
+    A box spans the middle half of the replications, the line in it is the median, and the
+    whiskers reach the least and the greatest.
+    """
+    load = find_load(results)
+    lines = _lines(results, load)
+    values = _panels(load)
+    figure = Figure(figsize=(1.6 + 0.3 * len(lines) * len(values), 3.8), layout="constrained")
+    axes = figure.subplots()
+    handles = {}
+    for number, (label, cases) in enumerate(lines):
+        shift = (number - (len(lines) - 1) / 2) * 0.8 / len(lines)
+        drawn = axes.boxplot(
+            [
+                [v * about.scale for v in case.values(name) if not math.isnan(v)]
+                for _, case in cases
+            ],
+            positions=[values.index(x) + shift for x, _ in cases],
+            widths=0.6 / len(lines),
+            whis=(0, 100),
+            patch_artist=True,
+            medianprops={"color": "black"},
+            boxprops={"facecolor": COLOURS[number % len(COLOURS)], "alpha": 0.55},
+            manage_ticks=False,
+        )
+        handles[label] = drawn["boxes"][0]
+    axes.set_xticks(range(len(values)), [f"{value:g}" for value in values])
+    if load is not None:
+        axes.set_xlabel(load.title)
+    axes.set_ylabel(about.axis)
+    axes.set_ylim(bottom=0)
+    figure.legend(
+        handles.values(),
+        handles.keys(),
+        loc="outside upper center",
+        ncols=min(len(lines), 3),
+        frameon=False,
+    )
+    return figure
+
+
+def save(figures: Iterable[tuple[str, Figure]], folder: Path) -> list[Path]:
+    """Write figures as PNG and SVG under the names given; returns the paths, PNG before SVG.
 
     Raises:
         StoreError: the folder cannot be written.
     """
     with mpl.rc_context(_STYLE):
-        figures = [
-            (
-                name,
-                loss_figure(results)
-                if what == "consecutive_loss"
-                else metric_figure(results, what),
-            )
-            for name, what in wanted.items()
-        ]
         return _save(figures, folder)
 
 
@@ -179,19 +239,21 @@ def _save(figures: Iterable[tuple[str, Figure]], folder: Path) -> list[Path]:
     return paths
 
 
-def metric_figure(results: Results, name: str) -> Figure:
+def metric_figure(results: Results, name: str, about: Metric | None = None) -> Figure:
     """Draw a metric against the load with 95 % intervals, one line per setting of the rest.
 
-    Without a numeric factor each case gets a row.
+    Without a numeric factor each case gets a row. `about` says how the metric is shown, when it
+    is none of those that redtail knows.
     """
-    about = names.describe(name)
+    title = names.axis(name) if about is None or about == names.describe(name) else about.axis
+    about = about or names.describe(name)
     load = find_load(results)
     lines = _lines(results, load)
     if load is None:
         figure = Figure(figsize=(6.0, 1.2 + 0.35 * len(results.cases)), layout="constrained")
         axes = figure.subplots()
         _rows(axes, results, name)
-        axes.set_xlabel(names.axis(name))
+        axes.set_xlabel(title)
         if _is_utilization(name):
             axes.set_xlim(*utilization_span(case.metric(name) for case in results.cases))
         return figure
@@ -215,7 +277,7 @@ def metric_figure(results: Results, name: str) -> Figure:
             **_look(number),
         )
     _load_axis(axes, load)
-    axes.set_ylabel(names.axis(name))
+    axes.set_ylabel(title)
     if any(part in name for part in _FROM_ZERO):
         axes.set_ylim(bottom=0)
     elif _is_utilization(name):
