@@ -12,6 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -109,6 +111,12 @@ BOTH_WAYS: dict[str, tuple[dict[str, Any], Grid, Grid]] = {
         four(10, 10, 12, 20),
         four(10, 10, 25, 20),
     ),
+    "span": ({"at_most": 0.6}, four(10, 10.5, 20, 20.5), four(10, 10.5, 20, 21)),
+    "difference_monotone": (
+        {"queues": ["A"], "to": ["B"], "direction": "falls"},
+        four(9, 1, 9, 5),
+        four(9, 5, 9, 1),
+    ),
 }
 
 
@@ -172,6 +180,27 @@ def test_derived_measures_follow_from_queue_and_losses() -> None:
         assert one.estimate(metric, "A", 16).mean == pytest.approx(value), metric
     never = grid({("A", 16): cell})
     assert math.isnan(never.estimate("loss_events_of_4_or_more", "A", 16).mean)
+
+
+def test_requests_never_answered_are_not_answered_in_time(tmp_path: Path) -> None:
+    # Ten requests of "web": six answered within half a second, two later, two never.
+    times = {"time_up_to_s": [0.1, 0.5, 1.0, 1.0], "count": [4, 2, 2, 9]}
+    groups = {"group": ["web", "web", "web", "other"], "size_up_to_bytes": [1460.0] * 4}
+    pq.write_table(pa.table({**groups, **times}), tmp_path / "response_times.parquet")
+    unanswered = {"web.unanswered": [0.2] * 3, "other.unanswered": [0.1] * 3}
+    one = synthetic({("A", 16): {**unanswered, "none.unanswered": [1.0] * 3}})
+    (case,) = one.cases
+    runs = {number: replace(run, folder=tmp_path) for number, run in case.runs.items()}
+    one.cases = (replace(case, runs=runs),)
+    found = Grid(one, queue="bottleneck.queue", load="traffic.ftp.flows")
+    for metric, share in {
+        "web.responses_within_100ms": 0.4,
+        "web.responses_within_500ms": 0.6,
+        "web.responses_within_2000ms": 0.8,
+        "other.responses_within_1000ms": 0.9,
+        "none.responses_within_500ms": 0.0,
+    }.items():
+        assert found.values(metric, "A", 16) == [pytest.approx(share)] * 3, metric
 
 
 def test_a_variant_is_looked_at_only_when_named() -> None:
@@ -364,12 +393,17 @@ def test_measures_are_computed_replication_by_replication_and_can_be_drawn() -> 
 # --- The papers' files -----------------------------------------------------------------------
 
 
+# What a file is warned about is mostly a slip. These are what the papers did: a tail drop shorter
+# than a round trip, and users who were there before the run and think until after it.
+MEANT = ("is below one bandwidth-delay product", "such flows never send")
+
+
 def planned(study: Study, set: Mapping[str, Any]) -> list[tuple[dict[str, str], dict[str, Any]]]:
     """Labels and factors of all cases of a study, variants not among them."""
     found = []
     for file in study.files:
         plan = experiment.check(file, set=set)
-        assert plan.warnings == (), file
+        assert [text for text in plan.warnings if not any(map(text.count, MEANT))] == [], file
         found += [(case.labels, case.factors) for case in plan.cases]
     return found
 
