@@ -364,6 +364,22 @@ def test_a_view_looks_at_the_same_runs_over_another_factor() -> None:
     assert at_twenty.estimate("loss", "A", 16).mean == pytest.approx(0.03)
 
 
+def test_cases_of_a_list_may_be_loads_by_their_names() -> None:
+    (case,) = synthetic({("A", 16): {"loss": about(0.01)}}).cases
+    named = [
+        replace(
+            case,
+            factors={**case.factors, "case.name": name},
+            labels={**case.labels, "case.name": name},
+        )
+        for name in ("90 %", "98 %")
+    ]
+    found = checks.replace_cases(synthetic({}), ("case.name", "bottleneck.queue"), tuple(named))
+    over = Grid(found, queue="bottleneck.queue", load="case.name")
+    assert over.loads == (90.0, 98.0)
+    assert over.at(90.0) == "90 %"
+
+
 def test_a_factor_left_open_or_unknown_is_refused() -> None:
     with pytest.raises(RedtailError, match="two cases have queue 'A' at load 16: where"):
         Grid(three_factors(), queue="bottleneck.queue", load="traffic.ftp.flows")
