@@ -73,6 +73,13 @@ def _translated(queues: Mapping[str, own.Located] | None = None) -> Iterator[Non
         ) from error
 
 
+# How a scenario says which replication it is.
+_REPLICATION = '"replication": '
+
+# Some kilobytes each.
+_MOST_TEXTS = 1000
+
+
 @dataclass(frozen=True)
 class Case:
     """One combination of factor values.
@@ -155,6 +162,10 @@ class Plan:
     _native_plan: Any = field(repr=False)
     users: tuple[dict[str, int], ...] = ()
     stop: StopRule | None = None
+    # Of cases: the text of a run before and after the number of its replication.
+    _texts: dict[int, tuple[int, str, str]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def runs(self) -> int:
@@ -177,11 +188,31 @@ class Plan:
 
     def scenario(self, case: int, replication: int) -> str:
         """Return one run as canonical JSON, all defaults filled in; both numbers from 0."""
+        since, before, after = self._texts.get(case, (math.inf, "", ""))
+        if replication >= since:
+            return f"{before}{replication}{after}"
         users = self.users[case] if self.users else {}
         with _translated():
             if users:
-                return str(self._native_plan.scenario(case, replication, list(users.items())))
-            return str(self._native_plan.scenario(case, replication))
+                text = str(self._native_plan.scenario(case, replication, list(users.items())))
+            else:
+                text = str(self._native_plan.scenario(case, replication))
+        if replication > 0:  # a single run of each case is not worth it
+            self._remember(case, replication, text)
+        return text
+
+    def _remember(self, case: int, replication: int, text: str) -> None:
+        """Keep what the runs of a case have in common, which takes a while to write.
+
+        From a replication on that has no series, runs differ in the number of the replication
+        alone, and in front of it there are only numbers and times.
+        """
+        before, mark, rest = text.partition(_REPLICATION)
+        number = str(replication)
+        if not mark or not rest.startswith(f"{number},") or len(self._texts) >= _MOST_TEXTS:
+            return
+        if "series" not in json.loads(text):
+            self._texts[case] = replication, before + mark, rest[len(number) :]
 
     def example(self, case: int) -> str:
         """Return the first run of a case; loads stand as about the users who offer them."""
@@ -344,7 +375,8 @@ def run_captured(
 def _outcome(result: Any, start: float) -> Outcome:
     metrics: Mapping[str, float] = result.metrics
     return Outcome(
-        metrics={name: value for name, value in metrics.items() if not math.isnan(value)},
+        # NaN equals nothing.
+        metrics={name: value for name, value in metrics.items() if value == value},
         consecutive_losses={
             link: list(counts) for link, counts in result.consecutive_losses.items()
         },

@@ -78,14 +78,14 @@ def estimate(values: Iterable[float], confidence: float = 0.95) -> Estimate:
     >>> estimate([1.0])
     Estimate(mean=1.0, ci95=None, n=1)
     """
-    used = [value for value in values if not math.isnan(value)]
+    used = [value for value in values if value == value]  # NaN equals nothing
     n = len(used)
     if n == 0:
         return Estimate(math.nan, None, 0)
     mean = math.fsum(used) / n
     if n == 1:
         return Estimate(mean, None, 1)
-    variance = math.fsum((value - mean) ** 2 for value in used) / (n - 1)
+    variance = math.fsum([(value - mean) ** 2 for value in used]) / (n - 1)
     return Estimate(mean, t_quantile(confidence, n - 1) * math.sqrt(variance / n), n)
 
 
