@@ -11,7 +11,6 @@ import sys
 import time
 import tomllib
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -408,21 +407,3 @@ def test_a_stored_sweep_is_read_by_other_tools(quick: Results) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert redtail.load(quick.folder).to_json() == quick.to_json()
-
-
-def test_the_text_of_a_run_is_the_native_one_whatever_was_asked_before() -> None:
-    """What runs of a case have in common is written once; series are of the first alone."""
-    series = {"series.interval": "1 s", "series.queues": True, "series.replications": 3}
-    for sets in ({}, series):
-        plan = redtail.check("examples/taildrop-vs-red.toml", set=sets)
-        for replication in (0, 2, 1, 3, 4, 12, 3, 2, 100_000):
-            for case in range(len(plan.cases)):
-                native = plan._native_plan.scenario(case, replication)
-                assert plan.scenario(case, replication) == native
-    plan = redtail.check("examples/web-pages.toml")
-    users = tuple({"today": 7 + case} for case in range(len(plan.cases)))
-    for each in (plan, replace(plan, users=users)):
-        for replication in (0, 1, 7):
-            given = [list(each.users[0].items())] if each.users else []
-            native = plan._native_plan.scenario(0, replication, *given)
-            assert each.scenario(0, replication) == native

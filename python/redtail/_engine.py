@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import math
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -71,13 +70,6 @@ def _translated(queues: Mapping[str, own.Located] | None = None) -> Iterator[Non
             f"the engine failed: {error}\n"
             "This is a fault in redtail; please report it together with the experiment file."
         ) from error
-
-
-# How a scenario says which replication it is.
-_REPLICATION = '"replication": '
-
-# Some kilobytes each.
-_MOST_TEXTS = 1000
 
 
 @dataclass(frozen=True)
@@ -162,10 +154,6 @@ class Plan:
     _native_plan: Any = field(repr=False)
     users: tuple[dict[str, int], ...] = ()
     stop: StopRule | None = None
-    # Of cases: the text of a run before and after the number of its replication.
-    _texts: dict[int, tuple[int, str, str]] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
 
     @property
     def runs(self) -> int:
@@ -188,31 +176,11 @@ class Plan:
 
     def scenario(self, case: int, replication: int) -> str:
         """Return one run as canonical JSON, all defaults filled in; both numbers from 0."""
-        since, before, after = self._texts.get(case, (math.inf, "", ""))
-        if replication >= since:
-            return f"{before}{replication}{after}"
         users = self.users[case] if self.users else {}
         with _translated():
             if users:
-                text = str(self._native_plan.scenario(case, replication, list(users.items())))
-            else:
-                text = str(self._native_plan.scenario(case, replication))
-        if replication > 0:  # a single run of each case is not worth it
-            self._remember(case, replication, text)
-        return text
-
-    def _remember(self, case: int, replication: int, text: str) -> None:
-        """Keep what the runs of a case have in common, which takes a while to write.
-
-        From a replication on that has no series, runs differ in the number of the replication
-        alone, and in front of it there are only numbers and times.
-        """
-        before, mark, rest = text.partition(_REPLICATION)
-        number = str(replication)
-        if not mark or not rest.startswith(f"{number},") or len(self._texts) >= _MOST_TEXTS:
-            return
-        if "series" not in json.loads(text):
-            self._texts[case] = replication, before + mark, rest[len(number) :]
+                return str(self._native_plan.scenario(case, replication, list(users.items())))
+            return str(self._native_plan.scenario(case, replication))
 
     def example(self, case: int) -> str:
         """Return the first run of a case; loads stand as about the users who offer them."""

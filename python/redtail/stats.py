@@ -78,7 +78,7 @@ def estimate(values: Iterable[float], confidence: float = 0.95) -> Estimate:
     >>> estimate([1.0])
     Estimate(mean=1.0, ci95=None, n=1)
     """
-    used = [value for value in values if value == value]  # NaN equals nothing
+    used = [value for value in values if not math.isnan(value)]
     n = len(used)
     if n == 0:
         return Estimate(math.nan, None, 0)
