@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
+import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -22,6 +23,7 @@ from redtail.metrics import Metric
 from redtail.papers.formula import Formula
 from redtail.results import CaseResult, Results
 from redtail.stats import Estimate, estimate
+from redtail.store import read_series
 
 _RATIO = Metric("", "", "1", "", 1.0, "")
 
@@ -35,6 +37,9 @@ _DERIVED: dict[str, Metric] = {
         "Packets in the longest loss event", "longest", "packets", "_packets", 1.0, "packets"
     ),
     "dropped_share": Metric("Drops among drops and marks", "dropped share", "1", "", 100.0, "%"),
+    "completion_time_std": Metric(
+        "Standard deviation of completion times", "completion sd", "s", "_s", 1.0, "s"
+    ),
 }
 _TAIL = re.compile(r"loss_events_of_(\d+)_or_more")
 
@@ -277,6 +282,8 @@ class Grid:
                 of = f"{group}." if group else ""
                 pairs = zip(case.values(f"{of}loss"), case.values(f"{of}mark"), strict=True)
                 return [_quotient(lost, lost + marked) for lost, marked in pairs]
+            case "completion_time_std":
+                return [_deviation(times) for times in _completion_times(case, group)]
             case _:
                 return case.values(metric)
 
@@ -577,6 +584,53 @@ def load_dependence(
     return found
 
 
+@_test
+def ratio_of_metrics(
+    grid: Grid,
+    *,
+    metric: str,
+    to_metric: str,
+    queues: Sequence[str],
+    to: Sequence[str] = (),
+    loads: Sequence[float] = (),
+    at_least: float | None = None,
+    at_most: float | None = None,
+) -> list[Evidence]:
+    """Each queue's `metric` over `to_metric` of each queue in `to`, or its own, at each load."""
+    bounds, found = Bounds(at_least, None, at_most), []
+    for queue, load in _cells(grid, queues, loads):
+        for other in to or (queue,):
+            pairs = zip(
+                grid.values(metric, queue, load), grid.values(to_metric, other, load), strict=True
+            )
+            value = estimate(_quotient(a, b) for a, b in pairs)
+            about = f"{_named(grid, metric)}, {queue} / {_named(grid, to_metric)}, {other}"
+            found.append(Evidence(f"{about}, {grid.at(load)}", value, bounds))
+    return found
+
+
+@_test
+def constant(
+    grid: Grid,
+    *,
+    metric: str,
+    queues: Sequence[str] = (),
+    loads: Sequence[float] = (),
+    at_least: float | None = None,
+    at_most: float | None = None,
+) -> list[Evidence]:
+    """Each queue's `metric` at each load over its mean over these loads."""
+    bounds, found = Bounds(at_least, None, at_most), []
+    along = loads or grid.loads
+    for queue in queues or grid.queues:
+        rows = list(zip(*(grid.values(metric, queue, load) for load in along), strict=True))
+        for index, load in enumerate(along):
+            value = estimate(_quotient(row[index], statistics.fmean(row)) for row in rows)
+            about = f"{grid.describe(metric).title}, {queue}, {grid.at(load)} / mean of all loads"
+            found.append(Evidence(about, value, bounds))
+    return found
+
+
 def _cells(
     grid: Grid, queues: Sequence[str], loads: Sequence[float]
 ) -> Iterator[tuple[str, float]]:
@@ -614,6 +668,13 @@ def _pair(
     return f"{title}, {first[0]}, {grid.at(first[1])} {sign} {grid.at(second[1])}"
 
 
+def _named(grid: Grid, metric: str) -> str:
+    """Return what a metric is of and what it is, for a line that names two."""
+    of = names.prefix(metric)
+    title = grid.describe(metric).title
+    return f"{of}: {title}" if of else title
+
+
 def _quotient(a: float, b: float) -> float:
     return a / b if b else math.nan
 
@@ -630,3 +691,19 @@ def _losses(case: CaseResult) -> list[list[int]]:
 def _tail(counts: Sequence[int], size: int) -> float:
     """Return the share of loss events with `size` losses or more."""
     return _quotient(float(sum(counts[size - 1 :])), float(sum(counts)))
+
+
+def _completion_times(case: CaseResult, group: str) -> Iterator[list[float]]:
+    """Yield the completion times of a group's transfers, replication by replication.
+
+    Those that were not done by the end have none. Transfers of the warm-up are among them.
+    """
+    for _, run in sorted(case.runs.items()):
+        table = read_series(run.folder, "transfers")
+        rows = [] if table is None else table.select(["group", "completion_time_s"]).to_pylist()
+        times = [row["completion_time_s"] for row in rows if row["group"] == group]
+        yield [time for time in times if not math.isnan(time)]
+
+
+def _deviation(values: Sequence[float]) -> float:
+    return statistics.stdev(values) if len(values) > 1 else math.nan
