@@ -214,8 +214,11 @@ class Grid:
         return f"{name} {load:g} {self._unit}" if self._unit else f"{load:g} {name}"
 
     def describe(self, metric: str) -> Metric:
-        """Return how a metric or measure is shown."""
-        return self._measures[metric][1] if metric in self._measures else describe(metric)
+        """Return how a metric or measure is shown; its title says what it is of."""
+        if metric in self._measures:
+            return self._measures[metric][1]
+        about, of = describe(metric), names.prefix(metric)
+        return replace(about, title=f"{of}: {about.title}") if of else about
 
     def subset(
         self, metrics: Sequence[str], queues: Sequence[str] = (), loads: Sequence[float] = ()
@@ -598,14 +601,15 @@ def ratio_of_metrics(
 ) -> list[Evidence]:
     """Each queue's `metric` over `to_metric` of each queue in `to`, or its own, at each load."""
     bounds, found = Bounds(at_least, None, at_most), []
+    over, under = grid.describe(metric).title, grid.describe(to_metric).title
     for queue, load in _cells(grid, queues, loads):
         for other in to or (queue,):
             pairs = zip(
                 grid.values(metric, queue, load), grid.values(to_metric, other, load), strict=True
             )
             value = estimate(_quotient(a, b) for a, b in pairs)
-            about = f"{_named(grid, metric)}, {queue} / {_named(grid, to_metric)}, {other}"
-            found.append(Evidence(f"{about}, {grid.at(load)}", value, bounds))
+            about = f"{over}, {queue} / {under}, {other}, {grid.at(load)}"
+            found.append(Evidence(about, value, bounds))
     return found
 
 
@@ -666,13 +670,6 @@ def _pair(
     if first[1] == second[1]:
         return f"{title}, {first[0]} {sign} {second[0]}, {grid.at(first[1])}"
     return f"{title}, {first[0]}, {grid.at(first[1])} {sign} {grid.at(second[1])}"
-
-
-def _named(grid: Grid, metric: str) -> str:
-    """Return what a metric is of and what it is, for a line that names two."""
-    of = names.prefix(metric)
-    title = grid.describe(metric).title
-    return f"{of}: {title}" if of else title
 
 
 def _quotient(a: float, b: float) -> float:
