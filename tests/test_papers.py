@@ -347,9 +347,9 @@ def test_a_formula_is_computed_as_arithmetic_is() -> None:
     assert math.isnan(Formula("max(on.goodput, zero / zero)")(values))
 
 
-def three_factors() -> Results:
-    """Queues A and B at 16 flows and at delays of 5 and 20 ms; loss tells all three."""
-    found = synthetic({(q, 16): {"loss": about(0.1)} for q in "AB"})
+def three_factors(flows: Sequence[int] = (16,)) -> Results:
+    """Queues A and B at numbers of flows and at delays of 5 and 20 ms; loss tells all three."""
+    found = synthetic({(q, n): {"loss": about(0.1)} for q in "AB" for n in flows})
     cases = []
     for case in found.cases:
         for delay in (5, 20):
@@ -404,10 +404,25 @@ def test_measures_are_computed_replication_by_replication_and_can_be_drawn() -> 
     )
     assert seen.values("bits_per_loss", "A", 20.0) == pytest.approx([20e6 / 0.03] * 3)
     assert seen.describe("bits_per_loss") is shown
-    drawn = seen.subset(["bits_per_loss"], ["B"], [5.0])
-    (case,) = drawn.cases
-    assert case.labels == {"bottleneck.delay": "5 ms", "bottleneck.queue": "B"}
-    assert case.metric("bits_per_loss").mean == pytest.approx(5e6 / 0.025)
+    drawn = seen.subset(["bits_per_loss"], ["B"])
+    assert drawn.cases[0].labels == {"bottleneck.delay": "5 ms", "bottleneck.queue": "B"}
+    assert drawn.cases[0].metric("bits_per_loss").mean == pytest.approx(5e6 / 0.025)
+    (case,) = seen.subset(["bits_per_loss"], ["B"], [5.0]).cases
+    assert case.labels == {"bottleneck.queue": "B"}  # a load that does not vary says nothing
+
+
+def test_figures_are_drawn_over_the_load_also_when_what_is_compared_is_a_number() -> None:
+    from redtail.plots import find_load
+
+    seen = Grid(
+        three_factors(flows=[16, 64]),
+        queue="traffic.ftp.flows",
+        load="bottleneck.delay",
+        where={"bottleneck.queue": "A"},
+    )
+    found = find_load(seen.subset(["loss"]))
+    assert found is not None
+    assert found.key == "bottleneck.delay"
 
 
 # --- The papers' files -----------------------------------------------------------------------

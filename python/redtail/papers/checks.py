@@ -232,15 +232,22 @@ class Grid:
 
         Returns:
             What figures are drawn from. The label of a case is its queue's, whatever further
-            factors it has.
+            factors it has, and the load alone can be an axis; a single load is left out.
         """
         cases = []
-        for queue in queues or self.queues:
-            for load in loads or self.loads:
+        chosen = queues or self.queues
+        along = [
+            load for load in loads or self.loads if any(self.has(queue, load) for queue in chosen)
+        ]
+        keys = (self.queue_key,) if len(along) == 1 else (self.load_key, self.queue_key)
+        for queue in chosen:
+            for load in along:
                 if not self.has(queue, load):
                     continue
                 case = self.case(queue, load)
-                keys = (self.load_key, self.queue_key)
+                factors = {key: case.factors[key] for key in keys}
+                if not isinstance(factors[self.queue_key], dict):
+                    factors[self.queue_key] = case.labels[self.queue_key]
                 runs = dict(sorted(case.runs.items()))
                 own = [name for name in metrics if name not in case.metrics]
                 if own:
@@ -251,12 +258,12 @@ class Grid:
                 cases.append(
                     replace(
                         case,
-                        factors={key: case.factors[key] for key in keys},
+                        factors=factors,
                         labels={key: case.labels[key] for key in keys},
                         runs=runs,
                     )
                 )
-        return replace_cases(self.results, (self.load_key, self.queue_key), tuple(cases))
+        return replace_cases(self.results, keys, tuple(cases))
 
     def values(self, metric: str, queue: str, load: float) -> list[float]:
         """Return a metric or measure replication by replication, NaN where undefined."""
