@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -65,6 +66,9 @@ _STYLE: Any = {
 
 # Keys of the factors that are a load before all others.
 _LOADS = (".flows", ".users", ".load")
+
+# In front of a metric whose quartiles are to be drawn.
+_QUARTILES = "quartiles:"
 
 # Quantities that are read against zero; the others are read against each other.
 _FROM_ZERO = ("loss", "delay", "length", "mark", "response_time")
@@ -145,7 +149,7 @@ def draw(results: Results, wanted: Mapping[str, str], folder: Path) -> list[Path
 
     Args:
         results: what to draw.
-        wanted: by the name of the file, a metric or "consecutive_loss".
+        wanted: by the name of the file, a metric, "consecutive_loss", or "quartiles:" and a metric.
         folder: where to; made when missing.
 
     Returns:
@@ -160,6 +164,8 @@ def draw(results: Results, wanted: Mapping[str, str], folder: Path) -> list[Path
                 name,
                 loss_figure(results)
                 if what == "consecutive_loss"
+                else quartile_figure(results, what.removeprefix(_QUARTILES))
+                if what.startswith(_QUARTILES)
                 else metric_figure(results, what),
             )
             for name, what in wanted.items()
@@ -220,6 +226,57 @@ def metric_figure(results: Results, name: str) -> Figure:
         axes.set_ylim(bottom=0)
     elif _is_utilization(name):
         axes.set_ylim(*utilization_span(case.metric(name) for case in results.cases))
+    _legend(figure, [axes], len(lines))
+    return figure
+
+
+def quartile_figure(results: Results, name: str) -> Figure:
+    """Draw least, quartiles, median and most of the replications, a box per line at each load.
+
+    Loads stand at equal distances, so that boxes have room. A replication without the metric is
+    left out; a case of which none has it gets no box.
+    """
+    about = names.describe(name)
+    load = find_load(results)
+    lines = _lines(results, load)
+    at = _panels(load)
+    figure = Figure(figsize=(2.0 + 0.4 * len(at) * max(len(lines), 2), 3.8), layout="constrained")
+    axes = figure.subplots()
+    width = 0.8 / len(lines)
+    for number, (label, cases) in enumerate(lines):
+        look = _look(number)
+        kept = [
+            (at.index(x), [v * about.scale for v in case.values(name) if not math.isnan(v)])
+            for x, case in cases
+        ]
+        kept = [(place, values) for place, values in kept if values]
+        edge = {"color": look["color"], "linestyle": look["linestyle"]}
+        axes.boxplot(
+            [values for _, values in kept],
+            positions=[place + (number - (len(lines) - 1) / 2) * width for place, _ in kept],
+            widths=0.75 * width,
+            whis=(0, 100),
+            patch_artist=True,
+            manage_ticks=False,
+            boxprops={"facecolor": f"{look['color']}40", "edgecolor": look["color"]},
+            whiskerprops=edge,
+            capprops={"color": look["color"]},
+            medianprops={"color": look["color"], "linewidth": 2.0},
+        )
+        axes.plot(
+            [place + (number - (len(lines) - 1) / 2) * width for place, _ in kept],
+            [statistics.median(values) for _, values in kept],
+            color=look["color"],
+            marker=look["marker"],
+            linestyle="none",
+            label=label,
+        )
+    axes.set_xticks(range(len(at)), [f"{x:g}" for x in at] if load else [""])
+    axes.set_xlim(-0.6, len(at) - 0.4)
+    axes.set_xlabel(load.title if load else "")
+    axes.set_ylabel(names.axis(name))
+    if any(part in name for part in _FROM_ZERO):
+        axes.set_ylim(bottom=0)
     _legend(figure, [axes], len(lines))
     return figure
 
@@ -475,13 +532,24 @@ def _rows(axes: Axes, results: Results, name: str) -> None:
 def _lines(results: Results, load: Load | None) -> list[tuple[str, list[tuple[float, CaseResult]]]]:
     """Group the cases into lines: equal in all factors but the load, and sorted by it."""
     lines: dict[str, list[tuple[float, CaseResult]]] = {}
+    hidden = set() if load is None else {load.key, *_in_step(results, load)}
     for number, case in enumerate(results.cases):
-        label = ", ".join(
-            text for key, text in case.labels.items() if load is None or key != load.key
-        )
+        label = ", ".join(text for key, text in case.labels.items() if key not in hidden)
         x = 0.0 if load is None else load.values[number]
         lines.setdefault(label, []).append((x, case))
     return [(label, sorted(cases, key=lambda pair: pair[0])) for label, cases in lines.items()]
+
+
+def _in_step(results: Results, load: Load) -> set[str]:
+    """Return the factors that change with the load and so tell no lines apart."""
+    found = set()
+    for key in results.factors:
+        pairs = {
+            (x, case.labels.get(key)) for x, case in zip(load.values, results.cases, strict=True)
+        }
+        if len({label for _, label in pairs}) > 1 and len(pairs) == len({x for x, _ in pairs}):
+            found.add(key)
+    return found
 
 
 def _panels(load: Load | None) -> list[float]:
