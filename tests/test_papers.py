@@ -8,7 +8,8 @@ import random
 import re
 import shutil
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,14 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail import experiment, papers, plots
+from redtail import experiment, papers
 from redtail.cli import app
 from redtail.errors import RedtailError, SpecError
 from redtail.papers import checks, definition, report
-from redtail.papers.checks import TESTS, Bounds, Evidence, Grid
+from redtail.papers.checks import TESTS, Bounds, Evidence, Grid, quantity
 from redtail.papers.definition import Finding, Study
-from redtail.papers.reproduction import Judgement, StudyResult, judge, seek
+from redtail.papers.formula import Formula
+from redtail.papers.reproduction import Judgement, judge, seek
 from redtail.results import CaseResult, Results
 from redtail.stats import Estimate
 from redtail.store import StoredRun
@@ -187,6 +189,18 @@ def test_what_follows_from_all_replications_has_an_interval_that_covers() -> Non
     assert 240 <= covered <= 294
 
 
+def test_a_quantile_of_the_replications_can_stand_for_their_mean() -> None:
+    one = grid({("A", 16): {"loss": [0.01, math.nan, 0.05]}})
+    for which, value in (("least", 1), ("q25", 2), ("median", 3), ("q75", 4), ("most", 5)):
+        found = one.estimate(f"{which}:loss", "A", 16)
+        assert found.mean == pytest.approx(value / 100), which
+        assert found.ci95 is not None
+    assert one.describe("median:loss").title == "Packets lost at the queue, median"
+    assert math.isnan(one.estimate("median:mark", "A", 16).mean)
+    with pytest.raises(RedtailError, match="'median:loss' is of all replications"):
+        TESTS["ratio"](one, metric="median:loss", queues=["A"], to=["A"], at_least=1.0)
+
+
 def test_the_worst_load_is_found_by_another_metric() -> None:
     cells: Cells = {
         ("A", 16): {"time": [9.0] * 3, "share": [0.1] * 3},
@@ -278,16 +292,14 @@ def test_a_value_is_sought_in_few_rounds(
 
 # --- Verdicts --------------------------------------------------------------------------------
 
-STUDY = Study("ftp", "", "bottleneck.queue", "traffic.ftp.flows", (), {}, ())
-
 
 def judged(findings: str, tmp_path: Path) -> list[Any]:
     """Judge findings on two queues of which A loses 1 % and B 2 %, at 16 flows."""
     folder = shutil.copytree(ISCC, tmp_path / "paper")
     (folder / "findings.toml").write_text(findings)
+    (folder / "expected.toml").unlink()
     cells: Cells = {("A", 16): {"loss": about(0.01)}, ("B", 16): {"loss": about(0.02)}}
-    studies = {"ftp": StudyResult(STUDY, synthetic(cells), {})}
-    return [judge(finding, studies) for finding in definition.read(folder).findings]
+    return [judge(finding, {"ftp": grid(cells)}) for finding in definition.read(folder).findings]
 
 
 def at_most(bound: float, kind: str = "check") -> str:
@@ -335,37 +347,179 @@ def test_a_study_that_a_scale_leaves_out_is_not_judged() -> None:
     assert "web" in verdict.why
 
 
+# --- Views and measures ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("loss +", "invalid syntax"),
+        ("loss ** 2", "'loss ** 2'; accepted: numbers, names"),
+        ("abs(loss)", "'abs(loss)'; accepted"),
+        ("'loss'", "accepted: numbers"),
+        ("max(loss, key=1)", "accepted: numbers"),
+        ("True", "accepted: numbers"),
+        ("loss[0]", "accepted: numbers"),
+    ],
+)
+def test_a_formula_that_is_not_arithmetic_is_refused(formula: str, message: str) -> None:
+    with pytest.raises(SpecError, match=re.escape(message)):
+        Formula(formula)
+
+
+def test_a_formula_is_computed_as_arithmetic_is() -> None:
+    values = {"on.goodput": 6.0, "off.goodput": 4.0, "zero": 0.0}
+    for text, expected in (
+        ("(on.goodput - off.goodput) / off.goodput", 0.5),
+        ("-on.goodput + 2 * off.goodput", 2.0),
+        ("max(on.goodput, off.goodput) / min(on.goodput, 3)", 2.0),
+        ("1e3", 1000.0),
+    ):
+        assert Formula(text)(values) == expected
+    assert math.isnan(Formula("on.goodput / zero")(values))
+    assert math.isnan(Formula("max(on.goodput, zero / zero)")(values))
+
+
+def three_factors() -> Results:
+    """Queues A and B at 16 flows and at delays of 5 and 20 ms; loss tells all three."""
+    found = synthetic({(q, 16): {"loss": about(0.1)} for q in "AB"})
+    cases = []
+    for case in found.cases:
+        for delay in (5, 20):
+            label = case.labels["bottleneck.queue"]
+            loss = (1 if label == "A" else 2) / 100 + delay / 1000
+            runs = {
+                number: replace(run, metrics={"loss": loss, "ftp.goodput": 1e6 * delay})
+                for number, run in case.runs.items()
+            }
+            factors = {**case.factors, "bottleneck.delay": f"{delay} ms"}
+            labels = {**case.labels, "bottleneck.delay": f"{delay} ms"}
+            cases.append(CaseResult(factors, labels, runs))
+    return checks.replace_cases(found, (*found.factors, "bottleneck.delay"), tuple(cases))
+
+
+def test_a_view_looks_at_the_same_runs_over_another_factor() -> None:
+    over_delay = Grid(
+        three_factors(),
+        queue="bottleneck.queue",
+        load="bottleneck.delay",
+        where={"traffic.ftp.flows": 16},
+    )
+    assert over_delay.loads == (5.0, 20.0)
+    assert over_delay.at(5.0) == "delay 5 ms"
+    assert over_delay.estimate("loss", "B", 20.0).mean == pytest.approx(0.04)
+    at_twenty = Grid(
+        three_factors(),
+        queue="bottleneck.queue",
+        load="traffic.ftp.flows",
+        where={"bottleneck.delay": "20 ms"},
+    )
+    assert at_twenty.estimate("loss", "A", 16).mean == pytest.approx(0.03)
+
+
+def test_a_factor_left_open_or_unknown_is_refused() -> None:
+    with pytest.raises(RedtailError, match="two cases have queue 'A' at load 16: where"):
+        Grid(three_factors(), queue="bottleneck.queue", load="traffic.ftp.flows")
+    with pytest.raises(RedtailError, match=r"no factor 'bottleneck\.rate'; accepted: traffic"):
+        Grid(three_factors(), queue="bottleneck.queue", load="bottleneck.rate")
+    with pytest.raises(RedtailError, match="a load is a number, with a unit or without"):
+        Grid(three_factors(), queue="traffic.ftp.flows", load="bottleneck.queue")
+
+
+def test_measures_are_computed_replication_by_replication_and_can_be_drawn() -> None:
+    shown = checks.describe("loss")
+    seen = Grid(
+        three_factors(),
+        queue="bottleneck.queue",
+        load="bottleneck.delay",
+        where={"traffic.ftp.flows": 16},
+        measures={"bits_per_loss": (Formula("ftp.goodput / loss"), shown)},
+    )
+    assert seen.values("bits_per_loss", "A", 20.0) == pytest.approx([20e6 / 0.03] * 3)
+    assert seen.describe("bits_per_loss") is shown
+    drawn = seen.subset(["bits_per_loss"], ["B"], [5.0])
+    (case,) = drawn.cases
+    assert case.labels == {"bottleneck.delay": "5 ms", "bottleneck.queue": "B"}
+    assert case.metric("bits_per_loss").mean == pytest.approx(5e6 / 0.025)
+
+
 # --- The papers' files -----------------------------------------------------------------------
+
+
+def planned(study: Study, set: Mapping[str, Any]) -> list[tuple[dict[str, str], dict[str, Any]]]:
+    """Labels and factors of all cases of a study, variants not among them."""
+    found = []
+    for file in study.files:
+        plan = experiment.check(file, set=set)
+        assert plan.warnings == (), file
+        found += [(case.labels, case.factors) for case in plan.cases]
+    return found
 
 
 @pytest.mark.parametrize("name", papers.names())
 def test_files_of_a_paper_are_valid_and_have_what_findings_name(name: str) -> None:
     paper = papers.load(name)
+    queues: dict[str, set[str]] = {}
+    loads: dict[str, set[float]] = {}
     for study in paper.studies:
-        loads, queues = [], set()
-        for file in study.files:
-            for scale in study.scales.values():
-                plan = experiment.check(file, set=scale.set)
-                assert plan.warnings == ()
-            queues |= {case.labels[study.queue] for case in plan.cases}
-            loads += sorted({case.factors[study.load] for case in plan.cases})
-        assert len(loads) == len(set(loads)) == len(study.files)
-        known = queues | {variant.label for variant in study.variants}
-        assert {variant.of for variant in study.variants} <= queues
-        assert {each.solve.like for each in study.variants if each.solve} <= queues
-        for finding in paper.findings:
-            of_study = [
-                check
-                for check in (*finding.checks, *finding.conditions)
-                if check.study == study.name
-            ]
-            for check in of_study:
-                named, to = check.parameters, check.parameters.get("to", ())
-                others = to if isinstance(to, list) else ()
-                assert {*named.get("queues", ()), *others} <= known, finding.id
-                ends = {named["load"], to} if "load" in named else set()
-                assert {*named.get("loads", ()), *ends} <= set(loads), finding.id
+        for sets in [scale.set for scale in study.scales.values()]:
+            cases = planned(study, sets)
+        of_study = {labels[study.queue] for labels, _ in cases}
+        assert {variant.of for variant in study.variants} <= of_study
+        assert {each.solve.like for each in study.variants if each.solve} <= of_study
+        for setting in paper.settings:
+            planned(study, {**sets, **setting.of(study.name)})
+        for view in paper.all_views:
+            if view.study == study.name:
+                kept = [
+                    (labels, factors)
+                    for labels, factors in cases
+                    if all(
+                        factors[key] == value or labels[key] == str(value)
+                        for key, value in view.where.items()
+                    )
+                ]
+                assert kept, view.name
+                queues[view.name] = {labels[view.queue] for labels, _ in kept}
+                if view.queue == study.queue:
+                    queues[view.name] |= {variant.label for variant in study.variants}
+                loads[view.name] = {quantity("", factors[view.load])[0] for _, factors in kept}
+    for finding in paper.findings:
+        for check in (*finding.checks, *finding.conditions):
+            named, to = check.parameters, check.parameters.get("to", ())
+            others = to if isinstance(to, list) else ()
+            assert {*named.get("queues", ()), *others} <= queues[check.study], finding.id
+            ends = {named["load"], to} if "load" in named else set()
+            assert {*named.get("loads", ()), *ends} <= loads[check.study], finding.id
+    for figure in paper.figures:
+        assert set(figure.queues) <= queues[figure.study], figure.name
+        assert set(figure.loads) <= loads[figure.study], figure.name
+    for table in paper.tables:
+        assert {queue for _, queue, _ in table.rows} <= queues[table.study], table.name
+        assert {load for load, _, _ in table.rows} <= loads[table.study], table.name
+    for numbers in paper.then_and_now:
+        assert set(numbers.loads) <= loads[numbers.study]
     assert (Path(redtail.__file__).parents[2] / paper.about).is_file()
+
+
+@pytest.mark.parametrize("name", papers.names())
+def test_each_paper_has_headlines_settings_and_queues_of_today(name: str) -> None:
+    paper = papers.load(name)
+    assert 2 <= len(paper.headlines) <= 6
+    assert len(paper.settings) >= 3
+    assert paper.then_and_now
+    modern = {each.label for study in paper.studies for each in study.variants if each.modern}
+    assert {"CoDel", "PIE", "FQ-CoDel"} <= modern
+
+
+@pytest.mark.papers
+@pytest.mark.parametrize("name", papers.names())
+def test_verdicts_at_quick_scale_are_the_expected_ones(name: str, tmp_path: Path) -> None:
+    """Runs the paper at quick scale: seeds are fixed, so nothing but the code can change it."""
+    paper = papers.load(name)
+    assert paper.expected["quick"].keys() == {finding.id for finding in paper.findings}
+    done = papers.reproduce(name, scale="quick", out=tmp_path)
+    assert done.changed == []
 
 
 def test_every_finding_of_iscc2001_is_listed_once() -> None:
@@ -404,6 +558,10 @@ BROKEN = [
     ("findings.toml", "at_least = 8.245e6", "#", "a bound is missing"),
     ("findings.toml", 'direction = "rises"', 'direction = "up"', "accepted: 'rises', 'falls'"),
     ("findings.toml", 'study = "ftp"', 'study = "fpt"', "study = 'fpt'; accepted: ftp"),
+    ("findings.toml", "headline = true", 'headline = "yes"', "true or false is wanted"),
+    ("paper.toml", 'draws = "goodput"', 'draws = "goodput"\nsize = 3', "size: unknown key"),
+    ("paper.toml", "of.web = {", "of.wbe = {", "setting linux: study = 'wbe'; accepted: "),
+    ("expected.toml", "ISCC-1 =", "ISCC-99 =", "finding = 'ISCC-99'; accepted: ISCC-1"),
     ("findings.toml", 'id = "ISCC-2"', 'id = "ISCC-1"', "two of [[finding]] are called 'ISCC-1'"),
     ("findings.toml", "untested =", "because =", "because: unknown key"),
     (
@@ -415,7 +573,7 @@ BROKEN = [
     ("findings.toml", "[[finding]]", "[[finding", "findings.toml: "),
     ("paper.toml", 'title = "', 'titel = "', "title is missing"),
     ("paper.toml", "within = 0.01", 'within = "near"', "within = 'near': a number is wanted"),
-    ("reference.toml", "[158, ", "[", "6 values for 7 metrics"),
+    ("paper.toml", "[158, ", "[", "6 values for 7 metrics"),
 ]
 
 
@@ -440,15 +598,18 @@ runner = CliRunner()
 def test_without_a_name_the_papers_are_listed() -> None:
     done = runner.invoke(app, ["reproduce"])
     assert done.exit_code == 0
-    assert done.stdout.startswith("iscc2001\n")
+    assert [line for line in done.stdout.splitlines() if line[0] != " "] == list(papers.names())
     assert "--scale quick" in done.stdout and "--scale paper" in done.stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["iscc2002"], "error: no paper 'iscc2002' is built in; accepted: iscc2001\n"),
-        (["../iscc2001"], "error: no paper '../iscc2001' is built in; accepted: iscc2001\n"),
+        (
+            ["iscc2002"],
+            "error: no paper 'iscc2002' is built in, and it is no folder with a paper.toml; "
+            f"accepted: {', '.join(papers.names())}, or such a folder\n",
+        ),
         (
             ["iscc2001", "--scale", "huge"],
             "error: iscc2001 has no scale 'huge'; accepted: quick, paper\n",
@@ -470,11 +631,13 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("papers")
     folder = shutil.copytree(ISCC, root / "iscc2001")
     text = (folder / "paper.toml").read_text()
-    quick = '{ duration = "200 s", warmup = "60 s", replications = 4 }'
-    assert quick in text
-    (folder / "paper.toml").write_text(
-        text.replace(quick, '{ duration = "20 s", warmup = "12 s", replications = 2 }')
-    )
+    for quick in (
+        '{ duration = "200 s", warmup = "60 s", replications = 4 }',
+        '{ duration = "600 s", replications = 4 }',
+    ):
+        assert quick in text
+        text = text.replace(quick, '{ duration = "20 s", warmup = "12 s", replications = 2 }')
+    (folder / "paper.toml").write_text(text)
     return root
 
 
@@ -509,7 +672,7 @@ def test_a_paper_runs_from_end_to_end(
         (case["labels"]["bottleneck.queue"], case["factors"]["traffic.ftp.flows"]): case["metrics"]
         for case in found["studies"]["ftp"]["cases"]
     }
-    assert len(cases) == 30
+    assert len(cases) == 45  # nine queues, those of today and the variants included
 
     def delay(queue: str, load: int) -> float:
         mean: float = cases[queue, load]["queue_delay_mean"]["mean"]
@@ -540,38 +703,69 @@ def test_progress_reuse_and_others_numbers(tiny: Path, tmp_path: Path) -> None:
     assert again.reused == again.run_count == made.run_count
     assert report.to_json(again) == report.to_json(made)
 
-    lines = report.reference_lines(made, 0)
+    (table,) = paper.tables
+    lines = report.table_lines(made, table)
     assert "ns-2.35" in lines[0]
-    assert len(lines) == 4 + len(paper.references[0].rows)
+    assert len(lines) == 4 + len(table.rows)
     assert "[158]" in lines[4] and "[0.98]" in lines[4]
 
 
-def test_quartiles_are_drawn_for_each_queue_at_each_load() -> None:
-    cells: Cells = {
-        ("A", 16): {"ftp.completion_time_mean": [3.0, 1.0, 2.0]},
-        ("B", 16): {"ftp.completion_time_mean": [9.0, math.nan, 5.0]},
-        ("A", 64): {"ftp.completion_time_mean": [4.0, 4.0, 8.0]},
-        ("B", 64): {},
-    }
-    (axes,) = plots.quartile_figure(synthetic(cells), "ftp.completion_time_mean").axes
-    medians = {
-        str(line.get_label()): list(line.get_ydata())
-        for line in axes.lines
-        if line.get_label() in ("A", "B")
-    }
-    assert medians == {"A": [2.0, 4.0], "B": [7.0]}
-    boxes = [sorted(set(patch.get_path().vertices[:, 1])) for patch in axes.patches]
-    assert boxes == [[1.5, 2.5], [4.0, 6.0], [6.0, 8.0]]
-    low, high = axes.get_ylim()
-    assert low < 1.0 and high > 9.0
-    assert [text.get_text() for text in axes.get_xticklabels()] == ["16", "64"]
+def test_headlines_are_tried_under_each_setting(tiny: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(tiny / "iscc2001", tmp_path / "mine")
+    text = (folder / "paper.toml").read_text()
+    start = text.index('[[study]]\nname = "web"')
+    end = text.index("[[figure]]")
+    text = text[:start] + text[end:]
+    text = re.sub(r'\[\[figure\]\]\nname = "fig4(.|\n)*?(?=\[\[)', "", text)
+    text = re.sub(r"of\.web = .*\n", "", text)
+    text = re.sub(r"\[\[table\]\](.|\n)*?(?=# Then and now)", "", text)
+    text = text[: text.index('[[then_and_now]]\nstudy = "web"')]
+    text = text.replace(', "ftp-32.toml", "ftp-64.toml", "ftp-128.toml", "ftp-256.toml"', "")
+    (folder / "paper.toml").write_text(text.replace("loads = [16, 64, 256]", "loads = [16]"))
+    (folder / "findings.toml").write_text(
+        "".join(
+            f'[[finding]]\nid = "{name}"\nstatement = "s"\n{headline}{at_most(bound)}'
+            for name, headline, bound in (
+                ("known for", "headline = true\n", 1.0),
+                ("never", "headline = true\n", -1.0),
+                ("aside", "", 1.0),
+            )
+        )
+    )
+    (folder / "expected.toml").write_text(
+        '[quick]\n"known for" = "holds"\nnever = "holds"\naside = "holds"\n'
+    )
+    out = tmp_path / "out"
+    arguments = ["reproduce", str(folder), "--then-and-now", "--check", "--out", str(out)]
+    done = runner.invoke(app, arguments)
+    assert done.exit_code == 1, done.output
+    assert "changed: never: expected holds, found does not hold" in done.stderr
+    made = json.loads((out / "mine" / "quick" / "verdicts.json").read_text())
+    assert [each["setting"] for each in made["then_and_now"]] == [
+        "then",
+        "linux",
+        "IW10",
+        "delayed ACKs",
+    ]
+    for each in made["then_and_now"]:
+        assert each["verdicts"] == {"known for": "holds", "never": "does not hold"}
+    page = (out / "mine" / "quick" / "report.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("| linux |")]
+    assert [row.split(" | ")[2] for row in rows] == [
+        *("TD", "REDstd", "GREDstd", "REDopt", "CoDel", "PIE", "FQ-CoDel"),
+    ]
+    # What was put in place makes a difference, and nothing is taken for what it is not.
+    then = [line for line in page.splitlines() if line.startswith("| then |")]
+    for one, other in zip(then, rows, strict=True):
+        assert one.split(" | ")[3:] != other.split(" | ")[3:]
 
 
-def test_what_changes_with_the_load_names_no_line() -> None:
-    results = synthetic({(q, n): {"loss": about(0.1)} for q in "AB" for n in (16, 64)})
-    for case in results.cases:
-        limit = f"{10 * case.factors['traffic.ftp.flows']} packets"
-        case.factors["bottleneck.queue.limit"] = case.labels["bottleneck.queue.limit"] = limit
-    results.factors += ("bottleneck.queue.limit",)
-    (axes,) = plots.metric_figure(results, "loss").axes
-    assert [str(text) for text in axes.get_legend_handles_labels()[1]] == ["A", "B"]
+def test_a_paper_can_be_copied_and_run_from_its_folder(tmp_path: Path) -> None:
+    there = tmp_path / "mine"
+    done = runner.invoke(app, ["reproduce", "iscc2001", "--copy-to", str(there)])
+    assert done.exit_code == 0, done.stderr
+    assert {path.name for path in there.iterdir()} == {path.name for path in ISCC.glob("*.toml")}
+    assert papers.load(there).findings == papers.load("iscc2001").findings
+    again = runner.invoke(app, ["reproduce", "iscc2001", "--copy-to", str(there)])
+    assert again.exit_code == 1
+    assert "is there already" in again.stderr

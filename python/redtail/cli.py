@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from redtail._engine import Plan
+    from redtail.papers import Reproduction
     from redtail.results import Results
     from redtail.runner import Progress
 
@@ -579,11 +580,33 @@ def import_trace(
 def reproduce(
     paper: Annotated[
         str | None,
-        typer.Argument(metavar="[PAPER]", help="For instance iscc2001; without it: a list."),
+        typer.Argument(
+            metavar="[PAPER]",
+            help="For instance iscc2001, or a folder with one of your own; without it: a list.",
+        ),
     ] = None,
     scale: Annotated[
         str, typer.Option("--scale", metavar="SCALE", help="How much is run: quick or paper.")
     ] = "quick",
+    then_and_now: Annotated[
+        bool,
+        typer.Option(
+            "--then-and-now",
+            help="Also try the headline findings with a TCP of today, with initial window 10, …",
+        ),
+    ] = False,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Exit with 1 if a verdict is not the expected one."),
+    ] = False,
+    copy_to: Annotated[
+        Path | None,
+        typer.Option(
+            "--copy-to",
+            metavar="DIR",
+            help="Copy the paper's files there, to be changed, and run nothing.",
+        ),
+    ] = None,
     jobs: Jobs = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the verdicts as JSON and nothing else.")
@@ -592,36 +615,67 @@ def reproduce(
 ) -> None:
     """Repeat a published evaluation, with a verdict on each of its findings."""
     from redtail import papers
-    from redtail.papers import report
+    from redtail.papers import definition, report
     from redtail.pool import available_cores
 
     if paper is None:
         print(report.listing())
         return
+    if copy_to is not None:
+        copied = definition.copy(papers.load(paper), copy_to)
+        print(f"{len(copied)} files copied; redtail reproduce {copy_to} runs them")
+        return
     start = time.monotonic()
     with _warnings_shown(), _progress() as show:
-        done = papers.reproduce(paper, scale=scale, out=out, jobs=jobs, progress=show)
+        done = papers.reproduce(
+            paper, scale=scale, then_and_now=then_and_now, out=out, jobs=jobs, progress=show
+        )
     seconds = time.monotonic() - start
     written = done.write()
     if as_json:
         print(report.to_json(done))
+    else:
+        _print_wide(report.table(done))
+        if done.now:
+            print("\nthe headline findings then and now:\n")
+            _print_wide(report.now_table(done))
+            for each in done.now:
+                if each.setting:
+                    print(f"{each.name}: {each.setting.about}")
+        print(report.counts(done))
+        reused = f", {done.reused} of them reused" if done.reused else ""
+        print(f"{done.run_count} runs{reused}, in {seconds:.1f} s")
+        if done.packets:
+            rate = done.packets / seconds
+            print(
+                f"{done.packets / 1e6:.1f} M packets over the bottleneck: {rate / 1e6:.2f} M "
+                f"packets/s, {rate / (jobs or available_cores()) / 1e6:.2f} M packets/s per core"
+            )
+        drawn = list(dict.fromkeys(path.stem for path in written if path.suffix == ".png"))
+        print(f"report:   {written[0]}")
+        print(f"verdicts: {written[1]}")
+        print(f"figures:  {done.folder / 'figures'}/ ({', '.join(drawn)})")
+        print(f"set-up:   {done.paper.folder}/")
+    if check:
+        _exit_for_verdicts(done)
+
+
+def _exit_for_verdicts(done: Reproduction) -> None:
+    """Say whether the verdicts are the expected ones; exit with 1 if not."""
+    from redtail.papers import definition, report
+
+    if scale_expected := done.paper.expected.get(done.scale):
+        changed = report.changes(done)
+        for line in changed:
+            _complain(line, "changed")
+        if changed:
+            raise typer.Exit(1)
+        _complain(f"all {len(scale_expected)} verdicts are as expected", "check")
         return
-    _print_wide(report.table(done))
-    print(report.counts(done))
-    reused = f", {done.reused} of them reused" if done.reused else ""
-    print(f"{done.run_count} runs{reused}, in {seconds:.1f} s")
-    if done.packets:
-        cores = jobs or available_cores()
-        rate = done.packets / seconds
-        print(
-            f"{done.packets / 1e6:.1f} M packets over the bottleneck: "
-            f"{rate / 1e6:.2f} M packets/s, {rate / cores / 1e6:.2f} M packets/s per core"
-        )
-    drawn = list(dict.fromkeys(path.stem for path in written if path.suffix == ".png"))
-    print(f"report:   {written[0]}")
-    print(f"verdicts: {written[1]}")
-    print(f"figures:  {done.folder / 'figures'}/ ({', '.join(drawn)})")
-    print(f"set-up:   {done.paper.folder}/")
+    raise SpecError(
+        f"{done.paper.folder / definition.EXPECTED} has no verdicts for scale {done.scale}: "
+        "there is nothing to check against"
+    )
 
 
 runs_app = typer.Typer(

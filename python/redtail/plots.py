@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +19,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 
 from redtail import metrics as names
-from redtail.errors import StoreError
-from redtail.results import CaseResult, Results
+from redtail.errors import RedtailError, StoreError
+from redtail.metrics import Metric
+from redtail.results import CaseResult, Results, table_key
 from redtail.stats import estimate
 
 if TYPE_CHECKING:
@@ -66,9 +66,6 @@ _STYLE: Any = {
 
 # Keys of the factors that are a load before all others.
 _LOADS = (".flows", ".users", ".load")
-
-# In front of a metric whose quartiles are to be drawn.
-_QUARTILES = "quartiles:"
 
 # Quantities that are read against zero; the others are read against each other.
 _FROM_ZERO = ("loss", "delay", "length", "mark", "response_time")
@@ -144,32 +141,89 @@ def draw_all(results: Results, folder: Path) -> list[Path]:
         return _save(figures, folder)
 
 
-def draw(results: Results, wanted: Mapping[str, str], folder: Path) -> list[Path]:
-    """Draw some figures.
+def paper_figure(results: Results, draws: str, about: Metric) -> Figure:
+    """Draw what a paper's figure shows.
 
     Args:
-        results: what to draw.
-        wanted: by the name of the file, a metric, "consecutive_loss", or "quartiles:" and a metric.
-        folder: where to; made when missing.
+        results: what to draw, of a queue and a load.
+        draws: a metric, "consecutive_loss", "queue_over_time", "response_times:GROUP" or
+            "quartiles:METRIC".
+        about: how the metric is shown.
 
-    Returns:
-        The paths, PNG before SVG.
+    Raises:
+        RedtailError: there is nothing to draw it from.
+    """
+    kind, _, of = draws.partition(":")
+    with mpl.rc_context(_STYLE):
+        match kind:
+            case "consecutive_loss":
+                return loss_figure(results)
+            case "queue_over_time":
+                found = queue_figure(results)
+                if found is None:
+                    raise RedtailError(
+                        "no series was recorded to draw queue_over_time from; ask for it with "
+                        f"{table_key('queues')} = true in [series] of the experiment"
+                    )
+                return found
+            case "response_times":
+                return response_figure(results, of)
+            case "quartiles":
+                return quartile_figure(results, of, about)
+            case _:
+                return metric_figure(results, draws, about)
+
+
+def quartile_figure(results: Results, name: str, about: Metric) -> Figure:
+    """Draw quartiles of a metric over replications against the load, a box for each queue.
+
+    A box spans the middle half of the replications, the line in it is the median, and the
+    whiskers reach the least and the greatest.
+    """
+    load = find_load(results)
+    lines = _lines(results, load)
+    values = _panels(load)
+    figure = Figure(figsize=(1.6 + 0.3 * len(lines) * len(values), 3.8), layout="constrained")
+    axes = figure.subplots()
+    handles = {}
+    for number, (label, cases) in enumerate(lines):
+        shift = (number - (len(lines) - 1) / 2) * 0.8 / len(lines)
+        drawn = axes.boxplot(
+            [
+                [v * about.scale for v in case.values(name) if not math.isnan(v)]
+                for _, case in cases
+            ],
+            positions=[values.index(x) + shift for x, _ in cases],
+            widths=0.6 / len(lines),
+            whis=(0, 100),
+            patch_artist=True,
+            medianprops={"color": "black"},
+            boxprops={"facecolor": COLOURS[number % len(COLOURS)], "alpha": 0.55},
+            manage_ticks=False,
+        )
+        handles[label] = drawn["boxes"][0]
+    axes.set_xticks(range(len(values)), [f"{value:g}" for value in values])
+    if load is not None:
+        axes.set_xlabel(load.title)
+    axes.set_ylabel(about.axis)
+    axes.set_ylim(bottom=0)
+    figure.legend(
+        handles.values(),
+        handles.keys(),
+        loc="outside upper center",
+        ncols=min(len(lines), 3),
+        frameon=False,
+    )
+    return figure
+
+
+def save(figures: Iterable[tuple[str, Figure]], folder: Path) -> list[Path]:
+    """Write figures as PNG and SVG under the names given; returns the paths, PNG before SVG.
 
     Raises:
         StoreError: the folder cannot be written.
     """
     with mpl.rc_context(_STYLE):
-        figures = [
-            (
-                name,
-                loss_figure(results)
-                if what == "consecutive_loss"
-                else quartile_figure(results, what.removeprefix(_QUARTILES))
-                if what.startswith(_QUARTILES)
-                else metric_figure(results, what),
-            )
-            for name, what in wanted.items()
-        ]
         return _save(figures, folder)
 
 
@@ -185,19 +239,21 @@ def _save(figures: Iterable[tuple[str, Figure]], folder: Path) -> list[Path]:
     return paths
 
 
-def metric_figure(results: Results, name: str) -> Figure:
+def metric_figure(results: Results, name: str, about: Metric | None = None) -> Figure:
     """Draw a metric against the load with 95 % intervals, one line per setting of the rest.
 
-    Without a numeric factor each case gets a row.
+    Without a numeric factor each case gets a row. `about` says how the metric is shown, when it
+    is none of those that redtail knows.
     """
-    about = names.describe(name)
+    title = names.axis(name) if about is None or about == names.describe(name) else about.axis
+    about = about or names.describe(name)
     load = find_load(results)
     lines = _lines(results, load)
     if load is None:
         figure = Figure(figsize=(6.0, 1.2 + 0.35 * len(results.cases)), layout="constrained")
         axes = figure.subplots()
         _rows(axes, results, name)
-        axes.set_xlabel(names.axis(name))
+        axes.set_xlabel(title)
         if _is_utilization(name):
             axes.set_xlim(*utilization_span(case.metric(name) for case in results.cases))
         return figure
@@ -221,62 +277,11 @@ def metric_figure(results: Results, name: str) -> Figure:
             **_look(number),
         )
     _load_axis(axes, load)
-    axes.set_ylabel(names.axis(name))
+    axes.set_ylabel(title)
     if any(part in name for part in _FROM_ZERO):
         axes.set_ylim(bottom=0)
     elif _is_utilization(name):
         axes.set_ylim(*utilization_span(case.metric(name) for case in results.cases))
-    _legend(figure, [axes], len(lines))
-    return figure
-
-
-def quartile_figure(results: Results, name: str) -> Figure:
-    """Draw least, quartiles, median and most of the replications, a box per line at each load.
-
-    Loads stand at equal distances, so that boxes have room. A replication without the metric is
-    left out; a case of which none has it gets no box.
-    """
-    about = names.describe(name)
-    load = find_load(results)
-    lines = _lines(results, load)
-    at = _panels(load)
-    figure = Figure(figsize=(2.0 + 0.4 * len(at) * max(len(lines), 2), 3.8), layout="constrained")
-    axes = figure.subplots()
-    width = 0.8 / len(lines)
-    for number, (label, cases) in enumerate(lines):
-        look = _look(number)
-        kept = [
-            (at.index(x), [v * about.scale for v in case.values(name) if not math.isnan(v)])
-            for x, case in cases
-        ]
-        kept = [(place, values) for place, values in kept if values]
-        edge = {"color": look["color"], "linestyle": look["linestyle"]}
-        axes.boxplot(
-            [values for _, values in kept],
-            positions=[place + (number - (len(lines) - 1) / 2) * width for place, _ in kept],
-            widths=0.75 * width,
-            whis=(0, 100),
-            patch_artist=True,
-            manage_ticks=False,
-            boxprops={"facecolor": f"{look['color']}40", "edgecolor": look["color"]},
-            whiskerprops=edge,
-            capprops={"color": look["color"]},
-            medianprops={"color": look["color"], "linewidth": 2.0},
-        )
-        axes.plot(
-            [place + (number - (len(lines) - 1) / 2) * width for place, _ in kept],
-            [statistics.median(values) for _, values in kept],
-            color=look["color"],
-            marker=look["marker"],
-            linestyle="none",
-            label=label,
-        )
-    axes.set_xticks(range(len(at)), [f"{x:g}" for x in at] if load else [""])
-    axes.set_xlim(-0.6, len(at) - 0.4)
-    axes.set_xlabel(load.title if load else "")
-    axes.set_ylabel(names.axis(name))
-    if any(part in name for part in _FROM_ZERO):
-        axes.set_ylim(bottom=0)
     _legend(figure, [axes], len(lines))
     return figure
 
@@ -532,24 +537,13 @@ def _rows(axes: Axes, results: Results, name: str) -> None:
 def _lines(results: Results, load: Load | None) -> list[tuple[str, list[tuple[float, CaseResult]]]]:
     """Group the cases into lines: equal in all factors but the load, and sorted by it."""
     lines: dict[str, list[tuple[float, CaseResult]]] = {}
-    hidden = set() if load is None else {load.key, *_in_step(results, load)}
     for number, case in enumerate(results.cases):
-        label = ", ".join(text for key, text in case.labels.items() if key not in hidden)
+        label = ", ".join(
+            text for key, text in case.labels.items() if load is None or key != load.key
+        )
         x = 0.0 if load is None else load.values[number]
         lines.setdefault(label, []).append((x, case))
     return [(label, sorted(cases, key=lambda pair: pair[0])) for label, cases in lines.items()]
-
-
-def _in_step(results: Results, load: Load) -> set[str]:
-    """Return the factors that change with the load and so tell no lines apart."""
-    found = set()
-    for key in results.factors:
-        pairs = {
-            (x, case.labels.get(key)) for x, case in zip(load.values, results.cases, strict=True)
-        }
-        if len({label for _, label in pairs}) > 1 and len(pairs) == len({x for x, _ in pairs}):
-            found.add(key)
-    return found
 
 
 def _panels(load: Load | None) -> list[float]:

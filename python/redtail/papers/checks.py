@@ -12,7 +12,7 @@ import inspect
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from random import Random
 from statistics import median
@@ -21,6 +21,7 @@ from typing import Any, Literal, get_args
 from redtail import metrics as names
 from redtail.errors import RedtailError, SpecError
 from redtail.metrics import Metric
+from redtail.papers.formula import Formula
 from redtail.results import CaseResult, Results
 from redtail.stats import Estimate, estimate
 
@@ -38,6 +39,9 @@ _DERIVED: dict[str, Metric] = {
     "dropped_share": Metric("Drops among drops and marks", "dropped share", "1", "", 100.0, "%"),
 }
 _TAIL = re.compile(r"loss_events_of_(\d+)_or_more")
+
+# In front of a metric: a quantile of its replications in place of their mean.
+_QUANTILES = {"least": 0.0, "q25": 0.25, "median": 0.5, "q75": 0.75, "most": 1.0}
 
 
 def describe(metric: str) -> Metric:
@@ -143,20 +147,45 @@ class Grid:
     Args:
         results: the results of a study.
         queue: the dotted key of the factor that is compared.
-        load: the dotted key of the numeric factor it is compared over.
+        load: the dotted key of the factor it is compared over: a number, or a quantity with a
+            unit, of which the number counts.
         variants: labels of queues that a test takes only when it names them.
+        where: the label or value of further factors that cases have to have.
+        measures: formulas over metrics, and how they are shown, by name.
     """
 
     def __init__(
-        self, results: Results, *, queue: str, load: str, variants: Sequence[str] = ()
+        self,
+        results: Results,
+        *,
+        queue: str,
+        load: str,
+        variants: Sequence[str] = (),
+        where: Mapping[str, Any] | None = None,
+        measures: Mapping[str, tuple[Formula, Metric]] | None = None,
     ) -> None:
         self.queue_key = queue
         self.load_key = load
-        self._cases: dict[tuple[str, float], CaseResult] = {
-            (case.labels[queue], case.factors[load]): case for case in results.cases
-        }
+        self.results = results
+        self._measures = measures or {}
+        self._cases: dict[tuple[str, float], CaseResult] = {}
+        self._unit = ""
+        for case in results.cases:
+            if not all(_has(case, key, value) for key, value in (where or {}).items()):
+                continue
+            for key in (queue, load):
+                if key not in case.factors:
+                    factors = ", ".join(case.factors)
+                    raise RedtailError(f"no factor {key!r}; accepted: {factors}")
+            number, self._unit = quantity(load, case.factors[load])
+            if self._cases.setdefault((case.labels[queue], number), case) is not case:
+                raise RedtailError(
+                    f"two cases have queue {case.labels[queue]!r} at load {number:g}: "
+                    "where has to say which"
+                )
         labels = dict.fromkeys(label for label, _ in self._cases)
         self.queues = tuple(label for label in labels if label not in variants)
+        self.variants = tuple(label for label in labels if label in variants)
         self.loads = tuple(sorted({load for _, load in self._cases}))
 
     def case(self, queue: str, load: float) -> CaseResult:
@@ -175,9 +204,60 @@ class Grid:
                 f"the loads are {loads}"
             ) from None
 
+    def has(self, queue: str, load: float) -> bool:
+        """Whether there is a case of this queue at this load."""
+        return (queue, load) in self._cases
+
     def at(self, load: float) -> str:
-        """Return a load in words: "16 flows"."""
-        return f"{load:g} {self.load_key.rpartition('.')[2]}"
+        """Return a load in words: "16 flows", "start 2 s"."""
+        name = self.load_key.rpartition(".")[2]
+        return f"{name} {load:g} {self._unit}" if self._unit else f"{load:g} {name}"
+
+    def describe(self, metric: str) -> Metric:
+        """Return how a metric or measure is shown."""
+        which, _, base = metric.rpartition(":")
+        if which in _QUANTILES:
+            about = self.describe(base)
+            return replace(about, title=f"{about.title}, {which}", short=f"{about.short}, {which}")
+        return self._measures[metric][1] if metric in self._measures else describe(metric)
+
+    def subset(
+        self, metrics: Sequence[str], queues: Sequence[str] = (), loads: Sequence[float] = ()
+    ) -> Results:
+        """Return results of two factors alone, with measures among the metrics of runs.
+
+        Args:
+            metrics: metrics and measures that are wanted.
+            queues: the queues, in this order; none stands for all but variants.
+            loads: the loads; none stands for all.
+
+        Returns:
+            What figures are drawn from. The label of a case is its queue's, whatever further
+            factors it has.
+        """
+        cases = []
+        for queue in queues or self.queues:
+            for load in loads or self.loads:
+                if not self.has(queue, load):
+                    continue
+                case = self.case(queue, load)
+                keys = (self.load_key, self.queue_key)
+                runs = dict(sorted(case.runs.items()))
+                own = [name for name in metrics if name not in case.metrics]
+                if own:
+                    columns = {name: self.values(name, queue, load) for name in own}
+                    for index, (number, run) in enumerate(list(runs.items())):
+                        extra = {name: column[index] for name, column in columns.items()}
+                        runs[number] = replace(run, metrics={**run.metrics, **extra})
+                cases.append(
+                    replace(
+                        case,
+                        factors={key: case.factors[key] for key in keys},
+                        labels={key: case.labels[key] for key in keys},
+                        runs=runs,
+                    )
+                )
+        return replace_cases(self.results, (self.load_key, self.queue_key), tuple(cases))
 
     def along(self, loads: Sequence[float]) -> str:
         """Return several loads in words: "5 loads, 16 to 256 flows"."""
@@ -186,7 +266,20 @@ class Grid:
         return f"{len(loads)} loads, {min(loads):g} to {self.at(max(loads))}"
 
     def values(self, metric: str, queue: str, load: float) -> list[float]:
-        """Return a metric or derived measure replication by replication, NaN where undefined."""
+        """Return a metric or measure replication by replication, NaN where undefined.
+
+        Raises:
+            RedtailError: it is a quantile, which no single replication has.
+        """
+        if metric.partition(":")[0] in _QUANTILES:
+            raise RedtailError(f"{metric!r} is of all replications; this test takes each")
+        if metric in self._measures:
+            formula = self._measures[metric][0]
+            columns = [self.values(name, queue, load) for name in formula.names]
+            return [
+                formula(dict(zip(formula.names, row, strict=True)))
+                for row in (zip(*columns, strict=True) if columns else ())
+            ]
         case = self.case(queue, load)
         group, _, base = metric.rpartition(".")
         tail = _TAIL.fullmatch(base)
@@ -209,7 +302,17 @@ class Grid:
                 return case.values(metric)
 
     def estimate(self, metric: str, queue: str, load: float) -> Estimate:
-        """Return the estimate of a metric or derived measure."""
+        """Return the estimate of a metric or measure; "median:METRIC" is its median.
+
+        So are "least:", "q25:", "q75:" and "most:", of the replications that have it; a quantile
+        between two of them is interpolated.
+        """
+        which, _, base = metric.rpartition(":")
+        if which in _QUANTILES:
+            share = _QUANTILES[which]
+            return _resampled(
+                lambda drawn: _quantile(drawn[0], share), [self.values(base, queue, load)]
+            )
         return estimate(self.values(metric, queue, load))
 
     def _size(self, case: CaseResult, key: str) -> float:
@@ -219,6 +322,43 @@ class Grid:
         if match is None:
             raise RedtailError(f"{case.title}: {key} = {text!r}: a number of packets is wanted")
         return float(match[1])
+
+
+def replace_cases(
+    results: Results, factors: tuple[str, ...], cases: tuple[CaseResult, ...]
+) -> Results:
+    """Return results with other cases and factors."""
+    return Results(
+        name=results.name,
+        description=results.description,
+        factors=factors,
+        cases=cases,
+        folder=results.folder,
+        reused=results.reused,
+    )
+
+
+def _has(case: CaseResult, key: str, value: object) -> bool:
+    if key not in case.factors:
+        raise RedtailError(f"no factor {key!r}; accepted: {', '.join(case.factors)}")
+    return case.factors[key] == value or case.labels[key] == str(value)
+
+
+_QUANTITY = re.compile(r"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(\D*?)\s*")
+
+
+def quantity(key: str, value: object) -> tuple[float, str]:
+    """Return the number and the unit of a factor's value.
+
+    >>> quantity("traffic.web.load", "90 %"), quantity("traffic.ftp.flows", 16)
+    ((90.0, '%'), (16.0, ''))
+    """
+    if isinstance(value, int | float):
+        return float(value), ""
+    match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise RedtailError(f"{key} = {value!r}: a load is a number, with a unit or without")
+    return float(match[1]), match[2]
 
 
 Test = Callable[..., list[Evidence]]
@@ -281,7 +421,7 @@ def level(
     at_most: float | None = None,
 ) -> list[Evidence]:
     """Each queue's `metric` is within the bounds at each load."""
-    about, bounds = describe(metric), Bounds(at_least, None, at_most)
+    about, bounds = grid.describe(metric), Bounds(at_least, None, at_most)
     return [
         Evidence(
             f"{about.title}, {queue}, {grid.at(load)}",
@@ -438,7 +578,7 @@ def convex(
     for queue in queues or grid.queues:
         steps = zip(*(grid.values(metric, queue, load) for load in loads), strict=True)
         value = estimate((c - b) - factor * (b - a) for a, b, c in steps)
-        about = describe(metric)
+        about = grid.describe(metric)
         title = f"{about.title}, {queue}, {words}: second step less {factor:g} times the first"
         found.append(Evidence(title, value, Bounds(at_least=0.0), about))
     return found
@@ -470,7 +610,8 @@ def load_dependence(
         for other in to:
             (mine, said), (theirs, also) = factors(queue), factors(other)
             value = estimate(_quotient(a, b) for a, b in zip(mine, theirs, strict=True))
-            about = f"{describe(metric).title}, largest over smallest of all loads, {said} / {also}"
+            title = grid.describe(metric).title
+            about = f"{title}, largest over smallest of all loads, {said} / {also}"
             found.append(Evidence(about, value, Bounds(at_most=1.0)))
     return found
 
@@ -500,13 +641,13 @@ def _difference(
 ) -> Evidence:
     pairs = zip(grid.values(metric, *first), grid.values(metric, *second), strict=True)
     value = estimate(a - b for a, b in pairs)
-    return Evidence(_pair(grid, metric, first, second, "−"), value, bounds, describe(metric))
+    return Evidence(_pair(grid, metric, first, second, "−"), value, bounds, grid.describe(metric))
 
 
 def _pair(
     grid: Grid, metric: str, first: tuple[str, float], second: tuple[str, float], sign: str
 ) -> str:
-    title = describe(metric).title
+    title = grid.describe(metric).title
     if first[1] == second[1]:
         return f"{title}, {first[0]} {sign} {second[0]}, {grid.at(first[1])}"
     return f"{title}, {first[0]}, {grid.at(first[1])} {sign} {grid.at(second[1])}"
@@ -557,7 +698,7 @@ def range_over_loads(
     """
     along, bounds = tuple(loads or grid.loads), Bounds(at_least, above, at_most)
     of = "replications" if statistic == "each" else f"{statistic}s"
-    title = f"{describe(metric).title}, range of the {of} over {grid.along(along)}"
+    title = f"{grid.describe(metric).title}, range of the {of} over {grid.along(along)}"
     title += " over the largest" if relative else ""
 
     def extent(cells: Sequence[Sequence[float]]) -> float:
@@ -589,7 +730,7 @@ def mean_over_loads(
     """
     along, bounds = tuple(loads or grid.loads), Bounds(at_least, above, at_most)
     of = "" if statistic == "mean" else f" of the {statistic}s"
-    title = f"{describe(metric).title}, mean{of} over {grid.along(along)}"
+    title = f"{grid.describe(metric).title}, mean{of} over {grid.along(along)}"
 
     def centre(cells: Sequence[Sequence[float]]) -> float:
         points = _summaries(cells, statistic)
@@ -610,11 +751,11 @@ def where_largest(
     at_most: float | None = None,
 ) -> list[Evidence]:
     """Each queue's `metric` at that load at which the mean of `of` is largest."""
-    about, bounds = describe(metric), Bounds(at_least, None, at_most)
+    about, bounds = grid.describe(metric), Bounds(at_least, None, at_most)
     found = []
     for queue in queues or grid.queues:
         at = max(loads or grid.loads, key=lambda load: grid.estimate(of, queue, load).mean)
-        title = f"{about.title}, {queue}, {grid.at(at)}, where {describe(of).title} is largest"
+        title = f"{about.title}, {queue}, {grid.at(at)}, where {grid.describe(of).title} is largest"
         found.append(Evidence(title, grid.estimate(metric, queue, at), bounds, about))
     return found
 
@@ -639,7 +780,7 @@ def _over_loads(
     for queue in queues or grid.queues:
         if not to:
             value = _resampled(number, cells(queue))
-            shown = _RATIO if is_ratio else describe(metric)
+            shown = _RATIO if is_ratio else grid.describe(metric)
             found.append(Evidence(f"{title}, {queue}", value, bounds, shown))
         for other in to:
             both = [*cells(queue), *cells(other)]
@@ -649,6 +790,16 @@ def _over_loads(
             )
             found.append(Evidence(f"{title}, {queue} / {other}", value, bounds))
     return found
+
+
+def _quantile(values: Sequence[float], share: float) -> float:
+    """Return a quantile of the values that are there; NaN when none is."""
+    used = sorted(value for value in values if not math.isnan(value))
+    if not used:
+        return math.nan
+    place = share * (len(used) - 1)
+    below, above = used[math.floor(place)], used[math.ceil(place)]
+    return below + (place - math.floor(place)) * (above - below)
 
 
 def _summaries(cells: Sequence[Sequence[float]], statistic: Statistic) -> list[float]:

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import math
+import os
+import shutil
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from redtail.errors import SpecError
+from redtail.errors import SpecError, StoreError
+from redtail.metrics import Metric
 from redtail.papers import checks
+from redtail.papers.formula import Formula
 
 FOLDER = Path(__file__).parent
 """Where the papers are."""
+
+FIGURES = ("consecutive_loss", "queue_over_time", "response_times", "quartiles")
+"""What a figure draws that is not a metric against the load."""
+
+EXPECTED = "expected.toml"
+"""The file with the verdicts that runs are held against."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +47,15 @@ class Solve:
 
 @dataclass(frozen=True)
 class Variant:
-    """One of a study's queues with something changed.
+    """One of a study's queues with something changed, or another queue in its place.
 
     Attributes:
         label: what the variant is called.
         of: the label of the queue it comes from.
-        queue: parameters that replace or add to that queue's.
+        queue: parameters that replace or add to that queue's; with a `kind`, a queue of its own.
         set: further overrides of the experiment.
         solve: the value to be looked for, if there is one.
+        modern: whether it is a queue of today, shown beside those of the paper.
     """
 
     label: str
@@ -51,6 +63,7 @@ class Variant:
     queue: Mapping[str, Any]
     set: Mapping[str, Any]
     solve: Solve | None
+    modern: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,6 +93,7 @@ class Study:
         files: the experiment files, which together have all loads.
         scales: the scales by name.
         variants: further queues derived from those in the files.
+        where: the label or value of each further factor.
     """
 
     name: str
@@ -89,6 +103,46 @@ class Study:
     files: tuple[Path, ...]
     scales: Mapping[str, Scale]
     variants: tuple[Variant, ...]
+    where: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def view(self) -> View:
+        """What checks see when they name the study itself."""
+        return View(self.name, self.name, self.queue, self.load, self.where)
+
+
+@dataclass(frozen=True)
+class View:
+    """A way to look at the runs of a study.
+
+    Attributes:
+        name: what checks, tables and figures call it.
+        study: the name of the study.
+        queue: the dotted key of the factor compared.
+        load: the dotted key of the factor it is compared over.
+        where: the label or value of each further factor.
+    """
+
+    name: str
+    study: str
+    queue: str
+    load: str
+    where: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number computed from the metrics of a run.
+
+    Attributes:
+        name: what checks, tables and figures call it.
+        formula: how it is computed.
+        shown: how it is shown.
+    """
+
+    name: str
+    formula: Formula
+    shown: Metric
 
 
 @dataclass(frozen=True)
@@ -116,6 +170,7 @@ class Finding:
         checks: what would show it; none when it is not tested.
         conditions: checks without which there is nothing to test.
         untested: what of it is not tested and why; empty when all is.
+        headline: whether the paper is known for it, so that it is also tried under each setting.
     """
 
     id: str
@@ -123,6 +178,7 @@ class Finding:
     checks: tuple[Check, ...]
     conditions: tuple[Check, ...]
     untested: str
+    headline: bool = False
 
 
 @dataclass(frozen=True)
@@ -131,10 +187,13 @@ class FigureOf:
 
     Attributes:
         name: the name of the file.
-        study: the study it shows.
-        draws: a metric, or "consecutive_loss".
+        study: the study or view it shows.
+        draws: a metric, "consecutive_loss", "queue_over_time", "response_times:GROUP" or
+            "quartiles:METRIC".
         caption: what it shows, with the paper's number.
         loads: the loads shown; none stands for all.
+        queues: the queues shown; none stands for those of the paper.
+        modern: whether the queues of today are shown as well.
     """
 
     name: str
@@ -142,23 +201,66 @@ class FigureOf:
     draws: str
     caption: str
     loads: tuple[float, ...]
+    queues: tuple[str, ...]
+    modern: bool
 
 
 @dataclass(frozen=True)
-class Reference:
-    """Others' numbers, shown beside ours.
+class TableOf:
+    """Our numbers, with others' beside them where there are some.
 
     Attributes:
-        study: the study they belong to.
-        source: where they come from.
-        metrics: which metrics they are.
-        rows: load, queue, and a number for each metric, in SI units.
+        name: its name.
+        study: the study or view it shows.
+        caption: what it shows.
+        source: where others' numbers come from; empty without any.
+        metrics: its columns.
+        rows: load, queue, and others' number for each metric in SI units, NaN where there is
+            none; no rows stand for all queues at all loads.
+        modern: whether the queues of today have rows as well.
     """
 
+    name: str
     study: str
+    caption: str
     source: str
     metrics: tuple[str, ...]
     rows: tuple[tuple[float, str, tuple[float, ...]], ...]
+    modern: bool
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Something of our time put in place of the paper's, to see which findings survive it.
+
+    Attributes:
+        name: what tables call it.
+        about: it in words.
+        set: overrides of the experiment files, by study; those of "" are for all studies.
+    """
+
+    name: str
+    about: str
+    set: Mapping[str, Mapping[str, Any]]
+
+    def of(self, study: str) -> dict[str, Any]:
+        """Return the overrides of a study."""
+        return {**self.set.get("", {}), **self.set.get(study, {})}
+
+
+@dataclass(frozen=True)
+class ThenAndNow:
+    """The numbers shown for each setting.
+
+    Attributes:
+        study: the study or view they are of.
+        loads: its loads; none stands for all.
+        metrics: the columns.
+    """
+
+    study: str
+    loads: tuple[float, ...]
+    metrics: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -173,9 +275,14 @@ class Paper:
         published: where and when.
         about: the page of the documentation on it.
         studies: what is run.
+        views: other ways to look at what is run.
+        measures: numbers computed from metrics.
         findings: what it found.
         figures: which of its figures are drawn.
-        references: others' numbers.
+        tables: which of its tables are made.
+        settings: what is put in the place of the paper's TCP, then and now.
+        then_and_now: the numbers shown for each setting.
+        expected: the verdicts at each scale that has expectations, by finding.
     """
 
     name: str
@@ -185,9 +292,14 @@ class Paper:
     published: str
     about: str
     studies: tuple[Study, ...]
+    views: tuple[View, ...]
+    measures: tuple[Measure, ...]
     findings: tuple[Finding, ...]
     figures: tuple[FigureOf, ...]
-    references: tuple[Reference, ...]
+    tables: tuple[TableOf, ...]
+    settings: tuple[Setting, ...]
+    then_and_now: tuple[ThenAndNow, ...]
+    expected: Mapping[str, Mapping[str, str]]
 
     @property
     def scales(self) -> dict[str, str]:
@@ -198,21 +310,56 @@ class Paper:
                 found.setdefault(scale.name, []).append(f"{study.name}: {scale.about}")
         return {name: "; ".join(about) for name, about in found.items()}
 
+    @property
+    def all_views(self) -> tuple[View, ...]:
+        """The views, those that are a study itself first."""
+        return (*(study.view for study in self.studies), *self.views)
+
+    @property
+    def headlines(self) -> tuple[Finding, ...]:
+        """The findings that are tried under each setting."""
+        return tuple(finding for finding in self.findings if finding.headline)
+
 
 def names() -> tuple[str, ...]:
     """Return the names of all papers."""
     return tuple(sorted(path.parent.name for path in FOLDER.glob("*/paper.toml")))
 
 
-def load(name: str) -> Paper:
-    """Read a paper.
+def load(name: str | os.PathLike[str]) -> Paper:
+    """Read a paper that is built in, by its name, or one of your own, by its folder.
 
     Raises:
-        SpecError: there is none of this name, or its files are not valid.
+        SpecError: there is none, or its files are not valid.
     """
-    if name not in names():
-        raise SpecError(f"no paper {name!r} is built in; accepted: {', '.join(names())}")
-    return read(FOLDER / name)
+    if name in names():
+        return read(FOLDER / name)
+    folder = Path(name)
+    if (folder / "paper.toml").is_file():
+        return read(folder.resolve())
+    raise SpecError(
+        f"no paper {str(name)!r} is built in, and it is no folder with a paper.toml; "
+        f"accepted: {', '.join(names())}, or such a folder"
+    )
+
+
+def copy(paper: Paper, folder: Path) -> list[Path]:
+    """Copy a paper's files into a new folder, to be read and changed.
+
+    Returns:
+        The files.
+
+    Raises:
+        StoreError: the folder is there already, or cannot be written.
+    """
+    files = sorted(path for path in paper.folder.iterdir() if path.suffix == ".toml")
+    try:
+        folder.mkdir(parents=True)
+        return [Path(shutil.copy(file, folder)) for file in files]
+    except FileExistsError:
+        raise StoreError(f"{folder}: is there already; accepted: a folder to be made") from None
+    except OSError as error:
+        raise StoreError(f"{folder}: {error.strerror or error}") from error
 
 
 def read(folder: Path) -> Paper:
@@ -222,51 +369,71 @@ def read(folder: Path) -> Paper:
         SpecError: a file is missing or not valid; the message says where.
     """
     top = _open(folder / "paper.toml")
-    found = Paper(
+    findings = _open(folder / "findings.toml")
+    paper = Paper(
         name=folder.name,
         folder=folder,
         title=top.text("title"),
         authors=top.text("authors"),
         published=top.text("published"),
-        about=top.text("about"),
+        about=top.text("about", ""),
         studies=tuple(_study(part, folder) for part in top.tables("study")),
+        views=tuple(_view(part) for part in top.tables("view")),
+        measures=tuple(_measure(part) for part in top.tables("measure")),
         figures=tuple(_figure(part) for part in top.tables("figure")),
-        findings=(),
-        references=(),
+        tables=tuple(_table(part) for part in top.tables("table")),
+        settings=tuple(_setting(part) for part in top.tables("setting")),
+        then_and_now=tuple(_then_and_now(part) for part in top.tables("then_and_now")),
+        findings=tuple(_finding(part) for part in findings.tables("finding")),
+        expected=_expected(folder / EXPECTED),
     )
     top.end()
-    findings = _open(folder / "findings.toml")
-    listed = tuple(_finding(part) for part in findings.tables("finding"))
     findings.end()
-    references: tuple[Reference, ...] = ()
-    if (folder / "reference.toml").is_file():
-        others = _open(folder / "reference.toml")
-        references = tuple(_reference(part) for part in others.tables("reference"))
-        others.end()
-    paper = Paper(**{**vars(found), "findings": listed, "references": references})
     _agree(paper)
     return paper
 
 
 def _agree(paper: Paper) -> None:
     """Refuse names that nothing has, and names that two things have."""
-    studies = {study.name for study in paper.studies}
+    views = {view.name: view for view in paper.all_views}
+    studies = {study.name: study for study in paper.studies}
     for kind, given in (
-        ("study", [study.name for study in paper.studies]),
+        ("study] or [[view", [view.name for view in paper.all_views]),
         ("finding", [finding.id for finding in paper.findings]),
         ("figure", [figure.name for figure in paper.figures]),
+        ("table", [table.name for table in paper.tables]),
+        ("setting", [setting.name for setting in paper.settings]),
+        ("measure", [measure.name for measure in paper.measures]),
     ):
         for name in given:
             if given.count(name) > 1:
                 raise SpecError(f"{paper.folder}: two of [[{kind}]] are called {name!r}")
-    users = [(finding.id, check.study) for finding in paper.findings for check in finding.checks]
-    users += [(finding.id, each.study) for finding in paper.findings for each in finding.conditions]
+
+    def known(user: str, key: str, name: str, accepted: Iterable[str]) -> None:
+        if name not in accepted:
+            listed = ", ".join(sorted(accepted)) or "none"
+            raise SpecError(f"{paper.folder}: {user}: {key} = {name!r}; accepted: {listed}")
+
+    for view in paper.views:
+        known(f"view {view.name}", "study", view.study, studies)
+    users = [
+        (finding.id, check.study)
+        for finding in paper.findings
+        for check in (*finding.checks, *finding.conditions)
+    ]
     users += [(figure.name, figure.study) for figure in paper.figures]
-    users += [(other.source, other.study) for other in paper.references]
+    users += [(table.name, table.study) for table in paper.tables]
+    users += [("then_and_now", each.study) for each in paper.then_and_now]
     for user, study in users:
-        if study not in studies:
-            accepted = ", ".join(sorted(studies))
-            raise SpecError(f"{paper.folder}: {user}: study = {study!r}; accepted: {accepted}")
+        known(user, "study", study, views)
+    for setting in paper.settings:
+        for study in setting.set:
+            known(f"setting {setting.name}", "study", study, {"", *studies})
+    ids = {finding.id for finding in paper.findings}
+    for scale, verdicts in paper.expected.items():
+        known(EXPECTED, "scale", scale, paper.scales)
+        for name in verdicts:
+            known(f"{EXPECTED}: {scale}", "finding", name, ids)
     for finding in paper.findings:
         if not finding.checks and not finding.untested:
             raise SpecError(
@@ -294,8 +461,14 @@ class _Part:
     def text(self, key: str, default: str | None = None) -> str:
         return str(self.take(key, str, "a text", default))
 
-    def number(self, key: str) -> float:
-        return float(self.take(key, int | float, "a number"))
+    def number(self, key: str, default: float | None = None) -> float:
+        return float(self.take(key, int | float, "a number", default))
+
+    def flag(self, key: str) -> bool:
+        value = self.left.pop(key, False)
+        if not isinstance(value, bool):
+            raise SpecError(f"{self.where}: {key} = {value!r}: true or false is wanted")
+        return value
 
     def table(self, key: str) -> dict[str, Any]:
         return dict(self.take(key, dict, "a table", {}))
@@ -346,11 +519,9 @@ def _study(part: _Part, folder: Path) -> Study:
                 rounds=int(inner.number("rounds")),
             )
             inner.end()
-        variants.append(
-            Variant(
-                each.text("label"), each.text("of"), each.table("queue"), each.table("set"), solve
-            )
-        )
+        queue, sets = each.table("queue"), each.table("set")
+        label, of, modern = each.text("label"), each.text("of"), each.flag("modern")
+        variants.append(Variant(label, of, queue, sets, solve, modern))
         each.end()
     found = Study(
         name=part.text("name"),
@@ -360,7 +531,39 @@ def _study(part: _Part, folder: Path) -> Study:
         files=tuple(folder / file for file in part.listed("files")),
         scales={scale.name: scale for scale in scales},
         variants=tuple(variants),
+        where=part.table("where"),
     )
+    part.end()
+    return found
+
+
+def _view(part: _Part) -> View:
+    found = View(
+        name=part.text("name"),
+        study=part.text("study"),
+        queue=part.text("queue"),
+        load=part.text("load"),
+        where=part.table("where"),
+    )
+    part.end()
+    return found
+
+
+def _measure(part: _Part) -> Measure:
+    name, unit = part.text("name"), part.text("unit", "1")
+    title = part.text("title")
+    shown = Metric(
+        title=title,
+        short=part.text("short", title),
+        unit=unit,
+        suffix="" if unit == "1" else f"_{unit.replace('/', '_per_')}",
+        scale=part.number("scale", 1.0),
+        shown_unit=part.text("shown_unit", "" if unit == "1" else unit),
+    )
+    try:
+        found = Measure(name, Formula(part.text("formula")), shown)
+    except SpecError as error:
+        raise SpecError(f"{part.where}: {error}") from None
     part.end()
     return found
 
@@ -372,6 +575,7 @@ def _finding(part: _Part) -> Finding:
         checks=tuple(_check(each) for each in part.tables("check")),
         conditions=tuple(_check(each) for each in part.tables("condition")),
         untested=part.text("untested", ""),
+        headline=part.flag("headline"),
     )
     part.end()
     return found
@@ -390,20 +594,60 @@ def _figure(part: _Part) -> FigureOf:
         draws=part.text("draws"),
         caption=part.text("caption"),
         loads=tuple(part.listed("loads")),
+        queues=tuple(part.listed("queues")),
+        modern=part.flag("modern"),
     )
     part.end()
     return found
 
 
-def _reference(part: _Part) -> Reference:
+def _table(part: _Part) -> TableOf:
     metrics = tuple(part.listed("metrics"))
     rows = []
     for row in part.tables("rows"):
         values = tuple(float(value) for value in row.listed("values"))
-        if len(values) != len(metrics):
+        if len(values) not in (0, len(metrics)):
             raise SpecError(f"{row.where}: {len(values)} values for {len(metrics)} metrics")
+        values = values or (math.nan,) * len(metrics)
         rows.append((row.number("load"), row.text("queue"), values))
         row.end()
-    found = Reference(part.text("study"), part.text("source"), metrics, tuple(rows))
+    found = TableOf(
+        name=part.text("name"),
+        study=part.text("study"),
+        caption=part.text("caption"),
+        source=part.text("source", ""),
+        metrics=metrics,
+        rows=tuple(rows),
+        modern=part.flag("modern"),
+    )
     part.end()
+    return found
+
+
+def _setting(part: _Part) -> Setting:
+    """Read a setting: `set` for all studies, `[setting.of.STUDY]` for one of them."""
+    found = Setting(
+        name=part.text("name"),
+        about=part.text("about"),
+        set={"": part.table("set"), **part.table("of")},
+    )
+    part.end()
+    return found
+
+
+def _then_and_now(part: _Part) -> ThenAndNow:
+    found = ThenAndNow(
+        part.text("study"), tuple(part.listed("loads")), tuple(part.listed("metrics"))
+    )
+    part.end()
+    return found
+
+
+def _expected(path: Path) -> dict[str, dict[str, str]]:
+    if not path.is_file():
+        return {}
+    part = _open(path)
+    found = {}
+    for scale in list(part.left):
+        found[scale] = {finding: str(verdict) for finding, verdict in part.table(scale).items()}
     return found

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from redtail import metrics as names
-from redtail.papers import checks, definition
-from redtail.papers.checks import Evidence
-from redtail.papers.reproduction import Judgement, Reproduction, Tested, Verdict, versions
+from redtail.papers import definition
+from redtail.papers.checks import Evidence, Grid
+from redtail.papers.definition import TableOf
+from redtail.papers.reproduction import (
+    Judgement,
+    Reproduction,
+    Tested,
+    Verdict,
+    modern,
+    versions,
+)
 from redtail.stats import Estimate
 from redtail.tables import shown
 
@@ -124,6 +133,15 @@ def as_json(done: Reproduction) -> dict[str, Any]:
             }
             for name, study in done.studies.items()
         },
+        "then_and_now": [
+            {
+                "setting": each.name,
+                "verdicts": {
+                    verdict.finding.id: verdict.judgement.value for verdict in each.verdicts
+                },
+            }
+            for each in done.now
+        ],
         "studies": {name: study.results.as_json() for name, study in done.studies.items()},
     }
 
@@ -144,7 +162,11 @@ def markdown(done: Reproduction) -> str:
         "",
         f"Scale {done.scale} ({paper.scales[done.scale]}), {done.run_count} runs with redtail "
         f"{made['redtail_version']}. Means over replications ± half-width of the 95 % interval. "
-        f"redtail's documentation says what the set-up is and what was assumed: {paper.about}.",
+        + (
+            f"redtail's documentation says what the set-up is and what was assumed: {paper.about}."
+            if paper.about
+            else f"The set-up is in {paper.folder.name}/paper.toml and the files it names."
+        ),
         "",
         "## Verdicts",
         "",
@@ -155,8 +177,11 @@ def markdown(done: Reproduction) -> str:
         "## Figures",
         "",
     ]
-    for figure in paper.figures:
-        lines += [f"![{figure.caption}](figures/{figure.name}.png)", "", figure.caption, ""]
+    lines += figure_lines(done, "figures/")
+    for table in paper.tables:
+        lines += [f"## {table.caption}", "", *table_lines(done, table), ""]
+    if done.now:
+        lines += ["## Then and now", "", *now_lines(done), ""]
     lines += ["## Numbers", ""]
     for verdict in done.verdicts:
         if verdict.tested:
@@ -169,10 +194,9 @@ def markdown(done: Reproduction) -> str:
             lines.append("")
     for name, study in done.studies.items():
         for label, values in study.solved.items():
-            found = ", ".join(f"{value} at {study.grid.at(load)}" for load, value in values.items())
+            at = done.grids[name].at
+            found = ", ".join(f"{value} at {at(load)}" for load, value in values.items())
             lines += [f"{label} ({name}): {found}.", ""]
-    for number_of in range(len(paper.references)):
-        lines += ["## Others' numbers beside ours", "", *reference_lines(done, number_of), ""]
     return "\n".join(lines)
 
 
@@ -191,33 +215,117 @@ def verdict_lines(done: Reproduction) -> list[str]:
     return lines
 
 
-def reference_lines(done: Reproduction, index: int) -> list[str]:
-    """Return others' numbers beside ours as a table in Markdown."""
-    other = done.paper.references[index]
-    if other.study not in done.studies:
-        return [f"This scale does not run {other.study}."]
-    grid = done.studies[other.study].grid
-    about = [checks.describe(metric) for metric in other.metrics]
-    heads = [
-        f"{name}{each.short}{f' ({each.shown_unit})' if each.shown_unit else ''}"
-        for each, name in zip(about, _prefixes(other.metrics), strict=True)
-    ]
-    lines = [
-        f"In brackets: {other.source}.",
-        "",
-        "| " + " | ".join(["", "queue", *heads]) + " |",
-        "|" + "---|" * (len(heads) + 2),
-    ]
-    for load, queue, values in other.rows:
-        cells = [
-            f"{shown(grid.estimate(metric, queue, load), each.scale)} [{value * each.scale:.4g}]"
-            for metric, each, value in zip(other.metrics, about, values, strict=True)
-        ]
-        lines.append("| " + " | ".join([grid.at(load), queue, *cells]) + " |")
+def figure_lines(done: Reproduction, folder: str) -> list[str]:
+    """Return the paper's figures in Markdown; `folder` is put in front of their names."""
+    lines = []
+    for figure in done.paper.figures:
+        if figure.study in done.grids:
+            lines += [f"![{figure.caption}]({folder}{figure.name}.png)", "", figure.caption, ""]
     return lines
 
 
-def _prefixes(metrics: tuple[str, ...]) -> list[str]:
+def table_lines(done: Reproduction, table: TableOf) -> list[str]:
+    """Return our numbers, others' beside them in brackets, as a table in Markdown."""
+    if table.study not in done.grids:
+        return [f"This scale does not run {table.study}."]
+    grid = done.grids[table.study]
+    published = {(load, queue): values for load, queue, values in table.rows}
+    queues = (*grid.queues, *(modern(done, table.study) if table.modern else ()))
+    rows = list(published)
+    if not rows or table.modern:
+        loads = tuple(dict.fromkeys(load for load, _ in rows)) or grid.loads
+        rows = [(load, queue) for load in loads for queue in queues if grid.has(queue, load)]
+    lines = [f"In brackets: {table.source}.", ""] if table.source else []
+    lines += _head(grid, table.metrics)
+    for load, queue in rows:
+        others = published.get((load, queue), (math.nan,) * len(table.metrics))
+        lines.append(_line(grid, [grid.at(load), queue], load, queue, table.metrics, others))
+    return lines
+
+
+def now_lines(done: Reproduction) -> list[str]:
+    """Return the headline findings under each setting, and numbers under each, in Markdown."""
+    if not done.now:
+        return ["Not asked for: `--then-and-now` runs it."]
+    names = [each.name for each in done.now]
+    lines = [
+        "| finding | | " + " | ".join(names) + " |",
+        "|" + "---|" * (len(names) + 2),
+    ]
+    for number_of, verdict in enumerate(done.now[0].verdicts):
+        found = [_judgement(each.verdicts[number_of]) for each in done.now]
+        finding = verdict.finding
+        lines.append(f"| {finding.id} | {finding.statement} | " + " | ".join(found) + " |")
+    lines.append("")
+    about = [f"{each.name}: {each.setting.about}" for each in done.now if each.setting]
+    lines += [f"{'; '.join(about)}. Then is the paper's own set-up.", ""]
+    if not all(verdict.clear for each in done.now for verdict in each.verdicts):
+        lines += [_UNCLEAR_TEXT.replace(_UNCLEAR, f"\\{_UNCLEAR}", 1) + ".", ""]
+    for wanted in done.paper.then_and_now:
+        if not all(wanted.study in each.grids for each in done.now):
+            lines += [f"This scale does not run {wanted.study}.", ""]
+            continue
+        lines += _head(done.now[0].grids[wanted.study], wanted.metrics, "setting")
+        for each in done.now:
+            grid = each.grids[wanted.study]
+            queues = (*grid.queues, *modern(done, wanted.study))
+            for load in wanted.loads or grid.loads:
+                for queue in queues:
+                    if grid.has(queue, load):
+                        first = [each.name, grid.at(load), queue]
+                        lines.append(_line(grid, first, load, queue, wanted.metrics))
+        lines.append("")
+    return lines[:-1]
+
+
+def now_table(done: Reproduction) -> Table:
+    """Return the headline findings under each setting as a table for the terminal."""
+    from rich import box
+    from rich.table import Table
+
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    made.add_column("finding", no_wrap=True)
+    for each in done.now:
+        made.add_column(each.name)
+    for number_of, verdict in enumerate(done.now[0].verdicts):
+        found = [_judgement(each.verdicts[number_of]) for each in done.now]
+        made.add_row(verdict.finding.id, *found)
+    return made
+
+
+def changes(done: Reproduction) -> list[str]:
+    """Return a line for each finding whose verdict is not the expected one."""
+    return [f"{name}: expected {expected}, found {found}" for name, expected, found in done.changed]
+
+
+def _head(grid: Grid, metrics: Sequence[str], *first: str) -> list[str]:
+    about = [grid.describe(metric) for metric in metrics]
+    heads = [
+        f"{name}{each.short}{f' ({each.shown_unit})' if each.shown_unit else ''}"
+        for each, name in zip(about, _prefixes(metrics), strict=True)
+    ]
+    cells = [*first, "", "queue", *heads]
+    return ["| " + " | ".join(cells) + " |", "|" + "---|" * len(cells)]
+
+
+def _line(
+    grid: Grid,
+    first: list[str],
+    load: float,
+    queue: str,
+    metrics: Sequence[str],
+    others: Sequence[float] = (),
+) -> str:
+    cells = []
+    for number_of, metric in enumerate(metrics):
+        scale = grid.describe(metric).scale
+        other = others[number_of] if others else math.nan
+        beside = "" if math.isnan(other) else f" [{other * scale:.4g}]"
+        cells.append(f"{shown(grid.estimate(metric, queue, load), scale)}{beside}")
+    return "| " + " | ".join([*first, *cells]) + " |"
+
+
+def _prefixes(metrics: Sequence[str]) -> list[str]:
     return [f"{names.prefix(metric)} " if names.prefix(metric) else "" for metric in metrics]
 
 

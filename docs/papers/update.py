@@ -1,0 +1,104 @@
+"""Puts what a paper's reproduction measures into its page, and its figures beside it.
+
+    .venv/bin/python docs/papers/update.py NAME [--scale quick|paper] [--out DIR]
+    .venv/bin/python docs/papers/update.py NAME --expect
+
+Runs are kept in DIR (runs/ by default) and not made again. In NAME.md, what stands between a mark
+and the next `<!-- end -->` is replaced:
+
+    <!-- verdicts -->         counts, the table of verdicts, scale, version and date
+    <!-- table: NAME -->      one of the paper's tables
+    <!-- then and now -->     headline findings under each setting
+    <!-- figures -->          all figures
+
+With --expect the verdicts at quick scale become the expected ones, and the page stays as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import re
+import sys
+from pathlib import Path
+
+from PIL import Image
+
+from redtail import papers
+from redtail.papers import Reproduction, definition, report
+from redtail.papers.reproduction import versions
+
+PAGES = Path(__file__).parent
+_MARK = re.compile(r"<!-- (verdicts|table: [^>]+|then and now|figures) -->\n.*?<!-- end -->", re.S)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("name", choices=papers.names())
+    parser.add_argument("--scale", default="paper")
+    parser.add_argument("--out", default="runs")
+    parser.add_argument("--jobs", type=int)
+    parser.add_argument("--expect", action="store_true")
+    given = parser.parse_args()
+    paper = papers.load(given.name)
+    done = papers.reproduce(
+        given.name,
+        scale="quick" if given.expect else given.scale,
+        then_and_now=bool(paper.settings) and not given.expect,
+        out=given.out,
+        jobs=given.jobs,
+        progress=lambda state: print(f"\r{state.done}/{state.total} runs", end="", file=sys.stderr),
+    )
+    print(f"\n{report.counts(done)}")
+    if given.expect:
+        (paper.folder / definition.EXPECTED).write_text(expectations(done))
+        return
+    done.write()
+    page = PAGES / f"{given.name}.md"
+    page.write_text(_MARK.sub(lambda found: section(done, found[1]), page.read_text()))
+    for figure in paper.figures:
+        drawn = done.folder / "figures" / f"{figure.name}.png"
+        if drawn.is_file():
+            with Image.open(drawn) as image:
+                few = image.convert("RGB").quantize(48)  # they are kept in the repository
+            few.save(PAGES / "figures" / f"{given.name}-{figure.name}.png", optimize=True)
+
+
+def section(done: Reproduction, mark: str) -> str:
+    """Return what a mark stands for, marks included."""
+    made = versions()["redtail_version"]
+    date = datetime.datetime.now(datetime.UTC).date()
+    kind, _, name = mark.partition(": ")
+    match kind:
+        case "verdicts":
+            lines = [
+                f"Measured at {done.scale} scale ({done.paper.scales[done.scale]}) on {date} with "
+                f"redtail {made}: {report.counts(done)}.",
+                "",
+                *report.verdict_lines(done),
+            ]
+        case "table":
+            (table,) = (each for each in done.paper.tables if each.name == name)
+            lines = report.table_lines(done, table)
+        case "then and now":
+            lines = report.now_lines(done)
+        case _:
+            lines = report.figure_lines(done, f"figures/{done.paper.name}-")[:-1]
+    return "\n".join([f"<!-- {mark} -->", "", *lines, "", "<!-- end -->"])
+
+
+def expectations(done: Reproduction) -> str:
+    """Return the verdicts as the file of expected ones."""
+    lines = [
+        "# The verdict on each finding at quick scale; CI fails when one changes.",
+        "# docs/papers/update.py NAME --expect writes this file.",
+        "[quick]",
+        *(f'{verdict.finding.id} = "{verdict.judgement}"' for verdict in done.verdicts),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    main()
