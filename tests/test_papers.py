@@ -280,13 +280,12 @@ def test_a_case_that_is_not_there_is_named() -> None:
 def test_a_value_is_sought_in_few_rounds(
     measure: Callable[[int], float], start: tuple[float, float], target: float, found: int
 ) -> None:
-    asked: list[int] = []
-
-    def counted(number: int) -> float:
-        asked.append(number)
-        return measure(number)
-
-    assert seek(counted, start=start, target=target, within=0.005, rounds=4) == found
+    guesses = seek(start=start, target=target, within=0.005, rounds=4)
+    asked = [next(guesses)]
+    with pytest.raises(StopIteration) as end:
+        while True:
+            asked.append(guesses.send(measure(asked[-1])))
+    assert end.value.value == found
     assert 1 <= len(asked) <= 4
 
 
