@@ -214,12 +214,15 @@ class Grid:
         return f"{name} {load:g} {self._unit}" if self._unit else f"{load:g} {name}"
 
     def describe(self, metric: str) -> Metric:
-        """Return how a metric or measure is shown."""
+        """Return how a metric or measure is shown, with the group or queue it is of."""
         which, _, base = metric.rpartition(":")
         if which in _QUANTILES:
             about = self.describe(base)
             return replace(about, title=f"{about.title}, {which}", short=f"{about.short}, {which}")
-        return self._measures[metric][1] if metric in self._measures else describe(metric)
+        if metric in self._measures:
+            return self._measures[metric][1]
+        about, of = describe(metric), names.prefix(metric)
+        return replace(about, title=f"{of}: {about.title}") if of else about
 
     def subset(
         self, metrics: Sequence[str], queues: Sequence[str] = (), loads: Sequence[float] = ()
@@ -260,10 +263,10 @@ class Grid:
         return replace_cases(self.results, (self.load_key, self.queue_key), tuple(cases))
 
     def along(self, loads: Sequence[float]) -> str:
-        """Return several loads in words: "5 loads, 16 to 256 flows"."""
+        """Return several loads in words: "5 loads from 16 flows to 256 flows"."""
         if len(loads) == 1:
             return self.at(loads[0])
-        return f"{len(loads)} loads, {min(loads):g} to {self.at(max(loads))}"
+        return f"{len(loads)} loads from {self.at(min(loads))} to {self.at(max(loads))}"
 
     def values(self, metric: str, queue: str, load: float) -> list[float]:
         """Return a metric or measure replication by replication, NaN where undefined.
@@ -729,8 +732,9 @@ def mean_over_loads(
     A load counts with the mean or the median over its replications.
     """
     along, bounds = tuple(loads or grid.loads), Bounds(at_least, above, at_most)
-    of = "" if statistic == "mean" else f" of the {statistic}s"
-    title = f"{grid.describe(metric).title}, mean{of} over {grid.along(along)}"
+    of = "" if statistic == "mean" else " of the medians" if statistic == "median" else " of all"
+    title = f"{grid.describe(metric).title}, {grid.along(along)}"
+    title += f", mean{of}" if len(along) > 1 else ""
 
     def centre(cells: Sequence[Sequence[float]]) -> float:
         points = _summaries(cells, statistic)
@@ -754,7 +758,8 @@ def where_largest(
     about, bounds = grid.describe(metric), Bounds(at_least, None, at_most)
     found = []
     for queue in queues or grid.queues:
-        at = max(loads or grid.loads, key=lambda load: grid.estimate(of, queue, load).mean)
+        means = {load: grid.estimate(of, queue, load).mean for load in loads or grid.loads}
+        at = max(means, key=lambda load: -math.inf if math.isnan(means[load]) else means[load])
         title = f"{about.title}, {queue}, {grid.at(at)}, where {grid.describe(of).title} is largest"
         found.append(Evidence(title, grid.estimate(metric, queue, at), bounds, about))
     return found
