@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 import re
 import shutil
 import statistics
@@ -116,6 +117,21 @@ BOTH_WAYS: dict[str, tuple[dict[str, Any], Grid, Grid]] = {
         four(1, 4, 6, 8),
     ),
     "constant": ({"at_least": 0.7, "at_most": 1.3}, four(3, 5, 4, 5), four(3, 5, 9, 5)),
+    "range_over_loads": (
+        {"queues": ["A"], "to": ["B"], "statistic": "median", "at_most": 0.6},
+        four(10, 10, 12, 20),
+        four(10, 10, 18, 20),
+    ),
+    "mean_over_loads": (
+        {"queues": ["A"], "to": ["B"], "at_least": 1.4, "at_most": 2.6},
+        four(10, 5, 30, 15),
+        four(10, 5, 30, 45),
+    ),
+    "where_largest": (
+        {"of": "loss", "queues": ["A"], "at_most": 20.0},
+        four(10, 1, 15, 1),
+        four(10, 1, 25, 1),
+    ),
 }
 
 
@@ -134,6 +150,72 @@ def test_a_metric_that_stays_is_not_monotone() -> None:
     still = grid({("A", load): {"loss": [1.0, 1.0, 1.0]} for load in (16, 64, 256)})
     rows = TESTS["monotone"](still, metric="loss", direction="rises")
     assert [row.holds for row in rows] == [True, True, False]
+
+
+def test_a_range_over_loads_is_of_means_medians_or_all_replications() -> None:
+    one = grid(
+        {
+            ("A", 16): {"loss": [1.0, 2.0, 9.0]},
+            ("A", 32): {"loss": [math.nan, 6.0, 6.0]},
+            ("A", 64): {"loss": [3.0, 5.0, 10.0]},
+        }
+    )
+    for statistic, width in (("mean", 2.0), ("median", 4.0), ("each", 9.0)):
+        (row,) = TESTS["range_over_loads"](one, metric="loss", statistic=statistic, above=0.0)
+        assert row.value.mean == pytest.approx(width), statistic
+        assert row.value.ci95 is not None and row.value.ci95 > 0
+    (row,) = TESTS["range_over_loads"](one, metric="loss", relative=True, above=0.0)
+    assert row.value.mean == pytest.approx(2.0 / 6.0)
+    assert row.shown.unit == "1"
+    (row,) = TESTS["range_over_loads"](one, metric="mark", above=0.0)
+    assert math.isnan(row.value.mean)
+    assert not row.holds
+
+
+def test_a_ratio_over_loads_is_of_means_and_not_a_mean_of_ratios() -> None:
+    pair = grid({("A", 16): {"loss": [2.0, 20.0, 20.0]}, ("B", 16): {"loss": [10.0, 1.0, 10.0]}})
+    (row,) = TESTS["mean_over_loads"](pair, metric="loss", queues=["A"], to=["B"], at_least=0.0)
+    assert row.value.mean == pytest.approx(2.0)
+    (row,) = TESTS["mean_over_loads"](
+        pair, metric="loss", statistic="median", at_least=0.0, queues=["A"]
+    )
+    assert row.value.mean == pytest.approx(20.0)
+
+
+def test_what_follows_from_all_replications_has_an_interval_that_covers() -> None:
+    # Two loads of ten normal values each, 300 times: the interval of their mean covers the true one
+    # in about 90 % (of ten values the bootstrap's is short). With another seed, fewer than 80 % or
+    # more than 98 % would come up in less than one of 100,000 such tests.
+    rng = random.Random(1)
+    covered = 0
+    for _ in range(300):
+        cells = [[rng.gauss(level, 1.0) for _ in range(10)] for level in (5.0, 7.0)]
+        found = checks._resampled(lambda drawn: sum(map(sum, drawn)) / 20, cells)
+        assert found.ci95 is not None
+        covered += found.low <= 6.0 <= found.high
+    assert 240 <= covered <= 294
+
+
+def test_a_quantile_of_the_replications_can_stand_for_their_mean() -> None:
+    one = grid({("A", 16): {"loss": [0.01, math.nan, 0.05]}})
+    for which, value in (("least", 1), ("q25", 2), ("median", 3), ("q75", 4), ("most", 5)):
+        found = one.estimate(f"{which}:loss", "A", 16)
+        assert found.mean == pytest.approx(value / 100), which
+        assert found.ci95 is not None
+    assert one.describe("median:loss").title == "Packets lost at the queue, median"
+    assert math.isnan(one.estimate("median:mark", "A", 16).mean)
+    with pytest.raises(RedtailError, match="'median:loss' is of all replications"):
+        TESTS["ratio"](one, metric="median:loss", queues=["A"], to=["A"], at_least=1.0)
+
+
+def test_the_worst_load_is_found_by_another_metric() -> None:
+    cells: Cells = {
+        ("A", 16): {"time": [9.0] * 3, "share": [0.1] * 3},
+        ("A", 64): {"time": [7.0] * 3, "share": [0.3] * 3},
+    }
+    (row,) = TESTS["where_largest"](grid(cells), metric="share", of="time", at_most=0.2)
+    assert row.value.mean == pytest.approx(0.1)
+    assert "16 flows" in row.about
 
 
 def test_ratios_are_taken_replication_by_replication() -> None:
