@@ -7,6 +7,7 @@ import math
 import random
 import re
 import shutil
+import statistics
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -110,6 +111,12 @@ BOTH_WAYS: dict[str, tuple[dict[str, Any], Grid, Grid]] = {
         four(10, 10, 12, 20),
         four(10, 10, 25, 20),
     ),
+    "ratio_of_metrics": (
+        {"to_metric": "loss", "queues": ["A"], "to": ["B"], "at_most": 0.5},
+        four(1, 4, 2, 8),
+        four(1, 4, 6, 8),
+    ),
+    "constant": ({"at_least": 0.7, "at_most": 1.3}, four(3, 5, 4, 5), four(3, 5, 9, 5)),
     "range_over_loads": (
         {"queues": ["A"], "to": ["B"], "statistic": "median", "at_most": 0.6},
         four(10, 10, 12, 20),
@@ -256,6 +263,48 @@ def test_derived_measures_follow_from_queue_and_losses() -> None:
     assert math.isnan(never.estimate("loss_events_of_4_or_more", "A", 16).mean)
 
 
+def test_the_spread_of_transfers_is_of_those_of_the_group_that_were_done(tmp_path: Path) -> None:
+    experiment = redtail.Toml("""
+name = "files"
+duration = "3 s"
+replications = 1
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "10 ms"
+queue = { kind = "tail-drop", limit = "100 packets" }
+[[traffic]]
+name = "files"
+kind = "transfer"
+flows = 4
+size = ["30 kB", "90 kB", "150 kB", "100 MB"]
+[[traffic]]
+name = "other"
+kind = "transfer"
+size = "1 MB"
+[factors]
+"traffic.other.flows" = [1]
+[[factors."bottleneck.queue"]]
+label = "A"
+kind = "tail-drop"
+limit = "100 packets"
+""")
+    results = redtail.run(experiment, out=tmp_path)
+    one = Grid(results, queue="bottleneck.queue", load="traffic.other.flows")
+    rows = results.transfers().to_pylist()
+    times = [row["completion_time_s"] for row in rows if row["group"] == "files"]
+    assert math.isnan(times.pop())
+    assert one.values("files.completion_time_std", "A", 1) == [statistics.stdev(times)]
+    assert math.isnan(one.estimate("other.completion_time_std", "A", 1).mean)
+
+
+def test_metrics_of_one_queue_can_be_compared() -> None:
+    one = grid({("A", 16): {"phase1.loss": [2.0] * 3, "phase2.loss": [5.0] * 3}})
+    (row,) = TESTS["ratio_of_metrics"](
+        one, metric="phase2.loss", to_metric="phase1.loss", queues=["A"], at_least=2.0
+    )
+    assert row.value.mean == 2.5
+
+
 def test_a_variant_is_looked_at_only_when_named() -> None:
     cells: Cells = {("A", 16): {"loss": [1.0] * 3}, ("odd", 16): {"loss": [9.0] * 3}}
     one = grid(cells, variants=["odd"])
@@ -379,9 +428,9 @@ def test_a_formula_is_computed_as_arithmetic_is() -> None:
     assert math.isnan(Formula("max(on.goodput, zero / zero)")(values))
 
 
-def three_factors() -> Results:
-    """Queues A and B at 16 flows and at delays of 5 and 20 ms; loss tells all three."""
-    found = synthetic({(q, 16): {"loss": about(0.1)} for q in "AB"})
+def three_factors(flows: Sequence[int] = (16,)) -> Results:
+    """Queues A and B at numbers of flows and at delays of 5 and 20 ms; loss tells all three."""
+    found = synthetic({(q, n): {"loss": about(0.1)} for q in "AB" for n in flows})
     cases = []
     for case in found.cases:
         for delay in (5, 20):
@@ -436,10 +485,25 @@ def test_measures_are_computed_replication_by_replication_and_can_be_drawn() -> 
     )
     assert seen.values("bits_per_loss", "A", 20.0) == pytest.approx([20e6 / 0.03] * 3)
     assert seen.describe("bits_per_loss") is shown
-    drawn = seen.subset(["bits_per_loss"], ["B"], [5.0])
-    (case,) = drawn.cases
-    assert case.labels == {"bottleneck.delay": "5 ms", "bottleneck.queue": "B"}
-    assert case.metric("bits_per_loss").mean == pytest.approx(5e6 / 0.025)
+    drawn = seen.subset(["bits_per_loss"], ["B"])
+    assert drawn.cases[0].labels == {"bottleneck.delay": "5 ms", "bottleneck.queue": "B"}
+    assert drawn.cases[0].metric("bits_per_loss").mean == pytest.approx(5e6 / 0.025)
+    (case,) = seen.subset(["bits_per_loss"], ["B"], [5.0]).cases
+    assert case.labels == {"bottleneck.queue": "B"}  # a load that does not vary says nothing
+
+
+def test_figures_are_drawn_over_the_load_also_when_what_is_compared_is_a_number() -> None:
+    from redtail.plots import find_load
+
+    seen = Grid(
+        three_factors(flows=[16, 64]),
+        queue="traffic.ftp.flows",
+        load="bottleneck.delay",
+        where={"bottleneck.queue": "A"},
+    )
+    found = find_load(seen.subset(["loss"]))
+    assert found is not None
+    assert found.key == "bottleneck.delay"
 
 
 # --- The papers' files -----------------------------------------------------------------------

@@ -11,11 +11,11 @@ from __future__ import annotations
 import inspect
 import math
 import re
+import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from random import Random
-from statistics import median
 from typing import Any, Literal, get_args
 
 from redtail import metrics as names
@@ -24,6 +24,7 @@ from redtail.metrics import Metric
 from redtail.papers.formula import Formula
 from redtail.results import CaseResult, Results
 from redtail.stats import Estimate, estimate
+from redtail.store import read_series
 
 _RATIO = Metric("", "", "1", "", 1.0, "")
 
@@ -37,6 +38,9 @@ _DERIVED: dict[str, Metric] = {
         "Packets in the longest loss event", "longest", "packets", "_packets", 1.0, "packets"
     ),
     "dropped_share": Metric("Drops among drops and marks", "dropped share", "1", "", 100.0, "%"),
+    "completion_time_std": Metric(
+        "Standard deviation of completion times", "completion sd", "s", "_s", 1.0, "s"
+    ),
 }
 _TAIL = re.compile(r"loss_events_of_(\d+)_or_more")
 
@@ -214,7 +218,7 @@ class Grid:
         return f"{name} {load:g} {self._unit}" if self._unit else f"{load:g} {name}"
 
     def describe(self, metric: str) -> Metric:
-        """Return how a metric or measure is shown, with the group or queue it is of."""
+        """Return how a metric or measure is shown; its title says what it is of."""
         which, _, base = metric.rpartition(":")
         if which in _QUANTILES:
             about = self.describe(base)
@@ -236,15 +240,22 @@ class Grid:
 
         Returns:
             What figures are drawn from. The label of a case is its queue's, whatever further
-            factors it has.
+            factors it has, and the load alone can be an axis; a single load is left out.
         """
         cases = []
-        for queue in queues or self.queues:
-            for load in loads or self.loads:
+        chosen = queues or self.queues
+        along = [
+            load for load in loads or self.loads if any(self.has(queue, load) for queue in chosen)
+        ]
+        keys = (self.queue_key,) if len(along) == 1 else (self.load_key, self.queue_key)
+        for queue in chosen:
+            for load in along:
                 if not self.has(queue, load):
                     continue
                 case = self.case(queue, load)
-                keys = (self.load_key, self.queue_key)
+                factors = {key: case.factors[key] for key in keys}
+                if not isinstance(factors[self.queue_key], dict):
+                    factors[self.queue_key] = case.labels[self.queue_key]
                 runs = dict(sorted(case.runs.items()))
                 own = [name for name in metrics if name not in case.metrics]
                 if own:
@@ -255,12 +266,12 @@ class Grid:
                 cases.append(
                     replace(
                         case,
-                        factors={key: case.factors[key] for key in keys},
+                        factors=factors,
                         labels={key: case.labels[key] for key in keys},
                         runs=runs,
                     )
                 )
-        return replace_cases(self.results, (self.load_key, self.queue_key), tuple(cases))
+        return replace_cases(self.results, keys, tuple(cases))
 
     def along(self, loads: Sequence[float]) -> str:
         """Return several loads in words: "5 loads from 16 flows to 256 flows"."""
@@ -301,6 +312,8 @@ class Grid:
                 of = f"{group}." if group else ""
                 pairs = zip(case.values(f"{of}loss"), case.values(f"{of}mark"), strict=True)
                 return [_quotient(lost, lost + marked) for lost, marked in pairs]
+            case "completion_time_std":
+                return [_deviation(times) for times in _completion_times(case, group)]
             case _:
                 return case.values(metric)
 
@@ -619,6 +632,54 @@ def load_dependence(
     return found
 
 
+@_test
+def ratio_of_metrics(
+    grid: Grid,
+    *,
+    metric: str,
+    to_metric: str,
+    queues: Sequence[str],
+    to: Sequence[str] = (),
+    loads: Sequence[float] = (),
+    at_least: float | None = None,
+    at_most: float | None = None,
+) -> list[Evidence]:
+    """Each queue's `metric` over `to_metric` of each queue in `to`, or its own, at each load."""
+    bounds, found = Bounds(at_least, None, at_most), []
+    over, under = grid.describe(metric).title, grid.describe(to_metric).title
+    for queue, load in _cells(grid, queues, loads):
+        for other in to or (queue,):
+            pairs = zip(
+                grid.values(metric, queue, load), grid.values(to_metric, other, load), strict=True
+            )
+            value = estimate(_quotient(a, b) for a, b in pairs)
+            about = f"{over}, {queue} / {under}, {other}, {grid.at(load)}"
+            found.append(Evidence(about, value, bounds))
+    return found
+
+
+@_test
+def constant(
+    grid: Grid,
+    *,
+    metric: str,
+    queues: Sequence[str] = (),
+    loads: Sequence[float] = (),
+    at_least: float | None = None,
+    at_most: float | None = None,
+) -> list[Evidence]:
+    """Each queue's `metric` at each load over its mean over these loads."""
+    bounds, found = Bounds(at_least, None, at_most), []
+    along = loads or grid.loads
+    for queue in queues or grid.queues:
+        rows = list(zip(*(grid.values(metric, queue, load) for load in along), strict=True))
+        for index, load in enumerate(along):
+            value = estimate(_quotient(row[index], statistics.fmean(row)) for row in rows)
+            about = f"{grid.describe(metric).title}, {queue}, {grid.at(load)} / mean of all loads"
+            found.append(Evidence(about, value, bounds))
+    return found
+
+
 def _cells(
     grid: Grid, queues: Sequence[str], loads: Sequence[float]
 ) -> Iterator[tuple[str, float]]:
@@ -672,6 +733,22 @@ def _losses(case: CaseResult) -> list[list[int]]:
 def _tail(counts: Sequence[int], size: int) -> float:
     """Return the share of loss events with `size` losses or more."""
     return _quotient(float(sum(counts[size - 1 :])), float(sum(counts)))
+
+
+def _completion_times(case: CaseResult, group: str) -> Iterator[list[float]]:
+    """Yield the completion times of a group's transfers, replication by replication.
+
+    Those that were not done by the end have none. Transfers of the warm-up are among them.
+    """
+    for _, run in sorted(case.runs.items()):
+        table = read_series(run.folder, "transfers")
+        rows = [] if table is None else table.select(["group", "completion_time_s"]).to_pylist()
+        times = [row["completion_time_s"] for row in rows if row["group"] == group]
+        yield [time for time in times if not math.isnan(time)]
+
+
+def _deviation(values: Sequence[float]) -> float:
+    return statistics.stdev(values) if len(values) > 1 else math.nan
 
 
 # --- Over all loads together -----------------------------------------------------------------
@@ -799,12 +876,10 @@ def _over_loads(
 
 def _quantile(values: Sequence[float], share: float) -> float:
     """Return a quantile of the values that are there; NaN when none is."""
-    used = sorted(value for value in values if not math.isnan(value))
-    if not used:
-        return math.nan
-    place = share * (len(used) - 1)
-    below, above = used[math.floor(place)], used[math.ceil(place)]
-    return below + (place - math.floor(place)) * (above - below)
+    import numpy as np
+
+    used = [value for value in values if not math.isnan(value)]
+    return float(np.quantile(used, share)) if used else math.nan
 
 
 def _summaries(cells: Sequence[Sequence[float]], statistic: Statistic) -> list[float]:
@@ -814,7 +889,7 @@ def _summaries(cells: Sequence[Sequence[float]], statistic: Statistic) -> list[f
         case "mean":
             return [math.fsum(cell) / len(cell) for cell in defined if cell]
         case "median":
-            return [median(cell) for cell in defined if cell]
+            return [statistics.median(cell) for cell in defined if cell]
         case "each":
             return [value for cell in defined for value in cell]
 
