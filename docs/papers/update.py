@@ -1,6 +1,6 @@
 """Puts what a paper's reproduction measures into its page, and its figures beside it.
 
-    .venv/bin/python docs/papers/update.py NAME [--scale quick|paper] [--out DIR]
+    .venv/bin/python docs/papers/update.py NAME [--scale quick|paper] [--now SCALE] [--out DIR]
     .venv/bin/python docs/papers/update.py NAME --expect
 
 Runs are kept in DIR (runs/ by default) and not made again. In NAME.md, what stands between a mark
@@ -11,7 +11,8 @@ and the next `<!-- end -->` is replaced:
     <!-- then and now -->     headline findings under each setting
     <!-- figures -->          all figures
 
-With --expect the verdicts at quick scale become the expected ones, and the page stays as it is.
+Verdicts, tables and figures are of --scale, by default the paper's own; then and now, which is as many
+runs again for each setting, is of --now, by default quick. With --expect the verdicts at quick scale become the expected ones, and the page stays as it is.
 """
 
 from __future__ import annotations
@@ -38,26 +39,35 @@ def main() -> None:
     )
     parser.add_argument("name", choices=papers.names())
     parser.add_argument("--scale", default="paper")
+    parser.add_argument("--now", default="quick")
     parser.add_argument("--out", default="runs")
     parser.add_argument("--jobs", type=int)
     parser.add_argument("--expect", action="store_true")
     given = parser.parse_args()
     paper = papers.load(given.name)
-    done = papers.reproduce(
-        given.name,
-        scale="quick" if given.expect else given.scale,
-        then_and_now=bool(paper.settings) and not given.expect,
-        out=given.out,
-        jobs=given.jobs,
-        progress=lambda state: print(f"\r{state.done}/{state.total} runs", end="", file=sys.stderr),
-    )
-    print(f"\n{report.counts(done)}")
+
+    def made(scale: str, then_and_now: bool) -> Reproduction:
+        return papers.reproduce(
+            given.name,
+            scale=scale,
+            then_and_now=then_and_now,
+            out=given.out,
+            jobs=given.jobs,
+            progress=lambda at: print(f"\r{at.done}/{at.total} runs", end="", file=sys.stderr),
+        )
+
     if given.expect:
+        done = made("quick", False)
         (paper.folder / definition.EXPECTED).write_text(expectations(done))
+        print(f"\n{report.counts(done)}")
         return
+    together = bool(paper.settings) and given.now == given.scale
+    done = made(given.scale, together)
+    now = made(given.now, True) if paper.settings and not together else done
+    print(f"\n{report.counts(done)}")
     done.write()
     page = PAGES / f"{given.name}.md"
-    page.write_text(_MARK.sub(lambda found: section(done, found[1]), page.read_text()))
+    page.write_text(_MARK.sub(lambda found: section(done, now, found[1]), page.read_text()))
     for figure in paper.figures:
         drawn = done.folder / "figures" / f"{figure.name}.png"
         if drawn.is_file():
@@ -66,16 +76,18 @@ def main() -> None:
             few.save(PAGES / "figures" / f"{given.name}-{figure.name}.png", optimize=True)
 
 
-def section(done: Reproduction, mark: str) -> str:
+def section(done: Reproduction, now: Reproduction, mark: str) -> str:
     """Return what a mark stands for, marks included."""
-    made = versions()["redtail_version"]
-    date = datetime.datetime.now(datetime.UTC).date()
+    when = (
+        f"on {datetime.datetime.now(datetime.UTC).date()} with redtail "
+        f"{versions()['redtail_version']}"
+    )
     kind, _, name = mark.partition(": ")
     match kind:
         case "verdicts":
             lines = [
-                f"Measured at {done.scale} scale ({done.paper.scales[done.scale]}) on {date} with "
-                f"redtail {made}: {report.counts(done)}.",
+                f"Measured at {done.scale} scale ({done.paper.scales[done.scale]}) {when}: "
+                f"{report.counts(done)}.",
                 "",
                 *report.verdict_lines(done),
             ]
@@ -83,7 +95,8 @@ def section(done: Reproduction, mark: str) -> str:
             (table,) = (each for each in done.paper.tables if each.name == name)
             lines = report.table_lines(done, table)
         case "then and now":
-            lines = report.now_lines(done)
+            scale = f"{now.scale} scale ({now.paper.scales[now.scale]})"
+            lines = [f"Measured at {scale} {when}.", "", *report.now_lines(now)]
         case _:
             lines = report.figure_lines(done, f"figures/{done.paper.name}-")[:-1]
     return "\n".join([f"<!-- {mark} -->", "", *lines, "", "<!-- end -->"])

@@ -85,7 +85,7 @@ def estimate(values: Iterable[float], confidence: float = 0.95) -> Estimate:
     mean = math.fsum(used) / n
     if n == 1:
         return Estimate(mean, None, 1)
-    variance = math.fsum((value - mean) ** 2 for value in used) / (n - 1)
+    variance = math.fsum([(value - mean) ** 2 for value in used]) / (n - 1)
     return Estimate(mean, t_quantile(confidence, n - 1) * math.sqrt(variance / n), n)
 
 

@@ -44,6 +44,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from redtail import metrics as names
+from redtail.columns import column
+from redtail.columns import table as table_of
 from redtail.errors import RedtailWarning, StoreError
 
 try:
@@ -531,10 +533,21 @@ def in_use(folder: Path) -> bool:
 
 def read_series(folder: Path, table: str) -> pa.Table | None:
     """Return a table of a stored run by its name in `Outcome.series`, None when not recorded."""
+    path = folder / _series_file(table)
+    return read_parquet(path, use_threads=True) if path.is_file() else None
+
+
+def read_parquet(path: Path, *, use_threads: bool = False) -> pa.Table:
+    """Read a Parquet file; `pyarrow.parquet.read_table` would load pandas.
+
+    Args:
+        path: the file.
+        use_threads: whether it is large; threads cost more than a small one.
+    """
     import pyarrow.parquet as pq
 
-    path = folder / _series_file(table)
-    return pq.read_table(path) if path.is_file() else None
+    with pq.ParquetFile(path) as file:
+        return file.read(use_threads=use_threads)
 
 
 def parquet_bytes(table: pa.Table) -> bytes:
@@ -577,7 +590,7 @@ def _tables(key: str, replication: int, outcome: Outcome) -> dict[str, bytes]:
     for metric, value in outcome.metrics.items():
         fields.append(metric_field(metric))
         values.append([value])
-    files = {"summary.parquet": parquet_bytes(pa.table(values, schema=pa.schema(fields)))}
+    files = {"summary.parquet": parquet_bytes(table_of(values, fields))}
 
     rows = [
         (link, size, count)
@@ -585,18 +598,16 @@ def _tables(key: str, replication: int, outcome: Outcome) -> dict[str, bytes]:
         for size, count in enumerate(counts, start=1)
         if count
     ]
-    losses = pa.table(
+    losses = table_of(
         [list(part) for part in zip(*rows, strict=True)] if rows else [[], [], []],
-        schema=pa.schema(
-            [
-                field("link", pa.string(), description="the queue"),
-                field("losses_packets", pa.uint32(), unit="packets"),
-                field("events", pa.uint64(), unit="events"),
-            ]
-        ),
+        [
+            field("link", pa.string(), description="the queue"),
+            field("losses_packets", pa.uint32(), unit="packets"),
+            field("events", pa.uint64(), unit="events"),
+        ],
+        # A queue without a loss event has no row; its name is kept so that it is not forgotten.
+        {"links": json.dumps(list(outcome.consecutive_losses))},
     )
-    # A queue without a loss event has no row; its name is kept so that it is not forgotten.
-    losses = losses.replace_schema_metadata({"links": json.dumps(list(outcome.consecutive_losses))})
     files["consecutive_losses.parquet"] = parquet_bytes(losses)
 
     for table, columns in outcome.series.items():
@@ -623,7 +634,7 @@ def _series(columns: dict[str, tuple[str, bytes]], codes: dict[str, list[str]]) 
         )
         if f"{name}s" in codes:
             array = pa.DictionaryArray.from_arrays(
-                array.cast(pa.int32()), pa.array(codes[f"{name}s"], pa.string())
+                array.cast(pa.int32()), column(codes[f"{name}s"], pa.string())
             )
         arrays.append(array)
         fields.append(field(name, array.type, unit=_SERIES_UNITS.get(name, "")))
@@ -631,10 +642,7 @@ def _series(columns: dict[str, tuple[str, bytes]], codes: dict[str, list[str]]) 
 
 
 def _read_metrics(path: Path) -> dict[str, float]:
-    import pyarrow.parquet as pq
-
-    # Threads cost more than so small a table.
-    table = pq.read_table(path, use_threads=False)
+    table = read_parquet(path)
     found = {}
     for about in table.schema:
         metadata = about.metadata or {}
@@ -645,9 +653,7 @@ def _read_metrics(path: Path) -> dict[str, float]:
 
 
 def _read_losses(path: Path) -> dict[str, list[int]]:
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(path, use_threads=False)
+    table = read_parquet(path)
     links = json.loads((table.schema.metadata or {}).get(b"links", b"[]"))
     found: dict[str, list[int]] = {link: [] for link in links}
     for row in table.to_pylist():

@@ -11,8 +11,8 @@ A paper is a folder here, without code of its own:
 name, `report` writes down what came out.
 
     >>> from redtail import papers
-    >>> papers.names()
-    ('iscc2001',)
+    >>> "iscc2001" in papers.names()
+    True
     >>> papers.load("iscc2001").findings[1].id
     'ISCC-2'
 """

@@ -11,10 +11,12 @@ from __future__ import annotations
 import inspect
 import math
 import re
+import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal
+from random import Random
+from typing import Any, Literal, get_args
 
 from redtail import metrics as names
 from redtail.errors import RedtailError, SpecError
@@ -22,6 +24,7 @@ from redtail.metrics import Metric
 from redtail.papers.formula import Formula
 from redtail.results import CaseResult, Results
 from redtail.stats import Estimate, estimate, shares_within
+from redtail.store import read_series
 
 _RATIO = Metric("", "", "1", "", 1.0, "")
 
@@ -35,9 +38,15 @@ _DERIVED: dict[str, Metric] = {
         "Packets in the longest loss event", "longest", "packets", "_packets", 1.0, "packets"
     ),
     "dropped_share": Metric("Drops among drops and marks", "dropped share", "1", "", 100.0, "%"),
+    "completion_time_std": Metric(
+        "Standard deviation of completion times", "completion sd", "s", "_s", 1.0, "s"
+    ),
 }
 _TAIL = re.compile(r"loss_events_of_(\d+)_or_more")
 _WITHIN = re.compile(r"responses_within_(\d+)ms")
+
+# In front of a metric: a quantile of its replications in place of their mean.
+_QUANTILES = {"least": 0.0, "q25": 0.25, "median": 0.5, "q75": 0.75, "most": 1.0}
 
 
 def describe(metric: str) -> Metric:
@@ -217,8 +226,15 @@ class Grid:
         return f"{name} {load:g} {self._unit}" if self._unit else f"{load:g} {name}"
 
     def describe(self, metric: str) -> Metric:
-        """Return how a metric or measure is shown."""
-        return self._measures[metric][1] if metric in self._measures else describe(metric)
+        """Return how a metric or measure is shown; its title says what it is of."""
+        which, _, base = metric.rpartition(":")
+        if which in _QUANTILES:
+            about = self.describe(base)
+            return replace(about, title=f"{about.title}, {which}", short=f"{about.short}, {which}")
+        if metric in self._measures:
+            return self._measures[metric][1]
+        about, of = describe(metric), names.prefix(metric)
+        return replace(about, title=f"{of}: {about.title}") if of else about
 
     def subset(
         self, metrics: Sequence[str], queues: Sequence[str] = (), loads: Sequence[float] = ()
@@ -232,15 +248,22 @@ class Grid:
 
         Returns:
             What figures are drawn from. The label of a case is its queue's, whatever further
-            factors it has.
+            factors it has, and the load alone can be an axis; a single load is left out.
         """
         cases = []
-        for queue in queues or self.queues:
-            for load in loads or self.loads:
+        chosen = queues or self.queues
+        along = [
+            load for load in loads or self.loads if any(self.has(queue, load) for queue in chosen)
+        ]
+        keys = (self.queue_key,) if len(along) == 1 else (self.load_key, self.queue_key)
+        for queue in chosen:
+            for load in along:
                 if not self.has(queue, load):
                     continue
                 case = self.case(queue, load)
-                keys = (self.load_key, self.queue_key)
+                factors = {key: case.factors[key] for key in keys}
+                if not isinstance(factors[self.queue_key], dict):
+                    factors[self.queue_key] = case.labels[self.queue_key]
                 runs = dict(sorted(case.runs.items()))
                 own = [name for name in metrics if name not in case.metrics]
                 if own:
@@ -251,15 +274,27 @@ class Grid:
                 cases.append(
                     replace(
                         case,
-                        factors={key: case.factors[key] for key in keys},
+                        factors=factors,
                         labels={key: case.labels[key] for key in keys},
                         runs=runs,
                     )
                 )
-        return replace_cases(self.results, (self.load_key, self.queue_key), tuple(cases))
+        return replace_cases(self.results, keys, tuple(cases))
+
+    def along(self, loads: Sequence[float]) -> str:
+        """Return several loads in words: "5 loads from 16 flows to 256 flows"."""
+        if len(loads) == 1:
+            return self.at(loads[0])
+        return f"{len(loads)} loads from {self.at(min(loads))} to {self.at(max(loads))}"
 
     def values(self, metric: str, queue: str, load: float) -> list[float]:
-        """Return a metric or measure replication by replication, NaN where undefined."""
+        """Return a metric or measure replication by replication, NaN where undefined.
+
+        Raises:
+            RedtailError: it is a quantile, which no single replication has.
+        """
+        if metric.partition(":")[0] in _QUANTILES:
+            raise RedtailError(f"{metric!r} is of all replications; this test takes each")
         if metric in self._measures:
             formula = self._measures[metric][0]
             columns = [self.values(name, queue, load) for name in formula.names]
@@ -291,11 +326,23 @@ class Grid:
                 of = f"{group}." if group else ""
                 pairs = zip(case.values(f"{of}loss"), case.values(f"{of}mark"), strict=True)
                 return [_quotient(lost, lost + marked) for lost, marked in pairs]
+            case "completion_time_std":
+                return [_deviation(times) for times in _completion_times(case, group)]
             case _:
                 return case.values(metric)
 
     def estimate(self, metric: str, queue: str, load: float) -> Estimate:
-        """Return the estimate of a metric or measure."""
+        """Return the estimate of a metric or measure; "median:METRIC" is its median.
+
+        So are "least:", "q25:", "q75:" and "most:", of the replications that have it; a quantile
+        between two of them is interpolated.
+        """
+        which, _, base = metric.rpartition(":")
+        if which in _QUANTILES:
+            share = _QUANTILES[which]
+            return _resampled(
+                lambda drawn: _quantile(drawn[0], share), [self.values(base, queue, load)]
+            )
         return estimate(self.values(metric, queue, load))
 
     def _size(self, case: CaseResult, key: str) -> float:
@@ -346,6 +393,9 @@ def quantity(key: str, value: object) -> tuple[float, str]:
 
 Test = Callable[..., list[Evidence]]
 
+Statistic = Literal["mean", "median", "each"]
+"""What stands for a load: the mean or the median of its replications, or each of them."""
+
 TESTS: dict[str, Test] = {}
 """The tests by name; the parameters after the grid are what a finding gives."""
 
@@ -377,6 +427,11 @@ def validate(name: str, parameters: Mapping[str, Any], where: str) -> None:
     if parameters.get("direction", "rises") not in ("rises", "falls"):
         raise SpecError(
             f"{where}: direction = {parameters['direction']!r}; accepted: 'rises', 'falls'"
+        )
+    if parameters.get("statistic", "mean") not in get_args(Statistic):
+        raise SpecError(
+            f"{where}: statistic = {parameters['statistic']!r}; "
+            f"accepted: {', '.join(map(repr, get_args(Statistic)))}"
         )
     if {"at_least", "at_most"} & accepted.keys():
         try:
@@ -592,6 +647,54 @@ def load_dependence(
 
 
 @_test
+def ratio_of_metrics(
+    grid: Grid,
+    *,
+    metric: str,
+    to_metric: str,
+    queues: Sequence[str],
+    to: Sequence[str] = (),
+    loads: Sequence[float] = (),
+    at_least: float | None = None,
+    at_most: float | None = None,
+) -> list[Evidence]:
+    """Each queue's `metric` over `to_metric` of each queue in `to`, or its own, at each load."""
+    bounds, found = Bounds(at_least, None, at_most), []
+    over, under = grid.describe(metric).title, grid.describe(to_metric).title
+    for queue, load in _cells(grid, queues, loads):
+        for other in to or (queue,):
+            pairs = zip(
+                grid.values(metric, queue, load), grid.values(to_metric, other, load), strict=True
+            )
+            value = estimate(_quotient(a, b) for a, b in pairs)
+            about = f"{over}, {queue} / {under}, {other}, {grid.at(load)}"
+            found.append(Evidence(about, value, bounds))
+    return found
+
+
+@_test
+def constant(
+    grid: Grid,
+    *,
+    metric: str,
+    queues: Sequence[str] = (),
+    loads: Sequence[float] = (),
+    at_least: float | None = None,
+    at_most: float | None = None,
+) -> list[Evidence]:
+    """Each queue's `metric` at each load over its mean over these loads."""
+    bounds, found = Bounds(at_least, None, at_most), []
+    along = loads or grid.loads
+    for queue in queues or grid.queues:
+        rows = list(zip(*(grid.values(metric, queue, load) for load in along), strict=True))
+        for index, load in enumerate(along):
+            value = estimate(_quotient(row[index], statistics.fmean(row)) for row in rows)
+            about = f"{grid.describe(metric).title}, {queue}, {grid.at(load)} / mean of all loads"
+            found.append(Evidence(about, value, bounds))
+    return found
+
+
+@_test
 def span(
     grid: Grid,
     *,
@@ -718,3 +821,187 @@ def _losses(case: CaseResult) -> list[list[int]]:
 def _tail(counts: Sequence[int], size: int) -> float:
     """Return the share of loss events with `size` losses or more."""
     return _quotient(float(sum(counts[size - 1 :])), float(sum(counts)))
+
+
+def _completion_times(case: CaseResult, group: str) -> Iterator[list[float]]:
+    """Yield the completion times of a group's transfers, replication by replication.
+
+    Those that were not done by the end have none. Transfers of the warm-up are among them.
+    """
+    for _, run in sorted(case.runs.items()):
+        table = read_series(run.folder, "transfers")
+        rows = [] if table is None else table.select(["group", "completion_time_s"]).to_pylist()
+        times = [row["completion_time_s"] for row in rows if row["group"] == group]
+        yield [time for time in times if not math.isnan(time)]
+
+
+def _deviation(values: Sequence[float]) -> float:
+    return statistics.stdev(values) if len(values) > 1 else math.nan
+
+
+# --- Over all loads together -----------------------------------------------------------------
+
+_RESAMPLES = 1000
+
+
+@_test
+def range_over_loads(
+    grid: Grid,
+    *,
+    metric: str,
+    queues: Sequence[str] = (),
+    to: Sequence[str] = (),
+    loads: Sequence[float] = (),
+    statistic: Statistic = "mean",
+    relative: bool = False,
+    at_least: float | None = None,
+    above: float | None = None,
+    at_most: float | None = None,
+) -> list[Evidence]:
+    """The largest less the smallest of all loads, of each queue's `metric`.
+
+    What is compared is the mean or the median over the replications of a load; "each" takes every
+    replication of every load by itself. With `relative` the range is divided by the largest; with
+    `to` it is divided by that of each queue there.
+    """
+    along, bounds = tuple(loads or grid.loads), Bounds(at_least, above, at_most)
+    of = "replications" if statistic == "each" else f"{statistic}s"
+    title = f"{grid.describe(metric).title}, range of the {of} over {grid.along(along)}"
+    title += " over the largest" if relative else ""
+
+    def extent(cells: Sequence[Sequence[float]]) -> float:
+        points = _summaries(cells, statistic)
+        if not points:
+            return math.nan
+        width = max(points) - min(points)
+        return _quotient(width, max(points)) if relative else width
+
+    return _over_loads(grid, metric, queues, to, along, title, extent, bounds, relative)
+
+
+@_test
+def mean_over_loads(
+    grid: Grid,
+    *,
+    metric: str,
+    queues: Sequence[str] = (),
+    to: Sequence[str] = (),
+    loads: Sequence[float] = (),
+    statistic: Statistic = "mean",
+    at_least: float | None = None,
+    above: float | None = None,
+    at_most: float | None = None,
+) -> list[Evidence]:
+    """The mean over the loads of each queue's `metric`, with `to` over that of each queue there.
+
+    A load counts with the mean or the median over its replications.
+    """
+    along, bounds = tuple(loads or grid.loads), Bounds(at_least, above, at_most)
+    of = "" if statistic == "mean" else " of the medians" if statistic == "median" else " of all"
+    title = f"{grid.describe(metric).title}, {grid.along(along)}"
+    title += f", mean{of}" if len(along) > 1 else ""
+
+    def centre(cells: Sequence[Sequence[float]]) -> float:
+        points = _summaries(cells, statistic)
+        return math.fsum(points) / len(points) if points else math.nan
+
+    return _over_loads(grid, metric, queues, to, along, title, centre, bounds, False)
+
+
+@_test
+def where_largest(
+    grid: Grid,
+    *,
+    metric: str,
+    of: str,
+    queues: Sequence[str] = (),
+    loads: Sequence[float] = (),
+    at_least: float | None = None,
+    at_most: float | None = None,
+) -> list[Evidence]:
+    """Each queue's `metric` at that load at which the mean of `of` is largest."""
+    about, bounds = grid.describe(metric), Bounds(at_least, None, at_most)
+    found = []
+    for queue in queues or grid.queues:
+        means = {load: grid.estimate(of, queue, load).mean for load in loads or grid.loads}
+        at = max(means, key=lambda load: -math.inf if math.isnan(means[load]) else means[load])
+        title = f"{about.title}, {queue}, {grid.at(at)}, where {grid.describe(of).title} is largest"
+        found.append(Evidence(title, grid.estimate(metric, queue, at), bounds, about))
+    return found
+
+
+def _over_loads(
+    grid: Grid,
+    metric: str,
+    queues: Sequence[str],
+    to: Sequence[str],
+    loads: Sequence[float],
+    title: str,
+    number: Callable[[Sequence[Sequence[float]]], float],
+    bounds: Bounds,
+    is_ratio: bool,
+) -> list[Evidence]:
+    """Return one number over all loads for each queue, or for each pair of queues their ratio."""
+
+    def cells(queue: str) -> list[list[float]]:
+        return [grid.values(metric, queue, load) for load in loads]
+
+    found = []
+    for queue in queues or grid.queues:
+        if not to:
+            value = _resampled(number, cells(queue))
+            shown = _RATIO if is_ratio else grid.describe(metric)
+            found.append(Evidence(f"{title}, {queue}", value, bounds, shown))
+        for other in to:
+            both = [*cells(queue), *cells(other)]
+            value = _resampled(
+                lambda drawn: _quotient(number(drawn[: len(loads)]), number(drawn[len(loads) :])),
+                both,
+            )
+            found.append(Evidence(f"{title}, {queue} / {other}", value, bounds))
+    return found
+
+
+def _quantile(values: Sequence[float], share: float) -> float:
+    """Return a quantile of the values that are there; NaN when none is."""
+    import numpy as np
+
+    used = [value for value in values if not math.isnan(value)]
+    return float(np.quantile(used, share)) if used else math.nan
+
+
+def _summaries(cells: Sequence[Sequence[float]], statistic: Statistic) -> list[float]:
+    """Return one number for each cell that has any, or all numbers of all cells."""
+    defined = [[value for value in cell if not math.isnan(value)] for cell in cells]
+    match statistic:
+        case "mean":
+            return [math.fsum(cell) / len(cell) for cell in defined if cell]
+        case "median":
+            return [statistics.median(cell) for cell in defined if cell]
+        case "each":
+            return [value for cell in defined for value in cell]
+
+
+def _resampled(
+    number: Callable[[Sequence[Sequence[float]]], float], cells: Sequence[Sequence[float]]
+) -> Estimate:
+    """Return a number that follows from all replications of some cells, with its interval.
+
+    The interval is the bootstrap's (percentiles, Efron 1979), given by its longer side:
+    replications are drawn with replacement, the same in every cell, since they share their seeds.
+    Of a largest or smallest single value it can only say how much that hangs on few replications.
+    """
+    value = number(cells)
+    count = min(len(cell) for cell in cells)
+    if count < 2 or math.isnan(value):
+        return Estimate(value, None, count)
+    rng = Random(count)
+    drawn = []
+    for _ in range(_RESAMPLES):
+        picks = [rng.random() for _ in range(max(len(cell) for cell in cells))]
+        again = number([[cell[int(u * len(cell))] for u in picks[: len(cell)]] for cell in cells])
+        if not math.isnan(again):
+            drawn.append(again)
+    drawn.sort()
+    low, high = (drawn[round(share * (len(drawn) - 1))] for share in (0.025, 0.975))
+    return Estimate(value, max(value - low, high - value, 0.0), count)

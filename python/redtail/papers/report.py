@@ -326,7 +326,9 @@ def _line(
 
 
 def _prefixes(metrics: Sequence[str]) -> list[str]:
-    return [f"{names.prefix(metric)} " if names.prefix(metric) else "" for metric in metrics]
+    """Return the group or queue that each metric, or quantile of one, is of."""
+    found = [names.prefix(metric.rpartition(":")[2]) for metric in metrics]
+    return [f"{of} " if of else "" for of in found]
 
 
 def _judgement(verdict: Verdict) -> str:
