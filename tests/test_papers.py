@@ -109,6 +109,11 @@ BOTH_WAYS: dict[str, tuple[dict[str, Any], Grid, Grid]] = {
         four(10, 10, 12, 20),
         four(10, 10, 25, 20),
     ),
+    "closer": (
+        {"queues": ["A", "B"], "load": 16, "to": 64},
+        four(5, 4, 2, 8),
+        four(5, 1, 8, 7),
+    ),
 }
 
 
