@@ -65,7 +65,7 @@ def count_changes(at: Callable[[int], bool]) -> None:
         count += 1
         return at(count)
 
-    write_bytes, mkdir = Path.write_bytes, Path.mkdir
+    write_bytes, mkdir, unlink = Path.write_bytes, Path.mkdir, Path.unlink
     rename, replace = os.rename, os.replace
 
     def half_written(path: Path, data: bytes) -> int:
@@ -79,6 +79,11 @@ def count_changes(at: Callable[[int], bool]) -> None:
             die()
         mkdir(path, *rest, **more)  # type: ignore[arg-type]
 
+    def removed(path: Path, *rest: object, **more: object) -> None:
+        if path.exists() and counted():
+            die()
+        unlink(path, *rest, **more)  # type: ignore[arg-type]
+
     def renamed(source: str, target: str) -> None:
         if counted():
             die()
@@ -91,6 +96,7 @@ def count_changes(at: Callable[[int], bool]) -> None:
 
     Path.write_bytes = half_written  # type: ignore[method-assign, assignment]
     Path.mkdir = made  # type: ignore[method-assign, assignment]
+    Path.unlink = removed  # type: ignore[method-assign, assignment]
     os.rename, os.replace = renamed, replaced  # type: ignore[assignment]
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import signal
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -64,6 +67,76 @@ def test_a_campaign_is_its_experiments(fake: FakeNative, fake_file: Path, tmp_pa
     assert len({run for run in fake.ran}) == 16
     again = campaign.run(out=tmp_path / "runs", set={"seed": 7})
     assert sum(each.reused for each in again.values()) == 16
+
+
+def test_nobody_waits_for_the_last_runs_of_an_experiment(fake: FakeNative, tmp_path: Path) -> None:
+    """Three experiments of one run each, and three runs that go on only when all have begun."""
+    meet = threading.Barrier(3, timeout=10)
+    fake.before_run = lambda number: meet.wait()
+    one = [
+        redtail.Toml(f'name = "{name}"\nreplications = 1\n[factors]\nload = ["{name}"]\n')
+        for name in "abc"
+    ]
+    results = redtail.Campaign(one).run(out=tmp_path, jobs=3)
+    assert [each.run_count for each in results.values()] == [1, 1, 1]
+
+
+def test_a_round_of_a_stop_rule_that_ends_holds_nobody_up(tmp_path: Path) -> None:
+    """Each experiment looks at its own runs alone, so all is as if it were run alone."""
+    first = redtail.Toml(REAL)
+    other = redtail.Toml(REAL.replace("Small", "Other").replace("flows = 2", "flows = 3"))
+    rule = {"until": "goodput within 0.1 %", "at_least": 2, "at_most": 5}
+    states: list[tuple[int, int]] = []
+    results = redtail.Campaign([first, other]).run(
+        out=tmp_path / "both",
+        jobs=2,
+        progress=lambda state: states.append((state.done, state.total)),
+        **rule,
+    )
+    assert [done for done, _ in states] == sorted(done for done, _ in states)
+    assert states[0] == (0, 12) and states[-1][0] == states[-1][1] == sum(
+        each.run_count for each in results.values()
+    )
+    for name, source in (("Small", first), ("Other", other)):
+        alone = redtail.run(source, out=tmp_path / "alone", **rule)
+        assert results[name].to_json() == alone.to_json()
+        assert results[name].unsure == alone.unsure
+        for table in ("cases.parquet", "replications.parquet", "results.json"):
+            read = [(each.folder / table).read_bytes() for each in (results[name], alone)]
+            assert read[0] == read[1]
+
+
+def test_what_goes_wrong_in_one_experiment_is_said_and_the_others_kept(
+    fake: FakeNative, fake_file: Path, tmp_path: Path
+) -> None:
+    campaign = redtail.Campaign([fake_file, redtail.Toml(OTHER), redtail.Toml(THIRD)])
+
+    def fail(number: int) -> None:
+        if number == 13:
+            raise RuntimeError("no luck")
+
+    fake.before_run = fail
+    with pytest.raises(redtail.RunError, match=r"replication 0: .*no luck") as caught:
+        campaign.run(out=tmp_path / "runs", replications=3, jobs=1)
+    told = re.search(r"(\d+) of 24 runs are finished and kept in (\S+);", str(caught.value))
+    assert told is not None
+    assert told[2] == str(tmp_path / "runs")
+    fake.before_run = lambda number: None
+    results = campaign.run(out=tmp_path / "runs", replications=3, jobs=1, keep_going=True)
+    assert sum(each.reused for each in results.values()) == int(told[1]) >= 12
+    assert sum(each.run_count for each in results.values()) == 24
+
+    def interrupt(number: int) -> None:
+        if number == len(fake.ran) - 1 == begun + 14:
+            fake.delay = 60.0
+            signal.raise_signal(signal.SIGINT)
+
+    begun = len(fake.ran)
+    fake.before_run = interrupt
+    with pytest.raises(redtail.Cancelled, match=r"14 of 24 runs are finished") as cancelled:
+        campaign.run(out=tmp_path / "more", replications=3, jobs=1)
+    assert (cancelled.value.kept, cancelled.value.total) == (14, 24)
+    assert redtail.load(tmp_path / "more" / "fake-experiment").run_count == 12
 
 
 def test_its_tables_are_one(fake: FakeNative, fake_file: Path, tmp_path: Path) -> None:

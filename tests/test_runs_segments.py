@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import redtail
-from redtail import runs
+from redtail import results as results_module
+from redtail import runner, runs, segments
+from redtail.cli import app
+from redtail.store import FAILED
 
 TEXT = """
 name = "many"
@@ -57,3 +68,153 @@ def test_a_segment_that_was_altered_is_found_and_named(store: Path) -> None:
         assert (finding.path, finding.kind) == (other, "foreign")
     finally:
         other.unlink()
+
+
+def invoke(*arguments: object) -> tuple[int, str]:
+    done = CliRunner().invoke(app, ["runs", *map(str, arguments)])
+    return done.exit_code, done.output
+
+
+def referred(folder: Path) -> set[str]:
+    found = runs.referred_to(folder)
+    assert found is not None
+    return set(found)
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted((folder / "segments").glob("*.parquet"))
+
+
+@pytest.fixture
+def mixed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A segment with 12 runs, 4 of them in the results; one with 14 of a seed that are not."""
+    monkeypatch.setattr(runner, "LARGE", 12)
+    monkeypatch.setattr(results_module, "LARGE", 12)
+    redtail.run(redtail.Toml(TEXT), out=tmp_path, set={"seed": 2}, replications=14)
+    redtail.run(redtail.Toml(TEXT), out=tmp_path, replications=12)
+    redtail.run(redtail.Toml(TEXT), out=tmp_path, replications=4)
+    return tmp_path / "many"
+
+
+def test_a_run_in_a_segment_is_shown_as_one_with_a_folder_is(store: Path, tmp_path: Path) -> None:
+    alone = redtail.run(redtail.Toml(TEXT), out=tmp_path, replications=3)
+    key = alone.cases[0].runs[2].key
+    folder, segment = (
+        json.loads(invoke("show", key, "--out", root, "--json")[1]) for root in (tmp_path, store)
+    )
+    assert folder["folder"] == str(alone.folder / key)
+    assert segment["segment"] in map(str, files(store / "many"))
+    same = ("run", "experiment", "in_results", "metrics", "scenario")
+    assert [folder[name] for name in same] == [segment[name] for name in same]
+    only_folders = {"files", "checksum"}
+    assert folder["manifest"].keys() - segment["manifest"].keys() == only_folders
+    for name in ("run", "replication", "seed", "code_version", "bottleneck_packets", "events"):
+        assert folder["manifest"][name] == segment["manifest"][name], name
+
+    code, output = invoke("show", f"many/{key[:9]}", "--out", store)
+    assert code == 0
+    assert f"run {key} of many in {segment['segment']}\n" in output
+    assert "in the results: replication 2\n" in output and "files:" not in output
+    code, output = invoke("verify", key, "--out", store)
+    assert (code, output) == (0, "1 run checked: everything is as it was written\n")
+    code, output = invoke("verify", "--out", store)
+    assert output == "1000 runs in 1 experiment checked: everything is as it was written\n"
+    code, output = invoke("show", "0" * 16, "--out", store)
+    assert code == 1 and "no run and no experiment" in output
+
+
+def test_runs_in_segments_that_are_not_in_the_results_are_listed(mixed: Path) -> None:
+    shown = runs.show(mixed.parent, mixed)
+    assert (shown["runs"], len(shown["results"]), len(shown["others"])) == (26, 4, 22)
+
+
+def test_gc_takes_runs_out_of_segments(mixed: Path) -> None:
+    kept = referred(mixed)
+    before = {name: (mixed / name).read_bytes() for name in ("results.json", "cases.parquet")}
+    assert runs.clean(mixed).removals == []
+    told = runs.clean(mixed, unreferenced=True)
+    assert sorted(each.why for each in told.removals) == [
+        "14 runs not in the results",
+        "8 of 12 runs not in the results",
+    ]
+    assert len(files(mixed)) == 2, "nothing is removed without being asked for"
+    code, output = invoke("gc", "--unreferenced", "--yes", "--out", mixed.parent)
+    assert code == 0 and "removed 2 things" in output
+    (path,) = files(mixed)
+    assert set(segments.names_in(path)) == kept
+    assert list(runs.verify(mixed)) == []
+    again = redtail.run(redtail.Toml(TEXT), out=mixed.parent, replications=4)
+    assert again.reused == 4
+    assert {name: (mixed / name).read_bytes() for name in before} == before
+    assert runs.clean(mixed, unreferenced=True, yes=True).removals == []
+
+
+def test_gc_of_older_code_leaves_what_is_in_the_results_and_what_is_of_this_code(
+    mixed: Path,
+) -> None:
+    version = segments.about(segments.read_segment(files(mixed)[0]))["code_version"]
+    assert runs.clean(mixed, code_version=version, yes=True).removals == []
+    found = runs.clean(mixed, code_version="another", yes=True)
+    assert all(f"of other code ({version})" in each.why for each in found.removals)
+    (path,) = files(mixed)
+    assert set(segments.names_in(path)) == referred(mixed)
+
+
+def test_gc_without_results_takes_nothing_out_of_segments(mixed: Path) -> None:
+    (mixed / "results.json").unlink()
+    (mixed / FAILED).mkdir()  # or it would be no experiment
+    found = runs.clean(mixed, unreferenced=True, yes=True)
+    assert found.removals == [] and "nobody knows which runs" in found.kept[0]
+
+
+def test_gc_removes_damaged_segments_and_leaves_those_of_another_format(mixed: Path) -> None:
+    damaged, other = files(mixed)
+    data = damaged.read_bytes()
+    damaged.write_bytes(data[:99] + bytes([data[99] ^ 1]) + data[100:])
+    table = segments.read_segment(other)
+    about = {**segments.about(table), "format": 99}
+    data = segments._parquet(table.replace_schema_metadata({"redtail": json.dumps(about)}))
+    newer = other.with_name(f"{segments._name(data)}.parquet")
+    newer.write_bytes(data)
+    other.unlink()
+    (refused,) = [each for each in runs.verify(mixed) if each.kind == "refused"]
+    assert refused.path == newer
+    found = runs.clean(mixed, yes=True)
+    assert [(each.path, each.why) for each in found.removals] == [(damaged, "damaged")]
+    assert "format 99" in found.kept[0]
+    assert files(mixed) == [newer]
+
+
+def test_gc_that_is_killed_loses_nothing_and_is_finished_by_the_next(
+    mixed: Path, tmp_path: Path
+) -> None:
+    """SIGKILL before each change to the file system, and in the middle of each file's content."""
+    kept = referred(mixed)
+    undisturbed = tmp_path / "undisturbed"
+    shutil.copytree(mixed, undisturbed)
+    runs.clean(undisturbed, unreferenced=True, yes=True)
+    script = textwrap.dedent(
+        """
+        import os, sys
+        from pathlib import Path
+        from redtail import runs
+        from store_process import count_changes
+        count_changes(lambda count: count == int(sys.argv[2]))
+        runs.clean(Path(sys.argv[1]), unreferenced=True, yes=True)
+        """
+    )
+    for number in range(1, 99):
+        folder = tmp_path / f"killed-{number}"
+        shutil.copytree(mixed, folder)
+        command = [sys.executable, "-c", script, str(folder), str(number)]
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*sys.path, "tests"])}
+        status = subprocess.run(command, check=False, env=environment).returncode
+        assert status in (0, -signal.SIGKILL)
+        assert kept <= set(runs.all_names(folder))
+        assert {each.kind for each in runs.verify(folder)} <= {"unfinished"}
+        runs.clean(folder, unreferenced=True, yes=True)
+        assert files(folder) == [folder / "segments" / path.name for path in files(undisturbed)]
+        assert list(runs.verify(folder)) == []
+        if status == 0:
+            break
+    assert number > 4, "writing aside, renaming and two removals"

@@ -12,11 +12,15 @@ from scipy.special import stdtrit
 from typer.testing import CliRunner
 
 import redtail
+from redtail import _engine
+from redtail import metrics as names
 from redtail.cli import app
 from redtail.errors import Cancelled, RedtailWarning, RunError, SpecError
+from redtail.metrics import Measured
 from redtail.stats import estimate
 from redtail.stopping import Bound, StopRule
 
+from conftest import ROOT
 from fake_native import FakeNative
 
 RULE = "queue_delay_mean within 5 %"
@@ -135,6 +139,44 @@ def test_a_rule_about_no_metric_is_refused(
     assert len(ruled.ran) == 8
     with pytest.raises(SpecError, match="exclude each other"):
         redtail.check(fake_file, until=RULE, replications=3)
+
+
+def test_a_metric_that_cannot_be_is_refused_before_any_run(tmp_path: Path) -> None:
+    examples = ROOT / "examples"
+    for file, metric, accepted in (
+        ("quickstart", "queue_delay_p98", "queue_delay_p99"),
+        ("quickstart", "ftp.godput", "ftp.goodput"),
+        ("quickstart", "return.loss", "loss"),  # no queue on the way back
+        ("quickstart", "phase1.loss", "loss"),
+        ("chain", "loss", "hop1.loss"),
+        ("congested-return", "return.delay", "return.queue_delay_mean"),
+    ):
+        with pytest.raises(SpecError, match=f"no run has the metric {metric}; accepted") as caught:
+            redtail.run(examples / f"{file}.toml", until=f"{metric} within 5 %", out=tmp_path / "r")
+        assert f" {accepted}," in str(caught.value) or file == "chain"
+        assert caught.value.key == "replications.until"
+    assert not (tmp_path / "r").exists()
+    for name in ("return.download.loss", "queue.anything"):  # queues add figures of their own
+        redtail.check(examples / "congested-return.toml", until=f"{name} within 5 %")
+
+
+def test_metrics_of_runs_are_among_those_that_can_be() -> None:
+    """Every name that runs of the examples have is known, and every one that is known occurs."""
+    seen = set()
+    for file in sorted((ROOT / "examples").glob("*.toml")):
+        plan = redtail.check(file)
+        scenario = json.loads(plan.example(0))
+        if "phases" not in scenario:
+            scenario |= {"duration": "20 s", "warmup": "1 s"}
+        text = json.dumps(scenario)
+        outcome = _engine.run_one(text, None, plan.queues or None, plan.traces or None)
+        known = Measured.of([scenario])
+        assert known is not None
+        assert [name for name in outcome.metrics if name not in known] == [], file
+        seen |= {names.base(name) for name in outcome.metrics}
+    listed = {*names._AT_QUEUE, *names._OF_QUEUE, *names._OF_GROUP}
+    # No transfer of the examples is over so soon.
+    assert listed - seen == {"completion_time_mean"}
 
 
 def test_runs_that_fail_are_left_out_and_not_tried_again(

@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from redtail import queues as own
@@ -182,6 +182,13 @@ class Plan:
             if users:
                 return str(self._native_plan.scenario(case, replication, list(users.items())))
             return str(self._native_plan.scenario(case, replication))
+
+    def example(self, case: int) -> str:
+        """Return the first run of a case; loads stand as about the users who offer them."""
+        if self.users:
+            return self.scenario(case, 0)
+        users = {load.group: load.estimate for load in self.loads(case)}
+        return replace(self, users=({},) * case + (users,)).scenario(case, 0)
 
     def loads(self, case: int) -> list[LoadRequest]:
         """Return the loads that groups of a case are asked for by."""

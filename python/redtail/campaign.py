@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Campaign:
-    """Several experiments, files or objects, that are checked together and run one after another.
+    """Several experiments, files or objects, that are checked together and run as one.
 
     Args:
         experiments: the experiments; in a mapping, by the names under which results are asked for.
@@ -94,7 +93,8 @@ class Campaign:
     ) -> CampaignResults:
         """Run all experiments; arguments and errors as for `redtail.run`.
 
-        All are checked before the first one is run, and `progress` is told of all as one.
+        All are checked before the first one is run, and `progress` is told of all as one. They are
+        run one after the other, and nobody waits for the last runs of one before the next begins.
         """
         plans = self.check(
             set=set, replications=replications, until=until, at_least=at_least, at_most=at_most
@@ -102,28 +102,15 @@ class Campaign:
         for plan in plans.values():
             for text in plan.warnings:
                 warnings.warn(f"{plan.name}: {text}", RedtailWarning, stacklevel=2)
-        whole = Progress(total=0, started=time.monotonic())
-        left = sum(len(plan.cases) * plan.at_least for plan in plans.values())
-        found = {}
-        for name, plan in plans.items():
-            left -= len(plan.cases) * plan.at_least
-            before = Progress(**vars(whole))
-
-            def told(state: Progress, before: Progress = before, left: int = left) -> None:
-                whole.calibrating = state.calibrating
-                whole.notes = before.notes + state.notes
-                whole.packets = before.packets + state.packets
-                if not state.calibrating:
-                    whole.done = before.done + state.done
-                    whole.reused = before.reused + state.reused
-                    whole.total = before.done + state.total + left
-                if progress is not None:
-                    progress(whole)
-
-            found[name] = runner.execute(
-                plan, jobs=jobs, out=out, progress=told, keep_going=keep_going, executor=executor
-            )
-        return CampaignResults(found)
+        found = runner.execute_all(
+            list(plans.values()),
+            jobs=jobs,
+            out=out,
+            progress=progress,
+            keep_going=keep_going,
+            executor=executor,
+        )
+        return CampaignResults(dict(zip(plans, found, strict=True)))
 
 
 class CampaignResults(Mapping[str, Results]):

@@ -739,7 +739,7 @@ def runs_verify(
     where = runs.folders(out) if experiment is None else [runs.find(out, experiment)]
     for folder in where:
         single = runs.is_run(folder)
-        checked += 1 if single else len(runs.run_names(folder))
+        checked += 1 if single else len(runs.all_names(folder))
         for finding in runs.verify_run(folder) if single else runs.verify(folder):
             print(finding)
             wrong += 1

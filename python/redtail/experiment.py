@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from redtail import _engine
 from redtail._engine import Plan
 from redtail.errors import SpecError
+from redtail.metrics import Measured
 from redtail.queues import name_of
 from redtail.stopping import table
 
@@ -82,7 +83,25 @@ def check(
     else:
         limits = {"at_least": at_least, "at_most": at_most}
         sets += [f"replications.{key}={n}" for key, n in limits.items() if n is not None]
-    return _engine.plan(text, file=file, sets=sets, format=form)
+    plan = _engine.plan(text, file=file, sets=sets, format=form)
+    _refuse_unknown_metrics(plan)
+    return plan
+
+
+def _refuse_unknown_metrics(plan: Plan) -> None:
+    """Refuse a stop rule about a metric that no run can have, before any is made."""
+    if plan.stop is None:
+        return
+    known = Measured.of(json.loads(plan.example(case)) for case in range(len(plan.cases)))
+    for bound in plan.stop.until:
+        if known is not None and bound.metric not in known:
+            where = f"{plan.file}: " if plan.file else ""
+            raise SpecError(
+                f'{where}replications.until = "{bound}": no run has the metric {bound.metric}; '
+                f"accepted: {known.accepted(bound.metric)}",
+                file=plan.file,
+                key="replications.until",
+            )
 
 
 def override_texts(overrides: Overrides | None) -> list[str]:

@@ -10,8 +10,10 @@ without a unit.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -135,6 +137,81 @@ METRICS: dict[str, Metric] = {
     "connections": _count("Connections opened", "opened"),
     "connections_mean": _count("Mean number of open connections", "connections"),
 }
+
+# What the engine measures where (crates/sim/src/engine/report.rs); a test holds it against runs.
+# At a queue, of all packets and of each group's.
+_AT_QUEUE = (
+    "utilization",
+    "loss",
+    "mark",
+    "queue_length_mean",
+    "queue_length_std",
+    "queue_delay_mean",
+    "queue_delay_std",
+    "queue_delay_p50",
+    "queue_delay_p95",
+    "queue_delay_p99",
+    "consecutive_loss_mean",
+)
+
+# At a queue, of all packets alone.
+_OF_QUEUE = (
+    "loss_synchronization",
+    "loss_interval_mean",
+    "loss_interval_std",
+    "udp_loss",
+)
+
+# Of each group of flows, of one kind or another.
+_OF_GROUP = (
+    "goodput",
+    "fairness",
+    "data_segments",
+    "retransmissions",
+    "duplicate_acks",
+    "fast_recoveries",
+    "timeouts",
+    "spurious_timeouts",
+    "spurious_fast_retransmits",
+    "ecn_reductions",
+    "completed",
+    "completion_time_mean",
+    "handshake_time_mean",
+    "first_byte_time_mean",
+    "end_to_end_loss",
+    "one_way_delay_mean",
+    "one_way_delay_p50",
+    "one_way_delay_p95",
+    "one_way_delay_p99",
+    "mos",
+    "mos_min",
+    "r_factor",
+    "jitter",
+    "late",
+    "rebuffering_ratio",
+    "rebuffering_events",
+    "startup_delay_mean",
+    "bitrate_mean",
+    "bitrate_switches",
+    "users",
+    "responses",
+    "unanswered",
+    "transaction_rate",
+    "response_time_mean",
+    "response_time_std",
+    "response_time_p50",
+    "response_time_p95",
+    "response_time_p99",
+    "slowdown_mean",
+    "slowdown_p50",
+    "slowdown_p99",
+    "pages",
+    "page_time_mean",
+    "page_time_p50",
+    "page_time_p95",
+    "connections",
+    "connections_mean",
+)
 
 # Bins of response times to a factor of ten (crates/sim/src/answers.rs).
 BINS_PER_DECADE = 50
@@ -291,6 +368,78 @@ def shown(present: Collection[str], links: Sequence[str], wanted: Sequence[str])
         if name in FURTHER_QUEUES:
             found.extend(f"{link}.{name}" for link in links if f"{link}.{name}" in present)
     return found
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The metrics that runs of an experiment can have.
+
+    Not every one has a value in every run, and a group has only those of its kind.
+
+    Attributes:
+        groups: the names of the groups.
+        queues: what stands in front of a queue's metrics; empty for that of a lone bottleneck.
+        phases: number of phases.
+
+    >>> known = Measured(("ftp",), ("", "return."), 2)
+    >>> [name in known for name in ("loss", "return.ftp.loss", "phase2.goodput", "phase3.goodput")]
+    [True, True, True, False]
+    """
+
+    groups: tuple[str, ...]
+    queues: tuple[str, ...]
+    phases: int
+
+    @classmethod
+    def of(cls, scenarios: Iterable[Mapping[str, Any]]) -> Measured | None:
+        """Return what runs of these scenarios can have; None when they do not tell."""
+        groups: dict[str, None] = {}
+        queues: dict[str, None] = {}
+        phases = 0
+        for scenario in scenarios:
+            hops = scenario["chain"]["hop"] if "chain" in scenario else [scenario.get("bottleneck")]
+            if "traffic" not in scenario or None in hops:
+                return None
+            groups.update(dict.fromkeys(group["name"] for group in scenario["traffic"]))
+            for number, hop in enumerate(hops, start=1):
+                name = "" if len(hops) == 1 else f"hop{number}."
+                back = [f"{name}return."] if "return" in hop else []
+                queues.update(dict.fromkeys([name, *back]))
+            ends = len(scenario.get("phases", ()))
+            phases = max(phases, ends + 1 if ends else 0)
+        return cls(tuple(groups), tuple(queues), phases)
+
+    @cached_property
+    def names(self) -> dict[str, None]:
+        """All of them, but for the figures that queues add of themselves."""
+        ofs = [f"{group}." for group in self.groups]
+        often = [f"{queue}{name}" for queue in self.queues for name in (*_AT_QUEUE, *_OF_QUEUE)]
+        often += [f"{each}{of}{name}" for each in self.queues for of in ofs for name in _AT_QUEUE]
+        often += [f"{of}goodput" for of in ("", *ofs)]
+        once = [f"{queue}random_loss" for queue in self.queues] + ["fairness"]
+        once += [f"{of}{name}" for of in ofs for name in _OF_GROUP]
+        phases = [f"phase{n}.{name}" for n in range(1, self.phases + 1) for name in often]
+        return dict.fromkeys(often + once + phases)
+
+    def __contains__(self, name: str) -> bool:
+        own = tuple(f"{queue}queue." for queue in self.queues)
+        return name in self.names or name.startswith(own)
+
+    def accepted(self, name: str) -> str:
+        """Return in words what there is where `name` is looked for, and where else there is more.
+
+        >>> Measured(("ftp", "cbr"), ("", "return."), 0).accepted("return.delay")
+        ... # doctest: +ELLIPSIS
+        'return.utilization, return.loss, ... return.random_loss; and more under ftp., cbr.'
+        """
+        fronts = {prefix(known) for known in self.names}
+        here = prefix(name) if prefix(name) in fronts else ""
+        found = ", ".join(known for known in self.names if prefix(known) == here)
+        others = [f"{group}." for group in self.groups] + [queue for queue in self.queues if queue]
+        others = [other for other in others if other != f"{here}."]
+        if self.phases:
+            others.append(f"phase1. to phase{self.phases}.")
+        return f"{found}; and more under {', '.join(others)}" if others else found
 
 
 def column(name: str) -> str:

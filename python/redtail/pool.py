@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from redtail import _engine
@@ -42,6 +41,39 @@ class Task(Protocol):
         ...
 
 
+class Work(Protocol):
+    """What has runs to be made: an experiment, say."""
+
+    @property
+    def needs(self) -> Needs:
+        """What its runs need beside their scenarios."""
+        ...
+
+    def left(self) -> int:
+        """Return how many runs wait to be handed out at present."""
+        ...
+
+    def next(self, count: int) -> Sequence[Task]:
+        """Return the next runs, at most so many."""
+        ...
+
+    def keep(self, task: Any, outcome: Outcome) -> None:
+        """Store what a run measured."""
+        ...
+
+    def failure(self, task: Any, error: RunError) -> str:
+        """Take note of a run that failed; returns what to tell of it."""
+        ...
+
+    def more(self) -> bool:
+        """Return whether there are more runs now that all that were handed out are made."""
+        ...
+
+    def tick(self) -> None:
+        """Do what is to be done now and then."""
+        ...
+
+
 @dataclass(frozen=True)
 class Missing:
     """A worker's answer when it has not got the files that runs name.
@@ -69,58 +101,33 @@ class Needs:
 
 
 class Pool:
-    """Hands tasks to an executor, a few batches at a time, and gives back what they measured.
+    """Hands runs to an executor, a few batches at a time, and gives back what they measured.
 
     Args:
-        executor: where they are run; None for threads of this process.
-        jobs: how many are run at the same time. An executor with an attribute `width` says so
+        executor: where they are made; None for threads of this process.
+        jobs: how many are made at the same time. An executor with an attribute `width` says so
             itself, anew for each batch.
         keep_going: whether the others are made when one fails.
-        queues: the classes that runs name as queues.
-        traces: the tables that they name.
     """
 
-    def __init__(
-        self,
-        executor: Executor | None,
-        jobs: int,
-        keep_going: bool,
-        queues: Mapping[str, own.Located],
-        traces: Mapping[str, tables.Located],
-    ) -> None:
+    def __init__(self, executor: Executor | None, jobs: int, keep_going: bool) -> None:
         self.executor = executor
         self.jobs = jobs
         self.keep_going = keep_going
-        self.needs = Needs(queues, traces, _engine.code_version() if executor else None)
-        self._contents: dict[str, Any] = {}
 
-    def run(
-        self,
-        tasks: Iterable[Any],
-        keep: Callable[[Any, Outcome], None],
-        failure: Callable[[Any, RunError], str],
-        tick: Callable[[], None] = lambda: None,
-        total: int | None = None,
-    ) -> list[str] | None:
-        """Run all tasks.
+    def run(self, works: Sequence[Work]) -> bool:
+        """Make all runs of all works, those of the first before those of the next.
 
-        Args:
-            tasks: what to run, each with a `scenario`.
-            keep: stores what a task measured.
-            failure: says that a task failed.
-            tick: called now and then.
-            total: how many tasks there are, when `tasks` does not know.
+        Nobody waits for the last runs of a work, or for a round of it to end: what is idle makes
+        runs of the next one meanwhile.
 
         Returns:
-            A text for each task that failed, with `keep_going`; None when interrupted.
+            Whether all are made; False when interrupted.
 
         Raises:
-            RunError: a task failed, without `keep_going`.
+            RunError: a run failed, without `keep_going`.
             StoreError: `keep` could not store a result.
         """
-        left = len(tasks) if hasattr(tasks, "__len__") else total  # type: ignore[arg-type]
-        if left == 0:
-            return []
         threads = None
         token: CancelToken | None = None
         if self.executor is None:
@@ -128,32 +135,47 @@ class Pool:
             token = _engine.cancel_token()
         executor = self.executor or threads
         assert executor is not None
-        waiting = iter(tasks)
-        pending: dict[Future[list[Outcome | RunError] | Missing], list[Any]] = {}
-        failures: list[str] = []
-        sizes = _Sizes(_BATCH_S if threads else _REMOTE_BATCH_S)
+        going = [_Going(work, _BATCH_S if threads else _REMOTE_BATCH_S) for work in works]
+        pending: dict[Future[list[Outcome | RunError] | Missing], tuple[_Going, list[Any]]] = {}
 
-        def submit(batch: list[Any], contents: Contents) -> None:
+        def submit(one: _Going, batch: list[Any], contents: Contents) -> None:
             scenarios = [task.scenario for task in batch]
             # A token cannot travel to another process.
-            future = executor.submit(run_batch, scenarios, token, self.needs, contents)
-            pending[future] = batch
+            future = executor.submit(run_batch, scenarios, token, one.work.needs, contents)
+            pending[future] = one, batch
+            one.pending += 1
 
-        def take(future: Future[list[Outcome | RunError] | Missing], batch: list[Any]) -> None:
+        def fill() -> None:
+            while going:
+                width = self._width()
+                for one in list(going):
+                    while left := one.work.left():
+                        if len(pending) >= 2 * width:
+                            return
+                        submit(one, list(one.work.next(one.size(left, width))), {})
+                    if not one.pending:
+                        if not one.work.more():
+                            going.remove(one)
+                        break  # what it has now comes before the next one's
+                else:
+                    return
+
+        def take(future: Future[list[Outcome | RunError] | Missing]) -> None:
+            one, batch = pending[future]
             answer = _answer(future)
             if isinstance(answer, Missing):
-                submit(batch, self._packed(answer.names))
+                submit(one, batch, one.packed(answer.names))
                 return
             stop: RunError | None = None
             while answer:
                 task, outcome = batch[0], answer[0]
                 if not isinstance(outcome, RunError):
-                    sizes.seen(outcome.wall_time_s)
-                    keep(task, outcome)
+                    one.seen(outcome.wall_time_s)
+                    one.work.keep(task, outcome)
                 elif self.keep_going:
-                    failures.append(failure(task, outcome))
+                    one.work.failure(task, outcome)
                 elif stop is None:
-                    stop = type(outcome)(failure(task, outcome))
+                    stop = type(outcome)(one.work.failure(task, outcome))
                     stop.__cause__ = outcome
                 # An interrupt finds in both what is left to be kept.
                 del batch[0], answer[0]
@@ -162,35 +184,28 @@ class Pool:
 
         whole = False
         try:
-            while True:
-                while len(pending) < 2 * self._width():
-                    size = sizes.next(left, self._width())
-                    batch = list(islice(waiting, size))
-                    if not batch:
-                        break
-                    if left is not None:
-                        left -= len(batch)
-                    submit(batch, {})
-                if not pending:
-                    break
+            fill()
+            while pending:
                 finished, _ = wait(pending, timeout=_TICK_S, return_when=FIRST_COMPLETED)
                 for future in finished:
-                    take(future, pending[future])
-                    del pending[future]
-                tick()
+                    take(future)
+                    one, _ = pending.pop(future)
+                    one.pending -= 1
+                for one in going:
+                    one.work.tick()
+                fill()
             whole = True
         except KeyboardInterrupt:
             if token is not None:
                 token.cancel()
                 wait(pending)
             # What ended while we were being interrupted is worth keeping as well.
-            for future, batch in list(pending.items()):
+            for future, (one, batch) in list(pending.items()):
                 if future.done() and not future.cancelled() and future.exception() is None:
                     answer = future.result()
                     for task, outcome in zip(batch, _measured(answer), strict=False):
                         if not isinstance(outcome, RunError):
-                            keep(task, outcome)
-            return None
+                            one.work.keep(task, outcome)
         finally:
             if not whole:
                 if token is not None:
@@ -199,44 +214,53 @@ class Pool:
                     future.cancel()
             if threads is not None:
                 threads.shutdown(wait=True, cancel_futures=True)
-        return failures
+        return whole
 
     def _width(self) -> int:
         return max(1, int(getattr(self.executor, "width", self.jobs)))
 
-    def _packed(self, names: Iterable[str]) -> Contents:
+
+class _Going:
+    """A work on its way: how many of its batches are out, how long its latest runs took.
+
+    Args:
+        work: which.
+        aim_s: seconds that a batch of it should take.
+    """
+
+    def __init__(self, work: Work, aim_s: float) -> None:
+        self.work = work
+        self.aim_s = aim_s
+        self.pending = 0
+        self.mean_s: float | None = None
+        self._contents: dict[str, Any] = {}
+
+    def packed(self, names: Iterable[str]) -> Contents:
         """Return the files that a worker has not got.
 
         Raises:
             QueueError: a class cannot travel, or is not what it was when it was checked.
             SpecError: a table is not what it was.
         """
+        needs = self.work.needs
         for name in names:
             if name not in self._contents:
-                located = self.needs.queues.get(name) or self.needs.traces[name]
+                located = needs.queues.get(name) or needs.traces[name]
                 self._contents[name] = located.pack()
         # All of them: the next worker may have fewer.
         return dict(self._contents)
 
-
-class _Sizes:
-    """How many runs make a batch, from how long the latest ones took."""
-
-    def __init__(self, aim_s: float) -> None:
-        self.aim_s = aim_s
-        self.mean_s: float | None = None
-
     def seen(self, seconds: float) -> None:
+        """Learn how long a run took."""
         self.mean_s = seconds if self.mean_s is None else 0.9 * self.mean_s + 0.1 * seconds
 
-    def next(self, left: int | None, width: int) -> int:
+    def size(self, left: int, width: int) -> int:
+        """Return how many runs make the next batch."""
         if self.mean_s is None:
             return 1
         size = min(_LARGEST_BATCH, math.ceil(self.aim_s / max(self.mean_s, 1e-9)))
-        if left is not None:
-            # Towards the end there must be work for everybody.
-            size = min(size, left // (8 * width))
-        return max(1, size)
+        # Towards the end there must be work for everybody.
+        return max(1, min(size, left // (8 * width)))
 
 
 def _answer(future: Future[Any]) -> list[Outcome | RunError] | Missing:

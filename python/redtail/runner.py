@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import math
@@ -10,6 +11,7 @@ import shlex
 import time
 import traceback
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
@@ -18,13 +20,13 @@ from pathlib import Path
 from redtail import _engine, calibration, experiment
 from redtail._engine import Case, Outcome, Plan
 from redtail.calibration import Calibrated
-from redtail.errors import Cancelled, RedtailWarning, RunError, SpecError
+from redtail.errors import Cancelled, RedtailWarning, RunError, SpecError, StoreError
 from redtail.experiment import Overrides, Source, toml_value
-from redtail.pool import Pool, available_cores
+from redtail.pool import Needs, Pool, available_cores
 from redtail.results import CaseResult, Failure, Results, replaced
 from redtail.segments import LARGE, Shelf
 from redtail.stopping import StopRule
-from redtail.store import ExperimentStore, StoredRun, run_key
+from redtail.store import ExperimentStore, StoredRun, run_key, slug
 
 
 @dataclass
@@ -170,62 +172,181 @@ def execute(
 
     What failed on the way is in the results, and there is no warning of it.
     """
-    with ExperimentStore(Path(out), plan.name) as store:
-        return _execute(
-            store,
-            plan,
-            jobs=jobs,
-            out=out,
-            progress=progress,
-            keep_going=keep_going,
-            executor=executor,
-        )
+    (results,) = execute_all(
+        [plan], jobs=jobs, out=out, progress=progress, keep_going=keep_going, executor=executor
+    )
+    return results
 
 
-def _execute(
-    store: ExperimentStore,
-    plan: Plan,
+def execute_all(
+    plans: Sequence[Plan],
     *,
-    jobs: int | None,
-    out: str | os.PathLike[str],
-    progress: Callable[[Progress], None] | None,
-    keep_going: bool,
-    executor: Executor | None,
-) -> Results:
-    code_version = _engine.code_version()
-    plan, loads, notes = calibrated(plan, jobs=jobs, out=out, progress=progress, executor=executor)
+    jobs: int | None = None,
+    out: str | os.PathLike[str] = "runs",
+    progress: Callable[[Progress], None] | None = None,
+    keep_going: bool = False,
+    executor: Executor | None = None,
+) -> list[Results]:
+    """Run several checked experiments as one.
 
-    keys: dict[tuple[int, int], str] = {}
-    stored = Shelf(store, code_version, plan.runs >= LARGE)
-    failures: dict[str, Failure] = {}
-    state = Progress(total=0, notes=notes)
+    They are run one after the other, but nobody waits for the last runs of one, or for a round of
+    its stop rule to end: whoever is idle makes runs of the next.
 
-    def wanted(replications: range, cases: Sequence[int]) -> list[_Planned]:
-        """Return the runs that are missing, having taken in those that are there."""
-        # Replication by replication: what an interrupted experiment leaves then covers all cases
-        # alike, and the time left is estimated from all of them.
-        tasks: dict[str, _Planned] = {}
-        for replication in replications:
-            for number in cases:
-                key = run_key(plan.scenario(number, replication), code_version, _engine.BACKEND)
-                keys[number, replication] = key
-                if key in stored or key in tasks or key in failures:
-                    continue
-                if stored.find(key):
-                    state.reused += 1
-                    state.done += 1
-                else:
-                    tasks[key] = _Planned(key, plan, number, replication, plan.cases[number])
-                state.total += 1
-        return list(tasks.values())
+    Args:
+        plans: the experiments, with names that give them different folders.
+        jobs: as for `run`, like those that follow.
+        out: folder of the store.
+        progress: called after each finished run, of all experiments together.
+        keep_going: when a run fails, make the others.
+        executor: runs the scenarios.
 
-    def values(case: int, metric: str) -> list[float]:
-        of_case = (keys.get((case, replication)) for replication in range(plan.replications))
-        runs = (stored.metrics(key) for key in of_case if key is not None and key in stored)
-        return [run.get(metric, math.nan) for run in runs]
+    Returns:
+        The results of each, as `execute` returns them.
 
-    def keep(task: _Planned, outcome: Outcome) -> None:
-        stored.save(
+    Raises:
+        StoreError: results cannot be written.
+        RunError: a run failed.
+        Cancelled: it was interrupted; what was finished is kept, of all experiments.
+    """
+    folders = [slug(plan.name) for plan in plans]
+    if len(set(folders)) < len(folders):
+        raise ValueError(f"two experiments would have their results in one folder: {folders}")
+    with contextlib.ExitStack() as held:
+        # All of them now, and not after hours: one may be somebody else's.
+        stores = [held.enter_context(ExperimentStore(Path(out), plan.name)) for plan in plans]
+        found = []
+        notes: tuple[str, ...] = ()
+        for plan in plans:
+            plan, loads, more = calibrated(
+                plan, jobs=jobs, out=out, progress=progress, executor=executor, before=notes
+            )
+            found.append((plan, loads))
+            notes += more
+        state = Progress(sum(len(plan.cases) * plan.at_least for plan, _ in found), notes=notes)
+        told = functools.partial(progress, state) if progress is not None else lambda: None
+        studies = [
+            _Study(plan, loads, store, state, told, out, executor is not None)
+            for (plan, loads), store in zip(found, stores, strict=True)
+        ]
+        held.push(functools.partial(_flushed, studies))
+        where = stores[0].folder if len(stores) == 1 else Path(out)
+        try:
+            whole = Pool(executor, jobs or available_cores(), keep_going).run(studies)
+        except RunError as error:
+            raise type(error)(
+                f"{error}\n{_kept(state, where)}; the same command goes on from there, "
+                "and with --keep-going (keep_going=True in Python) past runs that fail"
+            ) from error
+        if not whole:
+            failed = f", {state.failed} failed" if state.failed else ""
+            raise Cancelled(
+                f"interrupted: {_kept(state, where)}{failed}; the same command goes on from there",
+                kept=state.done,
+                total=state.total,
+                folder=where,
+            )
+        return [study.results for study in studies]
+
+
+def _flushed(studies: Sequence[_Study], kind: type[BaseException] | None, *rest: object) -> None:
+    """Write what is not written yet, whatever the reason to stop."""
+    for study in studies:
+        # What there is to say of a reason that is an error is said already.
+        with contextlib.suppress(*[StoreError] if kind not in (None, Cancelled) else []):
+            study.flush()
+
+
+class _Study:
+    """An experiment on its way from a plan to results, a round of runs at a time.
+
+    Args:
+        plan: the experiment, with the users of groups that are asked for by their load.
+        loads: what was found of these, for each case.
+        store: its folder.
+        state: how far all experiments are that are run together; it has the runs of this one that
+            are certain already.
+        told: called when `state` has changed.
+        out: folder of all stores.
+        away: whether runs are made by an executor.
+    """
+
+    results: Results
+
+    def __init__(
+        self,
+        plan: Plan,
+        loads: Sequence[tuple[Calibrated, ...]],
+        store: ExperimentStore,
+        state: Progress,
+        told: Callable[[], None],
+        out: str | os.PathLike[str],
+        away: bool,
+    ) -> None:
+        self.plan = plan
+        self.loads = loads
+        self.store = store
+        self.state = state
+        self.told = told
+        self.out = out
+        self.code_version = _engine.code_version()
+        self.needs = Needs(plan.queues, plan.traces, self.code_version if away else None)
+        self.keys: dict[tuple[int, int], str] = {}
+        self.failures: dict[str, Failure] = {}
+        self.reused = 0
+        self.open_cases = list(range(len(plan.cases)))
+        self._looks = iter([plan.replications] if plan.stop is None else plan.stop.looks())
+        self._made = 0
+        self._waiting: deque[_Planned] = deque()
+        self._stored: Shelf | None = None
+
+    @property
+    def stored(self) -> Shelf:
+        """Its runs that are stored; looked for when the first is asked for."""
+        if self._stored is None:
+            self._stored = Shelf(self.store, self.code_version, self.plan.runs >= LARGE)
+        return self._stored
+
+    def left(self) -> int:
+        """Return how many runs of the present round wait to be handed out."""
+        if not self._made:
+            self.state.total -= len(self.plan.cases) * self.plan.at_least
+            self._begin_round()
+        return len(self._waiting)
+
+    def next(self, count: int) -> list[_Planned]:
+        """Return the next of them, at most so many."""
+        return [self._waiting.popleft() for _ in range(min(count, len(self._waiting)))]
+
+    def more(self) -> bool:
+        """Look at a round that is made; returns whether there is another one."""
+        self.flush()
+        rule = self.plan.stop
+        if rule is not None:
+            stored = self.stored
+            _known(rule, (stored.metrics(key) for key in self.keys.values() if key in stored))
+            self.open_cases = [
+                case
+                for case in self.open_cases
+                if not rule.met(functools.partial(self._values, case))
+            ]
+        if self.open_cases and self._begin_round():
+            return True
+        self._finish()
+        return False
+
+    def tick(self) -> None:
+        """Write a checkpoint if it is time for one."""
+        if self._stored is not None:
+            self._stored.tick()
+
+    def flush(self) -> None:
+        """Write what is not written yet."""
+        if self._stored is not None:
+            self._stored.flush()
+
+    def keep(self, task: _Planned, outcome: Outcome) -> None:
+        """Store what a run measured."""
+        self.stored.save(
             task.key,
             task.scenario,
             outcome,
@@ -234,77 +355,82 @@ def _execute(
             replication=task.replication,
         )
         task.forget()
-        state.done += 1
-        state.packets += outcome.bottleneck_packets
-        if progress is not None:
-            progress(state)
+        self.state.done += 1
+        self.state.packets += outcome.bottleneck_packets
+        self.told()
 
-    def failure(task: _Planned, error: RunError) -> str:
+    def failure(self, task: _Planned, error: RunError) -> str:
+        """Take note of a run that failed; returns what to tell of it."""
         run = f"{task.case.title or 'the run'}, replication {task.replication}"
-        command = _repeating(plan, task, out)
-        log = store.write_log(task.key, _log(run, command, task, error))
-        failures[task.key] = Failure(task.key, run, str(error), command, log)
-        state.failed += 1
-        if progress is not None:
-            progress(state)
-        return failures[task.key].text
+        command = _repeating(self.plan, task, self.out)
+        log = self.store.write_log(task.key, _log(run, command, task, error))
+        self.failures[task.key] = Failure(task.key, run, str(error), command, log)
+        self.state.failed += 1
+        self.told()
+        return self.failures[task.key].text
 
-    pool = Pool(executor, jobs or available_cores(), keep_going, plan.queues, plan.traces)
-    open_cases = list(range(len(plan.cases)))
-    made = 0
-    for look in [plan.replications] if plan.stop is None else plan.stop.looks():
-        tasks = wanted(range(made, look), open_cases)
-        if progress is not None:
-            progress(state)
-        try:
-            with stored:
-                told = pool.run(tasks, keep, failure, stored.tick)
-        except RunError as error:
-            raise type(error)(
-                f"{error}\n{_kept(state, store.folder)}; the same command goes on from there, "
-                "and with --keep-going (keep_going=True in Python) past runs that fail"
-            ) from error
-        if told is None:
-            failed = f", {state.failed} failed" if state.failed else ""
-            raise Cancelled(
-                f"interrupted: {_kept(state, store.folder)}{failed}; "
-                "the same command goes on from there",
-                kept=state.done,
-                total=state.total,
-                folder=store.folder,
+    def _begin_round(self) -> bool:
+        """Find the runs of the next round that are missing; false when there is no further one."""
+        look = next(self._looks, None)
+        if look is None:
+            return False
+        plan, stored = self.plan, self.stored
+        # Replication by replication: what an interrupted experiment leaves then covers all cases
+        # alike, and the time left is estimated from all of them.
+        tasks: dict[str, _Planned] = {}
+        for replication in range(self._made, look):
+            for number in self.open_cases:
+                scenario = plan.scenario(number, replication)
+                key = run_key(scenario, self.code_version, _engine.BACKEND)
+                self.keys[number, replication] = key
+                if key in stored or key in tasks or key in self.failures:
+                    continue
+                if stored.find(key):
+                    self.reused += 1
+                    self.state.reused += 1
+                    self.state.done += 1
+                else:
+                    tasks[key] = _Planned(key, plan, number, replication, plan.cases[number])
+                self.state.total += 1
+        self._waiting.extend(tasks.values())
+        self._made = look
+        self.told()
+        return True
+
+    def _values(self, case: int, metric: str) -> list[float]:
+        """Return a metric of a case replication by replication."""
+        stored = self.stored
+        of_case = (self.keys.get((case, number)) for number in range(self.plan.replications))
+        runs = (stored.metrics(key) for key in of_case if key is not None and key in stored)
+        return [run.get(metric, math.nan) for run in runs]
+
+    def _finish(self) -> None:
+        """Put the runs together and write the results."""
+        plan = self.plan
+        cases = []
+        for number, case in enumerate(plan.cases):
+            of_case = {
+                replication: self.keys[number, replication]
+                for replication in range(plan.replications)
+                if (number, replication) in self.keys
+            }
+            runs = self.stored.runs(of_case)
+            cases.append(
+                CaseResult.of(case.factors, case.labels, runs, self.loads[number], case.settings)
             )
-        made = look
-        if plan.stop is not None:
-            _known(plan.stop, (stored.metrics(key) for key in keys.values() if key in stored))
-            rule = plan.stop
-            open_cases = [
-                case for case in open_cases if not rule.met(functools.partial(values, case))
-            ]
-            if not open_cases:
-                break
-
-    cases = []
-    for number, case in enumerate(plan.cases):
-        of_case = {
-            replication: keys[number, replication]
-            for replication in range(plan.replications)
-            if (number, replication) in keys
-        }
-        runs = stored.runs(of_case)
-        cases.append(CaseResult.of(case.factors, case.labels, runs, loads[number], case.settings))
-    results = Results(
-        name=plan.name,
-        description=plan.description,
-        factors=plan.factors,
-        cases=tuple(cases),
-        folder=store.folder,
-        reused=state.reused,
-        failures=list(failures.values()),
-    )
-    results.unsure = _unsure(plan, open_cases, values)
-    results.replaced = replaced(results, code_version)
-    results.write(store)
-    return results
+        self.results = Results(
+            name=plan.name,
+            description=plan.description,
+            factors=plan.factors,
+            cases=tuple(cases),
+            folder=self.store.folder,
+            reused=self.reused,
+            failures=list(self.failures.values()),
+        )
+        self.results.unsure = _unsure(plan, self.open_cases, self._values)
+        self.results.replaced = replaced(self.results, self.code_version)
+        self.results.write(self.store)
+        self.store.close()
 
 
 def calibrated(
@@ -314,6 +440,7 @@ def calibrated(
     out: str | os.PathLike[str] = "runs",
     progress: Callable[[Progress], None] | None = None,
     executor: Executor | None = None,
+    before: tuple[str, ...] = (),
 ) -> tuple[Plan, list[tuple[Calibrated, ...]], tuple[str, ...]]:
     """Find the users of groups that are asked for by the load they offer.
 
@@ -325,6 +452,7 @@ def calibrated(
         out: folder of the store.
         progress: called after each run.
         executor: runs the scenarios.
+        before: notes of the progress that there are already.
 
     Returns:
         The plan with the users, what was found for each case, and the same in words.
@@ -337,38 +465,13 @@ def calibrated(
     if plan.users or not any(plan.loads(case) for case in range(len(plan.cases))):
         return plan, [()] * len(plan.cases), ()
     store = ExperimentStore(Path(out), calibration.FOLDER)
-    code_version = _engine.code_version()
-    state = Progress(total=0, calibrating=True)
-    pool = Pool(executor, jobs or available_cores(), keep_going=False, queues={}, traces={})
+    state = Progress(total=0, calibrating=True, notes=before)
+    pool = Pool(executor, jobs or available_cores(), keep_going=False)
+    away = executor is not None
 
     def measure(scenarios: list[tuple[str, str]]) -> list[float | None]:
-        keys = [run_key(scenario, code_version, _engine.BACKEND) for scenario, _ in scenarios]
-        stored: dict[str, StoredRun] = {}
-        tasks = {}
-        for key, (scenario, _) in zip(keys, scenarios, strict=True):
-            if key in stored or key in tasks:
-                continue
-            found = store.load(key)
-            if found is not None:
-                stored[key] = found
-            else:
-                replication = int(json.loads(scenario)["replication"])
-                tasks[key] = _Task(key, scenario, replication)
-        state.total += len(tasks)
-
-        def keep(task: _Task, outcome: Outcome) -> None:
-            stored[task.key] = _save(store, task, outcome)
-            state.done += 1
-            state.packets += outcome.bottleneck_packets
-            if progress is not None:
-                progress(state)
-
-        def failure(task: _Task, error: RunError) -> str:
-            run = f"calibrating, replication {task.replication}"
-            log = store.write_log(task.key, _log(run, None, task, error))
-            return Failure(task.key, run, str(error), None, log).text
-
-        if pool.run(list(tasks.values()), keep, failure) is None:
+        trials = _Trials(store, state, progress, [scenario for scenario, _ in scenarios], away)
+        if not pool.run([trials]):
             raise Cancelled(
                 "interrupted while finding the users for a load; what was found is kept, and the "
                 "same command goes on from there",
@@ -377,7 +480,8 @@ def calibrated(
                 folder=store.folder,
             )
         return [
-            stored[key].metrics.get(name) for key, (_, name) in zip(keys, scenarios, strict=True)
+            trials.stored[key].metrics.get(name)
+            for key, (_, name) in zip(trials.keys, scenarios, strict=True)
         ]
 
     def told(text: str) -> None:
@@ -387,7 +491,75 @@ def calibrated(
 
     with store:
         plan, found = calibration.calibrate(plan, measure, told)
-    return plan, found, state.notes
+    return plan, found, state.notes[len(before) :]
+
+
+class _Trials:
+    """Runs that find how many users offer a load.
+
+    Args:
+        store: where they are kept.
+        state: how far the search is.
+        progress: called with it after each run.
+        scenarios: the runs.
+        away: whether they are made by an executor.
+    """
+
+    def __init__(
+        self,
+        store: ExperimentStore,
+        state: Progress,
+        progress: Callable[[Progress], None] | None,
+        scenarios: Sequence[str],
+        away: bool,
+    ) -> None:
+        self.store = store
+        self.state = state
+        self.progress = progress
+        code_version = _engine.code_version()
+        self.needs = Needs(code_version=code_version if away else None)
+        self.keys = [run_key(text, code_version, _engine.BACKEND) for text in scenarios]
+        self.stored: dict[str, StoredRun] = {}
+        tasks = {}
+        for key, scenario in zip(self.keys, scenarios, strict=True):
+            if key in self.stored or key in tasks:
+                continue
+            found = store.load(key)
+            if found is not None:
+                self.stored[key] = found
+            else:
+                tasks[key] = _Task(key, scenario, int(json.loads(scenario)["replication"]))
+        state.total += len(tasks)
+        self._waiting = deque(tasks.values())
+
+    def left(self) -> int:
+        """Return how many wait to be handed out."""
+        return len(self._waiting)
+
+    def next(self, count: int) -> list[_Task]:
+        """Return the next of them, at most so many."""
+        return [self._waiting.popleft() for _ in range(min(count, len(self._waiting)))]
+
+    def more(self) -> bool:
+        """Return whether there are further ones."""
+        return False
+
+    def tick(self) -> None:
+        """Do nothing: each run is written at once."""
+
+    def keep(self, task: _Task, outcome: Outcome) -> None:
+        """Store what a run measured."""
+        self.stored[task.key] = _save(self.store, task, outcome)
+        self.state.done += 1
+        self.state.packets += outcome.bottleneck_packets
+        if self.progress is not None:
+            self.progress(self.state)
+
+    def failure(self, task: _Task, error: RunError) -> str:
+        """Keep a log of a run that failed; returns what to tell of it."""
+        run = f"calibrating, replication {task.replication}"
+        log = self.store.write_log(task.key, _log(run, None, task, error))
+        return Failure(task.key, run, str(error), None, log).text
 
 
 def _save(store: ExperimentStore, task: _Task, outcome: Outcome) -> StoredRun:

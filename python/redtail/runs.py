@@ -69,12 +69,14 @@ class Removal:
     Attributes:
         path: the file or folder.
         why: in a few words.
-        size: bytes.
+        size: bytes; of some runs of a segment, their share of it.
+        runs: those that are taken out of a segment, None when all of it goes.
     """
 
     path: Path
     why: str
     size: int
+    runs: frozenset[str] | None = None
 
 
 @dataclass
@@ -191,6 +193,8 @@ def glance(root: Path, folder: Path) -> Experiment:
 def find(root: Path, text: str) -> Path:
     """Return the folder of a run or of an experiment.
 
+    That of a run in a segment is the one it would have.
+
     Args:
         root: the store.
         text: an experiment's name; or the beginning of a run's key, with the experiment's name
@@ -205,13 +209,16 @@ def find(root: Path, text: str) -> Path:
         if wanted in (_name(root, folder), str(folder)) or store.slug(wanted) == folder.name:
             return folder
     within, _, key = wanted.rpartition("/")
-    found = [
-        folder / name
-        for folder in known
-        if not within or within in (_name(root, folder), str(folder))
-        for name in run_names(folder)
-        if len(key) >= _KEY_AT_LEAST and name.startswith(key)
-    ]
+    found = []
+    unread: list[Path] = []
+    if len(key) >= _KEY_AT_LEAST:
+        found = [
+            folder / name
+            for folder in known
+            if not within or within in (_name(root, folder), str(folder))
+            for name in all_names(folder, unread)
+            if name.startswith(key)
+        ]
     if len(found) == 1:
         return found[0]
     if found:
@@ -221,6 +228,7 @@ def find(root: Path, text: str) -> Path:
     raise StoreError(
         f"there is no run and no experiment {text!r} in {root}; the experiments are: {names} "
         f"(of a run's key at least {_KEY_AT_LEAST} digits are wanted)"
+        + (f"; {unread[0]} cannot be read, see `redtail runs verify`" if unread else "")
     )
 
 
@@ -240,21 +248,26 @@ def show(root: Path, folder: Path) -> dict[str, Any]:
         return {
             **glance(root, folder).as_json(),
             "results": referred,
-            "others": [key for key in run_names(folder) if key not in referred],
+            "others": [key for key in all_names(folder) if key not in referred],
             "failures": {
                 log.stem: log.read_text(encoding="utf-8").partition("\n")[0]
                 for log in sorted((folder / FAILED).glob("*.log"))
             },
         }
-    run = store.read_run(folder)
+    segment = _segment_of(folder)
+    if segment is not None:
+        run, scenario = segments.run_of(segment, folder.name)
+    else:
+        run = store.read_run(folder)
+        scenario = (folder / "scenario.json").read_text(encoding="utf-8")
     return {
         "run": run.key,
         "experiment": _name(root, folder.parent),
-        "folder": str(folder),
+        **({"folder": str(folder)} if segment is None else {"segment": str(segment)}),
         "in_results": (referred_to(folder.parent) or {}).get(run.key),
         "manifest": run.manifest,
         "metrics": run.metrics,
-        "scenario": json.loads((folder / "scenario.json").read_bytes()),
+        "scenario": json.loads(scenario),
     }
 
 
@@ -282,18 +295,17 @@ def text(shown: dict[str, Any]) -> str:
                 ]
         return "\n".join(lines)
     manifest = {key: value for key, value in shown["manifest"].items() if key != "files"}
+    files = shown["manifest"].get("files", {})
+    where = shown["segment"] if "segment" in shown else f"{shown['folder']}/"
     width = max(map(len, shown["metrics"]), default=0)
     return "\n".join(
         [
-            f"run {shown['run']} of {shown['experiment']} in {shown['folder']}/",
+            f"run {shown['run']} of {shown['experiment']} in {where}",
             f"in the results: {shown['in_results'] or 'no'}",
             "manifest:",
             *(f"  {key}: {value}" for key, value in manifest.items()),
-            "files:",
-            *(
-                f"  {name}: {shown_size(about['bytes'])}"
-                for name, about in shown["manifest"]["files"].items()
-            ),
+            *(["files:"] if files else []),
+            *(f"  {name}: {shown_size(about['bytes'])}" for name, about in files.items()),
             "metrics:",
             *(
                 f"  {metric:<{width}}  {value:.6g} {_unit(metric)}".rstrip()
@@ -362,12 +374,7 @@ def verify(folder: Path) -> Iterator[Finding]:
                 yield _foreign(path)
                 continue
             else:
-                try:
-                    keys |= segments.runs_of(path)[0].keys()
-                except StoreError as error:
-                    what = str(error).removeprefix(f"{path}: ")
-                    kind = "damaged" if isinstance(error, segments.DamagedError) else "refused"
-                    yield Finding(path, kind, what, f"{_REMOVE}, or {_AGAIN}")
+                yield from _verify_segment(path, keys)
         if not used:
             yield from _verify_results(folder, keys)
         for log in sorted((folder / FAILED).glob("*")):
@@ -376,7 +383,14 @@ def verify(folder: Path) -> Iterator[Finding]:
 
 
 def verify_run(folder: Path) -> Iterator[Finding]:
-    """Check a run: its files, its manifest, and that it is the run it is named after."""
+    """Check a run: its files, its manifest, and that it is the run it is named after.
+
+    Of a run in a segment the whole segment is checked.
+    """
+    segment = _segment_of(folder)
+    if segment is not None:
+        yield from _verify_segment(segment, set())
+        return
     try:
         manifest = store.read_manifest(folder)
     except UnreadableError as error:
@@ -415,6 +429,18 @@ def verify_run(folder: Path) -> Iterator[Finding]:
         yield Finding(folder, "damaged", what, f"{_REMOVE}, or {_AGAIN}")
 
 
+def _verify_segment(path: Path, keys: set[str]) -> Iterator[Finding]:
+    """Check a segment, and add the names of its runs to `keys`."""
+    try:
+        keys.update(segments.runs_of(path)[0])
+    except segments.DamagedError as error:
+        what = str(error).removeprefix(f"{path}: ")
+        yield Finding(path, "damaged", what, f"{_REMOVE}, or {_AGAIN}")
+    except StoreError as error:
+        what = str(error).removeprefix(f"{path}: ")
+        yield Finding(path, "refused", what, "use the redtail that wrote it, or ask its owner")
+
+
 def clean(
     folder: Path,
     *,
@@ -449,7 +475,10 @@ def clean(
             found = _rubbish(folder, code_version, unreferenced)
         for each in found.removals:
             try:
-                store.remove(each.path)
+                if each.runs is None:
+                    store.remove(each.path)
+                else:
+                    segments.take_out(each.path, each.runs)
             except OSError as error:
                 raise StoreError(
                     f"{each.path}: cannot be removed: {error.strerror or error}"
@@ -498,8 +527,31 @@ def _rubbish(folder: Path, code_version: str | None, unreferenced: bool) -> Clea
         remove(path, "damaged")
     made: set[str] = set()
     for path in _segments(folder):
-        with contextlib.suppress(StoreError):
-            made |= segments.runs_of(path)[0].keys()
+        try:
+            scenarios, common, _ = segments.runs_of(path)
+        except segments.DamagedError:
+            remove(path, "damaged")
+            continue
+        except StoreError as error:
+            found.kept.append(str(error))
+            continue
+        made |= scenarios.keys()
+        rest = frozenset(scenarios.keys() - referred.keys()) if referred is not None else None
+        version = common["code_version"]
+        if not rest:
+            continue
+        if code_version is not None and version != code_version:
+            why = f"of other code ({version}), not in the results"
+        elif unreferenced:
+            why = "not in the results"
+        else:
+            continue
+        if len(rest) == len(scenarios):
+            remove(path, f"{names.counted(len(rest), 'run')} {why}")
+        else:
+            why = f"{len(rest)} of {len(scenarios)} runs {why}"
+            share = size_of(path) * len(rest) // len(scenarios)
+            found.removals.append(Removal(path, why, share, rest))
     for log in sorted((folder / FAILED).glob("*.log")):
         if log.stem in made or (folder / log.stem).is_dir():
             remove(log, "log of a failure; the run was made since")
@@ -535,8 +587,36 @@ def run_names(folder: Path) -> list[str]:
     )
 
 
+def all_names(folder: Path, unread: list[Path] | None = None) -> list[str]:
+    """Return the names of all runs of an experiment, those in segments included, in order.
+
+    Args:
+        folder: of the experiment.
+        unread: takes the segments that cannot be read.
+    """
+    found = set(run_names(folder))
+    for path in _segments(folder):
+        try:
+            found.update(segments.names_in(path))
+        except StoreError:
+            if unread is not None:
+                unread.append(path)
+    return sorted(found)
+
+
 def _segments(folder: Path) -> list[Path]:
     return sorted((folder / SEGMENTS).glob("*.parquet"))
+
+
+def _segment_of(folder: Path) -> Path | None:
+    """Return the segment that a run is in, None when it has a folder or is nowhere."""
+    if folder.is_dir():
+        return None
+    for path in _segments(folder.parent):
+        with contextlib.suppress(StoreError):
+            if folder.name in segments.names_in(path):
+                return path
+    return None
 
 
 def size_of(path: Path, nested: bool = True) -> int:

@@ -22,12 +22,13 @@ import platform
 import time
 import warnings
 from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from redtail.errors import RedtailWarning, StoreError
+from redtail.metrics import column as column_of
 from redtail.store import (
     SEGMENTS,
     ExperimentStore,
@@ -356,7 +357,6 @@ class _Segment:
         """Return the segment as a Parquet file."""
         import numpy as np
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
         shapes = list(dict.fromkeys(ledger.shape[row] for row in self.rows))
         number = {shape: place for place, shape in enumerate(shapes)}
@@ -397,12 +397,19 @@ class _Segment:
                 [about for about, _ in columns], metadata={"redtail": json.dumps(about)}
             ),
         )
-        sink = pa.BufferOutputStream()
-        # Neither dictionaries nor statistics help with numbers that are all different.
-        pq.write_table(
-            table, sink, compression="zstd", use_dictionary=["metrics"], write_statistics=["run"]
-        )
-        return bytes(sink.getvalue())
+        return _parquet(table)
+
+
+def _parquet(table: pa.Table) -> bytes:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    sink = pa.BufferOutputStream()
+    # Neither dictionaries nor statistics help with numbers that are all different.
+    pq.write_table(
+        table, sink, compression="zstd", use_dictionary=["metrics"], write_statistics=["run"]
+    )
+    return bytes(sink.getvalue())
 
 
 @cache
@@ -490,6 +497,70 @@ def runs_of(path: Path) -> tuple[dict[str, str], dict[str, Any], str]:
     return scenarios, common, "" if newest is None else newest.isoformat(timespec="seconds")
 
 
+def names_in(path: Path) -> list[str]:
+    """Return the names of a segment's runs; errors as for `read_segment`."""
+    found: list[str] = read_segment(path, ["run"]).column("run").to_pylist()
+    return found
+
+
+def run_of(path: Path, key: str) -> tuple[StoredRun, str]:
+    """Read one run of a segment, checked; returns its scenario too.
+
+    Its manifest has what the segment says of all its runs, and has no files.
+
+    Raises:
+        DamagedError: the segment was altered, or the run is another one.
+        StoreError: the segment cannot be read, or the run is not in it.
+    """
+    table = read_segment(path)
+    common = about(table)
+    keys = table.column("run").to_pylist()
+    if key not in keys:
+        raise StoreError(f"{path}: the run {key} is not in this segment")
+    (row,) = table.slice(keys.index(key), 1).to_pylist()
+    if run_key(row["scenario"], common["code_version"], common["backend"]) != key:
+        raise DamagedError(f"{path}: the segment is damaged: {key} is another run")
+    shapes = common.pop("metrics")
+    manifest = {
+        **common,
+        "run": key,
+        "replication": row["replication"],
+        "seed": json.loads(row["scenario"]).get("seed"),
+        "created": row["created"].isoformat(timespec="seconds") + "+00:00",
+        **{name: row[name] for name in ("wall_time_s", "bottleneck_packets", "events")},
+    }
+    run = StoredRun(
+        key=key,
+        folder=path.parent.parent / key,
+        metrics={name: row[column_of(name)] for name in shapes[row["metrics"]]},
+        consecutive_losses=json.loads(row["consecutive_losses"]),
+        manifest=manifest,
+    )
+    return run, row["scenario"]
+
+
+def take_out(path: Path, keys: Collection[str]) -> None:
+    """Remove some runs of a segment, in whose place stands one with the others from then on.
+
+    The new one is there before the old one goes, so that no run is missing at any moment; a kill
+    in between leaves the others twice, which harms nobody and is mended by doing it again.
+
+    Raises:
+        StoreError: it cannot be read, written or removed.
+    """
+    import pyarrow as pa
+
+    table = read_segment(path)
+    stays = [key not in keys for key in table.column("run").to_pylist()]
+    rest = table.filter(pa.array(stays, pa.bool_())).combine_chunks()
+    if rest.num_rows == table.num_rows:
+        return
+    if rest.num_rows:
+        _write(path.parent.parent, _parquet(rest))
+    with _told(path):
+        path.unlink()
+
+
 def segments(
     folder: Path, code_version: str | None = None, *, aside: bool = False
 ) -> Iterator[tuple[Path, pa.Table]]:
@@ -524,10 +595,8 @@ def in_segments(folder: Path, code_version: str | None = None, *, aside: bool = 
 def _enter(ledger: Ledger, table: pa.Table) -> None:
     """Enter the runs of a segment."""
     shapes = [tuple(names) for names in about(table)["metrics"]]
-    from redtail.metrics import column
-
     values = {
-        name: table.column(column(name)).to_pylist()
+        name: table.column(column_of(name)).to_pylist()
         for name in dict.fromkeys(name for shape in shapes for name in shape)
     }
     rows = zip(

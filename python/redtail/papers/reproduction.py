@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -23,6 +24,7 @@ from redtail.papers.definition import (
     Paper,
     Scale,
     Setting,
+    Solve,
     Study,
     Variant,
     load,
@@ -274,11 +276,12 @@ def reproduce_paper(
     work = _Work(Path(out) / paper.name / scale, jobs, progress)
     studies = [study for study in paper.studies if scale in study.scales]
     settings = paper.settings if then_and_now else ()
-    needed = _of_headlines(paper, studies) if settings else []
-    work.announce(studies, scale, None)
+    wanted = [_Wanted(study, study.scales[scale], None) for study in studies]
     for setting in settings:
-        work.announce(needed, scale, setting)
-    done = {study.name: work.study(study, study.scales[scale], None) for study in studies}
+        needed = _of_headlines(paper, studies)
+        wanted += [_Wanted(study, study.scales[scale], setting) for study in needed]
+    work.run(wanted)
+    done = {each.study.name: each.result(work.out) for each in wanted if each.setting is None}
     seen = grids(paper, done)
     verdicts = tuple(judge(finding, seen) for finding in paper.findings)
     now = []
@@ -286,8 +289,8 @@ def reproduce_paper(
         headlines = tuple(verdict for verdict in verdicts if verdict.finding.headline)
         now.append(UnderSetting(None, seen, headlines))
     for setting in settings:
-        part = {study.name: work.study(study, study.scales[scale], setting) for study in needed}
-        changed = grids(paper, part)
+        part = [each for each in wanted if each.setting is setting]
+        changed = grids(paper, {each.study.name: each.result(work.out) for each in part})
         judged = tuple(judge(finding, changed) for finding in paper.headlines)
         now.append(UnderSetting(setting, changed, judged))
     return Reproduction(
@@ -351,8 +354,130 @@ def _tested(check: Check, grids: Mapping[str, Grid]) -> Tested:
     return Tested(check, tuple(found))
 
 
+class _Wanted:
+    """A study to be run as it is, or under a setting, and what its runs measured so far."""
+
+    def __init__(self, study: Study, scale: Scale, setting: Setting | None) -> None:
+        self.study = study
+        self.setting = setting
+        self.sets = {**scale.set, **(setting.of(study.name) if setting else {})}
+        self.files = [_File(self, path) for path in study.files]
+        self.solved: dict[str, dict[float, str]] = {}
+
+    def result(self, folder: Path) -> StudyResult:
+        """Put together what the files measured."""
+        cases = [case for file in self.files for results in file.found for case in results.cases]
+        cases.sort(key=lambda case: _load(self.study, case))
+        last = self.files[-1].found[-1]
+        everything = replace_cases(last, last.factors, tuple(cases))
+        everything.name, everything.description = self.study.name, self.study.about
+        everything.folder = folder
+        return StudyResult(self.study, everything, self.solved)
+
+
+class _File:
+    """One of a study's files, with the plans of its variants."""
+
+    def __init__(self, of: _Wanted, path: Path) -> None:
+        self.of = of
+        self.path = path
+        self.base = _Experiment(path, of.sets)
+        if of.setting is not None:
+            name = f"{self.base.plan.name}, {of.setting.name}"
+            self.base = _Experiment(path, {**of.sets, "name": name})
+        self.found: list[Results] = []
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the file without variants."""
+        return self.base.plan
+
+    def experiments(self) -> list[_Experiment]:
+        """Return what can be run at once: all but what a value is looked for by."""
+        variants = [each for each in self.of.study.variants if each.solve is None]
+        return [self.base, *(self.attempt(each, self.queue(each)) for each in variants)]
+
+    def queue(self, variant: Variant) -> dict[str, Any]:
+        """Return a variant's queue: its own, or its changes to the one it comes from."""
+        if "kind" in variant.queue:
+            return {**variant.queue, "label": variant.label}
+        key = self.of.study.queue
+        of = next((case for case in self.plan.cases if case.labels[key] == variant.of), None)
+        if of is None:
+            labels = ", ".join(dict.fromkeys(case.labels[key] for case in self.plan.cases))
+            raise SpecError(
+                f"{self.path}: variant {variant.label}: of = {variant.of!r}; accepted: {labels}"
+            )
+        return {**of.factors[key], **variant.queue, "label": variant.label}
+
+    def attempt(self, variant: Variant, queue: Mapping[str, Any]) -> _Experiment:
+        """Return the file with one queue, a variant, in place of its queues."""
+        # The experiment's name is the folder's; a variant keeps apart from what it came from.
+        own = {"name": f"{self.plan.name}, {variant.label}", self.of.study.queue: [queue]}
+        return _Experiment(self.path, {**self.of.sets, **own, **variant.set})
+
+
+class _Experiment:
+    """An experiment file with overrides; `same` is equal for those that run the same."""
+
+    def __init__(self, path: Path, sets: Mapping[str, Any]) -> None:
+        self.plan = experiment.check(path, set=sets)
+        self.same = json.dumps([str(path), sets], sort_keys=True)
+
+
+class _Search:
+    """A variant whose value is looked for at the one load of a file."""
+
+    def __init__(self, file: _File, variant: Variant, wanted: Solve) -> None:
+        self.file = file
+        self.variant = variant
+        self.metric = wanted.metric
+        self.key = wanted.key
+        self.rounds = wanted.rounds
+        study = file.of.study
+        cases = file.found[0].cases
+        by_queue = {case.labels[study.queue]: case for case in cases}
+        if len(by_queue) != len(cases):
+            raise SpecError(
+                f"{file.path}: a value is looked for, so one value of {study.load} is wanted"
+            )
+        base = by_queue[variant.of]
+        self.at = _load(study, base)
+        self.queue = file.queue(variant)
+        match = re.fullmatch(r"\s*([0-9.]+)\s*(\D+)", str(self.queue.get(wanted.key)))
+        if match is None:
+            raise SpecError(f"{wanted.key} = {self.queue.get(wanted.key)!r}: a number with a unit")
+        self.unit = match[2]
+        self.tried: dict[int, Results] = {}
+        self.guesses = seek(
+            start=(float(match[1]), base.metric(wanted.metric).mean),
+            target=by_queue[wanted.like].metric(wanted.metric).mean,
+            within=wanted.within,
+            rounds=wanted.rounds,
+        )
+        self.guess = next(self.guesses)
+
+    def experiment(self) -> _Experiment:
+        """Return the present guess as an experiment."""
+        queue = {**self.queue, self.key: f"{self.guess} {self.unit}"}
+        return self.file.attempt(self.variant, queue)
+
+    def measured(self, results: Results) -> bool:
+        """Take in what was measured at the guess; returns whether there is another one."""
+        self.tried[self.guess] = results
+        try:
+            self.guess = self.guesses.send(results.cases[0].metric(self.metric).mean)
+        except StopIteration as found:
+            best: int = found.value
+            self.file.found.append(self.tried[best])
+            solved = self.file.of.solved.setdefault(self.variant.label, {})
+            solved[self.at] = f"{best} {self.unit}"
+            return False
+        return True
+
+
 class _Work:
-    """Runs experiments one after the other, with one progress over all of them."""
+    """Runs experiments as one, with one progress over all of them."""
 
     def __init__(
         self, out: Path, jobs: int | None, progress: Callable[[Progress], None] | None
@@ -362,151 +487,80 @@ class _Work:
         self.progress = progress
         self.state = Progress(total=0)
 
-    def announce(self, studies: list[Study], scale: str, setting: Setting | None) -> None:
-        """Count the runs to come, at most: a value may be found before its last round."""
-        for study in studies:
-            for file in study.files:
-                plan = _plan(file, _sets(study, study.scales[scale], setting))
-                queues = {case.labels[study.queue] for case in plan.cases}
-                of_queue = plan.runs // len(queues)
-                rounds = sum(each.solve.rounds if each.solve else 1 for each in study.variants)
-                self.state.total += plan.runs + of_queue * rounds
+    def run(self, wanted: Sequence[_Wanted]) -> None:
+        """Run all files with their variants, then what values are looked for by."""
+        files = [file for each in wanted for file in each.files]
+        for file in files:
+            for text in file.plan.warnings:
+                warnings.warn(f"{file.path.name}: {text}", RedtailWarning, stacklevel=4)
+        of_files = [file.experiments() for file in files]
+        searches = [
+            (file, variant, variant.solve)
+            for file in files
+            for variant in file.of.study.variants
+            if variant.solve is not None
+        ]
+        results = iter(self.execute([each for of_file in of_files for each in of_file]))
+        for file, of_file in zip(files, of_files, strict=True):
+            file.found += [next(results) for _ in of_file]
+        going = [_Search(*each) for each in searches]
+        while going:
+            measured = self.execute([search.experiment() for search in going])
+            going = [
+                search
+                for search, found in zip(going, measured, strict=True)
+                if search.measured(found)
+            ]
 
-    def study(self, study: Study, scale: Scale, setting: Setting | None) -> StudyResult:
-        """Run a study's files, each with all variants."""
-        found: list[CaseResult] = []
-        solved: dict[str, dict[float, str]] = {}
-        last: Results | None = None
-        sets = _sets(study, scale, setting)
-        for file in study.files:
-            plan = _plan(file, sets)
-            for text in plan.warnings:
-                warnings.warn(text, RedtailWarning, stacklevel=4)
-            name = plan.name if setting is None else f"{plan.name}, {setting.name}"
-            if setting is not None:
-                plan = _plan(file, {**sets, "name": name})
-            last = self.execute(plan)
-            found += last.cases
-            for variant in study.variants:
-                if variant.solve is None:
-                    queue = self._queue(study, variant, last.cases)
-                    found += self.attempt(study, file, sets, name, variant, queue).cases
-                else:
-                    case, at, value = self.solve(study, file, sets, name, variant, last.cases)
-                    found.append(case)
-                    solved.setdefault(variant.label, {})[at] = value
-        assert last is not None
-        order = {load: number for number, load in enumerate(_loads(study, found))}
-        found.sort(key=lambda case: order[_load(study, case)])
-        everything = replace_cases(last, last.factors, tuple(found))
-        everything.name, everything.description = study.name, study.about
-        everything.folder = self.out
-        return StudyResult(study, everything, solved)
-
-    def attempt(
-        self,
-        study: Study,
-        file: Path,
-        sets: Mapping[str, Any],
-        name: str,
-        variant: Variant,
-        queue: Mapping[str, Any],
-    ) -> Results:
-        """Run a file with one queue, a variant, in place of its queues."""
-        # The experiment's name is the folder's; a variant keeps apart from what it came from.
-        own = {"name": f"{name}, {variant.label}", study.queue: [queue]}
-        return self.execute(_plan(file, {**sets, **own, **variant.set}))
-
-    def _queue(self, study: Study, variant: Variant, cases: Sequence[CaseResult]) -> dict[str, Any]:
-        """Return a variant's queue: its own, or its changes to the one it comes from."""
-        if "kind" in variant.queue:
-            return {**variant.queue, "label": variant.label}
-        of = next((case for case in cases if case.labels[study.queue] == variant.of), None)
-        if of is None:
-            labels = ", ".join(dict.fromkeys(case.labels[study.queue] for case in cases))
-            raise SpecError(
-                f"{study.name}: variant {variant.label}: of = {variant.of!r}; accepted: {labels}"
-            )
-        return {**of.factors[study.queue], **variant.queue, "label": variant.label}
-
-    def solve(
-        self,
-        study: Study,
-        file: Path,
-        sets: Mapping[str, Any],
-        name: str,
-        variant: Variant,
-        cases: Sequence[CaseResult],
-    ) -> tuple[CaseResult, float, str]:
-        """Look for a variant's value at the one load of a file; returns it after case and load."""
-        wanted = variant.solve
-        assert wanted is not None
-        by_queue = {case.labels[study.queue]: case for case in cases}
-        if len(by_queue) != len(cases):
-            raise SpecError(
-                f"{file}: a value is looked for, so one value of {study.load} is wanted"
-            )
-        base, queue = by_queue[variant.of], self._queue(study, variant, cases)
-        match = re.fullmatch(r"\s*([0-9.]+)\s*(\D+)", str(queue.get(wanted.key)))
-        if match is None:
-            raise SpecError(f"{wanted.key} = {queue.get(wanted.key)!r}: a number with a unit")
-        start, unit = float(match[1]), match[2]
-        tried: dict[int, CaseResult] = {}
-
-        def measure(value: int) -> float:
-            tuned = {**queue, wanted.key: f"{value} {unit}"}
-            tried[value] = self.attempt(study, file, sets, name, variant, tuned).cases[0]
-            return tried[value].metric(wanted.metric).mean
-
-        best = seek(
-            measure,
-            start=(start, base.metric(wanted.metric).mean),
-            target=by_queue[wanted.like].metric(wanted.metric).mean,
-            within=wanted.within,
-            rounds=wanted.rounds,
-        )
-        # Rounds that were not needed are not waited for.
-        self.state.total -= len(base.runs) * (wanted.rounds - len(tried))
-        return tried[best], _load(study, base), f"{best} {unit}"
-
-    def execute(self, plan: Plan) -> Results:
-        """Run an experiment, adding to the common progress."""
+    def execute(self, experiments: Sequence[_Experiment]) -> list[Results]:
+        """Run experiments, adding to the common progress; of like ones the first alone."""
         done, reused, packets = self.state.done, self.state.reused, self.state.packets
 
         def advance(part: Progress) -> None:
-            self.state.done = done + part.done
-            self.state.reused = reused + part.reused
+            self.state.calibrating, self.state.notes = part.calibrating, part.notes
+            if not part.calibrating:
+                self.state.done = done + part.done
+                self.state.reused = reused + part.reused
             self.state.packets = packets + part.packets
             if self.progress is not None:
                 self.progress(self.state)
 
-        return runner.execute(plan, jobs=self.jobs, out=self.out, progress=advance)
+        # Studies may look at the same file.
+        first = {each.same: each.plan for each in experiments}
+        self.state.total += sum(plan.runs for plan in first.values())
+        found = runner.execute_all(
+            list(first.values()), jobs=self.jobs, out=self.out, progress=advance
+        )
+        by_content = dict(zip(first, found, strict=True))
+        return [by_content[each.same] for each in experiments]
 
 
 def seek(
-    measure: Callable[[int], float],
     *,
     start: tuple[float, float],
     target: float,
     within: float,
     rounds: int,
-) -> int:
-    """Look for the whole number, at least 1, at which a rising `measure` equals a target.
+) -> Generator[int, float, int]:
+    """Look for the whole number, at least 1, at which a rising measure equals a target.
 
     The first guess supposes proportion, the next ones a straight line through the last two.
 
     Args:
-        measure: what is measured at a number; called at most `rounds` times, at least once.
         start: a number and what was measured there.
         target: the measure wanted.
         within: a relative error that is small enough.
         rounds: most numbers to try.
 
+    Yields:
+        A number to be measured, at least one and at most `rounds`; what was measured is sent.
+
     Returns:
         The number tried whose measure was nearest.
 
-    >>> seek(lambda x: 3.0 * x + 5.0, start=(100, 305.0), target=95.0, within=0.01, rounds=4)
-    30
+    >>> guesses = seek(start=(100, 305.0), target=95.0, within=0.01, rounds=4)
+    >>> next(guesses), guesses.send(3.0 * 31 + 5.0)
+    (31, 30)
     """
     points = [(0.0, 0.0), start]
     tried: dict[int, float] = {}
@@ -516,27 +570,15 @@ def seek(
         guess = max(1, round(at + (target - found) / slope)) if slope > 0 else round(at)
         if guess in tried:
             break
-        tried[guess] = measure(guess)
+        tried[guess] = yield guess
         points.append((float(guess), tried[guess]))
         if abs(tried[guess] / target - 1) <= within:
             break
     return min(tried, key=lambda number: abs(tried[number] - target))
 
 
-def _plan(file: Path, sets: Mapping[str, Any]) -> Plan:
-    return experiment.check(file, set=sets)
-
-
-def _sets(study: Study, scale: Scale, setting: Setting | None) -> dict[str, Any]:
-    return {**scale.set, **(setting.of(study.name) if setting else {})}
-
-
 def _load(study: Study, case: CaseResult) -> float:
     return quantity(study.load, case.factors[study.load])[0]
-
-
-def _loads(study: Study, cases: Sequence[CaseResult]) -> list[float]:
-    return sorted({_load(study, case) for case in cases})
 
 
 def versions() -> dict[str, str]:
