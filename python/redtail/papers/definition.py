@@ -342,7 +342,7 @@ def load(name: str | os.PathLike[str]) -> Paper:
         return read(FOLDER / name)
     folder = Path(name)
     if (folder / "paper.toml").is_file():
-        return read(folder.resolve())
+        return read(folder)
     raise SpecError(
         f"no paper {str(name)!r} is built in, and it is no folder with a paper.toml; "
         f"accepted: {', '.join(names())}, or such a folder"
@@ -377,7 +377,7 @@ def read(folder: Path) -> Paper:
     top = _open(folder / "paper.toml")
     findings = _open(folder / "findings.toml")
     paper = Paper(
-        name=folder.name,
+        name=folder.resolve().name,
         folder=folder,
         title=top.text("title"),
         authors=top.text("authors"),
