@@ -14,6 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -131,6 +133,12 @@ BOTH_WAYS: dict[str, tuple[dict[str, Any], Grid, Grid]] = {
         {"of": "loss", "queues": ["A"], "at_most": 20.0},
         four(10, 1, 15, 1),
         four(10, 1, 25, 1),
+    ),
+    "span": ({"at_most": 0.6}, four(10, 10.5, 20, 20.5), four(10, 10.5, 20, 21)),
+    "difference_monotone": (
+        {"queues": ["A"], "to": ["B"], "direction": "falls"},
+        four(9, 1, 9, 5),
+        four(9, 5, 9, 1),
     ),
 }
 
@@ -261,6 +269,27 @@ def test_derived_measures_follow_from_queue_and_losses() -> None:
         assert one.estimate(metric, "A", 16).mean == pytest.approx(value), metric
     never = grid({("A", 16): cell})
     assert math.isnan(never.estimate("loss_events_of_4_or_more", "A", 16).mean)
+
+
+def test_requests_never_answered_are_not_answered_in_time(tmp_path: Path) -> None:
+    # Ten requests of "web": six answered within half a second, two later, two never.
+    times = {"time_up_to_s": [0.1, 0.5, 1.0, 1.0], "count": [4, 2, 2, 9]}
+    groups = {"group": ["web", "web", "web", "other"], "size_up_to_bytes": [1460.0] * 4}
+    pq.write_table(pa.table({**groups, **times}), tmp_path / "response_times.parquet")
+    unanswered = {"web.unanswered": [0.2] * 3, "other.unanswered": [0.1] * 3}
+    one = synthetic({("A", 16): {**unanswered, "none.unanswered": [1.0] * 3}})
+    (case,) = one.cases
+    runs = {number: replace(run, folder=tmp_path) for number, run in case.runs.items()}
+    one.cases = (replace(case, runs=runs),)
+    found = Grid(one, queue="bottleneck.queue", load="traffic.ftp.flows")
+    for metric, share in {
+        "web.responses_within_100ms": 0.4,
+        "web.responses_within_500ms": 0.6,
+        "web.responses_within_2000ms": 0.8,
+        "other.responses_within_1000ms": 0.9,
+        "none.responses_within_500ms": 0.0,
+    }.items():
+        assert found.values(metric, "A", 16) == [pytest.approx(share)] * 3, metric
 
 
 def test_the_spread_of_transfers_is_of_those_of_the_group_that_were_done(tmp_path: Path) -> None:
@@ -465,6 +494,22 @@ def test_a_view_looks_at_the_same_runs_over_another_factor() -> None:
     assert at_twenty.estimate("loss", "A", 16).mean == pytest.approx(0.03)
 
 
+def test_cases_of_a_list_may_be_loads_by_their_names() -> None:
+    (case,) = synthetic({("A", 16): {"loss": about(0.01)}}).cases
+    named = [
+        replace(
+            case,
+            factors={**case.factors, "case.name": name},
+            labels={**case.labels, "case.name": name},
+        )
+        for name in ("90 %", "98 %")
+    ]
+    found = checks.replace_cases(synthetic({}), ("case.name", "bottleneck.queue"), tuple(named))
+    over = Grid(found, queue="bottleneck.queue", load="case.name")
+    assert over.loads == (90.0, 98.0)
+    assert over.at(90.0) == "90 %"
+
+
 def test_a_factor_left_open_or_unknown_is_refused() -> None:
     with pytest.raises(RedtailError, match="two cases have queue 'A' at load 16: where"):
         Grid(three_factors(), queue="bottleneck.queue", load="traffic.ftp.flows")
@@ -509,12 +554,17 @@ def test_figures_are_drawn_over_the_load_also_when_what_is_compared_is_a_number(
 # --- The papers' files -----------------------------------------------------------------------
 
 
+# What a file is warned about is mostly a slip. These are what the papers did: a tail drop shorter
+# than a round trip, and users who were there before the run and think until after it.
+MEANT = ("is below one bandwidth-delay product", "such flows never send")
+
+
 def planned(study: Study, set: Mapping[str, Any]) -> list[tuple[dict[str, str], dict[str, Any]]]:
     """Labels and factors of all cases of a study, variants not among them."""
     found = []
     for file in study.files:
         plan = experiment.check(file, set=set)
-        assert plan.warnings == (), file
+        assert [text for text in plan.warnings if not any(map(text.count, MEANT))] == [], file
         found += [(case.labels, case.factors) for case in plan.cases]
     return found
 

@@ -23,7 +23,7 @@ from redtail.errors import RedtailError, SpecError
 from redtail.metrics import Metric
 from redtail.papers.formula import Formula
 from redtail.results import CaseResult, Results
-from redtail.stats import Estimate, estimate
+from redtail.stats import Estimate, estimate, shares_within
 from redtail.store import read_series
 
 _RATIO = Metric("", "", "1", "", 1.0, "")
@@ -43,6 +43,7 @@ _DERIVED: dict[str, Metric] = {
     ),
 }
 _TAIL = re.compile(r"loss_events_of_(\d+)_or_more")
+_WITHIN = re.compile(r"responses_within_(\d+)ms")
 
 # In front of a metric: a quantile of its replications in place of their mean.
 _QUANTILES = {"least": 0.0, "q25": 0.25, "median": 0.5, "q75": 0.75, "most": 1.0}
@@ -58,6 +59,10 @@ def describe(metric: str) -> Metric:
     tail = _TAIL.fullmatch(base)
     if tail:
         return Metric(f"Loss events of {tail[1]} packets or more", "tail", "1", "", 100.0, "%")
+    within = _WITHIN.fullmatch(base)
+    if within:
+        short = f"within {within[1]} ms"
+        return Metric(f"Requests answered {short}", short, "1", "", 100.0, "%")
     return _DERIVED.get(base) or names.describe(metric)
 
 
@@ -191,6 +196,7 @@ class Grid:
         self.queues = tuple(label for label in labels if label not in variants)
         self.variants = tuple(label for label in labels if label in variants)
         self.loads = tuple(sorted({load for _, load in self._cases}))
+        self._answered: dict[tuple[str, str, float], list[float]] = {}
 
     def case(self, queue: str, load: float) -> CaseResult:
         """Return one case.
@@ -213,7 +219,9 @@ class Grid:
         return (queue, load) in self._cases
 
     def at(self, load: float) -> str:
-        """Return a load in words: "16 flows", "start 2 s"."""
+        """Return a load in words: "16 flows", "start 2 s", "90 %" of a case of that name."""
+        if self.load_key == names.CASE_NAME:
+            return f"{load:g} {self._unit}".rstrip()
         name = self.load_key.rpartition(".")[2]
         return f"{name} {load:g} {self._unit}" if self._unit else f"{load:g} {name}"
 
@@ -299,6 +307,12 @@ class Grid:
         tail = _TAIL.fullmatch(base)
         if tail:
             return [_tail(counts, int(tail[1])) for counts in _losses(case)]
+        within = _WITHIN.fullmatch(base)
+        if within:
+            if (metric, queue, load) not in self._answered:  # it takes reading files
+                found = _answered(case, group, int(within[1]) / 1000)
+                self._answered[metric, queue, load] = found
+            return self._answered[metric, queue, load]
         match base:
             case "longest_loss_event":
                 return [float(len(counts)) if any(counts) else math.nan for counts in _losses(case)]
@@ -680,6 +694,65 @@ def constant(
     return found
 
 
+@_test
+def span(
+    grid: Grid,
+    *,
+    metric: str,
+    at_most: float,
+    queues: Sequence[str] = (),
+    loads: Sequence[float] = (),
+) -> list[Evidence]:
+    """The largest `metric` among the queues, less the smallest, at each load."""
+    found = []
+    for load in loads or grid.loads:
+        order = _by_mean(grid, metric, queues or grid.queues, load)
+        ends = (order[-1], load), (order[0], load)
+        found.append(_difference(grid, metric, *ends, Bounds(at_most=at_most)))
+    return found
+
+
+@_test
+def difference_monotone(
+    grid: Grid,
+    *,
+    metric: str,
+    direction: Literal["rises", "falls"],
+    queues: Sequence[str],
+    to: Sequence[str],
+    loads: Sequence[float] = (),
+) -> list[Evidence]:
+    """Each queue's `metric` less that of each queue in `to` goes one way with the load.
+
+    Each number is a step of that difference from one load to the next, in this direction; none is
+    below 0, and from the first to the last load it does move.
+    """
+    along = loads or grid.loads
+    sign = 1.0 if direction == "rises" else -1.0
+    about = grid.describe(metric)
+    found = []
+    for queue in queues:
+        for other in to:
+            gains = {
+                load: [
+                    sign * (a - b)
+                    for a, b in zip(
+                        grid.values(metric, queue, load),
+                        grid.values(metric, other, load),
+                        strict=True,
+                    )
+                ]
+                for load in along
+            }
+            steps = [(pair, Bounds(at_least=0.0)) for pair in pairwise(along)]
+            for (first, last), bounds in [*steps, ((along[0], along[-1]), Bounds(above=0.0))]:
+                value = estimate(b - a for a, b in zip(gains[first], gains[last], strict=True))
+                change = f"{direction} from {grid.at(first)} to {grid.at(last)} by"
+                title = f"{about.title}, {queue} − {other}: {change}"
+                found.append(Evidence(title, value, bounds, about))
+    return found
+
+
 def _cells(
     grid: Grid, queues: Sequence[str], loads: Sequence[float]
 ) -> Iterator[tuple[str, float]]:
@@ -715,6 +788,21 @@ def _pair(
     if first[1] == second[1]:
         return f"{title}, {first[0]} {sign} {second[0]}, {grid.at(first[1])}"
     return f"{title}, {first[0]}, {grid.at(first[1])} {sign} {grid.at(second[1])}"
+
+
+def _answered(case: CaseResult, group: str, time: float) -> list[float]:
+    """Return the share of a group's requests that were answered within a time.
+
+    What was unanswered when the run ended counts as not answered, even if it was asked for less
+    than `time` before.
+    """
+    found = []
+    left = case.values(f"{group}.unanswered")
+    for (number, run), unanswered in zip(sorted(case.runs.items()), left, strict=True):
+        bins = replace(case, runs={number: run}).response_bins(group, None)
+        within = shares_within(*bins[0], [time])[0] if bins else 0.0
+        found.append(within * (1 - unanswered))
+    return found
 
 
 def _quotient(a: float, b: float) -> float:
