@@ -140,6 +140,11 @@ BOTH_WAYS: dict[str, tuple[dict[str, Any], Grid, Grid]] = {
         four(9, 1, 9, 5),
         four(9, 5, 9, 1),
     ),
+    "closer": (
+        {"queues": ["A", "B"], "load": 16, "to": 64},
+        four(5, 4, 2, 8),
+        four(5, 1, 8, 7),
+    ),
 }
 
 

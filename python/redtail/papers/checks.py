@@ -753,6 +753,29 @@ def difference_monotone(
     return found
 
 
+@_test
+def closer(
+    grid: Grid, *, metric: str, queues: Sequence[str], load: float, to: float
+) -> list[Evidence]:
+    """Two queues are nearer to each other in `metric` at one load than at another.
+
+    The number is the distance of their means at `to` less that at `load`.
+    """
+    if len(queues) != 2:
+        raise RedtailError(f"closer takes two queues, and {len(queues)} are given")
+
+    def apart(at: float) -> list[float]:
+        pairs = zip(*(grid.values(metric, queue, at) for queue in queues), strict=True)
+        steps = [a - b for a, b in pairs]
+        # The sign is that of the mean, so that noise alone makes no distance in each replication.
+        return steps if estimate(steps).mean >= 0 else [-step for step in steps]
+
+    value = estimate(a - b for a, b in zip(apart(to), apart(load), strict=True))
+    about = grid.describe(metric)
+    words = f"{queues[0]} and {queues[1]}: apart, {grid.at(to)} − {grid.at(load)}"
+    return [Evidence(f"{about.title}, {words}", value, Bounds(above=0.0), about)]
+
+
 def _cells(
     grid: Grid, queues: Sequence[str], loads: Sequence[float]
 ) -> Iterator[tuple[str, float]]:
