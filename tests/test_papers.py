@@ -24,12 +24,13 @@ from redtail import experiment, papers
 from redtail.cli import app
 from redtail.errors import RedtailError, SpecError
 from redtail.papers import checks, definition, report
-from redtail.papers.checks import TESTS, Bounds, Evidence, Grid, quantity
+from redtail.papers.checks import TESTS, Bounds, Evidence
 from redtail.papers.definition import Finding, Study
 from redtail.papers.formula import Formula
+from redtail.papers.grid import Grid, describe, quantity, replace_cases
 from redtail.papers.reproduction import Judgement, judge, seek
 from redtail.results import CaseResult, Results
-from redtail.stats import Estimate
+from redtail.stats import Estimate, bootstrap
 from redtail.store import StoredRun
 
 ISCC = definition.FOLDER / "iscc2001"
@@ -203,7 +204,7 @@ def test_what_follows_from_all_replications_has_an_interval_that_covers() -> Non
     covered = 0
     for _ in range(300):
         cells = [[rng.gauss(level, 1.0) for _ in range(10)] for level in (5.0, 7.0)]
-        found = checks._resampled(lambda drawn: sum(map(sum, drawn)) / 20, cells)
+        found = bootstrap(lambda drawn: sum(map(sum, drawn)) / 20, cells)
         assert found.ci95 is not None
         covered += found.low <= 6.0 <= found.high
     assert 240 <= covered <= 294
@@ -477,7 +478,7 @@ def three_factors(flows: Sequence[int] = (16,)) -> Results:
             factors = {**case.factors, "bottleneck.delay": f"{delay} ms"}
             labels = {**case.labels, "bottleneck.delay": f"{delay} ms"}
             cases.append(CaseResult(factors, labels, runs))
-    return checks.replace_cases(found, (*found.factors, "bottleneck.delay"), tuple(cases))
+    return replace_cases(found, (*found.factors, "bottleneck.delay"), tuple(cases))
 
 
 def test_a_view_looks_at_the_same_runs_over_another_factor() -> None:
@@ -509,7 +510,7 @@ def test_cases_of_a_list_may_be_loads_by_their_names() -> None:
         )
         for name in ("90 %", "98 %")
     ]
-    found = checks.replace_cases(synthetic({}), ("case.name", "bottleneck.queue"), tuple(named))
+    found = replace_cases(synthetic({}), ("case.name", "bottleneck.queue"), tuple(named))
     over = Grid(found, queue="bottleneck.queue", load="case.name")
     assert over.loads == (90.0, 98.0)
     assert over.at(90.0) == "90 %"
@@ -525,7 +526,7 @@ def test_a_factor_left_open_or_unknown_is_refused() -> None:
 
 
 def test_measures_are_computed_replication_by_replication_and_can_be_drawn() -> None:
-    shown = checks.describe("loss")
+    shown = describe("loss")
     seen = Grid(
         three_factors(),
         queue="bottleneck.queue",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from redtail import _engine, experiment, runner
 from redtail._engine import Plan
 from redtail.errors import RedtailWarning, SpecError
-from redtail.papers.checks import TESTS, Evidence, Grid, quantity, replace_cases
+from redtail.papers.checks import TESTS, Evidence
 from redtail.papers.definition import (
     FIGURES,
     Check,
@@ -29,6 +29,7 @@ from redtail.papers.definition import (
     Variant,
     load,
 )
+from redtail.papers.grid import Grid, quantity, replace_cases
 from redtail.results import CaseResult, Results
 from redtail.runner import Progress
 from redtail.store import ExperimentStore, parquet_bytes
