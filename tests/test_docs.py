@@ -79,6 +79,7 @@ def _printed(command: str, folder: Path) -> str:
 
 
 def _without_times(text: str) -> str:
+    text = re.sub(r"\b\d+\.\d+ M packets/s\b", "… M packets/s", text)
     return re.sub(r"\bin \d+\.\d s\b", "in … s", text)
 
 

@@ -7,6 +7,7 @@ import json
 import math
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -178,6 +179,56 @@ def test_figures_without_a_numeric_factor_have_a_row_per_case(
     alone = redtail.run(redtail.Toml('name = "alone"'), out=tmp_path, replications=1)
     assert alone.cases[0].title == ""
     assert any(path.stem == "consecutive_loss" for path in alone.figures())
+
+
+@pytest.mark.parametrize(
+    ("kind", "unit", "averaged"),
+    [
+        ('kind = "red", limit = "100 kB", min_th = "20 kB", max_th = "60 kB"', "kB", True),
+        ('kind = "red", limit = "100 kB", min_th = "20 ms", max_th = "60 ms"', "kB", True),
+        (
+            'kind = "red", limit = "100 kB", min_th = "20 packets", max_th = "60 packets"',
+            "packets",
+            True,
+        ),
+        ('kind = "adaptive-red", limit = "100 packets"', "packets", True),
+        ('kind = "codel"', "packets", False),  # what it has in the series is a delay
+    ],
+)
+def test_a_queue_over_time_is_in_the_unit_of_its_average(
+    kind: str, unit: str, averaged: bool, tmp_path: Path
+) -> None:
+    from redtail.plots import queue_figure
+
+    text = f"""
+name = "over time"
+duration = "5 s"
+warmup = "1 s"
+replications = 1
+[series]
+interval = "100 ms"
+[bottleneck]
+rate = "5 Mbit/s"
+delay = "10 ms"
+queue = {{ {kind} }}
+[[traffic]]
+name = "ftp"
+kind = "bulk"
+flows = 20
+return_delay = "50 ms"
+"""
+    results = redtail.run(redtail.Toml(text), out=tmp_path)
+    figure = queue_figure(results)
+    assert figure is not None
+    (axes,) = figure.axes
+    assert axes.get_ylabel() == f"Queue ({unit})"
+    length, *average = axes.get_lines()
+    table = results.series("queues").to_pydict()
+    lengths = table["packets"] if unit == "packets" else [each / 1e3 for each in table["bytes"]]
+    assert np.array_equal(length.get_ydata(), lengths)
+    assert len(average) == averaged
+    for line in average:  # it follows the queue, so it is of the same size
+        assert 0.3 * max(lengths) < np.max(line.get_ydata()) <= max(lengths)
 
 
 def _answered(folder: Path, case: int, bins: list[tuple[str, float, float, int]]) -> StoredRun:

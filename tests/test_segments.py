@@ -88,6 +88,53 @@ def test_a_segment_says_what_its_runs_are(
     assert frame.height == 12
 
 
+def test_a_run_that_two_cases_need_is_made_once(
+    plain: FakeNative, fake_file: Path, tmp_path: Path
+) -> None:
+    seen: list[tuple[int, int]] = []
+    twice = {"factors.'traffic.ftp.flows'": [16, 16, 64], "replications": 6}
+    results = redtail.run(
+        fake_file,
+        out=tmp_path,
+        set=twice,
+        progress=lambda state: seen.append((state.done, state.total)),
+    )
+    assert (len(plain.ran), results.run_count) == (12, 18)
+    assert seen[-1] == (12, 12)
+    again = redtail.run(fake_file, out=tmp_path, set=twice)
+    assert (len(plain.ran), again.to_json()) == (12, results.to_json())
+
+
+def test_loss_events_are_read_when_they_are_asked_for(
+    plain: FakeNative, fake_file: Path, tmp_path: Path
+) -> None:
+    results = redtail.run(fake_file, out=tmp_path)
+    assert results.links == ("bottleneck", "return")  # without reading any
+    (path,) = files(results.folder)
+    aside = path.rename(path.with_suffix(".aside"))
+    with pytest.raises(StoreError):
+        results.cases[0].runs[0].consecutive_losses  # noqa: B018
+    aside.rename(path)
+    loaded = redtail.load(results.folder)
+    assert loaded.links == results.links
+    run = results.cases[0].runs[0]
+    assert run.consecutive_losses["bottleneck"][:2] == [100, 20]
+    assert run.consecutive_losses["return"] == []
+
+
+def test_a_campaign_does_without_pandas(tmp_path: Path) -> None:
+    """Arrow would load it for a list of numbers; it takes as long as a thousand short runs."""
+    script = f"""
+import sys, redtail
+results = redtail.run(redtail.Toml({CAMPAIGN!r}), replications=3, out={str(tmp_path)!r})
+results = redtail.run(redtail.Toml({CAMPAIGN!r}), replications=1000, out={str(tmp_path)!r})
+redtail.load(results.folder)
+assert results.reused == 3
+sys.exit("pandas" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", script], check=False, cwd=ROOT).returncode == 0
+
+
 def test_runs_in_segments_are_not_made_again(
     plain: FakeNative, fake_file: Path, tmp_path: Path
 ) -> None:

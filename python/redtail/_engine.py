@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import math
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -344,7 +343,8 @@ def run_captured(
 def _outcome(result: Any, start: float) -> Outcome:
     metrics: Mapping[str, float] = result.metrics
     return Outcome(
-        metrics={name: value for name, value in metrics.items() if not math.isnan(value)},
+        # NaN equals nothing.
+        metrics={name: value for name, value in metrics.items() if value == value},
         consecutive_losses={
             link: list(counts) for link, counts in result.consecutive_losses.items()
         },

@@ -216,7 +216,7 @@ _OF_GROUP = (
 # Bins of response times to a factor of ten (crates/sim/src/answers.rs).
 BINS_PER_DECADE = 50
 
-# Metrics of single disciplines: of DualPI2's two queues.
+# Metrics of single disciplines: of DualPI2's two queues, and of RED+Tail's.
 OWN: dict[str, Metric] = {
     "l_delay_mean": _delay("Mean queueing delay, L queue", "L delay"),
     "l_delay_max": _delay("Longest queueing delay, L queue", "L delay max"),
@@ -226,6 +226,16 @@ OWN: dict[str, Metric] = {
     "c_delay_max": _delay("Longest queueing delay, C queue", "C delay max"),
     "c_mark": _fraction("Packets marked, C queue", "C marked"),
     "c_loss": _fraction("Packets lost, C queue", "C loss"),
+    "short_delay_mean": _delay("Mean queueing delay, short queue", "short delay"),
+    "long_delay_mean": _delay("Mean queueing delay, long queue", "long delay"),
+    "short_loss": _fraction("Packets lost, short queue", "short loss"),
+    "long_loss": _fraction("Packets lost, long queue", "long loss"),
+    "short_length_mean": _packets("Mean length, short queue", "short queue"),
+    "long_length_mean": _packets("Mean length, long queue", "long queue"),
+    "short_length_std": _packets("Standard deviation of length, short queue", "short queue sd"),
+    "long_length_std": _packets("Standard deviation of length, long queue", "long queue sd"),
+    "long_in_range": _fraction("Time that the long queue is in its range", "long in range"),
+    "false_alarms": _fraction("Short flows found long", "false alarms"),
 }
 
 # Metrics of groups that tables show, with the group's name, for every group that has them.

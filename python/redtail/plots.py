@@ -6,6 +6,7 @@ may be lost. Nothing here needs a display.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -457,37 +458,43 @@ def _time_span(times: Sequence[float], bands: Sequence[Sequence[Estimate]]) -> t
 
 
 def queue_figure(results: Results, link: str | None = None, replication: int = 0) -> Figure | None:
-    """Draw queue length over time, a panel per case; None when no series was recorded."""
+    """Draw queue length over time, a panel per case; None when no series was recorded.
+
+    In kB when that is the unit of the averages that are drawn as well.
+    """
     link = link or (results.links[0] if results.links else "")
     load = find_load(results)
     lines = _lines(results, load)
     panels = _panels(load)
-    order = {id(case): number for number, case in enumerate(results.cases)}
+    tables, averages = {}, {}
+    for number, case in enumerate(results.cases):
+        try:
+            tables[id(case)] = results.series("queues", case=number, replication=replication)
+        except StoreError:
+            continue
+        averages[id(case)] = _unit_of_average(case, link, replication)
+    if not tables:
+        return None
+    unit = "bytes" if {*averages.values()} - {""} == {"bytes"} else "packets"
+    shown = "kB" if unit == "bytes" else unit
     figure = Figure(
         figsize=(1.0 + 2.6 * max(len(panels), 1.5), 0.9 + 1.5 * len(lines)), layout="constrained"
     )
     grid = figure.subplots(len(lines), len(panels), sharex=True, sharey=True, squeeze=False)
-    drawn = averaged = False
     for number, (label, cases) in enumerate(lines):
         row = grid[number]
         for axes, x in zip(row, panels, strict=True):
             if load is not None and number == 0:
                 axes.set_title(f"{load.title}: {x:g}")
             if axes is row[0]:
-                axes.set_ylabel(f"{label}\n(packets)" if label else "Queue (packets)")
-            for case in (case for at, case in cases if at == x):
-                try:
-                    table = results.series("queues", case=order[id(case)], replication=replication)
-                except StoreError:
-                    continue
-                drawn = True
-                averaged |= _queue_lines(axes, table, link)
-    if not drawn:
-        return None
+                axes.set_ylabel(f"{label}\n({shown})" if label else f"Queue ({shown})")
+            for case in (case for at, case in cases if at == x and id(case) in tables):
+                averaged = averages[id(case)] == unit
+                _queue_lines(axes, tables[id(case)], link, unit, averaged=averaged)
     for axes in grid[-1]:
         axes.set_xlabel("Time (s)")
     grid[0][0].set_ylim(bottom=0)
-    if averaged:
+    if unit in averages.values():
         handles = _handles(grid.flat)
         figure.legend(
             handles.values(), handles.keys(), loc="outside upper center", ncols=2, frameon=False
@@ -495,25 +502,54 @@ def queue_figure(results: Results, link: str | None = None, replication: int = 0
     return figure
 
 
-def _queue_lines(axes: Axes, table: Any, link: str) -> bool:
-    """Draw one queue's length, and its average where it keeps one; says whether it does."""
+def _queue_lines(axes: Axes, table: Any, link: str, unit: str, *, averaged: bool) -> None:
+    """Draw one queue's length in packets or, with the unit bytes, in kB, and its average."""
     columns = {name: table.column(name).to_pylist() for name in table.column_names}
     rows = [number for number, of in enumerate(columns["link"]) if of == link]
     time = [columns["time_s"][number] for number in rows]
+    scale = 1e-3 if unit == "bytes" else 1.0
     # Thousands of line segments are drawn as an image also in the SVG file.
     axes.plot(
         time,
-        [columns["packets"][number] for number in rows],
+        [columns[unit][number] * scale for number in rows],
         color=COLOURS[6],
         linewidth=0.8,
         rasterized=True,
         label="queue length",
     )
-    average = [columns["average"][number] for number in rows]
-    if all(math.isnan(value) for value in average):
-        return False
-    axes.plot(time, average, color="black", linewidth=1.2, rasterized=True, label="average (RED's)")
-    return True
+    if averaged:
+        average = [columns["average"][number] * scale for number in rows]
+        axes.plot(
+            time, average, color="black", linewidth=1.2, rasterized=True, label="average (RED's)"
+        )
+
+
+# Kinds of queue whose series have RED's average; that of others is of something else.
+_AVERAGING = (
+    "red",
+    "adaptive-red",
+    "self-configuring-red",
+    "dynamic-threshold-red",
+    "red-tail",
+    "wred",
+    "choke",
+)
+
+
+def _unit_of_average(case: CaseResult, link: str, replication: int) -> str:
+    """Return what RED's average of a queue is counted in, packets or bytes; empty without one."""
+    spec = json.loads((case.runs[replication].folder / "scenario.json").read_bytes())
+    hop, _, back = ("bottleneck", "", "return") if link == "return" else link.partition(".")
+    hops = spec["chain"]["hop"] if "chain" in spec else []
+    named = {"bottleneck": spec.get("bottleneck", {})}
+    named |= {f"hop{number}": each for number, each in enumerate(hops, start=1)}
+    of = named.get(hop, {})
+    queue = (of.get(back, {}) if back else of).get("queue", {})
+    if queue.get("kind") not in _AVERAGING:
+        return ""
+    profiles = queue.get("profile", [queue])
+    _, unit = _number(profiles[0].get("min_th"))  # without it thresholds are computed in packets
+    return "packets" if unit in ("", "packet", "packets", "pkt", "pkts") else "bytes"
 
 
 def _rows(axes: Axes, results: Results, name: str) -> None:

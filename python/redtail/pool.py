@@ -50,11 +50,11 @@ class Work(Protocol):
         ...
 
     def left(self) -> int:
-        """Return how many runs wait to be handed out at present."""
+        """Return how many runs wait to be handed out at present, at most."""
         ...
 
     def next(self, count: int) -> Sequence[Task]:
-        """Return the next runs, at most so many."""
+        """Return the next runs, at most so many; fewer when there are no more at present."""
         ...
 
     def keep(self, task: Any, outcome: Outcome) -> None:
@@ -152,7 +152,8 @@ class Pool:
                     while left := one.work.left():
                         if len(pending) >= 2 * width:
                             return
-                        submit(one, list(one.work.next(one.size(left, width))), {})
+                        if batch := list(one.work.next(one.size(left, width))):
+                            submit(one, batch, {})
                     if not one.pending:
                         if not one.work.more():
                             going.remove(one)

@@ -19,8 +19,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from redtail import compare as comparing
 from redtail import metrics as names
 from redtail.calibration import Calibrated
+from redtail.columns import numbers
+from redtail.columns import table as table_of
 from redtail.compare import Comparisons, Correction
 from redtail.errors import RedtailError, RedtailWarning, StoreError
+from redtail.objects import is_url
 from redtail.segments import LARGE, Ledger, LedgerRuns, in_segments, keys_of, ledger_of
 from redtail.stats import Estimate, band, estimate, exceedance, paired_difference, shares_within
 from redtail.store import (
@@ -36,6 +39,7 @@ from redtail.store import (
 )
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
     import polars as pl
     import pyarrow as pa
@@ -120,8 +124,17 @@ class CaseResult:
     def values(self, name: str) -> list[float]:
         """Return a metric replication by replication; NaN where it is undefined."""
         if isinstance(self.runs, LedgerRuns):
-            return self.runs.column(name)
+            found: list[float] = self.runs.column(name).tolist()
+            return found
         return [run.metrics.get(name, math.nan) for _, run in sorted(self.runs.items())]
+
+    def column(self, name: str) -> np.ndarray[Any, Any]:
+        """Return `values` as an array."""
+        import numpy as np
+
+        if isinstance(self.runs, LedgerRuns):
+            return self.runs.column(name)
+        return np.array(self.values(name), dtype=np.float64)
 
     def exceedance(self, link: str) -> list[Estimate]:
         """Return P(a loss event has more than n losses) at a queue, for n = 1, 2, 3, ….
@@ -293,8 +306,11 @@ class Results:
             dict.fromkeys(
                 link
                 for case in self.cases
-                for run in case.runs.values()
-                for link in run.consecutive_losses
+                for link in (
+                    case.runs.links()
+                    if isinstance(case.runs, LedgerRuns)
+                    else (name for run in case.runs.values() for name in run.consecutive_losses)
+                )
             )
         )
 
@@ -360,7 +376,7 @@ class Results:
             [found.ci95 for _, _, found in estimates],
             [found.n for _, _, found in estimates],
         ]
-        return pa.table(repeated, schema=pa.schema(fields))
+        return table_of(repeated, fields)
 
     def to_pandas(self, rows: Rows = "replications") -> pd.DataFrame:
         """Return `to_arrow(rows)` as a pandas data frame."""
@@ -403,20 +419,20 @@ class Results:
             key: short[key] if list(short.values()).count(short[key]) == 1 else key
             for key in self.factors
         }
-        numbers = sorted({number for case in self.cases for number in case.runs})
-        cells = np.full((len(self.metric_names), len(self.cases), len(numbers)), np.nan)
+        known = sorted({number for case in self.cases for number in case.runs})
+        cells = np.full((len(self.metric_names), len(self.cases), len(known)), np.nan)
         for at, case in enumerate(self.cases):
-            for along, number in enumerate(numbers):
+            for along, number in enumerate(known):
                 run = case.runs.get(number)
                 for metric, name in enumerate(self.metric_names):
                     if run is not None:
                         cells[metric, at, along] = run.metrics.get(name, np.nan)
         shape = [len(values) for values in settings.values()]
-        coords: dict[str, Any] = {"replication": numbers}
+        coords: dict[str, Any] = {"replication": known}
         if math.prod(shape) == len(self.cases):
             # The last factor changes fastest, in the cases as in the array.
             dims = list(titles.values())
-            cells = cells.reshape(len(self.metric_names), *shape, len(numbers))
+            cells = cells.reshape(len(self.metric_names), *shape, len(known))
             coords |= {titles[key]: values for key, values in settings.items()}
         else:
             dims = ["case"]
@@ -468,7 +484,7 @@ class Results:
             [found.ci95 for found in flat],
             [found.n for found in flat],
         ]
-        return pa.table(columns, schema=pa.schema(fields))
+        return table_of(columns, fields)
 
     def series(
         self,
@@ -559,7 +575,7 @@ class Results:
                 about = field("group", pa.string())
             fields.append(about)
             columns.append([value for _, table in rows for value in table[name].to_pylist()])
-        return pa.table(columns, schema=pa.schema(fields))
+        return table_of(columns, fields)
 
     def response_time_cdf(
         self,
@@ -608,7 +624,7 @@ class Results:
             [found.ci95 for found in flat],
             [found.n for found in flat],
         ]
-        return pa.table(columns, schema=pa.schema(fields))
+        return table_of(columns, fields)
 
     def response_time_bands(
         self, group: str, size_up_to: float | None = None, at: Sequence[float] | None = None
@@ -782,6 +798,7 @@ class Results:
         return written
 
     def _replications(self) -> pa.Table:
+        import numpy as np
         import pyarrow as pa
 
         fields, columns = self._case_columns([len(case.runs) for case in self.cases])
@@ -793,11 +810,11 @@ class Results:
         columns += [[number for number, _ in runs], [key for _, key in runs]]
         for name in self.metric_names:
             fields.append(metric_field(name))
-            values = (value for case in self.cases for value in case.values(name))
             # As Arrow's at once: lists of numbers would be the most that a campaign has in memory.
-            known = [None if math.isnan(value) else value for value in values]
-            columns.append(pa.array(known, pa.float64()))
-        return pa.table(columns, schema=pa.schema(fields))
+            columns.append(
+                numbers(np.concatenate([np.empty(0), *(case.column(name) for case in self.cases)]))
+            )
+        return table_of(columns, fields)
 
     def _case_columns(self, repeats: Sequence[int]) -> tuple[list[pa.Field], list[Any]]:
         """Return the columns that identify a case, each case's row repeated as often as asked."""
@@ -848,13 +865,15 @@ def load(folder: str | os.PathLike[str]) -> Results:
     """Read the results of an experiment back from its folder in the store.
 
     Args:
-        folder: the experiment's folder, for instance `runs/quickstart`.
+        folder: the experiment's folder, for instance `runs/quickstart`, or its URL.
 
     Raises:
         StoreError: there is none, or a run in it is missing or damaged.
     """
     path = Path(folder)
     try:
+        if is_url(folder):
+            path = _fetched(str(folder))
         index = json.loads((path / "results.json").read_bytes())
         if index["format"] != FORMAT:
             raise StoreError(
@@ -882,10 +901,33 @@ def load(folder: str | os.PathLike[str]) -> Results:
         return results
     except FileNotFoundError:
         raise StoreError(
-            f"{path}: not the folder of a finished experiment (it has no results.json)"
+            f"{folder}: not the folder of a finished experiment (it has no results.json)"
         ) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreError(f"{path}/results.json: cannot be read: {error}") from error
+
+
+def _fetched(url: str) -> Path:
+    """Fetch the results of an experiment from an object store; returns the folder of its copy.
+
+    Raises:
+        StoreError: it cannot be read.
+        FileNotFoundError: there are no results.
+    """
+    root, _, name = url.rstrip("/").rpartition("/")
+    with ExperimentStore(root, name) as store:
+        remote = store.remote
+        if remote is None or "results.json" not in remote.objects.there:
+            raise FileNotFoundError(url)
+        remote.puts = False
+        store.fetch_segments()
+        remote.fetch(["cases.parquet", "replications.parquet", "results.json"])
+        index = json.loads((store.folder / "results.json").read_bytes())
+        for case in index["cases"]:
+            for key in case["runs"].values():
+                if key in remote.runs:
+                    store.load(key)
+        return store.folder
 
 
 class _Stored:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import json
 import math
 import os
@@ -11,14 +12,15 @@ import shlex
 import time
 import traceback
 import warnings
+from array import array
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from redtail import _engine, calibration, experiment
-from redtail._engine import Case, Outcome, Plan
+from redtail._engine import Outcome, Plan
 from redtail.calibration import Calibrated
 from redtail.errors import Cancelled, RedtailWarning, RunError, SpecError, StoreError
 from redtail.experiment import Overrides, Source, toml_value
@@ -69,36 +71,21 @@ class Progress:
         return (time.monotonic() - self.started) / fresh * left
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class _Task:
-    """One run to be made."""
+    """One run to be made; several cases can need the same one.
+
+    Attributes:
+        key: its name in the store.
+        scenario: the run, as canonical JSON.
+        case: the number of the first case that needs it.
+        replication: its number.
+    """
 
     key: str
     scenario: str
+    case: int
     replication: int
-
-
-@dataclass(slots=True)
-class _Planned:
-    """One run of a plan to be made; several cases can need the same one."""
-
-    key: str
-    plan: Plan
-    number: int
-    replication: int
-    case: Case
-    _text: str | None = None
-
-    @property
-    def scenario(self) -> str:
-        """The run, as canonical JSON, made when it is first asked for."""
-        if self._text is None:
-            self._text = self.plan.scenario(self.number, self.replication)
-        return self._text
-
-    def forget(self) -> None:
-        """Give the memory of the text back, which a campaign's would fill."""
-        self._text = None
 
 
 def run(
@@ -128,7 +115,7 @@ def run(
         at_least: replications before the rule is looked at.
         at_most: replications that no case exceeds.
         jobs: number of runs at the same time; by default one per processor.
-        out: folder of the store.
+        out: folder of the store, or the URL of an object store that fsspec knows.
         progress: called after each finished run.
         keep_going: when a run fails, make the others and warn, rather than stop.
         executor: runs the scenarios in place of threads of this process, for instance
@@ -213,7 +200,7 @@ def execute_all(
         raise ValueError(f"two experiments would have their results in one folder: {folders}")
     with contextlib.ExitStack() as held:
         # All of them now, and not after hours: one may be somebody else's.
-        stores = [held.enter_context(ExperimentStore(Path(out), plan.name)) for plan in plans]
+        stores = [held.enter_context(ExperimentStore(out, plan.name)) for plan in plans]
         found = []
         notes: tuple[str, ...] = ()
         for plan in plans:
@@ -229,7 +216,8 @@ def execute_all(
             for (plan, loads), store in zip(found, stores, strict=True)
         ]
         held.push(functools.partial(_flushed, studies))
-        where = stores[0].folder if len(stores) == 1 else Path(out)
+        where = stores[0].place if len(stores) == 1 else str(out)
+        folder = stores[0].folder if len(stores) == 1 else stores[0].root
         try:
             whole = Pool(executor, jobs or available_cores(), keep_going).run(studies)
         except RunError as error:
@@ -243,7 +231,7 @@ def execute_all(
                 f"interrupted: {_kept(state, where)}{failed}; the same command goes on from there",
                 kept=state.done,
                 total=state.total,
-                folder=where,
+                folder=folder,
             )
         return [study.results for study in studies]
 
@@ -290,13 +278,18 @@ class _Study:
         self.out = out
         self.code_version = _engine.code_version()
         self.needs = Needs(plan.queues, plan.traces, self.code_version if away else None)
-        self.keys: dict[tuple[int, int], str] = {}
+        self.version = _engine.version()
+        # Of each case, by replication.
+        self.keys: list[list[str]] = [[] for _ in plan.cases]
         self.failures: dict[str, Failure] = {}
         self.reused = 0
         self.open_cases = list(range(len(plan.cases)))
         self._looks = iter([plan.replications] if plan.stop is None else plan.stop.looks())
         self._made = 0
-        self._waiting: deque[_Planned] = deque()
+        self._waiting = 0
+        # The keys of runs that are being made.
+        self._out: set[str] = set()
+        self._tasks: Iterator[_Task] = iter(())
         self._stored: Shelf | None = None
 
     @property
@@ -307,15 +300,15 @@ class _Study:
         return self._stored
 
     def left(self) -> int:
-        """Return how many runs of the present round wait to be handed out."""
+        """Return how many runs of the present round wait to be handed out, at most."""
         if not self._made:
             self.state.total -= len(self.plan.cases) * self.plan.at_least
             self._begin_round()
-        return len(self._waiting)
+        return self._waiting
 
-    def next(self, count: int) -> list[_Planned]:
+    def next(self, count: int) -> list[_Task]:
         """Return the next of them, at most so many."""
-        return [self._waiting.popleft() for _ in range(min(count, len(self._waiting)))]
+        return list(itertools.islice(self._tasks, count))
 
     def more(self) -> bool:
         """Look at a round that is made; returns whether there is another one."""
@@ -323,7 +316,8 @@ class _Study:
         rule = self.plan.stop
         if rule is not None:
             stored = self.stored
-            _known(rule, (stored.metrics(key) for key in self.keys.values() if key in stored))
+            keys = itertools.chain.from_iterable(self.keys)
+            _known(rule, (stored.metrics(key) for key in keys if key in stored))
             self.open_cases = [
                 case
                 for case in self.open_cases
@@ -344,27 +338,29 @@ class _Study:
         if self._stored is not None:
             self._stored.flush()
 
-    def keep(self, task: _Planned, outcome: Outcome) -> None:
+    def keep(self, task: _Task, outcome: Outcome) -> None:
         """Store what a run measured."""
         self.stored.save(
             task.key,
             task.scenario,
             outcome,
-            version=_engine.version(),
+            version=self.version,
             backend=_engine.BACKEND,
             replication=task.replication,
         )
-        task.forget()
+        self._out.discard(task.key)
         self.state.done += 1
         self.state.packets += outcome.bottleneck_packets
         self.told()
 
-    def failure(self, task: _Planned, error: RunError) -> str:
+    def failure(self, task: _Task, error: RunError) -> str:
         """Take note of a run that failed; returns what to tell of it."""
-        run = f"{task.case.title or 'the run'}, replication {task.replication}"
+        title = self.plan.cases[task.case].title
+        run = f"{title or 'the run'}, replication {task.replication}"
         command = _repeating(self.plan, task, self.out)
         log = self.store.write_log(task.key, _log(run, command, task, error))
         self.failures[task.key] = Failure(task.key, run, str(error), command, log)
+        self._out.discard(task.key)
         self.state.failed += 1
         self.told()
         return self.failures[task.key].text
@@ -374,34 +370,69 @@ class _Study:
         look = next(self._looks, None)
         if look is None:
             return False
-        plan, stored = self.plan, self.stored
         # Replication by replication: what an interrupted experiment leaves then covers all cases
         # alike, and the time left is estimated from all of them.
-        tasks: dict[str, _Planned] = {}
-        for replication in range(self._made, look):
-            for number in self.open_cases:
-                scenario = plan.scenario(number, replication)
-                key = run_key(scenario, self.code_version, _engine.BACKEND)
-                self.keys[number, replication] = key
-                if key in stored or key in tasks or key in self.failures:
-                    continue
-                if stored.find(key):
-                    self.reused += 1
-                    self.state.reused += 1
-                    self.state.done += 1
-                else:
-                    tasks[key] = _Planned(key, plan, number, replication, plan.cases[number])
-                self.state.total += 1
-        self._waiting.extend(tasks.values())
+        runs = itertools.product(range(self._made, look), self.open_cases)
+        if self.stored.empty:
+            count = (look - self._made) * len(self.open_cases)
+            self._waiting = count
+            self.state.total += count
+            self._tasks = self._all(runs)
+        else:
+            missing = self._missing(runs)
+            self._waiting = len(missing) // 2
+            self._tasks = self._these(missing)
         self._made = look
         self.told()
         return True
 
+    def _all(self, runs: Iterable[tuple[int, int]]) -> Iterator[_Task]:
+        """Yield these runs, none of which is stored; each when it is handed out."""
+        for replication, case in runs:
+            task = self._task(case, replication)
+            key = task.key
+            self.keys[case].append(key)
+            self._waiting -= 1
+            if key in self._out or key in self.stored or key in self.failures:
+                self.state.total -= 1  # another case needs the same one
+            else:
+                self._out.add(key)
+                yield task
+
+    def _missing(self, runs: Iterable[tuple[int, int]]) -> array[int]:
+        """Return case and replication of each run that is missing, and take in the others."""
+        found = array("L")
+        begun: set[str] = set()
+        for replication, case in runs:
+            key = self._task(case, replication).key
+            self.keys[case].append(key)
+            if key in self.stored or key in begun or key in self.failures:
+                continue
+            self.state.total += 1
+            if self.stored.find(key):
+                self.reused += 1
+                self.state.reused += 1
+                self.state.done += 1
+            else:
+                begun.add(key)
+                found.extend((case, replication))
+        return found
+
+    def _these(self, runs: array[int]) -> Iterator[_Task]:
+        """Yield runs by case and replication; their texts would fill the memory."""
+        for place in range(0, len(runs), 2):
+            self._waiting -= 1
+            yield self._task(runs[place], runs[place + 1])
+
+    def _task(self, case: int, replication: int) -> _Task:
+        scenario = self.plan.scenario(case, replication)
+        key = run_key(scenario, self.code_version, _engine.BACKEND)
+        return _Task(key, scenario, case, replication)
+
     def _values(self, case: int, metric: str) -> list[float]:
         """Return a metric of a case replication by replication."""
         stored = self.stored
-        of_case = (self.keys.get((case, number)) for number in range(self.plan.replications))
-        runs = (stored.metrics(key) for key in of_case if key is not None and key in stored)
+        runs = (stored.metrics(key) for key in self.keys[case] if key in stored)
         return [run.get(metric, math.nan) for run in runs]
 
     def _finish(self) -> None:
@@ -409,12 +440,7 @@ class _Study:
         plan = self.plan
         cases = []
         for number, case in enumerate(plan.cases):
-            of_case = {
-                replication: self.keys[number, replication]
-                for replication in range(plan.replications)
-                if (number, replication) in self.keys
-            }
-            runs = self.stored.runs(of_case)
+            runs = self.stored.runs(dict(enumerate(self.keys[number])))
             cases.append(
                 CaseResult.of(case.factors, case.labels, runs, self.loads[number], case.settings)
             )
@@ -464,7 +490,7 @@ def calibrated(
     """
     if plan.users or not any(plan.loads(case) for case in range(len(plan.cases))):
         return plan, [()] * len(plan.cases), ()
-    store = ExperimentStore(Path(out), calibration.FOLDER)
+    store = ExperimentStore(out, calibration.FOLDER)
     state = Progress(total=0, calibrating=True, notes=before)
     pool = Pool(executor, jobs or available_cores(), keep_going=False)
     away = executor is not None
@@ -528,7 +554,7 @@ class _Trials:
             if found is not None:
                 self.stored[key] = found
             else:
-                tasks[key] = _Task(key, scenario, int(json.loads(scenario)["replication"]))
+                tasks[key] = _Task(key, scenario, 0, int(json.loads(scenario)["replication"]))
         state.total += len(tasks)
         self._waiting = deque(tasks.values())
 
@@ -599,12 +625,12 @@ def _unsure(
     )
 
 
-def _kept(state: Progress, folder: Path) -> str:
+def _kept(state: Progress, place: str) -> str:
     runs = "1 run is" if state.total == 1 else f"{state.total} runs are"
-    return f"{state.done} of {runs} finished and kept in {folder}"
+    return f"{state.done} of {runs} finished and kept in {place}"
 
 
-def _log(run: str, command: str | None, task: _Task | _Planned, error: RunError) -> str:
+def _log(run: str, command: str | None, task: _Task, error: RunError) -> str:
     """Return what is kept of a run that failed."""
     lines = [
         run,
@@ -619,19 +645,20 @@ def _log(run: str, command: str | None, task: _Task | _Planned, error: RunError)
     return "\n".join(lines) + "\n"
 
 
-def _repeating(plan: Plan, task: _Planned, out: str | os.PathLike[str]) -> str | None:
+def _repeating(plan: Plan, task: _Task, out: str | os.PathLike[str]) -> str | None:
     """Return the command that makes one run, None when the experiment is not in a file.
 
     Earlier replications of its case are in the store by then, and are not made again.
     """
     if plan.file is None or not Path(plan.file).is_file():
         return None
+    factors = plan.cases[task.case].factors
     sets = [text for text in plan.sets if not text.startswith(("replications=", "replications."))]
-    sets += [f"{key}={toml_value(value, key)}" for key, value in task.case.factors.items()]
+    sets += [f"{key}={toml_value(value, key)}" for key, value in factors.items()]
     words = ["redtail", "run", plan.file]
     for text in sets:
         words += ["--set", text]
     words += ["--replications", str(task.replication + 1)]
-    if Path(out) != Path("runs"):
+    if str(out) != "runs":
         words += ["--out", str(out)]
     return shlex.join(words)

@@ -22,14 +22,18 @@ import platform
 import time
 import warnings
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from redtail.columns import column, numbers
+from redtail.columns import table as table_of
 from redtail.errors import RedtailWarning, StoreError
 from redtail.metrics import column as column_of
 from redtail.store import (
+    RUN_NAME,
     SEGMENTS,
     ExperimentStore,
     StoredRun,
@@ -86,9 +90,11 @@ class Ledger:
         self.shape = array("H")
         self.start = array("Q")
         self.numbers = array("d")
-        # As JSON; None where they have to be fetched.
-        self.losses: list[str | None] = []
-        self.fetch: Callable[[str], str] | None = None
+        # Of loss events, as JSON, by row; where there are none they are fetched.
+        self.losses: dict[int, str] = {}
+        self.fetch: Callable[[str], str] = _Losses(folder)
+        # The names of the queues, by shape: each queue has metrics.
+        self.links: dict[int, tuple[str, ...]] = {}
 
     def __contains__(self, key: object) -> bool:
         return key in self.row_of
@@ -96,17 +102,26 @@ class Ledger:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def add(self, key: str, metrics: Mapping[str, float], losses: str | None) -> int:
-        """Enter a run; returns its row."""
+    def add(
+        self, key: str, metrics: Mapping[str, float], losses: str | Mapping[str, Any] | None
+    ) -> int:
+        """Enter a run; returns its row.
+
+        Its loss events may be given as JSON, to keep them, or by queue, or not at all.
+        """
         row = self.row_of.get(key)
         if row is not None:
             return row  # the same run has the same result
         row = self.row_of[key] = len(self.keys)
         self.keys.append(key)
-        self.shape.append(self.shape_number(tuple(metrics)))
+        shape = self.shape_number(tuple(metrics))
+        self.shape.append(shape)
         self.start.append(len(self.numbers))
         self.numbers.extend(metrics.values())
-        self.losses.append(losses)
+        if isinstance(losses, str):
+            self.losses[row] = losses
+        elif losses is not None:
+            self.links.setdefault(shape, tuple(losses))
         return row
 
     def shape_number(self, names: tuple[str, ...]) -> int:
@@ -123,26 +138,22 @@ class Ledger:
         start = self.start[row]
         return dict(zip(names, self.numbers[start : start + len(names)], strict=True))
 
-    def column(self, name: str, rows: np.ndarray[Any, Any]) -> list[float]:
+    def column(self, name: str, rows: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Return a metric of these runs, NaN where it is undefined."""
         import numpy as np
 
         if not len(rows):
-            return []
+            return np.empty(0)
         place = np.array([shape.index(name) if name in shape else -1 for shape in self.shapes])
         inside = place[np.frombuffer(self.shape, dtype=np.uint16)[rows]]
         start = np.frombuffer(self.start, dtype=np.uint64)[rows].astype(np.int64)
-        numbers = np.frombuffer(self.numbers)
-        found = np.where(inside < 0, math.nan, numbers[np.where(inside < 0, 0, start + inside)])
-        return list(map(float, found))
+        known = np.frombuffer(self.numbers)
+        return np.where(inside < 0, math.nan, known[np.where(inside < 0, 0, start + inside)])
 
     def run(self, row: int) -> StoredRun:
         """Return a run as the store does; it has no more of a manifest than this needs."""
         key = self.keys[row]
-        losses = self.losses[row]
-        if losses is None:
-            assert self.fetch is not None
-            losses = self.losses[row] = self.fetch(key)
+        losses = self.losses[row] if row in self.losses else self.fetch(key)
         return StoredRun(
             key=key,
             folder=self.folder / key,
@@ -157,32 +168,45 @@ class LedgerRuns(Mapping[int, StoredRun]):
 
     def __init__(self, ledger: Ledger, rows: Mapping[int, int]) -> None:
         self.ledger = ledger
-        self._rows = dict(sorted(rows.items()))
+        self._numbers = array("L", sorted(rows))
+        self._rows = array("Q", [rows[number] for number in self._numbers])
 
     def __getitem__(self, replication: int) -> StoredRun:
-        return self.ledger.run(self._rows[replication])
+        place = bisect_left(self._numbers, replication)
+        if place == len(self._numbers) or self._numbers[place] != replication:
+            raise KeyError(replication)
+        return self.ledger.run(self._rows[place])
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self._rows)
+        return iter(self._numbers)
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._numbers)
 
     def names(self) -> dict[str, None]:
         """Return the names of the metrics that any of the runs has, in their order."""
         ledger = self.ledger
-        shapes = dict.fromkeys(ledger.shape[row] for row in self._rows.values())
+        shapes = dict.fromkeys(ledger.shape[row] for row in self._rows)
         return dict.fromkeys(name for shape in shapes for name in ledger.shapes[shape])
+
+    def links(self) -> dict[str, None]:
+        """Return the names of the queues of the runs, in their order."""
+        ledger = self.ledger
+        shapes = dict.fromkeys(ledger.shape[row] for row in self._rows)
+        if all(shape in ledger.links for shape in shapes):
+            return dict.fromkeys(name for shape in shapes for name in ledger.links[shape])
+        return dict.fromkeys(name for run in self.values() for name in run.consecutive_losses)
 
     def keys_of_runs(self) -> dict[int, str]:
         """Return the key of each run by its replication."""
-        return {number: self.ledger.keys[row] for number, row in self._rows.items()}
+        keys = self.ledger.keys
+        return {n: keys[row] for n, row in zip(self._numbers, self._rows, strict=True)}
 
-    def column(self, name: str) -> list[float]:
+    def column(self, name: str) -> np.ndarray[Any, Any]:
         """Return a metric replication by replication, NaN where it is undefined."""
         import numpy as np
 
-        rows = np.fromiter(self._rows.values(), dtype=np.int64, count=len(self._rows))
+        rows = np.array(self._rows, dtype=np.int64)
         return self.ledger.column(name, rows)
 
 
@@ -207,10 +231,14 @@ class Shelf:
         self.code_version = code_version
         self.large = large
         self.plain: dict[str, StoredRun] = {}
+        store.fetch_segments()
         self.ledger = in_segments(store.folder, code_version, aside=True)
-        self.wanted: set[str] = set()
+        # Which rows of it are the campaign's.
+        self._wanted = bytearray(len(self.ledger))
         # Asked for once, and not for every run.
-        self._present = {path.name for path in store.folder.iterdir()}
+        self._present = store.present()
+        # Whether nothing was stored at the beginning.
+        self.empty = not self.ledger and not any(map(RUN_NAME.fullmatch, self._present))
         self._segment = _Segment()
         self._begun = self._written = time.monotonic()
 
@@ -225,16 +253,15 @@ class Shelf:
             with contextlib.suppress(StoreError):  # the reason is an error already
                 self.flush()
 
-    def __contains__(self, key: object) -> bool:
-        return key in self.plain or key in self.wanted
-
-    def __len__(self) -> int:
-        return len(self.plain) + len(self.wanted)
+    def __contains__(self, key: str) -> bool:
+        row = self.ledger.row_of.get(key)
+        return key in self.plain if row is None else bool(self._wanted[row])
 
     def find(self, key: str) -> bool:
         """Return whether a run is stored; it counts as one of the campaign's from then on."""
-        if key in self.ledger:
-            self.wanted.add(key)
+        row = self.ledger.row_of.get(key)
+        if row is not None:
+            self._wanted[row] = True
             return True
         found = self.store.load(key) if key in self._present else None
         if found is None:
@@ -276,9 +303,7 @@ class Shelf:
                 )
             )
             return
-        losses = json.dumps({link: _used(c) for link, c in outcome.consecutive_losses.items()})
-        row = self.ledger.add(key, outcome.metrics, losses)
-        self.wanted.add(key)
+        row = self._add(key, outcome.metrics, outcome.consecutive_losses)
         self._segment.add(row, replication, scenario, outcome)
         self._segment.version, self._segment.backend = version, backend
         self.tick()
@@ -297,8 +322,10 @@ class Shelf:
             StoreError: it cannot be written.
         """
         if self._segment.rows:
-            _write(self.store.folder, self._segment.data(self.ledger, self.code_version))
+            path = _write(self.store.folder, self._segment.data(self.ledger, self.code_version))
             self._segment = _Segment()
+            if self.store.remote is not None:
+                self.store.remote.put_segment(path, name_of)
         self._written = time.monotonic()
 
     def runs(self, keys: Mapping[int, str]) -> Mapping[int, StoredRun]:
@@ -320,14 +347,30 @@ class Shelf:
             self.plain[run.key] = run
 
     def _enter(self, run: StoredRun) -> None:
-        self.ledger.add(run.key, run.metrics, json.dumps(run.consecutive_losses))
-        self.wanted.add(run.key)
+        self._add(run.key, run.metrics, run.consecutive_losses)
+
+    def _add(self, key: str, metrics: Mapping[str, float], losses: Mapping[str, Any]) -> int:
+        row = self.ledger.add(key, metrics, losses)
+        if row == len(self._wanted):
+            self._wanted.append(True)
+        self._wanted[row] = True
+        return row
 
 
 def _used(counts: list[int]) -> list[int]:
     """Return counts up to the last that is not zero, as folders of runs keep them."""
     last = next((at for at in range(len(counts), 0, -1) if counts[at - 1]), 0)
     return counts[:last]
+
+
+def _as_json(losses: Mapping[str, list[int]]) -> str:
+    """Return loss events as `json.dumps` would; it takes several times as long."""
+    return "{" + ", ".join(f"{_quoted(link)}: {_used(c)}" for link, c in losses.items()) + "}"
+
+
+@cache
+def _quoted(text: str) -> str:
+    return json.dumps(text)
 
 
 class _Segment:
@@ -337,6 +380,7 @@ class _Segment:
         self.rows: list[int] = []
         self.replication: list[int] = []
         self.scenario: list[str] = []
+        self.losses: list[str] = []
         self.created: list[int] = []
         self.wall_time_s: list[float] = []
         self.packets: list[int] = []
@@ -348,6 +392,7 @@ class _Segment:
         self.rows.append(row)
         self.replication.append(replication)
         self.scenario.append(scenario)
+        self.losses.append(_as_json(outcome.consecutive_losses))
         self.created.append(int(time.time()))
         self.wall_time_s.append(outcome.wall_time_s)
         self.packets.append(outcome.bottleneck_packets)
@@ -374,12 +419,11 @@ class _Segment:
         ]
         rows = np.array(self.rows, dtype=np.int64)
         for name in dict.fromkeys(name for shape in shapes for name in ledger.shapes[shape]):
-            values = pa.array(ledger.column(name, rows), pa.float64(), from_pandas=True)
-            columns.append((_metric_field(name), values))
+            columns.append((_metric_field(name), numbers(ledger.column(name, rows))))
         columns.append(
             (
                 field("consecutive_losses", pa.string(), description="loss events by size, JSON"),
-                [ledger.losses[row] for row in self.rows],
+                self.losses,
             )
         )
         columns.append((field("scenario", pa.string()), self.scenario))
@@ -391,13 +435,9 @@ class _Segment:
             **_machine(),
             "metrics": [ledger.shapes[shape] for shape in shapes],
         }
-        table = pa.table(
-            [values for _, values in columns],
-            schema=pa.schema(
-                [about for about, _ in columns], metadata={"redtail": json.dumps(about)}
-            ),
-        )
-        return _parquet(table)
+        values = [values for _, values in columns]
+        fields = [about for about, _ in columns]
+        return _parquet(table_of(values, fields, {"redtail": json.dumps(about)}))
 
 
 def _parquet(table: pa.Table) -> bytes:
@@ -417,12 +457,13 @@ def _metric_field(name: str) -> pa.Field:
     return metric_field(name)
 
 
-def _name(data: bytes) -> str:
+def name_of(data: bytes) -> str:
+    """Return what a segment of some bytes is called."""
     return hashlib.sha256(data).hexdigest()[:_HASH_DIGITS]
 
 
-def _write(folder: Path, data: bytes) -> None:
-    name = _name(data)
+def _write(folder: Path, data: bytes) -> Path:
+    name = name_of(data)
     path = folder / FOLDER / f"{name}.parquet"
     unique = f"{platform.node()}-{os.getpid()}-{time.monotonic_ns()}"
     aside = folder / f".tmp-{name}-{unique}"
@@ -434,6 +475,7 @@ def _write(folder: Path, data: bytes) -> None:
         except BaseException:
             aside.unlink(missing_ok=True)
             raise
+    return path
 
 
 def read_segment(
@@ -454,7 +496,7 @@ def read_segment(
 
     try:
         data = path.read_bytes()
-        if _name(data) != path.stem:
+        if name_of(data) != path.stem:
             raise DamagedError(f"{path}: the segment is damaged: it was altered")
         file = pq.ParquetFile(io.BytesIO(data))
         if not scenarios and columns is None:
@@ -551,8 +593,8 @@ def take_out(path: Path, keys: Collection[str]) -> None:
     import pyarrow as pa
 
     table = read_segment(path)
-    stays = [key not in keys for key in table.column("run").to_pylist()]
-    rest = table.filter(pa.array(stays, pa.bool_())).combine_chunks()
+    stays = [row for row, key in enumerate(table.column("run").to_pylist()) if key not in keys]
+    rest = table.take(column(stays, pa.int64())).combine_chunks()
     if rest.num_rows == table.num_rows:
         return
     if rest.num_rows:
@@ -599,14 +641,12 @@ def _enter(ledger: Ledger, table: pa.Table) -> None:
         name: table.column(column_of(name)).to_pylist()
         for name in dict.fromkeys(name for shape in shapes for name in shape)
     }
-    rows = zip(
-        table.column("run").to_pylist(),
-        table.column("metrics").to_pylist(),
-        table.column("consecutive_losses").to_pylist(),
-        strict=True,
-    )
-    for row, (key, shape, losses) in enumerate(rows):
-        ledger.add(key, {name: values[name][row] for name in shapes[shape]}, losses)
+    runs = table.column("run").to_pylist()
+    links: dict[int, Any] = {}
+    for row, (key, shape) in enumerate(zip(runs, table.column("metrics").to_pylist(), strict=True)):
+        if shape not in links:
+            links[shape] = json.loads(table.column("consecutive_losses")[row].as_py())
+        ledger.add(key, {name: values[name][row] for name in shapes[shape]}, links[shape])
 
 
 def ledger_of(folder: Path, table: pa.Table) -> Ledger:
@@ -625,7 +665,7 @@ def ledger_of(folder: Path, table: pa.Table) -> Ledger:
         if b"metric" in (about.metadata or {})
     ]
     matrix = np.column_stack(
-        [_numbers(table.column(column)) for _, column in named] or [np.empty((table.num_rows, 0))]
+        [_numbers(table.column(each)) for _, each in named] or [np.empty((table.num_rows, 0))]
     ).astype(np.float64)
     present = ~np.isnan(matrix)
     patterns, shape = np.unique(np.packbits(present, axis=1), axis=0, return_inverse=True)
@@ -633,31 +673,29 @@ def ledger_of(folder: Path, table: pa.Table) -> Ledger:
         tuple(name for (name, _), there in zip(named, row, strict=False) if there)
         for row in np.unpackbits(patterns, axis=1)
     ]
-    numbers = np.array([ledger.shape_number(each) for each in names], dtype=np.uint16)
+    shapes = np.array([ledger.shape_number(each) for each in names], dtype=np.uint16)
     counts = present.sum(axis=1)
     ledger.keys = table.column("run").to_pylist()
     ledger.row_of = {key: row for row, key in enumerate(ledger.keys)}
-    ledger.shape.frombytes(numbers[shape.reshape(-1)].tobytes())
+    ledger.shape.frombytes(shapes[shape.reshape(-1)].tobytes())
     ledger.start.frombytes((np.cumsum(counts) - counts).astype(np.uint64).tobytes())
     ledger.numbers.frombytes(matrix[present].tobytes())
-    ledger.losses = [None] * len(ledger.keys)
-    ledger.fetch = _Losses(folder)
     return ledger
 
 
-def _numbers(column: pa.ChunkedArray) -> np.ndarray[Any, Any]:
+def _numbers(values: pa.ChunkedArray) -> np.ndarray[Any, Any]:
     """Return numbers with NaN for nulls; Arrow's own way loads pandas, which takes a while."""
     import numpy as np
 
     parts = [np.empty(0)]
-    for part in column.chunks:
+    for part in values.chunks:
         valid, data = part.buffers()
         here = slice(part.offset, part.offset + len(part))
-        numbers = np.frombuffer(data, np.float64)[here]
+        known = np.frombuffer(data, np.float64)[here]
         if valid is not None:
             bits = np.unpackbits(np.frombuffer(valid, np.uint8), bitorder="little")
-            numbers = np.where(bits[here], numbers, math.nan)
-        parts.append(numbers)
+            known = np.where(bits[here], known, math.nan)
+        parts.append(known)
     return np.concatenate(parts)
 
 
@@ -669,7 +707,7 @@ class _Losses:
         self.found: dict[str, str] | None = None
 
     def __call__(self, key: str) -> str:
-        if self.found is None:
+        if self.found is None or (key not in self.found and not (self.folder / key).is_dir()):
             self.found = {}
             for _, table in segments(self.folder):
                 runs = table.column("run").to_pylist()

@@ -44,6 +44,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from redtail import metrics as names
+from redtail import objects
+from redtail.columns import column
+from redtail.columns import table as table_of
 from redtail.errors import RedtailWarning, StoreError
 
 try:
@@ -174,16 +177,22 @@ class ExperimentStore:
     """The folder of one experiment.
 
     Args:
-        root: the folder of all experiments, `runs` by default on the command line.
+        root: the folder of all experiments, `runs` by default on the command line; or the URL of
+            an object store, whose copy on this machine is then the folder.
         name: the experiment's name; the folder gets a form of it that every file system takes.
 
+    Attributes:
+        place: where the experiment is kept, for people.
+
     Raises:
-        StoreError: the folder cannot be made or written.
+        StoreError: the folder cannot be made or written, or the object store not read.
     """
 
-    def __init__(self, root: Path, name: str) -> None:
-        self.root = root
-        self.folder = root / slug(name)
+    def __init__(self, root: str | os.PathLike[str], name: str) -> None:
+        self.root = objects.copy_of(str(root)) if objects.is_url(root) else Path(root)
+        self.folder = self.root / slug(name)
+        self.place = str(self.folder)
+        self.remote: objects.Remote | None = None
         with _told(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             lock, alone = _join(self.folder / _LOCK)
@@ -200,6 +209,10 @@ class ExperimentStore:
                             remove(path)
                     if lock is not None:
                         fcntl.flock(lock, fcntl.LOCK_SH)
+                if objects.is_url(root):
+                    self.place = f"{str(root).rstrip('/')}/{slug(name)}"
+                    self.remote = objects.Remote(self.place, self.folder)
+                    self.remote.fetch(["results.json"])
             except BaseException:
                 self.close()
                 raise
@@ -218,6 +231,18 @@ class ExperimentStore:
     def close(self) -> None:
         """Let others clean the folder; happens by itself when the store is forgotten."""
         self._let_go()
+
+    def fetch_segments(self) -> None:
+        """Fetch the segments that an object store has and the folder has not, and the reverse."""
+        from redtail.segments import name_of
+
+        if self.remote is not None:
+            self.remote.fetch_segments(name_of)
+
+    def present(self) -> set[str]:
+        """Return the names of what is in the folder or can be fetched into it."""
+        found = {path.name for path in self.folder.iterdir()}
+        return found | self.remote.runs if self.remote is not None else found
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
@@ -245,16 +270,41 @@ class ExperimentStore:
         try:
             folder.lstat()
         except FileNotFoundError:
-            return None
+            if self.remote is None or not self._fetched(key):
+                return None
         except OSError:
             pass  # reading says why
         try:
-            return read_run(folder)
+            found = read_run(folder)
         except UnreadableError:
             raise
         except StoreError as error:
             warnings.warn(f"{error}; it is run again", RedtailWarning, stacklevel=2)
             return None
+        if self.remote is not None:
+            self.remote.put_run(key, found.manifest)
+        return found
+
+    def _fetched(self, key: str) -> bool:
+        """Copy a run of the object store into the folder; false when there is no whole one."""
+        assert self.remote is not None
+        aside = beside(self.folder, key)
+        with _told(self.folder / key):
+            try:
+                if not self.remote.fetch_run(key, aside):
+                    return False
+                read_run(aside, key)
+                _put(aside, self.folder / key)
+            except UnreadableError:
+                raise
+            except StoreError as error:
+                told = str(error).replace(str(aside), f"{self.place}/{key}")
+                warnings.warn(f"{told}; it is run again", RedtailWarning, stacklevel=3)
+                self.remote.put_again(key)
+                return False
+            finally:
+                shutil.rmtree(aside, ignore_errors=True)
+        return True
 
     def save(
         self,
@@ -306,6 +356,9 @@ class ExperimentStore:
                 raise
         with contextlib.suppress(OSError):
             self._log(key).unlink(missing_ok=True)
+        if self.remote is not None:
+            self.remote.put_run(key, stored.manifest)
+            self.remote.objects.drop(f"{FAILED}/{key}.log")
         return stored
 
     def write_log(self, key: str, text: str) -> Path | None:
@@ -324,6 +377,9 @@ class ExperimentStore:
             with contextlib.suppress(OSError):
                 aside.unlink(missing_ok=True)
             return None
+        if self.remote is not None:
+            with contextlib.suppress(StoreError):
+                self.remote.objects.put(f"{FAILED}/{key}.log", text.encode())
         return path
 
     def _log(self, key: str) -> Path:
@@ -340,6 +396,8 @@ class ExperimentStore:
             except BaseException:
                 aside.unlink(missing_ok=True)
                 raise
+        if self.remote is not None:
+            self.remote.objects.put(name, data)
         return path
 
 
@@ -531,10 +589,21 @@ def in_use(folder: Path) -> bool:
 
 def read_series(folder: Path, table: str) -> pa.Table | None:
     """Return a table of a stored run by its name in `Outcome.series`, None when not recorded."""
+    path = folder / _series_file(table)
+    return read_parquet(path, use_threads=True) if path.is_file() else None
+
+
+def read_parquet(path: Path, *, use_threads: bool = False) -> pa.Table:
+    """Read a Parquet file; `pyarrow.parquet.read_table` would load pandas.
+
+    Args:
+        path: the file.
+        use_threads: whether it is large; threads cost more than a small one.
+    """
     import pyarrow.parquet as pq
 
-    path = folder / _series_file(table)
-    return pq.read_table(path) if path.is_file() else None
+    with pq.ParquetFile(path) as file:
+        return file.read(use_threads=use_threads)
 
 
 def parquet_bytes(table: pa.Table) -> bytes:
@@ -577,7 +646,7 @@ def _tables(key: str, replication: int, outcome: Outcome) -> dict[str, bytes]:
     for metric, value in outcome.metrics.items():
         fields.append(metric_field(metric))
         values.append([value])
-    files = {"summary.parquet": parquet_bytes(pa.table(values, schema=pa.schema(fields)))}
+    files = {"summary.parquet": parquet_bytes(table_of(values, fields))}
 
     rows = [
         (link, size, count)
@@ -585,18 +654,16 @@ def _tables(key: str, replication: int, outcome: Outcome) -> dict[str, bytes]:
         for size, count in enumerate(counts, start=1)
         if count
     ]
-    losses = pa.table(
+    losses = table_of(
         [list(part) for part in zip(*rows, strict=True)] if rows else [[], [], []],
-        schema=pa.schema(
-            [
-                field("link", pa.string(), description="the queue"),
-                field("losses_packets", pa.uint32(), unit="packets"),
-                field("events", pa.uint64(), unit="events"),
-            ]
-        ),
+        [
+            field("link", pa.string(), description="the queue"),
+            field("losses_packets", pa.uint32(), unit="packets"),
+            field("events", pa.uint64(), unit="events"),
+        ],
+        # A queue without a loss event has no row; its name is kept so that it is not forgotten.
+        {"links": json.dumps(list(outcome.consecutive_losses))},
     )
-    # A queue without a loss event has no row; its name is kept so that it is not forgotten.
-    losses = losses.replace_schema_metadata({"links": json.dumps(list(outcome.consecutive_losses))})
     files["consecutive_losses.parquet"] = parquet_bytes(losses)
 
     for table, columns in outcome.series.items():
@@ -623,7 +690,7 @@ def _series(columns: dict[str, tuple[str, bytes]], codes: dict[str, list[str]]) 
         )
         if f"{name}s" in codes:
             array = pa.DictionaryArray.from_arrays(
-                array.cast(pa.int32()), pa.array(codes[f"{name}s"], pa.string())
+                array.cast(pa.int32()), column(codes[f"{name}s"], pa.string())
             )
         arrays.append(array)
         fields.append(field(name, array.type, unit=_SERIES_UNITS.get(name, "")))
@@ -631,10 +698,7 @@ def _series(columns: dict[str, tuple[str, bytes]], codes: dict[str, list[str]]) 
 
 
 def _read_metrics(path: Path) -> dict[str, float]:
-    import pyarrow.parquet as pq
-
-    # Threads cost more than so small a table.
-    table = pq.read_table(path, use_threads=False)
+    table = read_parquet(path)
     found = {}
     for about in table.schema:
         metadata = about.metadata or {}
@@ -645,9 +709,7 @@ def _read_metrics(path: Path) -> dict[str, float]:
 
 
 def _read_losses(path: Path) -> dict[str, list[int]]:
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(path, use_threads=False)
+    table = read_parquet(path)
     links = json.loads((table.schema.metadata or {}).get(b"links", b"[]"))
     found: dict[str, list[int]] = {link: [] for link in links}
     for row in table.to_pylist():

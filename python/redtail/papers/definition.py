@@ -56,6 +56,7 @@ class Variant:
         set: further overrides of the experiment.
         solve: the value to be looked for, if there is one.
         modern: whether it is a queue of today, shown beside those of the paper.
+        scales: the scales at which it is run; none stands for all.
     """
 
     label: str
@@ -64,6 +65,7 @@ class Variant:
     set: Mapping[str, Any]
     solve: Solve | None
     modern: bool = False
+    scales: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,10 @@ class Study:
     scales: Mapping[str, Scale]
     variants: tuple[Variant, ...]
     where: Mapping[str, Any] = field(default_factory=dict)
+
+    def variants_at(self, scale: str) -> tuple[Variant, ...]:
+        """Return the variants that are run at a scale."""
+        return tuple(each for each in self.variants if not each.scales or scale in each.scales)
 
     @property
     def view(self) -> View:
@@ -336,7 +342,7 @@ def load(name: str | os.PathLike[str]) -> Paper:
         return read(FOLDER / name)
     folder = Path(name)
     if (folder / "paper.toml").is_file():
-        return read(folder.resolve())
+        return read(folder)
     raise SpecError(
         f"no paper {str(name)!r} is built in, and it is no folder with a paper.toml; "
         f"accepted: {', '.join(names())}, or such a folder"
@@ -371,7 +377,7 @@ def read(folder: Path) -> Paper:
     top = _open(folder / "paper.toml")
     findings = _open(folder / "findings.toml")
     paper = Paper(
-        name=folder.name,
+        name=folder.resolve().name,
         folder=folder,
         title=top.text("title"),
         authors=top.text("authors"),
@@ -416,6 +422,10 @@ def _agree(paper: Paper) -> None:
 
     for view in paper.views:
         known(f"view {view.name}", "study", view.study, studies)
+    for of in paper.studies:
+        for variant in of.variants:
+            for scale in variant.scales:
+                known(f"{of.name}: {variant.label}", "scales", scale, of.scales)
     users = [
         (finding.id, check.study)
         for finding in paper.findings
@@ -521,7 +531,8 @@ def _study(part: _Part, folder: Path) -> Study:
             inner.end()
         queue, sets = each.table("queue"), each.table("set")
         label, of, modern = each.text("label"), each.text("of"), each.flag("modern")
-        variants.append(Variant(label, of, queue, sets, solve, modern))
+        at = tuple(each.listed("scales"))
+        variants.append(Variant(label, of, queue, sets, solve, modern, at))
         each.end()
     found = Study(
         name=part.text("name"),

@@ -8,8 +8,10 @@ Numbers, the names of metrics, `+ - * /`, parentheses, `min` and `max`.
 from __future__ import annotations
 
 import ast
+import keyword
 import math
 import operator
+import re
 from collections.abc import Callable, Mapping
 
 from redtail.errors import SpecError
@@ -24,6 +26,10 @@ _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
 }
 
 _FUNCTIONS: dict[str, Callable[[list[float]], float]] = {"min": min, "max": max}
+
+# A part of a dotted name; Python's words, such as the link called `return`, are parsed with a
+# low line behind them.
+_PART = re.compile(r"(?<=\.)[A-Za-z]+\b|\b[A-Za-z]+(?=\.)")
 
 
 class Formula:
@@ -40,12 +46,15 @@ class Formula:
     ('off.goodput', 'on.goodput')
     >>> formula({"on.goodput": 3e6, "off.goodput": 2e6})
     0.5
+    >>> Formula("(loss + return.loss) / 2").names
+    ('loss', 'return.loss')
     """
 
     def __init__(self, text: str) -> None:
         self.text = text
         try:
-            self._tree = ast.parse(text, mode="eval").body
+            self._parsed = _PART.sub(lambda found: _escaped(found[0]), text)
+            self._tree = ast.parse(self._parsed, mode="eval").body
         except SyntaxError as error:
             raise SpecError(f"formula = {text!r}: {error.msg}; accepted: {_ACCEPTED}") from None
         found: set[str] = set()
@@ -82,7 +91,7 @@ class Formula:
                 for each in args:
                     self._collect(each, found)
                 return
-        part = ast.get_source_segment(self.text, node) or self.text
+        part = ast.get_source_segment(self._parsed, node) or self.text
         raise SpecError(f"formula = {self.text!r}: {part!r}; accepted: {_ACCEPTED}")
 
     def _value(self, node: ast.expr, values: Mapping[str, float]) -> float:
@@ -99,11 +108,20 @@ class Formula:
         return values[_dotted(node) or ""]
 
 
+def _escaped(part: str) -> str:
+    return f"{part}_" if keyword.iskeyword(part) else part
+
+
 def _dotted(node: ast.expr) -> str | None:
     """Return a dotted name as text; None for anything else."""
     if isinstance(node, ast.Name):
-        return node.id
+        return _plain(node.id)
     if isinstance(node, ast.Attribute):
         before = _dotted(node.value)
-        return None if before is None else f"{before}.{node.attr}"
+        return None if before is None else f"{before}.{_plain(node.attr)}"
     return None
+
+
+def _plain(part: str) -> str:
+    """Return what was `_escaped` as it was."""
+    return part.removesuffix("_") if keyword.iskeyword(part.removesuffix("_")) else part

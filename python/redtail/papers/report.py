@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from redtail import metrics as names
 from redtail.papers import definition
-from redtail.papers.checks import Evidence, Grid
+from redtail.papers.checks import Evidence
 from redtail.papers.definition import TableOf
+from redtail.papers.grid import Grid
 from redtail.papers.reproduction import (
     Judgement,
     Reproduction,
@@ -326,7 +327,9 @@ def _line(
 
 
 def _prefixes(metrics: Sequence[str]) -> list[str]:
-    return [f"{names.prefix(metric)} " if names.prefix(metric) else "" for metric in metrics]
+    """Return the group or queue that each metric, or quantile of one, is of."""
+    found = [names.prefix(metric.rpartition(":")[2]) for metric in metrics]
+    return [f"{of} " if of else "" for of in found]
 
 
 def _judgement(verdict: Verdict) -> str:

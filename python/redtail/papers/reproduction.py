@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from redtail import _engine, experiment, runner
 from redtail._engine import Plan
 from redtail.errors import RedtailWarning, SpecError
-from redtail.papers.checks import TESTS, Evidence, Grid, quantity, replace_cases
+from redtail.papers.checks import TESTS, Evidence
 from redtail.papers.definition import (
     FIGURES,
     Check,
@@ -29,6 +29,7 @@ from redtail.papers.definition import (
     Variant,
     load,
 )
+from redtail.papers.grid import Grid, quantity, replace_cases
 from redtail.results import CaseResult, Results
 from redtail.runner import Progress
 from redtail.store import ExperimentStore, parquet_bytes
@@ -360,6 +361,7 @@ class _Wanted:
     def __init__(self, study: Study, scale: Scale, setting: Setting | None) -> None:
         self.study = study
         self.setting = setting
+        self.variants = study.variants_at(scale.name)
         self.sets = {**scale.set, **(setting.of(study.name) if setting else {})}
         self.files = [_File(self, path) for path in study.files]
         self.solved: dict[str, dict[float, str]] = {}
@@ -394,7 +396,7 @@ class _File:
 
     def experiments(self) -> list[_Experiment]:
         """Return what can be run at once: all but what a value is looked for by."""
-        variants = [each for each in self.of.study.variants if each.solve is None]
+        variants = [each for each in self.of.variants if each.solve is None]
         return [self.base, *(self.attempt(each, self.queue(each)) for each in variants)]
 
     def queue(self, variant: Variant) -> dict[str, Any]:
@@ -497,7 +499,7 @@ class _Work:
         searches = [
             (file, variant, variant.solve)
             for file in files
-            for variant in file.of.study.variants
+            for variant in file.of.variants
             if variant.solve is not None
         ]
         results = iter(self.execute([each for of_file in of_files for each in of_file]))
