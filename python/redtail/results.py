@@ -972,7 +972,9 @@ class _Stored:
                 f"{path}: is not the table that results.json belongs to; "
                 "give the experiment's command again to write both anew"
             )
-        return pq.ParquetFile(io.BytesIO(data)).read()
+        # A thread of Arrow's may let go of `data` after this, and at the interpreter's exit that
+        # aborts the process.
+        return pq.ParquetFile(io.BytesIO(data)).read(use_threads=False)
 
     def _one(self, key: str) -> StoredRun:
         if not (self.folder / key).is_dir():
