@@ -38,6 +38,12 @@ _WITHIN = re.compile(r"responses_within_(\d+)ms")
 QUANTILES = {"least": 0.0, "q25": 0.25, "median": 0.5, "q75": 0.75, "most": 1.0}
 
 
+def derived(metric: str) -> bool:
+    """Whether a number follows from metrics or loss events rather than being a metric."""
+    base = metric.rpartition(".")[2]
+    return base in _DERIVED or bool(_TAIL.fullmatch(base) or _WITHIN.fullmatch(base))
+
+
 def describe(metric: str) -> Metric:
     """Return how a metric or a derived measure is shown.
 
