@@ -21,18 +21,25 @@ from typer.testing import CliRunner
 
 import redtail
 from redtail import experiment, papers
+from redtail._engine import Plan
 from redtail.cli import app
 from redtail.errors import RedtailError, SpecError
 from redtail.papers import checks, definition, report
-from redtail.papers.checks import TESTS, Bounds, Evidence, Grid, quantity
+from redtail.papers.agreement import refuse_unknown
+from redtail.papers.checks import TESTS, Bounds, Evidence
 from redtail.papers.definition import Finding, Study
 from redtail.papers.formula import Formula
+from redtail.papers.grid import Grid, describe, replace_cases
 from redtail.papers.reproduction import Judgement, judge, seek
 from redtail.results import CaseResult, Results
-from redtail.stats import Estimate
+from redtail.stats import Estimate, bootstrap
 from redtail.store import StoredRun
 
+from conftest import ROOT
+
 ISCC = definition.FOLDER / "iscc2001"
+
+runner = CliRunner()
 
 Cells = dict[tuple[str, int], dict[str, Sequence[float]]]
 
@@ -140,6 +147,11 @@ BOTH_WAYS: dict[str, tuple[dict[str, Any], Grid, Grid]] = {
         four(9, 1, 9, 5),
         four(9, 5, 9, 1),
     ),
+    "closer": (
+        {"queues": ["A", "B"], "load": 16, "to": 64},
+        four(5, 4, 2, 8),
+        four(5, 1, 8, 7),
+    ),
 }
 
 
@@ -198,7 +210,7 @@ def test_what_follows_from_all_replications_has_an_interval_that_covers() -> Non
     covered = 0
     for _ in range(300):
         cells = [[rng.gauss(level, 1.0) for _ in range(10)] for level in (5.0, 7.0)]
-        found = checks._resampled(lambda drawn: sum(map(sum, drawn)) / 20, cells)
+        found = bootstrap(lambda drawn: sum(map(sum, drawn)) / 20, cells)
         assert found.ci95 is not None
         covered += found.low <= 6.0 <= found.high
     assert 240 <= covered <= 294
@@ -472,7 +484,7 @@ def three_factors(flows: Sequence[int] = (16,)) -> Results:
             factors = {**case.factors, "bottleneck.delay": f"{delay} ms"}
             labels = {**case.labels, "bottleneck.delay": f"{delay} ms"}
             cases.append(CaseResult(factors, labels, runs))
-    return checks.replace_cases(found, (*found.factors, "bottleneck.delay"), tuple(cases))
+    return replace_cases(found, (*found.factors, "bottleneck.delay"), tuple(cases))
 
 
 def test_a_view_looks_at_the_same_runs_over_another_factor() -> None:
@@ -504,7 +516,7 @@ def test_cases_of_a_list_may_be_loads_by_their_names() -> None:
         )
         for name in ("90 %", "98 %")
     ]
-    found = checks.replace_cases(synthetic({}), ("case.name", "bottleneck.queue"), tuple(named))
+    found = replace_cases(synthetic({}), ("case.name", "bottleneck.queue"), tuple(named))
     over = Grid(found, queue="bottleneck.queue", load="case.name")
     assert over.loads == (90.0, 98.0)
     assert over.at(90.0) == "90 %"
@@ -520,7 +532,7 @@ def test_a_factor_left_open_or_unknown_is_refused() -> None:
 
 
 def test_measures_are_computed_replication_by_replication_and_can_be_drawn() -> None:
-    shown = checks.describe("loss")
+    shown = describe("loss")
     seen = Grid(
         three_factors(),
         queue="bottleneck.queue",
@@ -559,60 +571,73 @@ def test_figures_are_drawn_over_the_load_also_when_what_is_compared_is_a_number(
 MEANT = ("is below one bandwidth-delay product", "such flows never send")
 
 
-def planned(study: Study, set: Mapping[str, Any]) -> list[tuple[dict[str, str], dict[str, Any]]]:
-    """Labels and factors of all cases of a study, variants not among them."""
-    found = []
-    for file in study.files:
-        plan = experiment.check(file, set=set)
-        assert [text for text in plan.warnings if not any(map(text.count, MEANT))] == [], file
-        found += [(case.labels, case.factors) for case in plan.cases]
-    return found
+def planned(study: Study, set: Mapping[str, Any]) -> list[Plan]:
+    """The plans of a study's files, none of which warns of what is not meant."""
+    plans = [experiment.check(file, set=set) for file in study.files]
+    for plan in plans:
+        assert [text for text in plan.warnings if not any(map(text.count, MEANT))] == []
+    return plans
 
 
 @pytest.mark.parametrize("name", papers.names())
-def test_files_of_a_paper_are_valid_and_have_what_findings_name(name: str) -> None:
+def test_files_of_a_paper_are_valid_and_have_what_is_named(name: str) -> None:
     paper = papers.load(name)
-    queues: dict[str, set[str]] = {}
-    loads: dict[str, set[float]] = {}
-    for study in paper.studies:
-        for sets in [scale.set for scale in study.scales.values()]:
-            cases = planned(study, sets)
-        of_study = {labels[study.queue] for labels, _ in cases}
-        assert {variant.of for variant in study.variants} <= of_study
-        assert {each.solve.like for each in study.variants if each.solve} <= of_study
+    for scale in paper.scales:
+        studies = [study for study in paper.studies if scale in study.scales]
+        sets = {study.name: study.scales[scale].set for study in studies}
+        refuse_unknown(paper, {study.name: planned(study, sets[study.name]) for study in studies})
         for setting in paper.settings:
-            planned(study, {**sets, **setting.of(study.name)})
-        for view in paper.all_views:
-            if view.study == study.name:
-                kept = [
-                    (labels, factors)
-                    for labels, factors in cases
-                    if all(
-                        factors[key] == value or labels[key] == str(value)
-                        for key, value in view.where.items()
-                    )
-                ]
-                assert kept, view.name
-                queues[view.name] = {labels[view.queue] for labels, _ in kept}
-                if view.queue == study.queue:
-                    queues[view.name] |= {variant.label for variant in study.variants}
-                loads[view.name] = {quantity("", factors[view.load])[0] for _, factors in kept}
-    for finding in paper.findings:
-        for check in (*finding.checks, *finding.conditions):
-            named, to = check.parameters, check.parameters.get("to", ())
-            others = to if isinstance(to, list) else ()
-            assert {*named.get("queues", ()), *others} <= queues[check.study], finding.id
-            ends = {named["load"], to} if "load" in named else set()
-            assert {*named.get("loads", ()), *ends} <= loads[check.study], finding.id
-    for figure in paper.figures:
-        assert set(figure.queues) <= queues[figure.study], figure.name
-        assert set(figure.loads) <= loads[figure.study], figure.name
-    for table in paper.tables:
-        assert {queue for _, queue, _ in table.rows} <= queues[table.study], table.name
-        assert {load for load, _, _ in table.rows} <= loads[table.study], table.name
-    for numbers in paper.then_and_now:
-        assert set(numbers.loads) <= loads[numbers.study]
+            for study in studies:
+                planned(study, {**sets[study.name], **setting.of(study.name)})
     assert (Path(redtail.__file__).parents[2] / paper.about).is_file()
+
+
+MY_PAPER = ROOT / "examples" / "my-paper"
+
+UNKNOWN = [
+    (
+        "findings.toml",
+        '"queue_length_mean"',
+        '"queue_lenght_mean"',
+        "findings.toml: MINE-1: no run has the metric queue_lenght_mean; accepted: utilization, ",
+    ),
+    ("findings.toml", '["RED"]', '["ERD"]', "MINE-1: 'ERD'; accepted: CoDel, RED, tail drop"),
+    (
+        "findings.toml",
+        'metric = "share_used"',
+        'loads = [5]\nmetric = "share_used"',
+        "MINE-2: 5; accepted: 4, 16",
+    ),
+    ("paper.toml", '"queue_delay_mean"\n', '"p99:loss"\n', "fig1-delay: 'p99:loss'; accepted befo"),
+    ("paper.toml", '"goodput / 10e6"', '"godput / 10e6"', "measure share_used: no run has the met"),
+    (
+        "paper.toml",
+        'load = 4, queue = "RED"',
+        'load = 8, queue = "RED"',
+        "table1: 8.0; accept",
+    ),
+    ("paper.toml", 'of = "tail drop"', 'of = "drop"', "bulk: CoDel: 'drop'; accepted: RED, tail"),
+    (
+        "paper.toml",
+        '"traffic.ftp.flows" #',
+        '"traffic.ftp.flow" #',
+        "ftp.flow is no factor",
+    ),
+]
+
+
+@pytest.mark.parametrize(("file", "old", "new", "message"), UNKNOWN)
+def test_what_is_not_there_is_refused_before_anything_is_run(
+    tmp_path: Path, file: str, old: str, new: str, message: str
+) -> None:
+    folder = shutil.copytree(MY_PAPER, tmp_path / "mine")
+    text = (folder / file).read_text()
+    assert old in text
+    (folder / file).write_text(text.replace(old, new, 1))
+    done = runner.invoke(app, ["reproduce", str(folder), "--out", str(tmp_path / "out")])
+    assert done.exit_code == 2
+    assert message in done.stderr
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("name", papers.names())
@@ -704,8 +729,6 @@ def test_a_broken_file_is_refused_with_its_place(
 
 
 # --- The command -----------------------------------------------------------------------------
-
-runner = CliRunner()
 
 
 def test_without_a_name_the_papers_are_listed() -> None:

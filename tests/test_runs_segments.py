@@ -174,7 +174,7 @@ def test_gc_removes_damaged_segments_and_leaves_those_of_another_format(mixed: P
     table = segments.read_segment(other)
     about = {**segments.about(table), "format": 99}
     data = segments._parquet(table.replace_schema_metadata({"redtail": json.dumps(about)}))
-    newer = other.with_name(f"{segments._name(data)}.parquet")
+    newer = other.with_name(f"{segments.name_of(data)}.parquet")
     newer.write_bytes(data)
     other.unlink()
     (refused,) = [each for each in runs.verify(mixed) if each.kind == "refused"]

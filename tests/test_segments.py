@@ -11,6 +11,7 @@ import sys
 import textwrap
 import time
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow.parquet as pq
@@ -201,6 +202,26 @@ def test_what_is_finished_is_kept_when_interrupted_or_failing(
         redtail.run(fake_file, out=tmp_path, jobs=1)
     plain.before_run = lambda number: None
     assert redtail.run(fake_file, out=tmp_path).reused >= 9
+
+
+def test_an_interrupt_does_not_stop_half_way_through_putting_a_run_away(
+    plain: FakeNative, fake_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_json = segments._as_json
+    seen = []
+
+    def interrupted(losses: Any) -> str:
+        seen.append(losses)
+        if len(seen) == 4:
+            signal.raise_signal(signal.SIGINT)  # some of the run's columns have their value
+        return as_json(losses)
+
+    monkeypatch.setattr(segments, "_as_json", interrupted)
+    with pytest.raises(redtail.Cancelled) as caught:
+        redtail.run(fake_file, out=tmp_path, jobs=1)
+    assert caught.value.kept >= 4
+    assert redtail.run(fake_file, out=tmp_path).reused == caught.value.kept
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_a_full_disk_leaves_whole_segments_only(

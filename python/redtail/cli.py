@@ -84,7 +84,14 @@ Jobs = Annotated[
     int | None,
     typer.Option("--jobs", min=1, metavar="N", help="Runs at a time; default: all processors."),
 ]
-Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where results are kept.")]
+Out = Annotated[
+    str,
+    typer.Option(
+        "--out",
+        metavar="DIR",
+        help="Where results are kept: a folder, or a URL such as s3://bucket/runs.",
+    ),
+]
 
 
 class Part(StrEnum):
@@ -176,7 +183,7 @@ def run(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the results as JSON and nothing else.")
     ] = False,
-    out: Out = Path("runs"),
+    out: Out = "runs",
     figures: Annotated[
         bool, typer.Option("--figures/--no-figures", help="Draw figures. --json draws none.")
     ] = True,
@@ -232,6 +239,7 @@ def run(
     """Run an experiment: table, figures, data. Runs made before are not made again."""
     from redtail import captures, experiment, runner
     from redtail.metrics import counted
+    from redtail.objects import is_url
 
     plan = experiment.check(
         file,
@@ -284,6 +292,8 @@ def run(
     for name in ("cases.parquet", "replications.parquet"):
         print(f"data:    {results.folder / name}")
     print(f"runs:    {results.folder}/")
+    if is_url(out):
+        print(f"kept in: {out}")
     for path in captured.files if captured else ():
         print(f"capture: {path}")
     if results.replaced:
@@ -373,7 +383,7 @@ def compare(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the comparisons as JSON and nothing else.")
     ] = False,
-    out: Out = Path("runs"),
+    out: Out = "runs",
 ) -> None:
     """Compare cases replication by replication: difference, interval, whether they differ."""
     from redtail import experiment, results, runner
@@ -439,7 +449,7 @@ def check(
         print(f"  {title}")
 
 
-def _print_forecast(plan: Plan, out: Path, jobs: int | None) -> None:
+def _print_forecast(plan: Plan, out: str, jobs: int | None) -> None:
     from redtail import forecast
     from redtail.metrics import counted
 
@@ -611,10 +621,11 @@ def reproduce(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the verdicts as JSON and nothing else.")
     ] = False,
-    out: Out = Path("runs"),
+    out: Out = "runs",
 ) -> None:
     """Repeat a published evaluation, with a verdict on each of its findings."""
     from redtail import papers
+    from redtail.objects import is_url
     from redtail.papers import definition, report
     from redtail.pool import available_cores
 
@@ -625,6 +636,8 @@ def reproduce(
         copied = definition.copy(papers.load(paper), copy_to)
         print(f"{len(copied)} files copied; redtail reproduce {copy_to} runs them")
         return
+    if is_url(out):
+        raise SpecError(f"--out {out}: a paper is reproduced in a folder")
     start = time.monotonic()
     with _warnings_shown(), _progress() as show:
         done = papers.reproduce(
@@ -688,11 +701,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing els
 
 @runs_app.command("list")
 @_reported
-def runs_list(out: Out = Path("runs"), as_json: AsJson = False) -> None:
+def runs_list(out: Out = "runs", as_json: AsJson = False) -> None:
     """List the experiments: runs, size, newest, versions of the code."""
-    from redtail import runs
+    from redtail import objects, runs
 
-    found = runs.listing(out)
+    with objects.whole_copy(out) as folder:
+        found = runs.listing(folder)
     if as_json:
         print(json.dumps([each.as_json() for each in found], indent=2, ensure_ascii=False))
         return
@@ -712,14 +726,16 @@ def runs_show(
             help="The beginning of a run's key, or EXPERIMENT/KEY, or an experiment.",
         ),
     ],
-    out: Out = Path("runs"),
+    out: Out = "runs",
     as_json: AsJson = False,
 ) -> None:
     """Show a run with scenario, manifest and metrics, or an experiment with its runs."""
-    from redtail import runs
+    from redtail import objects, runs
 
-    found = runs.show(out, runs.find(out, name))
-    print(json.dumps(found, indent=2, ensure_ascii=False) if as_json else runs.text(found))
+    with objects.whole_copy(out) as folder:
+        found = runs.show(folder, runs.find(folder, name))
+        text = json.dumps(found, indent=2, ensure_ascii=False) if as_json else runs.text(found)
+        print(text.replace(str(folder), out) if objects.is_url(out) else text)
 
 
 @runs_app.command("verify")
@@ -728,21 +744,23 @@ def runs_verify(
     experiment: Annotated[
         str | None, typer.Argument(metavar="[EXPERIMENT]", help="This one alone, or one run.")
     ] = None,
-    out: Out = Path("runs"),
+    out: Out = "runs",
 ) -> None:
     """Check all stored runs against their hashes; exits with 1 if anything is wrong."""
-    from redtail import runs
+    from redtail import objects, runs
     from redtail.metrics import counted
 
     checked = 0
     wrong = 0
-    where = runs.folders(out) if experiment is None else [runs.find(out, experiment)]
-    for folder in where:
-        single = runs.is_run(folder)
-        checked += 1 if single else len(runs.all_names(folder))
-        for finding in runs.verify_run(folder) if single else runs.verify(folder):
-            print(finding)
-            wrong += 1
+    with objects.whole_copy(out) as root:
+        where = runs.folders(root) if experiment is None else [runs.find(root, experiment)]
+        for folder in where:
+            single = runs.is_run(folder)
+            checked += 1 if single else len(runs.all_names(folder))
+            for finding in runs.verify_run(folder) if single else runs.verify(folder):
+                told = str(finding)
+                print(told.replace(str(root), out) if objects.is_url(out) else told)
+                wrong += 1
     within = "" if experiment else f" in {counted(len(where), 'experiment')}"
     verdict = f"{counted(wrong, 'problem')}" if wrong else "everything is as it was written"
     print(f"{counted(checked, 'run')}{within} checked: {verdict}")
@@ -756,7 +774,7 @@ def runs_gc(
     experiment: Annotated[
         str | None, typer.Argument(metavar="[EXPERIMENT]", help="This one alone.")
     ] = None,
-    out: Out = Path("runs"),
+    out: Out = "runs",
     unreferenced: Annotated[
         bool,
         typer.Option("--unreferenced", help="Also runs that no results.json refers to."),
@@ -774,9 +792,15 @@ def runs_gc(
     yes: Annotated[bool, typer.Option("--yes", help="Remove; without it nothing is.")] = False,
 ) -> None:
     """Remove leftovers and damaged runs, and on request runs that no results refer to."""
-    from redtail import _engine, runs
+    from redtail import _engine, objects, runs
 
-    where = runs.folders(out) if experiment is None else [runs.find(out, experiment)]
+    if objects.is_url(out):
+        raise SpecError(
+            f"--out {out}: an object store has no locks that would keep campaigns away; remove "
+            "objects with its own tools, while no campaign is at work"
+        )
+    root = Path(out)
+    where = runs.folders(root) if experiment is None else [runs.find(root, experiment)]
     count = 0
     size = 0
     really = yes and not dry_run

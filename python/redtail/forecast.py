@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 import os
 import tempfile
+from collections.abc import Container
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
 from redtail import _engine
 from redtail._engine import Plan
+from redtail.objects import is_url
 from redtail.segments import in_segments
 from redtail.store import ExperimentStore, run_key, slug
 
@@ -66,10 +68,16 @@ def forecast(
         users = tuple({load.group: load.estimate for load in loads} for loads in asked)
         plan = replace(plan, users=users)
 
-    folder = Path(out) / slug(plan.name)
-    store = ExperimentStore(Path(out), plan.name) if folder.is_dir() else None
+    store = None
+    if is_url(out) or (Path(out) / slug(plan.name)).is_dir():
+        store = ExperimentStore(out, plan.name)
+        if store.remote is not None:
+            store.remote.puts = False
     version = _engine.code_version()
-    segments = in_segments(folder, version)
+    segments: Container[str] = ()
+    if store is not None:
+        store.fetch_segments()
+        segments = in_segments(store.folder, version)
     seconds, packets, sizes = [], [], []
     present = []
     for case in range(len(plan.cases)):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+import signal
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from redtail import _engine
@@ -184,6 +186,7 @@ class Pool:
                 raise stop
 
         whole = False
+        held = _Interrupts()
         try:
             fill()
             while pending:
@@ -194,6 +197,7 @@ class Pool:
                     one.pending -= 1
                 for one in going:
                     one.work.tick()
+                held.let_through()
                 fill()
             whole = True
         except KeyboardInterrupt:
@@ -208,6 +212,7 @@ class Pool:
                         if not isinstance(outcome, RunError):
                             one.work.keep(task, outcome)
         finally:
+            held.close()
             if not whole:
                 if token is not None:
                     token.cancel()
@@ -219,6 +224,40 @@ class Pool:
 
     def _width(self) -> int:
         return max(1, int(getattr(self.executor, "width", self.jobs)))
+
+
+class _Interrupts:
+    """Holds Ctrl-C back while results are put away, since that must not stop half-way.
+
+    Only in the main thread, which alone hears of it, and unless somebody else listens to it. A
+    second one comes through at once.
+    """
+
+    def __init__(self) -> None:
+        self._heard = False
+        main = threading.current_thread() is threading.main_thread()
+        self._held = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if self._held:
+            signal.signal(signal.SIGINT, self._hear)
+
+    def _hear(self, number: int, frame: FrameType | None) -> None:
+        if self._heard:
+            raise KeyboardInterrupt
+        self._heard = True
+
+    def let_through(self) -> None:
+        """Raise what was held back.
+
+        Raises:
+            KeyboardInterrupt: there was a Ctrl-C.
+        """
+        if self._heard:
+            raise KeyboardInterrupt
+
+    def close(self) -> None:
+        """Hold nothing back any more."""
+        if self._held:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class _Going:

@@ -23,6 +23,7 @@ from redtail.columns import numbers
 from redtail.columns import table as table_of
 from redtail.compare import Comparisons, Correction
 from redtail.errors import RedtailError, RedtailWarning, StoreError
+from redtail.objects import is_url
 from redtail.segments import LARGE, Ledger, LedgerRuns, in_segments, keys_of, ledger_of
 from redtail.stats import Estimate, band, estimate, exceedance, paired_difference, shares_within
 from redtail.store import (
@@ -864,13 +865,15 @@ def load(folder: str | os.PathLike[str]) -> Results:
     """Read the results of an experiment back from its folder in the store.
 
     Args:
-        folder: the experiment's folder, for instance `runs/quickstart`.
+        folder: the experiment's folder, for instance `runs/quickstart`, or its URL.
 
     Raises:
         StoreError: there is none, or a run in it is missing or damaged.
     """
     path = Path(folder)
     try:
+        if is_url(folder):
+            path = _fetched(str(folder))
         index = json.loads((path / "results.json").read_bytes())
         if index["format"] != FORMAT:
             raise StoreError(
@@ -898,10 +901,33 @@ def load(folder: str | os.PathLike[str]) -> Results:
         return results
     except FileNotFoundError:
         raise StoreError(
-            f"{path}: not the folder of a finished experiment (it has no results.json)"
+            f"{folder}: not the folder of a finished experiment (it has no results.json)"
         ) from None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise StoreError(f"{path}/results.json: cannot be read: {error}") from error
+
+
+def _fetched(url: str) -> Path:
+    """Fetch the results of an experiment from an object store; returns the folder of its copy.
+
+    Raises:
+        StoreError: it cannot be read.
+        FileNotFoundError: there are no results.
+    """
+    root, _, name = url.rstrip("/").rpartition("/")
+    with ExperimentStore(root, name) as store:
+        remote = store.remote
+        if remote is None or "results.json" not in remote.objects.there:
+            raise FileNotFoundError(url)
+        remote.puts = False
+        store.fetch_segments()
+        remote.fetch(["cases.parquet", "replications.parquet", "results.json"])
+        index = json.loads((store.folder / "results.json").read_bytes())
+        for case in index["cases"]:
+            for key in case["runs"].values():
+                if key in remote.runs:
+                    store.load(key)
+        return store.folder
 
 
 class _Stored:
@@ -946,7 +972,9 @@ class _Stored:
                 f"{path}: is not the table that results.json belongs to; "
                 "give the experiment's command again to write both anew"
             )
-        return pq.ParquetFile(io.BytesIO(data)).read()
+        # A thread of Arrow's may let go of `data` after this, and at the interpreter's exit that
+        # aborts the process.
+        return pq.ParquetFile(io.BytesIO(data)).read(use_threads=False)
 
     def _one(self, key: str) -> StoredRun:
         if not (self.folder / key).is_dir():

@@ -115,7 +115,7 @@ def run(
         at_least: replications before the rule is looked at.
         at_most: replications that no case exceeds.
         jobs: number of runs at the same time; by default one per processor.
-        out: folder of the store.
+        out: folder of the store, or the URL of an object store that fsspec knows.
         progress: called after each finished run.
         keep_going: when a run fails, make the others and warn, rather than stop.
         executor: runs the scenarios in place of threads of this process, for instance
@@ -200,7 +200,7 @@ def execute_all(
         raise ValueError(f"two experiments would have their results in one folder: {folders}")
     with contextlib.ExitStack() as held:
         # All of them now, and not after hours: one may be somebody else's.
-        stores = [held.enter_context(ExperimentStore(Path(out), plan.name)) for plan in plans]
+        stores = [held.enter_context(ExperimentStore(out, plan.name)) for plan in plans]
         found = []
         notes: tuple[str, ...] = ()
         for plan in plans:
@@ -216,7 +216,8 @@ def execute_all(
             for (plan, loads), store in zip(found, stores, strict=True)
         ]
         held.push(functools.partial(_flushed, studies))
-        where = stores[0].folder if len(stores) == 1 else Path(out)
+        where = stores[0].place if len(stores) == 1 else str(out)
+        folder = stores[0].folder if len(stores) == 1 else stores[0].root
         try:
             whole = Pool(executor, jobs or available_cores(), keep_going).run(studies)
         except RunError as error:
@@ -230,7 +231,7 @@ def execute_all(
                 f"interrupted: {_kept(state, where)}{failed}; the same command goes on from there",
                 kept=state.done,
                 total=state.total,
-                folder=where,
+                folder=folder,
             )
         return [study.results for study in studies]
 
@@ -489,7 +490,7 @@ def calibrated(
     """
     if plan.users or not any(plan.loads(case) for case in range(len(plan.cases))):
         return plan, [()] * len(plan.cases), ()
-    store = ExperimentStore(Path(out), calibration.FOLDER)
+    store = ExperimentStore(out, calibration.FOLDER)
     state = Progress(total=0, calibrating=True, notes=before)
     pool = Pool(executor, jobs or available_cores(), keep_going=False)
     away = executor is not None
@@ -624,9 +625,9 @@ def _unsure(
     )
 
 
-def _kept(state: Progress, folder: Path) -> str:
+def _kept(state: Progress, place: str) -> str:
     runs = "1 run is" if state.total == 1 else f"{state.total} runs are"
-    return f"{state.done} of {runs} finished and kept in {folder}"
+    return f"{state.done} of {runs} finished and kept in {place}"
 
 
 def _log(run: str, command: str | None, task: _Task, error: RunError) -> str:
@@ -658,6 +659,6 @@ def _repeating(plan: Plan, task: _Task, out: str | os.PathLike[str]) -> str | No
     for text in sets:
         words += ["--set", text]
     words += ["--replications", str(task.replication + 1)]
-    if Path(out) != Path("runs"):
+    if str(out) != "runs":
         words += ["--out", str(out)]
     return shlex.join(words)

@@ -231,11 +231,12 @@ class Shelf:
         self.code_version = code_version
         self.large = large
         self.plain: dict[str, StoredRun] = {}
+        store.fetch_segments()
         self.ledger = in_segments(store.folder, code_version, aside=True)
         # Which rows of it are the campaign's.
         self._wanted = bytearray(len(self.ledger))
         # Asked for once, and not for every run.
-        self._present = {path.name for path in store.folder.iterdir()}
+        self._present = store.present()
         # Whether nothing was stored at the beginning.
         self.empty = not self.ledger and not any(map(RUN_NAME.fullmatch, self._present))
         self._segment = _Segment()
@@ -321,8 +322,10 @@ class Shelf:
             StoreError: it cannot be written.
         """
         if self._segment.rows:
-            _write(self.store.folder, self._segment.data(self.ledger, self.code_version))
+            path = _write(self.store.folder, self._segment.data(self.ledger, self.code_version))
             self._segment = _Segment()
+            if self.store.remote is not None:
+                self.store.remote.put_segment(path, name_of)
         self._written = time.monotonic()
 
     def runs(self, keys: Mapping[int, str]) -> Mapping[int, StoredRun]:
@@ -454,12 +457,13 @@ def _metric_field(name: str) -> pa.Field:
     return metric_field(name)
 
 
-def _name(data: bytes) -> str:
+def name_of(data: bytes) -> str:
+    """Return what a segment of some bytes is called."""
     return hashlib.sha256(data).hexdigest()[:_HASH_DIGITS]
 
 
-def _write(folder: Path, data: bytes) -> None:
-    name = _name(data)
+def _write(folder: Path, data: bytes) -> Path:
+    name = name_of(data)
     path = folder / FOLDER / f"{name}.parquet"
     unique = f"{platform.node()}-{os.getpid()}-{time.monotonic_ns()}"
     aside = folder / f".tmp-{name}-{unique}"
@@ -471,6 +475,7 @@ def _write(folder: Path, data: bytes) -> None:
         except BaseException:
             aside.unlink(missing_ok=True)
             raise
+    return path
 
 
 def read_segment(
@@ -491,7 +496,7 @@ def read_segment(
 
     try:
         data = path.read_bytes()
-        if _name(data) != path.stem:
+        if name_of(data) != path.stem:
             raise DamagedError(f"{path}: the segment is damaged: it was altered")
         file = pq.ParquetFile(io.BytesIO(data))
         if not scenarios and columns is None:

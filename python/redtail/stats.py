@@ -12,9 +12,12 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from random import Random
+
+_RESAMPLES = 1000
 
 
 @dataclass(frozen=True)
@@ -209,3 +212,36 @@ def exceedance(counts: Sequence[int]) -> list[float]:
             break
         probabilities.append(tail / total)
     return probabilities
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """Return a quantile of the values that are there, interpolated; NaN when none is."""
+    import numpy as np
+
+    used = [value for value in values if not math.isnan(value)]
+    return float(np.quantile(used, share)) if used else math.nan
+
+
+def bootstrap(
+    number: Callable[[Sequence[Sequence[float]]], float], cells: Sequence[Sequence[float]]
+) -> Estimate:
+    """Return a number that follows from all replications of some cells, with its interval.
+
+    The interval is the bootstrap's (percentiles, Efron 1979), given by its longer side:
+    replications are drawn with replacement, the same in every cell, since they share their seeds.
+    Of a largest or smallest single value it can only say how much that hangs on few replications.
+    """
+    value = number(cells)
+    count = min(len(cell) for cell in cells)
+    if count < 2 or math.isnan(value):
+        return Estimate(value, None, count)
+    rng = Random(count)
+    drawn = []
+    for _ in range(_RESAMPLES):
+        picks = [rng.random() for _ in range(max(len(cell) for cell in cells))]
+        again = number([[cell[int(u * len(cell))] for u in picks[: len(cell)]] for cell in cells])
+        if not math.isnan(again):
+            drawn.append(again)
+    drawn.sort()
+    low, high = (drawn[round(share * (len(drawn) - 1))] for share in (0.025, 0.975))
+    return Estimate(value, max(value - low, high - value, 0.0), count)

@@ -44,6 +44,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from redtail import metrics as names
+from redtail import objects
 from redtail.columns import column
 from redtail.columns import table as table_of
 from redtail.errors import RedtailWarning, StoreError
@@ -176,16 +177,22 @@ class ExperimentStore:
     """The folder of one experiment.
 
     Args:
-        root: the folder of all experiments, `runs` by default on the command line.
+        root: the folder of all experiments, `runs` by default on the command line; or the URL of
+            an object store, whose copy on this machine is then the folder.
         name: the experiment's name; the folder gets a form of it that every file system takes.
 
+    Attributes:
+        place: where the experiment is kept, for people.
+
     Raises:
-        StoreError: the folder cannot be made or written.
+        StoreError: the folder cannot be made or written, or the object store not read.
     """
 
-    def __init__(self, root: Path, name: str) -> None:
-        self.root = root
-        self.folder = root / slug(name)
+    def __init__(self, root: str | os.PathLike[str], name: str) -> None:
+        self.root = objects.copy_of(str(root)) if objects.is_url(root) else Path(root)
+        self.folder = self.root / slug(name)
+        self.place = str(self.folder)
+        self.remote: objects.Remote | None = None
         with _told(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             lock, alone = _join(self.folder / _LOCK)
@@ -202,6 +209,10 @@ class ExperimentStore:
                             remove(path)
                     if lock is not None:
                         fcntl.flock(lock, fcntl.LOCK_SH)
+                if objects.is_url(root):
+                    self.place = f"{str(root).rstrip('/')}/{slug(name)}"
+                    self.remote = objects.Remote(self.place, self.folder)
+                    self.remote.fetch(["results.json"])
             except BaseException:
                 self.close()
                 raise
@@ -220,6 +231,18 @@ class ExperimentStore:
     def close(self) -> None:
         """Let others clean the folder; happens by itself when the store is forgotten."""
         self._let_go()
+
+    def fetch_segments(self) -> None:
+        """Fetch the segments that an object store has and the folder has not, and the reverse."""
+        from redtail.segments import name_of
+
+        if self.remote is not None:
+            self.remote.fetch_segments(name_of)
+
+    def present(self) -> set[str]:
+        """Return the names of what is in the folder or can be fetched into it."""
+        found = {path.name for path in self.folder.iterdir()}
+        return found | self.remote.runs if self.remote is not None else found
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
@@ -247,16 +270,41 @@ class ExperimentStore:
         try:
             folder.lstat()
         except FileNotFoundError:
-            return None
+            if self.remote is None or not self._fetched(key):
+                return None
         except OSError:
             pass  # reading says why
         try:
-            return read_run(folder)
+            found = read_run(folder)
         except UnreadableError:
             raise
         except StoreError as error:
             warnings.warn(f"{error}; it is run again", RedtailWarning, stacklevel=2)
             return None
+        if self.remote is not None:
+            self.remote.put_run(key, found.manifest)
+        return found
+
+    def _fetched(self, key: str) -> bool:
+        """Copy a run of the object store into the folder; false when there is no whole one."""
+        assert self.remote is not None
+        aside = beside(self.folder, key)
+        with _told(self.folder / key):
+            try:
+                if not self.remote.fetch_run(key, aside):
+                    return False
+                read_run(aside, key)
+                _put(aside, self.folder / key)
+            except UnreadableError:
+                raise
+            except StoreError as error:
+                told = str(error).replace(str(aside), f"{self.place}/{key}")
+                warnings.warn(f"{told}; it is run again", RedtailWarning, stacklevel=3)
+                self.remote.put_again(key)
+                return False
+            finally:
+                shutil.rmtree(aside, ignore_errors=True)
+        return True
 
     def save(
         self,
@@ -308,6 +356,9 @@ class ExperimentStore:
                 raise
         with contextlib.suppress(OSError):
             self._log(key).unlink(missing_ok=True)
+        if self.remote is not None:
+            self.remote.put_run(key, stored.manifest)
+            self.remote.objects.drop(f"{FAILED}/{key}.log")
         return stored
 
     def write_log(self, key: str, text: str) -> Path | None:
@@ -326,6 +377,9 @@ class ExperimentStore:
             with contextlib.suppress(OSError):
                 aside.unlink(missing_ok=True)
             return None
+        if self.remote is not None:
+            with contextlib.suppress(StoreError):
+                self.remote.objects.put(f"{FAILED}/{key}.log", text.encode())
         return path
 
     def _log(self, key: str) -> Path:
@@ -342,6 +396,8 @@ class ExperimentStore:
             except BaseException:
                 aside.unlink(missing_ok=True)
                 raise
+        if self.remote is not None:
+            self.remote.objects.put(name, data)
         return path
 
 

@@ -2,13 +2,13 @@
 
 A paper is a folder here, without code of its own:
 
-    NAME/paper.toml       what is run, how long, and which figures are drawn
+    NAME/paper.toml       what is run, how long, which figures and tables are made, then and now
     NAME/findings.toml    each finding in our words, with the checks that would show it
-    NAME/reference.toml   others' numbers to show beside ours; optional
+    NAME/expected.toml    the verdicts at quick scale, which CI holds runs against
     NAME/*.toml           ordinary experiment files, which `redtail run` takes as well
 
-`definition` reads such a folder, `reproduction` runs it, `checks` has the tests that findings
-name, `report` writes down what came out.
+`definition` reads such a folder, `reproduction` runs it, `grid` lays out what came of it by queue
+and load, `checks` has the tests that findings name, `report` writes down what came out.
 
     >>> from redtail import papers
     >>> "iscc2001" in papers.names()

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from redtail import metrics as names
 from redtail.papers import definition
-from redtail.papers.checks import Evidence, Grid
+from redtail.papers.checks import Evidence
 from redtail.papers.definition import TableOf
+from redtail.papers.grid import Grid
 from redtail.papers.reproduction import (
     Judgement,
     Reproduction,

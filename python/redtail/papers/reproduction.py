@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from redtail import _engine, experiment, runner
 from redtail._engine import Plan
 from redtail.errors import RedtailWarning, SpecError
-from redtail.papers.checks import TESTS, Evidence, Grid, quantity, replace_cases
+from redtail.papers.agreement import refuse_unknown
+from redtail.papers.checks import TESTS, Evidence
 from redtail.papers.definition import (
     FIGURES,
     Check,
@@ -29,6 +30,7 @@ from redtail.papers.definition import (
     Variant,
     load,
 )
+from redtail.papers.grid import Grid, quantity, replace_cases
 from redtail.results import CaseResult, Results
 from redtail.runner import Progress
 from redtail.store import ExperimentStore, parquet_bytes
@@ -280,6 +282,14 @@ def reproduce_paper(
     for setting in settings:
         needed = _of_headlines(paper, studies)
         wanted += [_Wanted(study, study.scales[scale], setting) for study in needed]
+    refuse_unknown(
+        paper,
+        {
+            each.study.name: [file.plan for file in each.files]
+            for each in wanted
+            if not each.setting
+        },
+    )
     work.run(wanted)
     done = {each.study.name: each.result(work.out) for each in wanted if each.setting is None}
     seen = grids(paper, done)

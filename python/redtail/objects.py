@@ -1,0 +1,249 @@
+"""Stores in an object store: `--out s3://bucket/runs`, or any other URL that fsspec knows.
+
+An object store has no rename and no locks; an object is there whole once it is put. So an
+experiment is worked on in a copy on this machine, an ordinary folder with an ordinary store's
+promises, and what is finished is put into the object store under the same name:
+
+    a run         its files, then its manifest: without that there is no run
+    a segment     one object, named by the hash of its bytes
+    the tables    one object each, then `results.json`, which has their checksums
+
+What is there already is fetched when it is asked for, and checked as ever before it is used.
+`docs/decisions/0009-object-stores.md` has the reasons.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from redtail.errors import RedtailWarning, StoreError
+
+_MANIFEST = "manifest.json"
+
+
+def is_url(place: str | os.PathLike[str]) -> bool:
+    """Return whether a store is an object store's URL rather than a folder.
+
+    >>> is_url("s3://bucket/runs"), is_url("runs"), is_url(Path("runs"))
+    (True, False, False)
+    """
+    return isinstance(place, str) and "://" in place
+
+
+def copy_of(url: str) -> Path:
+    """Return the folder on this machine that a store at a URL is worked on in.
+
+    It is in `$REDTAIL_CACHE`, or else where caches are; it may be removed whenever no campaign is
+    at work.
+    """
+    home = os.environ.get("REDTAIL_CACHE")
+    if home is None:
+        caches = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        home = str(Path(caches) / "redtail")
+    return Path(home) / hashlib.sha256(url.rstrip("/").encode()).hexdigest()[:16]
+
+
+class Objects:
+    """What an object store has below a URL.
+
+    Attributes:
+        url: the URL.
+        there: the objects, by their names below it, with their sizes.
+
+    Raises:
+        StoreError: fsspec or what it needs for this kind of URL is not installed, or it cannot be
+            read.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = url.rstrip("/")
+        try:
+            import fsspec
+        except ImportError as error:
+            raise StoreError(
+                f"{url}: fsspec cannot be loaded ({error}); install it with: "
+                "pip install 'redtail[objects]'"
+            ) from error
+        try:
+            self._files, path = fsspec.core.url_to_fs(self.url)
+        except (ImportError, ValueError) as error:
+            raise StoreError(f"{url}: {error}") from error
+        self._path = str(path).rstrip("/")
+        self.there: dict[str, int] = {}
+        with self._told("read", FileNotFoundError):  # no such bucket
+            self._files.invalidate_cache()
+            for path, about in self._files.find(self._path, detail=True).items():
+                name = str(path)[len(self._path) + 1 :]
+                # Objects may be called anything, and are copied to files.
+                if not {"", ".", ".."} & set(name.split("/")):
+                    self.there[name] = int(about["size"])
+
+    def read(self, name: str) -> bytes:
+        """Return an object."""
+        with self._told("read"):
+            data: bytes = self._files.cat_file(f"{self._path}/{name}")
+        return data
+
+    def put(self, name: str, data: bytes) -> None:
+        """Put an object in its place, whole."""
+        path = f"{self._path}/{name}"
+        with self._told("written", FileNotFoundError):
+            try:
+                self._files.pipe_file(path, data)
+            except FileNotFoundError:
+                # A file system with folders, which must be there.
+                self._files.makedirs(path.rpartition("/")[0], exist_ok=True)
+                self._files.pipe_file(path, data)
+        self.there[name] = len(data)
+
+    def drop(self, name: str) -> None:
+        """Remove an object if it is there."""
+        if self.there.pop(name, None) is not None:
+            with contextlib.suppress(FileNotFoundError), self._told("removed"):
+                self._files.rm_file(f"{self._path}/{name}")
+
+    @contextlib.contextmanager
+    def _told(self, what: str, *also: type[Exception]) -> Iterator[None]:
+        """Turn errors into ours; that an object is not there only if asked to."""
+        try:
+            yield
+        except Exception as error:  # each kind of store has errors of its own
+            if isinstance(error, FileNotFoundError) and not also:
+                raise
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise StoreError(
+                f"{self.url}: cannot be {what}: {reason}. What was finished is in "
+                f"{copy_of(self.url).parent} on this machine; the same command goes on from there."
+            ) from error
+
+
+class Remote:
+    """An experiment in an object store, and its copy in a folder here.
+
+    Args:
+        url: of the experiment.
+        folder: the copy.
+
+    Attributes:
+        runs: the names of the runs that are there.
+        puts: whether what is found here and not there is put there.
+    """
+
+    def __init__(self, url: str, folder: Path) -> None:
+        self.folder = folder
+        self.puts = True
+        self.objects = Objects(url)
+        there = self.objects.there
+        self.runs = {name.partition("/")[0] for name in there if name.endswith(f"/{_MANIFEST}")}
+
+    def fetch_run(self, key: str, aside: Path) -> bool:
+        """Copy a run into a folder, unchecked; false when it is not there."""
+        if key not in self.runs:
+            return False
+        aside.mkdir()
+        try:
+            for place in self.objects.there:
+                of, _, name = place.partition("/")
+                if of == key and "/" not in name:
+                    (aside / name).write_bytes(self.objects.read(place))
+        except FileNotFoundError:  # somebody has removed it
+            shutil.rmtree(aside, ignore_errors=True)
+            return False
+        return True
+
+    def put_run(self, key: str, manifest: dict[str, Any]) -> None:
+        """Put a run of the copy into the object store, unless it is there."""
+        if not self.puts:
+            return
+        sizes = {name: about["bytes"] for name, about in manifest["files"].items()}
+        there = self.objects.there
+        if key in self.runs and all(there.get(f"{key}/{n}") == size for n, size in sizes.items()):
+            return
+        for name in (*sizes, _MANIFEST):
+            self.objects.put(f"{key}/{name}", (self.folder / key / name).read_bytes())
+        self.runs.add(key)
+
+    def put_again(self, key: str) -> None:
+        """Forget a run that was found damaged, so that it is put there anew."""
+        self.runs.discard(key)
+
+    def fetch_segments(self, name_of: Callable[[bytes], str]) -> None:
+        """Fetch the segments that are not here, and put those that are not there.
+
+        Args:
+            name_of: returns what a segment of some bytes is called.
+        """
+        from redtail.store import SEGMENTS, beside
+
+        here = self.folder / SEGMENTS
+        there = [Path(name) for name in self.objects.there if Path(name).parent == Path(SEGMENTS)]
+        for name in there:
+            if name.suffix != ".parquet" or (self.folder / name).exists():
+                continue
+            try:
+                data = self.objects.read(name.as_posix())
+            except FileNotFoundError:  # somebody has removed it
+                continue
+            if name_of(data) != name.stem:
+                warnings.warn(
+                    f"{self.objects.url}/{name}: the segment is damaged: it was altered; its runs "
+                    "are run again",
+                    RedtailWarning,
+                    stacklevel=4,
+                )
+                continue
+            here.mkdir(exist_ok=True)
+            aside = beside(self.folder, name.stem)
+            aside.write_bytes(data)
+            os.replace(aside, self.folder / name)
+        for path in sorted(here.glob("*.parquet")):
+            self.put_segment(path, name_of)
+
+    def put_segment(self, path: Path, name_of: Callable[[bytes], str]) -> None:
+        """Put a segment of the copy into the object store, unless it is there or damaged."""
+        if not self.puts:
+            return
+        name = path.relative_to(self.folder).as_posix()
+        data = path.read_bytes() if self.objects.there.get(name) != path.stat().st_size else b""
+        if data and name_of(data) == path.stem:
+            self.objects.put(name, data)
+
+    def fetch(self, names: Iterable[str]) -> None:
+        """Fetch files of the experiment itself, in place of those here."""
+        from redtail.store import beside
+
+        for name in names:
+            if name in self.objects.there:
+                with contextlib.suppress(FileNotFoundError):  # somebody has removed it
+                    data = self.objects.read(name)
+                    aside = beside(self.folder, name)
+                    aside.write_bytes(data)
+                    os.replace(aside, self.folder / name)
+
+
+@contextlib.contextmanager
+def whole_copy(place: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a folder with all that a store has: itself, or a copy that is removed afterwards.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    if not is_url(place):
+        yield Path(place)
+        return
+    objects = Objects(str(place))
+    with TemporaryDirectory(prefix="redtail-") as folder:
+        for name in objects.there:
+            path = Path(folder, *name.split("/"))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with contextlib.suppress(FileNotFoundError):
+                path.write_bytes(objects.read(name))
+        yield Path(folder)

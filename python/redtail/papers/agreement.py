@@ -1,0 +1,158 @@
+"""Whether the queues, loads and metrics that findings, figures and tables name are there.
+
+It follows from the experiment files, and is said before anything is run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from redtail._engine import Plan
+from redtail.errors import SpecError
+from redtail.metrics import Measured
+from redtail.papers.definition import FIGURES, Measure, Paper, Study, View
+from redtail.papers.grid import QUANTILES, derived, quantity
+
+
+@dataclass(frozen=True)
+class Named:
+    """What one place names of a study or view.
+
+    Attributes:
+        where: the place.
+        view: the name of the study or view.
+        queues: the queues.
+        loads: the loads.
+        metrics: the metrics and measures.
+    """
+
+    where: str
+    view: str
+    queues: Collection[str] = ()
+    loads: Collection[float] = ()
+    metrics: Collection[str] = ()
+
+
+def refuse_unknown(paper: Paper, plans: Mapping[str, Sequence[Plan]]) -> None:
+    """Refuse what is named and is not there.
+
+    Args:
+        paper: the paper.
+        plans: by study, the plans of its files; what names a study without plans is passed over.
+
+    Raises:
+        SpecError: with the place, and what is accepted there.
+    """
+    measures = {each.name: each for each in paper.measures}
+    known = {
+        view.name: _Known(view, study, plans[study.name])
+        for study in paper.studies
+        if study.name in plans
+        for view in paper.all_views
+        if view.study == study.name
+    }
+    for study in paper.studies:
+        if study.name in plans:
+            labels = known[study.name].own
+            for variant in study.variants:
+                like = [variant.solve.like] if variant.solve else []
+                for name in (variant.of, *like):
+                    _refuse(paper, f"paper.toml: {study.name}: {variant.label}", name, labels)
+    for named in _named(paper):
+        if named.view not in known:
+            continue
+        there = known[named.view]
+        for queue in named.queues:
+            _refuse(paper, named.where, queue, there.queues)
+        for load in named.loads:
+            _refuse(paper, named.where, load, there.loads)
+        for metric in named.metrics:
+            there.refuse_metric(f"{paper.folder}/{named.where}", metric, measures)
+
+
+class _Known:
+    """What is there to be seen of a study."""
+
+    def __init__(self, view: View, study: Study, plans: Sequence[Plan]) -> None:
+        cases = [case for plan in plans for case in plan.cases]
+        for key in (view.queue, view.load, *view.where):
+            if any(key not in case.factors for case in cases):
+                factors = ", ".join(dict.fromkeys(key for case in cases for key in case.factors))
+                raise SpecError(f"{view.name}: {key} is no factor; accepted: {factors}")
+        kept = [
+            case
+            for case in cases
+            if all(
+                case.factors[key] == value or case.labels[key] == str(value)
+                for key, value in view.where.items()
+            )
+        ]
+        if not kept:
+            raise SpecError(f"{view.name}: where = {dict(view.where)}: no case is like this")
+        self.own = {case.labels[view.queue] for case in kept}
+        of_variants = {variant.label for variant in study.variants}
+        self.queues = self.own | of_variants if view.queue == study.queue else self.own
+        self.loads = {quantity(view.load, case.factors[view.load])[0] for case in kept}
+        self.measured = Measured.of(
+            json.loads(plan.example(case)) for plan in plans for case in range(len(plan.cases))
+        )
+
+    def refuse_metric(self, where: str, metric: str, measures: Mapping[str, Measure]) -> None:
+        which, _, name = metric.rpartition(":")
+        if which and which not in QUANTILES:
+            raise SpecError(
+                f"{where}: {metric!r}; accepted before the colon: {', '.join(QUANTILES)}"
+            )
+        if name in measures:
+            for part in measures[name].formula.names:
+                self.refuse_metric(f"{where}: measure {name}", part, measures)
+        elif not derived(name) and self.measured is not None and name not in self.measured:
+            own = f"; measures: {', '.join(measures)}" if measures else ""
+            raise SpecError(
+                f"{where}: no run has the metric {name}; "
+                f"accepted: {self.measured.accepted(name)}{own}"
+            )
+
+
+def _named(paper: Paper) -> Iterator[Named]:
+    for finding in paper.findings:
+        for check in (*finding.checks, *finding.conditions):
+            given = check.parameters
+            to = given.get("to", ())
+            yield Named(
+                f"findings.toml: {finding.id}",
+                check.study,
+                [*given.get("queues", ()), *(to if isinstance(to, list) else ())],
+                [
+                    *given.get("loads", ()),
+                    *([given["load"]] if "load" in given else []),
+                    *([to] if isinstance(to, int | float) else []),
+                ],
+                [given[key] for key in ("metric", "to_metric", "of") if key in given],
+            )
+    for figure in paper.figures:
+        kind, _, of = figure.draws.partition(":")
+        metrics = [of] if kind == "quartiles" else [] if kind in FIGURES else [figure.draws]
+        yield Named(f"paper.toml: figure {figure.name}", figure.study, figure.queues, (), metrics)
+    for table in paper.tables:
+        yield Named(
+            f"paper.toml: table {table.name}",
+            table.study,
+            {queue for _, queue, _ in table.rows},
+            {load for load, _, _ in table.rows},
+            table.metrics,
+        )
+    for number, numbers in enumerate(paper.then_and_now, start=1):
+        where = f"paper.toml: then_and_now {number}"
+        yield Named(where, numbers.study, (), numbers.loads, numbers.metrics)
+
+
+def _refuse(paper: Paper, where: str, name: Any, accepted: Collection[Any]) -> None:
+    if name not in accepted:
+        listed = ", ".join(
+            f"{each:g}" if isinstance(each, float) else each for each in sorted(accepted)
+        )
+        raise SpecError(f"{paper.folder}/{where}: {name!r}; accepted: {listed}")
