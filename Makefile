@@ -79,8 +79,8 @@ test-rust: $(VENV)/.created ## Rust tests (crates/py has none: it only translate
 	cargo test --locked --workspace --exclude redtail-py --quiet
 
 check-python: $(VENV)/.dev ## formatting and lints of the Python code
-	$(BIN)/ruff format --check python tests benches
-	$(BIN)/ruff check python tests benches
+	$(BIN)/ruff format --check python tests benches docs
+	$(BIN)/ruff check python tests benches docs
 
 check-types: setup-dev ## type checks, and the native module against its stub
 	$(BIN)/mypy
@@ -145,8 +145,8 @@ generate: setup-dev ## schema, Python model and reference page, from the Rust ty
 
 format: setup-dev ## format all code
 	cargo fmt --all
-	$(BIN)/ruff format python tests benches
-	$(BIN)/ruff check --fix python tests benches
+	$(BIN)/ruff format python tests benches docs
+	$(BIN)/ruff check --fix python tests benches docs
 
 lock: ## renew the lock files (needs uv); versions move only within pyproject.toml's bounds
 	uv pip compile pyproject.toml --extra build --universal --python-version 3.11 \

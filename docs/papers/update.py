@@ -11,8 +11,9 @@ and the next `<!-- end -->` is replaced:
     <!-- then and now -->     headline findings under each setting
     <!-- figures -->          all figures
 
-Verdicts, tables and figures are of --scale, by default the paper's own; then and now, which is as many
-runs again for each setting, is of --now, by default quick. With --expect the verdicts at quick scale become the expected ones, and the page stays as it is.
+Verdicts, tables and figures are of --scale, by default the paper's own; then and now, which is as
+many runs again for each setting, is of --now, by default quick. With --expect the verdicts at quick
+scale become the expected ones, and the page stays as it is.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ _MARK = re.compile(r"<!-- (verdicts|table: [^>]+|then and now|figures) -->\n.*?<
 
 
 def main() -> None:
+    """Run a paper and fill its page, or write what is expected of it."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )

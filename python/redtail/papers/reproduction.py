@@ -501,9 +501,8 @@ class _Work:
     def run(self, wanted: Sequence[_Wanted]) -> None:
         """Run all files with their variants, then what values are looked for by."""
         files = [file for each in wanted for file in each.files]
-        for file in files:
-            for text in file.plan.warnings:
-                warnings.warn(f"{file.path.name}: {text}", RedtailWarning, stacklevel=4)
+        for text in dict.fromkeys(text for file in files for text in file.plan.warnings):
+            warnings.warn(text, RedtailWarning, stacklevel=4)
         of_files = [file.experiments() for file in files]
         searches = [
             (file, variant, variant.solve)
