@@ -96,6 +96,7 @@ class Study:
         scales: the scales by name.
         variants: further queues derived from those in the files.
         where: the label or value of each further factor.
+        meant: parts of warnings of the files that are meant to be so, and are not shown.
     """
 
     name: str
@@ -106,6 +107,11 @@ class Study:
     scales: Mapping[str, Scale]
     variants: tuple[Variant, ...]
     where: Mapping[str, Any] = field(default_factory=dict)
+    meant: tuple[str, ...] = ()
+
+    def unmeant(self, warnings: Iterable[str]) -> list[str]:
+        """Return the warnings that are not meant to be so."""
+        return [text for text in warnings if not any(map(text.count, self.meant))]
 
     def variants_at(self, scale: str) -> tuple[Variant, ...]:
         """Return the variants that are run at a scale."""
@@ -543,6 +549,7 @@ def _study(part: _Part, folder: Path) -> Study:
         scales={scale.name: scale for scale in scales},
         variants=tuple(variants),
         where=part.table("where"),
+        meant=tuple(part.listed("meant")),
     )
     part.end()
     return found

@@ -501,7 +501,8 @@ class _Work:
     def run(self, wanted: Sequence[_Wanted]) -> None:
         """Run all files with their variants, then what values are looked for by."""
         files = [file for each in wanted for file in each.files]
-        for text in dict.fromkeys(text for file in files for text in file.plan.warnings):
+        told = (text for file in files for text in file.of.study.unmeant(file.plan.warnings))
+        for text in dict.fromkeys(told):
             warnings.warn(text, RedtailWarning, stacklevel=4)
         of_files = [file.experiments() for file in files]
         searches = [
