@@ -139,7 +139,7 @@ def draw_all(results: Results, folder: Path) -> list[Path]:
             over_time = queue_figure(results, link)
             if over_time is not None:
                 figures.append((f"{of}queue_over_time", over_time))
-        return _save(figures, folder)
+        return save(figures, folder)
 
 
 def paper_figure(results: Results, draws: str, about: Metric) -> Figure:
@@ -224,13 +224,8 @@ def save(figures: Iterable[tuple[str, Figure]], folder: Path) -> list[Path]:
     Raises:
         StoreError: the folder cannot be written.
     """
-    with mpl.rc_context(_STYLE):
-        return _save(figures, folder)
-
-
-def _save(figures: Iterable[tuple[str, Figure]], folder: Path) -> list[Path]:
     paths = []
-    with _told(folder):
+    with mpl.rc_context(_STYLE), _told(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for name, figure in figures:
             for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):

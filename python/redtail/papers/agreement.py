@@ -13,8 +13,8 @@ from typing import Any
 from redtail._engine import Plan
 from redtail.errors import SpecError
 from redtail.metrics import Measured
-from redtail.papers.definition import FIGURES, Measure, Paper, Study, View
-from redtail.papers.grid import QUANTILES, derived, quantity
+from redtail.papers.definition import Measure, Paper, Study, View
+from redtail.papers.grid import QUANTILES, derived, is_like, quantity
 
 
 @dataclass(frozen=True)
@@ -82,14 +82,7 @@ class _Known:
             if any(key not in case.factors for case in cases):
                 factors = ", ".join(dict.fromkeys(key for case in cases for key in case.factors))
                 raise SpecError(f"{view.name}: {key} is no factor; accepted: {factors}")
-        kept = [
-            case
-            for case in cases
-            if all(
-                case.factors[key] == value or case.labels[key] == str(value)
-                for key, value in view.where.items()
-            )
-        ]
+        kept = [case for case in cases if is_like(case, view.where)]
         if not kept:
             raise SpecError(f"{view.name}: where = {dict(view.where)}: no case is like this")
         self.own = {case.labels[view.queue] for case in kept}
@@ -134,9 +127,9 @@ def _named(paper: Paper) -> Iterator[Named]:
                 [given[key] for key in ("metric", "to_metric", "of") if key in given],
             )
     for figure in paper.figures:
-        kind, _, of = figure.draws.partition(":")
-        metrics = [of] if kind == "quartiles" else [] if kind in FIGURES else [figure.draws]
-        yield Named(f"paper.toml: figure {figure.name}", figure.study, figure.queues, (), metrics)
+        yield Named(
+            f"paper.toml: figure {figure.name}", figure.study, figure.queues, (), figure.metrics
+        )
     for table in paper.tables:
         yield Named(
             f"paper.toml: table {table.name}",

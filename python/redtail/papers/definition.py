@@ -216,6 +216,14 @@ class FigureOf:
     queues: tuple[str, ...]
     modern: bool
 
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics or measures that it draws."""
+        kind, _, of = self.draws.partition(":")
+        if kind == "quartiles":
+            return (of,)
+        return () if kind in FIGURES else (self.draws,)
+
 
 @dataclass(frozen=True)
 class TableOf:

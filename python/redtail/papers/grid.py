@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from redtail import metrics as names
+from redtail._engine import Case
 from redtail.errors import RedtailError
 from redtail.metrics import Metric
 from redtail.papers.formula import Formula
@@ -91,7 +92,7 @@ class Grid:
         self._cases: dict[tuple[str, float], CaseResult] = {}
         self._unit = ""
         for case in results.cases:
-            if not all(_has(case, key, value) for key, value in (where or {}).items()):
+            if not is_like(case, where or {}):
                 continue
             for key in (queue, load):
                 if key not in case.factors:
@@ -279,10 +280,18 @@ def replace_cases(
     )
 
 
-def _has(case: CaseResult, key: str, value: object) -> bool:
-    if key not in case.factors:
-        raise RedtailError(f"no factor {key!r}; accepted: {', '.join(case.factors)}")
-    return case.factors[key] == value or case.labels[key] == str(value)
+def is_like(case: CaseResult | Case, where: Mapping[str, Any]) -> bool:
+    """Return whether a case has these values, or labels, of these factors.
+
+    Raises:
+        RedtailError: it has no such factor.
+    """
+    for key in where:
+        if key not in case.factors:
+            raise RedtailError(f"no factor {key!r}; accepted: {', '.join(case.factors)}")
+    return all(
+        case.factors[key] == value or case.labels[key] == str(value) for key, value in where.items()
+    )
 
 
 _QUANTITY = re.compile(r"\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(\D*?)\s*")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from redtail import metrics as names
 from redtail.papers import definition
 from redtail.papers.checks import Evidence
-from redtail.papers.definition import TableOf
+from redtail.papers.definition import Finding, TableOf
 from redtail.papers.grid import Grid
 from redtail.papers.reproduction import (
     Judgement,
@@ -31,6 +31,7 @@ _UNCLEAR_TEXT = (
     f"{_UNCLEAR} the 95 % interval of a number reaches over its bound: more replications could "
     "turn it"
 )
+_UNCLEAR_MARKDOWN = _UNCLEAR_TEXT.replace(_UNCLEAR, f"\\{_UNCLEAR}", 1) + "."
 
 
 def listing() -> str:
@@ -212,7 +213,7 @@ def verdict_lines(done: Reproduction) -> list[str]:
             f"| {evidence} |"
         )
     if not all(verdict.clear for verdict in done.verdicts):
-        lines += ["", _UNCLEAR_TEXT.replace(_UNCLEAR, f"\\{_UNCLEAR}", 1) + "."]
+        lines += ["", _UNCLEAR_MARKDOWN]
     return lines
 
 
@@ -239,7 +240,7 @@ def table_lines(done: Reproduction, table: TableOf) -> list[str]:
     lines = [f"In brackets: {table.source}.", ""] if table.source else []
     lines += _head(grid, table.metrics)
     for load, queue in rows:
-        others = published.get((load, queue), (math.nan,) * len(table.metrics))
+        others = published.get((load, queue), ())
         lines.append(_line(grid, [grid.at(load), queue], load, queue, table.metrics, others))
     return lines
 
@@ -253,15 +254,13 @@ def now_lines(done: Reproduction) -> list[str]:
         "| finding | | " + " | ".join(names) + " |",
         "|" + "---|" * (len(names) + 2),
     ]
-    for number_of, verdict in enumerate(done.now[0].verdicts):
-        found = [_judgement(each.verdicts[number_of]) for each in done.now]
-        finding = verdict.finding
+    for finding, found in _under_settings(done):
         lines.append(f"| {finding.id} | {finding.statement} | " + " | ".join(found) + " |")
     lines.append("")
     about = [f"{each.name}: {each.setting.about}" for each in done.now if each.setting]
     lines += [f"{'; '.join(about)}. Then is the paper's own set-up.", ""]
     if not all(verdict.clear for each in done.now for verdict in each.verdicts):
-        lines += [_UNCLEAR_TEXT.replace(_UNCLEAR, f"\\{_UNCLEAR}", 1) + ".", ""]
+        lines += [_UNCLEAR_MARKDOWN, ""]
     for wanted in done.paper.then_and_now:
         if not all(wanted.study in each.grids for each in done.now):
             lines += [f"This scale does not run {wanted.study}.", ""]
@@ -288,10 +287,15 @@ def now_table(done: Reproduction) -> Table:
     made.add_column("finding", no_wrap=True)
     for each in done.now:
         made.add_column(each.name)
-    for number_of, verdict in enumerate(done.now[0].verdicts):
-        found = [_judgement(each.verdicts[number_of]) for each in done.now]
-        made.add_row(verdict.finding.id, *found)
+    for finding, found in _under_settings(done):
+        made.add_row(finding.id, *found)
     return made
+
+
+def _under_settings(done: Reproduction) -> Iterator[tuple[Finding, list[str]]]:
+    """Yield each headline finding with its verdict under each setting."""
+    for verdicts in zip(*(each.verdicts for each in done.now), strict=True):
+        yield verdicts[0].finding, [_judgement(verdict) for verdict in verdicts]
 
 
 def changes(done: Reproduction) -> list[str]:

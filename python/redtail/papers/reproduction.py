@@ -18,7 +18,6 @@ from redtail.errors import RedtailWarning, SpecError
 from redtail.papers.agreement import refuse_unknown
 from redtail.papers.checks import TESTS, Evidence
 from redtail.papers.definition import (
-    FIGURES,
     Check,
     FigureOf,
     Finding,
@@ -211,12 +210,9 @@ class Reproduction:
         queues = wanted.queues or grid.queues
         if wanted.modern:
             queues = (*queues, *modern(self, wanted.study))
-        kind, _, of = wanted.draws.partition(":")
-        metrics = (of,) if kind == "quartiles" else () if kind in FIGURES else (wanted.draws,)
-        results = grid.subset(metrics, queues, wanted.loads)
-        return plots.paper_figure(
-            results, wanted.draws, grid.describe(metrics[0] if metrics else "")
-        )
+        results = grid.subset(wanted.metrics, queues, wanted.loads)
+        about = grid.describe(next(iter(wanted.metrics), ""))
+        return plots.paper_figure(results, wanted.draws, about)
 
 
 def modern(done: Reproduction, view: str) -> tuple[str, ...]:
