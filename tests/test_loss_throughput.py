@@ -161,7 +161,7 @@ def test_sack_sends_at_the_rate_of_mathis_where_timeouts_are_rare(p: float) -> N
 @pytest.mark.parametrize("p", [p for p in CUBIC_LOSSES if p <= 0.003])
 def test_cubic_sends_at_the_rate_of_its_equations_in_its_own_region(p: float) -> None:
     # Equation 6 is for losses at equal distances; random ones bring more, by the equations
-    # too. With equal distances crates/transport/tests/steady_state.rs holds equation 6.
+    # too. With equal distances crates/transport/tests/it/steady_state.rs holds equation 6.
     assert cubic(p, 0.2) > mathis(p, 0.2)
     assert cubic_at_random(p, 0.2) > 1.05 * cubic(p, 0.2)
     assert_near("CUBIC", p, cubic_at_random)

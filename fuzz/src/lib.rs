@@ -5,7 +5,7 @@
 //! delivered, lost, duplicated, overtaken or marked, one from long ago or a
 //! senseless one arrives, or another window; time passes, a timer runs out, the
 //! application writes or closes. After every event hold the invariants of
-//! `crates/transport/tests/channel.rs`. When the bytes are used up the network
+//! `crates/transport/tests/it/channel.rs`. When the bytes are used up the network
 //! delivers everything, and the transfer has to complete.
 
 use redtail_core::{Bytes, Ecn, Rate, Span, Time};

@@ -6,7 +6,7 @@
 //! queues (`queues`) hold packets and consult a law.
 //!
 //! Adding a discipline: one file in `queues`, one line in the `disciplines!`
-//! list below, one line in the conformance list (`tests/conformance.rs`), one
+//! list below, one line in the conformance list (`tests/it/conformance.rs`), one
 //! page in `docs/queues`.
 
 pub mod advise;

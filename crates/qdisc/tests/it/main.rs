@@ -1,0 +1,20 @@
+//! What `qdisc` shows to those who use it: one program, a file per topic.
+
+mod aqm_laws;
+mod cake;
+mod classes_law;
+mod cobalt_law;
+mod codel_law;
+mod common;
+mod conformance;
+mod flow_queueing;
+mod fq_pie;
+mod pi_laws;
+mod plugin;
+mod red_adaptations;
+mod red_law;
+mod red_tail_law;
+mod red_tuning;
+mod sfb;
+mod tail_drop;
+mod wred_law;

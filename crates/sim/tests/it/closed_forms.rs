@@ -1,0 +1,202 @@
+//! Whole runs against what theory says of them.
+
+use crate::common::{metric, run, run_replication};
+use redtail_sim::RunResult;
+
+#[test]
+fn many_independent_sources_wait_as_in_m_d_1() {
+    // 2000 sources with random gaps are close to Poisson over the length of a busy
+    // period. Service S = 1 ms, load 0.7: the mean wait is rho S / (2 (1 - rho)).
+    let text = r#"
+duration = "60 s"
+warmup = "10 s"
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "1 ms"
+queue = { kind = "tail-drop", limit = "100000 packets" }
+[[traffic]]
+name = "many"
+kind = "cbr"
+flows = 2000
+rate = "3500 bit/s"
+packet = "1250 B"
+dither = 1.0
+access_rate = "1000 Gbit/s"
+"#;
+    let (rho, service) = (0.7, 1e-3);
+    let expected = rho * service / (2.0 * (1.0 - rho));
+    let n = 20;
+    let waits: Vec<f64> = (0..n)
+        .map(|replication| metric(&run_replication(text, replication), "queue_delay_mean"))
+        .collect();
+    let n = f64::from(n);
+    let mean = waits.iter().sum::<f64>() / n;
+    let variance = waits.iter().map(|w| (w - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let error = (variance / n).sqrt();
+    // Student's t with 19 degrees of freedom is beyond 7.1 with probability 1e-6;
+    // and the test is sharp: the bound is a few percent of the wait.
+    assert!(7.1 * error < 0.05 * expected, "standard error {error}");
+    assert!(
+        (mean - expected).abs() < 7.1 * error,
+        "{mean}, not {expected}"
+    );
+}
+
+#[test]
+fn one_flow_with_a_buffer_of_a_bandwidth_delay_product_fills_the_link() {
+    // Halving the window of a full pipe and a full buffer of the same size leaves
+    // the pipe full (Appenzeller, Keslassy and McKeown 2004, section 2).
+    for preset in ["sack", "newreno", "reno", "ns2-sack"] {
+        // 10 Mbit/s and 60 ms are 50 packets of 1500 B.
+        let result = run(&format!(
+            r#"
+duration = "60 s"
+warmup = "20 s"
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "30 ms"
+queue = {{ kind = "tail-drop", limit = "55 packets" }}
+[[traffic]]
+name = "one"
+kind = "bulk"
+tcp = "{preset}"
+return_delay = "30 ms"
+"#
+        ));
+        let utilization = metric(&result, "utilization");
+        assert!(utilization > 0.99, "{preset}: {utilization}");
+        assert!(metric(&result, "loss") > 0.0, "the buffer never filled");
+        // What is transmitted is delivered: payload is 1460 of 1500 bytes.
+        let goodput = metric(&result, "goodput") / 10e6 * 1500.0 / 1460.0;
+        assert!((goodput - utilization).abs() < 0.005, "{goodput}");
+    }
+}
+
+#[test]
+fn overload_loses_what_the_link_cannot_carry() {
+    // 12.5 Mbit/s into 10 Mbit/s: a fifth is lost, give or take the packet at
+    // either end of the period.
+    let result = run(r#"
+duration = "20 s"
+warmup = "5 s"
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "5 ms"
+queue = { kind = "tail-drop", limit = "20 packets" }
+[[traffic]]
+name = "udp"
+kind = "cbr"
+rate = "12500 kbit/s"
+packet = "1250 B"
+"#);
+    let packets = 12.5e6 / 8.0 / 1250.0 * 15.0;
+    let lost = metric(&result, "loss") * packets;
+    assert!((lost - 0.2 * packets).abs() <= 1.0, "{lost} of {packets}");
+    assert_eq!(metric(&result, "udp_loss"), metric(&result, "loss"));
+    assert_eq!(metric(&result, "utilization"), 1.0);
+    // The queue is full but for the gap between a departure and the next arrival.
+    let length = metric(&result, "queue_length_mean");
+    assert!((19.0..=20.0).contains(&length), "{length}");
+    // End to end, packets still on their way at the end count neither as lost nor
+    // as received: those in the queue, in transmission and in propagation.
+    let end_to_end = metric(&result, "udp.end_to_end_loss");
+    let under_way = 27.0;
+    assert!((end_to_end - 0.2).abs() <= 0.2 * under_way / (packets - under_way));
+}
+
+#[test]
+fn below_capacity_constant_rate_sources_in_step_never_wait() {
+    // D/D/1 with a load of one half.
+    let result = run(r#"
+duration = "2 s"
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "5 ms"
+queue = { kind = "tail-drop", limit = "20 packets" }
+[[traffic]]
+name = "udp"
+kind = "cbr"
+rate = "5 Mbit/s"
+packet = "1250 B"
+start = "0 s"
+"#);
+    assert_eq!(metric(&result, "queue_delay_p99"), 0.0);
+    assert_eq!(metric(&result, "queue_length_mean"), 0.0);
+    assert_eq!(metric(&result, "loss"), 0.0);
+    // 1000 packets, the first 0.1 ms after the start: all but the end of the last.
+    let utilization = metric(&result, "utilization");
+    assert!((utilization - 0.5).abs() < 1e-12, "{utilization}");
+}
+
+/// A constant-rate source over a link that loses 5 % and, with `back`, a transfer whose
+/// acknowledgements cross a return link that loses 20 %.
+fn lossy(forward: &str, back: &str) -> RunResult {
+    run(&format!(
+        r#"
+duration = "110 s"
+warmup = "10 s"
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "10 ms"
+queue = {{ kind = "tail-drop", limit = "100 packets" }}
+{forward}
+[bottleneck.return]
+rate = "10 Mbit/s"
+delay = "10 ms"
+queue = {{ kind = "tail-drop", limit = "100 packets" }}
+{back}
+[[traffic]]
+name = "udp"
+kind = "cbr"
+rate = "4 Mbit/s"
+packet = "500 B"
+start = "0 s"
+[[traffic]]
+name = "ftp"
+kind = "bulk"
+tcp = {{ preset = "sack", receive_window = "14600 B" }}
+"#
+    ))
+}
+
+#[test]
+fn a_link_loses_the_share_of_packets_that_it_is_told_to() {
+    let p: f64 = 0.05;
+    let result = lossy(&format!("random_loss = {p}"), "");
+    // 100 000 packets of the source alone: five standard deviations of the share are
+    // exceeded with probability 6e-7 (and the seed is fixed).
+    let bound = 5.0 * (p * (1.0 - p) / 100_000.0).sqrt();
+    let lost = metric(&result, "random_loss");
+    assert!((lost - p).abs() < bound, "{lost}");
+    let end_to_end = metric(&result, "udp.end_to_end_loss");
+    assert!((end_to_end - p).abs() < bound, "{end_to_end}");
+    // None of it at the queue; the way back has no such key, and no such metric.
+    assert_eq!(metric(&result, "loss"), 0.0);
+    assert!(
+        result
+            .metrics
+            .iter()
+            .all(|(name, _)| name != "return.random_loss")
+    );
+}
+
+#[test]
+fn acknowledgements_are_lost_on_a_return_link_of_which_that_is_asked() {
+    let (p, result): (f64, _) = (0.2, lossy("", "random_loss = 0.2"));
+    let lost = metric(&result, "return.random_loss");
+    // At least 10 000 acknowledgements: one in two of ten segments every 40 ms.
+    assert!(
+        (lost - p).abs() < 5.0 * (p * (1.0 - p) / 10_000.0).sqrt(),
+        "{lost}"
+    );
+    assert_eq!(metric(&result, "udp.end_to_end_loss"), 0.0);
+}
+
+#[test]
+fn a_link_told_to_lose_nothing_does_what_one_without_the_key_does() {
+    let (zero, without) = (lossy("random_loss = 0.0", "random_loss = 0"), lossy("", ""));
+    let kept = |(name, _): &&(String, f64)| !name.ends_with("random_loss");
+    assert!(zero.metrics.iter().filter(kept).eq(&without.metrics));
+    assert_eq!(metric(&zero, "random_loss"), 0.0);
+    assert_eq!(metric(&zero, "return.random_loss"), 0.0);
+}

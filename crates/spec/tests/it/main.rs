@@ -1,0 +1,9 @@
+//! What `spec` shows to those who use it: one program, a file per topic.
+
+mod cases;
+mod common;
+mod plans;
+mod refusals;
+mod schemas;
+mod udp_groups;
+mod warnings;

@@ -1,0 +1,992 @@
+//! What a user reads when a file is refused: file, line, key, value, and what is accepted.
+
+use crate::common::{FILE, changed, plan, refusal, single};
+use redtail_qdisc::QueueSpec;
+use redtail_spec::{Format, Plan};
+
+/// What a queue's `kind` may be.
+fn kinds() -> String {
+    QueueSpec::KINDS.join(", ")
+}
+
+/// The message for the single-case file with one change.
+fn single_with(old: &str, new: &str) -> String {
+    refusal(&changed(&single(), &[(old, new)]))
+}
+
+/// The message for the file with factors, with one change.
+fn file_with(old: &str, new: &str) -> String {
+    refusal(&changed(FILE, &[(old, new)]))
+}
+
+#[test]
+fn the_unchanged_files_are_accepted() {
+    plan(&single(), &[]).unwrap();
+    plan(FILE, &[]).unwrap();
+}
+
+#[test]
+fn not_toml() {
+    assert_eq!(
+        single_with("duration = \"200 s\"", "duration = 200 s"),
+        "e.toml:2: not TOML at column 12: string values must be quoted, expected literal string\n\
+         2 | duration = 200 s\n  |            ^"
+    );
+}
+
+#[test]
+fn unknown_keys() {
+    assert_eq!(
+        single_with("rate = \"10", "rte = \"10"),
+        r#"e.toml:7: bottleneck.rte: unknown key; accepted: rate, delay, queue, random_loss, return, rate_changes, rate_trace; did you mean "rate"?"#
+    );
+    assert_eq!(
+        single_with("min_th", "minth"),
+        "e.toml:9: bottleneck.queue.minth: unknown key; accepted: kind, tune, limit, min_th, max_th, max_p, w_q, gentle, \
+         spacing, byte_mode, mean_packet, ecn, above_max_th; did you mean \"min_th\"?"
+    );
+    assert_eq!(
+        single_with("warmup", "colour"),
+        "e.toml:3: colour: unknown key; accepted: name, description, duration, warmup, replications, seed, bottleneck, \
+         chain, traffic, phases, series"
+    );
+    let message = single_with("flows = 64", "flow = 64");
+    assert!(
+        message
+            .starts_with("e.toml:14: traffic.ftp.flow: unknown key; accepted: kind, name, flows, "),
+        "{message}"
+    );
+    assert!(message.ends_with(r#"; did you mean "flows"?"#), "{message}");
+    let message = single_with("\"sack\"", "{ preset = \"sack\", enc = true }");
+    assert!(
+        message.starts_with("e.toml:15: traffic.ftp.tcp.enc: unknown key; accepted: preset, mss, "),
+        "{message}"
+    );
+}
+
+#[test]
+fn missing_keys() {
+    assert_eq!(
+        single_with("rate = \"10 Mbit/s\"\n", ""),
+        "e.toml:6: bottleneck: the key \"rate\" is missing"
+    );
+    assert_eq!(
+        single_with("name = \"Tail drop against RED\"\n", ""),
+        "e.toml:1: the key \"name\" is missing"
+    );
+    assert_eq!(
+        single_with("kind = \"red\", ", ""),
+        format!(
+            "e.toml:9: bottleneck.queue: the key \"kind\" is missing; accepted: {}",
+            kinds()
+        )
+    );
+    assert_eq!(
+        single_with("limit = \"300 packets\", ", ""),
+        "e.toml:9: bottleneck.queue.limit is missing; accepted: a queue size such as \"300 packets\", \
+         or tune = \"ziegler\" to have it computed"
+    );
+    assert_eq!(
+        single_with("packet = \"573 B\"\n", ""),
+        "e.toml:19: traffic.cbr: the key \"packet\" is missing"
+    );
+}
+
+#[test]
+fn missing_units() {
+    assert_eq!(
+        single_with("\"10 Mbit/s\"", "10"),
+        r#"e.toml:7: bottleneck.rate = 10: a rate carries its unit, for example "10 Mbit/s""#
+    );
+    assert_eq!(
+        single_with("\"200 s\"", "\"200\""),
+        r#"e.toml:2: duration = "200": a time carries its unit, for example "100 ms""#
+    );
+    assert_eq!(
+        single_with("\"300 packets\"", "300"),
+        r#"e.toml:9: bottleneck.queue.limit = 300: a queue size carries its unit, for example "300 packets", "64 kB" or "20 ms""#
+    );
+    assert_eq!(
+        single_with("\"40 ms\"]", "40]"),
+        r#"e.toml:16: traffic.ftp.access_delay (entry 2) = 40: a time carries its unit, for example "100 ms""#
+    );
+}
+
+#[test]
+fn wrong_units() {
+    assert_eq!(
+        single_with("\"10 Mbit/s\"", "\"10 Mbit\""),
+        r#"e.toml:7: bottleneck.rate = "10 Mbit": "Mbit" is not a unit of rate; accepted: bit/s, kbit/s, Mbit/s, Gbit/s"#
+    );
+    assert_eq!(
+        single_with("\"10 Mbit/s\"", "\"100 ms\""),
+        r#"e.toml:7: bottleneck.rate = "100 ms" is a time; a rate is wanted, for example "10 Mbit/s""#
+    );
+    assert_eq!(
+        single_with("\"45 packets\"", "\"45 Mbit/s\""),
+        r#"e.toml:9: bottleneck.queue.min_th = "45 Mbit/s" is a rate; a queue size is wanted, for example "300 packets", "64 kB" or "20 ms""#
+    );
+}
+
+#[test]
+fn zero_and_negative_rates() {
+    assert_eq!(
+        single_with("\"10 Mbit/s\"", "\"0 Mbit/s\""),
+        r#"e.toml:7: bottleneck.rate = "0 Mbit/s" is zero; accepted: a rate such as "10 Mbit/s""#
+    );
+    assert_eq!(
+        single_with("\"10 Mbit/s\"", "\"-10 Mbit/s\""),
+        r#"e.toml:7: bottleneck.rate = "-10 Mbit/s": a rate cannot be negative; accepted: 0 or more, for example "10 Mbit/s""#
+    );
+    assert_eq!(
+        single_with("\"250 kbit/s\"", "\"0 bit/s\""),
+        r#"e.toml:23: traffic.cbr.rate = "0 bit/s" is zero; accepted: a rate such as "250 kbit/s""#
+    );
+    assert_eq!(
+        single_with("flows = 4", "flows = 4\naccess_rate = \"0 bit/s\""),
+        r#"e.toml:23: traffic.cbr.access_rate = "0 bit/s" is zero; accepted: a rate such as "100 Mbit/s""#
+    );
+}
+
+#[test]
+fn thresholds_that_contradict_each_other() {
+    assert_eq!(
+        single_with("\"45 packets\"", "\"195 packets\""),
+        r#"e.toml:9: bottleneck.queue.min_th = "195 packets" is not below max_th (195 packets); accepted: less than "195 packets""#
+    );
+    // The same in a factor: the line is that of the value.
+    assert_eq!(
+        refusal(&changed(
+            FILE,
+            &[(
+                "limit = \"300 packets\", min_th = \"45 packets\", max_th = \"195 packets\" },\n]",
+                "limit = \"300 packets\", min_th = \"45 packets\", max_th = \"5 packets\" },\n]"
+            )]
+        )),
+        r#"e.toml:29: bottleneck.queue.min_th = "45 packets" is not below max_th (5 packets); accepted: less than "5 packets""#
+    );
+    assert_eq!(
+        single_with("\"45 packets\"", "\"45 kB\""),
+        r#"e.toml:9: bottleneck.queue.max_th = "195 packets" is in another unit than min_th (45 kB); accepted: both thresholds in packets, or both in bytes or time"#
+    );
+    assert_eq!(
+        single_with("limit = \"300 packets\"", "limit = \"0 packets\""),
+        r#"e.toml:9: bottleneck.queue.limit = "0 packets" would drop every packet; accepted: at least "1 packet", or at least one packet's size in bytes"#
+    );
+}
+
+#[test]
+fn times_that_contradict_each_other() {
+    assert_eq!(
+        single_with("\"50 s\"", "\"300 s\""),
+        r#"e.toml:3: warmup = "300 s" is not shorter than the duration; accepted: less than "200 s""#
+    );
+    assert_eq!(
+        single_with("\"50 s\"", "\"200 s\""),
+        r#"e.toml:3: warmup = "200 s" is not shorter than the duration; accepted: less than "200 s""#
+    );
+    assert_eq!(
+        single_with("\"200 s\"", "\"0 s\""),
+        r#"e.toml:2: duration = "0 s" is zero; accepted: a time such as "200 s""#
+    );
+}
+
+#[test]
+fn losses_that_are_no_probabilities_below_one() {
+    for (given, shown) in [("1", "1"), ("-0.01", "-0.01"), ("nan", "NaN")] {
+        assert_eq!(
+            single_with(
+                "delay = \"100 ms\"",
+                &format!("delay = \"100 ms\"\nrandom_loss = {given}")
+            ),
+            format!(
+                "e.toml:9: bottleneck.random_loss = {shown} is not a probability below 1; \
+                 accepted: 0 or more and less than 1, such as 0.02"
+            )
+        );
+    }
+}
+
+#[test]
+fn times_beyond_what_a_run_can_hold() {
+    assert_eq!(
+        single_with("\"200 s\"", "\"5000 h\""),
+        r#"e.toml:2: duration = "5000 h" is more than can be run; accepted: up to "2400 h""#
+    );
+    assert_eq!(
+        single_with("delay = \"100 ms\"", "delay = \"5000 h\""),
+        r#"e.toml:8: bottleneck.delay = "5000 h" is more than can be run; accepted: up to "1 h""#
+    );
+    assert_eq!(
+        single_with("\"20 ms\"", "\"2 h\""),
+        r#"e.toml:16: traffic.ftp.access_delay = ["2 h", "40 ms"] is more than can be run; accepted: up to "1 h""#
+    );
+    assert_eq!(
+        refusal(&(single() + "[series]\ninterval = \"300 s\"\n")),
+        r#"e.toml:27: series.interval = "300 s" is longer than the run; accepted: up to "200 s""#
+    );
+    assert_eq!(
+        refusal(&(single() + "[series]\ninterval = \"0 s\"\n")),
+        r#"e.toml:27: series.interval = "0 s" is zero; accepted: a time such as "100 ms""#
+    );
+}
+
+#[test]
+fn a_group_that_no_memory_holds() {
+    assert_eq!(
+        single_with("flows = 64", "flows = 4000000000"),
+        "e.toml:14: traffic.ftp.flows = 4000000000 is more than can be run; accepted: 1 to 1000000"
+    );
+}
+
+#[test]
+fn counts_of_zero_and_numbers_that_are_none() {
+    assert_eq!(
+        single_with("replications = 10", "replications = 0"),
+        "e.toml:4: replications = 0 is zero; accepted: 1 or more"
+    );
+    assert_eq!(
+        single_with("flows = 64", "flows = 0"),
+        "e.toml:14: traffic.ftp.flows = 0 is zero; accepted: 1 to 1000000"
+    );
+    assert_eq!(
+        single_with("flows = 64", "flows = -1"),
+        "e.toml:14: traffic.ftp.flows = -1: expected a whole number from 1 to 1000000"
+    );
+    assert_eq!(
+        single_with("flows = 64", "flows = \"many\""),
+        "e.toml:14: traffic.ftp.flows = \"many\": expected a whole number from 1 to 1000000"
+    );
+    assert_eq!(
+        single_with("flows = 64", "flows = 1979-05-27"),
+        "e.toml:14: traffic.ftp.flows = 1979-05-27: expected a whole number from 1 to 1000000"
+    );
+    assert_eq!(
+        single_with("packet =", "dither = 1.5\npacket ="),
+        "e.toml:24: traffic.cbr.dither = 1.5 is not between 0 and 1; accepted: a number from 0 to 1"
+    );
+    assert_eq!(
+        single_with("packet =", "start = \"5 s\"\nstop = \"5 s\"\npacket ="),
+        "e.toml:25: traffic.cbr.stop = \"5 s\" is not after \"5 s\", when flow 0 may start; accepted: times after the start, or none"
+    );
+    assert_eq!(
+        single_with(
+            "start = \"uniform 0..10 s\"",
+            "start = [\"0 s\", \"uniform 0..9 s\"]\nstop = \"uniform 8..12 s\""
+        ),
+        "e.toml:18: traffic.ftp.stop = \"uniform 8..12 s\" is not after \"9 s\", when flow 1 may start; accepted: times after the start, or none"
+    );
+    assert_eq!(
+        single_with("\"573 B\"", "\"0 B\""),
+        r#"e.toml:24: traffic.cbr.packet = "0 B" does not fit an IP packet; accepted: "1 B" to "65535 B""#
+    );
+    assert_eq!(
+        single_with("tcp = \"sack\"", "tcp = { initial_window = 0 }"),
+        "e.toml:15: traffic.ftp.tcp.initial_window = 0 could never start; accepted: 1 or more segments"
+    );
+}
+
+#[test]
+fn combinations_of_tcp_that_make_no_sense() {
+    let with = |tcp: &str| single_with("tcp = \"sack\"", &format!("tcp = {{ {tcp} }}"));
+    assert_eq!(
+        with("ecn = true, ecn_reduction = \"dctcp\""),
+        "e.toml:15: traffic.ftp.tcp.ecn_feedback does not say how much is marked, which this ecn_reduction goes by; \
+         accepted: \"dctcp\" or \"accecn\", or ecn_reduction = \"loss\" or \"abe\""
+    );
+    assert_eq!(
+        with("ecn = true, ecn_codepoint = \"ect1\""),
+        "e.toml:15: traffic.ftp.tcp.ecn_codepoint = \"ect1\" promises a response in proportion to the marks (RFC 9331); \
+         accepted: \"ect0\", or ecn_reduction = \"dctcp\" or \"prague\""
+    );
+    assert_eq!(
+        with("handshake = false, ecn_syn_ack = true"),
+        "e.toml:15: traffic.ftp.tcp.ecn_syn_ack = true is on while handshake is off: there is no SYN-ACK; \
+         accepted: false, or handshake = true"
+    );
+}
+
+#[test]
+fn kinds_and_presets_that_are_not_known() {
+    assert_eq!(
+        single_with("kind = \"red\"", "kind = \"rde\""),
+        format!(
+            "e.toml:9: bottleneck.queue.kind = \"rde\" is not known; accepted: {}; did you mean \"red\"?",
+            kinds()
+        )
+    );
+    assert_eq!(
+        single_with("kind = \"bulk\"", "kind = 3"),
+        "e.toml:13: traffic.ftp.kind = 3 is not known; accepted: bulk, transfer, cbr, voip, on-off, game, transactions, web, video, arrivals, trace"
+    );
+    assert_eq!(
+        single_with("\"sack\"", "\"sak\""),
+        r#"e.toml:15: traffic.ftp.tcp = "sak" is not known; accepted: sack, newreno, reno, tahoe, cubic, dctcp, prague, vegas, ledbat, linux, bbr, bbr3, linux-2000, ns2-sack, ns2-newreno, ns2-reno, ns2-tahoe; did you mean "sack"?"#
+    );
+    assert_eq!(
+        single_with("flows = 64", "direction = \"back\""),
+        r#"e.toml:14: traffic.ftp.direction = "back" is not known; accepted: forward, reverse"#
+    );
+    assert_eq!(
+        refusal(&changed(
+            &single(),
+            &[(
+                "queue = { kind = \"red\", limit = \"300 packets\", min_th = \"45 packets\", max_th = \"195 packets\" }",
+                "queue = \"red\""
+            )]
+        )),
+        r#"e.toml:9: bottleneck.queue = "red": expected a table such as { kind = "red", ... }"#
+    );
+}
+
+#[test]
+fn topologies_that_are_none() {
+    let head = single().split("[bottleneck]").next().unwrap().to_owned();
+    let traffic = "[[traffic]]\nname = \"a\"\nkind = \"bulk\"\n";
+    assert_eq!(
+        refusal(&format!("{head}{traffic}")),
+        "e.toml:1: the key \"bottleneck\" is missing; accepted: a [bottleneck], or a [chain] of several"
+    );
+    assert_eq!(
+        refusal(&format!("{head}{traffic}[chain]\nhop = []\n")),
+        "e.toml:9: chain: has no [[chain.hop]]; accepted: one or more"
+    );
+    let hop = "rate = \"1 Mbit/s\"\ndelay = \"1 ms\"\nqueue = { kind = \"tail-drop\", limit = \"9 packets\" }\n";
+    assert_eq!(
+        refusal(&format!("{}[chain]\n[[chain.hop]]\n{hop}", single())),
+        "e.toml:26: chain: stands beside bottleneck; accepted: one of the two"
+    );
+}
+
+#[test]
+fn hops_that_are_out_of_range() {
+    let chain = |group: &str, hop: &str| {
+        format!(
+            "name = \"n\"\nduration = \"1 s\"\n[[traffic]]\nname = \"a\"\nkind = \"bulk\"\n{group}\n[chain]\n\
+             [[chain.hop]]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\nqueue = {{ kind = \"tail-drop\", limit = \"9 packets\" }}\n\
+             [[chain.hop]]\nrate = \"1 Mbit/s\"\ndelay = \"1 ms\"\n{hop}\n"
+        )
+    };
+    let sound = "queue = { kind = \"tail-drop\", limit = \"9 packets\" }";
+    plan(&chain("last_hop = 2", sound), &[]).unwrap();
+    assert_eq!(
+        refusal(&chain("last_hop = 3", sound)),
+        "e.toml:6: traffic.a.last_hop = 3 is not a hop of the chain; accepted: 1 to 2"
+    );
+    assert_eq!(
+        refusal(&chain("first_hop = 0", sound)),
+        "e.toml:6: traffic.a.first_hop = 0 is not a hop of the chain; accepted: 1 to 2"
+    );
+    assert_eq!(
+        refusal(&chain("first_hop = 2\nlast_hop = 1", sound)),
+        "e.toml:6: traffic.a.first_hop = 2 is beyond last_hop (1), and hops count in the chain's order whatever the \
+         direction; accepted: at most 1"
+    );
+    assert_eq!(
+        refusal(&chain(
+            "",
+            "queue = { kind = \"tail-drop\", limit = \"9 Mbit/s\" }"
+        )),
+        r#"e.toml:15: chain.hop2.queue.limit = "9 Mbit/s" is a rate; a queue size is wanted, for example "300 packets", "64 kB" or "20 ms""#
+    );
+    assert_eq!(
+        refusal(&chain(
+            "",
+            &format!("{sound}\nreturn = {{ rate = \"0 bit/s\", delay = \"0 s\", {sound} }}")
+        )),
+        r#"e.toml:16: chain.hop2.return.rate = "0 bit/s" is zero; accepted: a rate such as "10 Mbit/s""#
+    );
+    assert_eq!(
+        single_with("flows = 64", "first_hop = 1"),
+        "e.toml:14: traffic.ftp.first_hop = 1 is a key of chains, and this is a bottleneck; accepted: no such key"
+    );
+}
+
+#[test]
+fn groups_with_bad_names() {
+    assert_eq!(
+        single_with("name = \"cbr\"", "name = \"ftp\""),
+        r#"e.toml:20: traffic.ftp.name = "ftp" is the name of another group too (line 12); accepted: a name of its own"#
+    );
+    assert_eq!(
+        single_with("name = \"cbr\"", "name = \"c.b\""),
+        r#"e.toml:20: traffic: name = "c.b" cannot be part of a key; accepted: letters, digits, "_" and "-""#
+    );
+    assert_eq!(
+        single_with("name = \"cbr\"", "name = \"return\""),
+        r#"e.toml:20: traffic.return.name = "return" is what results call a link; accepted: any other name"#
+    );
+    assert_eq!(
+        single_with("name = \"ftp\"", ""),
+        "e.toml:11: traffic (entry 1): the key \"name\" is missing"
+    );
+}
+
+#[test]
+fn factors_that_are_empty_or_name_nothing() {
+    assert_eq!(
+        file_with("[16, 64, 256]", "[]"),
+        r#"e.toml:31: factors."traffic.ftp.flows" = []: a factor needs at least one value"#
+    );
+    assert_eq!(
+        file_with("traffic.ftp.flows", "traffic.ftp.flow")
+            .split("; accepted")
+            .next()
+            .unwrap(),
+        r#"e.toml:31: factors."traffic.ftp.flow": there is no key traffic.ftp.flow"#
+    );
+    assert_eq!(
+        file_with("\"bottleneck.queue\"", "\"botleneck.queue\""),
+        "e.toml:27: factors.\"botleneck.queue\": there is no key botleneck; accepted: name, description, duration, warmup, \
+         replications, seed, bottleneck, chain, traffic, phases, series; did you mean \"bottleneck\"?"
+    );
+    assert_eq!(
+        file_with("\"bottleneck.queue\"", "\"bottleneck.qeue\""),
+        r#"e.toml:27: factors."bottleneck.qeue": there is no key bottleneck.qeue; accepted: rate, delay, queue, random_loss, return, rate_changes, rate_trace; did you mean "queue"?"#
+    );
+    assert_eq!(
+        file_with("traffic.ftp.flows", "traffic.web.flows"),
+        r#"e.toml:31: factors."traffic.web.flows": there is no traffic group "web"; accepted: ftp, cbr"#
+    );
+    assert_eq!(
+        file_with("traffic.ftp.flows", "duration.x"),
+        r#"e.toml:31: factors."duration.x": duration is "200 s" and has no key "x""#
+    );
+    assert_eq!(
+        file_with("[16, 64, 256]", "[16, \"many\"]"),
+        "e.toml:31: traffic.ftp.flows = \"many\": expected a whole number from 1 to 1000000"
+    );
+}
+
+#[test]
+fn a_contradiction_that_depends_on_a_factor_says_in_which_cases() {
+    assert_eq!(
+        file_with(
+            "\"traffic.ftp.flows\" = [16, 64, 256]",
+            "duration = [\"40 s\", \"100 s\"]"
+        ),
+        "e.toml:3: warmup = \"50 s\" is not shorter than the duration; accepted: less than \"40 s\" \
+         [in 2 of 4 cases, first with bottleneck.queue = tail-drop, duration = 40 s]"
+    );
+}
+
+#[test]
+fn all_contradictions_are_told_at_once() {
+    let text = changed(
+        &single(),
+        &[("\"50 s\"", "\"300 s\""), ("flows = 64", "flows = 0")],
+    );
+    let error = plan(&text, &[]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "e.toml:3: warmup = \"300 s\" is not shorter than the duration; accepted: less than \"200 s\"\n\
+         e.toml:14: traffic.ftp.flows = 0 is zero; accepted: 1 to 1000000"
+    );
+    assert_eq!(
+        (error.file(), error.line(), error.key()),
+        (Some("e.toml"), Some(3), Some("warmup"))
+    );
+}
+
+#[test]
+fn arguments_are_named_as_they_were_given() {
+    let refusal = |set: &str| plan(&single(), &[set]).unwrap_err().to_string();
+    assert_eq!(
+        refusal("bottleneck.rate=10"),
+        r#"--set bottleneck.rate=10: bottleneck.rate = 10: a rate carries its unit, for example "10 Mbit/s""#
+    );
+    assert_eq!(
+        refusal("bottleneck.rat=10 Mbit/s"),
+        "--set bottleneck.rat=10 Mbit/s: bottleneck.rat: unknown key; accepted: rate, delay, queue, random_loss, return, rate_changes, rate_trace; did you mean \"rate\"?"
+    );
+    assert_eq!(
+        refusal("traffic.web.flows=1"),
+        r#"--set traffic.web.flows=1: traffic.web.flows: there is no traffic group "web"; accepted: ftp, cbr"#
+    );
+    assert_eq!(
+        refusal("bottleneck.rate"),
+        "--set bottleneck.rate: expected key=value, such as bottleneck.rate='20 Mbit/s'"
+    );
+    assert_eq!(
+        refusal("bottleneck.queue.min_th=200 packets"),
+        "--set bottleneck.queue.min_th=200 packets: bottleneck.queue.min_th = \"200 packets\" is not below max_th \
+         (195 packets); accepted: less than \"195 packets\""
+    );
+}
+
+#[test]
+fn a_list_for_a_key_that_takes_one_value_says_how_to_vary_it() {
+    let refusal = |set: &str| plan(&single(), &[set]).unwrap_err().to_string();
+    assert_eq!(
+        refusal("traffic.ftp.flows=[1,2]"),
+        "--set traffic.ftp.flows=[1,2]: traffic.ftp.flows = [1, 2]: expected a whole number from 1 to 1000000; \
+         to vary it, use --set 'factors.\"traffic.ftp.flows\"=[1, 2]'"
+    );
+    // What the hint says is accepted.
+    plan(&single(), &["factors.\"traffic.ftp.flows\"=[1, 2]"]).unwrap();
+
+    assert_eq!(
+        single_with("flows = 64", "flows = [1, 2]"),
+        "e.toml:14: traffic.ftp.flows = [1, 2]: expected a whole number from 1 to 1000000; \
+         to vary it, give \"traffic.ftp.flows\" = [1, 2] under [factors]"
+    );
+    for set in [
+        "bottleneck.rate=[\"1 Mbit/s\", \"2 Mbit/s\"]",
+        "bottleneck.queue=[{ kind = \"tail-drop\", limit = \"9 packets\" }]",
+        "duration=[\"100 s\"]",
+    ] {
+        assert!(
+            refusal(set).contains("; to vary it, use --set 'factors.\""),
+            "{}",
+            refusal(set)
+        );
+    }
+    // These are the same for all cases.
+    for set in ["replications=[1, 2]", "name=[\"a\"]"] {
+        assert!(!refusal(set).contains("vary"), "{}", refusal(set));
+    }
+    // A value of a factor that is a list itself has nothing to learn from the hint.
+    let message = plan(FILE, &["factors.\"traffic.ftp.flows\"=[[1, 2]]"])
+        .unwrap_err()
+        .to_string();
+    assert!(!message.contains("vary"), "{message}");
+}
+
+#[test]
+fn labels_must_be_texts() {
+    assert_eq!(
+        single_with("kind = \"red\"", "label = 3, kind = \"red\""),
+        "e.toml:9: bottleneck.queue.label = 3: expected a text in quotes"
+    );
+}
+
+#[test]
+fn json_is_refused_by_key_alone() {
+    let refusal = |text| {
+        Plan::from_text(text, None, &[], Format::Json)
+            .unwrap_err()
+            .to_string()
+    };
+    assert_eq!(
+        refusal("{\"name\": "),
+        "line 1: not JSON: EOF while parsing a value at line 1 column 9"
+    );
+    assert_eq!(refusal("[1]"), "[1]: expected a table");
+    assert_eq!(
+        refusal(r#"{"name": "n", "duration": 3, "traffic": []}"#),
+        r#"duration = 3: a time carries its unit, for example "100 ms""#
+    );
+    assert_eq!(
+        refusal(r#"{"name": "n", "duration": "1 s", "seed": null, "traffic": [null]}"#),
+        "traffic (entry 1) = null is not known; accepted: bulk, transfer, cbr, voip, on-off, game, transactions, web, video, arrivals, trace"
+    );
+}
+
+#[test]
+fn reverse_traffic_without_a_way_back() {
+    assert_eq!(
+        single_with("flows = 64", "flows = 64\ndirection = \"reverse\""),
+        "e.toml:15: traffic.ftp.direction = \"reverse\" has no link to travel on; \
+         accepted: \"forward\", or a [bottleneck.return] link"
+    );
+}
+
+#[test]
+fn a_bad_group_name_is_found_in_its_own_group() {
+    assert_eq!(
+        single_with("name = \"cbr\"", "name = \"voice calls\""),
+        "e.toml:20: traffic: name = \"voice calls\" cannot be part of a key; \
+         accepted: letters, digits, \"_\" and \"-\""
+    );
+}
+
+#[test]
+fn models_go_with_their_own_start_rate_and_answer_to_losses() {
+    let tcp = |table: &str| single_with("\"sack\"", &format!("{{ {table} }}"));
+    let at = |key: &str| format!("e.toml:15: traffic.ftp.tcp.{key} ");
+    for (table, key, problem) in [
+        (
+            r#"preset = "bbr", slow_start = "standard""#,
+            "slow_start",
+            "is not used by a model, which has a start of its own",
+        ),
+        (
+            r#"preset = "cubic", slow_start = "startup""#,
+            "slow_start",
+            "is part of a model, and this growth has none",
+        ),
+        (
+            r#"preset = "bbr3", prr = true"#,
+            "prr",
+            "reduces a flight that a model sets itself",
+        ),
+        (
+            r#"preset = "bbr", pacing = false"#,
+            "pacing",
+            "is off, but a model steers by the rate at which it sends",
+        ),
+        (
+            r#"preset = "bbr", recovery = "newreno""#,
+            "recovery",
+            "does not tell a model what was delivered, and when",
+        ),
+        (
+            r#"preset = "bbr3", recovery = "sack-1996""#,
+            "recovery",
+            "does not tell a model what was delivered, and when",
+        ),
+        (
+            r#"preset = "bbr", ecn = true"#,
+            "ecn",
+            "would have packets marked that a model does not answer",
+        ),
+    ] {
+        let message = tcp(table);
+        assert!(message.contains(problem), "{message}");
+        assert!(message.starts_with(at(key).trim_end()), "{message}");
+        assert!(message.contains("; accepted: "), "{message}");
+    }
+}
+
+/// A tree of classes in place of the file's queue, from line 9 on.
+const TREE: &str = r#"queue = { kind = "htb", class = [
+  { name = "all", rate = "9 Mbit/s", class = [
+    { name = "voice", match = { dscp = ["EF", "CS5"] }, rate = "1 Mbit/s", ceil = "2 Mbit/s",
+      queue = { kind = "tail-drop", limit = "20 packets" } },
+    { name = "data", rate = "8 Mbit/s", queue = { kind = "drr", class = [
+      { name = "ftp", match = [{ group = "ftp" }, { port = 20 }],
+        queue = { kind = "tail-drop", limit = "100 packets", label = "short" } },
+      { name = "rest", queue = { kind = "tail-drop", limit = "300 packets" } },
+    ] } },
+  ] },
+] }"#;
+
+fn tree() -> String {
+    let red = "queue = { kind = \"red\", limit = \"300 packets\", min_th = \"45 packets\", max_th = \"195 packets\" }";
+    changed(&single(), &[(red, TREE)])
+}
+
+fn tree_with(old: &str, new: &str) -> String {
+    refusal(&changed(&tree(), &[(old, new)]))
+}
+
+#[test]
+fn a_queue_within_a_class_is_refused_by_its_whole_key_and_its_line() {
+    plan(&tree(), &[]).unwrap();
+    assert_eq!(
+        tree_with("limit = \"20 packets\"", "limit = \"0 packets\""),
+        "e.toml:12: bottleneck.queue.class.all.class.voice.queue.limit = \"0 packets\" would drop every packet; \
+         accepted: at least \"1 packet\", or at least one packet's size in bytes"
+    );
+    assert_eq!(
+        tree_with("limit = \"100 packets\"", "limt = \"100 packets\""),
+        "e.toml:15: bottleneck.queue.class.all.class.data.queue.class.ftp.queue.limt: unknown key; accepted: kind, \
+         limit; did you mean \"limit\"?"
+    );
+    assert_eq!(
+        tree_with("kind = \"drr\"", "kind = \"dr\""),
+        format!(
+            "e.toml:13: bottleneck.queue.class.all.class.data.queue.kind = \"dr\" is not known; accepted: {}; did you mean \"drr\"?",
+            kinds()
+        )
+    );
+    assert_eq!(
+        tree_with("label = \"short\"", "label = 3"),
+        "e.toml:15: bottleneck.queue.class.all.class.data.queue.class.ftp.queue.label = 3: expected a text in quotes"
+    );
+    assert_eq!(
+        tree_with("ceil = \"2 Mbit/s\"", "ceil = \"900 kbit/s\""),
+        "e.toml:11: bottleneck.queue.class.all.class.voice.ceil = \"900 kbit/s\" is below rate (1 Mbit/s); accepted: \
+         at least \"1 Mbit/s\""
+    );
+}
+
+#[test]
+fn rules_are_refused_where_they_stand() {
+    assert_eq!(
+        tree_with("group = \"ftp\"", "group = \"fpt\""),
+        "e.toml:14: bottleneck.queue.class.all.class.data.queue.class.ftp.match = [{ group = \"fpt\" }, { port = 20 }] \
+         names the group \"fpt\", which is not there; accepted: ftp, cbr"
+    );
+    assert_eq!(
+        tree_with("\"CS5\"", "\"CS9\""),
+        "e.toml:11: bottleneck.queue.class.all.class.voice.match.dscp (entry 2) = \"CS9\" is not a DSCP; accepted: \
+         \"BE\", \"LE\", \"EF\", \"VA\", \"CS0\" to \"CS7\", \"AF11\" to \"AF43\", or 0 to 63"
+    );
+    assert_eq!(
+        tree_with("{ port = 20 }", "{ prot = 20 }"),
+        "e.toml:14: bottleneck.queue.class.all.class.data.queue.class.ftp.match (entry 2).prot: unknown key; accepted: \
+         dscp, protocol, port, group; did you mean \"port\"?"
+    );
+    assert_eq!(
+        tree_with("{ dscp = [\"EF\", \"CS5\"] }", "{ protocol = \"sctp\" }"),
+        "e.toml:11: bottleneck.queue.class.all.class.voice.match.protocol = \"sctp\" is not known; accepted: tcp, udp"
+    );
+    assert_eq!(
+        tree_with("{ dscp = [\"EF\", \"CS5\"] }", "\"EF\""),
+        "e.toml:11: bottleneck.queue.class.all.class.voice.match = \"EF\": expected a table"
+    );
+    assert_eq!(
+        tree_with("{ group = \"ftp\" }, { port = 20 }", ""),
+        "e.toml:14: bottleneck.queue.class.all.class.data.queue.class.ftp.match = []: expected a list with at least one \
+         value"
+    );
+}
+
+#[test]
+fn red_tuned_for_no_flows_and_profiles_that_cannot_be() {
+    // All that crosses is UDP.
+    let udp = changed(
+        &single(),
+        &[
+            (
+                "limit = \"300 packets\", min_th = \"45 packets\", max_th = \"195 packets\"",
+                "tune = \"ziegler\"",
+            ),
+            ("kind = \"bulk\"", "kind = \"cbr\""),
+            ("tcp = \"sack\"", "rate = \"1 Mbit/s\"\npacket = \"1000 B\""),
+        ],
+    );
+    assert_eq!(
+        refusal(&udp),
+        "e.toml:9: bottleneck.queue.tune = \"ziegler\" needs TCP flows across the link to compute \
+         parameters for; accepted: no tune, with limit, min_th and max_th"
+    );
+    let queue = "kind = \"red\", limit = \"300 packets\", min_th = \"45 packets\", max_th = \"195 packets\"";
+    assert_eq!(
+        single_with(
+            queue,
+            "kind = \"wred\", limit = \"300 packets\", profiles = [{ dscp = [\"AF11\"], min_th = \"9 packets\", \
+             max_th = \"20 packets\" }, { min_th = \"30 packets\", max_th = \"20 packets\" }]"
+        ),
+        "e.toml:9: bottleneck.queue.profiles (entry 2).min_th is not below max_th (20 packets); \
+         accepted: less than \"20 packets\""
+    );
+}
+
+/// The single-case file whose bottleneck has these keys in place of its rate.
+fn with_link_keys(keys: &str) -> String {
+    changed(&single(), &[("rate = \"10 Mbit/s\"", keys)])
+}
+
+#[test]
+fn rate_changes_out_of_order_or_outside_the_run() {
+    let with = |changes: &str| {
+        refusal(&with_link_keys(&format!(
+            "rate = \"10 Mbit/s\"\nrate_changes = [\n{changes}\n]"
+        )))
+    };
+    assert_eq!(
+        with("{ at = \"50 s\", rate = \"5 Mbit/s\" },\n{ at = \"50 s\", rate = \"6 Mbit/s\" },"),
+        r#"e.toml:10: bottleneck.rate_changes: "50 s" is not after the one before it, "50 s"; accepted: times that increase, above "0 s" and below "200 s""#
+    );
+    assert_eq!(
+        with(r#"{ at = "0 s", rate = "5 Mbit/s" }"#),
+        r#"e.toml:9: bottleneck.rate_changes: "0 s" is not after 0 s; accepted: times that increase, above "0 s" and below "200 s""#
+    );
+    assert_eq!(
+        with(r#"{ at = "200 s", rate = "5 Mbit/s" }"#),
+        r#"e.toml:9: bottleneck.rate_changes: "200 s" is not before the run's end; accepted: times that increase, above "0 s" and below "200 s""#
+    );
+    let zero = with(r#"{ at = "20 s", rate = "0 bit/s" }"#);
+    assert!(
+        zero.ends_with("has a rate of zero; accepted: rates such as \"10 Mbit/s\""),
+        "{zero}"
+    );
+    let message = with(r#"{ at = "20 s" }"#);
+    assert!(
+        message.starts_with("e.toml:9: bottleneck.rate_changes (entry 1): the key \"rate\""),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_trace_that_cannot_be_read() {
+    let text = with_link_keys("rate_trace = \"cell.trace\"");
+    let refused = |answer: Result<&str, &str>| {
+        let mut read = |name: &str| {
+            assert_eq!(name, "cell.trace");
+            answer.map(str::to_owned).map_err(str::to_owned)
+        };
+        let plan = Plan::with_files(
+            &text,
+            Some("e.toml"),
+            &[],
+            Format::Toml,
+            &mut |_| Ok(()),
+            &mut read,
+        );
+        plan.unwrap_err().to_string()
+    };
+    assert_eq!(
+        refused(Err("is no file; accepted: a path")),
+        r#"e.toml:7: bottleneck.rate_trace = "cell.trace" is no file; accepted: a path"#
+    );
+    assert_eq!(
+        refused(Ok("3\n2\n")),
+        r#"e.toml:7: bottleneck.rate_trace = "cell.trace": cell.trace:2: "2" is before the line above it; accepted: at least 3, the line before"#
+    );
+    assert_eq!(
+        refused(Ok("")),
+        "e.toml:7: bottleneck.rate_trace = \"cell.trace\": cell.trace:1: the trace is empty; \
+         accepted: one line or more"
+    );
+}
+
+#[test]
+fn a_trace_beside_rate_changes() {
+    let text = with_link_keys(
+        "rate_trace = { differences_ms = \"1\" }\nrate_changes = [{ at = \"1 s\", rate = \"1 Mbit/s\" }]",
+    );
+    assert_eq!(
+        refusal(&text),
+        "e.toml:8: bottleneck.rate_changes: stands beside rate_trace; accepted: one of the two"
+    );
+}
+
+#[test]
+fn phases_outside_the_measurement_period() {
+    let with = |phases: &str| {
+        refusal(&changed(
+            &single(),
+            &[("replications", &format!("phases = {phases}\nreplications"))],
+        ))
+    };
+    assert_eq!(
+        with(r#"["50 s"]"#),
+        r#"e.toml:4: phases: "50 s" is not after the end of the warm-up; accepted: times that increase, above "50 s" and below "200 s""#
+    );
+    assert_eq!(
+        with("[]"),
+        "e.toml:4: phases = [] is empty; accepted: one time or more, or \"auto\""
+    );
+    assert_eq!(
+        with("\"never\""),
+        r#"e.toml:4: phases = "never": expected "auto", or a list of times such as ["50 s", "150 s"]"#
+    );
+}
+
+#[test]
+fn a_group_called_as_a_phase_is() {
+    assert_eq!(
+        single_with("name = \"ftp\"", "name = \"phase2\""),
+        "e.toml:12: traffic.phase2.name = \"phase2\" is what results call a phase; \
+         accepted: any other name"
+    );
+}
+
+#[test]
+fn video_that_cannot_be_watched() {
+    let with = |keys: &str| {
+        let group = format!("[[traffic]]\nname = \"tv\"\nkind = \"video\"\n{keys}\n");
+        let message = refusal(&(single() + &group));
+        let (_, message) = message
+            .split_once("traffic.tv.")
+            .expect("it names the group");
+        message.to_owned()
+    };
+    for (keys, message) in [
+        (
+            "bitrates = [\"1 Mbit/s\", \"3 Mbit/s\", \"2 Mbit/s\"]",
+            r#"bitrates = ["1 Mbit/s", "3 Mbit/s", "2 Mbit/s"] has "2 Mbit/s" behind "3 Mbit/s"; accepted: rates in rising order"#,
+        ),
+        (
+            "buffer = \"7 s\"",
+            r#"buffer = "7 s" has no room for a segment beside the "4 s" that playback starts with; accepted: "8 s" and more"#,
+        ),
+        (
+            "segment = \"20 s\"",
+            r#"buffer has no room for a segment beside the "20 s" that playback starts with; accepted: "40 s" and more"#,
+        ),
+        (
+            "reservoir = \"10 s\"",
+            r#"reservoir = "10 s" is given, but another algorithm decides; accepted: it with algorithm = "buffer""#,
+        ),
+        (
+            "algorithm = \"buffer\"\nreservoir = \"10 s\"\ncushion = \"17 s\"",
+            r#"cushion = "17 s" ends at "27 s", but the buffer has at most "26 s" when a segment is asked for; accepted: at most "16 s""#,
+        ),
+        (
+            "algorithm = \"buffer\"\nbuffer = \"8 s\"\nreservoir = \"4 s\"",
+            r#"reservoir = "4 s" ends at "4 s", but the buffer has at most "4 s" when a segment is asked for; accepted: less than "4 s""#,
+        ),
+        (
+            "window = 0",
+            "window = 0 is out of range; accepted: 1 to 1000",
+        ),
+    ] {
+        assert_eq!(with(keys), message);
+    }
+}
+
+#[test]
+fn arrivals_without_a_gap() {
+    let group =
+        "[[traffic]]\nname = \"crowd\"\nkind = \"arrivals\"\nsize = \"5 kB\"\ngap = \"0 s\"\n";
+    let message = refusal(&(single() + group));
+    assert!(
+        message.ends_with(
+            r#"traffic.crowd.gap = "0 s" is zero; accepted: a time such as "50 ms", or "exponential mean 50 ms""#
+        ),
+        "{message}"
+    );
+}
+
+/// The single-case file with a Web group that has these keys, from line 23 on.
+fn web(keys: &str) -> String {
+    let cbr = "[[traffic]]\nname = \"cbr\"";
+    let web = format!(
+        "[[traffic]]\nname = \"web\"\nkind = \"web\"\nmodel = \"empirical\"\n{keys}\n\n{cbr}"
+    );
+    changed(&single(), &[(cbr, &web)])
+}
+
+#[test]
+fn a_load_is_asked_for_in_place_of_users() {
+    plan(&web("load = \"90 %\""), &[]).unwrap();
+    plan(&web("load = 1.05"), &[]).unwrap();
+    assert_eq!(
+        refusal(&web("load = \"90 %\"\nusers = 800")),
+        "e.toml:24: traffic.web.users = 800 stands beside load = \"90 %\", which says how many \
+         users there are; accepted: one of the two"
+    );
+    // Also where one of the two comes from elsewhere.
+    let file = web("users = 800") + "[factors]\n\"traffic.web.load\" = [\"80 %\", \"90 %\"]\n";
+    let message = refusal(&file);
+    assert!(
+        message.contains("traffic.web.users = 800 stands beside load"),
+        "{message}"
+    );
+    let error = plan(&web("load = 0.9"), &["traffic.web.users=3"]).unwrap_err();
+    assert!(
+        error.to_string().contains("accepted: one of the two"),
+        "{error}"
+    );
+}
+
+#[test]
+fn loads_that_cannot_be_offered() {
+    let accepted = "a share of the link such as \"90 %\" or 0.9, above 0 and at most \"200 %\"";
+    for load in ["0", "\"201 %\"", "90", "-0.1"] {
+        assert_eq!(
+            refusal(&web(&format!("load = {load}"))),
+            format!("e.toml:23: traffic.web.load = {load} cannot be offered; accepted: {accepted}")
+        );
+    }
+    let message = refusal(&web("load = \"9 Mbit/s\""));
+    assert!(
+        message.contains("\"9 Mbit/s\" is not a load; accepted: a share"),
+        "{message}"
+    );
+    let message = refusal(&web("load = 0.9\nthink = \"100 h\""));
+    assert!(
+        message.contains("traffic.web.load = 0.9 would take about "),
+        "{message}"
+    );
+    assert!(
+        message.contains(" users; accepted: a load that 1000000 can offer"),
+        "{message}"
+    );
+    let message = refusal(&web("load = true"));
+    assert!(message.contains("traffic.web.load = true"), "{message}");
+}

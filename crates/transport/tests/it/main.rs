@@ -1,0 +1,21 @@
+//! What `transport` shows to those who use it: one program, a file per topic.
+
+mod application;
+mod bbr;
+mod channel;
+mod closing;
+mod common;
+mod dsack;
+mod ecn;
+mod endpoint;
+mod flow_control;
+mod frto;
+mod growth;
+mod pacing;
+mod rack;
+mod receiver;
+mod recovery;
+mod sack;
+mod scalable;
+mod steady_state;
+mod timeout;
