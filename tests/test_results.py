@@ -292,3 +292,29 @@ def test_quantities_in_one_unit_make_an_axis() -> None:
     assert load("10 Mbit/s", "1 Gbit/s") is None
     assert load("fast", "slow") is None
     assert load(1, math.pi) == ("Rate", (1.0, math.pi))
+
+
+def test_a_flow_without_progress_is_a_warning_and_one_with_progress_is_not(tmp_path: Path) -> None:
+    lossy = """
+name = "Stuck"
+duration = "100 s"
+warmup = "10 s"
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "20 ms"
+random_loss = 0.6
+queue = { kind = "tail-drop", limit = "1000 packets" }
+[[traffic]]
+name = "bulk"
+kind = "bulk"
+flows = 5
+tcp = "sack"
+"""
+    with pytest.warns(
+        redtail.RedtailWarning, match=r"flows of 'bulk' .*, in 1 of 1 case: .* bulk\.stalls"
+    ):
+        stuck = redtail.run(redtail.Toml(lossy), out=tmp_path)
+    assert len(stuck.warnings) == 1
+    assert redtail.load(stuck.folder).warnings == stuck.warnings
+    calm = redtail.run(redtail.Toml(lossy.replace("0.6", "0.01")), out=tmp_path)
+    assert calm.warnings == ()

@@ -277,6 +277,7 @@ def run(
         print(results.to_json())
         if results.replaced:
             _complain(_replacing(results), "note")
+        _warn_of(results)
         _exit_for(results)
         return
     _print_table(results, phases)
@@ -298,7 +299,15 @@ def run(
         print(f"capture: {path}")
     if results.replaced:
         print(f"note:    {_replacing(results)}")
+    _warn_of(results)
     _exit_for(results)
+
+
+def _warn_of(results: Results) -> None:
+    """Say what to check before the results are trusted, after everything else."""
+    sys.stdout.flush()
+    for text in results.warnings:
+        _complain(text, "warning")
 
 
 @contextmanager

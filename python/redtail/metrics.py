@@ -78,6 +78,11 @@ def _ratio(title: str, short: str) -> Metric:
 METRICS: dict[str, Metric] = {
     "utilization": _fraction("Utilization", "utilization"),
     "goodput": Metric("TCP goodput", "goodput", "bit/s", "_bit_per_s", 1e-6, "Mbit/s"),
+    "received_rate": Metric(
+        "TCP payload received, in order or not", "received", "bit/s", "_bit_per_s", 1e-6, "Mbit/s"
+    ),
+    "stalls": _count("Waits of more than 10 s for cumulative progress", "stalls"),
+    "ack_wait_max": _time("Longest wait for cumulative progress", "longest wait"),
     "loss": _fraction("Packets lost at the queue", "loss"),
     "mark": _fraction("Packets marked at the queue", "marked"),
     "random_loss": _fraction("Packets lost on the wire", "lost on wire"),
@@ -165,6 +170,7 @@ _OF_QUEUE = (
 # Of each group of flows, of one kind or another.
 _OF_GROUP = (
     "goodput",
+    "received_rate",
     "fairness",
     "data_segments",
     "retransmissions",
@@ -174,6 +180,8 @@ _OF_GROUP = (
     "spurious_timeouts",
     "spurious_fast_retransmits",
     "ecn_reductions",
+    "stalls",
+    "ack_wait_max",
     "completed",
     "completion_time_mean",
     "handshake_time_mean",

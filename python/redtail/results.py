@@ -289,6 +289,29 @@ class Results:
         return "\n".join(lines)
 
     @cached_property
+    def warnings(self) -> tuple[str, ...]:
+        """What to check before these results are trusted, a line for each group of flows."""
+        found = []
+        for name in self.metric_names:
+            if names.base(name) != "stalls":
+                continue
+            stalled = [case for case in self.cases if any(value > 0 for value in case.values(name))]
+            if not stalled:
+                continue
+            group = names.prefix(name)
+            worst = max(stalled, key=lambda case: case.metric(name).mean)
+            wait = max(max(case.values(f"{group}.ack_wait_max")) for case in stalled)
+            cases = names.counted(len(self.cases), "case")
+            title = f", most in '{worst.title}'" if worst.title else ""
+            found.append(
+                f"flows of {group!r} that had sent data made no cumulative progress for more than "
+                f"10 s, and for up to {wait:.0f} s, in {len(stalled)} of {cases}{title}: "
+                f"{worst.metric(name).mean:.3g} times in a run; {name} and {group}.ack_wait_max "
+                "have it case by case"
+            )
+        return tuple(found)
+
+    @cached_property
     def metric_names(self) -> tuple[str, ...]:
         """The names of all metrics that any case has."""
         return tuple(dict.fromkeys(name for case in self.cases for name in case.metrics))

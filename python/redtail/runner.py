@@ -141,6 +141,8 @@ def run(
     results = execute(
         plan, jobs=jobs, out=out, progress=progress, keep_going=keep_going, executor=executor
     )
+    for text in results.warnings:
+        warnings.warn(text, RedtailWarning, stacklevel=2)
     if results.failures:
         warnings.warn(results.failure_summary(), RedtailWarning, stacklevel=2)
     return results

@@ -6,6 +6,7 @@
 //! can reach the one that comes after it.
 
 use std::collections::VecDeque;
+use std::ops::AddAssign;
 
 use redtail_core::{Span, Stream, Time, earlier};
 use redtail_spec::Scenario;
@@ -420,15 +421,48 @@ impl Connection {
         done
     }
 
-    /// Distinct payload bytes of responses that the client has received.
-    pub fn received(&self) -> u64 {
-        self.client.received()
+    /// Of responses, what has reached the client.
+    pub fn reached(&self) -> Reached {
+        Reached {
+            delivered: self.client.delivered(),
+            received: self.client.received(),
+        }
+    }
+
+    /// Of both sides: how long data waited at most, and whether it does so for more than 10 s.
+    fn waits(&self, now: Time) -> [(Span, bool); 2] {
+        [&self.client, &self.server].map(|side| side.sender().longest_wait(now))
     }
 
     /// Exchanges that are not over, with the time when each was asked for.
     pub fn unfinished(&self) -> impl Iterator<Item = Time> + '_ {
         let answered = self.exchanges.iter().filter(|it| it.exchange.response > 0);
         answered.map(|it| it.asked)
+    }
+}
+
+/// Payload bytes that have reached receivers, from the beginning of the run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reached {
+    /// In order, for the application to read.
+    pub delivered: u64,
+    /// Distinct ones, in order or not.
+    pub received: u64,
+}
+
+impl Reached {
+    /// Bytes that were delivered in order since `before` and had not arrived by then. What had
+    /// arrived and waited behind a gap does not count again when the gap closes, so that no more
+    /// counts than a link has carried.
+    pub fn goodput_since(self, before: Self) -> u64 {
+        self.delivered.saturating_sub(before.received)
+    }
+}
+
+impl AddAssign for Reached {
+    fn add_assign(&mut self, other: Self) {
+        self.delivered += other.delivered;
+        self.received += other.received;
     }
 }
 
@@ -441,7 +475,8 @@ struct Group {
     name: String,
     /// What those did that are gone.
     done: SenderCounters,
-    received: u64,
+    reached: Reached,
+    longest_wait: Span,
 }
 
 /// The connections of all users.
@@ -502,7 +537,8 @@ impl Connections {
             hosts: hosts.to_vec(),
             name: group.access().name.to_owned(),
             done: SenderCounters::default(),
-            received: 0,
+            reached: Reached::default(),
+            longest_wait: Span::ZERO,
         }));
     }
 
@@ -593,29 +629,62 @@ impl Connections {
     /// Takes out the connection at a place if it is over and has no packet left in the network;
     /// says whose it was.
     #[inline]
-    pub fn take_if_gone(&mut self, place: u32) -> Option<Opening> {
+    pub fn take_if_gone(&mut self, place: u32, now: Time) -> Option<Opening> {
         let slot = &mut self.places[place as usize];
         let connection = slot.take_if(|it| it.is_over() && it.in_flight() == 0)?;
         self.free.push(place);
         let group = self.groups[connection.at.group as usize].as_mut();
         let group = group.expect("its users have connections");
         group.done += connection.counters();
-        group.received += connection.received();
+        group.reached += connection.reached();
+        for (longest, _) in connection.waits(now) {
+            group.longest_wait = group.longest_wait.max(longest);
+        }
         let was = connection.at;
         self.spare.push(connection);
         Some(was)
     }
 
-    /// What the connections of a group have done and received so far.
-    pub fn done(&self, group: u32) -> Option<(SenderCounters, u64)> {
-        let of = self.groups[group as usize].as_ref()?;
-        let mut sum = (of.done, of.received);
+    /// The connections of a group that are there.
+    fn of(&self, group: u32) -> impl Iterator<Item = &Connection> {
         let live = self.iter().map(|(_, connection)| connection);
-        for connection in live.filter(|it| it.at.group == group) {
-            sum.0 += connection.counters();
-            sum.1 += connection.received();
+        live.filter(move |it| it.at.group == group)
+    }
+
+    /// What the senders of a group's connections have done so far.
+    pub fn done(&self, group: u32) -> SenderCounters {
+        let gone = self.groups[group as usize].as_ref();
+        let mut done = gone.map(|gone| gone.done).unwrap_or_default();
+        self.of(group).for_each(|it| done += it.counters());
+        done
+    }
+
+    /// What responses have brought a group's users so far.
+    pub fn reached(&self, group: u32) -> Reached {
+        let gone = self.groups[group as usize].as_ref();
+        let mut reached = gone.map(|gone| gone.reached).unwrap_or_default();
+        self.of(group).for_each(|it| reached += it.reached());
+        reached
+    }
+
+    /// How long data waited at most, and whether it does so for more than 10 s: for each sender of
+    /// a group that is there, and once for all that are gone.
+    pub fn waits(&self, group: u32, now: Time) -> impl Iterator<Item = (Span, bool)> {
+        let gone = self.groups[group as usize].as_ref();
+        let gone = gone.map(|gone| (gone.longest_wait, false));
+        gone.into_iter()
+            .chain(self.of(group).flat_map(move |it| it.waits(now)))
+    }
+
+    /// Forgets the waits that are over.
+    pub fn forget_waits(&mut self) {
+        for group in self.groups.iter_mut().flatten() {
+            group.longest_wait = Span::ZERO;
         }
-        Some(sum)
+        for connection in self.places.iter_mut().flatten() {
+            connection.client.forget_waits();
+            connection.server.forget_waits();
+        }
     }
 }
 

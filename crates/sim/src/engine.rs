@@ -18,7 +18,7 @@ use redtail_transport::{Segment, SenderCounters};
 
 use crate::capacity::Capacity;
 use crate::capture::{Capture, CaptureError, End, Recorder};
-use crate::connections::Side;
+use crate::connections::{Reached, Side};
 use crate::conservation::{self, LinkPassed};
 use crate::flows::{Flows, Source};
 use crate::network::{Address, Link, Network, Route, Target, compile};
@@ -207,8 +207,8 @@ struct Engine<'a> {
     touched: Vec<u32>,
     /// What the senders of each group had done when the measurement began.
     done_before: Vec<SenderCounters>,
-    /// What the users of each group had received by then.
-    received_before: Vec<u64>,
+    /// What had reached the receivers of each group by then.
+    reached_before: Vec<Reached>,
     phases: Phases,
     events: u64,
 }
@@ -220,8 +220,8 @@ struct Phases {
     number: u32,
     /// When it began.
     since: Time,
-    /// What receivers had received then, by group.
-    received_before: Vec<u64>,
+    /// What had reached the receivers then, by group.
+    reached_before: Vec<Reached>,
     /// Metrics of those that have ended.
     metrics: Vec<(String, f64)>,
 }
@@ -353,7 +353,7 @@ impl<'a> Engine<'a> {
             many_flows: flows.groups.len() > MANY_FLOWS,
             touched: Vec::new(),
             done_before: Vec::new(),
-            received_before: Vec::new(),
+            reached_before: Vec::new(),
             phases: Phases::default(),
             events: 0,
             flows,
@@ -854,8 +854,12 @@ impl<'a> Engine<'a> {
             link.queue.start_measuring(self.now);
         }
         for slot in &mut self.flows.receivers {
-            slot.received_before = slot.receiver.received();
+            slot.reached_before = slot.reached();
         }
+        for slot in &mut self.flows.senders {
+            slot.sender.forget_waits();
+        }
+        self.flows.connections.forget_waits();
         for answers in self.flows.answers.iter_mut().flatten() {
             answers.begin(self.now);
         }
@@ -865,7 +869,7 @@ impl<'a> Engine<'a> {
             }
         }
         self.done_before = self.done_by_group();
-        self.received_before = self.received_by_group();
+        self.reached_before = self.reached_by_group();
         self.begin_phase();
     }
 
@@ -887,9 +891,7 @@ impl<'a> Engine<'a> {
             done[self.flows.groups[slot.flow as usize] as usize] += slot.sender.counters();
         }
         for (group, done) in (0..).zip(&mut done) {
-            if let Some((by_users, _)) = self.flows.connections.done(group) {
-                *done += by_users;
-            }
+            *done += self.flows.connections.done(group);
         }
         done
     }

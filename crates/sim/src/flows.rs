@@ -6,7 +6,7 @@ use redtail_traffic::{Playout, Traces, TrafficGroup, UdpSource, User};
 use redtail_transport::{Flags, Receiver, Segment, Sender};
 
 use crate::answers::Answers;
-use crate::connections::Connections;
+use crate::connections::{Connections, Reached};
 use crate::network::HostRoutes;
 use crate::scheduler::Alarm;
 use crate::statistics::Delays;
@@ -75,13 +75,21 @@ pub struct ReceiverSlot {
     pub awaits_first_byte: bool,
     /// When the first byte was delivered to the application.
     pub first_byte: Option<Time>,
-    /// Distinct payload bytes received when the measurement began.
-    pub received_before: u64,
+    /// What had reached it when the measurement began.
+    pub reached_before: Reached,
     /// Packets sent by this endpoint and those delivered to it.
     pub passed: Passed,
 }
 
 impl ReceiverSlot {
+    /// What has reached it so far.
+    pub fn reached(&self) -> Reached {
+        Reached {
+            delivered: self.receiver.delivered(),
+            received: self.receiver.received(),
+        }
+    }
+
     /// A segment arrives.
     #[inline]
     pub fn hear(&mut self, segment: &Segment, now: Time) {
@@ -334,7 +342,7 @@ impl Flows {
             at_once: host.back_at_once,
             awaits_first_byte: size.is_some(),
             first_byte: None,
-            received_before: 0,
+            reached_before: Reached::default(),
             passed: Passed::default(),
         });
         Source::Tcp(self.senders.len() as u32 - 1)

@@ -7,6 +7,7 @@ pub mod ecn;
 pub mod endpoint;
 pub(crate) mod frto;
 pub(crate) mod pacing;
+pub(crate) mod progress;
 pub(crate) mod prr;
 pub mod rack;
 pub mod ranges;

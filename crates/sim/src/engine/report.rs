@@ -9,6 +9,7 @@ use redtail_traffic::{Application, TrafficGroup, VoipGroup};
 
 use crate::answers::AnswerSummary;
 use crate::congestion::CongestionSummary;
+use crate::connections::Reached;
 use crate::result::{RunResult, Transfers};
 use crate::statistics::{TallySummary, jain};
 
@@ -71,7 +72,7 @@ impl Engine<'_> {
     pub(super) fn begin_phase(&mut self) {
         self.phases.number += 1;
         self.phases.since = self.now;
-        self.phases.received_before = self.received_by_group();
+        self.phases.reached_before = self.reached_by_group();
     }
 
     /// Metrics of the phase that ends now.
@@ -95,11 +96,12 @@ impl Engine<'_> {
         }
         let period = self.now - self.phases.since;
         let mut all = None;
-        let received = self.received_by_group();
-        let before = &self.phases.received_before;
+        let reached = self.reached_by_group();
+        let before = &self.phases.reached_before;
         for (index, group) in self.scenario.traffic.iter().enumerate() {
             if group.tcp().is_some() {
-                let goodput = bits_per_second(received[index] - before[index], period);
+                let bytes = reached[index].goodput_since(before[index]);
+                let goodput = bits_per_second(bytes, period);
                 metrics.push((format!("{phase}{}.goodput", group.access().name), goodput));
                 *all.get_or_insert(0.0) += goodput;
             }
@@ -108,23 +110,37 @@ impl Engine<'_> {
         self.phases.metrics = metrics;
     }
 
-    /// Distinct payload bytes that the receivers and users of each group have received so far.
-    pub(super) fn received_by_group(&self) -> Vec<u64> {
-        let mut received = vec![0; self.scenario.traffic.len()];
+    /// What has reached the receivers and users of each group so far.
+    pub(super) fn reached_by_group(&self) -> Vec<Reached> {
+        let mut reached = vec![Reached::default(); self.scenario.traffic.len()];
         for slot in &self.flows.receivers {
             let group = self.flows.groups[slot.flow as usize] as usize;
-            received[group] += slot.receiver.received();
+            reached[group] += slot.reached();
         }
-        for (group, received) in (0..).zip(&mut received) {
-            *received += self.flows.connections.done(group).map_or(0, |done| done.1);
+        for (group, reached) in (0..).zip(&mut reached) {
+            *reached += self.flows.connections.reached(group);
         }
-        received
+        reached
+    }
+
+    /// Of a group: the longest time for which anything waited for an acknowledgement that
+    /// advances, and how many waits of more than 10 s go on.
+    fn waits(&self, group: usize) -> (Span, u64) {
+        let of_group = |flow: u32| self.flows.groups[flow as usize] as usize == group;
+        let slots = self.flows.senders.iter();
+        let flows = slots.filter(|slot| of_group(slot.flow));
+        flows
+            .map(|slot| slot.sender.longest_wait(self.now))
+            .chain(self.flows.connections.waits(group as u32, self.now))
+            .fold((Span::ZERO, 0), |(longest, stalled), (wait, is_stalled)| {
+                (longest.max(wait), stalled + u64::from(is_stalled))
+            })
     }
 
     /// Metrics of the flows, by group and together.
     pub(super) fn report_flows(&self, result: &mut RunResult) {
         let period = self.scenario.duration - self.scenario.warmup;
-        let (done, received) = (self.done_by_group(), self.received_by_group());
+        let (done, reached) = (self.done_by_group(), self.reached_by_group());
         let (mut all_tcp, mut users_rate) = (Vec::new(), 0.0);
         for (index, name) in result.groups.iter().enumerate() {
             let mut add = |metric: &str, value: Option<f64>| {
@@ -136,17 +152,19 @@ impl Engine<'_> {
             let mut rates = Vec::new();
             for (sender, receiver) in self.flows.senders.iter().zip(&self.flows.receivers) {
                 if of_group(sender.flow) {
-                    let bytes = receiver.receiver.received() - receiver.received_before;
+                    let bytes = receiver.reached().goodput_since(receiver.reached_before);
                     rates.push(bits_per_second(bytes, period));
                 }
             }
             let answers = self.flows.answers[index].as_deref();
             if answers.is_some() {
-                let bytes = received[index] - self.received_before[index];
+                let bytes = reached[index].goodput_since(self.reached_before[index]);
                 rates.push(bits_per_second(bytes, period));
             }
             if !rates.is_empty() {
                 add("goodput", Some(rates.iter().sum()));
+                let received = reached[index].received - self.reached_before[index].received;
+                add("received_rate", Some(bits_per_second(received, period)));
                 let done = done[index] - self.done_before[index];
                 add("data_segments", Some(done.data_segments as f64));
                 add("retransmissions", Some(done.retransmissions as f64));
@@ -164,6 +182,9 @@ impl Engine<'_> {
                     add("first_byte_time_mean", first_byte.mean());
                 }
                 add("duplicate_acks", Some(done.duplicate_acks as f64));
+                let (longest, stalled) = self.waits(index);
+                add("stalls", Some((done.stalls + stalled) as f64));
+                add("ack_wait_max", Some(longest.as_secs_f64()));
             }
             if let Some(answers) = answers {
                 let users = self.scenario.traffic[index].access().flows;

@@ -218,7 +218,7 @@ impl Engine<'_> {
     /// Takes away a connection that is over.
     #[inline]
     fn maybe_gone(&mut self, place: u32) {
-        if let Some(gone) = self.flows.connections.take_if_gone(place) {
+        if let Some(gone) = self.flows.connections.take_if_gone(place, self.now) {
             self.flows.users[gone.user as usize].open[gone.nth as usize] = None;
             if let Some(answers) = &mut self.flows.answers[gone.group as usize] {
                 answers.on_gone(self.now);

@@ -200,3 +200,75 @@ fn a_link_told_to_lose_nothing_does_what_one_without_the_key_does() {
     assert_eq!(metric(&zero, "random_loss"), 0.0);
     assert_eq!(metric(&zero, "return.random_loss"), 0.0);
 }
+
+/// Five flows on a path that loses each data packet with probability `loss`.
+fn five_flows_that_lose(loss: &str) -> RunResult {
+    run(&format!(
+        r#"
+duration = "300 s"
+warmup = "50 s"
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "20 ms"
+random_loss = {loss}
+queue = {{ kind = "tail-drop", limit = "1000 packets" }}
+[[traffic]]
+name = "bulk"
+kind = "bulk"
+flows = 5
+tcp = {{ preset = "sack", receive_window = "30 kB" }}
+"#
+    ))
+}
+
+#[test]
+fn goodput_is_what_arrived_in_order_and_a_flow_without_progress_is_told_of() {
+    // A window of 20 segments in a buffer of 1000: nothing is lost, all is in order, and a round
+    // trip of at most 5 windows is no stall.
+    let calm = five_flows_that_lose("0.0");
+    let received = metric(&calm, "bulk.received_rate");
+    let goodput = metric(&calm, "bulk.goodput");
+    assert_eq!(goodput, received);
+    assert_eq!(metric(&calm, "bulk.stalls"), 0.0);
+    let wait = metric(&calm, "bulk.ack_wait_max");
+    assert!((0.04..0.2).contains(&wait), "{wait}");
+    // When six of ten packets are lost, a segment is lost four times in a row once in eight
+    // times: timeouts of 1, 2, 4 and 8 s then pass before the acknowledgement advances.
+    let stuck = five_flows_that_lose("0.6");
+    assert!(metric(&stuck, "bulk.stalls") > 5.0);
+    assert!(metric(&stuck, "bulk.ack_wait_max") > 15.0);
+    let share = metric(&stuck, "bulk.goodput") / metric(&stuck, "bulk.received_rate");
+    assert!((0.5..1.0).contains(&share), "{share}");
+}
+
+#[test]
+fn goodput_exceeds_the_link_in_no_phase() {
+    // A gap that closes just after a phase began releases what had arrived before it.
+    let phases: Vec<String> = (1..40)
+        .map(|i| format!("\"{} ms\"", 2000 + 200 * i))
+        .collect();
+    let result = run(&format!(
+        r#"
+duration = "10 s"
+warmup = "2 s"
+phases = [{}]
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "50 ms"
+queue = {{ kind = "tail-drop", limit = "30 packets" }}
+[[traffic]]
+name = "bulk"
+kind = "bulk"
+flows = 2
+tcp = "sack"
+"#,
+        phases.join(", ")
+    ));
+    // 1460 of 1500 B, and a packet at either end of 200 ms.
+    let most = 10e6 * 1460.0 / 1500.0 + 2.0 * 1460.0 * 8.0 / 0.2;
+    for (name, value) in &result.metrics {
+        if name.ends_with("goodput") {
+            assert!(*value <= most, "{name}: {value}");
+        }
+    }
+}

@@ -112,6 +112,11 @@ impl Endpoint {
         self.sender.counters()
     }
 
+    /// Forgets how long anything has waited that was acknowledged by now.
+    pub fn forget_waits(&mut self) {
+        self.sender.forget_waits();
+    }
+
     /// The sender's half, for its state.
     pub fn sender(&self) -> &Sender {
         &self.sender

@@ -16,6 +16,7 @@ use super::delivery_rate::AckContext;
 use super::ecn::{Arrival, EcnResponse};
 use super::frto::{Answer, Verdict};
 use super::pacing::Pacer;
+use super::progress::Progress;
 use super::prr::{Delivery, Prr};
 use super::recovery::{LossRecovery, Recovery, each};
 use super::rto::{RttEstimator, RttSampling};
@@ -46,6 +47,8 @@ pub struct SenderCounters {
     pub spurious_timeouts: u64,
     /// Fast retransmits found to be spurious, and taken back (RFC 9438, section 4.9.2).
     pub spurious_fast_retransmits: u64,
+    /// Waits of more than 10 s for cumulative progress, data being outstanding, that are over.
+    pub stalls: u64,
 }
 
 impl AddAssign for SenderCounters {
@@ -58,6 +61,7 @@ impl AddAssign for SenderCounters {
         self.duplicate_acks += other.duplicate_acks;
         self.spurious_timeouts += other.spurious_timeouts;
         self.spurious_fast_retransmits += other.spurious_fast_retransmits;
+        self.stalls += other.stalls;
     }
 }
 
@@ -75,6 +79,7 @@ impl Sub for SenderCounters {
             spurious_timeouts: self.spurious_timeouts - earlier.spurious_timeouts,
             spurious_fast_retransmits: self.spurious_fast_retransmits
                 - earlier.spurious_fast_retransmits,
+            stalls: self.stalls - earlier.stalls,
         }
     }
 }
@@ -238,6 +243,7 @@ pub struct Sender {
     syn_retransmitted: bool,
     /// Bytes to send, over all; `u64::MAX` for an endless sender that has not closed.
     size: u64,
+    progress: Progress,
     counters: SenderCounters,
 }
 
@@ -313,6 +319,7 @@ impl Sender {
             last_sent: Time::ZERO,
             syn_retransmitted: false,
             size: size.unwrap_or(u64::MAX),
+            progress: Progress::default(),
             counters: SenderCounters::default(),
         };
         sender.update_pacing();
@@ -461,6 +468,20 @@ impl Sender {
     /// What has been done so far.
     pub fn counters(&self) -> SenderCounters {
         self.counters
+    }
+
+    /// The longest time for which a SYN or data waited for an acknowledgement that advances,
+    /// since [`forget_waits`](Self::forget_waits); and whether it has by now waited for more
+    /// than 10 s.
+    pub fn longest_wait(&self, now: Time) -> (Span, bool) {
+        let outstanding = self.board.outstanding() > 0 || self.connection == Connection::SynSent;
+        let stalled = outstanding && self.progress.is_stalled(now);
+        (self.progress.longest(outstanding, now), stalled)
+    }
+
+    /// Forgets how long anything has waited that was acknowledged by now.
+    pub fn forget_waits(&mut self) {
+        self.progress.forget();
     }
 
     /// Bytes cumulatively acknowledged.
@@ -634,6 +655,7 @@ impl Sender {
         self.ts_recent = segment.ts_val;
         self.ecn.on_syn_ack(segment.flags, segment.ecn);
         self.rto_at = None;
+        self.counters.stalls += u64::from(self.progress.advance(now));
         self.on_handshake(self.last_sent, self.syn_retransmitted, now);
     }
 
@@ -773,6 +795,7 @@ impl Sender {
         let Some(probed) = persist.probed.take() else {
             return false;
         };
+        self.progress.begin(probed);
         self.board.on_new(1, probed);
         if persist.probes > 1
             && let Some(index) = self.board.last()
@@ -977,6 +1000,7 @@ impl Sender {
         }
         let delivered = self.board.delivered();
         let acked = self.board.on_ack(segment.ack, now);
+        self.counters.stalls += u64::from(self.progress.advance(now));
         self.timeouts_in_row = 0;
         let finished = self.recover.is_none_or(|recover| segment.ack >= recover);
         let in_recovery = self.phase == Phase::Recovery;
@@ -1405,6 +1429,9 @@ impl Sender {
 
     fn send_syn(&mut self, now: Time) -> Segment {
         self.connection = Connection::SynSent;
+        if !self.syn_retransmitted {
+            self.progress.begin(now);
+        }
         self.last_sent = now;
         self.rto_at = Some(now + self.rtt.rto());
         let ts_val = if self.timestamps { timestamp(now) } else { 0 };
@@ -1545,6 +1572,9 @@ impl Sender {
         } else {
             len
         };
+        if self.board.outstanding() == 0 {
+            self.progress.begin(now);
+        }
         self.board.on_new(len, now);
         if self.timers.is_some() {
             self.arm_probe(now);
