@@ -8,7 +8,6 @@ import pytest
 
 from redtail import _engine
 from redtail.metrics import base
-
 from test_load_step import load_step
 
 FRACTIONS = {"loss", "mark", "udp_loss", "utilization", "random_loss", "end_to_end_loss"}
