@@ -855,6 +855,7 @@ impl<'a> Engine<'a> {
         for link in &mut self.network.links {
             link.queue.start_measuring(self.now);
         }
+        self.network.start_measuring();
         for slot in &mut self.flows.receivers {
             slot.reached_before = slot.reached();
         }

@@ -148,6 +148,8 @@ impl Engine<'_> {
                     result.metrics.push((format!("{name}.{metric}"), value));
                 }
             };
+            let host_wait = self.network.longest_host_wait(index as u32);
+            add("host_wait_max", Some(host_wait.as_secs_f64()));
             let of_group = |flow: u32| self.flows.groups[flow as usize] as usize == index;
             let mut rates = Vec::new();
             for (sender, receiver) in self.flows.senders.iter().zip(&self.flows.receivers) {
