@@ -40,7 +40,7 @@ pub struct FqPieParams {
     #[schemars(range(min = 1, max = 65_536))]
     pub flows: u32,
     /// Bytes that a queue may send in its turn.
-    /// Source: Linux 6.1, `sch_fq_pie` (the MTU with Ethernet's header).
+    /// Source: one packet, as Linux 6.1, `sch_fq_pie` (`psched_mtu`, 1514 B): Ethernet's header counts there with every packet too; a packet here has none.
     #[serde(default = "default_quantum")]
     pub quantum: Bytes,
     /// Queueing delay to hold in each queue.

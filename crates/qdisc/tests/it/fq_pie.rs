@@ -10,7 +10,7 @@ fn params() -> FqPieParams {
     FqPieParams {
         limit: Limit::packets(10_000),
         flows: 1024,
-        quantum: Bytes::new(1514),
+        quantum: Bytes::new(1500),
         target: Span::from_ms(15),
         update: Span::from_ms(15),
         alpha: 0.125,
