@@ -45,7 +45,7 @@ use super::cobalt::default_ecn;
 use crate::facts::FlowTable;
 use crate::fifo::Fifo;
 use crate::fq::{FlowHash, Greatest, Lists, TimeAverage};
-use crate::laws::cobalt::{CobaltConfig, CobaltLaw};
+use crate::laws::cobalt::{CobaltConfig, CobaltLaw, FirstGap};
 use crate::{
     Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
     Sink,
@@ -88,6 +88,10 @@ pub struct CakeParams {
     /// Source: on as in Linux 6.1, `sch_cake`.
     #[serde(default = "default_ecn")]
     pub ecn: bool,
+    /// How long after the delay first exceeds the target the first signal of all comes, in each queue.
+    /// Source: what Linux 6.1, `sch_cake`, does (`cobalt_vars_init`); its comment has an interval.
+    #[serde(default = "default_first_gap")]
+    pub first_gap: FirstGap,
     /// Set the DSCP of all packets to best effort, once they have their tin.
     /// Source: off as in Linux 6.1, `sch_cake`.
     #[serde(default)]
@@ -102,6 +106,9 @@ pub struct CakeParams {
     pub limit: Option<Limit>,
 }
 
+fn default_first_gap() -> FirstGap {
+    FirstGap::None
+}
 fn default_rtt() -> Span {
     Span::from_ms(100)
 }
@@ -277,6 +284,7 @@ impl CakeParams {
             mtu_time,
             increment: 1.0 / 256.0,
             decrement: 1.0 / 4096.0,
+            first_gap: self.first_gap,
         };
         let quantum = rate.map_or(large, |rate| (rate.as_bps() / 8 / 4096).clamp(300, large));
         (config, quantum as i64)

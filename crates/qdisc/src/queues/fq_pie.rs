@@ -18,7 +18,7 @@ use super::fq_codel::{
     check_queues, default_flows, default_limit, default_quantum, warn_of_queues,
 };
 use crate::fq::{FlowHash, FlowQueues, Measure};
-use crate::laws::pie::{Delay, Flavour, PieConfig, PieLaw, Verdict};
+use crate::laws::pie::{Decay, Delay, Flavour, PieConfig, PieLaw, Verdict};
 use crate::signal::mark_or_drop;
 use crate::{
     Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
@@ -148,6 +148,7 @@ impl QueueParams for FqPieParams {
             mean_packet: self.mean_packet,
             derandomize: true,
             delay: self.delay,
+            decay: Decay::NoDelay,
             flavour: Flavour::Linux,
         });
         FqPie {
@@ -274,7 +275,7 @@ impl<P: Packet> QueueDiscipline<P> for FqPie<P> {
     fn internals(&self) -> Internals {
         Internals {
             average: Some(self.sojourn.as_secs_f64()),
-            probability: Some(self.probability),
+            probability: Some(self.probability.min(1.0)),
         }
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::common::{Heard, Probe, build_on};
 use redtail_core::{Bytes, Dscp, Ecn, Rate, Span, Time};
+use redtail_qdisc::laws::cobalt::FirstGap;
 use redtail_qdisc::queues::cake::{CakeParams, Diffserv, Framing, Isolation};
 use redtail_qdisc::{
     AnyQueue, DropReason, FlowFacts, FlowTable, Limit, LinkFacts, QueueDiscipline, QueueSpec,
@@ -19,6 +20,7 @@ fn params() -> CakeParams {
         isolation: Isolation::TripleIsolate,
         rtt: Span::from_s(1000), // the law has no say
         ecn: true,
+        first_gap: FirstGap::None,
         wash: false,
         ingress: false,
         limit: Some(Limit::packets(100_000)),
@@ -180,6 +182,35 @@ fn hosts_share_equally_whatever_the_number_of_their_flows() {
                 "{isolation:?}: {share}, not {expected}"
             );
         }
+    }
+}
+
+#[test]
+fn the_first_signal_of_a_queue_comes_with_the_second_packet_that_is_over_or_an_interval_later() {
+    // Linux 6.1, cobalt_should_drop: count 0, so that drop_next is now plus the interval times a
+    // reciprocal square root that is still 0.
+    for (first_gap, first_drop) in [(FirstGap::None, 51), (FirstGap::Interval, 150)] {
+        let mut queue = build(
+            CakeParams {
+                rtt: Span::from_ms(100),
+                first_gap,
+                ..params()
+            },
+            &[(0, 1)],
+        );
+        let mut heard = Heard::default();
+        for id in 0..400 {
+            queue.enqueue(packet(id, 0, 1000, 0), Time::ZERO, &mut heard);
+        }
+        // Over the target, 5 ms, at 50 ms for the first time.
+        let mut dropped_at = None;
+        for ms in (1..6).chain(50..300) {
+            queue.dequeue(Time::ZERO + Span::from_ms(ms), &mut heard);
+            if dropped_at.is_none() && !heard.dropped.is_empty() {
+                dropped_at = Some(ms);
+            }
+        }
+        assert_eq!(dropped_at, Some(first_drop), "{first_gap:?}");
     }
 }
 
