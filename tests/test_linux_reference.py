@@ -53,7 +53,7 @@ def red(limit: int, low: int, high: int, weight: float, ecn: bool) -> str:
     flag = "true" if ecn else "false"
     return (
         f'{{ kind = "red", limit = "{limit} B", min_th = "{low} B", max_th = "{high} B", '
-        f'max_p = 0.1, w_q = {weight}, spacing = "uniform", mean_packet = "1500 B", '
+        f'max_p = 0.1, w_q = {weight}, spacing = "linux", mean_packet = "1500 B", '
         f'ecn = {flag}, above_max_th = "mark" }}'
     )
 
