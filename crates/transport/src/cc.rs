@@ -6,6 +6,7 @@
 //!
 //! Adding a growth law: one file here, one line in [`Growth`] and in [`Law`].
 
+pub mod additive;
 pub mod bbr;
 pub mod bbr3;
 pub mod cubic;
