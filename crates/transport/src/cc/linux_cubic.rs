@@ -45,11 +45,9 @@
 use redtail_core::{Span, Time};
 
 use super::additive::{Additive, whole};
-use super::{AckSample, CongestionKind, GrowthLaw};
+use super::tick::{TICKS_PER_S, ticks, ticks_of};
+use super::{AckSample, CongestionKind, GrowthLaw, Window};
 
-/// A tick at 250 Hz, as in Debian's kernels and the kernel's default configuration.
-const TICK: Span = Span::from_ms(4);
-const TICKS_PER_S: u64 = 250;
 /// How long what was computed for a window holds while that does not change.
 const HOLDS: u64 = TICKS_PER_S / 32;
 /// C in 1/1024 (`bic_scale`, times 10).
@@ -92,11 +90,6 @@ struct Epoch {
     origin: u64,
 }
 
-/// Time in whole ticks.
-fn ticks(now: Time) -> u64 {
-    now.as_ps() / TICK.as_ps()
-}
-
 /// The integer cube root, rounded down; of less than 2^53.
 fn cube_root(a: u64) -> u64 {
     let near = libm::cbrt(a as f64) as u64;
@@ -124,9 +117,7 @@ impl LinuxCubic {
 
     /// The window aimed at, a round trip from `tick`.
     fn target(&self, epoch: &Epoch, tick: u64) -> u64 {
-        let ahead = self
-            .delay_min
-            .map_or(0, |d| d.as_ps().div_ceil(TICK.as_ps()));
+        let ahead = self.delay_min.map_or(0, ticks_of);
         // A shifted epoch may begin in the future only by rounding.
         let t = ((tick.saturating_sub(epoch.start) + ahead) << 10) / TICKS_PER_S;
         let off = t.abs_diff(epoch.k);
@@ -203,7 +194,7 @@ impl GrowthLaw for LinuxCubic {
         self.additive.grown(w, self.cnt, acked) as f64 * mss
     }
 
-    fn observe(&mut self, sample: &AckSample) {
+    fn observe(&mut self, _window: &mut Window, sample: &AckSample, _mss: f64) {
         self.sample_delay(sample);
     }
 
