@@ -40,7 +40,7 @@ const SLOW_STARTS: [SlowStartKind; 6] = [
     SlowStartKind::Hybla,
 ];
 
-const GROWTHS: [Growth; 18] = [
+const GROWTHS: [Growth; 19] = [
     Growth::Reno,
     Growth::Cubic,
     Growth::Vegas,
@@ -59,6 +59,7 @@ const GROWTHS: [Growth; 18] = [
     Growth::Veno,
     Growth::Yeah,
     Growth::Copa,
+    Growth::CopaDefault,
 ];
 
 const FEEDBACKS: [EcnFeedback; 3] = [EcnFeedback::Echo, EcnFeedback::Dctcp, EcnFeedback::Accecn];

@@ -95,14 +95,19 @@ pub enum Growth {
     Bbr,
     /// BBR version 3: the same model with bounds learnt from losses (draft-ietf-ccwg-bbr-06).
     Bbr3,
-    /// A target rate in inverse proportion to the queueing delay, with about two and a half segments waiting (Copa, Arun and Balakrishnan 2018).
+    /// A target rate in inverse proportion to the queueing delay, with about two and a half segments of its own waiting; in proportion to 1/delta, which grows and shrinks with losses, beside traffic that fills queues (Copa, Arun and Balakrishnan 2018).
     Copa,
+    /// The same without its competitive mode (as in mvfst).
+    CopaDefault,
 }
 
 impl Growth {
     /// Whether it is a model of the path rather than a law of growth.
     pub fn is_model(self) -> bool {
-        matches!(self, Self::Bbr | Self::Bbr3 | Self::Copa)
+        matches!(
+            self,
+            Self::Bbr | Self::Bbr3 | Self::Copa | Self::CopaDefault
+        )
     }
 }
 
@@ -414,7 +419,10 @@ impl Controller {
                 Growth::Yeah => Law::Yeah(Box::default()),
                 Growth::Bbr => Law::Model(Box::new(AnyModel::Bbr(Bbr::new(model())))),
                 Growth::Bbr3 => Law::Model(Box::new(AnyModel::Bbr3(Bbr3::new(model())))),
-                Growth::Copa => Law::Model(Box::new(AnyModel::Copa(Copa::new(model())))),
+                Growth::Copa => Law::Model(Box::new(AnyModel::Copa(Copa::new(model(), true)))),
+                Growth::CopaDefault => {
+                    Law::Model(Box::new(AnyModel::Copa(Copa::new(model(), false))))
+                }
             },
         }
     }

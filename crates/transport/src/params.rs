@@ -65,7 +65,7 @@ tcp_params! {
     recovery: RecoveryKind,
     /// Reduce the flight in proportion to what is delivered during recovery (RFC 9937); with selective acknowledgements.
     prr: bool,
-    /// What a reduction takes its share of.
+    /// What a reduction takes its share of; laws that say themselves what they leave of the window (`westwood` to `yeah`) take it of the window.
     halving: Halving,
     /// Segments that may be sent before the first acknowledgement.
     initial_window: u32,
@@ -561,7 +561,7 @@ impl TcpParams {
                 Err(ParamError::new(
                     "slow_start",
                     "is part of a model, and this growth has none",
-                    "\"startup\" with growth = \"bbr\", \"bbr3\" or \"copa\"; otherwise \"standard\", \"hystart\", \"hystart-plus-plus\", \"vegas\" or \"hybla\"",
+                    "\"startup\" with growth = \"bbr\", \"bbr3\", \"copa\" or \"copa-default\"; otherwise \"standard\", \"hystart\", \"hystart-plus-plus\", \"vegas\" or \"hybla\"",
                 ))
             } else {
                 Ok(())

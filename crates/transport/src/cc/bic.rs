@@ -31,9 +31,9 @@
 //! ```
 //!
 //! The paper searches by halves (B = 2) with S_max of 32 and a reduction to 0.875; the values here
-//! are Linux's. Dividing by the ratio goes back to when acknowledgements were counted: since
-//! Linux counts segments, delayed acknowledgements make the window grow twice as fast as
-//! the increase says.
+//! are Linux's. Dividing by the ratio goes back to when acknowledgements were counted. It starts
+//! at two, and its rounding keeps it from falling below 31/16; since Linux counts segments,
+//! the window grows about twice as fast as the increase says, whatever is delayed.
 
 use redtail_core::Time;
 

@@ -124,6 +124,8 @@ pub struct Copa {
     /// 1/delta.
     weight: f64,
     competitive: bool,
+    /// It may leave the default mode.
+    switches: bool,
     /// When the queue was nearly empty last.
     emptied: Option<Time>,
     /// Segments were lost in the present round.
@@ -131,8 +133,8 @@ pub struct Copa {
 }
 
 impl Copa {
-    /// A model at the start of a connection.
-    pub fn new(config: ModelConfig) -> Self {
+    /// A model at the start of a connection, which `switches` to competitive mode or not.
+    pub fn new(config: ModelConfig, switches: bool) -> Self {
         let mut copa = Self {
             cwnd: config.initial_cwnd,
             pacing_rate: 0.0,
@@ -147,6 +149,7 @@ impl Copa {
             cwnd_before: config.initial_cwnd,
             weight: 1.0 / DELTA,
             competitive: false,
+            switches,
             emptied: None,
             lost: false,
             config,
@@ -166,7 +169,7 @@ impl Copa {
             self.emptied = Some(now);
         }
         let emptied = *self.emptied.get_or_insert(now);
-        self.competitive = now.saturating_since(emptied) > srtt * EMPTY_ROUNDS;
+        self.competitive = self.switches && now.saturating_since(emptied) > srtt * EMPTY_ROUNDS;
         if !self.competitive {
             self.weight = 1.0 / DELTA;
         }
@@ -260,8 +263,7 @@ impl Model for Copa {
         self.turn(true);
     }
 
-    fn on_handshake(&mut self, rtt: Span, now: Time) {
-        self.rtt_min.update(now, rtt, RTT_MIN_WINDOW);
+    fn on_handshake(&mut self, rtt: Span, _now: Time) {
         self.set_pacing_rate(rtt);
     }
 

@@ -19,8 +19,9 @@
 //! w   -= floor(b(w) w), at least 2 are left
 //! ```
 //!
-//! As in Linux, and unlike the RFC: a(w) is the whole number of the table, which holds up
-//! to the window at which the RFC's a(w) is the next; and it is counted for each
+//! As in Linux, and unlike the RFC: a(w) and b(w) are those of the table, each row of which
+//! holds up to the window at which the RFC has its values, so that a(w) is rounded up; and
+//! it is counted for each
 //! acknowledgement, however much it covers, so that with delayed acknowledgements the window
 //! grows half as fast as the RFC's equation has it.
 

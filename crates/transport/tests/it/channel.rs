@@ -81,7 +81,7 @@ const LAWS: [Growth; 15] = [
     Growth::Yeah,
 ];
 
-const MODELS: [Growth; 3] = [Growth::Bbr, Growth::Bbr3, Growth::Copa];
+const MODELS: [Growth; 4] = [Growth::Bbr, Growth::Bbr3, Growth::Copa, Growth::CopaDefault];
 
 const SLOW_STARTS: [SlowStartKind; 5] = [
     SlowStartKind::Standard,
