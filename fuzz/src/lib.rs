@@ -31,15 +31,16 @@ const RECOVERIES: [RecoveryKind; 9] = [
     RecoveryKind::Ns2Tahoe,
 ];
 
-const SLOW_STARTS: [SlowStartKind; 5] = [
+const SLOW_STARTS: [SlowStartKind; 6] = [
     SlowStartKind::Standard,
     SlowStartKind::Hystart,
     SlowStartKind::HystartPlusPlus,
     SlowStartKind::Vegas,
     SlowStartKind::Startup,
+    SlowStartKind::Hybla,
 ];
 
-const GROWTHS: [Growth; 8] = [
+const GROWTHS: [Growth; 19] = [
     Growth::Reno,
     Growth::Cubic,
     Growth::Vegas,
@@ -48,6 +49,17 @@ const GROWTHS: [Growth; 8] = [
     Growth::Bbr,
     Growth::Bbr3,
     Growth::LinuxCubic,
+    Growth::Westwood,
+    Growth::Bic,
+    Growth::Htcp,
+    Growth::Hybla,
+    Growth::Illinois,
+    Growth::Highspeed,
+    Growth::Scalable,
+    Growth::Veno,
+    Growth::Yeah,
+    Growth::Copa,
+    Growth::CopaDefault,
 ];
 
 const FEEDBACKS: [EcnFeedback; 3] = [EcnFeedback::Echo, EcnFeedback::Dctcp, EcnFeedback::Accecn];

@@ -1615,16 +1615,19 @@ class Tcp(Part):
     Attributes:
         preset: The set of parameters to start from. "sack" or "newreno" or "reno" or "tahoe" or
             "cubic" or "dctcp" or "prague" or "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or
-            "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe"; default
-            "sack".
+            "westwood" or "bic" or "htcp" or "hybla" or "illinois" or "highspeed" or "scalable" or
+            "veno" or "yeah" or "copa" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno"
+            or "ns2-tahoe"; default "sack".
         mss: Payload bytes of a full-sized segment. A number of bytes with its unit, for example
             "1500 B".
         header: Bytes that network and transport headers add to each segment. A number of bytes with
             its unit, for example "1500 B".
         slow_start: How the window grows until the first congestion event. "standard" or
-            "hystart-plus-plus" or "hystart" or "vegas" or "startup".
+            "hystart-plus-plus" or "hystart" or "vegas" or "hybla" or "startup".
         growth: How the window grows in congestion avoidance, and by how much it is reduced. "reno"
-            or "cubic" or "linux-cubic" or "vegas" or "ledbat" or "prague" or "bbr" or "bbr3".
+            or "cubic" or "linux-cubic" or "vegas" or "ledbat" or "prague" or "westwood" or "bic" or
+            "htcp" or "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or
+            "bbr" or "bbr3" or "copa".
         byte_counting: Grow the window with the bytes acknowledged instead of with each
             acknowledgement (RFC 3465; Linux, there without a limit in slow start). True or false.
         pacing: Space segments in time: at the rate of a model, or at twice the window each round
@@ -1699,6 +1702,16 @@ class Tcp(Part):
             "linux",
             "bbr",
             "bbr3",
+            "westwood",
+            "bic",
+            "htcp",
+            "hybla",
+            "illinois",
+            "highspeed",
+            "scalable",
+            "veno",
+            "yeah",
+            "copa",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -1709,11 +1722,31 @@ class Tcp(Part):
     ) = None
     mss: str | None = None
     header: str | None = None
-    slow_start: Literal["standard", "hystart-plus-plus", "hystart", "vegas", "startup"] | None = (
-        None
-    )
+    slow_start: (
+        Literal["standard", "hystart-plus-plus", "hystart", "vegas", "hybla", "startup"] | None
+    ) = None
     growth: (
-        Literal["reno", "cubic", "linux-cubic", "vegas", "ledbat", "prague", "bbr", "bbr3"] | None
+        Literal[
+            "reno",
+            "cubic",
+            "linux-cubic",
+            "vegas",
+            "ledbat",
+            "prague",
+            "westwood",
+            "bic",
+            "htcp",
+            "hybla",
+            "illinois",
+            "highspeed",
+            "scalable",
+            "veno",
+            "yeah",
+            "bbr",
+            "bbr3",
+            "copa",
+        ]
+        | None
     ) = None
     byte_counting: bool | None = None
     pacing: bool | None = None
@@ -1770,9 +1803,10 @@ class Bulk(Part):
         flows: Number of flows. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
-            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
-            default "sack".
+            "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or "hybla" or
+            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "linux-2000" or
+            "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table with preset, mss,
+            header, slow_start, growth, …; default "sack".
         start: When flows start; dealt out. A time from the start of the run, such as "5 s", or
             "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
         stop: When flows stop: they send no new data, and close when what they have sent is
@@ -1822,6 +1856,16 @@ class Bulk(Part):
             "linux",
             "bbr",
             "bbr3",
+            "westwood",
+            "bic",
+            "htcp",
+            "hybla",
+            "illinois",
+            "highspeed",
+            "scalable",
+            "veno",
+            "yeah",
+            "copa",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -1857,9 +1901,10 @@ class Transfer(Part):
         flows: Number of flows. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
-            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
-            default "sack".
+            "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or "hybla" or
+            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "linux-2000" or
+            "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table with preset, mss,
+            header, slow_start, growth, …; default "sack".
         start: When transfers start; dealt out. A time from the start of the run, such as "5 s", or
             "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
@@ -1906,6 +1951,16 @@ class Transfer(Part):
             "linux",
             "bbr",
             "bbr3",
+            "westwood",
+            "bic",
+            "htcp",
+            "hybla",
+            "illinois",
+            "highspeed",
+            "scalable",
+            "veno",
+            "yeah",
+            "copa",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -2218,9 +2273,10 @@ class Transactions(Part):
         users: Number of users. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
-            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
-            default "sack".
+            "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or "hybla" or
+            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "linux-2000" or
+            "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table with preset, mss,
+            header, slow_start, growth, …; default "sack".
         request: Payload of a request. A value or a law, such as "12 kB", "exponential mean 12 kB"
             or "pareto mean 12 kB shape 1.2", or a table with cdf; default "1 kB".
         connections: How transactions use connections. "each" or "one"; default "each".
@@ -2279,6 +2335,16 @@ class Transactions(Part):
             "linux",
             "bbr",
             "bbr3",
+            "westwood",
+            "bic",
+            "htcp",
+            "hybla",
+            "illinois",
+            "highspeed",
+            "scalable",
+            "veno",
+            "yeah",
+            "copa",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -2319,9 +2385,10 @@ class Web(Part):
         users: Number of users. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
-            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
-            default "sack".
+            "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or "hybla" or
+            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "linux-2000" or
+            "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table with preset, mss,
+            header, slow_start, growth, …; default "sack".
         load: Load to offer, in place of a number of users: a share of the rate of the first
             bottleneck link that the data crosses, headers included. How many users offer it is
             found by simulation. A number, or a text.
@@ -2403,6 +2470,16 @@ class Web(Part):
             "linux",
             "bbr",
             "bbr3",
+            "westwood",
+            "bic",
+            "htcp",
+            "hybla",
+            "illinois",
+            "highspeed",
+            "scalable",
+            "veno",
+            "yeah",
+            "copa",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -2451,9 +2528,10 @@ class Video(Part):
         users: Number of users. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
-            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
-            default "sack".
+            "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or "hybla" or
+            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "linux-2000" or
+            "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table with preset, mss,
+            header, slow_start, growth, …; default "sack".
         bitrates: Bitrates that the video is there in, in rising order. A list, each a rate with its
             unit, for example "10 Mbit/s"; default ["145 kbit/s", "365 kbit/s", "730 kbit/s", "1.1
             Mbit/s", "2 Mbit/s", "3 Mbit/s", "4.5 Mbit/s", "6 Mbit/s", "7.8 Mbit/s"].
@@ -2528,6 +2606,16 @@ class Video(Part):
             "linux",
             "bbr",
             "bbr3",
+            "westwood",
+            "bic",
+            "htcp",
+            "hybla",
+            "illinois",
+            "highspeed",
+            "scalable",
+            "veno",
+            "yeah",
+            "copa",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -2578,9 +2666,10 @@ class Arrivals(Part):
         users: Number of users. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
-            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
-            default "sack".
+            "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or "hybla" or
+            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "linux-2000" or
+            "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table with preset, mss,
+            header, slow_start, growth, …; default "sack".
         request: Payload of a request. A value or a law, such as "12 kB", "exponential mean 12 kB"
             or "pareto mean 12 kB shape 1.2", or a table with cdf; default "1 kB".
         service: What the server takes before it responds. A value or a law, such as "50 s",
@@ -2637,6 +2726,16 @@ class Arrivals(Part):
             "linux",
             "bbr",
             "bbr3",
+            "westwood",
+            "bic",
+            "htcp",
+            "hybla",
+            "illinois",
+            "highspeed",
+            "scalable",
+            "veno",
+            "yeah",
+            "copa",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -2677,9 +2776,10 @@ class Trace(Part):
             time. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
-            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
-            default "sack".
+            "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or "hybla" or
+            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "linux-2000" or
+            "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table with preset, mss,
+            header, slow_start, growth, …; default "sack".
         rtt_resolution: What round-trip times of the table are rounded to a multiple of: each that
             is left has hosts of its own. A time with its unit, for example "100 ms"; default "1
             ms".
@@ -2727,6 +2827,16 @@ class Trace(Part):
             "linux",
             "bbr",
             "bbr3",
+            "westwood",
+            "bic",
+            "htcp",
+            "hybla",
+            "illinois",
+            "highspeed",
+            "scalable",
+            "veno",
+            "yeah",
+            "copa",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",

@@ -6,17 +6,29 @@
 //!
 //! Adding a growth law: one file here, one line in [`Growth`] and in [`Law`].
 
+pub mod additive;
 pub mod bbr;
 pub mod bbr3;
+pub mod bic;
+pub mod copa;
 pub mod cubic;
+pub mod highspeed;
+pub mod htcp;
+pub mod hybla;
 mod hystart;
+pub mod illinois;
 pub mod ledbat;
 pub mod linux_cubic;
 pub mod model;
 pub mod prague;
 pub mod reno;
+pub mod scalable;
 pub mod slow_start;
+mod tick;
 pub mod vegas;
+pub mod veno;
+pub mod westwood;
+pub mod yeah;
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
@@ -24,15 +36,25 @@ use redtail_core::{Span, Stream, Time, schemars, serde};
 
 use self::bbr::Bbr;
 use self::bbr3::Bbr3;
+use self::bic::Bic;
+use self::copa::Copa;
 use self::cubic::Cubic;
+use self::highspeed::HighSpeed;
+use self::htcp::Htcp;
+use self::hybla::{Hybla, HyblaSlowStart};
 use self::hystart::HyStart;
+use self::illinois::Illinois;
 use self::ledbat::Ledbat;
 use self::linux_cubic::LinuxCubic;
 use self::model::{AnyModel, LostSegment, Model, ModelConfig, RateSample, model};
 use self::prague::Prague;
 use self::reno::Reno;
+use self::scalable::Scalable;
 use self::slow_start::{SlowStart, SlowStartKind};
 use self::vegas::{Vegas, VegasSlowStart};
+use self::veno::Veno;
+use self::westwood::Westwood;
+use self::yeah::Yeah;
 
 /// How the window grows in congestion avoidance, and by how much it is reduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -51,16 +73,41 @@ pub enum Growth {
     Ledbat,
     /// As Reno, with what arrives unmarked, and slower below round trips of 25 ms; halved by a loss (draft-briscoe-iccrg-prague-congestion-control).
     Prague,
+    /// As Reno in whole segments; after a reduction the window is the estimated bandwidth times the least round trip (Westwood+, Mascolo et al. 2001 and Grieco and Mascolo 2004, as in Linux 6.1, tcp_westwood.c).
+    Westwood,
+    /// A binary search between the window after a loss and the one at the last loss, reduced to 0.8 (BIC, Xu, Harfoush and Rhee 2004, as in Linux 6.1, tcp_bic.c).
+    Bic,
+    /// Faster the longer the last loss is ago, reduced by the ratio of least to greatest round trip (H-TCP, Leith and Shorten 2004, as in Linux 6.1, tcp_htcp.c).
+    Htcp,
+    /// As Reno on a round trip of 25 ms, whatever the round trip; halved (Hybla, Caini and Firrincieli 2004, as in Linux 6.1, tcp_hybla.c).
+    Hybla,
+    /// By 10 segments a round trip where nothing waits in queues down to 0.3, reduced by an eighth to a half (Illinois, Liu, Başar and Srikant 2008, as in Linux 6.1, tcp_illinois.c).
+    Illinois,
+    /// Faster the larger the window, and reduced by less (HighSpeed TCP, RFC 3649, as in Linux 6.1, tcp_highspeed.c).
+    Highspeed,
+    /// By a segment for each hundred acknowledged, reduced by an eighth (Scalable TCP, Kelly 2003, as in Linux 6.1, tcp_scalable.c).
+    Scalable,
+    /// As Reno, half as fast once three segments wait in queues; reduced by a fifth before that (Veno, Fu and Liew 2003, as in Linux 6.1, tcp_veno.c).
+    Veno,
+    /// As Scalable TCP while little waits in queues, as Reno otherwise (YeAH, Baiocchi, Castellani and Vacirca 2007, as in Linux 6.1, tcp_yeah.c).
+    Yeah,
     /// BBR version 1: no growth law but a model of the path, its greatest delivery rate and least round trip (Cardwell et al., ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00; Linux).
     Bbr,
     /// BBR version 3: the same model with bounds learnt from losses (draft-ietf-ccwg-bbr-06).
     Bbr3,
+    /// A target rate in inverse proportion to the queueing delay, with about two and a half segments of its own waiting; in proportion to 1/delta, which grows and shrinks with losses, beside traffic that fills queues (Copa, Arun and Balakrishnan 2018).
+    Copa,
+    /// The same without its competitive mode (as in mvfst).
+    CopaDefault,
 }
 
 impl Growth {
     /// Whether it is a model of the path rather than a law of growth.
     pub fn is_model(self) -> bool {
-        matches!(self, Self::Bbr | Self::Bbr3)
+        matches!(
+            self,
+            Self::Bbr | Self::Bbr3 | Self::Copa | Self::CopaDefault
+        )
     }
 }
 
@@ -101,6 +148,57 @@ pub struct AckSample {
     pub rtt: Option<Span>,
     /// The smoothed round trip, once there is one.
     pub srtt: Option<Span>,
+}
+
+/// What the sender is doing, in the terms of Linux (tcp_ca_state).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CaState {
+    /// All is well.
+    #[default]
+    Open,
+    /// Data is missing that was not declared lost.
+    Disorder,
+    /// A reduction that marks called for is spread over a round trip (CWR).
+    Reduction,
+    /// Fast recovery.
+    Recovery,
+    /// Repair after a timeout.
+    Loss,
+}
+
+impl CaState {
+    /// Whether the window may grow.
+    pub fn grows(self) -> bool {
+        !matches!(self, Self::Reduction | Self::Recovery)
+    }
+}
+
+/// An acknowledgement of any kind, duplicates and those of recovery included, for laws that
+/// watch the path.
+#[derive(Clone, Copy, Debug)]
+pub struct PathSample {
+    /// When it arrived.
+    pub now: Time,
+    /// Bytes it newly acknowledged cumulatively; none if it is a duplicate.
+    pub acked: u64,
+    /// The cumulative acknowledgement, as an offset in the stream.
+    pub una: u64,
+    /// The next new byte to send, as an offset in the stream.
+    pub next: u64,
+    /// The round trip of the newest segment it newly covers, if all that it covers was sent
+    /// once: without the time for which a delayed acknowledgement waited for that segment.
+    pub rtt: Option<Span>,
+    /// The smoothed round trip, once there is one.
+    pub srtt: Option<Span>,
+    /// What the sender was doing when it arrived.
+    pub state: CaState,
+}
+
+impl PathSample {
+    /// The segments it newly acknowledged, a short one in full.
+    fn segments(&self, mss: f64) -> u64 {
+        self.acked.div_ceil(mss as u64)
+    }
 }
 
 /// A reason to reduce.
@@ -147,9 +245,20 @@ pub trait GrowthLaw {
         false
     }
 
-    /// An acknowledgement with which slow start grows the window: for laws that keep
-    /// round trips.
-    fn observe(&mut self, _sample: &AckSample) {}
+    /// An acknowledgement with which slow start has grown the window: for laws that keep
+    /// round trips, and such as end slow start.
+    fn observe(&mut self, _window: &mut Window, _sample: &AckSample, _mss: f64) {}
+
+    /// Whether it is to be told of every acknowledgement.
+    fn watches(&self) -> bool {
+        false
+    }
+
+    /// An acknowledgement of any kind, with a window of `cwnd` bytes; before `grown`.
+    fn watch(&mut self, _cwnd: f64, _sample: &PathSample, _mss: f64) {}
+
+    /// The handshake is complete.
+    fn on_handshake(&mut self, _now: Time) {}
 
     /// The factor by which an event multiplies what is in flight.
     fn beta(&self) -> f64;
@@ -161,6 +270,19 @@ pub trait GrowthLaw {
 
     /// A congestion event is about to reduce a window of `window` segments.
     fn on_congestion(&mut self, _window: f64, _kind: CongestionKind) {}
+
+    /// The window, in segments, that an event leaves of one of `window` segments, for
+    /// laws that do not take a share of what is in flight. Before `on_congestion`, and not
+    /// for a repeated timeout.
+    fn ssthresh(&mut self, _window: f64, _kind: CongestionKind) -> Option<f64> {
+        None
+    }
+
+    /// Fast recovery, a reduction by marks or the repair after a timeout is over. Gives the
+    /// window and ssthresh to go on with, in segments, if they are the law's to say.
+    fn on_episode_end(&mut self, _timeout: bool, _mss: f64, _now: Time) -> Option<f64> {
+        None
+    }
 
     /// Whether reductions leave whole segments.
     fn counts_segments(&self) -> bool {
@@ -187,6 +309,15 @@ enum Law {
     Vegas(Box<Vegas>),
     Ledbat(Box<Ledbat>),
     Prague(Prague),
+    Westwood(Box<Westwood>),
+    Bic(Box<Bic>),
+    Htcp(Box<Htcp>),
+    Hybla(Box<Hybla>),
+    Illinois(Box<Illinois>),
+    HighSpeed(HighSpeed),
+    Scalable(Scalable),
+    Veno(Box<Veno>),
+    Yeah(Box<Yeah>),
     Model(Box<AnyModel>),
 }
 
@@ -200,6 +331,15 @@ macro_rules! law {
             Law::Vegas($l) => $call,
             Law::Ledbat($l) => $call,
             Law::Prague($l) => $call,
+            Law::Westwood($l) => $call,
+            Law::Bic($l) => $call,
+            Law::Htcp($l) => $call,
+            Law::Hybla($l) => $call,
+            Law::Illinois($l) => $call,
+            Law::HighSpeed($l) => $call,
+            Law::Scalable($l) => $call,
+            Law::Veno($l) => $call,
+            Law::Yeah($l) => $call,
             Law::Model($l) => $call,
         }
     };
@@ -257,6 +397,7 @@ impl Controller {
                 SlowStartKind::HystartPlusPlus => SlowStart::HyStartPlusPlus(Box::default()),
                 SlowStartKind::Hystart => SlowStart::HyStart(Box::new(HyStart::new(mss))),
                 SlowStartKind::Vegas => SlowStart::Vegas(Box::new(VegasSlowStart::new(mss))),
+                SlowStartKind::Hybla => SlowStart::Hybla(Box::new(HyblaSlowStart::new(mss))),
             },
             law: match config.growth {
                 Growth::Reno => Law::Reno(Reno {
@@ -267,8 +408,21 @@ impl Controller {
                 Growth::Vegas => Law::Vegas(Box::default()),
                 Growth::Ledbat => Law::Ledbat(Box::default()),
                 Growth::Prague => Law::Prague(Prague),
+                Growth::Westwood => Law::Westwood(Box::default()),
+                Growth::Bic => Law::Bic(Box::default()),
+                Growth::Htcp => Law::Htcp(Box::default()),
+                Growth::Hybla => Law::Hybla(Box::default()),
+                Growth::Illinois => Law::Illinois(Box::default()),
+                Growth::Highspeed => Law::HighSpeed(HighSpeed::default()),
+                Growth::Scalable => Law::Scalable(Scalable::default()),
+                Growth::Veno => Law::Veno(Box::default()),
+                Growth::Yeah => Law::Yeah(Box::default()),
                 Growth::Bbr => Law::Model(Box::new(AnyModel::Bbr(Bbr::new(model())))),
                 Growth::Bbr3 => Law::Model(Box::new(AnyModel::Bbr3(Bbr3::new(model())))),
+                Growth::Copa => Law::Model(Box::new(AnyModel::Copa(Copa::new(model(), true)))),
+                Growth::CopaDefault => {
+                    Law::Model(Box::new(AnyModel::Copa(Copa::new(model(), false))))
+                }
             },
         }
     }
@@ -288,8 +442,8 @@ impl Controller {
             } else {
                 self.mss
             };
-            law!(&mut self.law, l => l.observe(sample));
             self.slow_start.on_ack(&mut self.window, sample, most);
+            law!(&mut self.law, l => l.observe(&mut self.window, sample, self.mss));
         } else {
             let grown = law!(&mut self.law, l => l.grown(cwnd, sample, self.mss));
             // A law that shrinks the window does not return to slow start by it.
@@ -313,9 +467,17 @@ impl Controller {
             return;
         }
         let (cwnd, mss) = (self.window.cwnd, self.mss);
+        // Marks may be answered by a factor of their own.
+        let repeated = event.kind == CongestionKind::Timeout { repeated: true };
+        let own = if event.beta.is_none() && !repeated {
+            law!(&mut self.law, l => l.ssthresh(cwnd / mss, event.kind))
+        } else {
+            None
+        };
         law!(&mut self.law, l => l.on_congestion(cwnd / mss, event.kind));
         let beta = event.beta.unwrap_or_else(|| law!(&self.law, l => l.beta()));
         let (ssthresh, reduced) = match self.halving {
+            _ if let Some(segments) = own => (segments * mss, segments * mss),
             Halving::FlightSize => {
                 // What limited transmit sent beyond the window does not count
                 // (RFC 5681, section 3.2, step 2), nor does what was sent while
@@ -350,6 +512,27 @@ impl Controller {
                 self.window.cwnd = mss;
                 self.slow_start.on_timeout();
             }
+        }
+    }
+
+    /// Whether the law is to be told of every acknowledgement.
+    pub fn watches(&self) -> bool {
+        law!(&self.law, l => l.watches()) || matches!(self.slow_start, SlowStart::Hybla(_))
+    }
+
+    /// Tells the law of an acknowledgement of any kind.
+    pub fn watch(&mut self, sample: &PathSample) {
+        law!(&mut self.law, l => l.watch(self.window.cwnd, sample, self.mss));
+        if let SlowStart::Hybla(hybla) = &mut self.slow_start {
+            hybla.watch(sample);
+        }
+    }
+
+    /// Tells the law that an episode is over, `timeout` if the repair after one.
+    pub fn on_episode_end(&mut self, timeout: bool, now: Time) {
+        if let Some(segments) = law!(&mut self.law, l => l.on_episode_end(timeout, self.mss, now)) {
+            self.window.cwnd = segments * self.mss;
+            self.window.ssthresh = self.window.cwnd;
         }
     }
 
@@ -399,10 +582,15 @@ impl Controller {
         }
     }
 
-    /// Tells a model how long the handshake took.
+    /// The handshake is complete, and took `rtt`.
     pub fn on_handshake(&mut self, rtt: Span, now: Time) {
         if let Some(model) = self.model() {
             model!(model, m => m.on_handshake(rtt, now));
+            return;
+        }
+        law!(&mut self.law, l => l.on_handshake(now));
+        if let SlowStart::Hybla(hybla) = &mut self.slow_start {
+            self.window.cwnd = hybla.initial_window(rtt);
         }
     }
 

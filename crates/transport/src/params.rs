@@ -65,7 +65,7 @@ tcp_params! {
     recovery: RecoveryKind,
     /// Reduce the flight in proportion to what is delivered during recovery (RFC 9937); with selective acknowledgements.
     prr: bool,
-    /// What a reduction takes its share of.
+    /// What a reduction takes its share of; laws that say themselves what they leave of the window (`westwood` to `yeah`) take it of the window.
     halving: Halving,
     /// Segments that may be sent before the first acknowledgement.
     initial_window: u32,
@@ -151,6 +151,26 @@ pub enum Preset {
     Bbr,
     /// As `bbr`, with BBR version 3 (draft-ietf-ccwg-bbr-06).
     Bbr3,
+    /// As `linux`, with Westwood+ (Grieco and Mascolo, ACM CCR 34(2), 2004; net/ipv4/tcp_westwood.c) in place of CUBIC and HyStart.
+    Westwood,
+    /// As `linux`, with BIC (Xu, Harfoush and Rhee, INFOCOM 2004; net/ipv4/tcp_bic.c) in place of CUBIC and HyStart.
+    Bic,
+    /// As `linux`, with H-TCP (Leith and Shorten, PFLDnet 2004; net/ipv4/tcp_htcp.c) in place of CUBIC and HyStart.
+    Htcp,
+    /// As `linux`, with Hybla and its slow start and initial window (Caini and Firrincieli, 2004; net/ipv4/tcp_hybla.c) in place of CUBIC and HyStart.
+    Hybla,
+    /// As `linux`, with Illinois (Liu, Başar and Srikant, 2008; net/ipv4/tcp_illinois.c) in place of CUBIC and HyStart.
+    Illinois,
+    /// As `linux`, with HighSpeed TCP (RFC 3649; net/ipv4/tcp_highspeed.c) in place of CUBIC and HyStart.
+    Highspeed,
+    /// As `linux`, with Scalable TCP (Kelly, ACM CCR 33(2), 2003; net/ipv4/tcp_scalable.c) in place of CUBIC and HyStart.
+    Scalable,
+    /// As `linux`, with Veno (Fu and Liew, IEEE JSAC 21(2), 2003; net/ipv4/tcp_veno.c) in place of CUBIC and HyStart.
+    Veno,
+    /// As `linux`, with YeAH (Baiocchi, Castellani and Vacirca, PFLDnet 2007; net/ipv4/tcp_yeah.c) in place of CUBIC and HyStart.
+    Yeah,
+    /// As `bbr`, with Copa (Arun and Balakrishnan, NSDI 2018) for a model.
+    Copa,
     /// As the kernels that the papers of around 2000 measured: SACK, initial window 2, delayed acknowledgements, a clock of 10 ms, minimum timeout 200 ms, first timeout 3 s, no timestamps.
     #[serde(rename = "linux-2000")]
     #[schemars(rename = "linux-2000")]
@@ -167,7 +187,7 @@ pub enum Preset {
 
 impl Preset {
     /// Every preset, in the order of the definition.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 27] = [
         Self::Sack,
         Self::Newreno,
         Self::Reno,
@@ -180,6 +200,16 @@ impl Preset {
         Self::Linux,
         Self::Bbr,
         Self::Bbr3,
+        Self::Westwood,
+        Self::Bic,
+        Self::Htcp,
+        Self::Hybla,
+        Self::Illinois,
+        Self::Highspeed,
+        Self::Scalable,
+        Self::Veno,
+        Self::Yeah,
+        Self::Copa,
         Self::Linux2000,
         Self::Ns2Sack,
         Self::Ns2Newreno,
@@ -203,6 +233,12 @@ impl Preset {
             rtt_sampling: RttSampling::OnePerWindow,
             ecn_retransmissions: true,
             ..TcpParams::default()
+        };
+        // Linux's common slow start with another law than CUBIC's.
+        let linux = |growth| TcpParams {
+            slow_start: SlowStartKind::Standard,
+            growth,
+            ..Self::Linux.params()
         };
         match self {
             Self::Sack => rfc,
@@ -278,6 +314,22 @@ impl Preset {
             },
             Self::Bbr3 => TcpParams {
                 growth: Growth::Bbr3,
+                ..Self::Bbr.params()
+            },
+            Self::Westwood => linux(Growth::Westwood),
+            Self::Bic => linux(Growth::Bic),
+            Self::Htcp => linux(Growth::Htcp),
+            Self::Hybla => TcpParams {
+                slow_start: SlowStartKind::Hybla,
+                ..linux(Growth::Hybla)
+            },
+            Self::Illinois => linux(Growth::Illinois),
+            Self::Highspeed => linux(Growth::Highspeed),
+            Self::Scalable => linux(Growth::Scalable),
+            Self::Veno => linux(Growth::Veno),
+            Self::Yeah => linux(Growth::Yeah),
+            Self::Copa => TcpParams {
+                growth: Growth::Copa,
                 ..Self::Bbr.params()
             },
             Self::Linux2000 => TcpParams {
@@ -509,7 +561,7 @@ impl TcpParams {
                 Err(ParamError::new(
                     "slow_start",
                     "is part of a model, and this growth has none",
-                    "\"startup\" with growth = \"bbr\" or \"bbr3\"; otherwise \"standard\", \"hystart\", \"hystart-plus-plus\" or \"vegas\"",
+                    "\"startup\" with growth = \"bbr\", \"bbr3\", \"copa\" or \"copa-default\"; otherwise \"standard\", \"hystart\", \"hystart-plus-plus\", \"vegas\" or \"hybla\"",
                 ))
             } else {
                 Ok(())

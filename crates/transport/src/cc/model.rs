@@ -11,6 +11,7 @@ use redtail_core::{Span, Stream, Time};
 
 use super::bbr::Bbr;
 use super::bbr3::Bbr3;
+use super::copa::Copa;
 use super::{AckSample, GrowthLaw, as_f64};
 
 /// What loss recovery is doing.
@@ -130,6 +131,7 @@ pub trait Model {
 pub(super) enum AnyModel {
     Bbr(Bbr),
     Bbr3(Bbr3),
+    Copa(Copa),
 }
 
 /// Calls a method of whichever model it is.
@@ -138,6 +140,7 @@ macro_rules! model {
         match $model {
             AnyModel::Bbr($m) => $call,
             AnyModel::Bbr3($m) => $call,
+            AnyModel::Copa($m) => $call,
         }
     };
 }

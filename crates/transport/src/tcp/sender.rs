@@ -24,7 +24,10 @@ use super::scoreboard::{Acked, Scoreboard};
 use super::timestamps::{before, shown_at, timestamp};
 use super::undo::Undo;
 use crate::cc::model::Episode;
-use crate::cc::{AckSample, CongestionEvent, CongestionKind, Controller, ControllerConfig, as_f64};
+use crate::cc::{
+    AckSample, CaState, CongestionEvent, CongestionKind, Controller, ControllerConfig, PathSample,
+    as_f64,
+};
 use crate::params::TcpParams;
 use crate::segment::{Flags, Segment};
 
@@ -194,6 +197,8 @@ pub struct Sender {
     ends_on_partial_ack: bool,
     exit_grows_window: bool,
     limited_transmit_after_timeout: bool,
+    /// The growth law is told of every acknowledgement.
+    watched: bool,
     sampling: RttSampling,
     mss: u32,
     dup_acks: u32,
@@ -262,6 +267,14 @@ impl Sender {
         if params.growth.is_model() {
             board.sample_rates();
         }
+        let controller = Controller::new(ControllerConfig {
+            mss,
+            initial_window: params.initial_window,
+            halving: params.halving,
+            byte_counting: params.byte_counting,
+            slow_start: params.slow_start,
+            growth: params.growth,
+        });
         let mut sender = Self {
             connection: Connection::Closed,
             phase: Phase::Open,
@@ -278,6 +291,7 @@ impl Sender {
                 &recovery,
                 r => r.limited_transmit_after_timeout()
             ),
+            watched: controller.watches(),
             sampling: params.rtt_sampling,
             mss,
             dup_acks: 0,
@@ -301,14 +315,7 @@ impl Sender {
             persist: None,
             undo: Undo::new(params.frto, params.dsack, params.recovery.uses_sack()),
             pacer: params.pacing.then(Box::default),
-            controller: Controller::new(ControllerConfig {
-                mss,
-                initial_window: params.initial_window,
-                halving: params.halving,
-                byte_counting: params.byte_counting,
-                slow_start: params.slow_start,
-                growth: params.growth,
-            }),
+            controller,
             recovery,
             ecn: EcnResponse::new(params),
             ecn_fallback: params.ecn_fallback,
@@ -699,6 +706,9 @@ impl Sender {
             let same_window = same_window && !segment.flags.contains(Flags::FIN);
             self.counters.duplicate_acks += u64::from(same_window);
             let newly_sacked = self.enter_sack(segment, now);
+            if self.watched {
+                self.tell_law(Acked::default(), now);
+            }
             if (same_window || newly_sacked > 0)
                 && each!(&self.recovery, r => r.is_duplicate(newly_sacked))
             {
@@ -721,6 +731,26 @@ impl Sender {
         if self.pacer.is_some() {
             self.tell_model(una, in_flight, now);
         }
+    }
+
+    /// Tells a law that watches the path of an acknowledgement, which covers `acked`.
+    #[inline(never)] // so that senders of other laws are not burdened
+    fn tell_law(&mut self, acked: Acked, now: Time) {
+        self.controller.watch(&PathSample {
+            now,
+            acked: acked.bytes,
+            una: self.board.una(),
+            next: self.board.next(),
+            rtt: acked.sent.map(|sent| now.saturating_since(sent)),
+            srtt: self.rtt.srtt(),
+            state: match self.phase {
+                Phase::Recovery => CaState::Recovery,
+                Phase::Loss => CaState::Loss,
+                Phase::Open if self.prr.is_some() => CaState::Reduction,
+                Phase::Open if !self.board.sacked().is_empty() => CaState::Disorder,
+                Phase::Open => CaState::Open,
+            },
+        });
     }
 
     /// Tells a model what an acknowledgement says of the path, and the pacer what comes
@@ -825,6 +855,7 @@ impl Sender {
         };
         if probe.retransmitted && !original(&probe) && self.phase == Phase::Open {
             self.reduce(CongestionKind::Loss, now);
+            self.controller.on_episode_end(false, now);
             self.confirm_episode();
         }
     }
@@ -974,6 +1005,8 @@ impl Sender {
                 let sacked = self.board.sacked().bytes();
                 let reduction = Prr::for_marks(self.board.outstanding(), sacked, next);
                 self.prr = Some(Box::new(reduction));
+            } else if self.phase == Phase::Open {
+                self.controller.on_episode_end(false, now);
             }
         }
         marks.bytes
@@ -1013,20 +1046,28 @@ impl Sender {
         if !segment.sack.is_empty() {
             self.enter_sack(segment, now);
         }
+        if self.watched {
+            self.tell_law(acked, now);
+        }
         if partial {
             self.on_partial_ack(acked, now);
             return;
         }
         if in_recovery {
-            self.leave_recovery();
+            self.leave_recovery(now);
         }
         if in_recovery || self.phase == Phase::Loss && finished {
+            if !in_recovery {
+                self.controller.on_episode_end(true, now);
+            }
             self.phase = Phase::Open;
             if let Some(rack) = self.board.rack_mut() {
                 rack.on_episode_end(now);
             }
         }
-        self.prr.take_if(|prr| prr.ends_at(segment.ack));
+        if self.prr.take_if(|prr| prr.ends_at(segment.ack)).is_some() {
+            self.controller.on_episode_end(false, now);
+        }
         if self.forgets_sacked {
             self.board.forget_sacked();
         }
@@ -1113,11 +1154,12 @@ impl Sender {
         }
     }
 
-    fn leave_recovery(&mut self) {
+    fn leave_recovery(&mut self, now: Time) {
         self.prr = None;
         let (cwnd, mss) = (self.controller.window().cwnd, self.mss);
         let after = each!(&self.recovery, r => r.window_after(&self.board, cwnd, mss));
         self.controller.set_cwnd(after);
+        self.controller.on_episode_end(false, now);
         if each!(&self.recovery, r => r.forgets_recovery_point()) {
             self.recover = None;
         }
