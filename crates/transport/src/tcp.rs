@@ -16,5 +16,6 @@ pub mod rto;
 pub mod scoreboard;
 pub mod sender;
 pub(crate) mod slow_reader;
-pub(crate) mod timestamps;
+pub(crate) mod timer_wheel;
+mod timestamps;
 pub(crate) mod undo;
