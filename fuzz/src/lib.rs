@@ -136,6 +136,7 @@ impl Choices<'_> {
             timestamps: a(4),
             limited_transmit: a(5),
             delayed_ack: a(6),
+            adaptive_acks: d(0),
             handshake: a(7),
             syn_loss: SynLoss::First,
             ecn_retransmissions: b(0),

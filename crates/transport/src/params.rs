@@ -75,9 +75,11 @@ tcp_params! {
     limited_transmit: bool,
     /// Acknowledge every second full-sized segment, or after `delayed_ack_timeout`; off acknowledges each.
     delayed_ack: bool,
-    /// How long an acknowledgement may be delayed.
+    /// How long an acknowledgement may be delayed; with `adaptive_acks`, at least.
     delayed_ack_timeout: Span,
-    /// Segments at the start of a connection that are acknowledged at once in spite of `delayed_ack`.
+    /// With `delayed_ack`, acknowledge as Linux's receiver does: a delay that follows the time between segments, doubles when it runs out and is at most 200 ms and the round trip; pushed and short segments at once unless this side sends too; and at once again for a while after a duplicate, a gap longer than the retransmission timeout or a first mark (net/ipv4/tcp_input.c, tcp_event_data_recv, __tcp_ack_snd_check, __tcp_ecn_check_ce; tcp_output.c, tcp_send_delayed_ack; tcp_timer.c, tcp_delack_timer_handler).
+    adaptive_acks: bool,
+    /// Segments at the start of a connection that are acknowledged at once in spite of `delayed_ack`; with `adaptive_acks`, acknowledgements that go at once there, and after a duplicate or a long gap.
     quick_acks: u32,
     /// Measure a round trip with every acknowledgement by timestamps (RFC 7323); their 12 bytes are part of `header`.
     timestamps: bool,
@@ -270,6 +272,7 @@ impl Preset {
                 prr: true,
                 delayed_ack_timeout: Span::from_ms(40),
                 quick_acks: 16,
+                adaptive_acks: true,
                 timestamps: true,
                 min_rto: Span::from_ms(200),
                 rto_floor: RtoFloor::Deviation,
@@ -342,6 +345,7 @@ impl Default for TcpParams {
             delayed_ack: true,
             delayed_ack_timeout: Span::from_ms(200),
             quick_acks: 0,
+            adaptive_acks: false,
             timestamps: false,
             receive_window: Bytes::new(1 << 30),
             read_rate: None,

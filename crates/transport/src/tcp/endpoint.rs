@@ -146,6 +146,7 @@ impl Endpoint {
         }
         self.receiver.on_segment(segment, now);
         self.sender.on_segment(segment, now);
+        self.receiver.on_round_trip(|| self.sender.round_trip());
     }
 
     #[cold]

@@ -221,6 +221,8 @@ pub struct Sender {
     fin: bool,
     /// The peer closes its direction with its own data: its FIN is not awaited here.
     half: bool,
+    /// What the application wrote last is pushed.
+    pushes: bool,
     idle_restart: bool,
     /// Nothing is outstanding and nothing can be sent: there is no data, or no window.
     idle: bool,
@@ -302,6 +304,7 @@ impl Sender {
             closed: size.is_some(),
             fin: false,
             half: false,
+            pushes: params.adaptive_acks,
             idle_restart: params.idle_restart,
             idle: false,
             ts_recent: 0,
@@ -403,6 +406,11 @@ impl Sender {
     #[inline]
     pub(super) fn next_seq(&self) -> u64 {
         self.board.next()
+    }
+
+    /// The smoothed round trip, once there is one, and the retransmission timeout.
+    pub(super) fn round_trip(&self) -> (Option<Span>, Span) {
+        (self.rtt.srtt(), self.rtt.rto())
     }
 
     /// Bytes written that have never been sent.
@@ -1743,8 +1751,8 @@ impl Sender {
             self.rto_at = Some(self.wheel.expiry(now, self.rtt.rto())); // RFC 6298, rule 5.1
         }
         self.counters.data_segments += 1;
-        let (len, ecn, fin) = if seq + u64::from(len) > self.size {
-            self.last_data(len, ecn)
+        let (len, ecn, fin) = if seq + u64::from(len) >= self.size {
+            self.last_data(seq, len, ecn)
         } else {
             (len, ecn, Flags::NONE)
         };
@@ -1760,11 +1768,14 @@ impl Sender {
         }
     }
 
-    /// The FIN is the last of `len` sequence numbers. Alone it is control: not counted as
-    /// data, and not ECN-capable.
+    /// What ends at the end of what was written is pushed. If the FIN is beyond it, it is the
+    /// last of `len` sequence numbers. Alone it is control: not counted as data, and not
+    /// ECN-capable.
     #[cold]
-    fn last_data(&mut self, len: u32, ecn: Ecn) -> (u32, Ecn, Flags) {
-        if len == 1 {
+    fn last_data(&mut self, seq: u64, len: u32, ecn: Ecn) -> (u32, Ecn, Flags) {
+        if seq + u64::from(len) == self.size {
+            (len, ecn, Flags::NONE.with_if(self.pushes, Flags::PSH))
+        } else if len == 1 {
             self.counters.data_segments -= 1;
             (0, Ecn::NotEct, Flags::FIN)
         } else {

@@ -162,7 +162,7 @@ static ROWS: LazyLock<[Vec<Vec<usize>>; 2]> = LazyLock::new(|| {
         SLOW_STARTS.len(),
     ];
     let common = [3, 3, 2, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2];
-    let timers = [2, 2, 2, 2];
+    let timers = [2, 2, 2, 2, 2];
     let rows =
         |of: [usize; 4], last: [usize; 2]| every_pair(&[&of[..], &common, &last, &timers].concat());
     [rows(of_laws, [2, 2]), rows([1, 2, 2, 1], [1, 1])]
@@ -230,6 +230,7 @@ fn common_choices(
         rtt_deviation: [RttDeviation::Mean, RttDeviation::Peak][row[21]],
         timer_restart: [TimerRestart::Acks, TimerRestart::Head][row[22]],
         timer_tick: [Span::ZERO, Span::from_ms(4)][row[23]],
+        adaptive_acks: on(24),
         ..base.clone()
     }
 }
