@@ -14,7 +14,7 @@ use redtail_transport::cc::{Growth, Halving};
 use redtail_transport::segment::EcnBytes;
 use redtail_transport::tcp::ecn::{EcnCodepoint, EcnFeedback, EcnReduction};
 use redtail_transport::tcp::recovery::RecoveryKind;
-use redtail_transport::tcp::rto::{RtoFloor, RttSampling};
+use redtail_transport::tcp::rto::{RtoFloor, RttDeviation, RttSampling, SynLoss, TimerRestart};
 use redtail_transport::{
     Flags, Receiver, SackBlock, SackBlocks, Segment, Sender, SenderCounters, TcpParams,
 };
@@ -138,10 +138,12 @@ impl Choices<'_> {
             timestamps: a(4),
             limited_transmit: a(5),
             delayed_ack: a(6),
+            adaptive_acks: d(0),
             handshake: a(7),
+            syn_loss: SynLoss::First,
             ecn_retransmissions: b(0),
             byte_counting: b(1),
-            halving: match (b(2), c(4)) {
+            halving: match (b(2), d(1)) {
                 (true, false) => Halving::Window,
                 (true, true) => Halving::LinuxWindow,
                 (false, _) => Halving::FlightSize,
@@ -153,9 +155,22 @@ impl Choices<'_> {
             },
             rtt_sampling: if b(4) {
                 RttSampling::OnePerWindow
+            } else if c(4) {
+                RttSampling::EveryDelivery
             } else {
                 RttSampling::EveryAck
             },
+            rtt_deviation: if c(5) {
+                RttDeviation::Peak
+            } else {
+                RttDeviation::Mean
+            },
+            timer_restart: if c(6) {
+                TimerRestart::Head
+            } else {
+                TimerRestart::Acks
+            },
+            timer_tick: Span::from_ms(if c(7) { 4 } else { 0 }),
             clock_granularity: Span::from_ms(if b(5) { 10 } else { 0 }),
             pacing: b(6),
             idle_restart: b(7),

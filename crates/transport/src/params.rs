@@ -13,7 +13,7 @@ use crate::cc::{Growth, Halving};
 use crate::segment::MAX_SACK_BLOCKS;
 use crate::tcp::ecn::{EcnCodepoint, EcnFeedback, EcnReduction};
 use crate::tcp::recovery::RecoveryKind;
-use crate::tcp::rto::{RtoFloor, RttSampling};
+use crate::tcp::rto::{RtoFloor, RttDeviation, RttSampling, SynLoss, TimerRestart};
 
 /// Defines every parameter once: as a field of [`TcpParams`], and as an
 /// optional key beside `preset` in the experiment file.
@@ -75,9 +75,11 @@ tcp_params! {
     limited_transmit: bool,
     /// Acknowledge every second full-sized segment, or after `delayed_ack_timeout`; off acknowledges each.
     delayed_ack: bool,
-    /// How long an acknowledgement may be delayed.
+    /// How long an acknowledgement may be delayed; with `adaptive_acks`, at least.
     delayed_ack_timeout: Span,
-    /// Segments at the start of a connection that are acknowledged at once in spite of `delayed_ack`.
+    /// With `delayed_ack`, acknowledge as Linux's receiver does: a delay that follows the time between segments, doubles when it runs out and is at most 200 ms and the round trip; pushed and short segments at once unless this side sends too; and at once again for a while after a duplicate, a gap longer than the retransmission timeout or a first mark (net/ipv4/tcp_input.c, tcp_event_data_recv, __tcp_ack_snd_check, __tcp_ecn_check_ce; tcp_output.c, tcp_send_delayed_ack; tcp_timer.c, tcp_delack_timer_handler).
+    adaptive_acks: bool,
+    /// Segments at the start of a connection that are acknowledged at once in spite of `delayed_ack`; with `adaptive_acks`, acknowledgements that go at once there, and after a duplicate or a long gap.
     quick_acks: u32,
     /// Measure a round trip with every acknowledgement by timestamps (RFC 7323); their 12 bytes are part of `header`.
     timestamps: bool,
@@ -85,6 +87,8 @@ tcp_params! {
     receive_window: Bytes,
     /// How fast the receiving application reads; what it has not read takes up the receive window. Without it the application reads at once.
     read_rate: Option<Rate>,
+    /// What a lost SYN or SYN-ACK leaves behind, with `handshake`.
+    syn_loss: SynLoss,
     /// Open with a three-way handshake, whose segments can be lost, and close with FINs; off starts with data and just ends, as ns-2's one-way agents do.
     handshake: bool,
     /// After nothing was sent for longer than the retransmission timeout, go on with no more than the initial window (RFC 5681, section 4.1; Linux halves the window for each timeout that passed, down to the same).
@@ -101,6 +105,12 @@ tcp_params! {
     clock_granularity: Span,
     /// Which segments give round-trip samples.
     rtt_sampling: RttSampling,
+    /// What the retransmission timeout takes for the deviation of round trips.
+    rtt_deviation: RttDeviation,
+    /// What restarts the retransmission timer.
+    timer_restart: TimerRestart,
+    /// Tick of the clock that timers run by: a timeout ends at the first tick after it, and, if it is 63 ticks long or longer, at a multiple of 8 ticks (64 from 504 ticks on, and so on), as in Linux's timer wheel; zero is an exact clock. Linux counts 250 ticks a second (Debian) and widens tail loss probe and reordering timers by 2 ms for them.
+    timer_tick: Span,
     /// After a timeout send new data before more old data, and take the timeout back if segments sent before it still arrive (F-RTO, RFC 5682: section 3.1 with selective acknowledgements, otherwise section 2.1; with recovery `linux` as in `tcp_process_loss`).
     frto: bool,
     /// Report data that arrives twice (RFC 2883), take a reduction back when all its retransmissions were reported so, and let RACK's room for reordering grow with the reports (RFC 8985, section 6.2); with selective acknowledgements.
@@ -145,7 +155,7 @@ pub enum Preset {
     Vegas,
     /// As `sack`, with LEDBAT (RFC 6817): 100 ms of queueing delay aimed at, initial window 2; round trips stand for one-way delays. The RFC has no slow start: HyStart++ (RFC 9406) leaves it before the delay reaches the target.
     Ledbat,
-    /// As a current Linux kernel: CUBIC, initial window 10, RACK-TLP with PRR, delayed acknowledgements of 40 ms after 16 quick ones, timestamps, F-RTO and D-SACK, HyStart, minimum timeout of 200 ms above the smoothed round trip.
+    /// As a current Linux kernel: CUBIC, initial window 10, RACK-TLP with PRR, delayed acknowledgements of 40 ms after 16 quick ones, timestamps, F-RTO and D-SACK, HyStart, minimum timeout of 200 ms above the smoothed round trip, at most 120 s.
     Linux,
     /// As `linux`, with BBR version 1 (Cardwell et al., ACM Queue 14(5), 2016; net/ipv4/tcp_bbr.c) in place of CUBIC, PRR and HyStart, paced.
     Bbr,
@@ -263,11 +273,18 @@ impl Preset {
                 halving: Halving::LinuxWindow,
                 delayed_ack_timeout: Span::from_ms(40),
                 quick_acks: 16,
+                adaptive_acks: true,
                 timestamps: true,
                 min_rto: Span::from_ms(200),
                 rto_floor: RtoFloor::Deviation,
                 frto: true,
                 dsack: true,
+                syn_loss: SynLoss::Second,
+                max_rto: Span::from_s(120),
+                rtt_sampling: RttSampling::EveryDelivery,
+                rtt_deviation: RttDeviation::Peak,
+                timer_restart: TimerRestart::Head,
+                timer_tick: Span::from_ms(4),
                 ..rfc
             },
             Self::Bbr => TcpParams {
@@ -329,9 +346,11 @@ impl Default for TcpParams {
             delayed_ack: true,
             delayed_ack_timeout: Span::from_ms(200),
             quick_acks: 0,
+            adaptive_acks: false,
             timestamps: false,
             receive_window: Bytes::new(1 << 30),
             read_rate: None,
+            syn_loss: SynLoss::First,
             handshake: true,
             idle_restart: true,
             initial_rto: Span::from_s(1),
@@ -340,6 +359,9 @@ impl Default for TcpParams {
             max_rto: Span::from_s(60),
             clock_granularity: Span::ZERO,
             rtt_sampling: RttSampling::EveryAck,
+            rtt_deviation: RttDeviation::Mean,
+            timer_restart: TimerRestart::Acks,
+            timer_tick: Span::ZERO,
             frto: false,
             dsack: false,
             ecn: false,
@@ -463,6 +485,13 @@ impl TcpParams {
                 "initial_rto",
                 "is zero or above max_rto",
                 format!("above 0 and at most \"{}\"", self.max_rto),
+            ));
+        }
+        if self.timer_tick > Span::from_s(1) {
+            return Err(ParamError::new(
+                "timer_tick",
+                "is coarser than any kernel's",
+                "0 to \"1 s\", for example \"4 ms\"",
             ));
         }
         if self.delayed_ack && self.delayed_ack_timeout == Span::ZERO {

@@ -148,6 +148,9 @@ pub struct Scoreboard {
     rack: Option<Box<Rack>>,
     /// Samples delivery rates, if a model asks for them.
     rates: Option<Box<RateSampler>>,
+    /// When the oldest and the newest of the segments were last sent that selective
+    /// acknowledgements have covered, but for those sent again, until it is asked for.
+    sacked_times: Option<(Time, Time)>,
     /// No record below needs retransmission (HighRxt of RFC 6675, as an index).
     next_resend: Index,
 }
@@ -307,6 +310,37 @@ impl Scoreboard {
         }
     }
 
+    /// When the oldest and the newest of the segments wholly below `ack` were sent that had not
+    /// been selectively acknowledged; `None` if any of all was ever sent again.
+    pub fn times_below(&self, ack: u64) -> Option<(Time, Time)> {
+        let mut times: Option<(Time, Time)> = None;
+        for record in &self.records {
+            if record.end(self.una) > ack {
+                break;
+            }
+            if record.state.has(State::AMBIGUOUS) {
+                return None;
+            }
+            if !record.sacked {
+                let oldest = times.map_or(record.sent, |times| times.0);
+                times = Some((oldest, record.sent));
+            }
+        }
+        times
+    }
+
+    /// When the oldest and the newest of the segments were sent that selective acknowledgements
+    /// have covered since this was last asked, but for those ever sent again.
+    pub fn take_sacked_times(&mut self) -> Option<(Time, Time)> {
+        self.sacked_times.take()
+    }
+
+    /// When the first outstanding segment was last sent.
+    #[inline]
+    pub fn first_sent(&self) -> Option<Time> {
+        self.records.front().map(|record| record.sent)
+    }
+
     /// The place of the first segment that begins at or above `offset`.
     fn place_of(&self, offset: u64) -> usize {
         let una = self.una;
@@ -348,6 +382,10 @@ impl Scoreboard {
             self.pipe -= record.in_pipe();
             record.sacked = true;
             bytes += u64::from(record.len);
+            if !record.state.has(State::AMBIGUOUS) {
+                let oldest = self.sacked_times.map_or(record.sent, |times| times.0);
+                self.sacked_times = Some((oldest.min(record.sent), record.sent));
+            }
             if let Some(rack) = &mut self.rack {
                 rack.on_delivered(record.delivered(una), now);
             }

@@ -22,8 +22,9 @@ use super::pacing::Pacer;
 use super::prr::{Delivery, Prr};
 use super::rack::Rules;
 use super::recovery::{LossRecovery, Recovery, RecoveryKind, each};
-use super::rto::{RttEstimator, RttSampling};
+use super::rto::{RttEstimator, RttSampling, SynLoss, TimerRestart};
 use super::scoreboard::{Acked, Scoreboard};
+use super::timer_wheel::TimerWheel;
 use super::timestamps::{before, shown_at, timestamp};
 use super::undo::Undo;
 use crate::cc::model::Episode;
@@ -172,6 +173,17 @@ struct Persist {
 /// (RFC 8985, section 7.2, TLP.max_ack_delay).
 const MAX_ACK_DELAY: Span = Span::from_ms(200);
 
+/// How long a tail loss probe is waited for (RFC 8985, section 7.2); `alone` if one segment is
+/// outstanding.
+fn probe_wait(srtt: Span, alone: bool, wheel: TimerWheel) -> Span {
+    let more = if alone {
+        MAX_ACK_DELAY
+    } else {
+        wheel.allowance()
+    };
+    srtt * 2 + more
+}
+
 /// A TCP sender: endless, with a given amount of data, or with what its application
 /// writes.
 #[derive(Clone, Debug)]
@@ -213,6 +225,8 @@ pub struct Sender {
     fin: bool,
     /// The peer closes its direction with its own data: its FIN is not awaited here.
     half: bool,
+    /// What the application wrote last is pushed.
+    pushes: bool,
     idle_restart: bool,
     /// Nothing is outstanding and nothing can be sent: there is no data, or no window.
     idle: bool,
@@ -234,6 +248,8 @@ pub struct Sender {
     recovery: Recovery,
     ecn: EcnResponse,
     rtt: RttEstimator,
+    timer_restart: TimerRestart,
+    wheel: TimerWheel,
     /// The recovery point: highest data sent when the latest episode began.
     recover: Option<u64>,
     rto_at: Option<Time>,
@@ -241,7 +257,9 @@ pub struct Sender {
     timed: Option<(u64, Time)>,
     /// When the SYN, or later any data, was last sent.
     last_sent: Time,
-    syn_retransmitted: bool,
+    /// Times that the SYN was sent again.
+    syn_retransmissions: u32,
+    syn_loss: SynLoss,
     /// Bytes to send, over all; `u64::MAX` for an endless sender that has not closed.
     size: u64,
     counters: SenderCounters,
@@ -293,6 +311,7 @@ impl Sender {
             closed: size.is_some(),
             fin: false,
             half: false,
+            pushes: params.adaptive_acks,
             idle_restart: params.idle_restart,
             idle: false,
             ts_recent: 0,
@@ -318,11 +337,14 @@ impl Sender {
             ecn: EcnResponse::new(params),
             ecn_fallback: params.ecn_fallback,
             rtt: RttEstimator::new(params),
+            timer_restart: params.timer_restart,
+            wheel: TimerWheel::new(params.timer_tick),
             recover: None,
             rto_at: None,
             timed: None,
             last_sent: Time::ZERO,
-            syn_retransmitted: false,
+            syn_retransmissions: 0,
+            syn_loss: params.syn_loss,
             size: size.unwrap_or(u64::MAX),
             counters: SenderCounters::default(),
         };
@@ -370,15 +392,23 @@ impl Sender {
         self.ecn.on_syn_ack(agreed, Ecn::NotEct);
     }
 
-    /// The answer has come to the SYN or SYN-ACK that left at `sent`; `lost` if one had been
-    /// lost before (RFC 6298, rule 5.7; RFC 5681, section 3.1: one segment then).
-    pub(super) fn on_handshake(&mut self, sent: Time, lost: bool, now: Time) {
-        if lost {
-            self.rtt.restart_with(Span::from_s(3));
-            self.controller.set_cwnd(f64::from(self.mss));
-        } else {
-            self.rtt.sample(sent, now);
+    /// The answer has come to the SYN or SYN-ACK that was last sent at `sent`, after it had been
+    /// sent again so many times; the answer echoes the timestamp `echo`.
+    pub(super) fn on_handshake(&mut self, sent: Time, retransmissions: u32, echo: u32, now: Time) {
+        let sample = match self.syn_loss {
+            _ if retransmissions == 0 => Some(sent),
+            // The echo says which of them is answered.
+            SynLoss::Second if self.timestamps => Some(shown_at(echo, now)),
+            _ => None,
+        };
+        if let Some(sent) = sample {
+            self.rtt.sample(sent, now, 0, 0);
             self.controller.on_handshake(now - sent, now);
+        } else {
+            self.rtt.restart_with(Span::from_s(3));
+        }
+        if self.syn_loss.cuts_window(retransmissions) {
+            self.controller.set_cwnd(f64::from(self.mss));
         }
         self.update_pacing();
     }
@@ -387,6 +417,11 @@ impl Sender {
     #[inline]
     pub(super) fn next_seq(&self) -> u64 {
         self.board.next()
+    }
+
+    /// The smoothed round trip, once there is one, and the retransmission timeout.
+    pub(super) fn round_trip(&self) -> (Option<Span>, Span) {
+        (self.rtt.srtt(), self.rtt.rto())
     }
 
     /// Bytes written that have never been sent.
@@ -545,6 +580,7 @@ impl Sender {
 
     /// The time to judge suspected losses has come (RFC 8985, section 6.3).
     fn on_reordering_timer(&mut self, now: Time) {
+        self.run_from_head(now);
         if self.linux.is_some() {
             return self.judge_in_time_as_linux(now);
         }
@@ -563,7 +599,7 @@ impl Sender {
         self.rtt.back_off();
         if self.connection == Connection::SynSent {
             self.connection = Connection::SynDue;
-            self.syn_retransmitted = true;
+            self.syn_retransmissions += 1;
             return;
         }
         if self.linux.is_some() {
@@ -617,7 +653,8 @@ impl Sender {
         let judged = self.board.detect_losses_by_time(now, certain, srtt);
         self.newly_lost |= judged.lost;
         if let Some(timers) = &mut self.timers {
-            timers.judge_at = judged.again;
+            let wait = |at: Time| at - now + self.wheel.allowance();
+            timers.judge_at = judged.again.map(|at| self.wheel.expiry(now, wait(at)));
         }
         if self.phase == Phase::Open {
             self.maybe_enter_recovery(now);
@@ -656,7 +693,12 @@ impl Sender {
         self.ts_recent = segment.ts_val;
         self.ecn.on_syn_ack(segment.flags, segment.ecn);
         self.rto_at = None;
-        self.on_handshake(self.last_sent, self.syn_retransmitted, now);
+        self.on_handshake(
+            self.last_sent,
+            self.syn_retransmissions,
+            segment.ts_ecr,
+            now,
+        );
     }
 
     #[inline]
@@ -702,6 +744,9 @@ impl Sender {
             let same_window = same_window && !segment.flags.contains(Flags::FIN);
             self.counters.duplicate_acks += u64::from(same_window);
             let newly_sacked = self.enter_sack(segment, now);
+            if newly_sacked > 0 && self.sampling == RttSampling::EveryDelivery {
+                self.sample_sacked(now);
+            }
             if (same_window || newly_sacked > 0)
                 && each!(&self.recovery, r => r.is_duplicate(newly_sacked))
             {
@@ -1005,19 +1050,23 @@ impl Sender {
             self.on_probe_answered(segment, now);
         }
         let delivered = self.board.delivered();
+        let times = match self.sampling {
+            RttSampling::EveryDelivery => self.board.times_below(segment.ack),
+            _ => None,
+        };
         let acked = self.board.on_ack(segment.ack, now);
         self.timeouts_in_row = 0;
         let finished = self.recover.is_none_or(|recover| segment.ack >= recover);
         let in_recovery = self.phase == Phase::Recovery;
         let partial = in_recovery && !finished && !self.ends_on_partial_ack;
-        let rtt = if partial && !self.timestamps {
-            None
-        } else {
-            self.sample_rtt(segment, acked, now)
-        };
         if !segment.sack.is_empty() {
             self.enter_sack(segment, now);
         }
+        let rtt = match self.sampling {
+            RttSampling::EveryDelivery => self.sample_delivery(segment, times, now),
+            _ if partial && !self.timestamps => None,
+            _ => self.sample_rtt(segment, acked, now),
+        };
         if partial {
             self.on_partial_ack(acked, now);
             return;
@@ -1100,14 +1149,51 @@ impl Sender {
                 // RFC 7323, section 4.1: the answer says which transmission it answers.
                 shown_at(segment.ts_ecr, now)
             }
-            RttSampling::EveryAck => acked.sent?,
+            RttSampling::EveryAck | RttSampling::EveryDelivery => acked.sent?,
             RttSampling::OnePerWindow => {
                 let (_, sent) = self.timed.take_if(|(end, _)| ack >= *end)?;
                 sent
             }
         };
-        self.rtt.sample(sent, now);
+        self.rtt.sample(sent, now, ack, self.board.next());
         Some(now - sent)
+    }
+
+    /// Takes the round trip of the oldest segment that this acknowledgement newly covers,
+    /// cumulatively (`acked` says when the oldest and the newest of those were sent) or
+    /// selectively. Returns that of the newest.
+    #[inline(never)]
+    fn sample_delivery(
+        &mut self,
+        segment: &Segment,
+        acked: Option<(Time, Time)>,
+        now: Time,
+    ) -> Option<Span> {
+        let sacked = self.board.take_sacked_times();
+        let echoed = || self.timestamps.then(|| shown_at(segment.ts_ecr, now));
+        let (oldest, newest) = match (acked, sacked) {
+            (Some(acked), None) => acked,
+            (None, Some(sacked)) => sacked,
+            (Some(acked), Some(sacked)) => (acked.0, sacked.1),
+            (None, None) => echoed().map(|sent| (sent, sent))?,
+        };
+        self.rtt.sample(oldest, now, segment.ack, self.board.next());
+        Some(now - newest)
+    }
+
+    /// The same of an acknowledgement that does not advance.
+    #[inline(never)]
+    fn sample_sacked(&mut self, now: Time) {
+        let Some((oldest, _)) = self.board.take_sacked_times() else {
+            return;
+        };
+        let (una, next) = (self.board.una(), self.board.next());
+        self.rtt.sample(oldest, now, una, next);
+        // Otherwise a recovery that goes on would put the timer off without end.
+        let before = self.board.first_sent().is_some_and(|sent| oldest < sent);
+        if before && self.timer_restart == TimerRestart::Head {
+            self.restart_timer(now);
+        }
     }
 
     fn on_partial_ack(&mut self, acked: Acked, now: Time) {
@@ -1184,52 +1270,105 @@ impl Sender {
             let sacked = self.board.sacked().bytes();
             self.prr = Some(Box::new(Prr::new(self.board.outstanding(), sacked)));
         }
+        self.end_probing(now);
+        if self.timer_restart == TimerRestart::Acks {
+            self.restart_timer(now);
+        }
+    }
+
+    /// Recovery takes the place of a tail loss probe.
+    fn end_probing(&mut self, now: Time) {
+        if self.timer_restart == TimerRestart::Head
+            && self.timers.as_ref().is_some_and(|it| it.probe_at.is_some())
+        {
+            self.run_from_head(now);
+        }
         if let Some(timers) = &mut self.timers {
             (timers.probe_at, timers.probe) = (None, None);
         }
-        self.restart_timer(now);
     }
 
     #[inline]
     fn restart_timer(&mut self, now: Time) {
-        self.rto_at = (self.board.outstanding() > 0).then(|| now + self.rtt.rto());
+        let outstanding = self.board.outstanding() > 0;
+        self.rto_at = outstanding.then(|| self.wheel.expiry(now, self.rtt.rto()));
         if self.timers.is_some() {
+            if self.timer_restart == TimerRestart::Head {
+                self.restart_behind_others(now);
+            }
             self.arm_probe(now);
+        }
+    }
+
+    /// The retransmission timer shares a timer with that of reordering and that of a tail loss
+    /// probe: where it takes their place it runs from when the first segment was sent
+    /// (Linux, tcp_rearm_rto).
+    #[inline(never)]
+    fn restart_behind_others(&mut self, now: Time) {
+        let Some(timers) = &self.timers else {
+            return;
+        };
+        let (probing, may_probe) = (timers.probe_at.is_some(), self.may_probe());
+        if timers.judge_at.is_some() || probing && !may_probe {
+            self.run_from_head(now);
+        } else if timers.probe.is_some() && may_probe {
+            // Another probe is scheduled and, one being under way, not sent.
+            let scheduled = self.rtt.srtt().map(|srtt| {
+                let alone = self.board.is_single();
+                self.wheel.expiry(now, probe_wait(srtt, alone, self.wheel))
+            });
+            self.run_from_head(now);
+            self.rto_at = self.rto_at.max(scheduled);
+        }
+    }
+
+    /// The retransmission timer runs from when the first outstanding segment was last sent.
+    #[cold]
+    fn run_from_head(&mut self, now: Time) {
+        if let Some(sent) = self.board.first_sent()
+            && self.timer_restart == TimerRestart::Head
+        {
+            let due = sent + self.rtt.rto();
+            let wait = if due > now {
+                due - now
+            } else {
+                Span::from_us(1)
+            };
+            self.rto_at = Some(self.wheel.expiry(now, wait));
         }
     }
 
     /// Schedules a tail loss probe (RFC 8985, section 7.2).
     fn arm_probe(&mut self, now: Time) {
+        let quiet = self.may_probe();
+        let alone = self.board.is_single();
+        let wait = |srtt: Span| probe_wait(srtt, alone, self.wheel);
         let Some(timers) = &mut self.timers else {
             return;
         };
-        let outstanding = self.board.outstanding();
-        let quiet = self.phase == Phase::Open
-            && outstanding > 0
-            && timers.probe.is_none()
-            && match &self.linux {
-                None => self.board.sacked().is_empty(),
-                Some(linux) => linux.may_probe(),
-            };
         timers.probe_at = match self.rtt.srtt() {
-            Some(srtt) if quiet => {
-                let alone = self.board.is_single();
-                let more = match alone {
-                    true => MAX_ACK_DELAY,
-                    false if self.linux.is_some() => linux::TIMEOUT_MIN,
-                    false => Span::ZERO,
-                };
-                let wait = srtt * 2 + more;
+            Some(srtt) if quiet && timers.probe.is_none() => {
+                let at = self.wheel.expiry(now, wait(srtt));
                 // Not after the retransmission timer, which it replaces.
-                Some(self.rto_at.map_or(now + wait, |rto| rto.min(now + wait)))
+                Some(self.rto_at.map_or(at, |rto| rto.min(at)))
             }
             _ => None,
         };
     }
 
+    /// Whether nothing is in disorder, so that a tail loss probe may be scheduled.
+    fn may_probe(&self) -> bool {
+        self.phase == Phase::Open
+            && self.board.outstanding() > 0
+            && match &self.linux {
+                None => self.board.sacked().is_empty(),
+                Some(linux) => linux.may_probe(),
+            }
+    }
+
     /// New data if there is any, else the last segment again (RFC 8985, section 7.3).
     fn send_probe(&mut self, now: Time) -> Option<Segment> {
-        self.rto_at = Some(now + self.rtt.rto());
+        self.rto_at = Some(self.wheel.expiry(now, self.rtt.rto()));
         let (segment, retransmitted) = match self.send_new(now) {
             Some(segment) => {
                 if let Some(linux) = &mut self.linux {
@@ -1468,9 +1607,9 @@ impl Sender {
     fn send_syn(&mut self, now: Time) -> Segment {
         self.connection = Connection::SynSent;
         self.last_sent = now;
-        self.rto_at = Some(now + self.rtt.rto());
+        self.rto_at = Some(self.wheel.expiry(now, self.rtt.rto()));
         let ts_val = if self.timestamps { timestamp(now) } else { 0 };
-        if self.syn_retransmitted && self.ecn_fallback {
+        if self.syn_retransmissions > 0 && self.ecn_fallback {
             self.ecn.give_up();
         }
         Segment {
@@ -1517,7 +1656,7 @@ impl Sender {
         let persist = self.persist.as_mut()?;
         persist.probes += 1;
         persist.probed = Some(now);
-        self.rto_at = Some(now + self.rtt.backed_off(persist.probes));
+        self.rto_at = Some(self.wheel.expiry(now, self.rtt.backed_off(persist.probes)));
         self.counters.data_segments += 1;
         Some(Segment {
             seq,
@@ -1534,7 +1673,7 @@ impl Sender {
             self.idle = true;
             let probes = self.persist.get_or_insert_default().probes;
             if self.rto_at.is_none() {
-                self.rto_at = Some(now + self.rtt.backed_off(probes));
+                self.rto_at = Some(self.wheel.expiry(now, self.rtt.backed_off(probes)));
             }
         }
     }
@@ -1609,6 +1748,9 @@ impl Sender {
         };
         self.board.on_new(len, now);
         if self.timers.is_some() {
+            if self.timer_restart == TimerRestart::Head {
+                self.on_sent_behind_probe(now);
+            }
             self.arm_probe(now);
         }
         if self.timed.is_none() {
@@ -1616,6 +1758,15 @@ impl Sender {
         }
         let ecn = self.ecn.codepoint();
         self.data_segment(seq, len, ecn, now)
+    }
+
+    /// New data takes the place of a scheduled probe with one from now on, or with the
+    /// retransmission timer (Linux, tcp_event_new_data_sent).
+    #[inline(never)]
+    fn on_sent_behind_probe(&mut self, now: Time) {
+        if self.timers.as_ref().is_some_and(|it| it.probe_at.is_some()) {
+            self.run_from_head(now);
+        }
     }
 
     /// There is room in the window and nothing to fill it with.
@@ -1631,6 +1782,9 @@ impl Sender {
 
     fn resend(&mut self, index: u64, now: Time) -> Segment {
         let (seq, len) = self.board.on_resent(index, now);
+        if self.timer_restart == TimerRestart::Head && seq == self.board.una() {
+            self.run_from_head(now);
+        }
         if let Some(undo) = &mut self.undo {
             undo.on_resent(seq + u64::from(len));
         }
@@ -1666,11 +1820,11 @@ impl Sender {
             pacer.on_sent(len, now);
         }
         if self.rto_at.is_none() {
-            self.rto_at = Some(now + self.rtt.rto()); // RFC 6298, rule 5.1
+            self.rto_at = Some(self.wheel.expiry(now, self.rtt.rto())); // RFC 6298, rule 5.1
         }
         self.counters.data_segments += 1;
-        let (len, ecn, fin) = if seq + u64::from(len) > self.size {
-            self.last_data(len, ecn)
+        let (len, ecn, fin) = if seq + u64::from(len) >= self.size {
+            self.last_data(seq, len, ecn)
         } else {
             (len, ecn, Flags::NONE)
         };
@@ -1686,11 +1840,14 @@ impl Sender {
         }
     }
 
-    /// The FIN is the last of `len` sequence numbers. Alone it is control: not counted as
-    /// data, and not ECN-capable.
+    /// What ends at the end of what was written is pushed. If the FIN is beyond it, it is the
+    /// last of `len` sequence numbers. Alone it is control: not counted as data, and not
+    /// ECN-capable.
     #[cold]
-    fn last_data(&mut self, len: u32, ecn: Ecn) -> (u32, Ecn, Flags) {
-        if len == 1 {
+    fn last_data(&mut self, seq: u64, len: u32, ecn: Ecn) -> (u32, Ecn, Flags) {
+        if seq + u64::from(len) == self.size {
+            (len, ecn, Flags::NONE.with_if(self.pushes, Flags::PSH))
+        } else if len == 1 {
             self.counters.data_segments -= 1;
             (0, Ecn::NotEct, Flags::FIN)
         } else {

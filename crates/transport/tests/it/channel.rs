@@ -13,7 +13,7 @@ use redtail_transport::cc::slow_start::SlowStartKind;
 use redtail_transport::cc::{Growth, Halving};
 use redtail_transport::tcp::ecn::{EcnCodepoint, EcnFeedback, EcnReduction};
 use redtail_transport::tcp::recovery::RecoveryKind;
-use redtail_transport::tcp::rto::{RtoFloor, RttSampling};
+use redtail_transport::tcp::rto::{RtoFloor, RttDeviation, RttSampling, SynLoss, TimerRestart};
 use redtail_transport::{Flags, Receiver, Segment, Sender, SenderCounters, TcpParams};
 
 /// What the channel does to each segment.
@@ -163,8 +163,10 @@ static ROWS: LazyLock<[Vec<Vec<usize>>; 2]> = LazyLock::new(|| {
         LAWS.len(),
         SLOW_STARTS.len(),
     ];
-    let common = [3, 3, 2, 2, 2, 2, 2, 2, 2, 3, 2, 2, 2, 2];
-    let rows = |of: [usize; 4], last: [usize; 2]| every_pair(&[&of[..], &common, &last].concat());
+    let common = [3, 3, 2, 3, 2, 2, 2, 2, 2, 3, 2, 2, 2, 2];
+    let timers = [2, 2, 2, 2, 2];
+    let rows =
+        |of: [usize; 4], last: [usize; 2]| every_pair(&[&of[..], &common, &last, &timers].concat());
     [rows(of_laws, [2, 2]), rows([1, 3, 2, 1], [1, 1])]
 });
 
@@ -215,7 +217,11 @@ fn common_choices(
         ecn_syn_ack: row[5] == 2,
         // Three segments' time to read one that arrives in every 10 ms.
         read_rate: on(6).then_some(Rate::from_bps(800_000)),
-        rtt_sampling: [RttSampling::EveryAck, RttSampling::OnePerWindow][row[7]],
+        rtt_sampling: [
+            RttSampling::EveryAck,
+            RttSampling::OnePerWindow,
+            RttSampling::EveryDelivery,
+        ][row[7]],
         timestamps: on(8),
         frto: on(9),
         dsack: on(10),
@@ -226,6 +232,11 @@ fn common_choices(
         ecn_fallback: on(15),
         ecn_retransmissions: on(16),
         idle_restart: on(17),
+        syn_loss: [SynLoss::First, SynLoss::Second][row[20]],
+        rtt_deviation: [RttDeviation::Mean, RttDeviation::Peak][row[21]],
+        timer_restart: [TimerRestart::Acks, TimerRestart::Head][row[22]],
+        timer_tick: [Span::ZERO, Span::from_ms(4)][row[23]],
+        adaptive_acks: on(24),
         ..base.clone()
     }
 }

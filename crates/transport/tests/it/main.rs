@@ -12,6 +12,8 @@ mod flow_control;
 mod frto;
 mod growth;
 mod linux;
+mod linux_receiver;
+mod linux_timers;
 mod pacing;
 mod rack;
 mod receiver;

@@ -19,19 +19,15 @@
 //! Left out: sequence numbers that a peer takes back (SACK reneging), probing of the path's
 //! MTU, and the adaptive number of duplicates, for which time stands here.
 
-use redtail_core::{Span, Time};
+use redtail_core::Time;
 
 use super::{Phase, Sender, as_f64};
 use crate::cc::{AckSample, CongestionEvent, CongestionKind, Window};
 use crate::segment::Segment;
 use crate::tcp::prr::SegmentPrr;
-use crate::tcp::scoreboard::Acked;
+use crate::tcp::rto::{RttSampling, TimerRestart};
 use crate::tcp::timestamps::timestamp;
 use crate::tcp::undo::LinuxUndo;
-
-/// What Linux adds to the time in which suspected losses are judged, and to that of a tail
-/// loss probe (TCP_TIMEOUT_MIN_US).
-pub(super) const TIMEOUT_MIN: Span = Span::from_ms(2);
 
 /// What is to be sent on an acknowledgement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -220,12 +216,20 @@ impl Sender {
         if segment.ack == una && !was_idle && same_window {
             self.counters.duplicate_acks += 1;
         }
+        let every_delivery = self.sampling == RttSampling::EveryDelivery;
         let mut rtt = None;
-        let mut acked = Acked::default();
+        let mut acked = 0;
         if entered.advanced {
             self.timeouts_in_row = 0;
-            acked = self.board.on_ack(segment.ack, now);
-            rtt = self.sample_rtt(segment, acked, now);
+            if every_delivery {
+                let times = self.board.times_below(segment.ack);
+                acked = self.board.on_ack(segment.ack, now).bytes;
+                rtt = self.sample_delivery(segment, times, now);
+            } else {
+                let of_segments = self.board.on_ack(segment.ack, now);
+                acked = of_segments.bytes;
+                rtt = self.sample_rtt(segment, of_segments, now);
+            }
         }
         self.answer_probe_as_linux(&mut states, segment, report, &entered);
         let was_in_recovery = self.phase == Phase::Recovery;
@@ -244,24 +248,21 @@ impl Sender {
         if !is_old {
             let sample = AckSample {
                 now,
-                acked: if self.byte_counting {
-                    delivered
-                } else {
-                    acked.bytes
-                },
+                acked: if self.byte_counting { delivered } else { acked },
                 marked,
                 una: segment.ack,
                 next: self.board.next(),
-                // Of the newest segment, not of that for which the receiver waited.
-                rtt: acked.sent.map(|sent| now - sent).or(rtt),
+                rtt,
                 srtt: self.rtt.srtt(),
             };
             self.control(&mut states, &entered, delivered, &sample);
         }
         self.linux = Some(states);
         let has_entered = self.phase == Phase::Recovery && !was_in_recovery;
-        if entered.advanced || has_entered {
+        if entered.advanced || has_entered && self.timer_restart == TimerRestart::Acks {
             self.restart_timer(now);
+        } else if sacked && every_delivery {
+            self.sample_sacked(now);
         }
         if entered.advanced {
             self.finish(segment);
@@ -574,7 +575,8 @@ impl Sender {
         let judged = self.board.detect_losses_by_time(now, certain, srtt);
         self.newly_lost |= judged.lost;
         if let Some(timers) = &mut self.timers {
-            timers.judge_at = judged.again.map(|at| at + TIMEOUT_MIN);
+            let wait = |at: Time| at - now + self.wheel.allowance();
+            timers.judge_at = judged.again.map(|at| self.wheel.expiry(now, wait(at)));
         }
         judged.retransmission
     }
@@ -597,7 +599,7 @@ impl Sender {
             }
         }
         self.linux = Some(states);
-        if enters {
+        if enters && self.timer_restart == TimerRestart::Acks {
             self.restart_timer(now);
         }
         self.tell_losses(now);
@@ -678,9 +680,7 @@ impl Sender {
         states.cwr = false;
         states.disorder = false;
         self.phase = Phase::Recovery;
-        if let Some(timers) = &mut self.timers {
-            (timers.probe_at, timers.probe) = (None, None);
-        }
+        self.end_probing(now);
     }
 
     /// The retransmission timer has run out (`tcp_enter_loss`).
