@@ -49,7 +49,7 @@ pub enum Growth {
     Vegas,
     /// Keeps 100 ms of queueing delay, measured from round trips, and so gives way to others; halved (RFC 6817).
     Ledbat,
-    /// As Reno, with what arrives unmarked, and slower below round trips of 25 ms; halved by a loss (draft-briscoe-iccrg-prague-congestion-control).
+    /// As Reno, with what arrives unmarked, and after `rtt_transition` round trips slower below 25 ms; halved by a loss (draft-briscoe-iccrg-prague-congestion-control).
     Prague,
     /// BBR version 1: no growth law but a model of the path, its greatest delivery rate and least round trip (Cardwell et al., ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00; Linux).
     Bbr,
@@ -101,6 +101,8 @@ pub struct AckSample {
     pub rtt: Option<Span>,
     /// The smoothed round trip, once there is one.
     pub srtt: Option<Span>,
+    /// Growth that has a virtual round trip goes by it.
+    pub rtt_independent: bool,
 }
 
 /// A reason to reduce.
@@ -500,6 +502,7 @@ mod tests {
             next: 0,
             rtt: None,
             srtt: None,
+            rtt_independent: false,
         }
     }
 

@@ -11,7 +11,7 @@ use redtail_core::{Bytes, ParamError, Rate, Span, schemars, serde};
 use crate::cc::slow_start::SlowStartKind;
 use crate::cc::{Growth, Halving};
 use crate::segment::MAX_SACK_BLOCKS;
-use crate::tcp::ecn::{EcnCodepoint, EcnFeedback, EcnReduction};
+use crate::tcp::ecn::{AlphaStart, EcnCodepoint, EcnFeedback, EcnReduction};
 use crate::tcp::recovery::RecoveryKind;
 use crate::tcp::rto::{RtoFloor, RttSampling};
 
@@ -59,8 +59,10 @@ tcp_params! {
     growth: Growth,
     /// Grow the window with the bytes acknowledged instead of with each acknowledgement (RFC 3465; Linux, there without a limit in slow start).
     byte_counting: bool,
-    /// Space segments in time: at the rate of a model, or at twice the window each round trip in slow start and 1.2 times after it (Linux's tcp_pacing_ss_ratio and tcp_pacing_ca_ratio).
+    /// Space segments in time: at the rate of a model, or at twice the window each round trip in slow start and `pacing_ca_ratio` times after it (Linux's tcp_pacing_ss_ratio and tcp_pacing_ca_ratio).
     pacing: bool,
+    /// With `pacing`, windows in a round trip at which a window-based sender is paced after slow start. Source: 1.2 is Linux's tcp_pacing_ca_ratio, 1 Prague's (tcp_prague.c, prague_update_pacing_rate).
+    pacing_ca_ratio: f64,
     /// How losses are detected and repaired.
     recovery: RecoveryKind,
     /// Reduce the flight in proportion to what is delivered during recovery (RFC 9937); with selective acknowledgements.
@@ -111,6 +113,10 @@ tcp_params! {
     ecn_feedback: EcnFeedback,
     /// By how much marks reduce the window.
     ecn_reduction: EcnReduction,
+    /// How the estimate of the share that is marked begins, for a reduction in proportion to it. Source: RFC 8257, section 3.3, for DCTCP; tcp_prague.c of version 0.6 for Prague.
+    alpha_start: AlphaStart,
+    /// Round trips after slow start from which on growth and reduction as Prague's depend no more on a round trip below 25 ms. Source: draft-briscoe-iccrg-prague-congestion-control-04, section 2.4.4, and tcp_prague.c of version 0.6 (prague_rtt_transition): 500; version 0.7 has 4.
+    rtt_transition: u32,
     /// The codepoint of ECN-capable data.
     ecn_codepoint: EcnCodepoint,
     /// Make the SYN-ACK ECN-capable too (RFC 5562).
@@ -237,8 +243,10 @@ impl Preset {
                 ecn: true,
                 ecn_feedback: EcnFeedback::Accecn,
                 ecn_reduction: EcnReduction::Prague,
+                alpha_start: AlphaStart::Held,
                 ecn_codepoint: EcnCodepoint::Ect1,
                 pacing: true,
+                pacing_ca_ratio: 1.0,
                 ..Self::Linux.params()
             },
             Self::Vegas => TcpParams {
@@ -320,6 +328,7 @@ impl Default for TcpParams {
             recovery: RecoveryKind::Sack,
             byte_counting: false,
             pacing: false,
+            pacing_ca_ratio: 1.2,
             prr: false,
             halving: Halving::FlightSize,
             initial_window: 10,
@@ -344,6 +353,8 @@ impl Default for TcpParams {
             ecn: false,
             ecn_feedback: EcnFeedback::Echo,
             ecn_reduction: EcnReduction::Loss,
+            alpha_start: AlphaStart::Decaying,
+            rtt_transition: 500,
             ecn_codepoint: EcnCodepoint::Ect0,
             ecn_syn_ack: false,
             ecn_fallback: false,
@@ -469,6 +480,13 @@ impl TcpParams {
                 "delayed_ack_timeout",
                 "is zero while delayed_ack is on",
                 "a time up to \"500 ms\" (RFC 1122), or delayed_ack = false",
+            ));
+        }
+        if !(0.1..=100.0).contains(&self.pacing_ca_ratio) {
+            return Err(ParamError::new(
+                "pacing_ca_ratio",
+                "is no share of the window to pace at",
+                "from 0.1 to 100, for example 1.2 (Linux) or 1 (Prague)",
             ));
         }
         self.check_ecn()?;

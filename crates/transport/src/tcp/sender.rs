@@ -294,7 +294,9 @@ impl Sender {
             timers: judges_by_time.then(Box::default),
             persist: None,
             undo: Undo::new(params.frto, params.dsack, params.recovery.uses_sack()),
-            pacer: params.pacing.then(Box::default),
+            pacer: params
+                .pacing
+                .then(|| Box::new(Pacer::new(params.pacing_ca_ratio))),
             controller: Controller::new(ControllerConfig {
                 mss,
                 initial_window: params.initial_window,
@@ -927,11 +929,13 @@ impl Sender {
     #[inline(never)] // so that senders without ECN are not burdened
     fn on_feedback(&mut self, segment: &Segment, now: Time) -> u64 {
         let (una, next) = (self.board.una(), self.board.next());
+        let window = self.controller.window();
         let marks = self.ecn.on_ack(&Arrival {
             segment,
             una,
             next,
             now,
+            slow_start: window.cwnd < window.ssthresh,
         });
         if marks.reduce && self.phase != Phase::Recovery {
             self.counters.ecn_reductions += 1;
@@ -947,7 +951,8 @@ impl Sender {
                 },
                 beta: self.ecn.beta(self.controller.beta_ecn()),
             });
-            if self.uses_prr && self.pipe_is_exact && self.phase == Phase::Open {
+            let spread = self.uses_prr && self.ecn.spreads_reduction();
+            if spread && self.pipe_is_exact && self.phase == Phase::Open {
                 let sacked = self.board.sacked().bytes();
                 let reduction = Prr::for_marks(self.board.outstanding(), sacked, next);
                 self.prr = Some(Box::new(reduction));
@@ -1028,6 +1033,7 @@ impl Sender {
                 next: self.board.next(),
                 rtt,
                 srtt: self.rtt.srtt(),
+                rtt_independent: self.ecn.is_rtt_independent(),
             });
         }
         self.restart_timer(now);
@@ -1052,7 +1058,9 @@ impl Sender {
     /// is sent; only then does it grow (RFC 5681, section 3.1; RFC 7661).
     #[inline]
     fn window_is_full(&self) -> bool {
-        as_f64(self.board.outstanding() + u64::from(self.mss)) > self.controller.window().cwnd
+        let full = self.board.outstanding() + u64::from(self.mss);
+        as_f64(full) > self.controller.window().cwnd
+            || (self.pacer.as_ref()).is_some_and(|pacer| pacer.had_full_window(self.board.una()))
     }
 
     /// Takes a round-trip sample if this acknowledgement gives one; returns it.
@@ -1240,6 +1248,9 @@ impl Sender {
     fn note_full_window(&mut self) {
         self.release();
         let next = self.board.next();
+        if let Some(pacer) = &mut self.pacer {
+            pacer.on_full_window(next);
+        }
         if let Some(rates) = self.board.rates() {
             rates.mark_window_limited(next);
         }
