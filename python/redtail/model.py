@@ -1603,8 +1603,10 @@ class Tcp(Part):
         byte_counting: Grow the window with the bytes acknowledged instead of with each
             acknowledgement (RFC 3465; Linux, there without a limit in slow start). True or false.
         pacing: Space segments in time: at the rate of a model, or at twice the window each round
-            trip in slow start and 1.2 times after it (Linux's tcp_pacing_ss_ratio and
+            trip in slow start and `pacing_ca_ratio` times after it (Linux's tcp_pacing_ss_ratio and
             tcp_pacing_ca_ratio). True or false.
+        pacing_ca_ratio: With `pacing`, windows in a round trip at which a window-based sender is
+            paced after slow start. A number.
         recovery: How losses are detected and repaired. "tahoe" or "reno" or "newreno" or
             "ns2-tahoe" or "ns2-reno" or "ns2-newreno" or "sack" or "rack-tlp" or "sack-1996".
         prr: Reduce the flight in proportion to what is delivered during recovery (RFC 9937); with
@@ -1652,6 +1654,10 @@ class Tcp(Part):
             false.
         ecn_feedback: How the receiver tells of marks. "echo" or "dctcp" or "accecn".
         ecn_reduction: By how much marks reduce the window. "loss" or "abe" or "dctcp" or "prague".
+        alpha_start: How the estimate of the share that is marked begins, for a reduction in
+            proportion to it. "decaying" or "held" or "zero".
+        rtt_transition: Round trips after slow start from which on growth and reduction as Prague's
+            depend no more on a round trip below 25 ms. A whole number.
         ecn_codepoint: The codepoint of ECN-capable data. "ect0" or "ect1".
         ecn_syn_ack: Make the SYN-ACK ECN-capable too (RFC 5562). True or false.
         ecn_fallback: Give ECN up when the SYN that asks for it has to be repeated (RFC 3168,
@@ -1692,6 +1698,7 @@ class Tcp(Part):
     ) = None
     byte_counting: bool | None = None
     pacing: bool | None = None
+    pacing_ca_ratio: float | None = None
     recovery: (
         Literal[
             "tahoe",
@@ -1730,6 +1737,8 @@ class Tcp(Part):
     ecn: bool | None = None
     ecn_feedback: Literal["echo", "dctcp", "accecn"] | None = None
     ecn_reduction: Literal["loss", "abe", "dctcp", "prague"] | None = None
+    alpha_start: Literal["decaying", "held", "zero"] | None = None
+    rtt_transition: int | None = None
     ecn_codepoint: Literal["ect0", "ect1"] | None = None
     ecn_syn_ack: bool | None = None
     ecn_fallback: bool | None = None
