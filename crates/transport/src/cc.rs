@@ -55,12 +55,14 @@ pub enum Growth {
     Bbr,
     /// BBR version 3: the same model with bounds learnt from losses (draft-ietf-ccwg-bbr-06).
     Bbr3,
+    /// BBR version 3 as published measurements have it, with an answer to marks (github.com/google/bbr, branch v3, net/ipv4/tcp_bbr.c).
+    Bbr3Google,
 }
 
 impl Growth {
     /// Whether it is a model of the path rather than a law of growth.
     pub fn is_model(self) -> bool {
-        matches!(self, Self::Bbr | Self::Bbr3)
+        matches!(self, Self::Bbr | Self::Bbr3 | Self::Bbr3Google)
     }
 }
 
@@ -233,6 +235,10 @@ pub struct ControllerConfig {
     pub slow_start: SlowStartKind,
     /// How it grows afterwards.
     pub growth: Growth,
+    /// What a model of the path takes from it: [`ModelConfig::lt_bw`].
+    pub lt_bw: bool,
+    /// And [`ModelConfig::ecn_max_rtt`].
+    pub ecn_max_rtt: Option<Span>,
 }
 
 impl Controller {
@@ -244,6 +250,8 @@ impl Controller {
             mss,
             initial_cwnd,
             stream: Stream::named(0, 0, "tcp"),
+            lt_bw: config.lt_bw,
+            ecn_max_rtt: config.ecn_max_rtt,
         };
         Self {
             mss,
@@ -271,6 +279,7 @@ impl Controller {
                 Growth::Prague => Law::Prague(Prague),
                 Growth::Bbr => Law::Model(Box::new(AnyModel::Bbr(Bbr::new(model())))),
                 Growth::Bbr3 => Law::Model(Box::new(AnyModel::Bbr3(Bbr3::new(model())))),
+                Growth::Bbr3Google => Law::Model(Box::new(AnyModel::Bbr3(Bbr3::google(model())))),
             },
         }
     }
@@ -309,7 +318,9 @@ impl Controller {
                 CongestionKind::Loss | CongestionKind::Ecn => {
                     model!(&mut **model, m => m.on_recovery())
                 }
-                CongestionKind::Timeout { .. } => model!(&mut **model, m => m.on_timeout()),
+                CongestionKind::Timeout { .. } => {
+                    model!(&mut **model, m => m.on_timeout(event.now))
+                }
             }
             self.window.cwnd = model!(&**model, m => m.cwnd());
             return;
@@ -364,6 +375,10 @@ impl Controller {
     /// before, which was `prior`.
     pub fn undo(&mut self, prior: Window) {
         law!(&mut self.law, l => l.undo());
+        if let Law::Model(model) = &self.law {
+            self.window.cwnd = model!(&**model, m => m.cwnd());
+            return;
+        }
         self.window = Window {
             cwnd: self.window.cwnd.max(prior.cwnd),
             ssthresh: self.window.ssthresh.max(prior.ssthresh),
@@ -490,6 +505,8 @@ mod tests {
             byte_counting: false,
             slow_start: SlowStartKind::Standard,
             growth: Growth::Reno,
+            lt_bw: false,
+            ecn_max_rtt: None,
         })
     }
 

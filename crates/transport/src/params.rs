@@ -63,6 +63,12 @@ tcp_params! {
     pacing: bool,
     /// With `pacing`, windows in a round trip at which a window-based sender is paced after slow start. Source: 1.2 is Linux's tcp_pacing_ca_ratio, 1 Prague's (tcp_prague.c, prague_update_pacing_rate).
     pacing_ca_ratio: f64,
+    /// With `pacing`, data segments at the start of a connection that it does not hold back. Source: Linux has 10 (net/ipv4/tcp_output.c, tcp_update_skb_after_send); the drafts of BBR and Prague have none.
+    unpaced_segments: u32,
+    /// With growth `bbr`, take two intervals of alike rates with a fifth lost for a policer, and its rate for the path's for 48 rounds. Source: Linux 6.1, tcp_bbr.c (bbr_lt_bw_sampling); the draft of version 1 has no such estimate.
+    lt_bw: bool,
+    /// With growth `bbr3-google` and `ecn`, the greatest least round trip at which marks are answered; 0 for any. Source: google/bbr, branch v3, tcp_bbr.c (bbr_ecn_max_rtt_us).
+    bbr_ecn_max_rtt: Span,
     /// How losses are detected and repaired.
     recovery: RecoveryKind,
     /// Reduce the flight in proportion to what is delivered during recovery (RFC 9937); with selective acknowledgements.
@@ -157,6 +163,8 @@ pub enum Preset {
     Bbr,
     /// As `bbr`, with BBR version 3 (draft-ietf-ccwg-bbr-06).
     Bbr3,
+    /// As `bbr3`, as Google's code has it, on which published measurements rest (github.com/google/bbr, branch v3, net/ipv4/tcp_bbr.c). With `ecn = true` it answers marks where the least round trip is no longer than `bbr_ecn_max_rtt`.
+    Bbr3Google,
     /// As the kernels that the papers of around 2000 measured: SACK, initial window 2, delayed acknowledgements, a clock of 10 ms, minimum timeout 200 ms, first timeout 3 s, no timestamps.
     #[serde(rename = "linux-2000")]
     #[schemars(rename = "linux-2000")]
@@ -173,7 +181,7 @@ pub enum Preset {
 
 impl Preset {
     /// Every preset, in the order of the definition.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Sack,
         Self::Newreno,
         Self::Reno,
@@ -186,6 +194,7 @@ impl Preset {
         Self::Linux,
         Self::Bbr,
         Self::Bbr3,
+        Self::Bbr3Google,
         Self::Linux2000,
         Self::Ns2Sack,
         Self::Ns2Newreno,
@@ -280,13 +289,24 @@ impl Preset {
             Self::Bbr => TcpParams {
                 slow_start: SlowStartKind::Startup,
                 growth: Growth::Bbr,
+                lt_bw: true,
                 pacing: true,
+                unpaced_segments: 10,
                 prr: false,
                 ..Self::Linux.params()
             },
             Self::Bbr3 => TcpParams {
                 growth: Growth::Bbr3,
+                unpaced_segments: 0,
+                lt_bw: false,
                 ..Self::Bbr.params()
+            },
+            Self::Bbr3Google => TcpParams {
+                growth: Growth::Bbr3Google,
+                unpaced_segments: 10,
+                ecn_feedback: EcnFeedback::Dctcp,
+                ecn_reduction: EcnReduction::Bbr,
+                ..Self::Bbr3.params()
             },
             Self::Linux2000 => TcpParams {
                 initial_window: 2,
@@ -329,6 +349,9 @@ impl Default for TcpParams {
             byte_counting: false,
             pacing: false,
             pacing_ca_ratio: 1.2,
+            unpaced_segments: 0,
+            lt_bw: false,
+            bbr_ecn_max_rtt: Span::from_ms(5),
             prr: false,
             halving: Halving::FlightSize,
             initial_window: 10,
@@ -522,12 +545,20 @@ impl TcpParams {
     /// A model of the path brings its own start, rate and answer to losses.
     fn check_model(&self) -> Result<(), ParamError> {
         let startup = self.slow_start == SlowStartKind::Startup;
+        let by_model = self.ecn_reduction == EcnReduction::Bbr;
+        if by_model && self.growth != Growth::Bbr3Google {
+            return Err(ParamError::new(
+                "ecn_reduction",
+                "leaves the answer to marks to a model, and this growth has none that answers",
+                "\"bbr\" with growth = \"bbr3-google\"; otherwise \"loss\", \"abe\", \"dctcp\" or \"prague\"",
+            ));
+        }
         if !self.growth.is_model() {
             return if startup {
                 Err(ParamError::new(
                     "slow_start",
                     "is part of a model, and this growth has none",
-                    "\"startup\" with growth = \"bbr\" or \"bbr3\"; otherwise \"standard\", \"hystart\", \"hystart-plus-plus\" or \"vegas\"",
+                    "\"startup\" with growth = \"bbr\", \"bbr3\" or \"bbr3-google\"; otherwise \"standard\", \"hystart\", \"hystart-plus-plus\" or \"vegas\"",
                 ))
             } else {
                 Ok(())
@@ -561,11 +592,11 @@ impl TcpParams {
                 "\"sack\" or \"rack-tlp\" with this growth",
             ));
         }
-        if self.ecn {
+        if self.ecn && !by_model {
             return Err(ParamError::new(
                 "ecn",
                 "would have packets marked that a model does not answer",
-                "ecn = false with this growth",
+                "ecn = false with this growth, or preset = \"bbr3-google\", whose ecn_reduction = \"bbr\" answers marks",
             ));
         }
         Ok(())

@@ -60,6 +60,8 @@ pub enum EcnReduction {
     Dctcp,
     /// As `dctcp`, at once even with `prr`, and after `rtt_transition` round trips at most once in 25 ms (Prague's virtual round trip).
     Prague,
+    /// Not here: a model of the path that answers marks does it (growth `bbr3-google`).
+    Bbr,
 }
 
 /// How the estimate of the share that is marked begins.
@@ -78,7 +80,7 @@ pub enum AlphaStart {
 impl EcnReduction {
     /// Whether it is in proportion to what is marked.
     pub fn is_scalable(self) -> bool {
-        matches!(self, Self::Dctcp | Self::Prague)
+        matches!(self, Self::Dctcp | Self::Prague | Self::Bbr)
     }
 }
 
@@ -376,7 +378,7 @@ impl EcnResponse {
             Self::None => None,
             Self::Echo { gently, .. } => gently.then_some(gentle),
             Self::Counted(counted) => match counted.reduction {
-                EcnReduction::Loss => None,
+                EcnReduction::Loss | EcnReduction::Bbr => None,
                 EcnReduction::Abe => Some(gentle),
                 EcnReduction::Dctcp | EcnReduction::Prague => Some(1.0 - counted.cut),
             },
@@ -398,7 +400,10 @@ impl EcnResponse {
     /// The estimate of the share that is marked, if there is one.
     pub fn alpha(&self) -> Option<f64> {
         match self {
-            Self::Counted(counted) if counted.reduction.is_scalable() => Some(counted.alpha),
+            Self::Counted(counted) => match counted.reduction {
+                EcnReduction::Dctcp | EcnReduction::Prague => Some(counted.alpha),
+                EcnReduction::Loss | EcnReduction::Abe | EcnReduction::Bbr => None,
+            },
             _ => None,
         }
     }
@@ -495,7 +500,8 @@ impl Counted {
         let early = self
             .reduced
             .is_some_and(|at| arrival.now < at + least_round);
-        let reduce = bytes > 0 && !covered && !early;
+        let answers = self.reduction != EcnReduction::Bbr;
+        let reduce = answers && bytes > 0 && !covered && !early;
         Marks { bytes, reduce }
     }
 

@@ -20,8 +20,9 @@
 //!
 //! A window-based sender's quantum is a segment; Linux puts two or more together for the
 //! sake of segmentation offload. Before there is a round trip to divide by, nothing is
-//! held back: the initial window of a connection without a handshake leaves as a burst.
-//! (Linux leaves the first ten segments unpaced in any case.)
+//! held back: the initial window of a connection without a handshake leaves as a burst. Nor
+//! are the first `unpaced_segments`, of which Linux has ten (net/ipv4/tcp_output.c,
+//! tcp_update_skb_after_send).
 
 use redtail_core::{Span, Time};
 
@@ -37,6 +38,8 @@ const PS_PER_S: f64 = 1e12;
 pub struct Pacer {
     /// Share of cwnd / srtt outside slow start.
     ca_ratio: f64,
+    /// Segments still to leave without being paced.
+    unpaced: u32,
     /// pacing_rate; zero before there is one.
     rate: f64,
     /// Its inverse, likewise: a rate is asked for more often than it changes.
@@ -58,10 +61,11 @@ pub struct Pacer {
 
 impl Pacer {
     /// A pacer without a rate. Outside slow start a window goes with `ca_ratio` times its
-    /// own rate.
-    pub fn new(ca_ratio: f64) -> Self {
+    /// own rate. The first `unpaced` segments leave as they come and hold nothing back.
+    pub fn new(ca_ratio: f64, unpaced: u32) -> Self {
         Self {
             ca_ratio,
+            unpaced,
             rate: 0.0,
             ps_per_byte: 0.0,
             next: Time::ZERO,
@@ -124,6 +128,10 @@ impl Pacer {
     /// A segment of `len` bytes leaves.
     #[inline(never)]
     pub fn on_sent(&mut self, len: u32, now: Time) {
+        if self.unpaced > 0 {
+            self.unpaced -= 1;
+            return;
+        }
         let bytes = u64::from(len);
         if now >= self.next || self.quantum_at != now {
             self.next = self.next.max(now);
@@ -155,6 +163,12 @@ impl Pacer {
     #[inline]
     pub fn release(&mut self) {
         self.release_at = None;
+    }
+
+    /// How long the next segment would be held back.
+    #[inline]
+    pub fn held_for(&self, now: Time) -> Span {
+        self.next.saturating_since(now)
     }
 
     /// When a segment that is held back may leave.
@@ -191,12 +205,19 @@ mod tests {
 
     #[test]
     fn without_a_rate_nothing_is_held_back() {
-        assert_eq!(departures(&mut Pacer::new(1.2), 7, 4), [7; 4]);
+        assert_eq!(departures(&mut Pacer::new(1.2, 0), 7, 4), [7; 4]);
+    }
+
+    #[test]
+    fn the_first_segments_leave_unpaced() {
+        let mut pacer = Pacer::new(1.2, 3);
+        pacer.set(1e6, 0);
+        assert_eq!(departures(&mut pacer, 5, 6), [5, 5, 5, 5, 1005, 2005]);
     }
 
     #[test]
     fn segments_leave_one_by_one_at_the_rate() {
-        let mut pacer = Pacer::new(1.2);
+        let mut pacer = Pacer::new(1.2, 0);
         pacer.set(1e6, 0);
         assert_eq!(departures(&mut pacer, 5, 3), [5, 1005, 2005]);
         // After a pause the next does not make up for it.
@@ -207,7 +228,7 @@ mod tests {
     fn a_quantum_leaves_at_once_in_whole_segments() {
         // draft-ietf-ccwg-bbr-06, section 5.6.3: "the maximum size of these transmission
         // aggregates".
-        let mut pacer = Pacer::new(1.2);
+        let mut pacer = Pacer::new(1.2, 0);
         pacer.set(1e6, 2999);
         let times = departures(&mut pacer, 0, 6);
         assert_eq!(times, [0, 0, 2000, 2000, 4000, 4000]);
@@ -215,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_new_rate_applies_to_what_leaves_after_it() {
-        let mut pacer = Pacer::new(1.2);
+        let mut pacer = Pacer::new(1.2, 0);
         pacer.set(1e6, 0);
         departures(&mut pacer, 0, 1);
         pacer.set(2e6, 0);
@@ -224,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_window_is_paced_at_twice_or_1_2_times_its_own_rate() {
-        let mut pacer = Pacer::new(1.2);
+        let mut pacer = Pacer::new(1.2, 0);
         let rate = |pacer: &mut Pacer, ssthresh: f64| {
             let cwnd = 10_000.0;
             pacer.follow(Window { cwnd, ssthresh }, Span::from_ms(100));

@@ -296,7 +296,7 @@ impl Sender {
             undo: Undo::new(params.frto, params.dsack, params.recovery.uses_sack()),
             pacer: params
                 .pacing
-                .then(|| Box::new(Pacer::new(params.pacing_ca_ratio))),
+                .then(|| Box::new(Pacer::new(params.pacing_ca_ratio, params.unpaced_segments))),
             controller: Controller::new(ControllerConfig {
                 mss,
                 initial_window: params.initial_window,
@@ -304,6 +304,8 @@ impl Sender {
                 byte_counting: params.byte_counting,
                 slow_start: params.slow_start,
                 growth: params.growth,
+                lt_bw: params.lt_bw,
+                ecn_max_rtt: params.ecn.then_some(params.bbr_ecn_max_rtt),
             }),
             recovery,
             ecn: EcnResponse::new(params),
@@ -699,15 +701,15 @@ impl Sender {
             prr.on_ack(delivery, ssthresh, f64::from(self.mss));
         }
         if self.pacer.is_some() {
-            self.tell_model(una, in_flight, now);
+            self.tell_model(una, in_flight, marked, now);
         }
     }
 
     /// Tells a model what an acknowledgement says of the path, and the pacer what comes
-    /// of it. Before it, `una` was
-    /// acknowledged and `in_flight` bytes were in flight.
+    /// of it. Before it, `una` was acknowledged and `in_flight` bytes were in flight;
+    /// `marked` bytes are newly reported as marked.
     #[inline(never)] // so that unpaced senders are not burdened
-    fn tell_model(&mut self, una: u64, in_flight: u64, now: Time) {
+    fn tell_model(&mut self, una: u64, in_flight: u64, marked: u64, now: Time) {
         let context = AckContext {
             prior_in_flight: in_flight,
             in_flight: self.board.pipe(),
@@ -718,6 +720,8 @@ impl Sender {
                 Phase::Recovery => Episode::Recovery,
                 Phase::Loss => Episode::Loss,
             },
+            marked,
+            held_for: (self.pacer.as_ref()).map_or(Span::ZERO, |pacer| pacer.held_for(now)),
         };
         if let Some(rates) = self.board.rates() {
             if rates.has_losses() {
