@@ -53,18 +53,20 @@ pub enum Growth {
     Vegas,
     /// Keeps 100 ms of queueing delay, measured from round trips, and so gives way to others; halved (RFC 6817).
     Ledbat,
-    /// As Reno, with what arrives unmarked, and slower below round trips of 25 ms; halved by a loss (draft-briscoe-iccrg-prague-congestion-control).
+    /// As Reno, with what arrives unmarked, and after `rtt_transition` round trips slower below 25 ms; halved by a loss (draft-briscoe-iccrg-prague-congestion-control).
     Prague,
     /// BBR version 1: no growth law but a model of the path, its greatest delivery rate and least round trip (Cardwell et al., ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00; Linux).
     Bbr,
     /// BBR version 3: the same model with bounds learnt from losses (draft-ietf-ccwg-bbr-06).
     Bbr3,
+    /// BBR version 3 as published measurements have it, with an answer to marks (github.com/google/bbr, branch v3, net/ipv4/tcp_bbr.c).
+    Bbr3Google,
 }
 
 impl Growth {
     /// Whether it is a model of the path rather than a law of growth.
     pub fn is_model(self) -> bool {
-        matches!(self, Self::Bbr | Self::Bbr3)
+        matches!(self, Self::Bbr | Self::Bbr3 | Self::Bbr3Google)
     }
 }
 
@@ -107,6 +109,8 @@ pub struct AckSample {
     pub rtt: Option<Span>,
     /// The smoothed round trip, once there is one.
     pub srtt: Option<Span>,
+    /// Growth that has a virtual round trip goes by it.
+    pub rtt_independent: bool,
 }
 
 /// A reason to reduce.
@@ -239,6 +243,10 @@ pub struct ControllerConfig {
     pub slow_start: SlowStartKind,
     /// How it grows afterwards.
     pub growth: Growth,
+    /// What a model of the path takes from it: [`ModelConfig::lt_bw`].
+    pub lt_bw: bool,
+    /// And [`ModelConfig::ecn_max_rtt`].
+    pub ecn_max_rtt: Option<Span>,
 }
 
 impl Controller {
@@ -250,6 +258,8 @@ impl Controller {
             mss,
             initial_cwnd,
             stream: Stream::named(0, 0, "tcp"),
+            lt_bw: config.lt_bw,
+            ecn_max_rtt: config.ecn_max_rtt,
         };
         Self {
             mss,
@@ -278,6 +288,7 @@ impl Controller {
                 Growth::Prague => Law::Prague(Prague),
                 Growth::Bbr => Law::Model(Box::new(AnyModel::Bbr(Bbr::new(model())))),
                 Growth::Bbr3 => Law::Model(Box::new(AnyModel::Bbr3(Bbr3::new(model())))),
+                Growth::Bbr3Google => Law::Model(Box::new(AnyModel::Bbr3(Bbr3::google(model())))),
             },
         }
     }
@@ -341,7 +352,9 @@ impl Controller {
                 CongestionKind::Loss | CongestionKind::Ecn => {
                     model!(&mut **model, m => m.on_recovery())
                 }
-                CongestionKind::Timeout { .. } => model!(&mut **model, m => m.on_timeout()),
+                CongestionKind::Timeout { .. } => {
+                    model!(&mut **model, m => m.on_timeout(event.now))
+                }
             }
             self.window.cwnd = model!(&**model, m => m.cwnd());
             return;
@@ -399,6 +412,10 @@ impl Controller {
     /// before, which was `prior`.
     pub fn undo(&mut self, prior: Window) {
         law!(&mut self.law, l => l.undo());
+        if let Law::Model(model) = &self.law {
+            self.window.cwnd = model!(&**model, m => m.cwnd());
+            return;
+        }
         self.window = Window {
             cwnd: self.window.cwnd.max(prior.cwnd),
             ssthresh: self.window.ssthresh.max(prior.ssthresh),
@@ -525,6 +542,8 @@ mod tests {
             byte_counting: false,
             slow_start: SlowStartKind::Standard,
             growth: Growth::Reno,
+            lt_bw: false,
+            ecn_max_rtt: None,
         })
     }
 
@@ -537,6 +556,7 @@ mod tests {
             next: 0,
             rtt: None,
             srtt: None,
+            rtt_independent: false,
         }
     }
 

@@ -11,7 +11,7 @@ use redtail_core::{Bytes, ParamError, Rate, Span, schemars, serde};
 use crate::cc::slow_start::SlowStartKind;
 use crate::cc::{Growth, Halving};
 use crate::segment::MAX_SACK_BLOCKS;
-use crate::tcp::ecn::{EcnCodepoint, EcnFeedback, EcnReduction};
+use crate::tcp::ecn::{AlphaStart, EcnCodepoint, EcnFeedback, EcnReduction};
 use crate::tcp::recovery::RecoveryKind;
 use crate::tcp::rto::{RtoFloor, RttDeviation, RttSampling, SynLoss, TimerRestart};
 
@@ -59,8 +59,16 @@ tcp_params! {
     growth: Growth,
     /// Grow the window with the bytes acknowledged instead of with each acknowledgement (RFC 3465; Linux, there without a limit in slow start).
     byte_counting: bool,
-    /// Space segments in time: at the rate of a model, or at twice the window each round trip in slow start and 1.2 times after it (Linux's tcp_pacing_ss_ratio and tcp_pacing_ca_ratio).
+    /// Space segments in time: at the rate of a model, or at twice the window each round trip in slow start and `pacing_ca_ratio` times after it (Linux's tcp_pacing_ss_ratio and tcp_pacing_ca_ratio).
     pacing: bool,
+    /// With `pacing`, windows in a round trip at which a window-based sender is paced after slow start. Source: 1.2 is Linux's tcp_pacing_ca_ratio, 1 Prague's (tcp_prague.c, prague_update_pacing_rate).
+    pacing_ca_ratio: f64,
+    /// With `pacing`, data segments at the start of a connection that it does not hold back. Source: Linux has 10 (net/ipv4/tcp_output.c, tcp_update_skb_after_send); the drafts of BBR and Prague have none.
+    unpaced_segments: u32,
+    /// With growth `bbr`, take two intervals of alike rates with a fifth lost for a policer, and its rate for the path's for 48 rounds. Source: Linux 6.1, tcp_bbr.c (bbr_lt_bw_sampling); the draft of version 1 has no such estimate.
+    lt_bw: bool,
+    /// With growth `bbr3-google` and `ecn`, the greatest least round trip at which marks are answered; 0 for any. Source: google/bbr, branch v3, tcp_bbr.c (bbr_ecn_max_rtt_us).
+    bbr_ecn_max_rtt: Span,
     /// How losses are detected and repaired.
     recovery: RecoveryKind,
     /// Reduce the flight in proportion to what is delivered during recovery (RFC 9937); with selective acknowledgements. With recovery `linux` in whole segments, from the window before the reduction (Linux 6.1, `tcp_cwnd_reduction`).
@@ -121,6 +129,10 @@ tcp_params! {
     ecn_feedback: EcnFeedback,
     /// By how much marks reduce the window.
     ecn_reduction: EcnReduction,
+    /// How the estimate of the share that is marked begins, for a reduction in proportion to it. Source: RFC 8257, section 3.3, for DCTCP; tcp_prague.c of version 0.6 for Prague.
+    alpha_start: AlphaStart,
+    /// Round trips after slow start from which on growth and reduction as Prague's depend no more on a round trip below 25 ms. Source: draft-briscoe-iccrg-prague-congestion-control-04, section 2.4.4, and tcp_prague.c of version 0.6 (prague_rtt_transition): 500; version 0.7 has 4.
+    rtt_transition: u32,
     /// The codepoint of ECN-capable data.
     ecn_codepoint: EcnCodepoint,
     /// Make the SYN-ACK ECN-capable too (RFC 5562).
@@ -161,6 +173,8 @@ pub enum Preset {
     Bbr,
     /// As `bbr`, with BBR version 3 (draft-ietf-ccwg-bbr-06).
     Bbr3,
+    /// As `bbr3`, as Google's code has it, on which published measurements rest (github.com/google/bbr, branch v3, net/ipv4/tcp_bbr.c). With `ecn = true` it answers marks where the least round trip is no longer than `bbr_ecn_max_rtt`.
+    Bbr3Google,
     /// As the kernels that the papers of around 2000 measured: SACK, initial window 2, delayed acknowledgements, a clock of 10 ms, minimum timeout 200 ms, first timeout 3 s, no timestamps.
     #[serde(rename = "linux-2000")]
     #[schemars(rename = "linux-2000")]
@@ -177,7 +191,7 @@ pub enum Preset {
 
 impl Preset {
     /// Every preset, in the order of the definition.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Sack,
         Self::Newreno,
         Self::Reno,
@@ -190,6 +204,7 @@ impl Preset {
         Self::Linux,
         Self::Bbr,
         Self::Bbr3,
+        Self::Bbr3Google,
         Self::Linux2000,
         Self::Ns2Sack,
         Self::Ns2Newreno,
@@ -247,8 +262,10 @@ impl Preset {
                 ecn: true,
                 ecn_feedback: EcnFeedback::Accecn,
                 ecn_reduction: EcnReduction::Prague,
+                alpha_start: AlphaStart::Held,
                 ecn_codepoint: EcnCodepoint::Ect1,
                 pacing: true,
+                pacing_ca_ratio: 1.0,
                 ..Self::Linux.params()
             },
             Self::Vegas => TcpParams {
@@ -290,13 +307,24 @@ impl Preset {
             Self::Bbr => TcpParams {
                 slow_start: SlowStartKind::Startup,
                 growth: Growth::Bbr,
+                lt_bw: true,
                 pacing: true,
+                unpaced_segments: 10,
                 prr: false,
                 ..Self::Linux.params()
             },
             Self::Bbr3 => TcpParams {
                 growth: Growth::Bbr3,
+                unpaced_segments: 0,
+                lt_bw: false,
                 ..Self::Bbr.params()
+            },
+            Self::Bbr3Google => TcpParams {
+                growth: Growth::Bbr3Google,
+                unpaced_segments: 10,
+                ecn_feedback: EcnFeedback::Dctcp,
+                ecn_reduction: EcnReduction::Bbr,
+                ..Self::Bbr3.params()
             },
             Self::Linux2000 => TcpParams {
                 initial_window: 2,
@@ -338,6 +366,10 @@ impl Default for TcpParams {
             recovery: RecoveryKind::Sack,
             byte_counting: false,
             pacing: false,
+            pacing_ca_ratio: 1.2,
+            unpaced_segments: 0,
+            lt_bw: false,
+            bbr_ecn_max_rtt: Span::from_ms(5),
             prr: false,
             halving: Halving::FlightSize,
             initial_window: 10,
@@ -367,6 +399,8 @@ impl Default for TcpParams {
             ecn: false,
             ecn_feedback: EcnFeedback::Echo,
             ecn_reduction: EcnReduction::Loss,
+            alpha_start: AlphaStart::Decaying,
+            rtt_transition: 500,
             ecn_codepoint: EcnCodepoint::Ect0,
             ecn_syn_ack: false,
             ecn_fallback: false,
@@ -501,6 +535,13 @@ impl TcpParams {
                 "a time up to \"500 ms\" (RFC 1122), or delayed_ack = false",
             ));
         }
+        if !(0.1..=100.0).contains(&self.pacing_ca_ratio) {
+            return Err(ParamError::new(
+                "pacing_ca_ratio",
+                "is no share of the window to pace at",
+                "from 0.1 to 100, for example 1.2 (Linux) or 1 (Prague)",
+            ));
+        }
         self.check_ecn()?;
         self.check_model()
     }
@@ -534,12 +575,20 @@ impl TcpParams {
     /// A model of the path brings its own start, rate and answer to losses.
     fn check_model(&self) -> Result<(), ParamError> {
         let startup = self.slow_start == SlowStartKind::Startup;
+        let by_model = self.ecn_reduction == EcnReduction::Bbr;
+        if by_model && self.growth != Growth::Bbr3Google {
+            return Err(ParamError::new(
+                "ecn_reduction",
+                "leaves the answer to marks to a model, and this growth has none that answers",
+                "\"bbr\" with growth = \"bbr3-google\"; otherwise \"loss\", \"abe\", \"dctcp\" or \"prague\"",
+            ));
+        }
         if !self.growth.is_model() {
             return if startup {
                 Err(ParamError::new(
                     "slow_start",
                     "is part of a model, and this growth has none",
-                    "\"startup\" with growth = \"bbr\" or \"bbr3\"; otherwise \"standard\", \"hystart\", \"hystart-plus-plus\" or \"vegas\"",
+                    "\"startup\" with growth = \"bbr\", \"bbr3\" or \"bbr3-google\"; otherwise \"standard\", \"hystart\", \"hystart-plus-plus\" or \"vegas\"",
                 ))
             } else {
                 Ok(())
@@ -576,11 +625,11 @@ impl TcpParams {
                 "\"sack\", \"rack-tlp\" or \"linux\" with this growth",
             ));
         }
-        if self.ecn {
+        if self.ecn && !by_model {
             return Err(ParamError::new(
                 "ecn",
                 "would have packets marked that a model does not answer",
-                "ecn = false with this growth",
+                "ecn = false with this growth, or preset = \"bbr3-google\", whose ecn_reduction = \"bbr\" answers marks",
             ));
         }
         Ok(())

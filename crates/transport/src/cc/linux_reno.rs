@@ -100,6 +100,7 @@ mod tests {
             next: 0,
             rtt: None,
             srtt: None,
+            rtt_independent: false,
         }
     }
 

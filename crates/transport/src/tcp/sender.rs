@@ -324,7 +324,9 @@ impl Sender {
                 false => Undo::new(params.frto, params.dsack, params.recovery.uses_sack()),
             },
             linux: is_linux.then(|| Box::new(LinuxStates::new(params.frto, params.dsack))),
-            pacer: params.pacing.then(Box::default),
+            pacer: params
+                .pacing
+                .then(|| Box::new(Pacer::new(params.pacing_ca_ratio, params.unpaced_segments))),
             controller: Controller::new(ControllerConfig {
                 mss,
                 initial_window: params.initial_window,
@@ -332,6 +334,8 @@ impl Sender {
                 byte_counting: params.byte_counting,
                 slow_start: params.slow_start,
                 growth: params.growth,
+                lt_bw: params.lt_bw,
+                ecn_max_rtt: params.ecn.then_some(params.bbr_ecn_max_rtt),
             }),
             recovery,
             ecn: EcnResponse::new(params),
@@ -767,15 +771,15 @@ impl Sender {
             prr.on_ack(delivery, ssthresh, f64::from(self.mss));
         }
         if self.pacer.is_some() {
-            self.tell_model(una, in_flight, now);
+            self.tell_model(una, in_flight, marked, now);
         }
     }
 
     /// Tells a model what an acknowledgement says of the path, and the pacer what comes
-    /// of it. Before it, `una` was
-    /// acknowledged and `in_flight` bytes were in flight.
+    /// of it. Before it, `una` was acknowledged and `in_flight` bytes were in flight;
+    /// `marked` bytes are newly reported as marked.
     #[inline(never)] // so that unpaced senders are not burdened
-    fn tell_model(&mut self, una: u64, in_flight: u64, now: Time) {
+    fn tell_model(&mut self, una: u64, in_flight: u64, marked: u64, now: Time) {
         let context = AckContext {
             prior_in_flight: in_flight,
             in_flight: self.board.pipe(),
@@ -786,6 +790,8 @@ impl Sender {
                 Phase::Recovery => Episode::Recovery,
                 Phase::Loss => Episode::Loss,
             },
+            marked,
+            held_for: (self.pacer.as_ref()).map_or(Span::ZERO, |pacer| pacer.held_for(now)),
         };
         if let Some(rates) = self.board.rates() {
             if rates.has_losses() {
@@ -997,11 +1003,13 @@ impl Sender {
     #[inline(never)] // so that senders without ECN are not burdened
     fn on_feedback(&mut self, segment: &Segment, now: Time) -> u64 {
         let (una, next) = (self.board.una(), self.board.next());
+        let window = self.controller.window();
         let marks = self.ecn.on_ack(&Arrival {
             segment,
             una,
             next,
             now,
+            slow_start: window.cwnd < window.ssthresh,
         });
         if let Some(linux) = &mut self.linux {
             linux.on_marks(marks.reduce);
@@ -1021,7 +1029,8 @@ impl Sender {
                 },
                 beta: self.ecn.beta(self.controller.beta_ecn()),
             });
-            if self.uses_prr && self.pipe_is_exact && self.phase == Phase::Open {
+            let spread = self.uses_prr && self.ecn.spreads_reduction();
+            if spread && self.pipe_is_exact && self.phase == Phase::Open {
                 let sacked = self.board.sacked().bytes();
                 let reduction = Prr::for_marks(self.board.outstanding(), sacked, next);
                 self.prr = Some(Box::new(reduction));
@@ -1106,6 +1115,7 @@ impl Sender {
                 next: self.board.next(),
                 rtt,
                 srtt: self.rtt.srtt(),
+                rtt_independent: self.ecn.is_rtt_independent(),
             });
         }
         self.restart_timer(now);
@@ -1137,7 +1147,9 @@ impl Sender {
     /// is sent; only then does it grow (RFC 5681, section 3.1; RFC 7661).
     #[inline]
     fn window_is_full(&self) -> bool {
-        as_f64(self.board.outstanding() + u64::from(self.mss)) > self.controller.window().cwnd
+        let full = self.board.outstanding() + u64::from(self.mss);
+        as_f64(full) > self.controller.window().cwnd
+            || (self.pacer.as_ref()).is_some_and(|pacer| pacer.had_full_window(self.board.una()))
     }
 
     /// Takes a round-trip sample if this acknowledgement gives one; returns it.
@@ -1435,6 +1447,9 @@ impl Sender {
     fn note_full_window(&mut self) {
         self.release();
         let next = self.board.next();
+        if let Some(pacer) = &mut self.pacer {
+            pacer.on_full_window(next);
+        }
         if let Some(rates) = self.board.rates() {
             rates.mark_window_limited(next);
         }

@@ -254,6 +254,7 @@ impl Sender {
                 next: self.board.next(),
                 rtt,
                 srtt: self.rtt.srtt(),
+                rtt_independent: self.ecn.is_rtt_independent(),
             };
             self.control(&mut states, &entered, delivered, &sample);
         }
@@ -268,7 +269,7 @@ impl Sender {
             self.finish(segment);
         }
         if self.pacer.is_some() {
-            self.tell_model(una, in_flight, now);
+            self.tell_model(una, in_flight, marked, now);
         }
     }
 
@@ -536,12 +537,12 @@ impl Sender {
         }
     }
 
-    /// `tcp_enter_cwr`.
+    /// Marks reduce the window (`tcp_enter_cwr`); without CWR where that is done at once.
     fn answer_marks(&mut self, states: &mut LinuxStates, now: Time) {
         self.counters.ecn_reductions += 1;
         states.undo.close();
         self.begin_reduction(states, CongestionKind::Ecn, now);
-        states.cwr = self.uses_prr;
+        states.cwr = self.spreads(CongestionKind::Ecn);
     }
 
     /// `tcp_try_keep_open`.
@@ -644,9 +645,14 @@ impl Sender {
             flight: self.board.outstanding(),
             beta,
         });
-        if self.uses_prr {
+        if self.spreads(kind) {
             self.controller.set_cwnd(cwnd); // to be reduced by what is delivered
         }
+    }
+
+    /// Whether a reduction is spread over a round trip.
+    fn spreads(&self, kind: CongestionKind) -> bool {
+        self.uses_prr && (kind != CongestionKind::Ecn || self.ecn.spreads_reduction())
     }
 
     /// The window has been reduced (`tcp_end_cwnd_reduction`).
