@@ -1616,10 +1616,18 @@ class Tcp(Part):
             or false.
         delayed_ack: Acknowledge every second full-sized segment, or after `delayed_ack_timeout`;
             off acknowledges each. True or false.
-        delayed_ack_timeout: How long an acknowledgement may be delayed. A time with its unit, for
-            example "100 ms".
+        delayed_ack_timeout: How long an acknowledgement may be delayed; with `adaptive_acks`, at
+            least. A time with its unit, for example "100 ms".
+        adaptive_acks: With `delayed_ack`, acknowledge as Linux's receiver does: a delay that
+            follows the time between segments, doubles when it runs out and is at most 200 ms and
+            the round trip; pushed and short segments at once unless this side sends too; and at
+            once again for a while after a duplicate, a gap longer than the retransmission timeout
+            or a first mark (net/ipv4/tcp_input.c, tcp_event_data_recv, __tcp_ack_snd_check,
+            __tcp_ecn_check_ce; tcp_output.c, tcp_send_delayed_ack; tcp_timer.c,
+            tcp_delack_timer_handler). True or false.
         quick_acks: Segments at the start of a connection that are acknowledged at once in spite of
-            `delayed_ack`. A whole number.
+            `delayed_ack`; with `adaptive_acks`, acknowledgements that go at once there, and after a
+            duplicate or a long gap. A whole number.
         timestamps: Measure a round trip with every acknowledgement by timestamps (RFC 7323); their
             12 bytes are part of `header`. True or false.
         receive_window: Most bytes the receiver lets be outstanding: its buffer. What it announces
@@ -1628,11 +1636,15 @@ class Tcp(Part):
         read_rate: How fast the receiving application reads; what it has not read takes up the
             receive window. Without it the application reads at once. A rate with its unit, for
             example "10 Mbit/s".
+        syn_loss: What a lost SYN or SYN-ACK leaves behind, with `handshake`. "first" or "second".
         handshake: Open with a three-way handshake, whose segments can be lost, and close with FINs;
             off starts with data and just ends, as ns-2's one-way agents do. True or false.
         idle_restart: After nothing was sent for longer than the retransmission timeout, go on with
-            no more than the initial window (RFC 5681, section 4.1; Linux halves the window for each
-            timeout that passed, down to the same). True or false.
+            no more than the initial window (RFC 5681, section 4.1), or as `idle_decay` says. True
+            or false.
+        idle_decay: By how much `idle_restart` reduces. "restart" or "halving".
+        fin_beyond_window: Let the segment that carries the FIN go where the congestion window is
+            full, one segment beyond it (Linux, tcp_cwnd_test). True or false.
         initial_rto: Retransmission timeout before the first round-trip sample. A time with its
             unit, for example "100 ms".
         min_rto: Least retransmission timeout. A time with its unit, for example "100 ms".
@@ -1641,7 +1653,16 @@ class Tcp(Part):
             "100 ms".
         clock_granularity: Tick of the clock that times round trips; zero is an exact clock. A time
             with its unit, for example "100 ms".
-        rtt_sampling: Which segments give round-trip samples. "every-ack" or "one-per-window".
+        rtt_sampling: Which segments give round-trip samples. "every-ack" or "every-delivery" or
+            "one-per-window".
+        rtt_deviation: What the retransmission timeout takes for the deviation of round trips.
+            "mean" or "peak".
+        timer_restart: What restarts the retransmission timer. "acks" or "head".
+        timer_tick: Tick of the clock that timers run by: a timeout ends at the first tick after it,
+            and, if it is 63 ticks long or longer, at a multiple of 8 ticks (64 from 504 ticks on,
+            and so on), as in Linux's timer wheel; zero is an exact clock. Linux counts 250 ticks a
+            second (Debian) and widens tail loss probe and reordering timers by 2 ms for them. A
+            time with its unit, for example "100 ms".
         frto: After a timeout send new data before more old data, and take the timeout back if
             segments sent before it still arrive (F-RTO, RFC 5682: section 3.1 with selective
             acknowledgements, otherwise section 2.1). True or false.
@@ -1713,18 +1734,25 @@ class Tcp(Part):
     limited_transmit: bool | None = None
     delayed_ack: bool | None = None
     delayed_ack_timeout: str | None = None
+    adaptive_acks: bool | None = None
     quick_acks: int | None = None
     timestamps: bool | None = None
     receive_window: str | None = None
     read_rate: str | None = None
+    syn_loss: Literal["first", "second"] | None = None
     handshake: bool | None = None
     idle_restart: bool | None = None
+    idle_decay: Literal["restart", "halving"] | None = None
+    fin_beyond_window: bool | None = None
     initial_rto: str | None = None
     min_rto: str | None = None
     rto_floor: Literal["timeout", "deviation"] | None = None
     max_rto: str | None = None
     clock_granularity: str | None = None
-    rtt_sampling: Literal["every-ack", "one-per-window"] | None = None
+    rtt_sampling: Literal["every-ack", "every-delivery", "one-per-window"] | None = None
+    rtt_deviation: Literal["mean", "peak"] | None = None
+    timer_restart: Literal["acks", "head"] | None = None
+    timer_tick: str | None = None
     frto: bool | None = None
     dsack: bool | None = None
     ecn: bool | None = None
