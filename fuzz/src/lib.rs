@@ -19,9 +19,10 @@ use redtail_transport::{
     Flags, Receiver, SackBlock, SackBlocks, Segment, Sender, SenderCounters, TcpParams,
 };
 
-const RECOVERIES: [RecoveryKind; 9] = [
+const RECOVERIES: [RecoveryKind; 10] = [
     RecoveryKind::Sack,
     RecoveryKind::RackTlp,
+    RecoveryKind::Linux,
     RecoveryKind::Newreno,
     RecoveryKind::Reno,
     RecoveryKind::Tahoe,
@@ -39,7 +40,7 @@ const SLOW_STARTS: [SlowStartKind; 5] = [
     SlowStartKind::Startup,
 ];
 
-const GROWTHS: [Growth; 8] = [
+const GROWTHS: [Growth; 9] = [
     Growth::Reno,
     Growth::Cubic,
     Growth::Vegas,
@@ -48,6 +49,7 @@ const GROWTHS: [Growth; 8] = [
     Growth::Bbr,
     Growth::Bbr3,
     Growth::LinuxCubic,
+    Growth::LinuxReno,
 ];
 
 const FEEDBACKS: [EcnFeedback; 3] = [EcnFeedback::Echo, EcnFeedback::Dctcp, EcnFeedback::Accecn];
@@ -143,10 +145,10 @@ impl Choices<'_> {
             fin_beyond_window: false,
             ecn_retransmissions: b(0),
             byte_counting: b(1),
-            halving: if b(2) {
-                Halving::Window
-            } else {
-                Halving::FlightSize
+            halving: match (b(2), d(1)) {
+                (true, false) => Halving::Window,
+                (true, true) => Halving::LinuxWindow,
+                (false, _) => Halving::FlightSize,
             },
             rto_floor: if b(3) {
                 RtoFloor::Deviation
@@ -198,12 +200,16 @@ impl Choices<'_> {
         if params.growth.is_model() && !c(3) {
             params.slow_start = SlowStartKind::Startup;
             (params.pacing, params.prr, params.ecn) = (true, false, false);
-            if !matches!(params.recovery, RecoveryKind::Sack | RecoveryKind::RackTlp) {
+            if !judges_by_time(&params) && params.recovery != RecoveryKind::Sack {
                 params.recovery = RecoveryKind::RackTlp;
             }
         }
         params
     }
+}
+
+fn judges_by_time(params: &TcpParams) -> bool {
+    matches!(params.recovery, RecoveryKind::RackTlp | RecoveryKind::Linux)
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -295,7 +301,7 @@ impl Pair {
 
     fn poll(&mut self, cause: Cause) {
         // A probe may follow a retransmission (RFC 8985, section 7.3).
-        let judges = self.params.recovery == RecoveryKind::RackTlp;
+        let judges = judges_by_time(&self.params);
         let mut forced = match cause {
             Cause::Timer if judges => 2,
             _ => 1,
@@ -553,7 +559,7 @@ impl Pair {
         let again = self.sender.next_wakeup();
         assert!(again.is_none_or(|again| again > next), "a timer stayed");
         if timeouts == 0 {
-            let judges = self.params.recovery == RecoveryKind::RackTlp;
+            let judges = judges_by_time(&self.params);
             let blocked = self.params.read_rate.is_some() || self.forged;
             assert!(judges || released || blocked, "nothing was due");
             return;

@@ -1599,17 +1599,20 @@ class Tcp(Part):
         slow_start: How the window grows until the first congestion event. "standard" or
             "hystart-plus-plus" or "hystart" or "vegas" or "startup".
         growth: How the window grows in congestion avoidance, and by how much it is reduced. "reno"
-            or "cubic" or "linux-cubic" or "vegas" or "ledbat" or "prague" or "bbr" or "bbr3".
+            or "cubic" or "linux-cubic" or "linux-reno" or "vegas" or "ledbat" or "prague" or "bbr"
+            or "bbr3".
         byte_counting: Grow the window with the bytes acknowledged instead of with each
             acknowledgement (RFC 3465; Linux, there without a limit in slow start). True or false.
         pacing: Space segments in time: at the rate of a model, or at twice the window each round
             trip in slow start and 1.2 times after it (Linux's tcp_pacing_ss_ratio and
             tcp_pacing_ca_ratio). True or false.
         recovery: How losses are detected and repaired. "tahoe" or "reno" or "newreno" or
-            "ns2-tahoe" or "ns2-reno" or "ns2-newreno" or "sack" or "rack-tlp" or "sack-1996".
+            "ns2-tahoe" or "ns2-reno" or "ns2-newreno" or "sack" or "rack-tlp" or "linux" or
+            "sack-1996".
         prr: Reduce the flight in proportion to what is delivered during recovery (RFC 9937); with
-            selective acknowledgements. True or false.
-        halving: What a reduction takes its share of. "flight-size" or "window".
+            selective acknowledgements. With recovery `linux` in whole segments, from the window
+            before the reduction (Linux 6.1, `tcp_cwnd_reduction`). True or false.
+        halving: What a reduction takes its share of. "flight-size" or "window" or "linux-window".
         initial_window: Segments that may be sent before the first acknowledgement. A whole number.
         dup_thresh: Duplicate acknowledgements that mean a loss (DupThresh). A whole number.
         limited_transmit: Send new data on the first two duplicate acknowledgements (RFC 3042). True
@@ -1665,7 +1668,8 @@ class Tcp(Part):
             time with its unit, for example "100 ms".
         frto: After a timeout send new data before more old data, and take the timeout back if
             segments sent before it still arrive (F-RTO, RFC 5682: section 3.1 with selective
-            acknowledgements, otherwise section 2.1). True or false.
+            acknowledgements, otherwise section 2.1; with recovery `linux` as in
+            `tcp_process_loss`). True or false.
         dsack: Report data that arrives twice (RFC 2883), take a reduction back when all its
             retransmissions were reported so, and let RACK's room for reordering grow with the
             reports (RFC 8985, section 6.2); with selective acknowledgements. True or false.
@@ -1709,7 +1713,10 @@ class Tcp(Part):
         None
     )
     growth: (
-        Literal["reno", "cubic", "linux-cubic", "vegas", "ledbat", "prague", "bbr", "bbr3"] | None
+        Literal[
+            "reno", "cubic", "linux-cubic", "linux-reno", "vegas", "ledbat", "prague", "bbr", "bbr3"
+        ]
+        | None
     ) = None
     byte_counting: bool | None = None
     pacing: bool | None = None
@@ -1723,12 +1730,13 @@ class Tcp(Part):
             "ns2-newreno",
             "sack",
             "rack-tlp",
+            "linux",
             "sack-1996",
         ]
         | None
     ) = None
     prr: bool | None = None
-    halving: Literal["flight-size", "window"] | None = None
+    halving: Literal["flight-size", "window", "linux-window"] | None = None
     initial_window: int | None = None
     dup_thresh: int | None = None
     limited_transmit: bool | None = None

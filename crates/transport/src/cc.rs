@@ -12,6 +12,7 @@ pub mod cubic;
 mod hystart;
 pub mod ledbat;
 pub mod linux_cubic;
+pub mod linux_reno;
 pub mod model;
 pub mod prague;
 pub mod reno;
@@ -28,6 +29,7 @@ use self::cubic::Cubic;
 use self::hystart::HyStart;
 use self::ledbat::Ledbat;
 use self::linux_cubic::LinuxCubic;
+use self::linux_reno::LinuxReno;
 use self::model::{AnyModel, LostSegment, Model, ModelConfig, RateSample, model};
 use self::prague::Prague;
 use self::reno::Reno;
@@ -45,6 +47,8 @@ pub enum Growth {
     Cubic,
     /// CUBIC as Linux computes it, in whole segments (Linux 6.1, tcp_cubic.c).
     LinuxCubic,
+    /// Reno as Linux computes it, in whole segments (Linux 6.1, tcp_cong.c).
+    LinuxReno,
     /// Keeps two to four segments in the bottleneck's queue, counted from round trips; halved (Brakmo and Peterson 1995).
     Vegas,
     /// Keeps 100 ms of queueing delay, measured from round trips, and so gives way to others; halved (RFC 6817).
@@ -73,6 +77,8 @@ pub enum Halving {
     FlightSize,
     /// The window itself; ssthresh is rounded down to whole segments and at least two, the window keeps its fraction and at least one segment (ns-2.35, there without the latter bound).
     Window,
+    /// The window itself, and never below two segments; in whole segments if growth counts them (Linux 6.1, `tcp_reno_ssthresh`, `cubictcp_recalc_ssthresh`).
+    LinuxWindow,
 }
 
 /// What an idle time longer than the retransmission timeout does to the window.
@@ -195,6 +201,7 @@ enum Law {
     Reno(Reno),
     Cubic(Box<Cubic>),
     LinuxCubic(Box<LinuxCubic>),
+    LinuxReno(Box<LinuxReno>),
     Vegas(Box<Vegas>),
     Ledbat(Box<Ledbat>),
     Prague(Prague),
@@ -208,6 +215,7 @@ macro_rules! law {
             Law::Reno($l) => $call,
             Law::Cubic($l) => $call,
             Law::LinuxCubic($l) => $call,
+            Law::LinuxReno($l) => $call,
             Law::Vegas($l) => $call,
             Law::Ledbat($l) => $call,
             Law::Prague($l) => $call,
@@ -275,6 +283,7 @@ impl Controller {
                 }),
                 Growth::Cubic => Law::Cubic(Box::default()),
                 Growth::LinuxCubic => Law::LinuxCubic(Box::default()),
+                Growth::LinuxReno => Law::LinuxReno(Box::default()),
                 Growth::Vegas => Law::Vegas(Box::default()),
                 Growth::Ledbat => Law::Ledbat(Box::default()),
                 Growth::Prague => Law::Prague(Prague),
@@ -301,14 +310,39 @@ impl Controller {
             };
             law!(&mut self.law, l => l.observe(sample));
             self.slow_start.on_ack(&mut self.window, sample, most);
+            if self.window.cwnd > self.window.ssthresh {
+                self.pass_ssthresh(sample);
+            }
         } else {
-            let grown = law!(&mut self.law, l => l.grown(cwnd, sample, self.mss));
-            // A law that shrinks the window does not return to slow start by it.
-            self.window = Window {
-                cwnd: grown,
-                ssthresh: ssthresh.min(grown),
-            };
+            self.avoid(sample);
         }
+    }
+
+    /// Grows by congestion avoidance.
+    #[inline]
+    fn avoid(&mut self, sample: &AckSample) {
+        let Window { cwnd, ssthresh } = self.window;
+        let grown = law!(&mut self.law, l => l.grown(cwnd, sample, self.mss));
+        // A law that shrinks the window does not return to slow start by it.
+        self.window = Window {
+            cwnd: grown,
+            ssthresh: ssthresh.min(grown),
+        };
+    }
+
+    /// Slow start has grown the window beyond ssthresh. Laws that count segments stop it
+    /// there and take what is left (Linux, `tcp_slow_start`).
+    #[cold]
+    fn pass_ssthresh(&mut self, sample: &AckSample) {
+        if !law!(&self.law, l => l.counts_segments()) {
+            return;
+        }
+        let left = self.window.cwnd - self.window.ssthresh;
+        self.window.cwnd = self.window.ssthresh;
+        self.avoid(&AckSample {
+            acked: left as u64,
+            ..*sample
+        });
     }
 
     /// Congestion: reduce.
@@ -327,12 +361,15 @@ impl Controller {
         law!(&mut self.law, l => l.on_congestion(cwnd / mss, event.kind));
         let beta = event.beta.unwrap_or_else(|| law!(&self.law, l => l.beta()));
         let (ssthresh, reduced) = match self.halving {
-            Halving::FlightSize => {
+            Halving::FlightSize | Halving::LinuxWindow => {
                 // What limited transmit sent beyond the window does not count
                 // (RFC 5681, section 3.2, step 2), nor does what was sent while
                 // selective acknowledgements kept an episode going.
-                let flight = (event.flight as f64).min(cwnd);
-                let mut reduced = flight * beta;
+                let whole = match self.halving {
+                    Halving::LinuxWindow => cwnd,
+                    _ => (event.flight as f64).min(cwnd),
+                };
+                let mut reduced = whole * beta;
                 if law!(&self.law, l => l.counts_segments()) {
                     reduced = (reduced / mss).floor() * mss;
                 }

@@ -63,7 +63,7 @@ tcp_params! {
     pacing: bool,
     /// How losses are detected and repaired.
     recovery: RecoveryKind,
-    /// Reduce the flight in proportion to what is delivered during recovery (RFC 9937); with selective acknowledgements.
+    /// Reduce the flight in proportion to what is delivered during recovery (RFC 9937); with selective acknowledgements. With recovery `linux` in whole segments, from the window before the reduction (Linux 6.1, `tcp_cwnd_reduction`).
     prr: bool,
     /// What a reduction takes its share of.
     halving: Halving,
@@ -115,7 +115,7 @@ tcp_params! {
     timer_restart: TimerRestart,
     /// Tick of the clock that timers run by: a timeout ends at the first tick after it, and, if it is 63 ticks long or longer, at a multiple of 8 ticks (64 from 504 ticks on, and so on), as in Linux's timer wheel; zero is an exact clock. Linux counts 250 ticks a second (Debian) and widens tail loss probe and reordering timers by 2 ms for them.
     timer_tick: Span,
-    /// After a timeout send new data before more old data, and take the timeout back if segments sent before it still arrive (F-RTO, RFC 5682: section 3.1 with selective acknowledgements, otherwise section 2.1).
+    /// After a timeout send new data before more old data, and take the timeout back if segments sent before it still arrive (F-RTO, RFC 5682: section 3.1 with selective acknowledgements, otherwise section 2.1; with recovery `linux` as in `tcp_process_loss`).
     frto: bool,
     /// Report data that arrives twice (RFC 2883), take a reduction back when all its retransmissions were reported so, and let RACK's room for reordering grow with the reports (RFC 8985, section 6.2); with selective acknowledgements.
     dsack: bool,
@@ -272,8 +272,9 @@ impl Preset {
                 slow_start: SlowStartKind::Hystart,
                 growth: Growth::LinuxCubic,
                 byte_counting: true,
-                recovery: RecoveryKind::RackTlp,
+                recovery: RecoveryKind::Linux,
                 prr: true,
+                halving: Halving::LinuxWindow,
                 delayed_ack_timeout: Span::from_ms(40),
                 quick_acks: 16,
                 adaptive_acks: true,
@@ -573,11 +574,14 @@ impl TcpParams {
                 "prr = false with this growth",
             ));
         }
-        if !matches!(self.recovery, RecoveryKind::Sack | RecoveryKind::RackTlp) {
+        if !matches!(
+            self.recovery,
+            RecoveryKind::Sack | RecoveryKind::RackTlp | RecoveryKind::Linux
+        ) {
             return Err(ParamError::new(
                 "recovery",
                 "does not tell a model what was delivered, and when",
-                "\"sack\" or \"rack-tlp\" with this growth",
+                "\"sack\", \"rack-tlp\" or \"linux\" with this growth",
             ));
         }
         if self.ecn {

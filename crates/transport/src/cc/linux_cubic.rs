@@ -44,6 +44,7 @@
 
 use redtail_core::{Span, Time};
 
+use super::linux_reno::Credit;
 use super::{AckSample, CongestionKind, GrowthLaw};
 
 /// A tick at 250 Hz, as in Debian's kernels and the kernel's default configuration.
@@ -80,10 +81,7 @@ pub struct LinuxCubic {
     reno_acked: u64,
     w_reno: u64,
     delay_min: Option<Span>,
-    /// Acknowledged since the window last grew.
-    acked: u64,
-    /// Acknowledged bytes that make no segment yet.
-    bytes: u64,
+    credit: Credit,
 }
 
 /// Congestion avoidance since the last reduction.
@@ -196,26 +194,13 @@ impl GrowthLaw for LinuxCubic {
     #[inline]
     fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
         self.sample_delay(sample);
-        self.bytes += sample.acked;
-        let mss_bytes = mss as u64;
-        let acked = self.bytes / mss_bytes;
-        self.bytes -= acked * mss_bytes;
+        let acked = self.credit.whole(sample.acked, mss as u64);
         let w = ((cwnd / mss) as u64).max(1);
         if acked == 0 {
             return w as f64 * mss;
         }
         self.update(w, acked, ticks(sample.now));
-
-        // A segment at once for what was counted while more was asked for.
-        let mut grown = w;
-        if self.acked >= self.cnt {
-            self.acked = 0;
-            grown += 1;
-        }
-        self.acked += acked;
-        grown += self.acked / self.cnt;
-        self.acked %= self.cnt;
-        grown as f64 * mss
+        self.credit.grown(w, self.cnt, acked) as f64 * mss
     }
 
     fn observe(&mut self, sample: &AckSample) {
@@ -248,7 +233,7 @@ impl GrowthLaw for LinuxCubic {
         }
         let w = window as u64;
         self.epoch = None;
-        self.acked = 0;
+        self.credit.segments = 0;
         // Fast convergence: a flow that is losing ground releases more.
         self.last_max = if w < self.last_max {
             w * (1024 + BETA) / 2048

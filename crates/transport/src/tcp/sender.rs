@@ -8,16 +8,20 @@
 //! with its last data (RFC 9293, section 3.6). To the scoreboard the FIN is one more
 //! byte after the last.
 
+mod linux;
+
 use std::ops::{AddAssign, Sub};
 
 use redtail_core::{Ecn, Span, Stream, Time, earlier};
 
+use self::linux::LinuxStates;
 use super::delivery_rate::AckContext;
 use super::ecn::{Arrival, EcnResponse};
 use super::frto::{Answer, Verdict};
 use super::pacing::Pacer;
 use super::prr::{Delivery, Prr};
-use super::recovery::{LossRecovery, Recovery, each};
+use super::rack::Rules;
+use super::recovery::{LossRecovery, Recovery, RecoveryKind, each};
 use super::rto::{RttEstimator, RttSampling, SynLoss, TimerRestart};
 use super::scoreboard::{Acked, Scoreboard};
 use super::timer_wheel::TimerWheel;
@@ -241,6 +245,8 @@ pub struct Sender {
     persist: Option<Box<Persist>>,
     /// If false causes of a reduction are looked for.
     undo: Option<Box<Undo>>,
+    /// If losses are repaired in the states of Linux.
+    linux: Option<Box<LinuxStates>>,
     /// If segments are paced.
     pacer: Option<Box<Pacer>>,
     controller: Controller,
@@ -273,8 +279,9 @@ impl Sender {
         let judges_by_time = each!(&recovery, r => r.judges_by_time());
         let peer_window = params.announced(params.receive_window.as_u64()) as u32;
         let mut board = Scoreboard::default();
+        let is_linux = params.recovery == RecoveryKind::Linux;
         if judges_by_time {
-            board.judge_by_time();
+            board.judge_by_time(if is_linux { Rules::Linux } else { Rules::Rfc });
         }
         if params.growth.is_model() {
             board.sample_rates();
@@ -319,7 +326,11 @@ impl Sender {
             prr: None,
             timers: judges_by_time.then(Box::default),
             persist: None,
-            undo: Undo::new(params.frto, params.dsack, params.recovery.uses_sack()),
+            undo: match is_linux {
+                true => None,
+                false => Undo::new(params.frto, params.dsack, params.recovery.uses_sack()),
+            },
+            linux: is_linux.then(|| Box::new(LinuxStates::new(params.frto, params.dsack))),
             pacer: params.pacing.then(Box::default),
             controller: Controller::new(ControllerConfig {
                 mss,
@@ -557,13 +568,8 @@ impl Sender {
                 timers.probe_due = self.phase == Phase::Open && self.board.outstanding() > 0;
             }
             probing = timers.probe_due;
-            if timers.judge_at.is_some_and(|at| at <= now) {
-                self.run_from_head(now);
-                self.judge(now);
-                if let Some(prr) = &mut self.prr {
-                    prr.begin();
-                }
-                self.tell_losses(now);
+            if timers.judge_at.take_if(|at| *at <= now).is_some() {
+                self.on_reordering_timer(now);
             }
         }
         // A probe takes the place of the timeout and restarts its timer.
@@ -579,6 +585,19 @@ impl Sender {
         }
     }
 
+    /// The time to judge suspected losses has come (RFC 8985, section 6.3).
+    fn on_reordering_timer(&mut self, now: Time) {
+        self.run_from_head(now);
+        if self.linux.is_some() {
+            return self.judge_in_time_as_linux(now);
+        }
+        self.judge(now);
+        if let Some(prr) = &mut self.prr {
+            prr.begin();
+        }
+        self.tell_losses(now);
+    }
+
     /// The retransmission timer (RFC 6298, section 5).
     fn on_timeout(&mut self, now: Time) {
         self.counters.timeouts += 1;
@@ -589,6 +608,9 @@ impl Sender {
             self.connection = Connection::SynDue;
             self.syn_retransmissions += 1;
             return;
+        }
+        if self.linux.is_some() {
+            return self.on_timeout_as_linux(now);
         }
         self.doubt_episode(true);
         if let Some(frto) = self.undo.as_mut().and_then(|undo| undo.frto.as_mut()) {
@@ -635,11 +657,11 @@ impl Sender {
         let enough = u64::from(self.dup_thresh) * u64::from(self.mss);
         let certain = self.phase != Phase::Open || self.board.sacked().bytes() >= enough;
         let srtt = self.rtt.srtt();
-        let (judge_at, lost) = self.board.detect_losses_by_time(now, certain, srtt);
-        self.newly_lost |= lost;
+        let judged = self.board.detect_losses_by_time(now, certain, srtt);
+        self.newly_lost |= judged.lost;
         if let Some(timers) = &mut self.timers {
             let wait = |at: Time| at - now + self.wheel.allowance();
-            timers.judge_at = judge_at.map(|at| self.wheel.expiry(now, wait(at)));
+            timers.judge_at = judged.again.map(|at| self.wheel.expiry(now, wait(at)));
         }
         if self.phase == Phase::Open {
             self.maybe_enter_recovery(now);
@@ -706,6 +728,9 @@ impl Sender {
         } else {
             0
         };
+        if self.linux.is_some() {
+            return self.on_ack_as_linux(segment, marked, same_window, now);
+        }
         let (una, delivered) = (self.board.una(), self.board.delivered());
         if self.timestamps
             && let Some(rack) = self.board.rack_mut()
@@ -985,6 +1010,10 @@ impl Sender {
             next,
             now,
         });
+        if let Some(linux) = &mut self.linux {
+            linux.on_marks(marks.reduce);
+            return marks.bytes;
+        }
         if marks.reduce && self.phase != Phase::Recovery {
             self.counters.ecn_reductions += 1;
             self.confirm_episode();
@@ -1087,7 +1116,16 @@ impl Sender {
             });
         }
         self.restart_timer(now);
-        if self.closed && segment.ack == self.size + u64::from(self.fin) {
+        if !self.finish(segment) && self.pipe_is_exact && self.board.first_is_lost() {
+            // Losses known already continue into the next episode.
+            self.maybe_enter_recovery(now);
+        }
+    }
+
+    /// Whether everything is acknowledged, the FIN included, after which nothing is timed.
+    fn finish(&mut self, segment: &Segment) -> bool {
+        let all = self.closed && segment.ack == self.size + u64::from(self.fin);
+        if all {
             // The peer's FIN comes after ours, perhaps with this acknowledgement of it.
             let awaits_fin = self.fin && !self.half;
             self.connection = match (awaits_fin, segment.flags.contains(Flags::FIN)) {
@@ -1098,10 +1136,8 @@ impl Sender {
             self.rto_at = None;
             self.release();
             self.quiet_timers();
-        } else if self.pipe_is_exact && self.board.first_is_lost() {
-            // Losses known already continue into the next episode.
-            self.maybe_enter_recovery(now);
         }
+        all
     }
 
     /// Whether the window, rather than the peer or the application, limits what
@@ -1241,6 +1277,14 @@ impl Sender {
             let sacked = self.board.sacked().bytes();
             self.prr = Some(Box::new(Prr::new(self.board.outstanding(), sacked)));
         }
+        self.end_probing(now);
+        if self.timer_restart == TimerRestart::Acks {
+            self.restart_timer(now);
+        }
+    }
+
+    /// Recovery takes the place of a tail loss probe.
+    fn end_probing(&mut self, now: Time) {
         if self.timer_restart == TimerRestart::Head
             && self.timers.as_ref().is_some_and(|it| it.probe_at.is_some())
         {
@@ -1248,9 +1292,6 @@ impl Sender {
         }
         if let Some(timers) = &mut self.timers {
             (timers.probe_at, timers.probe) = (None, None);
-        }
-        if self.timer_restart == TimerRestart::Acks {
-            self.restart_timer(now);
         }
     }
 
@@ -1324,17 +1365,34 @@ impl Sender {
 
     /// Whether nothing is in disorder, so that a tail loss probe may be scheduled.
     fn may_probe(&self) -> bool {
-        self.phase == Phase::Open && self.board.outstanding() > 0 && self.board.sacked().is_empty()
+        self.phase == Phase::Open
+            && self.board.outstanding() > 0
+            && match &self.linux {
+                None => self.board.sacked().is_empty(),
+                Some(linux) => linux.may_probe(),
+            }
     }
 
     /// New data if there is any, else the last segment again (RFC 8985, section 7.3).
     fn send_probe(&mut self, now: Time) -> Option<Segment> {
         self.rto_at = Some(self.wheel.expiry(now, self.rtt.rto()));
         let (segment, retransmitted) = match self.send_new(now) {
-            Some(segment) => (segment, false),
+            Some(segment) => {
+                if let Some(linux) = &mut self.linux {
+                    linux.on_sent();
+                }
+                (segment, false)
+            }
             None => {
                 let last = self.board.last()?;
-                (self.resend(last, now), true)
+                let probe = match self.linux {
+                    None => self.resend(last, now),
+                    Some(_) => {
+                        let (seq, len) = self.board.on_probed(last, now);
+                        self.send_again(seq, len, now)
+                    }
+                };
+                (probe, true)
             }
         };
         if let Some(prr) = &mut self.prr {
@@ -1465,6 +1523,9 @@ impl Sender {
         };
         let room = in_flight == 0 || as_f64(in_flight + u64::from(self.mss)) <= cwnd;
         if !room {
+            if let Some(linux) = &mut self.linux {
+                linux.on_full_window(self.board.una(), self.board.next());
+            }
             if self.pacer.is_some() {
                 self.note_full_window();
             }
@@ -1475,6 +1536,9 @@ impl Sender {
         }
         if self.pacer.is_some() && self.is_held_back(now) {
             return None;
+        }
+        if self.linux.is_some() {
+            return self.send_as_linux(now);
         }
         match self.phase {
             Phase::Open => {
@@ -1757,10 +1821,18 @@ impl Sender {
         if self.timer_restart == TimerRestart::Head && seq == self.board.una() {
             self.run_from_head(now);
         }
-        self.counters.retransmissions += u64::from(seq < self.size);
         if let Some(undo) = &mut self.undo {
             undo.on_resent(seq + u64::from(len));
         }
+        if let Some(linux) = &mut self.linux {
+            linux.on_resent(now);
+        }
+        self.send_again(seq, len, now)
+    }
+
+    /// A retransmission of `len` sequence numbers from `seq` on, which is on record.
+    fn send_again(&mut self, seq: u64, len: u32, now: Time) -> Segment {
+        self.counters.retransmissions += u64::from(seq < self.size);
         if self
             .timed
             .is_some_and(|(end, _)| end == seq + u64::from(len))

@@ -51,7 +51,7 @@ fn channels() -> impl Strategy<Value = Channel> {
         )
 }
 
-const RECOVERIES: [RecoveryKind; 9] = [
+const RECOVERIES: [RecoveryKind; 10] = [
     RecoveryKind::Tahoe,
     RecoveryKind::Ns2Tahoe,
     RecoveryKind::Reno,
@@ -60,16 +60,18 @@ const RECOVERIES: [RecoveryKind; 9] = [
     RecoveryKind::Ns2Newreno,
     RecoveryKind::Sack,
     RecoveryKind::RackTlp,
+    RecoveryKind::Linux,
     RecoveryKind::Sack1996,
 ];
 
-const LAWS: [Growth; 6] = [
+const LAWS: [Growth; 7] = [
     Growth::Reno,
     Growth::Cubic,
     Growth::Vegas,
     Growth::Ledbat,
     Growth::Prague,
     Growth::LinuxCubic,
+    Growth::LinuxReno,
 ];
 
 const SLOW_STARTS: [SlowStartKind; 4] = [
@@ -161,11 +163,11 @@ static ROWS: LazyLock<[Vec<Vec<usize>>; 2]> = LazyLock::new(|| {
         LAWS.len(),
         SLOW_STARTS.len(),
     ];
-    let common = [3, 3, 2, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2];
+    let common = [3, 3, 2, 3, 2, 2, 2, 2, 2, 3, 2, 2, 2, 2];
     let kernel = [2, 2, 2, 2, 2, 2, 2];
     let rows =
         |of: [usize; 4], last: [usize; 2]| every_pair(&[&of[..], &common, &last, &kernel].concat());
-    [rows(of_laws, [2, 2]), rows([1, 2, 2, 1], [1, 1])]
+    [rows(of_laws, [2, 2]), rows([1, 3, 2, 1], [1, 1])]
 });
 
 /// Combinations of the strategies, on top of `base`, in which every two choices meet:
@@ -183,7 +185,11 @@ fn combinations(base: &TcpParams) -> Vec<TcpParams> {
         ..common_choices(base, answers[row[0]], row)
     });
     let models = models.iter().map(|row| TcpParams {
-        recovery: [RecoveryKind::Sack, RecoveryKind::RackTlp][row[1]],
+        recovery: [
+            RecoveryKind::Sack,
+            RecoveryKind::RackTlp,
+            RecoveryKind::Linux,
+        ][row[1]],
         growth: [Growth::Bbr, Growth::Bbr3][row[2]],
         slow_start: SlowStartKind::Startup,
         pacing: true,
@@ -221,7 +227,7 @@ fn common_choices(
         dsack: on(10),
         limited_transmit: on(11),
         byte_counting: on(12),
-        halving: [Halving::FlightSize, Halving::Window][row[13]],
+        halving: [Halving::FlightSize, Halving::Window, Halving::LinuxWindow][row[13]],
         rto_floor: [RtoFloor::Timeout, RtoFloor::Deviation][row[14]],
         ecn_fallback: on(15),
         ecn_retransmissions: on(16),
@@ -235,6 +241,10 @@ fn common_choices(
         fin_beyond_window: on(26),
         ..base.clone()
     }
+}
+
+fn judges_by_time(params: &TcpParams) -> bool {
+    matches!(params.recovery, RecoveryKind::RackTlp | RecoveryKind::Linux)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -301,7 +311,7 @@ impl Pair {
     /// Sends what there is to send, after a timer of the sender's or another event.
     fn poll(&mut self, timer: bool) {
         // A probe may follow a retransmission (RFC 8985, section 7.3).
-        let probes = timer && self.params.recovery == RecoveryKind::RackTlp;
+        let probes = timer && judges_by_time(&self.params);
         let mut forced = if probes { 2 } else { 1 };
         loop {
             let before = self.sender.in_flight();
@@ -515,7 +525,7 @@ impl Pair {
             let again = self.sender.next_wakeup();
             assert!(again.is_none_or(|again| again > next));
             if timeouts == 0 {
-                let judges = self.params.recovery == RecoveryKind::RackTlp;
+                let judges = judges_by_time(&self.params);
                 let slow = self.params.read_rate.is_some();
                 assert!(judges || released || slow, "nothing was due");
                 return true;
@@ -588,9 +598,9 @@ proptest! {
 
 #[test]
 fn combinations_are_few() {
-    // Or `every_pair` had become worse; 15 answers to marks times 9 recoveries are needed.
+    // Or `every_pair` had become worse; 15 answers to marks times 10 recoveries are needed.
     let [laws, models] = &*ROWS;
-    assert!((135..=180).contains(&laws.len()), "{}", laws.len());
+    assert!((150..=195).contains(&laws.len()), "{}", laws.len());
     assert!((9..=20).contains(&models.len()), "{}", models.len());
 }
 

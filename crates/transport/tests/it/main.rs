@@ -11,6 +11,7 @@ mod endpoint;
 mod flow_control;
 mod frto;
 mod growth;
+mod linux;
 mod linux_receiver;
 mod linux_timers;
 mod pacing;

@@ -1,0 +1,132 @@
+//! Reno as Linux computes it: in whole segments, with a counter of what was
+//! acknowledged since the window last grew.
+//!
+//! Source: Linux 6.1, net/ipv4/tcp_cong.c (`tcp_reno_cong_avoid`, `tcp_cong_avoid_ai`,
+//! `tcp_reno_ssthresh`), read for what they compute.
+//!
+//! | symbol | meaning | unit |
+//! |---|---|---|
+//! | w | congestion window | segments |
+//! | cnt | segments to be acknowledged for w to grow by one | segments |
+//! | credit | acknowledged since w last grew (snd_cwnd_cnt) | segments |
+//!
+//! ```text
+//! credit >= cnt before the acknowledgement:  credit = 0, w += 1
+//! credit += acknowledged;  w += floor(credit / cnt);  credit = credit mod cnt
+//! Reno: cnt = w                              ssthresh = max(floor(w / 2), 2)
+//! ```
+//!
+//! The credit is forgotten when the window is reduced.
+
+use super::{AckSample, CongestionKind, GrowthLaw};
+
+/// Growth by whole segments for what is acknowledged; also of
+/// [`LinuxCubic`](super::linux_cubic::LinuxCubic).
+#[derive(Clone, Debug, Default)]
+pub(super) struct Credit {
+    /// Segments.
+    pub segments: u64,
+    /// Acknowledged bytes that make no segment yet.
+    bytes: u64,
+}
+
+impl Credit {
+    /// The whole segments that `bytes` more make with those before.
+    #[inline]
+    pub(super) fn whole(&mut self, bytes: u64, mss: u64) -> u64 {
+        self.bytes += bytes;
+        let acked = self.bytes / mss;
+        self.bytes -= acked * mss;
+        acked
+    }
+
+    /// The window after `acked` segments more, that was `w` (`tcp_cong_avoid_ai`).
+    #[inline]
+    pub(super) fn grown(&mut self, w: u64, cnt: u64, acked: u64) -> u64 {
+        // A segment at once for what was counted while more was asked for.
+        let mut grown = w;
+        if self.segments >= cnt {
+            self.segments = 0;
+            grown += 1;
+        }
+        self.segments += acked;
+        grown += self.segments / cnt;
+        self.segments %= cnt;
+        grown
+    }
+}
+
+/// The law's state.
+#[derive(Clone, Debug, Default)]
+pub struct LinuxReno {
+    credit: Credit,
+}
+
+impl GrowthLaw for LinuxReno {
+    #[inline]
+    fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
+        let acked = self.credit.whole(sample.acked, mss as u64);
+        let w = ((cwnd / mss) as u64).max(1);
+        self.credit.grown(w, w, acked) as f64 * mss
+    }
+
+    #[inline]
+    fn beta(&self) -> f64 {
+        0.5
+    }
+
+    fn counts_segments(&self) -> bool {
+        true
+    }
+
+    fn on_congestion(&mut self, _window: f64, _kind: CongestionKind) {
+        self.credit.segments = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use redtail_core::Time;
+
+    const MSS: f64 = 1000.0;
+
+    fn ack(segments: u64) -> AckSample {
+        AckSample {
+            now: Time::ZERO,
+            acked: segments * MSS as u64,
+            marked: 0,
+            una: 0,
+            next: 0,
+            rtt: None,
+            srtt: None,
+        }
+    }
+
+    #[test]
+    fn a_segment_is_added_when_a_window_was_acknowledged_and_not_before() {
+        let mut reno = LinuxReno::default();
+        for _ in 0..9 {
+            assert_eq!(reno.grown(10.0 * MSS, &ack(1), MSS), 10.0 * MSS);
+        }
+        assert_eq!(reno.grown(10.0 * MSS, &ack(1), MSS), 11.0 * MSS);
+        assert_eq!(reno.grown(11.0 * MSS, &ack(10), MSS), 11.0 * MSS);
+        assert_eq!(reno.grown(11.0 * MSS, &ack(13), MSS), 13.0 * MSS); // 23 = 2 * 11 + 1
+    }
+
+    #[test]
+    fn what_was_counted_for_a_larger_window_counts_for_one_segment() {
+        let mut reno = LinuxReno::default();
+        reno.grown(20.0 * MSS, &ack(15), MSS);
+        assert_eq!(reno.grown(5.0 * MSS, &ack(1), MSS), 6.0 * MSS);
+        assert_eq!(reno.credit.segments, 1);
+    }
+
+    #[test]
+    fn a_reduction_forgets_what_was_counted() {
+        let mut reno = LinuxReno::default();
+        reno.grown(10.0 * MSS, &ack(9), MSS);
+        reno.on_congestion(10.0, CongestionKind::Loss);
+        assert_eq!(reno.grown(5.0 * MSS, &ack(4), MSS), 5.0 * MSS);
+    }
+}
