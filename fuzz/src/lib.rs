@@ -10,7 +10,7 @@
 
 use redtail_core::{Bytes, Ecn, Rate, Span, Time};
 use redtail_transport::cc::slow_start::SlowStartKind;
-use redtail_transport::cc::{Growth, Halving};
+use redtail_transport::cc::{Growth, Halving, IdleDecay};
 use redtail_transport::segment::EcnBytes;
 use redtail_transport::tcp::ecn::{EcnCodepoint, EcnFeedback, EcnReduction};
 use redtail_transport::tcp::recovery::RecoveryKind;
@@ -127,7 +127,7 @@ impl Choices<'_> {
                 segments => Some(Rate::from_bps(8 * mss * segments)),
             },
             delayed_ack_timeout: Span::from_ms(self.of(DELAYED_ACK_TIMEOUTS)),
-            quick_acks: u32::from(self.byte() % 8),
+            quick_acks: u32::from(self.byte()),
             initial_rto: Span::from_ms(initial_rto),
             min_rto: Span::from_ms(min_rto),
             max_rto: Span::from_ms(max_rto),
@@ -138,9 +138,11 @@ impl Choices<'_> {
             timestamps: a(4),
             limited_transmit: a(5),
             delayed_ack: a(6),
-            adaptive_acks: d(0),
+            adaptive_acks: false,
             handshake: a(7),
             syn_loss: SynLoss::First,
+            idle_decay: IdleDecay::Restart,
+            fin_beyond_window: false,
             ecn_retransmissions: b(0),
             byte_counting: b(1),
             halving: match (b(2), d(1)) {
@@ -182,6 +184,17 @@ impl Choices<'_> {
                 EcnCodepoint::Ect0
             },
         };
+        // The upper bits of a byte whose lower ones suffice.
+        let kernel = params.quick_acks >> 3;
+        params.quick_acks %= 8;
+        let on = |bit: u32| kernel >> bit & 1 == 1;
+        (params.adaptive_acks, params.fin_beyond_window) = (on(0), on(1));
+        if on(2) {
+            params.idle_decay = IdleDecay::Halving;
+        }
+        if on(3) {
+            params.syn_loss = SynLoss::Second;
+        }
         // Few of all combinations with a model can be run: most of the bytes that ask for
         // one get its nearest. The others are refused.
         if params.growth.is_model() && !c(3) {
@@ -411,7 +424,11 @@ impl Pair {
         let reduced = self
             .peak
             .max(if ssthresh < u64::MAX { ssthresh + 1 } else { 0 });
-        let most = cwnd.max(if self.params.prr { reduced } else { 0 }) + fin;
+        let mut most = cwnd.max(if self.params.prr { reduced } else { 0 }) + fin;
+        let beyond = self.params.fin_beyond_window && fin > 0 && !again;
+        if beyond {
+            most = most.max(before + self.mss() + fin);
+        }
         if before > 0 && after > most {
             assert!(
                 *forced > 0 && (again || cause == Cause::Timer),
@@ -420,7 +437,8 @@ impl Pair {
             *forced -= 1;
         }
         let outstanding = snapshot.outstanding;
-        if !again && before > 0 && !self.params.recovery.uses_sack() && !self.params.frto {
+        let counts = self.params.recovery.uses_sack() || self.params.frto;
+        if !again && before > 0 && !counts && !beyond {
             let most = cwnd + self.hidden + self.mss();
             assert!(outstanding <= most, "{outstanding} of at most {most}");
         }

@@ -1651,8 +1651,11 @@ class Tcp(Part):
         handshake: Open with a three-way handshake, whose segments can be lost, and close with FINs;
             off starts with data and just ends, as ns-2's one-way agents do. True or false.
         idle_restart: After nothing was sent for longer than the retransmission timeout, go on with
-            no more than the initial window (RFC 5681, section 4.1; Linux halves the window for each
-            timeout that passed, down to the same). True or false.
+            no more than the initial window (RFC 5681, section 4.1), or as `idle_decay` says. True
+            or false.
+        idle_decay: By how much `idle_restart` reduces. "restart" or "halving".
+        fin_beyond_window: Let the segment that carries the FIN go where the congestion window is
+            full, one segment beyond it (Linux, tcp_cwnd_test). True or false.
         initial_rto: Retransmission timeout before the first round-trip sample. A time with its
             unit, for example "100 ms".
         min_rto: Least retransmission timeout. A time with its unit, for example "100 ms".
@@ -1774,6 +1777,8 @@ class Tcp(Part):
     syn_loss: Literal["first", "second"] | None = None
     handshake: bool | None = None
     idle_restart: bool | None = None
+    idle_decay: Literal["restart", "halving"] | None = None
+    fin_beyond_window: bool | None = None
     initial_rto: str | None = None
     min_rto: str | None = None
     rto_floor: Literal["timeout", "deviation"] | None = None

@@ -83,6 +83,17 @@ pub enum Halving {
     LinuxWindow,
 }
 
+/// What an idle time longer than the retransmission timeout does to the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "kebab-case")]
+#[schemars(crate = "schemars")]
+pub enum IdleDecay {
+    /// Down to the initial window at once (RFC 5681, section 4.1).
+    Restart,
+    /// Half of it for each timeout that passed after the first, in whole segments, down to the initial window; ssthresh is at least three quarters of what the window was. A model keeps its own (RFC 2861; Linux, tcp_cwnd_restart, tcp_current_ssthresh).
+    Halving,
+}
+
 /// The two numbers every sender's behaviour hangs on, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
@@ -526,6 +537,31 @@ impl Controller {
             self.window.cwnd = self.window.cwnd.min(restart);
         }
     }
+
+    /// The same after so many timeouts without sending, by
+    /// [`IdleDecay::Halving`]; `reducing` while a reduction is under way.
+    pub fn decay(&mut self, restart: f64, timeouts: u64, reducing: bool) {
+        law!(&mut self.law, l => l.after_idle());
+        if let Law::Model(_) = self.law {
+            return;
+        }
+        let Window { cwnd, ssthresh } = self.window;
+        let segments = (cwnd / self.mss).floor() as u64;
+        if !reducing {
+            let kept = (segments >> 1) + (segments >> 2);
+            self.window.ssthresh = ssthresh.max(as_f64(kept) * self.mss);
+        }
+        let mut left = segments;
+        for _ in 1..timeouts {
+            if as_f64(left) * self.mss <= restart.min(cwnd) {
+                break;
+            }
+            left >>= 1;
+        }
+        if left < segments {
+            self.window.cwnd = (as_f64(left) * self.mss).max(restart.min(cwnd));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -577,6 +613,23 @@ mod tests {
         assert_eq!(reno.window().cwnd, 4000.0);
         reno.on_ack(&ack(400)); // an ACK of less than a segment grows by less
         assert_eq!(reno.window().cwnd, 4400.0);
+    }
+
+    #[test]
+    fn idle_timeouts_halve_whole_segments_and_ssthresh_keeps_three_quarters() {
+        // Linux, tcp_cwnd_restart and tcp_current_ssthresh.
+        let after = |timeouts, reducing| {
+            let mut reno = controller(10, Halving::FlightSize);
+            reno.on_congestion(&event(CongestionKind::Loss, 10_000));
+            reno.set_cwnd(19_900.0);
+            reno.decay(4000.0, timeouts, reducing);
+            (reno.window().cwnd, reno.window().ssthresh)
+        };
+        // 19 / 2 + 19 / 4, each rounded down; then 19, 9, 4 and no less.
+        assert_eq!(after(2, false), (9000.0, 13_000.0));
+        assert_eq!(after(3, false), (4000.0, 13_000.0));
+        assert_eq!(after(900, false), (4000.0, 13_000.0));
+        assert_eq!(after(2, true), (9000.0, 5000.0));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use redtail_core::serde::{Deserialize, Deserializer, Serialize};
 use redtail_core::{Bytes, ParamError, Rate, Span, schemars, serde};
 
 use crate::cc::slow_start::SlowStartKind;
-use crate::cc::{Growth, Halving};
+use crate::cc::{Growth, Halving, IdleDecay};
 use crate::segment::MAX_SACK_BLOCKS;
 use crate::tcp::ecn::{AlphaStart, EcnCodepoint, EcnFeedback, EcnReduction};
 use crate::tcp::recovery::RecoveryKind;
@@ -99,8 +99,12 @@ tcp_params! {
     syn_loss: SynLoss,
     /// Open with a three-way handshake, whose segments can be lost, and close with FINs; off starts with data and just ends, as ns-2's one-way agents do.
     handshake: bool,
-    /// After nothing was sent for longer than the retransmission timeout, go on with no more than the initial window (RFC 5681, section 4.1; Linux halves the window for each timeout that passed, down to the same).
+    /// After nothing was sent for longer than the retransmission timeout, go on with no more than the initial window (RFC 5681, section 4.1), or as `idle_decay` says.
     idle_restart: bool,
+    /// By how much `idle_restart` reduces.
+    idle_decay: IdleDecay,
+    /// Let the segment that carries the FIN go where the congestion window is full, one segment beyond it (Linux, tcp_cwnd_test).
+    fin_beyond_window: bool,
     /// Retransmission timeout before the first round-trip sample.
     initial_rto: Span,
     /// Least retransmission timeout.
@@ -291,6 +295,8 @@ impl Preset {
                 delayed_ack_timeout: Span::from_ms(40),
                 quick_acks: 16,
                 adaptive_acks: true,
+                idle_decay: IdleDecay::Halving,
+                fin_beyond_window: true,
                 timestamps: true,
                 min_rto: Span::from_ms(200),
                 rto_floor: RtoFloor::Deviation,
@@ -385,6 +391,8 @@ impl Default for TcpParams {
             syn_loss: SynLoss::First,
             handshake: true,
             idle_restart: true,
+            idle_decay: IdleDecay::Restart,
+            fin_beyond_window: false,
             initial_rto: Span::from_s(1),
             min_rto: Span::from_s(1),
             rto_floor: RtoFloor::Timeout,

@@ -28,7 +28,9 @@ use super::timer_wheel::TimerWheel;
 use super::timestamps::{before, shown_at, timestamp};
 use super::undo::Undo;
 use crate::cc::model::Episode;
-use crate::cc::{AckSample, CongestionEvent, CongestionKind, Controller, ControllerConfig, as_f64};
+use crate::cc::{
+    AckSample, CongestionEvent, CongestionKind, Controller, ControllerConfig, IdleDecay, as_f64,
+};
 use crate::params::TcpParams;
 use crate::segment::{Flags, Segment};
 
@@ -227,6 +229,9 @@ pub struct Sender {
     half: bool,
     /// What the application wrote last is pushed.
     pushes: bool,
+    idle_decay: IdleDecay,
+    /// The segment with the FIN may leave beyond the window.
+    fin_beyond_window: bool,
     idle_restart: bool,
     /// Nothing is outstanding and nothing can be sent: there is no data, or no window.
     idle: bool,
@@ -312,6 +317,8 @@ impl Sender {
             fin: false,
             half: false,
             pushes: params.adaptive_acks,
+            idle_decay: params.idle_decay,
+            fin_beyond_window: params.fin_beyond_window,
             idle_restart: params.idle_restart,
             idle: false,
             ts_recent: 0,
@@ -1537,6 +1544,9 @@ impl Sender {
             if self.pacer.is_some() {
                 self.note_full_window();
             }
+            if self.fin_beyond_window && self.next_is_fin() {
+                return self.send_fin_beyond_window(now);
+            }
             return None;
         }
         if self.pacer.is_some() && self.is_held_back(now) {
@@ -1586,6 +1596,26 @@ impl Sender {
                 Some(segment)
             }
         }
+    }
+
+    /// Whether the next new segment is the last, with the FIN.
+    #[inline]
+    fn next_is_fin(&self) -> bool {
+        let next = self.board.next();
+        self.closed
+            && self.fin
+            && next <= self.size
+            && self.size - next <= u64::from(self.mss)
+            && self.new_len() == Some((self.size - next) as u32)
+    }
+
+    /// The last segment leaves with the window full. What pacing holds back waits.
+    #[cold]
+    fn send_fin_beyond_window(&mut self, now: Time) -> Option<Segment> {
+        if self.pacer.is_some() && self.is_held_back(now) {
+            return None;
+        }
+        self.send_new_after_marks(now)
     }
 
     /// While proportional rate reduction answers marks.
@@ -1701,10 +1731,16 @@ impl Sender {
             self.rto_at = None;
         }
         self.controller.after_pause(self.last_sent, now);
-        if now - self.last_sent > self.rtt.rto() {
+        let (idle, rto) = (now - self.last_sent, self.rtt.rto());
+        if idle > rto {
             let restart = f64::from(self.initial_window) * f64::from(self.mss);
-            let restart = self.idle_restart.then_some(restart);
-            self.controller.after_idle(restart);
+            if self.idle_restart && self.idle_decay == IdleDecay::Halving {
+                let timeouts = idle.as_ps().div_ceil(rto.as_ps().max(1));
+                self.controller.decay(restart, timeouts, self.prr.is_some());
+            } else {
+                let restart = self.idle_restart.then_some(restart);
+                self.controller.after_idle(restart);
+            }
         }
     }
 

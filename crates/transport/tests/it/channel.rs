@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use redtail_core::{Bytes, Ecn, Rate, Span, Stream, Time};
 use redtail_transport::cc::slow_start::SlowStartKind;
-use redtail_transport::cc::{Growth, Halving};
+use redtail_transport::cc::{Growth, Halving, IdleDecay};
 use redtail_transport::tcp::ecn::{EcnCodepoint, EcnFeedback, EcnReduction};
 use redtail_transport::tcp::recovery::RecoveryKind;
 use redtail_transport::tcp::rto::{RtoFloor, RttDeviation, RttSampling, SynLoss, TimerRestart};
@@ -164,9 +164,9 @@ static ROWS: LazyLock<[Vec<Vec<usize>>; 2]> = LazyLock::new(|| {
         SLOW_STARTS.len(),
     ];
     let common = [3, 3, 2, 3, 2, 2, 2, 2, 2, 3, 2, 2, 2, 2];
-    let timers = [2, 2, 2, 2, 2];
+    let kernel = [2, 2, 2, 2, 2, 2, 2];
     let rows =
-        |of: [usize; 4], last: [usize; 2]| every_pair(&[&of[..], &common, &last, &timers].concat());
+        |of: [usize; 4], last: [usize; 2]| every_pair(&[&of[..], &common, &last, &kernel].concat());
     [rows(of_laws, [2, 2]), rows([1, 3, 2, 1], [1, 1])]
 });
 
@@ -237,6 +237,8 @@ fn common_choices(
         timer_restart: [TimerRestart::Acks, TimerRestart::Head][row[22]],
         timer_tick: [Span::ZERO, Span::from_ms(4)][row[23]],
         adaptive_acks: on(24),
+        idle_decay: [IdleDecay::Restart, IdleDecay::Halving][row[25]],
+        fin_beyond_window: on(26),
         ..base.clone()
     }
 }
@@ -393,7 +395,7 @@ impl Pair {
     /// exceptions: one segment when nothing was in flight; the first retransmission of
     /// an episode, after a timeout or a partial acknowledgement, and a tail loss probe,
     /// which leave whatever the window says; a FIN, which is a byte to the scoreboard;
-    /// and with PRR, ssthresh, or what was outstanding when the reduction began.
+    /// the last segment where `fin_beyond_window` lets it; and with PRR, ssthresh, or what was outstanding when the reduction began.
     ///
     /// What limited transmit and inflation hide of the flight, without selective
     /// acknowledgements, is at most a segment for each duplicate. F-RTO sends two
@@ -409,7 +411,11 @@ impl Pair {
         let (after, snapshot) = (self.sender.in_flight(), self.sender.snapshot());
         let cwnd = snapshot.cwnd as u64 + 1;
         let fin = u64::from(segment.flags.contains(Flags::FIN));
+        let beyond = self.params.fin_beyond_window && fin > 0 && !again;
         let mut most = cwnd + fin;
+        if beyond {
+            most = most.max(before + MSS + fin);
+        }
         if self.params.prr {
             most = most.max(self.peak + fin);
             if snapshot.ssthresh.is_finite() {
@@ -424,7 +430,7 @@ impl Pair {
             *forced -= 1;
         }
         let counts = self.params.recovery.uses_sack() || self.params.frto;
-        if !again && before > 0 && !counts {
+        if !again && before > 0 && !counts && !beyond {
             let most = cwnd + self.hidden + MSS;
             assert!(snapshot.outstanding <= most, "{snapshot:?} of {most}");
         }

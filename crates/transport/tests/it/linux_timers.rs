@@ -2,6 +2,7 @@
 
 use crate::common::{SenderScript, ack_of, params};
 use redtail_core::Span;
+use redtail_transport::cc::IdleDecay;
 use redtail_transport::tcp::recovery::RecoveryKind;
 use redtail_transport::tcp::rto::{RttDeviation, RttSampling, SynLoss, TimerRestart};
 use redtail_transport::{Flags, Preset, Segment, TcpParams};
@@ -223,4 +224,61 @@ fn timers_run_by_ticks() {
     script.timer(1024).at(1023).sends("0 1 2 3 4 5 6 7 8 9");
     // Sent again at 1024, 500 ticks of 4 ms more: 3024, then 3040.
     script.at(1024).sends("r0").timer(1024 + 2016);
+}
+
+#[test]
+fn an_idle_time_halves_the_window_for_each_timeout() {
+    // tcp_cwnd_restart.
+    let after = |idle_decay, segments, idle: u64| {
+        let mut script = SenderScript::without_data(&TcpParams {
+            initial_window: 2,
+            idle_decay,
+            ..params(RecoveryKind::Sack)
+        });
+        script.writes(14).sends("0 1").at(100).ack(1).ack(2);
+        script.at(200).ack(3).ack(4).ack(5).ack(6).at(300).ack(14);
+        // The last was sent at 200 ms; the timeout is 1 s.
+        script.cwnd(9.0).at(200 + idle).writes(segments);
+        script.window()
+    };
+    for (idle, window) in [
+        (1000, 9.0),
+        (1001, 4.0),
+        (2000, 4.0),
+        (2001, 2.0),
+        (9001, 2.0),
+    ] {
+        assert_eq!(
+            after(IdleDecay::Halving, 1, idle),
+            window,
+            "after {idle} ms"
+        );
+    }
+    assert_eq!(after(IdleDecay::Restart, 1, 1001), 2.0);
+}
+
+#[test]
+fn the_last_segment_leaves_though_the_window_is_full() {
+    // tcp_cwnd_test: not strict about the window for the final FIN.
+    for (fin_beyond_window, sends) in [(false, "0 1 2"), (true, "0 1 2 3:500f")] {
+        let params = TcpParams {
+            fin_beyond_window,
+            handshake: true,
+            initial_window: 3,
+            ..params(RecoveryKind::Sack)
+        };
+        let mut script = SenderScript::transfer(&params, 3500);
+        script
+            .at(100)
+            .sends("syn")
+            .receives(syn_ack(0))
+            .sends(sends);
+        // Alone it does, and only the last.
+        let mut script = SenderScript::transfer(&params, 4001);
+        script.at(100).receives(syn_ack(0)).sends("syn 0 1 2");
+        let mut script = SenderScript::without_data(&params);
+        script.writes(3).at(100).receives(syn_ack(0)).closes();
+        let fin = if fin_beyond_window { " fin" } else { "" };
+        script.sends(&format!("syn 0 1 2{fin}"));
+    }
 }
