@@ -45,7 +45,7 @@ Metrics = dict[str, float]
 def tcp(ecn: bool = False) -> str:
     """The kernel's TCP with Reno, as a TOML table."""
     flag = "true" if ecn else "false"
-    return f'{{ preset = "linux", growth = "reno", slow_start = "standard", ecn = {flag} }}'
+    return f'{{ preset = "linux", growth = "linux-reno", slow_start = "standard", ecn = {flag} }}'
 
 
 def red(limit: int, low: int, high: int, weight: float, ecn: bool) -> str:

@@ -19,6 +19,7 @@ mod hystart;
 pub mod illinois;
 pub mod ledbat;
 pub mod linux_cubic;
+pub mod linux_reno;
 pub mod model;
 pub mod prague;
 pub mod reno;
@@ -46,6 +47,7 @@ use self::hystart::HyStart;
 use self::illinois::Illinois;
 use self::ledbat::Ledbat;
 use self::linux_cubic::LinuxCubic;
+use self::linux_reno::LinuxReno;
 use self::model::{AnyModel, LostSegment, Model, ModelConfig, RateSample, model};
 use self::prague::Prague;
 use self::reno::Reno;
@@ -67,11 +69,13 @@ pub enum Growth {
     Cubic,
     /// CUBIC as Linux computes it, in whole segments (Linux 6.1, tcp_cubic.c).
     LinuxCubic,
+    /// Reno as Linux computes it, in whole segments (Linux 6.1, tcp_cong.c).
+    LinuxReno,
     /// Keeps two to four segments in the bottleneck's queue, counted from round trips; halved (Brakmo and Peterson 1995).
     Vegas,
     /// Keeps 100 ms of queueing delay, measured from round trips, and so gives way to others; halved (RFC 6817).
     Ledbat,
-    /// As Reno, with what arrives unmarked, and slower below round trips of 25 ms; halved by a loss (draft-briscoe-iccrg-prague-congestion-control).
+    /// As Reno, with what arrives unmarked, and after `rtt_transition` round trips slower below 25 ms; halved by a loss (draft-briscoe-iccrg-prague-congestion-control).
     Prague,
     /// As Reno in whole segments; after a reduction the window is the estimated bandwidth times the least round trip (Westwood+, Mascolo et al. 2001 and Grieco and Mascolo 2004, as in Linux 6.1, tcp_westwood.c).
     Westwood,
@@ -99,6 +103,8 @@ pub enum Growth {
     Copa,
     /// The same without its competitive mode (as in mvfst).
     CopaDefault,
+    /// BBR version 3 as published measurements have it, with an answer to marks (github.com/google/bbr, branch v3, net/ipv4/tcp_bbr.c).
+    Bbr3Google,
 }
 
 impl Growth {
@@ -106,7 +112,7 @@ impl Growth {
     pub fn is_model(self) -> bool {
         matches!(
             self,
-            Self::Bbr | Self::Bbr3 | Self::Copa | Self::CopaDefault
+            Self::Bbr | Self::Bbr3 | Self::Copa | Self::CopaDefault | Self::Bbr3Google
         )
     }
 }
@@ -120,6 +126,19 @@ pub enum Halving {
     FlightSize,
     /// The window itself; ssthresh is rounded down to whole segments and at least two, the window keeps its fraction and at least one segment (ns-2.35, there without the latter bound).
     Window,
+    /// The window itself, and never below two segments; in whole segments if growth counts them (Linux 6.1, `tcp_reno_ssthresh`, `cubictcp_recalc_ssthresh`).
+    LinuxWindow,
+}
+
+/// What an idle time longer than the retransmission timeout does to the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "kebab-case")]
+#[schemars(crate = "schemars")]
+pub enum IdleDecay {
+    /// Down to the initial window at once (RFC 5681, section 4.1).
+    Restart,
+    /// Half of it for each timeout that passed after the first, in whole segments, down to the initial window; ssthresh is at least three quarters of what the window was. A model keeps its own (RFC 2861; Linux, tcp_cwnd_restart, tcp_current_ssthresh).
+    Halving,
 }
 
 /// The two numbers every sender's behaviour hangs on, in bytes.
@@ -148,6 +167,8 @@ pub struct AckSample {
     pub rtt: Option<Span>,
     /// The smoothed round trip, once there is one.
     pub srtt: Option<Span>,
+    /// Growth that has a virtual round trip goes by it.
+    pub rtt_independent: bool,
 }
 
 /// What the sender is doing, in the terms of Linux (tcp_ca_state).
@@ -306,6 +327,7 @@ enum Law {
     Reno(Reno),
     Cubic(Box<Cubic>),
     LinuxCubic(Box<LinuxCubic>),
+    LinuxReno(Box<LinuxReno>),
     Vegas(Box<Vegas>),
     Ledbat(Box<Ledbat>),
     Prague(Prague),
@@ -328,6 +350,7 @@ macro_rules! law {
             Law::Reno($l) => $call,
             Law::Cubic($l) => $call,
             Law::LinuxCubic($l) => $call,
+            Law::LinuxReno($l) => $call,
             Law::Vegas($l) => $call,
             Law::Ledbat($l) => $call,
             Law::Prague($l) => $call,
@@ -371,6 +394,10 @@ pub struct ControllerConfig {
     pub slow_start: SlowStartKind,
     /// How it grows afterwards.
     pub growth: Growth,
+    /// What a model of the path takes from it: [`ModelConfig::lt_bw`].
+    pub lt_bw: bool,
+    /// And [`ModelConfig::ecn_max_rtt`].
+    pub ecn_max_rtt: Option<Span>,
 }
 
 impl Controller {
@@ -382,6 +409,8 @@ impl Controller {
             mss,
             initial_cwnd,
             stream: Stream::named(0, 0, "tcp"),
+            lt_bw: config.lt_bw,
+            ecn_max_rtt: config.ecn_max_rtt,
         };
         Self {
             mss,
@@ -405,6 +434,7 @@ impl Controller {
                 }),
                 Growth::Cubic => Law::Cubic(Box::default()),
                 Growth::LinuxCubic => Law::LinuxCubic(Box::default()),
+                Growth::LinuxReno => Law::LinuxReno(Box::default()),
                 Growth::Vegas => Law::Vegas(Box::default()),
                 Growth::Ledbat => Law::Ledbat(Box::default()),
                 Growth::Prague => Law::Prague(Prague),
@@ -423,6 +453,7 @@ impl Controller {
                 Growth::CopaDefault => {
                     Law::Model(Box::new(AnyModel::Copa(Copa::new(model(), false))))
                 }
+                Growth::Bbr3Google => Law::Model(Box::new(AnyModel::Bbr3(Bbr3::google(model())))),
             },
         }
     }
@@ -443,15 +474,40 @@ impl Controller {
                 self.mss
             };
             self.slow_start.on_ack(&mut self.window, sample, most);
+            if self.window.cwnd > self.window.ssthresh {
+                self.pass_ssthresh(sample);
+            }
             law!(&mut self.law, l => l.observe(&mut self.window, sample, self.mss));
         } else {
-            let grown = law!(&mut self.law, l => l.grown(cwnd, sample, self.mss));
-            // A law that shrinks the window does not return to slow start by it.
-            self.window = Window {
-                cwnd: grown,
-                ssthresh: ssthresh.min(grown),
-            };
+            self.avoid(sample);
         }
+    }
+
+    /// Grows by congestion avoidance.
+    #[inline]
+    fn avoid(&mut self, sample: &AckSample) {
+        let Window { cwnd, ssthresh } = self.window;
+        let grown = law!(&mut self.law, l => l.grown(cwnd, sample, self.mss));
+        // A law that shrinks the window does not return to slow start by it.
+        self.window = Window {
+            cwnd: grown,
+            ssthresh: ssthresh.min(grown),
+        };
+    }
+
+    /// Slow start has grown the window beyond ssthresh. Laws that count segments stop it
+    /// there and take what is left (Linux, `tcp_slow_start`).
+    #[cold]
+    fn pass_ssthresh(&mut self, sample: &AckSample) {
+        if !law!(&self.law, l => l.counts_segments()) {
+            return;
+        }
+        let left = self.window.cwnd - self.window.ssthresh;
+        self.window.cwnd = self.window.ssthresh;
+        self.avoid(&AckSample {
+            acked: left as u64,
+            ..*sample
+        });
     }
 
     /// Congestion: reduce.
@@ -461,7 +517,9 @@ impl Controller {
                 CongestionKind::Loss | CongestionKind::Ecn => {
                     model!(&mut **model, m => m.on_recovery())
                 }
-                CongestionKind::Timeout { .. } => model!(&mut **model, m => m.on_timeout()),
+                CongestionKind::Timeout { .. } => {
+                    model!(&mut **model, m => m.on_timeout(event.now))
+                }
             }
             self.window.cwnd = model!(&**model, m => m.cwnd());
             return;
@@ -476,21 +534,24 @@ impl Controller {
         };
         law!(&mut self.law, l => l.on_congestion(cwnd / mss, event.kind));
         let beta = event.beta.unwrap_or_else(|| law!(&self.law, l => l.beta()));
-        let (ssthresh, reduced) = match self.halving {
-            _ if let Some(segments) = own => (segments * mss, segments * mss),
-            Halving::FlightSize => {
+        let (ssthresh, reduced) = match (own, self.halving) {
+            (Some(segments), _) => (segments * mss, segments * mss),
+            (None, Halving::FlightSize | Halving::LinuxWindow) => {
                 // What limited transmit sent beyond the window does not count
                 // (RFC 5681, section 3.2, step 2), nor does what was sent while
                 // selective acknowledgements kept an episode going.
-                let flight = (event.flight as f64).min(cwnd);
-                let mut reduced = flight * beta;
+                let whole = match self.halving {
+                    Halving::LinuxWindow => cwnd,
+                    _ => (event.flight as f64).min(cwnd),
+                };
+                let mut reduced = whole * beta;
                 if law!(&self.law, l => l.counts_segments()) {
                     reduced = (reduced / mss).floor() * mss;
                 }
                 let reduced = reduced.max(2.0 * mss);
                 (reduced, reduced)
             }
-            Halving::Window => {
+            (None, Halving::Window) => {
                 let reduced = (cwnd * beta).max(mss);
                 ((reduced / mss).floor().max(2.0) * mss, reduced)
             }
@@ -545,6 +606,10 @@ impl Controller {
     /// before, which was `prior`.
     pub fn undo(&mut self, prior: Window) {
         law!(&mut self.law, l => l.undo());
+        if let Law::Model(model) = &self.law {
+            self.window.cwnd = model!(&**model, m => m.cwnd());
+            return;
+        }
         self.window = Window {
             cwnd: self.window.cwnd.max(prior.cwnd),
             ssthresh: self.window.ssthresh.max(prior.ssthresh),
@@ -660,6 +725,31 @@ impl Controller {
             self.window.cwnd = self.window.cwnd.min(restart);
         }
     }
+
+    /// The same after so many timeouts without sending, by
+    /// [`IdleDecay::Halving`]; `reducing` while a reduction is under way.
+    pub fn decay(&mut self, restart: f64, timeouts: u64, reducing: bool) {
+        law!(&mut self.law, l => l.after_idle());
+        if let Law::Model(_) = self.law {
+            return;
+        }
+        let Window { cwnd, ssthresh } = self.window;
+        let segments = (cwnd / self.mss).floor() as u64;
+        if !reducing {
+            let kept = (segments >> 1) + (segments >> 2);
+            self.window.ssthresh = ssthresh.max(as_f64(kept) * self.mss);
+        }
+        let mut left = segments;
+        for _ in 1..timeouts {
+            if as_f64(left) * self.mss <= restart.min(cwnd) {
+                break;
+            }
+            left >>= 1;
+        }
+        if left < segments {
+            self.window.cwnd = (as_f64(left) * self.mss).max(restart.min(cwnd));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -676,6 +766,8 @@ mod tests {
             byte_counting: false,
             slow_start: SlowStartKind::Standard,
             growth: Growth::Reno,
+            lt_bw: false,
+            ecn_max_rtt: None,
         })
     }
 
@@ -688,6 +780,7 @@ mod tests {
             next: 0,
             rtt: None,
             srtt: None,
+            rtt_independent: false,
         }
     }
 
@@ -708,6 +801,23 @@ mod tests {
         assert_eq!(reno.window().cwnd, 4000.0);
         reno.on_ack(&ack(400)); // an ACK of less than a segment grows by less
         assert_eq!(reno.window().cwnd, 4400.0);
+    }
+
+    #[test]
+    fn idle_timeouts_halve_whole_segments_and_ssthresh_keeps_three_quarters() {
+        // Linux, tcp_cwnd_restart and tcp_current_ssthresh.
+        let after = |timeouts, reducing| {
+            let mut reno = controller(10, Halving::FlightSize);
+            reno.on_congestion(&event(CongestionKind::Loss, 10_000));
+            reno.set_cwnd(19_900.0);
+            reno.decay(4000.0, timeouts, reducing);
+            (reno.window().cwnd, reno.window().ssthresh)
+        };
+        // 19 / 2 + 19 / 4, each rounded down; then 19, 9, 4 and no less.
+        assert_eq!(after(2, false), (9000.0, 13_000.0));
+        assert_eq!(after(3, false), (4000.0, 13_000.0));
+        assert_eq!(after(900, false), (4000.0, 13_000.0));
+        assert_eq!(after(2, true), (9000.0, 5000.0));
     }
 
     #[test]

@@ -257,7 +257,7 @@ impl Model for Copa {
 
     fn on_recovery(&mut self) {}
 
-    fn on_timeout(&mut self) {
+    fn on_timeout(&mut self, _now: Time) {
         self.cwnd = self.config.mss;
         self.slow_start = true;
         self.turn(true);

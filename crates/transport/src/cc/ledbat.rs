@@ -127,6 +127,7 @@ mod tests {
             next: 99_000,
             rtt: rtt_ms.map(Span::from_ms),
             srtt: Some(Span::from_ms(200)),
+            rtt_independent: false,
         }
     }
 

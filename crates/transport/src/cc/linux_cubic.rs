@@ -249,6 +249,7 @@ mod tests {
             next: 0,
             rtt: Some(Span::from_ms(rtt_ms)),
             srtt: None,
+            rtt_independent: false,
         }
     }
 

@@ -158,6 +158,7 @@ mod tests {
                 next: *una + 1000 * acks, // a window ahead
                 rtt: Some(Span::from_ms(rtt)),
                 srtt: None,
+                rtt_independent: false,
             };
             slow.on_ack(window, &sample, MSS);
         }

@@ -197,6 +197,7 @@ mod tests {
                     next: self.una + cwnd as u64 - MSS as u64,
                     rtt: rtt.map(Span::from_ms),
                     srtt: None,
+                    rtt_independent: false,
                 });
             }
             samples

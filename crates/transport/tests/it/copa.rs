@@ -23,6 +23,8 @@ impl Feed {
             mss: SEGMENT,
             initial_cwnd: window * SEGMENT,
             stream: Stream::named(1, 0, "tcp"),
+            lt_bw: false,
+            ecn_max_rtt: None,
         };
         Self {
             model: Copa::new(config, switches),
@@ -194,6 +196,6 @@ fn the_window_keeps_its_two_segments_in_a_deep_queue_and_a_timeout_starts_over()
     }
     // At 300 of 400 ms in queues w 300/400 = 1/delta.
     assert!((2.0..=8.0 / 3.0).contains(&feed.w()), "{}", feed.w());
-    feed.model.on_timeout();
+    feed.model.on_timeout(feed.now);
     assert_eq!((feed.w(), feed.model.state()), (1.0, "slow_start"));
 }

@@ -72,6 +72,7 @@ impl<L: GrowthLaw> Flow<L> {
             next,
             rtt,
             srtt: Some(self.srtt),
+            rtt_independent: false,
         };
         self.w = (self.law.grown(cwnd, &sample, SEGMENT) / SEGMENT) as u64;
     }
