@@ -2,6 +2,7 @@
 
 pub mod cobalt;
 pub mod codel;
+pub mod docsis_pie;
 pub mod pi;
 pub mod pie;
 pub mod red;

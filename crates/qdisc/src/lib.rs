@@ -444,6 +444,8 @@ disciplines! {
     "pi" => Pi(queues::pi::PiParams),
     /// PIE holds the queueing delay at a target (RFC 8033).
     "pie" => Pie(queues::pie::PieParams),
+    /// PIE for DOCSIS cable modems, with the modem's shaper (RFC 8034).
+    "docsis-pie" => DocsisPie(queues::docsis_pie::DocsisPieParams),
     /// PI2 holds the queueing delay at a target; classic senders meet the square of what it controls (De Schepper et al. 2016).
     "pi2" => Pi2(queues::pi2::Pi2Params),
     /// DualPI2: a low-latency queue for L4S senders, coupled to a classic one (RFC 9332).
@@ -468,6 +470,8 @@ disciplines! {
     "codel" => Codel(queues::codel::CodelParams),
     /// Flow queueing with CoDel (RFC 8290).
     "fq-codel" => FqCodel(queues::fq_codel::FqCodelParams),
+    /// Linux's fq: flows with turns that favour new ones, a limit for each, and pacing.
+    "fq" => Fq(queues::fq::FqParams),
     /// Stochastic Fairness Queueing (McKenney 1990).
     "sfq" => Sfq(queues::sfq::SfqParams),
     /// CoDel and BLUE together, as CAKE has them.
@@ -478,6 +482,8 @@ disciplines! {
     "sfb" => Sfb(queues::sfb::SfbParams),
     /// Flow queueing with PIE.
     "fq-pie" => FqPie(queues::fq_pie::FqPieParams),
+    /// Linux's pfifo_fast: three first-in first-out bands in strict priority, by the TOS octet.
+    "pfifo-fast" => PfifoFast(queues::pfifo_fast::PfifoFastParams),
     /// Strict priority between classes, each with a queue of any kind.
     "prio" => Prio(queues::prio::PrioParams),
     /// Deficit round robin (Shreedhar and Varghese 1996) between classes, each with a queue of any kind.

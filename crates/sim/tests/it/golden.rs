@@ -113,6 +113,10 @@ fn scenarios() -> Vec<(&'static str, String)> {
         ("gentle RED, 20 sack with ECN", dumbbell(RED_ECN, 20, r#"{ preset = "sack", ecn = true }"#)),
         ("both ways, 5 sack each", both_ways()),
         ("chain, 10 sack and cross traffic", chain()),
+        ("fq, 20 sack", dumbbell(r#"{ kind = "fq" }"#, 20, r#""sack""#)),
+        ("fq paced to 300 kbit/s, 20 sack", dumbbell(r#"{ kind = "fq", flow_max_rate = "300 kbit/s" }"#, 20, r#""sack""#)),
+        ("pfifo_fast, 20 sack", dumbbell(r#"{ kind = "pfifo-fast", limit = "60 packets" }"#, 20, r#""sack""#)),
+        ("DOCSIS-PIE, 20 sack", dumbbell(r#"{ kind = "docsis-pie", limit = "200 packets" }"#, 20, r#""sack""#)),
     ]
 }
 

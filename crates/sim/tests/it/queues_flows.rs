@@ -298,3 +298,42 @@ dither = 0.5
     // One BLUE for all flows would lose as much of theirs.
     assert!(metric(&result, "tcp.loss") < 0.1);
 }
+
+#[test]
+fn fq_shares_equally_and_spares_sparse_flows_but_keeps_queues_long() {
+    let result = mixed(r#"{ kind = "fq" }"#);
+    // A sparse flow's packets go first. One of fifteen finds the credit used up, for its gaps are
+    // shorter than the refill delay, and waits for a round of the ten others: 24 ms at most.
+    let delay = metric(&result, "sparse.queue_delay_p50");
+    assert!(delay < SERVICE, "{delay}");
+    let delay = metric(&result, "sparse.queue_delay_mean");
+    assert!(delay < SERVICE / 2.0 + 20.0 * SERVICE / 15.0, "{delay}");
+    assert_eq!(metric(&result, "sparse.loss"), 0.0);
+    // There is no law: a flow loses packets when a hundred of its own wait. Flows share
+    // queues in one of the eight seeds.
+    let share = mean(&shares_of_near(r#"{ kind = "fq" }"#, "cubic"));
+    assert!((share - 0.5).abs() < 0.01, "{share}");
+    let waiting = metric(&result, "queue_length_mean");
+    assert!((500.0..1000.0).contains(&waiting), "{waiting}");
+    let drops = metric(&result, "loss");
+    assert!(metric(&result, "queue.flow_limit_drops") > 0.0 && drops > 0.0);
+}
+
+#[test]
+fn fq_paces_each_flow_to_its_rate() {
+    let queue = r#"{ kind = "fq", flow_max_rate = "400 kbit/s" }"#;
+    let result = mixed(queue);
+    // 1500 B with 1448 B of payload, each flow at its rate and the link idle in between; a
+    // departure that comes late is made up for.
+    for name in ["near.goodput", "far.goodput"] {
+        let goodput = metric(&result, name);
+        let expected = 5.0 * 400e3 * 1448.0 / 1500.0;
+        assert!(
+            (goodput / expected - 1.0).abs() < 0.01,
+            "{name}: {goodput}, {expected}"
+        );
+    }
+    let utilization = metric(&result, "utilization");
+    assert!((utilization - 0.4064).abs() < 0.004, "{utilization}");
+    assert!(metric(&result, "queue.throttled") > 60.0 * 10.0 * 400e3 / 12e3 * 0.9);
+}
