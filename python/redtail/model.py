@@ -1193,6 +1193,8 @@ class Cake(Part):
             default false.
         ingress: Shape what arrives over a bottleneck before this one: drops count for the shaper.
             True or false; default false.
+        ack_filter: Drop waiting acknowledgements that a later one makes redundant. "off" or "on" or
+            "aggressive"; default "off".
         limit: Most that may wait in all queues: in packets, in bytes, in time at the link's rate,
             or a list of these. A queue size with its unit, for example "300 packets", "64 kB" or
             "20 ms", or a list of these.
@@ -1225,6 +1227,7 @@ class Cake(Part):
     ecn: bool | None = None
     wash: bool | None = None
     ingress: bool | None = None
+    ack_filter: Literal["off", "on", "aggressive"] | None = None
     limit: str | Sequence[str] | None = None
     label: str | None = None
 

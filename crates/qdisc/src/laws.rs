@@ -1,5 +1,6 @@
 //! Control laws: what a queue observes becomes pass, mark or drop.
 
+pub mod ack_filter;
 pub mod cobalt;
 pub mod codel;
 pub mod docsis_pie;

@@ -16,6 +16,7 @@ pub mod facts;
 pub mod fifo;
 pub mod fq;
 pub mod gauge;
+pub mod header;
 pub mod laws;
 pub mod limit;
 pub mod plugin;
@@ -24,6 +25,7 @@ mod refuse;
 pub mod signal;
 
 pub use facts::{FlowFacts, FlowTable, GroupFacts, GroupTraffic, LinkFacts, Protocol};
+pub use header::TcpHeader;
 pub use limit::Limit;
 pub use plugin::Plugins;
 use std::sync::Arc;
@@ -39,9 +41,12 @@ pub enum DropReason {
     Early,
     /// A control law drops everything (RED with its average above max_th).
     Forced,
+    /// A later acknowledgement says what this one says (CAKE's ACK filter).
+    Redundant,
 }
 
-/// Where a queue hands what it refuses and reports what it marks.
+/// Where a queue hands what it refuses and reports what it marks, and asks what its packets
+/// carry.
 ///
 /// Together with `enqueue`, `dequeue` and `backlog` this makes conservation
 /// checkable: packets in = packets out + dropped + backlog.
@@ -50,6 +55,11 @@ pub trait Sink<P> {
     fn dropped(&mut self, packet: P, reason: DropReason, now: Time);
     /// The queue set CE on `packet`, which it keeps or is about to deliver.
     fn marked(&mut self, packet: &P, now: Time);
+    /// The TCP header of `packet`, which has joined the queue. `None` if it has none, or where
+    /// headers are not known.
+    fn tcp_header(&self, _packet: &P) -> Option<TcpHeader> {
+        None
+    }
 }
 
 /// What waits in a queue. The packet in transmission has left it.

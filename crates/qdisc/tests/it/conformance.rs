@@ -16,7 +16,7 @@ use redtail_qdisc::plugin::{PluginParams, Value};
 use redtail_qdisc::queues::adaptive_red::AdaptiveRedParams;
 use redtail_qdisc::queues::avq::AvqParams;
 use redtail_qdisc::queues::blue::BlueParams;
-use redtail_qdisc::queues::cake::{CakeParams, Diffserv, Framing, Isolation};
+use redtail_qdisc::queues::cake::{AckFilter, CakeParams, Diffserv, Framing, Isolation};
 use redtail_qdisc::queues::choke::ChokeParams;
 use redtail_qdisc::queues::cobalt::CobaltParams;
 use redtail_qdisc::queues::codel::CodelParams;
@@ -510,6 +510,7 @@ fn cake(change: impl FnOnce(&mut CakeParams)) -> QueueSpec {
         ecn: false,
         wash: false,
         ingress: false,
+        ack_filter: AckFilter::Off,
         limit: Some(SEVEN_PACKETS),
     };
     change(&mut params);
@@ -726,6 +727,8 @@ fn disciplines() -> Vec<(&'static str, QueueSpec, bool)> {
         ("CAKE shaped", cake(shaped(2)), false),
         ("CAKE shaped to little, in cells", cake(|cake| { shaped(1)(cake); cake.framing = Framing::Atm; }), false),
         ("CAKE at an ingress", cake(|cake| { shaped(1)(cake); cake.ingress = true; }), false),
+        ("CAKE with an ACK filter", cake(|cake| cake.ack_filter = AckFilter::On), false),
+        ("CAKE with an aggressive ACK filter at an ingress", cake(|cake| { shaped(1)(cake); cake.ingress = true; cake.ack_filter = AckFilter::Aggressive; }), false),
         ("SFB", sfb(|_| {}), false),
         ("SFB limited by both", sfb(|sfb| sfb.limit = BOTH), false),
         ("SFB that hashes anew", sfb(|sfb| { sfb.rehash = Span::from_ms(30); sfb.warmup = Span::from_ms(20); sfb.increment = 0.5; }), false),

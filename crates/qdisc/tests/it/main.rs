@@ -1,5 +1,6 @@
 //! What `qdisc` shows to those who use it: one program, a file per topic.
 
+mod ack_filter;
 mod aqm_laws;
 mod cake;
 mod classes_law;

@@ -250,6 +250,7 @@ const QUEUES: &[&str] = &[
     r#"{ kind = "fq", limit = "40 packets", flow_limit = 10 }"#,
     r#"{ kind = "cobalt", limit = "40 packets" }"#,
     r#"{ kind = "cake" }"#,
+    r#"{ kind = "cake", ack_filter = "aggressive" }"#,
     r#"{ kind = "sfb", limit = "40 packets" }"#,
     r#"{ kind = "prio", default = "b", class = [{ name = "a", match = { group = "t" }, queue = { kind = "tail-drop", limit = "20 packets" } }, { name = "b", queue = { kind = "tail-drop", limit = "20 packets" } }] }"#,
     r#"{ kind = "drr", default = "b", class = [{ name = "a", match = { group = "t" }, queue = { kind = "tail-drop", limit = "20 packets" } }, { name = "b", queue = { kind = "tail-drop", limit = "20 packets" } }] }"#,
