@@ -25,11 +25,13 @@ __all__ = [
     "Choke",
     "Cobalt",
     "Codel",
+    "DocsisPie",
     "Drr",
     "DrrClass",
     "Dualpi2",
     "DynamicThresholdRed",
     "Experiment",
+    "Fq",
     "FqCodel",
     "FqPie",
     "Game",
@@ -40,6 +42,7 @@ __all__ = [
     "HtbClass",
     "Link",
     "OnOff",
+    "PfifoFast",
     "Pi",
     "Pi2",
     "Pie",
@@ -610,6 +613,51 @@ class Pie(Part):
 
 
 @dataclass(kw_only=True)
+class DocsisPie(Part):
+    """PIE for DOCSIS cable modems, with the modem's shaper (RFC 8034).
+
+    Attributes:
+        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
+            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
+            list of these.
+        rate: Maximum sustained traffic rate that the modem shapes to. A rate with its unit, for
+            example "10 Mbit/s".
+        burst: With `rate`, maximum traffic burst: what may leave at the peak traffic rate before
+            `rate` holds. A number of bytes with its unit, for example "1500 B"; default "3044 B".
+        peak_rate: With `rate`, peak traffic rate, which holds in a burst too. A rate with its unit,
+            for example "10 Mbit/s".
+        target: Queueing delay to hold. A time with its unit, for example "100 ms"; default "10 ms".
+        update: Time between updates of the probability. A time with its unit, for example "100 ms";
+            default "16 ms".
+        alpha: Gain of the deviation from the target, in 1/s. A number; default 0.25.
+        beta: Gain of the delay's change, in 1/s. A number; default 2.5.
+        max_burst: Burst that passes untouched after the first drop; "0 s" for none. A time with its
+            unit, for example "100 ms"; default "142 ms".
+        burst_reset: How long it must be quiet before the law sleeps until a third of the limit
+            waits. A time with its unit, for example "100 ms"; default "1 s".
+        mean_packet: Packet whose drop probability is the law's; others have theirs in proportion to
+            their size, at most 0.85. Two of them wait untouched. A number of bytes with its unit,
+            for example "1500 B"; default "1024 B".
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "docsis-pie"
+
+    limit: str | Sequence[str]
+    rate: str | None = None
+    burst: str | None = None
+    peak_rate: str | None = None
+    target: str | None = None
+    update: str | None = None
+    alpha: float | None = None
+    beta: float | None = None
+    max_burst: str | None = None
+    burst_reset: str | None = None
+    mean_packet: str | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
 class Pi2(Part):
     """PI2 holds the queueing delay at a target.
 
@@ -1029,6 +1077,47 @@ class FqCodel(Part):
 
 
 @dataclass(kw_only=True)
+class Fq(Part):
+    """Linux's fq: flows with turns that favour new ones, a limit for each, and pacing.
+
+    Attributes:
+        limit: Most that may wait in all queues: in packets, in bytes, in time at the link's rate,
+            or a list of these. A queue size with its unit, for example "300 packets", "64 kB" or
+            "20 ms", or a list of these; default "10000 packets".
+        flow_limit: Most packets in one queue. A whole number; default 100.
+        flows: Number of queues that flows are hashed into. A whole number, at least 1; default
+            1024.
+        quantum: Bytes that a queue may send in its turn. A number of bytes with its unit, for
+            example "1500 B"; default "3 kB".
+        initial_quantum: Bytes that a queue may send in its first turn of all. A number of bytes
+            with its unit, for example "1500 B"; default "15 kB".
+        flow_refill_delay: How long a queue must have been empty to get a whole `quantum` again at
+            its next packet. A time with its unit, for example "100 ms"; default "40 ms".
+        flow_max_rate: Rate that each queue is paced to. A rate with its unit, for example "10
+            Mbit/s".
+        low_rate_threshold: Up to this `flow_max_rate` every packet is paced, above it every
+            `quantum`. A rate with its unit, for example "10 Mbit/s"; default "550 kbit/s".
+        ce_threshold: Mark every ECN-capable packet that leaves later than this after it could have;
+            the time that pacing holds it back does not count. A time with its unit, for example
+            "100 ms".
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "fq"
+
+    limit: str | Sequence[str] | None = None
+    flow_limit: int | None = None
+    flows: int | None = None
+    quantum: str | None = None
+    initial_quantum: str | None = None
+    flow_refill_delay: str | None = None
+    flow_max_rate: str | None = None
+    low_rate_threshold: str | None = None
+    ce_threshold: str | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
 class Sfq(Part):
     """Stochastic Fairness Queueing (McKenney 1990).
 
@@ -1128,6 +1217,8 @@ class Cake(Part):
             default false.
         ingress: Shape what arrives over a bottleneck before this one: drops count for the shaper.
             True or false; default false.
+        ack_filter: Drop waiting acknowledgements that a later one makes redundant. "off" or "on" or
+            "aggressive"; default "off".
         limit: Most that may wait in all queues: in packets, in bytes, in time at the link's rate,
             or a list of these. A queue size with its unit, for example "300 packets", "64 kB" or
             "20 ms", or a list of these.
@@ -1161,6 +1252,7 @@ class Cake(Part):
     first_gap: Literal["interval", "none"] | None = None
     wash: bool | None = None
     ingress: bool | None = None
+    ack_filter: Literal["off", "on", "aggressive"] | None = None
     limit: str | Sequence[str] | None = None
     label: str | None = None
 
@@ -1257,6 +1349,23 @@ class FqPie(Part):
 
 
 @dataclass(kw_only=True)
+class PfifoFast(Part):
+    """Linux's pfifo_fast: three first-in first-out bands in strict priority, by the TOS octet.
+
+    Attributes:
+        limit: Most that may wait in each of the three bands: in packets, in bytes, in time at the
+            link's rate, or a list of these. A queue size with its unit, for example "300 packets",
+            "64 kB" or "20 ms", or a list of these; default "1000 packets".
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "pfifo-fast"
+
+    limit: str | Sequence[str] | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
 class Rule(Part):
     """What a packet must be to belong to a class: all that is named.
 
@@ -1283,9 +1392,10 @@ class PrioClass(Part):
         name: Name of the class, put in front of its metrics and used in keys. A text.
         queue: Its queue, of any kind. A table with kind = "tail-drop" or "red" or "adaptive-red" or
             "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
-            "pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or
-            "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or
-            "sfb" or "fq-pie" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
+            "pie" or "docsis-pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue"
+            or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "fq" or "sfq" or
+            "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or "drr" or "wfq" or
+            "tbf" or "htb" or "plugin".
         match: What belongs to it: a rule, or a list of rules of which any will do. A table with
             dscp, protocol, port, group, or a list of these.
     """
@@ -1322,9 +1432,10 @@ class DrrClass(Part):
         queue: Its queue, of any kind. A time in its parameters is one at the class's share of the
             link. A table with kind = "tail-drop" or "red" or "adaptive-red" or
             "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
-            "pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or
-            "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or
-            "sfb" or "fq-pie" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
+            "pie" or "docsis-pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue"
+            or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "fq" or "sfq" or
+            "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or "drr" or "wfq" or
+            "tbf" or "htb" or "plugin".
         match: What belongs to it: a rule, or a list of rules of which any will do. A table with
             dscp, protocol, port, group, or a list of these.
         quantum: What it may send in a turn; shares are in proportion to quanta. A number of bytes
@@ -1364,9 +1475,10 @@ class WfqClass(Part):
         queue: Its queue, of any kind. A time in its parameters is one at the class's share of the
             link. A table with kind = "tail-drop" or "red" or "adaptive-red" or
             "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
-            "pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or
-            "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or
-            "sfb" or "fq-pie" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
+            "pie" or "docsis-pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue"
+            or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "fq" or "sfq" or
+            "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or "drr" or "wfq" or
+            "tbf" or "htb" or "plugin".
         match: What belongs to it: a rule, or a list of rules of which any will do. A table with
             dscp, protocol, port, group, or a list of these.
         weight: Its share of the link, relative to the weights of the others; a whole number up to
@@ -1409,9 +1521,10 @@ class Tbf(Part):
         queue: The queue in which packets wait, of any kind. A time in its parameters is one at
             `rate`. A table with kind = "tail-drop" or "red" or "adaptive-red" or
             "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
-            "pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or
-            "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or
-            "sfb" or "fq-pie" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
+            "pie" or "docsis-pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue"
+            or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "fq" or "sfq" or
+            "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or "drr" or "wfq" or
+            "tbf" or "htb" or "plugin".
         peak_rate: Rate that is not exceeded even in a burst. A rate with its unit, for example "10
             Mbit/s".
         mtu: With `peak_rate`, most that leaves at once in spite of it, at least one packet. A
@@ -1452,9 +1565,10 @@ class HtbClass(Part):
         queue: Its queue, of any kind, unless it has classes. A time in its parameters is one at
             `rate`. A table with kind = "tail-drop" or "red" or "adaptive-red" or
             "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
-            "pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or
-            "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or
-            "sfb" or "fq-pie" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
+            "pie" or "docsis-pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue"
+            or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "fq" or "sfq" or
+            "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or "drr" or "wfq" or
+            "tbf" or "htb" or "plugin".
         class_: Classes below it, which share what it may send, unless it has a queue. A list, each
             a table with name, match, rate, ceil, prio, ….
     """
@@ -1538,9 +1652,10 @@ class Link(Part):
         delay: Propagation delay, one way. A time with its unit, for example "100 ms".
         queue: The queue in front of it. A table with kind = "tail-drop" or "red" or "adaptive-red"
             or "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
-            "pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or
-            "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or
-            "sfb" or "fq-pie" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
+            "pie" or "docsis-pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue"
+            or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "fq" or "sfq" or
+            "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or "drr" or "wfq" or
+            "tbf" or "htb" or "plugin".
         rate: Transmission rate. Left out with `rate_trace`, it is the trace's mean. A rate with its
             unit, for example "10 Mbit/s".
         random_loss: Probability with which each packet is lost after its transmission,
@@ -1569,9 +1684,10 @@ class Hop(Part):
         delay: Propagation delay, one way. A time with its unit, for example "100 ms".
         queue: The queue in front of it. A table with kind = "tail-drop" or "red" or "adaptive-red"
             or "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
-            "pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or
-            "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or
-            "sfb" or "fq-pie" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
+            "pie" or "docsis-pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue"
+            or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "fq" or "sfq" or
+            "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or "drr" or "wfq" or
+            "tbf" or "htb" or "plugin".
         rate: Transmission rate. Left out with `rate_trace`, it is the trace's mean. A rate with its
             unit, for example "10 Mbit/s".
         random_loss: Probability with which each packet is lost after its transmission,
@@ -2933,7 +3049,7 @@ class Experiment(Whole):
     case: Sequence[Mapping[str, Any]] | None = None
 
 
-Queue: TypeAlias = "TailDrop | Red | AdaptiveRed | SelfConfiguringRed | DynamicThresholdRed | RedTail | Wred | Pi | Pie | Pi2 | Dualpi2 | HeadDrop | Step | Rem | Blue | Sred | Avq | Choke | Gsp | Codel | FqCodel | Sfq | Cobalt | Cake | Sfb | FqPie | Prio | Drr | Wfq | Tbf | Htb | Plugin"
+Queue: TypeAlias = "TailDrop | Red | AdaptiveRed | SelfConfiguringRed | DynamicThresholdRed | RedTail | Wred | Pi | Pie | DocsisPie | Pi2 | Dualpi2 | HeadDrop | Step | Rem | Blue | Sred | Avq | Choke | Gsp | Codel | FqCodel | Fq | Sfq | Cobalt | Cake | Sfb | FqPie | PfifoFast | Prio | Drr | Wfq | Tbf | Htb | Plugin"
 """One of these."""
 
 Traffic: TypeAlias = (
