@@ -1,7 +1,7 @@
 """Agreement with Linux 6.1 in the scenarios of ``reference/linux-more.json``.
 
-They were measured after the preset ``linux`` had been developed on ``reference/linux.json``, and hold
-to the same tolerances. What has no tolerance there is treated as its elapsed times are: a group's
+They were measured after the preset ``linux`` had been developed on ``reference/linux.json``, and
+are held to the same tolerances. What has none there is treated as its elapsed times are: a group's
 goodput beside another group and the completion times of short transfers must be within 15 % or
 inside the spread over seeds. Seeds are fixed, so a pass is a pass.
 """
@@ -16,6 +16,8 @@ from functools import cache
 from typing import Any
 
 import pytest
+
+from redtail import _engine
 from test_linux_reference import (
     ELAPSED,
     REFERENCE,
@@ -28,8 +30,6 @@ from test_linux_reference import (
     red,
     tcp,
 )
-
-from redtail import _engine
 
 SCENARIOS: dict[str, Any] = json.loads((REFERENCE / "linux-more.json").read_text())
 SCHEMA = (REFERENCE.parents[1] / "schema" / "experiment.schema.json").read_text()
@@ -96,7 +96,9 @@ def tail_drop(packets: int) -> str:
     return f'{{ kind = "tail-drop", limit = "{packets} packets" }}'
 
 
-def laws(*groups: tuple[str, int], limit: int = 100, duration_s: int = 80, warmup_s: int = 20) -> str:
+def laws(
+    *groups: tuple[str, int], limit: int = 100, duration_s: int = 80, warmup_s: int = 20
+) -> str:
     """Groups of flows behind tail drop at 10 Mbit/s, 20 ms each way."""
     text = link("10 Mbit/s", 20, tail_drop(limit), duration_s=duration_s, warmup_s=warmup_s)
     return text + "".join(bulk(law, flows, '"20 ms"') for law, flows in groups)

@@ -48,9 +48,7 @@ def tcp(ecn: bool = False) -> str:
     return f'{{ preset = "linux", growth = "reno", slow_start = "standard", ecn = {flag} }}'
 
 
-def red(
-    limit: int, low: int, high: int, weight: float, ecn: bool, *, max_p: float = 0.1
-) -> str:
+def red(limit: int, low: int, high: int, weight: float, ecn: bool, *, max_p: float = 0.1) -> str:
     """Linux's RED, thresholds in bytes."""
     flag = "true" if ecn else "false"
     return (
