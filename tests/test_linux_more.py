@@ -91,6 +91,13 @@ def thirty_two(queue: str, law: str = "cubic") -> str:
     )
 
 
+def sixty_four(queue: str) -> str:
+    """64 flows of Reno with ECN at 10 Mbit/s, 50 ms to the receiver and four return delays."""
+    return link("10 Mbit/s", 50, queue, duration_s=90, warmup_s=30) + bulk(
+        "reno, ecn", 64, '"70 ms", "90 ms", "110 ms", "130 ms"', name="bulk"
+    )
+
+
 def tail_drop(packets: int) -> str:
     """The kernel's pfifo."""
     return f'{{ kind = "tail-drop", limit = "{packets} packets" }}'
@@ -132,14 +139,8 @@ EXPERIMENTS = {
     "pie_20": ten(
         '{ kind = "pie", limit = "1000 packets", flavour = "linux", update = "16 ms" }', flows=20
     ),
-    "red_64_ecn": link(
-        "10 Mbit/s",
-        50,
-        red(300000, 30000, 120000, 1 / 128, True, max_p=0.05),
-        duration_s=90,
-        warmup_s=30,
-    )
-    + bulk("reno, ecn", 64, '"70 ms", "90 ms", "110 ms", "130 ms"', name="bulk"),
+    "red_64_ecn": sixty_four(red(450000, 45000, 270000, 1 / 128, True, max_p=0.3)),
+    "red_64_ecn_overload": sixty_four(red(300000, 30000, 120000, 1 / 128, True, max_p=0.05)),
     "red_2_half": link(
         "5 Mbit/s",
         20,
