@@ -99,7 +99,7 @@ def test_all_promised_metrics_are_there(quick: Results) -> None:
     promised -= {"completed"} | {name for name in promised if name.endswith("_time_mean")}
     promised -= {"rebuffering_ratio", "rebuffering_events", "startup_delay_mean"}  # of video
     promised -= {"bitrate_mean", "bitrate_switches"}
-    of_groups = {"received_rate", "stalls", "ack_wait_max"}
+    of_groups = {"received_rate", "stalls", "ack_wait_max", "host_wait_max"}
     assert {f"ftp.{name}" for name in of_groups} <= set(quick.metric_names)
     promised -= of_groups
     for case in quick.cases:

@@ -45,7 +45,7 @@ Metrics = dict[str, float]
 def tcp(ecn: bool = False) -> str:
     """The kernel's TCP with Reno, as a TOML table."""
     flag = "true" if ecn else "false"
-    return f'{{ preset = "linux", growth = "reno", slow_start = "standard", ecn = {flag} }}'
+    return f'{{ preset = "linux", growth = "linux-reno", slow_start = "standard", ecn = {flag} }}'
 
 
 def red(limit: int, low: int, high: int, weight: float, ecn: bool, *, max_p: float = 0.1) -> str:
@@ -53,7 +53,7 @@ def red(limit: int, low: int, high: int, weight: float, ecn: bool, *, max_p: flo
     flag = "true" if ecn else "false"
     return (
         f'{{ kind = "red", limit = "{limit} B", min_th = "{low} B", max_th = "{high} B", '
-        f'max_p = {max_p}, w_q = {weight}, spacing = "uniform", mean_packet = "1500 B", '
+        f'max_p = {max_p}, w_q = {weight}, spacing = "linux", mean_packet = "1500 B", '
         f'ecn = {flag}, above_max_th = "mark" }}'
     )
 

@@ -41,7 +41,7 @@ def queue(settings: dict[str, str]) -> str:
         )
     kind = "adaptive-red" if settings.get("adaptive") == "1" else "red"
     return (
-        f'{{ kind = "{kind}", limit = "{limit} packets", spacing = "wait", '
+        f'{{ kind = "{kind}", limit = "{limit} packets", spacing = "wait", flavour = "ns-2", '
         f'min_th = "{settings.get("minth", 45)} packets", '
         f'max_th = "{settings.get("maxth", 195)} packets", '
         f"max_p = {settings.get('maxp', 0.1)}, w_q = {settings.get('wq', 0.002)}, "

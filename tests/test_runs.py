@@ -208,6 +208,56 @@ def test_cleaning_removes_leftovers_and_damaged_runs_and_nothing_else(root: Path
     assert "nothing to remove" in invoke("gc", "--out", root, "--yes")[1]
 
 
+def test_cleaning_never_touches_what_is_not_redtails(root: Path, fake_file: Path) -> None:
+    folder = root / "fake-experiment"
+    # An experiment and folders of others, all named as a run is.
+    named = root / "2026112201300000"
+    shutil.copytree(folder, named)
+    backup = folder / "2026112201300001"
+    backup.mkdir()
+    (backup / "thesis.tex").write_text("mine")
+    (backup / "manifest.json").write_text('{"name": "of another program"}')
+    (folder / "2026112201300002").mkdir()
+    # A damaged run, into which somebody has put a file.
+    visited = folder / keys(root)[0]
+    (visited / "summary.parquet").unlink()
+    (visited / "notes.txt").write_text("mine")
+    before = sorted(root.rglob("*"))
+    for options in ([], ["--unreferenced"], ["--older-code"]):
+        invoke("gc", backup.name, "--out", root, "--yes", *options)
+    for options in ([], ["--older-code"]):
+        code, output = invoke("gc", "--out", root, "--yes", *options)
+        assert code == 0
+        gone = set(before) - set(root.rglob("*"))
+        assert not {each for each in gone if "20261122013000" in each.name}
+        assert visited not in gone and not set(visited.iterdir()) - set(before)
+    assert f"{visited / 'notes.txt'}: foreign: " in output
+    assert runs.referred_to(named)
+    code, output = invoke("verify", "--out", root)
+    assert f"{backup}: foreign: redtail did not write it here" in output
+    listed = json.loads(invoke("list", "--json", "--out", root)[1])
+    assert [each["experiment"] for each in listed] == ["2026112201300000", "fake-experiment"]
+    # Without the four of older code each, but the one with a file of somebody's.
+    assert keys(root).count(visited.name) == 1
+    assert [each["runs"] for each in listed] == [8, 8 + (visited.name not in referred(root))]
+
+
+@pytest.mark.parametrize(
+    "name", ["2026112201300000", "segments", "failed", "Figures", "0123456789abcdef"]
+)
+def test_an_experiment_may_have_any_name(
+    fake: FakeNative, fake_file: Path, tmp_path: Path, name: str
+) -> None:
+    root = tmp_path / "runs"
+    text = fake_file.read_text().replace("Fake experiment", name)
+    results = redtail.run(redtail.Toml(text), out=root, replications=1)
+    (found,) = runs.listing(root)
+    assert (found.name, found.runs, found.in_results) == (f"experiment-{name.lower()}", 4, 4)
+    assert invoke("gc", "--out", root, "--yes", "--unreferenced")[0] == 0
+    assert invoke("verify", "--out", root)[0] == 0
+    assert redtail.load(results.folder).run_count == 4
+
+
 def test_runs_that_are_not_in_the_results_go_on_request_only(root: Path, fake_file: Path) -> None:
     in_results = sorted(referred(root))
     code, output = invoke("gc", "--out", root, "--older-code", "--yes")

@@ -9,7 +9,8 @@
 #   aqm       DropTail | RED              queue of the bottleneck
 #   n         bulk flows; flow i starts on host i mod 4
 #   buf       limit of the queue, packets
-#   minth maxth maxp wq gentle            RED's parameters, packets and fractions
+#   minth maxth maxp wq gentle adaptive   RED's parameters, packets and fractions
+#   meanpkt   B, RED's pace of the average while idle
 #   tcp       Sack1 | Newreno | Reno | Tahoe
 #   ecn       1: ECN-capable flows, and RED marks where it would drop early
 #   delack    1: one ACK for two segments, 100 ms timer
@@ -20,7 +21,8 @@
 #   scale     multiplies flows, sources, link rates, limit and thresholds alike
 
 array set param {
-    aqm DropTail n 64 buf 300 minth 45 maxth 195 maxp 0.1 wq 0.002 gentle 0
+    aqm DropTail n 64 buf 300 minth 45 maxth 195 maxp 0.1 wq 0.002 gentle 0 adaptive 0
+    meanpkt 1500
     tcp Sack1 ecn 0 delack 0 udp 1 seed 1 duration 200 warmup 50 sample 0.01 scale 1
 }
 foreach arg $argv {
@@ -60,7 +62,8 @@ Queue/RED set linterm_ [expr {1.0 / $param(maxp)}]
 Queue/RED set q_weight_ $param(wq)
 Queue/RED set gentle_ $param(gentle)
 Queue/RED set setbit_ $param(ecn)
-Queue/RED set mean_pktsize_ 1500 ;# here it only sets the pace of the average while idle
+Queue/RED set adaptive_ $param(adaptive)
+Queue/RED set mean_pktsize_ $param(meanpkt) ;# here it only sets the pace of the average while idle
 
 $defaultRNG seed $param(seed)
 set ns [new Simulator]

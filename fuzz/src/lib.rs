@@ -10,18 +10,19 @@
 
 use redtail_core::{Bytes, Ecn, Rate, Span, Time};
 use redtail_transport::cc::slow_start::SlowStartKind;
-use redtail_transport::cc::{Growth, Halving};
+use redtail_transport::cc::{Growth, Halving, IdleDecay};
 use redtail_transport::segment::EcnBytes;
 use redtail_transport::tcp::ecn::{EcnCodepoint, EcnFeedback, EcnReduction};
 use redtail_transport::tcp::recovery::RecoveryKind;
-use redtail_transport::tcp::rto::{RtoFloor, RttSampling};
+use redtail_transport::tcp::rto::{RtoFloor, RttDeviation, RttSampling, SynLoss, TimerRestart};
 use redtail_transport::{
     Flags, Receiver, SackBlock, SackBlocks, Segment, Sender, SenderCounters, TcpParams,
 };
 
-const RECOVERIES: [RecoveryKind; 9] = [
+const RECOVERIES: [RecoveryKind; 10] = [
     RecoveryKind::Sack,
     RecoveryKind::RackTlp,
+    RecoveryKind::Linux,
     RecoveryKind::Newreno,
     RecoveryKind::Reno,
     RecoveryKind::Tahoe,
@@ -31,15 +32,16 @@ const RECOVERIES: [RecoveryKind; 9] = [
     RecoveryKind::Ns2Tahoe,
 ];
 
-const SLOW_STARTS: [SlowStartKind; 5] = [
+const SLOW_STARTS: [SlowStartKind; 6] = [
     SlowStartKind::Standard,
     SlowStartKind::Hystart,
     SlowStartKind::HystartPlusPlus,
     SlowStartKind::Vegas,
     SlowStartKind::Startup,
+    SlowStartKind::Hybla,
 ];
 
-const GROWTHS: [Growth; 8] = [
+const GROWTHS: [Growth; 20] = [
     Growth::Reno,
     Growth::Cubic,
     Growth::Vegas,
@@ -48,6 +50,18 @@ const GROWTHS: [Growth; 8] = [
     Growth::Bbr,
     Growth::Bbr3,
     Growth::LinuxCubic,
+    Growth::Westwood,
+    Growth::Bic,
+    Growth::Htcp,
+    Growth::Hybla,
+    Growth::Illinois,
+    Growth::Highspeed,
+    Growth::Scalable,
+    Growth::Veno,
+    Growth::Yeah,
+    Growth::Copa,
+    Growth::CopaDefault,
+    Growth::LinuxReno,
 ];
 
 const FEEDBACKS: [EcnFeedback; 3] = [EcnFeedback::Echo, EcnFeedback::Dctcp, EcnFeedback::Accecn];
@@ -125,7 +139,7 @@ impl Choices<'_> {
                 segments => Some(Rate::from_bps(8 * mss * segments)),
             },
             delayed_ack_timeout: Span::from_ms(self.of(DELAYED_ACK_TIMEOUTS)),
-            quick_acks: u32::from(self.byte() % 8),
+            quick_acks: u32::from(self.byte()),
             initial_rto: Span::from_ms(initial_rto),
             min_rto: Span::from_ms(min_rto),
             max_rto: Span::from_ms(max_rto),
@@ -136,13 +150,17 @@ impl Choices<'_> {
             timestamps: a(4),
             limited_transmit: a(5),
             delayed_ack: a(6),
+            adaptive_acks: false,
             handshake: a(7),
+            syn_loss: SynLoss::First,
+            idle_decay: IdleDecay::Restart,
+            fin_beyond_window: false,
             ecn_retransmissions: b(0),
             byte_counting: b(1),
-            halving: if b(2) {
-                Halving::Window
-            } else {
-                Halving::FlightSize
+            halving: match (b(2), d(1)) {
+                (true, false) => Halving::Window,
+                (true, true) => Halving::LinuxWindow,
+                (false, _) => Halving::FlightSize,
             },
             rto_floor: if b(3) {
                 RtoFloor::Deviation
@@ -151,9 +169,22 @@ impl Choices<'_> {
             },
             rtt_sampling: if b(4) {
                 RttSampling::OnePerWindow
+            } else if c(4) {
+                RttSampling::EveryDelivery
             } else {
                 RttSampling::EveryAck
             },
+            rtt_deviation: if c(5) {
+                RttDeviation::Peak
+            } else {
+                RttDeviation::Mean
+            },
+            timer_restart: if c(6) {
+                TimerRestart::Head
+            } else {
+                TimerRestart::Acks
+            },
+            timer_tick: Span::from_ms(if c(7) { 4 } else { 0 }),
             clock_granularity: Span::from_ms(if b(5) { 10 } else { 0 }),
             pacing: b(6),
             idle_restart: b(7),
@@ -165,17 +196,32 @@ impl Choices<'_> {
                 EcnCodepoint::Ect0
             },
         };
+        // The upper bits of a byte whose lower ones suffice.
+        let kernel = params.quick_acks >> 3;
+        params.quick_acks %= 8;
+        let on = |bit: u32| kernel >> bit & 1 == 1;
+        (params.adaptive_acks, params.fin_beyond_window) = (on(0), on(1));
+        if on(2) {
+            params.idle_decay = IdleDecay::Halving;
+        }
+        if on(3) {
+            params.syn_loss = SynLoss::Second;
+        }
         // Few of all combinations with a model can be run: most of the bytes that ask for
         // one get its nearest. The others are refused.
         if params.growth.is_model() && !c(3) {
             params.slow_start = SlowStartKind::Startup;
             (params.pacing, params.prr, params.ecn) = (true, false, false);
-            if !matches!(params.recovery, RecoveryKind::Sack | RecoveryKind::RackTlp) {
+            if !judges_by_time(&params) && params.recovery != RecoveryKind::Sack {
                 params.recovery = RecoveryKind::RackTlp;
             }
         }
         params
     }
+}
+
+fn judges_by_time(params: &TcpParams) -> bool {
+    matches!(params.recovery, RecoveryKind::RackTlp | RecoveryKind::Linux)
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -267,7 +313,7 @@ impl Pair {
 
     fn poll(&mut self, cause: Cause) {
         // A probe may follow a retransmission (RFC 8985, section 7.3).
-        let judges = self.params.recovery == RecoveryKind::RackTlp;
+        let judges = judges_by_time(&self.params);
         let mut forced = match cause {
             Cause::Timer if judges => 2,
             _ => 1,
@@ -390,7 +436,11 @@ impl Pair {
         let reduced = self
             .peak
             .max(if ssthresh < u64::MAX { ssthresh + 1 } else { 0 });
-        let most = cwnd.max(if self.params.prr { reduced } else { 0 }) + fin;
+        let mut most = cwnd.max(if self.params.prr { reduced } else { 0 }) + fin;
+        let beyond = self.params.fin_beyond_window && fin > 0 && !again;
+        if beyond {
+            most = most.max(before + self.mss() + fin);
+        }
         if before > 0 && after > most {
             assert!(
                 *forced > 0 && (again || cause == Cause::Timer),
@@ -399,7 +449,8 @@ impl Pair {
             *forced -= 1;
         }
         let outstanding = snapshot.outstanding;
-        if !again && before > 0 && !self.params.recovery.uses_sack() && !self.params.frto {
+        let counts = self.params.recovery.uses_sack() || self.params.frto;
+        if !again && before > 0 && !counts && !beyond {
             let most = cwnd + self.hidden + self.mss();
             assert!(outstanding <= most, "{outstanding} of at most {most}");
         }
@@ -520,7 +571,7 @@ impl Pair {
         let again = self.sender.next_wakeup();
         assert!(again.is_none_or(|again| again > next), "a timer stayed");
         if timeouts == 0 {
-            let judges = self.params.recovery == RecoveryKind::RackTlp;
+            let judges = judges_by_time(&self.params);
             let blocked = self.params.read_rate.is_some() || self.forged;
             assert!(judges || released || blocked, "nothing was due");
             return;

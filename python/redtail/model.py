@@ -138,8 +138,10 @@ class Red(Part):
             everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000),
             `"limit"` at the queue's limit (ISCC 2001). True or false or "twice-max-th" or "limit";
             default false.
-        spacing: How early drops are spread over arrivals. "uniform" or "wait" or "none"; default
-            "wait".
+        spacing: How early drops are spread over arrivals. "uniform" or "wait" or "none" or "linux";
+            default "wait".
+        flavour: Whose details are followed where the paper leaves them open. "paper" or "ns-2";
+            default "paper".
         byte_mode: Make a packet's drop probability proportional to its size over `mean_packet`.
             True or false; default false.
         mean_packet: Typical packet size: measures idle periods in packets and scales `byte_mode`. A
@@ -160,7 +162,8 @@ class Red(Part):
     max_p: float | None = None
     w_q: float | None = None
     gentle: Literal[True, False, "twice-max-th", "limit"] | None = None
-    spacing: Literal["uniform", "wait", "none"] | None = None
+    spacing: Literal["uniform", "wait", "none", "linux"] | None = None
+    flavour: Literal["paper", "ns-2"] | None = None
     byte_mode: bool | None = None
     mean_packet: str | None = None
     ecn: bool | None = None
@@ -201,8 +204,10 @@ class AdaptiveRed(Part):
             everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000),
             `"limit"` at the queue's limit (ISCC 2001). True or false or "twice-max-th" or "limit";
             default "twice-max-th".
-        spacing: How early drops are spread over arrivals. "uniform" or "wait" or "none"; default
-            "wait".
+        spacing: How early drops are spread over arrivals. "uniform" or "wait" or "none" or "linux";
+            default "wait".
+        flavour: Whose details are followed where the paper leaves them open; with `"ns-2"` the
+            gentle slope keeps starting from the first `max_p`. "paper" or "ns-2"; default "paper".
         byte_mode: Make a packet's drop probability proportional to its size over `mean_packet`.
             True or false; default false.
         mean_packet: Typical packet size: for what is computed from the link's rate, idle periods
@@ -229,7 +234,8 @@ class AdaptiveRed(Part):
     top: float | None = None
     interval: str | None = None
     gentle: Literal[True, False, "twice-max-th", "limit"] | None = None
-    spacing: Literal["uniform", "wait", "none"] | None = None
+    spacing: Literal["uniform", "wait", "none", "linux"] | None = None
+    flavour: Literal["paper", "ns-2"] | None = None
     byte_mode: bool | None = None
     mean_packet: str | None = None
     ecn: bool | None = None
@@ -260,8 +266,8 @@ class SelfConfiguringRed(Part):
             everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000),
             `"limit"` at the queue's limit (ISCC 2001). True or false or "twice-max-th" or "limit";
             default false.
-        spacing: How early drops are spread over arrivals. "uniform" or "wait" or "none"; default
-            "wait".
+        spacing: How early drops are spread over arrivals. "uniform" or "wait" or "none" or "linux";
+            default "wait".
         byte_mode: Make a packet's drop probability proportional to its size over `mean_packet`.
             True or false; default false.
         mean_packet: Typical packet size: measures idle periods in packets and scales `byte_mode`. A
@@ -283,7 +289,7 @@ class SelfConfiguringRed(Part):
     alpha: float | None = None
     beta: float | None = None
     gentle: Literal[True, False, "twice-max-th", "limit"] | None = None
-    spacing: Literal["uniform", "wait", "none"] | None = None
+    spacing: Literal["uniform", "wait", "none", "linux"] | None = None
     byte_mode: bool | None = None
     mean_packet: str | None = None
     ecn: bool | None = None
@@ -317,8 +323,8 @@ class DynamicThresholdRed(Part):
             everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000),
             `"limit"` at the queue's limit (ISCC 2001). True or false or "twice-max-th" or "limit";
             default "twice-max-th".
-        spacing: How early drops are spread over arrivals. "uniform" or "wait" or "none"; default
-            "wait".
+        spacing: How early drops are spread over arrivals. "uniform" or "wait" or "none" or "linux";
+            default "wait".
         byte_mode: Make a packet's drop probability proportional to its size over `mean_packet`.
             True or false; default false.
         mean_packet: Typical packet size: measures idle periods in packets and scales `byte_mode`. A
@@ -343,7 +349,7 @@ class DynamicThresholdRed(Part):
     max_p: float | None = None
     w_q: float | None = None
     gentle: Literal[True, False, "twice-max-th", "limit"] | None = None
-    spacing: Literal["uniform", "wait", "none"] | None = None
+    spacing: Literal["uniform", "wait", "none", "linux"] | None = None
     byte_mode: bool | None = None
     mean_packet: str | None = None
     ecn: bool | None = None
@@ -396,8 +402,8 @@ class RedTail(Part):
             everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000),
             `"limit"` at the queue's limit (ISCC 2001). True or false or "twice-max-th" or "limit";
             default "twice-max-th".
-        spacing: How early drops are spread over arrivals. "uniform" or "wait" or "none"; default
-            "wait".
+        spacing: How early drops are spread over arrivals. "uniform" or "wait" or "none" or "linux";
+            default "wait".
         byte_mode: Make a packet's drop probability proportional to its size over `mean_packet`.
             True or false; default false.
         mean_packet: Typical packet size: for what is computed from the link's rate, idle periods
@@ -430,7 +436,7 @@ class RedTail(Part):
     top: float | None = None
     interval: str | None = None
     gentle: Literal[True, False, "twice-max-th", "limit"] | None = None
-    spacing: Literal["uniform", "wait", "none"] | None = None
+    spacing: Literal["uniform", "wait", "none", "linux"] | None = None
     byte_mode: bool | None = None
     mean_packet: str | None = None
     ecn: bool | None = None
@@ -477,7 +483,7 @@ class Wred(Part):
             2000), `"limit"` at the queue's limit (ISCC 2001). True or false or "twice-max-th" or
             "limit"; default false.
         spacing: How early drops of a profile are spread over its arrivals. "uniform" or "wait" or
-            "none"; default "wait".
+            "none" or "linux"; default "wait".
         byte_mode: Make a packet's drop probability proportional to its size over `mean_packet`.
             True or false; default false.
         mean_packet: Typical packet size: measures idle periods in packets and scales `byte_mode`. A
@@ -496,7 +502,7 @@ class Wred(Part):
     average: Literal["total", "rio", "own"] | None = None
     w_q: float | None = None
     gentle: Literal[True, False, "twice-max-th", "limit"] | None = None
-    spacing: Literal["uniform", "wait", "none"] | None = None
+    spacing: Literal["uniform", "wait", "none", "linux"] | None = None
     byte_mode: bool | None = None
     mean_packet: str | None = None
     ecn: bool | None = None
@@ -566,6 +572,8 @@ class Pie(Part):
         derandomize: Keep drops apart, and from staying away for long. True or false; default true.
         delay: How the queueing delay is found. "timestamps" or "departure-rate"; default
             "timestamps".
+        decay: While which delays the probability decays, beside what the controller does.
+            "no-delay" or "half-target"; default "no-delay".
         byte_mode: Make the probability proportional to a packet's size over `mean_packet`, for
             packets up to that size. True or false; default false.
         mean_packet: Size of a typical packet: two of them wait untouched. Without it, the largest
@@ -591,6 +599,7 @@ class Pie(Part):
     max_burst: str | None = None
     derandomize: bool | None = None
     delay: Literal["timestamps", "departure-rate"] | None = None
+    decay: Literal["no-delay", "half-target"] | None = None
     byte_mode: bool | None = None
     mean_packet: str | None = None
     activation: bool | None = None
@@ -643,30 +652,38 @@ class Dualpi2(Part):
     """DualPI2: a low-latency queue for L4S senders, coupled to a classic one (RFC 9332).
 
     Attributes:
+        flavour: Whose details are followed, and whose defaults, where RFC and Linux differ. "rfc"
+            or "linux"; default "rfc".
         limit: Most that may wait in both queues together: in packets, in bytes, in time at the
-            link's rate, or a list of these. A queue size with its unit, for example "300 packets",
-            "64 kB" or "20 ms", or a list of these; default "250 ms".
+            link's rate, or a list of these. Without it 250 ms (RFC 9332, appendix A.1), 10,000
+            packets in Linux. A queue size with its unit, for example "300 packets", "64 kB" or "20
+            ms", or a list of these.
         target: Queueing delay to hold in the classic queue. A time with its unit, for example "100
             ms"; default "15 ms".
         rtt_max: Longest round trip to be stable with: `update`, `alpha` and `beta` follow from it.
-            A time with its unit, for example "100 ms"; default "100 ms".
+            Without it 100 ms (RFC 9332, appendix A.1); Linux has none. A time with its unit, for
+            example "100 ms".
         update: Time between updates. Without it the smaller of `target` and a third of `rtt_max`
-            (RFC 9332, appendix A.1). A time with its unit, for example "100 ms".
+            (RFC 9332, appendix A.1), 16 ms in Linux. A time with its unit, for example "100 ms".
         alpha: Gain of the deviation from the target, in 1/s. Without it 0.1 `update` over the
-            square of `rtt_max` (RFC 9332, appendix A.1). A number.
+            square of `rtt_max` (RFC 9332, appendix A.1), 41/256 in Linux. A number.
         beta: Gain of the delay's change, in 1/s. Without it 0.3 over `rtt_max` (RFC 9332, appendix
-            A.1). A number.
+            A.1), 819/256 in Linux. A number.
         coupling: Mark probability of the low-latency queue over the square root of the classic one.
             A number; default 2.0.
-        min_th: Wait from which the low-latency queue marks on its own. A time with its unit, for
-            example "100 ms"; default "800 us".
+        min_th: Wait from which the low-latency queue marks on its own. Without it 800 us (RFC 9332,
+            appendix A.1, minTh), 1 ms in Linux (`step_thresh`). A time with its unit, for example
+            "100 ms".
         range: Beyond `min_th`, the wait over which its probability rises to 1; "0 s" makes a step.
-            A time with its unit, for example "100 ms"; default "400 us".
+            Without it 400 us (RFC 9332, appendix A.1, range), a step in Linux. A time with its
+            unit, for example "100 ms".
         th_len: Packets in the low-latency queue, the leaving one included, that are not marked on
-            its own account whatever they have waited. A whole number; default 1.
+            its own account whatever they have waited. Without it 1 (RFC 9332, appendix A.1,
+            Th_len), 0 in Linux (`min_qlen_step`). A whole number.
         scheduler: Who is next while both queues wait. "wrr" or "time-shifted"; default "wrr".
         classic_share: For `scheduler = "wrr"`: the classic queue's least share of the bytes while
-            both wait. A number; default 0.0625.
+            both wait. Without it 1/16 (RFC 9332, its example of a weighted round robin), 0.1 in
+            Linux (`c_protection_wc`). A number.
         time_shift: For `scheduler = "time-shifted"`: the head start of the low-latency queue.
             Without it twice `target`, as the first implementation for Linux has it. A time with its
             unit, for example "100 ms".
@@ -675,6 +692,7 @@ class Dualpi2(Part):
 
     _kind: ClassVar[str | None] = "dualpi2"
 
+    flavour: Literal["rfc", "linux"] | None = None
     limit: str | Sequence[str] | None = None
     target: str | None = None
     rtt_max: str | None = None
@@ -869,8 +887,8 @@ class Choke(Part):
             `min_th`. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms".
         max_p: Drop probability when the average reaches `max_th`. A number; default 0.1.
         w_q: Weight of one arrival's sample in the moving average. A number; default 0.002.
-        spacing: How early drops are spread over arrivals. "uniform" or "wait" or "none"; default
-            "uniform".
+        spacing: How early drops are spread over arrivals. "uniform" or "wait" or "none" or "linux";
+            default "uniform".
         candidates: How many waiting packets an arrival is compared with. A whole number; default 1.
         mean_packet: Typical packet size: measures idle periods in packets. A number of bytes with
             its unit, for example "1500 B"; default "500 B".
@@ -886,7 +904,7 @@ class Choke(Part):
     max_th: str
     max_p: float | None = None
     w_q: float | None = None
-    spacing: Literal["uniform", "wait", "none"] | None = None
+    spacing: Literal["uniform", "wait", "none", "linux"] | None = None
     candidates: int | None = None
     mean_packet: str | None = None
     ecn: bool | None = None
@@ -977,7 +995,7 @@ class FqCodel(Part):
         flows: Number of queues that flows are hashed into. A whole number, at least 1; default
             1024.
         quantum: Bytes that a queue may send in its turn. A number of bytes with its unit, for
-            example "1500 B"; default "1514 B".
+            example "1500 B"; default "1500 B".
         target: Acceptable standing queueing delay of each queue. A time with its unit, for example
             "100 ms"; default "5 ms".
         interval: How long the delay must stay at or above `target` before the first signal; about a
@@ -1022,7 +1040,7 @@ class Sfq(Part):
         divisor: Number of queues that flows are hashed into. A whole number, at least 1; default
             1024.
         quantum: Bytes that a queue may send in its turn. A number of bytes with its unit, for
-            example "1500 B"; default "1514 B".
+            example "1500 B"; default "1500 B".
         perturb: How often a new hash is drawn. A time with its unit, for example "100 ms".
         head_drop: Drop the oldest packet of a queue that is too long, not the latest. True or
             false; default false.
@@ -1059,8 +1077,11 @@ class Cobalt(Part):
             0.00390625.
         decrement: Taken from BLUE's drop probability when the queue is found empty. A number;
             default 0.000244140625.
-        blue_threshold: Let a packet that has waited longer than this count as an overflow. A time
-            with its unit, for example "100 ms".
+        blue_threshold: Let a packet that has waited longer than this raise BLUE's drop probability
+            by one `increment`, at most once per `target`. A time with its unit, for example "100
+            ms".
+        first_gap: How long after the delay first exceeds the target the first signal of all comes.
+            "interval" or "none"; default "interval".
         mtu: Size of a large packet: what has waited for less than four of these at the link's rate
             has waited for no queue. A number of bytes with its unit, for example "1500 B"; default
             "1500 B".
@@ -1076,6 +1097,7 @@ class Cobalt(Part):
     increment: float | None = None
     decrement: float | None = None
     blue_threshold: str | None = None
+    first_gap: Literal["interval", "none"] | None = None
     mtu: str | None = None
     label: str | None = None
 
@@ -1100,6 +1122,8 @@ class Cake(Part):
             it. A time with its unit, for example "100 ms"; default "100 ms".
         ecn: Mark ECN-capable packets where CoDel would drop them; BLUE drops them all the same.
             True or false; default true.
+        first_gap: How long after the delay first exceeds the target the first signal of all comes,
+            in each queue. "interval" or "none"; default "none".
         wash: Set the DSCP of all packets to best effort, once they have their tin. True or false;
             default false.
         ingress: Shape what arrives over a bottleneck before this one: drops count for the shaper.
@@ -1134,6 +1158,7 @@ class Cake(Part):
     ) = None
     rtt: str | None = None
     ecn: bool | None = None
+    first_gap: Literal["interval", "none"] | None = None
     wash: bool | None = None
     ingress: bool | None = None
     limit: str | Sequence[str] | None = None
@@ -1194,7 +1219,7 @@ class FqPie(Part):
         flows: Number of queues that flows are hashed into. A whole number, at least 1; default
             1024.
         quantum: Bytes that a queue may send in its turn. A number of bytes with its unit, for
-            example "1500 B"; default "1514 B".
+            example "1500 B"; default "1500 B".
         target: Queueing delay to hold in each queue. A time with its unit, for example "100 ms";
             default "15 ms".
         update: Time between updates of a probability. A time with its unit, for example "100 ms";
@@ -1303,7 +1328,7 @@ class DrrClass(Part):
         match: What belongs to it: a rule, or a list of rules of which any will do. A table with
             dscp, protocol, port, group, or a list of these.
         quantum: What it may send in a turn; shares are in proportion to quanta. A number of bytes
-            with its unit, for example "1500 B"; default "1514 B".
+            with its unit, for example "1500 B"; default "1500 B".
     """
 
     name: str
@@ -1590,16 +1615,19 @@ class Tcp(Part):
     Attributes:
         preset: The set of parameters to start from. "sack" or "newreno" or "reno" or "tahoe" or
             "cubic" or "dctcp" or "prague" or "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or
-            "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe"; default
-            "sack".
+            "westwood" or "bic" or "htcp" or "hybla" or "illinois" or "highspeed" or "scalable" or
+            "veno" or "yeah" or "copa" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno"
+            or "ns2-tahoe"; default "sack".
         mss: Payload bytes of a full-sized segment. A number of bytes with its unit, for example
             "1500 B".
         header: Bytes that network and transport headers add to each segment. A number of bytes with
             its unit, for example "1500 B".
         slow_start: How the window grows until the first congestion event. "standard" or
-            "hystart-plus-plus" or "hystart" or "vegas" or "startup".
+            "hystart-plus-plus" or "hystart" or "vegas" or "hybla" or "startup".
         growth: How the window grows in congestion avoidance, and by how much it is reduced. "reno"
-            or "cubic" or "linux-cubic" or "vegas" or "ledbat" or "prague" or "bbr" or "bbr3".
+            or "cubic" or "linux-cubic" or "vegas" or "ledbat" or "prague" or "westwood" or "bic" or
+            "htcp" or "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or
+            "bbr" or "bbr3" or "copa".
         byte_counting: Grow the window with the bytes acknowledged instead of with each
             acknowledgement (RFC 3465; Linux, there without a limit in slow start). True or false.
         pacing: Space segments in time: at the rate of a model, or at twice the window each round
@@ -1674,6 +1702,16 @@ class Tcp(Part):
             "linux",
             "bbr",
             "bbr3",
+            "westwood",
+            "bic",
+            "htcp",
+            "hybla",
+            "illinois",
+            "highspeed",
+            "scalable",
+            "veno",
+            "yeah",
+            "copa",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -1684,11 +1722,31 @@ class Tcp(Part):
     ) = None
     mss: str | None = None
     header: str | None = None
-    slow_start: Literal["standard", "hystart-plus-plus", "hystart", "vegas", "startup"] | None = (
-        None
-    )
+    slow_start: (
+        Literal["standard", "hystart-plus-plus", "hystart", "vegas", "hybla", "startup"] | None
+    ) = None
     growth: (
-        Literal["reno", "cubic", "linux-cubic", "vegas", "ledbat", "prague", "bbr", "bbr3"] | None
+        Literal[
+            "reno",
+            "cubic",
+            "linux-cubic",
+            "vegas",
+            "ledbat",
+            "prague",
+            "westwood",
+            "bic",
+            "htcp",
+            "hybla",
+            "illinois",
+            "highspeed",
+            "scalable",
+            "veno",
+            "yeah",
+            "bbr",
+            "bbr3",
+            "copa",
+        ]
+        | None
     ) = None
     byte_counting: bool | None = None
     pacing: bool | None = None
@@ -1745,9 +1803,10 @@ class Bulk(Part):
         flows: Number of flows. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
-            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
-            default "sack".
+            "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or "hybla" or
+            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "linux-2000" or
+            "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table with preset, mss,
+            header, slow_start, growth, …; default "sack".
         start: When flows start; dealt out. A time from the start of the run, such as "5 s", or
             "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
         stop: When flows stop: they send no new data, and close when what they have sent is
@@ -1797,6 +1856,16 @@ class Bulk(Part):
             "linux",
             "bbr",
             "bbr3",
+            "westwood",
+            "bic",
+            "htcp",
+            "hybla",
+            "illinois",
+            "highspeed",
+            "scalable",
+            "veno",
+            "yeah",
+            "copa",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -1832,9 +1901,10 @@ class Transfer(Part):
         flows: Number of flows. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
-            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
-            default "sack".
+            "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or "hybla" or
+            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "linux-2000" or
+            "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table with preset, mss,
+            header, slow_start, growth, …; default "sack".
         start: When transfers start; dealt out. A time from the start of the run, such as "5 s", or
             "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
@@ -1881,6 +1951,16 @@ class Transfer(Part):
             "linux",
             "bbr",
             "bbr3",
+            "westwood",
+            "bic",
+            "htcp",
+            "hybla",
+            "illinois",
+            "highspeed",
+            "scalable",
+            "veno",
+            "yeah",
+            "copa",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -2193,9 +2273,10 @@ class Transactions(Part):
         users: Number of users. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
-            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
-            default "sack".
+            "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or "hybla" or
+            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "linux-2000" or
+            "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table with preset, mss,
+            header, slow_start, growth, …; default "sack".
         request: Payload of a request. A value or a law, such as "12 kB", "exponential mean 12 kB"
             or "pareto mean 12 kB shape 1.2", or a table with cdf; default "1 kB".
         connections: How transactions use connections. "each" or "one"; default "each".
@@ -2254,6 +2335,16 @@ class Transactions(Part):
             "linux",
             "bbr",
             "bbr3",
+            "westwood",
+            "bic",
+            "htcp",
+            "hybla",
+            "illinois",
+            "highspeed",
+            "scalable",
+            "veno",
+            "yeah",
+            "copa",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -2294,9 +2385,10 @@ class Web(Part):
         users: Number of users. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
-            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
-            default "sack".
+            "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or "hybla" or
+            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "linux-2000" or
+            "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table with preset, mss,
+            header, slow_start, growth, …; default "sack".
         load: Load to offer, in place of a number of users: a share of the rate of the first
             bottleneck link that the data crosses, headers included. How many users offer it is
             found by simulation. A number, or a text.
@@ -2378,6 +2470,16 @@ class Web(Part):
             "linux",
             "bbr",
             "bbr3",
+            "westwood",
+            "bic",
+            "htcp",
+            "hybla",
+            "illinois",
+            "highspeed",
+            "scalable",
+            "veno",
+            "yeah",
+            "copa",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -2426,9 +2528,10 @@ class Video(Part):
         users: Number of users. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
-            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
-            default "sack".
+            "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or "hybla" or
+            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "linux-2000" or
+            "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table with preset, mss,
+            header, slow_start, growth, …; default "sack".
         bitrates: Bitrates that the video is there in, in rising order. A list, each a rate with its
             unit, for example "10 Mbit/s"; default ["145 kbit/s", "365 kbit/s", "730 kbit/s", "1.1
             Mbit/s", "2 Mbit/s", "3 Mbit/s", "4.5 Mbit/s", "6 Mbit/s", "7.8 Mbit/s"].
@@ -2503,6 +2606,16 @@ class Video(Part):
             "linux",
             "bbr",
             "bbr3",
+            "westwood",
+            "bic",
+            "htcp",
+            "hybla",
+            "illinois",
+            "highspeed",
+            "scalable",
+            "veno",
+            "yeah",
+            "copa",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -2553,9 +2666,10 @@ class Arrivals(Part):
         users: Number of users. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
-            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
-            default "sack".
+            "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or "hybla" or
+            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "linux-2000" or
+            "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table with preset, mss,
+            header, slow_start, growth, …; default "sack".
         request: Payload of a request. A value or a law, such as "12 kB", "exponential mean 12 kB"
             or "pareto mean 12 kB shape 1.2", or a table with cdf; default "1 kB".
         service: What the server takes before it responds. A value or a law, such as "50 s",
@@ -2612,6 +2726,16 @@ class Arrivals(Part):
             "linux",
             "bbr",
             "bbr3",
+            "westwood",
+            "bic",
+            "htcp",
+            "hybla",
+            "illinois",
+            "highspeed",
+            "scalable",
+            "veno",
+            "yeah",
+            "copa",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -2652,9 +2776,10 @@ class Trace(Part):
             time. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
-            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
-            default "sack".
+            "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or "hybla" or
+            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "linux-2000" or
+            "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table with preset, mss,
+            header, slow_start, growth, …; default "sack".
         rtt_resolution: What round-trip times of the table are rounded to a multiple of: each that
             is left has hosts of its own. A time with its unit, for example "100 ms"; default "1
             ms".
@@ -2702,6 +2827,16 @@ class Trace(Part):
             "linux",
             "bbr",
             "bbr3",
+            "westwood",
+            "bic",
+            "htcp",
+            "hybla",
+            "illinois",
+            "highspeed",
+            "scalable",
+            "veno",
+            "yeah",
+            "copa",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",

@@ -28,7 +28,15 @@ from redtail import metrics as names
 from redtail import segments, store
 from redtail.errors import StoreError
 from redtail.results import FORMAT as RESULTS_FORMAT
-from redtail.store import FAILED, OWN_FILES, OWN_FOLDERS, RUN_NAME, SEGMENTS, UnreadableError
+from redtail.store import (
+    FAILED,
+    OWN_FILES,
+    OWN_FOLDERS,
+    RUN_FILES,
+    RUN_NAME,
+    SEGMENTS,
+    UnreadableError,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -233,8 +241,10 @@ def find(root: Path, text: str) -> Path:
 
 
 def is_run(folder: Path) -> bool:
-    """Return whether a folder is that of a run rather than of an experiment."""
-    return RUN_NAME.fullmatch(folder.name) is not None
+    """Return whether a folder, as `find` returns it, is that of a run."""
+    if folder.is_dir():
+        return store.is_run(folder)
+    return RUN_NAME.fullmatch(folder.name) is not None  # in a segment
 
 
 def show(root: Path, folder: Path) -> dict[str, Any]:
@@ -514,6 +524,10 @@ def _rubbish(folder: Path, code_version: str | None, unreferenced: bool) -> Clea
         elif "damaged" in kinds or any(
             each.kind == "foreign" and each.path == path for each in problems
         ):
+            others = [each for each in sorted(path.iterdir()) if not RUN_FILES.fullmatch(each.name)]
+            if others:
+                found.kept += map(str, [*problems, *map(_foreign, others)])
+                continue
             remove(path, "damaged" if "damaged" in kinds else "under the name of another run")
         elif kinds:
             found.kept += map(str, problems)
@@ -583,7 +597,7 @@ def run_names(folder: Path) -> list[str]:
     return sorted(
         entry.name
         for entry in os.scandir(folder)
-        if RUN_NAME.fullmatch(entry.name) and entry.is_dir(follow_symlinks=False)
+        if RUN_NAME.fullmatch(entry.name) and store.is_run(Path(entry.path))
     )
 
 
@@ -719,9 +733,11 @@ def _walk(folder: Path) -> Iterator[Path]:
     for entry in entries:
         if not entry.is_dir(follow_symlinks=False):
             here = here or entry.name == "results.json"
-        elif RUN_NAME.fullmatch(entry.name) or entry.name == FAILED:
+        elif RUN_NAME.fullmatch(entry.name) and store.is_run(Path(entry.path)):
             here = True
-        elif entry.name not in OWN_FOLDERS and not entry.name.startswith("."):
+        elif entry.name in OWN_FOLDERS and not (Path(entry.path) / "results.json").exists():
+            here = here or entry.name == FAILED
+        elif not entry.name.startswith("."):
             inside.append(Path(entry.path))
     if here:
         yield folder

@@ -94,6 +94,15 @@ SEGMENTS = "segments"
 OWN_FOLDERS = ("figures", FAILED, SEGMENTS)
 """The folders that it has beside its runs."""
 
+RUN_FILES = re.compile(r"(manifest|scenario)\.json|[a-z_]+\.parquet")
+"""What the files of a run are called."""
+
+# What the files that every run has always contain.
+_MARKS = {
+    "manifest.json": (b'"code_version"', b'"redtail_version"'),
+    "scenario.json": (b'"seed"', b'"replication"'),
+}
+
 _SEAL = "0" * 64
 
 _STALE_AFTER_S = 24 * 3600.0
@@ -156,10 +165,37 @@ def slug(name: str) -> str:
 
     >>> slug("Tail drop against RED, 64 bulk flows")
     'tail-drop-against-red-64-bulk-flows'
+    A name that a run's folder or one of `OWN_FOLDERS` has is changed: an experiment must not be
+    taken for one of them.
+
     >>> slug("…")
     'experiment'
+    >>> slug("2026112201300000"), slug("Figures")
+    ('experiment-2026112201300000', 'experiment-figures')
     """
-    return re.sub(r"[^a-z0-9._]+", "-", name.lower()).strip("-._") or "experiment"
+    found = re.sub(r"[^a-z0-9._]+", "-", name.lower()).strip("-._") or "experiment"
+    taken = RUN_NAME.fullmatch(found) is not None or found in OWN_FOLDERS
+    return f"experiment-{found}" if taken else found
+
+
+def is_run(folder: Path) -> bool:
+    """Return whether a folder is that of a run: has a run's name, and a file that redtail wrote.
+
+    A damaged run is one as long as its manifest or its scenario can be recognised. What cannot
+    be read is taken for one, so that it is told of; nothing that cannot be read is ever removed.
+    """
+    if RUN_NAME.fullmatch(folder.name) is None or folder.is_symlink() or not folder.is_dir():
+        return False
+    for name, marks in _MARKS.items():
+        try:
+            data = (folder / name).read_bytes()
+        except PermissionError:
+            return True
+        except OSError:
+            continue
+        if all(mark in data for mark in marks):
+            return True
+    return False
 
 
 def run_key(scenario: str, code_version: str, backend: str = "sim") -> str:

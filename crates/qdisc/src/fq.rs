@@ -202,9 +202,9 @@ impl TimeAverage {
 /// What makes a queue fat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// Its packets.
+    /// Its packets; of queues with as many, the one whose number changed last.
     Packets,
-    /// Its bytes.
+    /// Its bytes; of queues with as many, the one with the lowest index.
     Bytes,
 }
 
@@ -216,6 +216,8 @@ pub struct FlowQueues<P> {
     quantum: i64,
     measure: Measure,
     backlog: Backlog,
+    /// How often the number of packets of any queue has changed.
+    changes: u64,
     /// Kept from when it is first asked for.
     fattest: Option<Greatest>,
     active: TimeAverage,
@@ -226,6 +228,8 @@ struct Queue<P> {
     fifo: Fifo<P>,
     /// In bytes.
     deficit: i64,
+    /// Which change of all was its latest.
+    changed: u64,
 }
 
 const NEW: usize = 0;
@@ -237,6 +241,7 @@ impl<P: Packet> FlowQueues<P> {
         let queue = || Queue {
             fifo: Fifo::new(),
             deficit: 0,
+            changed: 0,
         };
         Self {
             queues: (0..queues).map(|_| queue()).collect(),
@@ -244,6 +249,7 @@ impl<P: Packet> FlowQueues<P> {
             quantum: quantum.as_u64() as i64,
             measure,
             backlog: Backlog::default(),
+            changes: 0,
             fattest: None,
             active: TimeAverage::default(),
         }
@@ -375,9 +381,16 @@ impl<P: Packet> FlowQueues<P> {
 
     #[inline]
     fn on_change(&mut self, queue: usize) {
+        self.changes += 1;
+        self.queues[queue].changed = self.changes;
         if let Some(fattest) = &mut self.fattest {
             fattest.set(queue, size_of(&self.queues[queue], self.measure));
         }
+    }
+
+    /// The queue whose turn is next, whether or not what its deficit allows is used up.
+    pub fn first_in_line(&self) -> Option<usize> {
+        self.lists.first(NEW).or_else(|| self.lists.first(OLD))
     }
 
     /// The queue that holds most.
@@ -392,7 +405,8 @@ impl<P: Packet> FlowQueues<P> {
 fn size_of<P: Packet>(queue: &Queue<P>, measure: Measure) -> u64 {
     let backlog = queue.fifo.backlog();
     match measure {
-        Measure::Packets => backlog.packets,
+        // 2^40 changes are those of weeks at a hundred gigabits a second.
+        Measure::Packets => backlog.packets << 40 | queue.changed & ((1 << 40) - 1),
         Measure::Bytes => backlog.bytes,
     }
 }

@@ -287,6 +287,7 @@ impl Sink<SimPacket> for QueueEvents<'_> {
         self.contents.free(packet.content);
         if let Some(statistics) = &mut self.books.statistics {
             let flow = packet.flow;
+            let waited = waited.then_some(packet.stamp);
             statistics.on_drop(Whose { group, flow }, waited, now);
         }
     }
@@ -294,7 +295,8 @@ impl Sink<SimPacket> for QueueEvents<'_> {
     fn marked(&mut self, packet: &SimPacket, _now: Time) {
         let group = self.routes[packet.route as usize].group as usize;
         if let Some(statistics) = &mut self.books.statistics {
-            statistics.on_mark(group);
+            let waited = self.arriving != Some(packet.content);
+            statistics.on_mark(group, waited.then_some(packet.stamp));
         }
     }
 }
@@ -853,6 +855,7 @@ impl<'a> Engine<'a> {
         for link in &mut self.network.links {
             link.queue.start_measuring(self.now);
         }
+        self.network.start_measuring();
         for slot in &mut self.flows.receivers {
             slot.reached_before = slot.reached();
         }

@@ -26,8 +26,6 @@ pub struct Link {
     pub name: String,
     /// Whether data of forward groups crosses it.
     pub forward: bool,
-    /// Transmission rate, the nominal one if it is not constant.
-    rate: Rate,
     /// How long transmissions take at that rate.
     pub transmitter: Transmitter,
     /// What it carries if its rate is not constant.
@@ -123,6 +121,10 @@ impl Transmitter {
 struct Pipe {
     transmitter: Transmitter,
     busy_until: Time,
+    /// The longest that a packet has waited for it, in the measurement period.
+    longest_wait: Span,
+    /// The traffic group whose host's link it is.
+    group: u32,
 }
 
 /// Where a leg ends.
@@ -229,7 +231,11 @@ impl Network {
         let mut at = now + leg.before;
         if let Some(pipe) = leg.pipe {
             let pipe = &mut self.pipes[pipe as usize];
-            at = at.max(pipe.busy_until) + pipe.transmitter.time(packet.size);
+            if pipe.busy_until > at {
+                pipe.longest_wait = pipe.longest_wait.max(pipe.busy_until - at);
+                at = pipe.busy_until;
+            }
+            at += pipe.transmitter.time(packet.size);
             pipe.busy_until = at;
             at += leg.after;
         }
@@ -273,6 +279,22 @@ impl Network {
         let end = |route: &Route| route.legs.last().map(|leg| leg.target);
         let back = |route| matches!(end(route), Some(Target::Sender | Target::Server));
         self.routes.iter().map(back).collect()
+    }
+
+    /// The measurement begins: forgets what packets have waited for hosts' links.
+    pub fn start_measuring(&mut self) {
+        for pipe in &mut self.pipes {
+            pipe.longest_wait = Span::ZERO;
+        }
+    }
+
+    /// The longest that a packet has waited for a link of a group's hosts since then.
+    pub fn longest_host_wait(&self, group: u32) -> Span {
+        let pipes = self.pipes.iter().filter(|pipe| pipe.group == group);
+        pipes
+            .map(|pipe| pipe.longest_wait)
+            .max()
+            .unwrap_or_default()
     }
 
     /// Number of delay lines.
@@ -401,7 +423,6 @@ impl Compiler<'_> {
         self.network.links.push(Link {
             name,
             forward: direction == Direction::Forward,
-            rate: link.rate,
             transmitter: Transmitter::new(link.rate),
             capacity: Capacity::of(link),
             round_trip: self.scenario.mean_round_trip(hop),
@@ -437,17 +458,9 @@ impl Compiler<'_> {
             Direction::Reverse => (backward, forward),
         };
 
-        let default_rate = Rate::from_bps(self.network.links[data[0] as usize].rate.as_bps() * 10);
-        let entry = self.add_pipe(
-            access
-                .access_rate
-                .map_or(default_rate, |rate| *rate.get(host)),
-        );
-        let exit = self.add_pipe(
-            access
-                .exit_rate
-                .map_or(default_rate, |rate| *rate.get(host)),
-        );
+        let filled_in = "a scenario has the rates of hosts' links filled in";
+        let entry = self.add_pipe(group, *access.access_rate.expect(filled_in).get(host));
+        let exit = self.add_pipe(group, *access.exit_rate.expect(filled_in).get(host));
         // Data: access link, bottlenecks, exit link.
         let mut legs = vec![self.leg(
             Span::ZERO,
@@ -484,10 +497,12 @@ impl Compiler<'_> {
         }
     }
 
-    fn add_pipe(&mut self, rate: Rate) -> u32 {
+    fn add_pipe(&mut self, group: u32, rate: Rate) -> u32 {
         self.network.pipes.push(Pipe {
             transmitter: Transmitter::new(rate),
             busy_until: Time::ZERO,
+            longest_wait: Span::ZERO,
+            group,
         });
         self.network.pipes.len() as u32 - 1
     }

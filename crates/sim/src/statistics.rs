@@ -100,9 +100,11 @@ impl Delays {
 pub struct Tally {
     /// Packets that arrived.
     pub arrivals: u64,
-    /// Packets dropped.
-    pub drops: u64,
-    /// Packets marked.
+    /// Packets dropped, whenever they arrived.
+    drops: u64,
+    /// Of the packets that arrived, those that were dropped since.
+    pub lost: u64,
+    /// Of the packets that arrived, those that were marked since.
     pub marks: u64,
     /// Capacity of the link that they took: picoseconds, or the unit of [`Capacity::between`].
     used: u128,
@@ -123,7 +125,7 @@ pub struct Tally {
 #[allow(missing_docs)] // the names are the metrics' names in results
 pub struct TallySummary {
     pub arrivals: u64,
-    pub drops: u64,
+    pub lost: u64,
     pub utilization: Option<f64>,
     pub loss: Option<f64>,
     pub mark: Option<f64>,
@@ -142,6 +144,7 @@ impl Tally {
         Self {
             arrivals: 0,
             drops: 0,
+            lost: 0,
             marks: 0,
             used: 0,
             delays: Histogram::new(3).expect("three significant digits are allowed"),
@@ -194,9 +197,9 @@ impl Tally {
         let events: u64 = self.loss_events.iter().sum();
         let summary = TallySummary {
             arrivals: self.arrivals,
-            drops: self.drops,
+            lost: self.lost,
             utilization: (capacity > 0).then(|| self.used as f64 / capacity as f64),
-            loss: ratio(self.drops as f64, self.arrivals),
+            loss: ratio(self.lost as f64, self.arrivals),
             mark: ratio(self.marks as f64, self.arrivals),
             queue_length_mean,
             queue_length_std,
@@ -266,15 +269,23 @@ impl LinkStatistics {
         self.congestion.on_arrival(whose.flow, now);
     }
 
-    fn on_drop(&mut self, whose: Whose, waited: bool, now: Time) {
+    fn on_drop(&mut self, whose: Whose, waited: Option<Time>, now: Time) {
+        // A packet that waited since before the beginning is in no rate: it is no arrival either.
+        let counts = waited.is_none_or(|since| since >= self.begin);
         for tally in [&mut self.groups[whose.group], &mut self.all] {
             tally.drops += 1;
+            tally.lost += u64::from(counts);
             tally.losing += 1;
-            if waited {
+            if waited.is_some() {
                 tally.waiting.set(tally.waiting.value - 1.0, now);
             }
         }
         self.congestion.on_drop(whose.flow, self.last_delay, now);
+    }
+
+    fn on_mark(&mut self, group: usize, waited: Option<Time>) {
+        let counts = waited.is_none_or(|since| since >= self.begin);
+        self.groups[group].marks += u64::from(counts);
     }
 
     #[inline(always)]
@@ -359,19 +370,19 @@ impl Measured {
         }
     }
 
-    /// A packet was dropped; `waited` if it had been admitted before.
-    pub fn on_drop(&mut self, whose: Whose, waited: bool, now: Time) {
+    /// A packet was dropped; it has `waited` since then, if it had been admitted before.
+    pub fn on_drop(&mut self, whose: Whose, waited: Option<Time>, now: Time) {
         self.whole.on_drop(whose, waited, now);
         if let Some(phase) = &mut self.phase {
             aside(|| phase.on_drop(whose, waited, now));
         }
     }
 
-    /// A packet of `group` was marked.
-    pub fn on_mark(&mut self, group: usize) {
-        self.whole.groups[group].marks += 1;
+    /// A packet of `group` was marked; it has `waited` since then, if it is not arriving now.
+    pub fn on_mark(&mut self, group: usize, waited: Option<Time>) {
+        self.whole.on_mark(group, waited);
         if let Some(phase) = &mut self.phase {
-            aside(|| phase.groups[group].marks += 1);
+            aside(|| phase.on_mark(group, waited));
         }
     }
 
@@ -455,7 +466,7 @@ mod tests {
         for dropped in [true, true, false, false, true, false, true] {
             link.on_arrival(whose, !dropped, empty, at(1));
             if dropped {
-                link.on_drop(whose, false, at(1));
+                link.on_drop(whose, None, at(1));
             }
         }
         let LinkSummary {

@@ -179,6 +179,19 @@ impl Topology {
     }
 }
 
+impl LinkSpec {
+    /// The largest rate that it has at any time; of a trace the largest over 100 ms.
+    pub fn largest_rate(&self) -> Rate {
+        match &self.rate_trace {
+            Some(trace) => trace.largest_rate(),
+            None => {
+                let later = self.rate_changes.iter().map(|change| change.rate);
+                later.fold(self.rate, Rate::max)
+            }
+        }
+    }
+}
+
 impl Hop {
     /// The link of the forward direction.
     pub fn forward(&self) -> LinkSpec {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::de;
 use crate::error::{Problem, SpecError, place};
 use crate::expand::{self, Factor, Set};
-use crate::experiment::{Experiment, Hop, Scenario, Series, SeriesRequest, Topology};
+use crate::experiment::{Experiment, Hop, LinkSpec, Scenario, Series, SeriesRequest, Topology};
 use crate::load::{self, LoadRequest};
 use crate::node::{Node, Origin};
 use crate::outline;
@@ -539,12 +539,11 @@ fn fill_in(group: &mut TrafficGroup, topology: &Topology) {
     let access = group.access();
     let hops = outline::crossed(&access, topology);
     let met_first = match access.direction {
-        Direction::Forward => topology.hops()[hops.start].rate,
-        Direction::Reverse => return_rate(&topology.hops()[hops.end - 1]),
+        Direction::Forward => topology.hops()[hops.start].forward().largest_rate(),
+        Direction::Reverse => largest_return_rate(&topology.hops()[hops.end - 1]),
     };
-    let rate = Dealt::one(Rate::from_bps(
-        met_first.as_bps().saturating_mul(ACCESS_SPEED_UP),
-    ));
+    let most = met_first.max(group.host_peak()).as_bps();
+    let rate = Dealt::one(Rate::from_bps(most.saturating_mul(ACCESS_SPEED_UP)));
     let host_count = access.host_count() as u32;
     let numbers =
         matches!(topology, Topology::Chain(_)).then_some((hops.start as u32 + 1, hops.end as u32));
@@ -579,6 +578,7 @@ fn fill_in(group: &mut TrafficGroup, topology: &Topology) {
     }
 }
 
-fn return_rate(hop: &Hop) -> Rate {
-    hop.return_link.as_ref().map_or(hop.rate, |link| link.rate)
+fn largest_return_rate(hop: &Hop) -> Rate {
+    let back = hop.return_link.as_ref();
+    back.map_or_else(|| hop.forward().largest_rate(), LinkSpec::largest_rate)
 }

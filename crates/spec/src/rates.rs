@@ -38,6 +38,9 @@ pub const OPPORTUNITY: u64 = 1500;
 /// More lines than this, of 8 B each in memory, are no trace of a link that we can run.
 const MOST_LINES: usize = 10_000_000;
 
+/// The time over which a trace's largest rate is looked for.
+const BURST_MS: u64 = 100;
+
 /// The longest that a trace may last; no run is longer.
 const LONGEST_MS: u64 = 100 * 24 * 3_600_000;
 
@@ -66,6 +69,20 @@ impl RateTrace {
         let bits = self.0.len() as u128 * u128::from(OPPORTUNITY) * 8 * 1000;
         let ms = u128::from(self.length_ms());
         Rate::from_bps(u64::try_from((bits + ms / 2) / ms).unwrap_or(u64::MAX))
+    }
+
+    /// The most that it delivers in 100 ms, as a rate.
+    pub fn largest_rate(&self) -> Rate {
+        let times = &self.0;
+        let mut first = 0;
+        let most = times.iter().enumerate().map(|(last, &at)| {
+            while times[first] + BURST_MS <= at {
+                first += 1;
+            }
+            last + 1 - first
+        });
+        let bits = most.max().unwrap_or(0) as u64 * OPPORTUNITY * 8;
+        Rate::from_bps(bits.saturating_mul(1000) / BURST_MS).max(self.mean_rate())
     }
 
     /// Reads a trace; the error is the line, counted from 1, and what is wrong with it.

@@ -12,7 +12,7 @@ use crate::error::Problem;
 use crate::experiment::{Experiment, Hop, LinkSpec, Topology, topology};
 use crate::facts::{flow_table, link_facts};
 use crate::node::Node;
-use crate::outline::{BandwidthDelay, base_round_trips, crossed, time_in_words};
+use crate::outline::{BandwidthDelay, base_round_trips, crossed, crosses, time_in_words};
 use crate::paths;
 use crate::rates::{Phases, entry_origin};
 use crate::replications::Replications;
@@ -559,6 +559,7 @@ impl Findings<'_> {
     fn degenerate(&mut self, experiment: &Experiment, topology: &Topology, flows: &Arc<FlowTable>) {
         self.late_starts(experiment);
         self.short_warmup(experiment, topology);
+        self.slow_hosts(experiment, topology);
         for (key, link, index, direction) in links(topology) {
             let facts = link_facts(
                 &experiment.traffic,
@@ -586,6 +587,67 @@ impl Findings<'_> {
                         "is as late as \"{latest}\", and the run ends at \"{}\": such \
                          flows never send",
                         experiment.duration
+                    ),
+                );
+            }
+        }
+    }
+
+    /// Hosts' links that are slower than what is sent into them, or that keep a link from ever
+    /// reaching its largest rate. What waits there is in no figure of a queue.
+    fn slow_hosts(&mut self, experiment: &Experiment, topology: &Topology) {
+        for group in &experiment.traffic {
+            let access = group.access();
+            let peak = group.host_peak();
+            for (key, rates) in [
+                ("access_rate", access.access_rate),
+                ("exit_rate", access.exit_rate),
+            ] {
+                let Some(slowest) = rates.and_then(|rates| rates.values().iter().min()) else {
+                    continue;
+                };
+                if *slowest < peak {
+                    self.warn(
+                        &format!("traffic.{}.{key}", access.name),
+                        &format!(
+                            "is less than the \"{peak}\" that flows on one host send together: the rest waits \
+                             at the host's own link, without bound and in no figure of a queue \
+                             ({}.host_wait_max tells how long); set hosts = {} for a host to each flow, or \
+                             a larger {key}",
+                            access.name, access.flows
+                        ),
+                    );
+                }
+            }
+        }
+        for (key, link, index, direction) in links(topology) {
+            let largest = link.largest_rate();
+            if largest <= link.rate {
+                continue;
+            }
+            let crossing = || {
+                (experiment.traffic.iter())
+                    .filter(|group| crosses(group, topology, index, direction))
+                    .filter(|group| group.tcp().is_some() && group.access().direction == direction)
+            };
+            let all = crossing().map(|group| {
+                let access = group.access();
+                access.access_rate.map_or(u64::MAX, |rates| {
+                    let hosts = 0..access.host_count();
+                    hosts.fold(0, |sum: u64, host| {
+                        sum.saturating_add(rates.get(host).as_bps())
+                    })
+                })
+            });
+            let all = all.fold(0, u64::saturating_add);
+            if crossing().next().is_some() && all < largest.as_bps() {
+                let name = crossing().next().map_or("", |group| group.access().name);
+                let all = Rate::from_bps(all);
+                self.warn(
+                    &format!("traffic.{name}.access_rate"),
+                    &format!(
+                        "keeps {key} from reaching its largest rate, \"{largest}\": all hosts that send \
+                         over it have \"{all}\" together"
                     ),
                 );
             }

@@ -204,6 +204,23 @@ impl TrafficGroup {
         }
     }
 
+    /// The most that one flow of a UDP group sends while it sends.
+    pub fn udp_peak(&self) -> Option<Rate> {
+        match self {
+            Self::Voip(group) => Some(group.talking_rate()),
+            Self::OnOff(group) => Some(group.rate),
+            _ => self.udp_load().map(|(rate, _)| rate),
+        }
+    }
+
+    /// The most that the UDP flows on the busiest host send together; zero for TCP.
+    pub fn host_peak(&self) -> Rate {
+        let access = self.access();
+        let flows = u64::from(access.flows).div_ceil(access.host_count() as u64);
+        let peak = self.udp_peak().map_or(0, Rate::as_bps);
+        Rate::from_bps(peak.saturating_mul(flows))
+    }
+
     /// Size on the link of the group's largest packet.
     pub fn packet_size(&self) -> Bytes {
         match (self, self.tcp()) {

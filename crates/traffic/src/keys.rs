@@ -50,7 +50,7 @@ macro_rules! groups {
             pub flows: u32,
             $($own)*
             /// Rate of the sending hosts' access links; dealt out.
-            /// Source: ten times the first bottleneck's rate, as in ISCC 2001 (100 Mbit/s before 10 Mbit/s).
+            /// Source: ten times the largest rate that the first bottleneck ever has, as in ISCC 2001 (100 Mbit/s before 10 Mbit/s), or of what the UDP flows on a host send together if that is more.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub access_rate: Option<Dealt<Rate>>,
             /// One-way propagation delay of the sending hosts' access links; dealt out.
@@ -58,7 +58,7 @@ macro_rules! groups {
             #[serde(default = "crate::keys::no_delay")]
             pub access_delay: Dealt<Span>,
             /// Rate of the receiving hosts' access links; dealt out.
-            /// Source: ten times the first bottleneck's rate, whatever `access_rate` is.
+            /// Source: as for `access_rate`, whatever that is.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub exit_rate: Option<Dealt<Rate>>,
             /// One-way propagation delay of the receiving hosts' access links; dealt out.

@@ -145,10 +145,19 @@ impl VoipGroup {
 
     /// Rate of a talker, and the size of its packets in bytes.
     pub(crate) fn load(&self) -> (Rate, f64) {
-        let size = self.packet();
-        let rate = size.bits() as f64 / self.codec.interval().as_secs_f64();
-        let rate = rate * self.share_talking();
-        (Rate::from_bps(rate.round() as u64), size.as_u64() as f64)
+        let rate = self.talking() * self.share_talking();
+        let size = self.packet().as_u64() as f64;
+        (Rate::from_bps(rate.round() as u64), size)
+    }
+
+    /// Rate while somebody talks, in bit/s.
+    fn talking(&self) -> f64 {
+        self.packet().bits() as f64 / self.codec.interval().as_secs_f64()
+    }
+
+    /// The same, to the nearest bit/s.
+    pub(crate) fn talking_rate(&self) -> Rate {
+        Rate::from_bps(self.talking().round() as u64)
     }
 
     /// Talkspurts and pauses, if there are any.

@@ -6,17 +6,30 @@
 //!
 //! Adding a growth law: one file here, one line in [`Growth`] and in [`Law`].
 
+pub mod additive;
 pub mod bbr;
 pub mod bbr3;
+pub mod bic;
+pub mod copa;
 pub mod cubic;
+pub mod highspeed;
+pub mod htcp;
+pub mod hybla;
 mod hystart;
+pub mod illinois;
 pub mod ledbat;
 pub mod linux_cubic;
+pub mod linux_reno;
 pub mod model;
 pub mod prague;
 pub mod reno;
+pub mod scalable;
 pub mod slow_start;
+mod tick;
 pub mod vegas;
+pub mod veno;
+pub mod westwood;
+pub mod yeah;
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
@@ -24,15 +37,26 @@ use redtail_core::{Span, Stream, Time, schemars, serde};
 
 use self::bbr::Bbr;
 use self::bbr3::Bbr3;
+use self::bic::Bic;
+use self::copa::Copa;
 use self::cubic::Cubic;
+use self::highspeed::HighSpeed;
+use self::htcp::Htcp;
+use self::hybla::{Hybla, HyblaSlowStart};
 use self::hystart::HyStart;
+use self::illinois::Illinois;
 use self::ledbat::Ledbat;
 use self::linux_cubic::LinuxCubic;
+use self::linux_reno::LinuxReno;
 use self::model::{AnyModel, LostSegment, Model, ModelConfig, RateSample, model};
 use self::prague::Prague;
 use self::reno::Reno;
+use self::scalable::Scalable;
 use self::slow_start::{SlowStart, SlowStartKind};
 use self::vegas::{Vegas, VegasSlowStart};
+use self::veno::Veno;
+use self::westwood::Westwood;
+use self::yeah::Yeah;
 
 /// How the window grows in congestion avoidance, and by how much it is reduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -45,22 +69,51 @@ pub enum Growth {
     Cubic,
     /// CUBIC as Linux computes it, in whole segments (Linux 6.1, tcp_cubic.c).
     LinuxCubic,
+    /// Reno as Linux computes it, in whole segments (Linux 6.1, tcp_cong.c).
+    LinuxReno,
     /// Keeps two to four segments in the bottleneck's queue, counted from round trips; halved (Brakmo and Peterson 1995).
     Vegas,
     /// Keeps 100 ms of queueing delay, measured from round trips, and so gives way to others; halved (RFC 6817).
     Ledbat,
-    /// As Reno, with what arrives unmarked, and slower below round trips of 25 ms; halved by a loss (draft-briscoe-iccrg-prague-congestion-control).
+    /// As Reno, with what arrives unmarked, and after `rtt_transition` round trips slower below 25 ms; halved by a loss (draft-briscoe-iccrg-prague-congestion-control).
     Prague,
+    /// As Reno in whole segments; after a reduction the window is the estimated bandwidth times the least round trip (Westwood+, Mascolo et al. 2001 and Grieco and Mascolo 2004, as in Linux 6.1, tcp_westwood.c).
+    Westwood,
+    /// A binary search between the window after a loss and the one at the last loss, reduced to 0.8 (BIC, Xu, Harfoush and Rhee 2004, as in Linux 6.1, tcp_bic.c).
+    Bic,
+    /// Faster the longer the last loss is ago, reduced by the ratio of least to greatest round trip (H-TCP, Leith and Shorten 2004, as in Linux 6.1, tcp_htcp.c).
+    Htcp,
+    /// As Reno on a round trip of 25 ms, whatever the round trip; halved (Hybla, Caini and Firrincieli 2004, as in Linux 6.1, tcp_hybla.c).
+    Hybla,
+    /// By 10 segments a round trip where nothing waits in queues down to 0.3, reduced by an eighth to a half (Illinois, Liu, Başar and Srikant 2008, as in Linux 6.1, tcp_illinois.c).
+    Illinois,
+    /// Faster the larger the window, and reduced by less (HighSpeed TCP, RFC 3649, as in Linux 6.1, tcp_highspeed.c).
+    Highspeed,
+    /// By a segment for each hundred acknowledged, reduced by an eighth (Scalable TCP, Kelly 2003, as in Linux 6.1, tcp_scalable.c).
+    Scalable,
+    /// As Reno, half as fast once three segments wait in queues; reduced by a fifth before that (Veno, Fu and Liew 2003, as in Linux 6.1, tcp_veno.c).
+    Veno,
+    /// As Scalable TCP while little waits in queues, as Reno otherwise (YeAH, Baiocchi, Castellani and Vacirca 2007, as in Linux 6.1, tcp_yeah.c).
+    Yeah,
     /// BBR version 1: no growth law but a model of the path, its greatest delivery rate and least round trip (Cardwell et al., ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00; Linux).
     Bbr,
     /// BBR version 3: the same model with bounds learnt from losses (draft-ietf-ccwg-bbr-06).
     Bbr3,
+    /// A target rate in inverse proportion to the queueing delay, with about two and a half segments of its own waiting; in proportion to 1/delta, which grows and shrinks with losses, beside traffic that fills queues (Copa, Arun and Balakrishnan 2018).
+    Copa,
+    /// The same without its competitive mode (as in mvfst).
+    CopaDefault,
+    /// BBR version 3 as published measurements have it, with an answer to marks (github.com/google/bbr, branch v3, net/ipv4/tcp_bbr.c).
+    Bbr3Google,
 }
 
 impl Growth {
     /// Whether it is a model of the path rather than a law of growth.
     pub fn is_model(self) -> bool {
-        matches!(self, Self::Bbr | Self::Bbr3)
+        matches!(
+            self,
+            Self::Bbr | Self::Bbr3 | Self::Copa | Self::CopaDefault | Self::Bbr3Google
+        )
     }
 }
 
@@ -73,6 +126,19 @@ pub enum Halving {
     FlightSize,
     /// The window itself; ssthresh is rounded down to whole segments and at least two, the window keeps its fraction and at least one segment (ns-2.35, there without the latter bound).
     Window,
+    /// The window itself, and never below two segments; in whole segments if growth counts them (Linux 6.1, `tcp_reno_ssthresh`, `cubictcp_recalc_ssthresh`).
+    LinuxWindow,
+}
+
+/// What an idle time longer than the retransmission timeout does to the window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "kebab-case")]
+#[schemars(crate = "schemars")]
+pub enum IdleDecay {
+    /// Down to the initial window at once (RFC 5681, section 4.1).
+    Restart,
+    /// Half of it for each timeout that passed after the first, in whole segments, down to the initial window; ssthresh is at least three quarters of what the window was. A model keeps its own (RFC 2861; Linux, tcp_cwnd_restart, tcp_current_ssthresh).
+    Halving,
 }
 
 /// The two numbers every sender's behaviour hangs on, in bytes.
@@ -101,6 +167,59 @@ pub struct AckSample {
     pub rtt: Option<Span>,
     /// The smoothed round trip, once there is one.
     pub srtt: Option<Span>,
+    /// Growth that has a virtual round trip goes by it.
+    pub rtt_independent: bool,
+}
+
+/// What the sender is doing, in the terms of Linux (tcp_ca_state).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CaState {
+    /// All is well.
+    #[default]
+    Open,
+    /// Data is missing that was not declared lost.
+    Disorder,
+    /// A reduction that marks called for is spread over a round trip (CWR).
+    Reduction,
+    /// Fast recovery.
+    Recovery,
+    /// Repair after a timeout.
+    Loss,
+}
+
+impl CaState {
+    /// Whether the window may grow.
+    pub fn grows(self) -> bool {
+        !matches!(self, Self::Reduction | Self::Recovery)
+    }
+}
+
+/// An acknowledgement of any kind, duplicates and those of recovery included, for laws that
+/// watch the path.
+#[derive(Clone, Copy, Debug)]
+pub struct PathSample {
+    /// When it arrived.
+    pub now: Time,
+    /// Bytes it newly acknowledged cumulatively; none if it is a duplicate.
+    pub acked: u64,
+    /// The cumulative acknowledgement, as an offset in the stream.
+    pub una: u64,
+    /// The next new byte to send, as an offset in the stream.
+    pub next: u64,
+    /// The round trip of the newest segment it newly covers, if all that it covers was sent
+    /// once: without the time for which a delayed acknowledgement waited for that segment.
+    pub rtt: Option<Span>,
+    /// The smoothed round trip, once there is one.
+    pub srtt: Option<Span>,
+    /// What the sender was doing when it arrived.
+    pub state: CaState,
+}
+
+impl PathSample {
+    /// The segments it newly acknowledged, a short one in full.
+    fn segments(&self, mss: f64) -> u64 {
+        self.acked.div_ceil(mss as u64)
+    }
 }
 
 /// A reason to reduce.
@@ -147,9 +266,20 @@ pub trait GrowthLaw {
         false
     }
 
-    /// An acknowledgement with which slow start grows the window: for laws that keep
-    /// round trips.
-    fn observe(&mut self, _sample: &AckSample) {}
+    /// An acknowledgement with which slow start has grown the window: for laws that keep
+    /// round trips, and such as end slow start.
+    fn observe(&mut self, _window: &mut Window, _sample: &AckSample, _mss: f64) {}
+
+    /// Whether it is to be told of every acknowledgement.
+    fn watches(&self) -> bool {
+        false
+    }
+
+    /// An acknowledgement of any kind, with a window of `cwnd` bytes; before `grown`.
+    fn watch(&mut self, _cwnd: f64, _sample: &PathSample, _mss: f64) {}
+
+    /// The handshake is complete.
+    fn on_handshake(&mut self, _now: Time) {}
 
     /// The factor by which an event multiplies what is in flight.
     fn beta(&self) -> f64;
@@ -161,6 +291,19 @@ pub trait GrowthLaw {
 
     /// A congestion event is about to reduce a window of `window` segments.
     fn on_congestion(&mut self, _window: f64, _kind: CongestionKind) {}
+
+    /// The window, in segments, that an event leaves of one of `window` segments, for
+    /// laws that do not take a share of what is in flight. Before `on_congestion`, and not
+    /// for a repeated timeout.
+    fn ssthresh(&mut self, _window: f64, _kind: CongestionKind) -> Option<f64> {
+        None
+    }
+
+    /// Fast recovery, a reduction by marks or the repair after a timeout is over. Gives the
+    /// window and ssthresh to go on with, in segments, if they are the law's to say.
+    fn on_episode_end(&mut self, _timeout: bool, _mss: f64, _now: Time) -> Option<f64> {
+        None
+    }
 
     /// Whether reductions leave whole segments.
     fn counts_segments(&self) -> bool {
@@ -184,9 +327,19 @@ enum Law {
     Reno(Reno),
     Cubic(Box<Cubic>),
     LinuxCubic(Box<LinuxCubic>),
+    LinuxReno(Box<LinuxReno>),
     Vegas(Box<Vegas>),
     Ledbat(Box<Ledbat>),
     Prague(Prague),
+    Westwood(Box<Westwood>),
+    Bic(Box<Bic>),
+    Htcp(Box<Htcp>),
+    Hybla(Box<Hybla>),
+    Illinois(Box<Illinois>),
+    HighSpeed(HighSpeed),
+    Scalable(Scalable),
+    Veno(Box<Veno>),
+    Yeah(Box<Yeah>),
     Model(Box<AnyModel>),
 }
 
@@ -197,9 +350,19 @@ macro_rules! law {
             Law::Reno($l) => $call,
             Law::Cubic($l) => $call,
             Law::LinuxCubic($l) => $call,
+            Law::LinuxReno($l) => $call,
             Law::Vegas($l) => $call,
             Law::Ledbat($l) => $call,
             Law::Prague($l) => $call,
+            Law::Westwood($l) => $call,
+            Law::Bic($l) => $call,
+            Law::Htcp($l) => $call,
+            Law::Hybla($l) => $call,
+            Law::Illinois($l) => $call,
+            Law::HighSpeed($l) => $call,
+            Law::Scalable($l) => $call,
+            Law::Veno($l) => $call,
+            Law::Yeah($l) => $call,
             Law::Model($l) => $call,
         }
     };
@@ -231,6 +394,10 @@ pub struct ControllerConfig {
     pub slow_start: SlowStartKind,
     /// How it grows afterwards.
     pub growth: Growth,
+    /// What a model of the path takes from it: [`ModelConfig::lt_bw`].
+    pub lt_bw: bool,
+    /// And [`ModelConfig::ecn_max_rtt`].
+    pub ecn_max_rtt: Option<Span>,
 }
 
 impl Controller {
@@ -242,6 +409,8 @@ impl Controller {
             mss,
             initial_cwnd,
             stream: Stream::named(0, 0, "tcp"),
+            lt_bw: config.lt_bw,
+            ecn_max_rtt: config.ecn_max_rtt,
         };
         Self {
             mss,
@@ -257,6 +426,7 @@ impl Controller {
                 SlowStartKind::HystartPlusPlus => SlowStart::HyStartPlusPlus(Box::default()),
                 SlowStartKind::Hystart => SlowStart::HyStart(Box::new(HyStart::new(mss))),
                 SlowStartKind::Vegas => SlowStart::Vegas(Box::new(VegasSlowStart::new(mss))),
+                SlowStartKind::Hybla => SlowStart::Hybla(Box::new(HyblaSlowStart::new(mss))),
             },
             law: match config.growth {
                 Growth::Reno => Law::Reno(Reno {
@@ -264,11 +434,26 @@ impl Controller {
                 }),
                 Growth::Cubic => Law::Cubic(Box::default()),
                 Growth::LinuxCubic => Law::LinuxCubic(Box::default()),
+                Growth::LinuxReno => Law::LinuxReno(Box::default()),
                 Growth::Vegas => Law::Vegas(Box::default()),
                 Growth::Ledbat => Law::Ledbat(Box::default()),
                 Growth::Prague => Law::Prague(Prague),
+                Growth::Westwood => Law::Westwood(Box::default()),
+                Growth::Bic => Law::Bic(Box::default()),
+                Growth::Htcp => Law::Htcp(Box::default()),
+                Growth::Hybla => Law::Hybla(Box::default()),
+                Growth::Illinois => Law::Illinois(Box::default()),
+                Growth::Highspeed => Law::HighSpeed(HighSpeed::default()),
+                Growth::Scalable => Law::Scalable(Scalable::default()),
+                Growth::Veno => Law::Veno(Box::default()),
+                Growth::Yeah => Law::Yeah(Box::default()),
                 Growth::Bbr => Law::Model(Box::new(AnyModel::Bbr(Bbr::new(model())))),
                 Growth::Bbr3 => Law::Model(Box::new(AnyModel::Bbr3(Bbr3::new(model())))),
+                Growth::Copa => Law::Model(Box::new(AnyModel::Copa(Copa::new(model(), true)))),
+                Growth::CopaDefault => {
+                    Law::Model(Box::new(AnyModel::Copa(Copa::new(model(), false))))
+                }
+                Growth::Bbr3Google => Law::Model(Box::new(AnyModel::Bbr3(Bbr3::google(model())))),
             },
         }
     }
@@ -288,16 +473,41 @@ impl Controller {
             } else {
                 self.mss
             };
-            law!(&mut self.law, l => l.observe(sample));
             self.slow_start.on_ack(&mut self.window, sample, most);
+            if self.window.cwnd > self.window.ssthresh {
+                self.pass_ssthresh(sample);
+            }
+            law!(&mut self.law, l => l.observe(&mut self.window, sample, self.mss));
         } else {
-            let grown = law!(&mut self.law, l => l.grown(cwnd, sample, self.mss));
-            // A law that shrinks the window does not return to slow start by it.
-            self.window = Window {
-                cwnd: grown,
-                ssthresh: ssthresh.min(grown),
-            };
+            self.avoid(sample);
         }
+    }
+
+    /// Grows by congestion avoidance.
+    #[inline]
+    fn avoid(&mut self, sample: &AckSample) {
+        let Window { cwnd, ssthresh } = self.window;
+        let grown = law!(&mut self.law, l => l.grown(cwnd, sample, self.mss));
+        // A law that shrinks the window does not return to slow start by it.
+        self.window = Window {
+            cwnd: grown,
+            ssthresh: ssthresh.min(grown),
+        };
+    }
+
+    /// Slow start has grown the window beyond ssthresh. Laws that count segments stop it
+    /// there and take what is left (Linux, `tcp_slow_start`).
+    #[cold]
+    fn pass_ssthresh(&mut self, sample: &AckSample) {
+        if !law!(&self.law, l => l.counts_segments()) {
+            return;
+        }
+        let left = self.window.cwnd - self.window.ssthresh;
+        self.window.cwnd = self.window.ssthresh;
+        self.avoid(&AckSample {
+            acked: left as u64,
+            ..*sample
+        });
     }
 
     /// Congestion: reduce.
@@ -307,28 +517,41 @@ impl Controller {
                 CongestionKind::Loss | CongestionKind::Ecn => {
                     model!(&mut **model, m => m.on_recovery())
                 }
-                CongestionKind::Timeout { .. } => model!(&mut **model, m => m.on_timeout()),
+                CongestionKind::Timeout { .. } => {
+                    model!(&mut **model, m => m.on_timeout(event.now))
+                }
             }
             self.window.cwnd = model!(&**model, m => m.cwnd());
             return;
         }
         let (cwnd, mss) = (self.window.cwnd, self.mss);
+        // Marks may be answered by a factor of their own.
+        let repeated = event.kind == CongestionKind::Timeout { repeated: true };
+        let own = if event.beta.is_none() && !repeated {
+            law!(&mut self.law, l => l.ssthresh(cwnd / mss, event.kind))
+        } else {
+            None
+        };
         law!(&mut self.law, l => l.on_congestion(cwnd / mss, event.kind));
         let beta = event.beta.unwrap_or_else(|| law!(&self.law, l => l.beta()));
-        let (ssthresh, reduced) = match self.halving {
-            Halving::FlightSize => {
+        let (ssthresh, reduced) = match (own, self.halving) {
+            (Some(segments), _) => (segments * mss, segments * mss),
+            (None, Halving::FlightSize | Halving::LinuxWindow) => {
                 // What limited transmit sent beyond the window does not count
                 // (RFC 5681, section 3.2, step 2), nor does what was sent while
                 // selective acknowledgements kept an episode going.
-                let flight = (event.flight as f64).min(cwnd);
-                let mut reduced = flight * beta;
+                let whole = match self.halving {
+                    Halving::LinuxWindow => cwnd,
+                    _ => (event.flight as f64).min(cwnd),
+                };
+                let mut reduced = whole * beta;
                 if law!(&self.law, l => l.counts_segments()) {
                     reduced = (reduced / mss).floor() * mss;
                 }
                 let reduced = reduced.max(2.0 * mss);
                 (reduced, reduced)
             }
-            Halving::Window => {
+            (None, Halving::Window) => {
                 let reduced = (cwnd * beta).max(mss);
                 ((reduced / mss).floor().max(2.0) * mss, reduced)
             }
@@ -353,6 +576,27 @@ impl Controller {
         }
     }
 
+    /// Whether the law is to be told of every acknowledgement.
+    pub fn watches(&self) -> bool {
+        law!(&self.law, l => l.watches()) || matches!(self.slow_start, SlowStart::Hybla(_))
+    }
+
+    /// Tells the law of an acknowledgement of any kind.
+    pub fn watch(&mut self, sample: &PathSample) {
+        law!(&mut self.law, l => l.watch(self.window.cwnd, sample, self.mss));
+        if let SlowStart::Hybla(hybla) = &mut self.slow_start {
+            hybla.watch(sample);
+        }
+    }
+
+    /// Tells the law that an episode is over, `timeout` if the repair after one.
+    pub fn on_episode_end(&mut self, timeout: bool, now: Time) {
+        if let Some(segments) = law!(&mut self.law, l => l.on_episode_end(timeout, self.mss, now)) {
+            self.window.cwnd = segments * self.mss;
+            self.window.ssthresh = self.window.cwnd;
+        }
+    }
+
     /// The factor for a mark under ABE.
     pub fn beta_ecn(&self) -> f64 {
         law!(&self.law, l => l.beta_ecn())
@@ -362,6 +606,10 @@ impl Controller {
     /// before, which was `prior`.
     pub fn undo(&mut self, prior: Window) {
         law!(&mut self.law, l => l.undo());
+        if let Law::Model(model) = &self.law {
+            self.window.cwnd = model!(&**model, m => m.cwnd());
+            return;
+        }
         self.window = Window {
             cwnd: self.window.cwnd.max(prior.cwnd),
             ssthresh: self.window.ssthresh.max(prior.ssthresh),
@@ -399,10 +647,15 @@ impl Controller {
         }
     }
 
-    /// Tells a model how long the handshake took.
+    /// The handshake is complete, and took `rtt`.
     pub fn on_handshake(&mut self, rtt: Span, now: Time) {
         if let Some(model) = self.model() {
             model!(model, m => m.on_handshake(rtt, now));
+            return;
+        }
+        law!(&mut self.law, l => l.on_handshake(now));
+        if let SlowStart::Hybla(hybla) = &mut self.slow_start {
+            self.window.cwnd = hybla.initial_window(rtt);
         }
     }
 
@@ -472,6 +725,31 @@ impl Controller {
             self.window.cwnd = self.window.cwnd.min(restart);
         }
     }
+
+    /// The same after so many timeouts without sending, by
+    /// [`IdleDecay::Halving`]; `reducing` while a reduction is under way.
+    pub fn decay(&mut self, restart: f64, timeouts: u64, reducing: bool) {
+        law!(&mut self.law, l => l.after_idle());
+        if let Law::Model(_) = self.law {
+            return;
+        }
+        let Window { cwnd, ssthresh } = self.window;
+        let segments = (cwnd / self.mss).floor() as u64;
+        if !reducing {
+            let kept = (segments >> 1) + (segments >> 2);
+            self.window.ssthresh = ssthresh.max(as_f64(kept) * self.mss);
+        }
+        let mut left = segments;
+        for _ in 1..timeouts {
+            if as_f64(left) * self.mss <= restart.min(cwnd) {
+                break;
+            }
+            left >>= 1;
+        }
+        if left < segments {
+            self.window.cwnd = (as_f64(left) * self.mss).max(restart.min(cwnd));
+        }
+    }
 }
 
 #[cfg(test)]
@@ -488,6 +766,8 @@ mod tests {
             byte_counting: false,
             slow_start: SlowStartKind::Standard,
             growth: Growth::Reno,
+            lt_bw: false,
+            ecn_max_rtt: None,
         })
     }
 
@@ -500,6 +780,7 @@ mod tests {
             next: 0,
             rtt: None,
             srtt: None,
+            rtt_independent: false,
         }
     }
 
@@ -520,6 +801,23 @@ mod tests {
         assert_eq!(reno.window().cwnd, 4000.0);
         reno.on_ack(&ack(400)); // an ACK of less than a segment grows by less
         assert_eq!(reno.window().cwnd, 4400.0);
+    }
+
+    #[test]
+    fn idle_timeouts_halve_whole_segments_and_ssthresh_keeps_three_quarters() {
+        // Linux, tcp_cwnd_restart and tcp_current_ssthresh.
+        let after = |timeouts, reducing| {
+            let mut reno = controller(10, Halving::FlightSize);
+            reno.on_congestion(&event(CongestionKind::Loss, 10_000));
+            reno.set_cwnd(19_900.0);
+            reno.decay(4000.0, timeouts, reducing);
+            (reno.window().cwnd, reno.window().ssthresh)
+        };
+        // 19 / 2 + 19 / 4, each rounded down; then 19, 9, 4 and no less.
+        assert_eq!(after(2, false), (9000.0, 13_000.0));
+        assert_eq!(after(3, false), (4000.0, 13_000.0));
+        assert_eq!(after(900, false), (4000.0, 13_000.0));
+        assert_eq!(after(2, true), (9000.0, 5000.0));
     }
 
     #[test]

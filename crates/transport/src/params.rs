@@ -9,11 +9,11 @@ use redtail_core::serde::{Deserialize, Deserializer, Serialize};
 use redtail_core::{Bytes, ParamError, Rate, Span, schemars, serde};
 
 use crate::cc::slow_start::SlowStartKind;
-use crate::cc::{Growth, Halving};
+use crate::cc::{Growth, Halving, IdleDecay};
 use crate::segment::MAX_SACK_BLOCKS;
-use crate::tcp::ecn::{EcnCodepoint, EcnFeedback, EcnReduction};
+use crate::tcp::ecn::{AlphaStart, EcnCodepoint, EcnFeedback, EcnReduction};
 use crate::tcp::recovery::RecoveryKind;
-use crate::tcp::rto::{RtoFloor, RttSampling};
+use crate::tcp::rto::{RtoFloor, RttDeviation, RttSampling, SynLoss, TimerRestart};
 
 /// Defines every parameter once: as a field of [`TcpParams`], and as an
 /// optional key beside `preset` in the experiment file.
@@ -59,13 +59,21 @@ tcp_params! {
     growth: Growth,
     /// Grow the window with the bytes acknowledged instead of with each acknowledgement (RFC 3465; Linux, there without a limit in slow start).
     byte_counting: bool,
-    /// Space segments in time: at the rate of a model, or at twice the window each round trip in slow start and 1.2 times after it (Linux's tcp_pacing_ss_ratio and tcp_pacing_ca_ratio).
+    /// Space segments in time: at the rate of a model, or at twice the window each round trip in slow start and `pacing_ca_ratio` times after it (Linux's tcp_pacing_ss_ratio and tcp_pacing_ca_ratio).
     pacing: bool,
+    /// With `pacing`, windows in a round trip at which a window-based sender is paced after slow start. Source: 1.2 is Linux's tcp_pacing_ca_ratio, 1 Prague's (tcp_prague.c, prague_update_pacing_rate).
+    pacing_ca_ratio: f64,
+    /// With `pacing`, data segments at the start of a connection that it does not hold back. Source: Linux has 10 (net/ipv4/tcp_output.c, tcp_update_skb_after_send); the drafts of BBR and Prague have none.
+    unpaced_segments: u32,
+    /// With growth `bbr`, take two intervals of alike rates with a fifth lost for a policer, and its rate for the path's for 48 rounds. Source: Linux 6.1, tcp_bbr.c (bbr_lt_bw_sampling); the draft of version 1 has no such estimate.
+    lt_bw: bool,
+    /// With growth `bbr3-google` and `ecn`, the greatest least round trip at which marks are answered; 0 for any. Source: google/bbr, branch v3, tcp_bbr.c (bbr_ecn_max_rtt_us).
+    bbr_ecn_max_rtt: Span,
     /// How losses are detected and repaired.
     recovery: RecoveryKind,
-    /// Reduce the flight in proportion to what is delivered during recovery (RFC 9937); with selective acknowledgements.
+    /// Reduce the flight in proportion to what is delivered during recovery (RFC 9937); with selective acknowledgements. With recovery `linux` in whole segments, from the window before the reduction (Linux 6.1, `tcp_cwnd_reduction`).
     prr: bool,
-    /// What a reduction takes its share of.
+    /// What a reduction takes its share of; laws that say themselves what they leave of the window (`westwood` to `yeah`) take it of the window.
     halving: Halving,
     /// Segments that may be sent before the first acknowledgement.
     initial_window: u32,
@@ -75,9 +83,11 @@ tcp_params! {
     limited_transmit: bool,
     /// Acknowledge every second full-sized segment, or after `delayed_ack_timeout`; off acknowledges each.
     delayed_ack: bool,
-    /// How long an acknowledgement may be delayed.
+    /// How long an acknowledgement may be delayed; with `adaptive_acks`, at least.
     delayed_ack_timeout: Span,
-    /// Segments at the start of a connection that are acknowledged at once in spite of `delayed_ack`.
+    /// With `delayed_ack`, acknowledge as Linux's receiver does: a delay that follows the time between segments, doubles when it runs out and is at most 200 ms and the round trip; pushed and short segments at once unless this side sends too; and at once again for a while after a duplicate, a gap longer than the retransmission timeout or a first mark (net/ipv4/tcp_input.c, tcp_event_data_recv, __tcp_ack_snd_check, __tcp_ecn_check_ce; tcp_output.c, tcp_send_delayed_ack; tcp_timer.c, tcp_delack_timer_handler).
+    adaptive_acks: bool,
+    /// Segments at the start of a connection that are acknowledged at once in spite of `delayed_ack`; with `adaptive_acks`, acknowledgements that go at once there, and after a duplicate or a long gap.
     quick_acks: u32,
     /// Measure a round trip with every acknowledgement by timestamps (RFC 7323); their 12 bytes are part of `header`.
     timestamps: bool,
@@ -85,10 +95,16 @@ tcp_params! {
     receive_window: Bytes,
     /// How fast the receiving application reads; what it has not read takes up the receive window. Without it the application reads at once.
     read_rate: Option<Rate>,
+    /// What a lost SYN or SYN-ACK leaves behind, with `handshake`.
+    syn_loss: SynLoss,
     /// Open with a three-way handshake, whose segments can be lost, and close with FINs; off starts with data and just ends, as ns-2's one-way agents do.
     handshake: bool,
-    /// After nothing was sent for longer than the retransmission timeout, go on with no more than the initial window (RFC 5681, section 4.1; Linux halves the window for each timeout that passed, down to the same).
+    /// After nothing was sent for longer than the retransmission timeout, go on with no more than the initial window (RFC 5681, section 4.1), or as `idle_decay` says.
     idle_restart: bool,
+    /// By how much `idle_restart` reduces.
+    idle_decay: IdleDecay,
+    /// Let the segment that carries the FIN go where the congestion window is full, one segment beyond it (Linux, tcp_cwnd_test).
+    fin_beyond_window: bool,
     /// Retransmission timeout before the first round-trip sample.
     initial_rto: Span,
     /// Least retransmission timeout.
@@ -101,7 +117,13 @@ tcp_params! {
     clock_granularity: Span,
     /// Which segments give round-trip samples.
     rtt_sampling: RttSampling,
-    /// After a timeout send new data before more old data, and take the timeout back if segments sent before it still arrive (F-RTO, RFC 5682: section 3.1 with selective acknowledgements, otherwise section 2.1).
+    /// What the retransmission timeout takes for the deviation of round trips.
+    rtt_deviation: RttDeviation,
+    /// What restarts the retransmission timer.
+    timer_restart: TimerRestart,
+    /// Tick of the clock that timers run by: a timeout ends at the first tick after it, and, if it is 63 ticks long or longer, at a multiple of 8 ticks (64 from 504 ticks on, and so on), as in Linux's timer wheel; zero is an exact clock. Linux counts 250 ticks a second (Debian) and widens tail loss probe and reordering timers by 2 ms for them.
+    timer_tick: Span,
+    /// After a timeout send new data before more old data, and take the timeout back if segments sent before it still arrive (F-RTO, RFC 5682: section 3.1 with selective acknowledgements, otherwise section 2.1; with recovery `linux` as in `tcp_process_loss`).
     frto: bool,
     /// Report data that arrives twice (RFC 2883), take a reduction back when all its retransmissions were reported so, and let RACK's room for reordering grow with the reports (RFC 8985, section 6.2); with selective acknowledgements.
     dsack: bool,
@@ -111,6 +133,10 @@ tcp_params! {
     ecn_feedback: EcnFeedback,
     /// By how much marks reduce the window.
     ecn_reduction: EcnReduction,
+    /// How the estimate of the share that is marked begins, for a reduction in proportion to it. Source: RFC 8257, section 3.3, for DCTCP; tcp_prague.c of version 0.6 for Prague.
+    alpha_start: AlphaStart,
+    /// Round trips after slow start from which on growth and reduction as Prague's depend no more on a round trip below 25 ms. Source: draft-briscoe-iccrg-prague-congestion-control-04, section 2.4.4, and tcp_prague.c of version 0.6 (prague_rtt_transition): 500; version 0.7 has 4.
+    rtt_transition: u32,
     /// The codepoint of ECN-capable data.
     ecn_codepoint: EcnCodepoint,
     /// Make the SYN-ACK ECN-capable too (RFC 5562).
@@ -145,12 +171,34 @@ pub enum Preset {
     Vegas,
     /// As `sack`, with LEDBAT (RFC 6817): 100 ms of queueing delay aimed at, initial window 2; round trips stand for one-way delays. The RFC has no slow start: HyStart++ (RFC 9406) leaves it before the delay reaches the target.
     Ledbat,
-    /// As a current Linux kernel: CUBIC, initial window 10, RACK-TLP with PRR, delayed acknowledgements of 40 ms after 16 quick ones, timestamps, F-RTO and D-SACK, HyStart, minimum timeout of 200 ms above the smoothed round trip.
+    /// As a current Linux kernel: CUBIC, initial window 10, RACK-TLP with PRR, delayed acknowledgements of 40 ms after 16 quick ones, timestamps, F-RTO and D-SACK, HyStart, minimum timeout of 200 ms above the smoothed round trip, at most 120 s.
     Linux,
     /// As `linux`, with BBR version 1 (Cardwell et al., ACM Queue 14(5), 2016; net/ipv4/tcp_bbr.c) in place of CUBIC, PRR and HyStart, paced.
     Bbr,
     /// As `bbr`, with BBR version 3 (draft-ietf-ccwg-bbr-06).
     Bbr3,
+    /// As `linux`, with Westwood+ (Grieco and Mascolo, ACM CCR 34(2), 2004; net/ipv4/tcp_westwood.c) in place of CUBIC and HyStart.
+    Westwood,
+    /// As `linux`, with BIC (Xu, Harfoush and Rhee, INFOCOM 2004; net/ipv4/tcp_bic.c) in place of CUBIC and HyStart.
+    Bic,
+    /// As `linux`, with H-TCP (Leith and Shorten, PFLDnet 2004; net/ipv4/tcp_htcp.c) in place of CUBIC and HyStart.
+    Htcp,
+    /// As `linux`, with Hybla and its slow start and initial window (Caini and Firrincieli, 2004; net/ipv4/tcp_hybla.c) in place of CUBIC and HyStart.
+    Hybla,
+    /// As `linux`, with Illinois (Liu, Başar and Srikant, 2008; net/ipv4/tcp_illinois.c) in place of CUBIC and HyStart.
+    Illinois,
+    /// As `linux`, with HighSpeed TCP (RFC 3649; net/ipv4/tcp_highspeed.c) in place of CUBIC and HyStart.
+    Highspeed,
+    /// As `linux`, with Scalable TCP (Kelly, ACM CCR 33(2), 2003; net/ipv4/tcp_scalable.c) in place of CUBIC and HyStart.
+    Scalable,
+    /// As `linux`, with Veno (Fu and Liew, IEEE JSAC 21(2), 2003; net/ipv4/tcp_veno.c) in place of CUBIC and HyStart.
+    Veno,
+    /// As `linux`, with YeAH (Baiocchi, Castellani and Vacirca, PFLDnet 2007; net/ipv4/tcp_yeah.c) in place of CUBIC and HyStart.
+    Yeah,
+    /// As `bbr`, with Copa (Arun and Balakrishnan, NSDI 2018) for a model.
+    Copa,
+    /// As `bbr3`, as Google's code has it, on which published measurements rest (github.com/google/bbr, branch v3, net/ipv4/tcp_bbr.c). With `ecn = true` it answers marks where the least round trip is no longer than `bbr_ecn_max_rtt`.
+    Bbr3Google,
     /// As the kernels that the papers of around 2000 measured: SACK, initial window 2, delayed acknowledgements, a clock of 10 ms, minimum timeout 200 ms, first timeout 3 s, no timestamps.
     #[serde(rename = "linux-2000")]
     #[schemars(rename = "linux-2000")]
@@ -167,7 +215,7 @@ pub enum Preset {
 
 impl Preset {
     /// Every preset, in the order of the definition.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 28] = [
         Self::Sack,
         Self::Newreno,
         Self::Reno,
@@ -180,6 +228,17 @@ impl Preset {
         Self::Linux,
         Self::Bbr,
         Self::Bbr3,
+        Self::Westwood,
+        Self::Bic,
+        Self::Htcp,
+        Self::Hybla,
+        Self::Illinois,
+        Self::Highspeed,
+        Self::Scalable,
+        Self::Veno,
+        Self::Yeah,
+        Self::Copa,
+        Self::Bbr3Google,
         Self::Linux2000,
         Self::Ns2Sack,
         Self::Ns2Newreno,
@@ -203,6 +262,12 @@ impl Preset {
             rtt_sampling: RttSampling::OnePerWindow,
             ecn_retransmissions: true,
             ..TcpParams::default()
+        };
+        // Linux's common slow start with another law than CUBIC's.
+        let linux = |growth| TcpParams {
+            slow_start: SlowStartKind::Standard,
+            growth,
+            ..Self::Linux.params()
         };
         match self {
             Self::Sack => rfc,
@@ -237,8 +302,10 @@ impl Preset {
                 ecn: true,
                 ecn_feedback: EcnFeedback::Accecn,
                 ecn_reduction: EcnReduction::Prague,
+                alpha_start: AlphaStart::Held,
                 ecn_codepoint: EcnCodepoint::Ect1,
                 pacing: true,
+                pacing_ca_ratio: 1.0,
                 ..Self::Linux.params()
             },
             Self::Vegas => TcpParams {
@@ -258,27 +325,66 @@ impl Preset {
                 slow_start: SlowStartKind::Hystart,
                 growth: Growth::LinuxCubic,
                 byte_counting: true,
-                recovery: RecoveryKind::RackTlp,
+                recovery: RecoveryKind::Linux,
                 prr: true,
+                halving: Halving::LinuxWindow,
                 delayed_ack_timeout: Span::from_ms(40),
                 quick_acks: 16,
+                adaptive_acks: true,
+                idle_decay: IdleDecay::Halving,
+                fin_beyond_window: true,
                 timestamps: true,
                 min_rto: Span::from_ms(200),
                 rto_floor: RtoFloor::Deviation,
                 frto: true,
                 dsack: true,
+                syn_loss: SynLoss::Second,
+                max_rto: Span::from_s(120),
+                rtt_sampling: RttSampling::EveryDelivery,
+                rtt_deviation: RttDeviation::Peak,
+                timer_restart: TimerRestart::Head,
+                timer_tick: Span::from_ms(4),
                 ..rfc
             },
             Self::Bbr => TcpParams {
                 slow_start: SlowStartKind::Startup,
                 growth: Growth::Bbr,
+                lt_bw: true,
                 pacing: true,
+                unpaced_segments: 10,
                 prr: false,
                 ..Self::Linux.params()
             },
             Self::Bbr3 => TcpParams {
                 growth: Growth::Bbr3,
+                unpaced_segments: 0,
+                lt_bw: false,
                 ..Self::Bbr.params()
+            },
+            Self::Westwood => linux(Growth::Westwood),
+            Self::Bic => linux(Growth::Bic),
+            Self::Htcp => linux(Growth::Htcp),
+            Self::Hybla => TcpParams {
+                slow_start: SlowStartKind::Hybla,
+                ..linux(Growth::Hybla)
+            },
+            Self::Illinois => linux(Growth::Illinois),
+            Self::Highspeed => linux(Growth::Highspeed),
+            Self::Scalable => linux(Growth::Scalable),
+            Self::Veno => linux(Growth::Veno),
+            Self::Yeah => linux(Growth::Yeah),
+            Self::Copa => TcpParams {
+                growth: Growth::Copa,
+                unpaced_segments: 0,
+                lt_bw: false,
+                ..Self::Bbr.params()
+            },
+            Self::Bbr3Google => TcpParams {
+                growth: Growth::Bbr3Google,
+                unpaced_segments: 10,
+                ecn_feedback: EcnFeedback::Dctcp,
+                ecn_reduction: EcnReduction::Bbr,
+                ..Self::Bbr3.params()
             },
             Self::Linux2000 => TcpParams {
                 initial_window: 2,
@@ -320,6 +426,10 @@ impl Default for TcpParams {
             recovery: RecoveryKind::Sack,
             byte_counting: false,
             pacing: false,
+            pacing_ca_ratio: 1.2,
+            unpaced_segments: 0,
+            lt_bw: false,
+            bbr_ecn_max_rtt: Span::from_ms(5),
             prr: false,
             halving: Halving::FlightSize,
             initial_window: 10,
@@ -328,22 +438,31 @@ impl Default for TcpParams {
             delayed_ack: true,
             delayed_ack_timeout: Span::from_ms(200),
             quick_acks: 0,
+            adaptive_acks: false,
             timestamps: false,
             receive_window: Bytes::new(1 << 30),
             read_rate: None,
+            syn_loss: SynLoss::First,
             handshake: true,
             idle_restart: true,
+            idle_decay: IdleDecay::Restart,
+            fin_beyond_window: false,
             initial_rto: Span::from_s(1),
             min_rto: Span::from_s(1),
             rto_floor: RtoFloor::Timeout,
             max_rto: Span::from_s(60),
             clock_granularity: Span::ZERO,
             rtt_sampling: RttSampling::EveryAck,
+            rtt_deviation: RttDeviation::Mean,
+            timer_restart: TimerRestart::Acks,
+            timer_tick: Span::ZERO,
             frto: false,
             dsack: false,
             ecn: false,
             ecn_feedback: EcnFeedback::Echo,
             ecn_reduction: EcnReduction::Loss,
+            alpha_start: AlphaStart::Decaying,
+            rtt_transition: 500,
             ecn_codepoint: EcnCodepoint::Ect0,
             ecn_syn_ack: false,
             ecn_fallback: false,
@@ -464,11 +583,25 @@ impl TcpParams {
                 format!("above 0 and at most \"{}\"", self.max_rto),
             ));
         }
+        if self.timer_tick > Span::from_s(1) {
+            return Err(ParamError::new(
+                "timer_tick",
+                "is coarser than any kernel's",
+                "0 to \"1 s\", for example \"4 ms\"",
+            ));
+        }
         if self.delayed_ack && self.delayed_ack_timeout == Span::ZERO {
             return Err(ParamError::new(
                 "delayed_ack_timeout",
                 "is zero while delayed_ack is on",
                 "a time up to \"500 ms\" (RFC 1122), or delayed_ack = false",
+            ));
+        }
+        if !(0.1..=100.0).contains(&self.pacing_ca_ratio) {
+            return Err(ParamError::new(
+                "pacing_ca_ratio",
+                "is no share of the window to pace at",
+                "from 0.1 to 100, for example 1.2 (Linux) or 1 (Prague)",
             ));
         }
         self.check_ecn()?;
@@ -504,12 +637,20 @@ impl TcpParams {
     /// A model of the path brings its own start, rate and answer to losses.
     fn check_model(&self) -> Result<(), ParamError> {
         let startup = self.slow_start == SlowStartKind::Startup;
+        let by_model = self.ecn_reduction == EcnReduction::Bbr;
+        if by_model && self.growth != Growth::Bbr3Google {
+            return Err(ParamError::new(
+                "ecn_reduction",
+                "leaves the answer to marks to a model, and this growth has none that answers",
+                "\"bbr\" with growth = \"bbr3-google\"; otherwise \"loss\", \"abe\", \"dctcp\" or \"prague\"",
+            ));
+        }
         if !self.growth.is_model() {
             return if startup {
                 Err(ParamError::new(
                     "slow_start",
                     "is part of a model, and this growth has none",
-                    "\"startup\" with growth = \"bbr\" or \"bbr3\"; otherwise \"standard\", \"hystart\", \"hystart-plus-plus\" or \"vegas\"",
+                    "\"startup\" with growth = \"bbr\", \"bbr3\", \"bbr3-google\", \"copa\" or \"copa-default\"; otherwise \"standard\", \"hystart\", \"hystart-plus-plus\", \"vegas\" or \"hybla\"",
                 ))
             } else {
                 Ok(())
@@ -536,18 +677,21 @@ impl TcpParams {
                 "prr = false with this growth",
             ));
         }
-        if !matches!(self.recovery, RecoveryKind::Sack | RecoveryKind::RackTlp) {
+        if !matches!(
+            self.recovery,
+            RecoveryKind::Sack | RecoveryKind::RackTlp | RecoveryKind::Linux
+        ) {
             return Err(ParamError::new(
                 "recovery",
                 "does not tell a model what was delivered, and when",
-                "\"sack\" or \"rack-tlp\" with this growth",
+                "\"sack\", \"rack-tlp\" or \"linux\" with this growth",
             ));
         }
-        if self.ecn {
+        if self.ecn && !by_model {
             return Err(ParamError::new(
                 "ecn",
                 "would have packets marked that a model does not answer",
-                "ecn = false with this growth",
+                "ecn = false with this growth, or preset = \"bbr3-google\", whose ecn_reduction = \"bbr\" answers marks",
             ));
         }
         Ok(())

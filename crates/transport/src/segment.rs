@@ -16,6 +16,8 @@ impl Flags {
     /// Accurate ECN (RFC 9768). In the header it stands before the byte of flags; here
     /// it takes the place of RST, which nothing sends.
     pub const AE: Self = Self(0x04);
+    /// Push: the application wrote up to here.
+    pub const PSH: Self = Self(0x08);
     /// The acknowledgement field is valid.
     pub const ACK: Self = Self(0x10);
     /// ECN echo (RFC 3168).

@@ -1,6 +1,7 @@
 //! The two endpoints of a connection and what they are composed of.
 
 pub mod ack_policy;
+pub(crate) mod adaptive_acks;
 pub(crate) mod closing;
 pub mod delivery_rate;
 pub mod ecn;
@@ -17,5 +18,6 @@ pub mod rto;
 pub mod scoreboard;
 pub mod sender;
 pub(crate) mod slow_reader;
-pub(crate) mod timestamps;
+mod timer_wheel;
+mod timestamps;
 pub(crate) mod undo;

@@ -28,11 +28,29 @@
 //! no notice. A packet that is behind with its signals is not followed by another at once
 //! unless it was dropped.
 //!
-//! One departure: in the kernel the first gap of a flow is zero, since the reciprocal of
-//! the square root starts from 0; here it is the interval, as its comment has it. And the
-//! square root is exact, from which the kernel's differs by less than 0.1 %.
+//! **The first gap** of a queue, until its count has changed for the first time, is none in the
+//! kernel (`cobalt_vars_init` leaves the reciprocal of the square root at 0, and
+//! `cobalt_should_drop` adds the interval times that): the packet after the first one that is
+//! over is signalled. The kernel's own comment says that this first gap is the interval, and so
+//! it is in ns-3 (`CobaltQueueDisc::InitializeParams`). [`FirstGap`] has both.
+//!
+//! One departure: the square root is exact, from which the kernel's differs by less than 0.1 %.
 
-use redtail_core::{Span, Time};
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Span, Time, schemars, serde};
+
+/// How long after the delay first exceeds the target a queue's first signal comes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "kebab-case")]
+#[schemars(crate = "schemars")]
+pub enum FirstGap {
+    /// An interval, as later first signals (the kernel's comment; ns-3).
+    #[default]
+    Interval,
+    /// None: with the next packet (what the kernel does).
+    None,
+}
 
 /// The law's parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,6 +65,8 @@ pub struct CobaltConfig {
     pub increment: f64,
     /// Taken from it when the queue is empty.
     pub decrement: f64,
+    /// Before a queue's first signal of all.
+    pub first_gap: FirstGap,
 }
 
 /// What the law asks for; both may be asked of one packet.
@@ -67,6 +87,9 @@ pub struct CobaltLaw {
     changed: Time,
     probability: f64,
     dropping: bool,
+    /// Whether the count has changed by a signal or for want of one: the kernel computes the
+    /// reciprocal of its square root then.
+    counted: bool,
 }
 
 impl CobaltLaw {
@@ -87,13 +110,23 @@ impl CobaltLaw {
 
     /// The queue had to drop a packet for lack of room.
     pub fn on_overflow(&mut self, config: &CobaltConfig, now: Time) {
+        self.raise(config, now);
+        self.dropping = true;
+        self.drop_next = now;
+        self.count = self.count.max(1);
+    }
+
+    /// A packet has waited for so long that BLUE is to act: its probability rises, once per
+    /// target, and nothing else changes (ns-3, `CobaltQueueDisc::CobaltShouldDrop`).
+    pub fn on_long_wait(&mut self, config: &CobaltConfig, now: Time) {
+        self.raise(config, now);
+    }
+
+    fn raise(&mut self, config: &CobaltConfig, now: Time) {
         if now.saturating_since(self.changed) > config.target {
             self.probability = (self.probability + config.increment).min(1.0);
             self.changed = now;
         }
-        self.dropping = true;
-        self.drop_next = now;
-        self.count = self.count.max(1);
     }
 
     /// The queue was asked for a packet and had none.
@@ -105,6 +138,7 @@ impl CobaltLaw {
         self.dropping = false;
         if self.count > 0 && now >= self.drop_next {
             self.count -= 1;
+            self.counted = true;
             self.drop_next += self.gap(config);
         }
     }
@@ -144,11 +178,13 @@ impl CobaltLaw {
                 drop: !can_be_marked,
             };
             self.count = self.count.saturating_add(1);
+            self.counted = true;
             self.drop_next += self.gap(config);
             behind = now > self.drop_next;
         } else if due {
             while self.count > 0 && now >= self.drop_next {
                 self.count -= 1;
+                self.counted = true;
                 self.drop_next += self.gap(config);
             }
             behind = now > self.drop_next;
@@ -170,6 +206,9 @@ impl CobaltLaw {
 
     /// interval / sqrt(count), the interval for none.
     fn gap(&self, config: &CobaltConfig) -> Span {
+        if !self.counted && config.first_gap == FirstGap::None {
+            return Span::ZERO;
+        }
         match self.count {
             0 | 1 => config.interval,
             count => Span::from_secs_f64(config.interval.as_secs_f64() / f64::from(count).sqrt()),

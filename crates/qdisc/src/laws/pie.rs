@@ -19,7 +19,8 @@
 //!   change = alpha (d - target) + beta (d - d_old)
 //!   divided by 2048, 512, 128, 32, 8, 2 while p < 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 0.1
 //!   at most 0.02 when p >= 0.1;  Linux: 0.02 more when d > 250 ms
-//!   p <- p + change within [0, 1];  p <- 0.98 p when d and d_old are 0   (Linux: 63/64 p)
+//!   p <- p + change within [0, 1]   (Linux: at least 0, and 1 from 256 on)
+//!   p <- 0.98 p when d and d_old are 0, or below target / 2   (Linux: 63/64 p, at 0)
 //!   burst <- max(0, burst - T);  burst <- its maximum when p = 0 and d and d_old are
 //!                                below target / 2
 //! at an arrival: pass while burst > 0; while the delay is below target / 2 and p < 0.2;
@@ -35,6 +36,12 @@
 //! | burst allowance runs out | by T at each update | by the time between departures |
 //! | delay above 250 ms | as any | p + 0.02 at each update |
 //! | delay 0 with a backlog | p decays | p keeps |
+//! | p above 1 | never | until its 64 bits wrap, at 256, where it becomes 1 |
+//!
+//! **The decay** is in RFC 8033 twice, and differently: section 4.2 has it while the delay was
+//! 0 at two updates, appendix A while it was below half the target. [`Decay`] offers both. The
+//! first is the default: the section is the text that the appendix illustrates, and Linux
+//! (`pie_calculate_probability`) does so.
 //!
 //! **The delay** is either that of the packet that left last (timestamps), 0 if it left
 //! nothing behind, or the backlog over an estimate of the departure rate (section 5.2,
@@ -57,6 +64,18 @@ pub enum Flavour {
     Rfc,
     /// Linux (`sch_pie`).
     Linux,
+}
+
+/// While which delays the probability decays, beside what the controller does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "kebab-case")]
+#[schemars(crate = "schemars")]
+pub enum Decay {
+    /// No delay at two updates in a row (RFC 8033, section 4.2; Linux).
+    #[default]
+    NoDelay,
+    /// Less than half the target at two updates in a row (RFC 8033, appendix A).
+    HalfTarget,
 }
 
 /// How the queueing delay is found.
@@ -90,6 +109,8 @@ pub struct PieConfig {
     pub derandomize: bool,
     /// How the delay is found.
     pub delay: Delay,
+    /// When the probability decays.
+    pub decay: Decay,
     /// Whose details.
     pub flavour: Flavour,
 }
@@ -106,6 +127,9 @@ pub enum Verdict {
 /// So many bytes must wait, and leave, for one sample of the rate (DQ_THRESHOLD, appendix B;
 /// QUEUE_THRESHOLD of Linux).
 const RATE_SAMPLE: u64 = 1 << 14;
+
+/// Linux keeps p in 64 bits, of which 2^56 are 1 (MAX_PROB), and sets it to 1 where they wrap.
+const LINUX_WRAPS: f64 = 256.0;
 
 /// The average time for a byte to leave, with one more sample: the RFC averages times, with
 /// weight DQ_THRESHOLD / 2^16 (appendix B), Linux rates, with weight 1/8.
@@ -322,16 +346,22 @@ impl PieLaw {
         if linux && delay > 0.25 {
             change += 0.02;
         }
-        self.pi.take(delay, change, 1.0);
+        let most = if linux { LINUX_WRAPS } else { 1.0 };
+        self.pi.take(delay, change, most);
         self.older = old;
-        if delay == 0.0 && old == 0.0 {
-            if !linux {
-                self.pi.scale(0.98);
-            } else if backlog == 0 {
-                self.pi.scale(63.0 / 64.0);
-            }
+        if linux && self.pi.probability() >= LINUX_WRAPS {
+            self.pi.scale(1.0 / LINUX_WRAPS);
         }
         let half = self.config.target.as_secs_f64() / 2.0;
+        let decays = match self.config.decay {
+            Decay::NoDelay => delay == 0.0 && old == 0.0,
+            Decay::HalfTarget => delay < half && old < half,
+        };
+        if decays && !linux {
+            self.pi.scale(0.98);
+        } else if decays && backlog == 0 {
+            self.pi.scale(63.0 / 64.0);
+        }
         let quiet = self.pi.probability() == 0.0 && delay < half && old < half;
         if !linux {
             self.burst = self.burst.saturating_sub(self.config.interval);

@@ -25,7 +25,25 @@
 //! p_a  = 0 below count p_b = 1, then p_b / (2 - count p_b)
 //!                                        wait: gaps uniform on 1/p_b..2/p_b
 //! p_a  = p_b                             none: gaps geometric
+//! chosen when count p_b >= u, with one u drawn after each choice   linux
 //! ```
+//!
+//! While p_b is constant, `uniform` and `linux` give the same gaps, uniform on 1..1/p_b. While
+//! it moves they do not: `uniform` reads the present p_b as if it had been that since the last
+//! choice, and each packet is a chance of its own; with `linux` the gap depends on the p_b of
+//! the packet alone that crosses the line.
+//!
+//! # Flavours
+//!
+//! | | paper | ns-2 (red.cc, `enque`) |
+//! |---|---|---|
+//! | no more than one packet waits (one byte, with thresholds in bytes) | as any | treated as below min_th |
+//! | the buffer overflows | the law is not told | count starts again from 0 |
+//! | count in `uniform` | packets passed | the present one, too |
+//! | gentle slope, where max_p changes (Adaptive RED) | from the present max_p | from the first one |
+//!
+//! The paper says nothing of the first two. Its text counts the packets since the last choice;
+//! its figure 2, as ns-2, one more.
 //!
 //! [`adapt`] has the schemes that change max_p or the thresholds while it runs,
 //! [`ziegler`] one that computes all parameters beforehand.
@@ -48,6 +66,21 @@ pub enum Spacing {
     Wait,
     /// Every packet for itself: geometric gaps (Floyd and Jacobson 1993, method 1).
     None,
+    /// One random number u for each gap: the first packet with count p >= u (Linux, `red_action`, `red_mark_probability`).
+    Linux,
+}
+
+/// Whose details RED follows where the paper leaves them open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "kebab-case")]
+#[schemars(crate = "schemars")]
+pub enum Flavour {
+    /// Floyd and Jacobson 1993.
+    #[default]
+    Paper,
+    /// ns-2.35, red.cc: no early drop while no more than one packet waits, and an overflow starts the count anew.
+    #[serde(rename = "ns-2")]
+    Ns2,
 }
 
 /// What the law is told once.
@@ -66,6 +99,8 @@ pub struct RedConfig {
     pub gentle_end: Option<f64>,
     /// How drops are spaced.
     pub spacing: Spacing,
+    /// Whose details are followed.
+    pub flavour: Flavour,
 }
 
 /// The law's decision about one arriving packet.
@@ -96,10 +131,16 @@ pub struct Arrival {
 pub struct RedLaw {
     config: RedConfig,
     average: f64,
+    /// Backlog that the latest arrival found.
+    found: f64,
     /// Packets (mean packets in byte mode) passed since the last drop; `None` while
     /// the average is below min_th.
     count: Option<f64>,
     probability: f64,
+    /// max_p as it was at first.
+    first_max_p: f64,
+    /// u of the present gap.
+    chance: f64,
 }
 
 impl RedLaw {
@@ -108,8 +149,11 @@ impl RedLaw {
         Self {
             config,
             average: 0.0,
+            found: 0.0,
             count: None,
             probability: 0.0,
+            first_max_p: config.max_p,
+            chance: 0.0,
         }
     }
 
@@ -173,11 +217,13 @@ impl RedLaw {
             max_th,
             max_p,
             gentle_end,
+            flavour,
             ..
         } = self.config;
         let average = self.average;
+        let ns2 = flavour == Flavour::Ns2;
 
-        if average < min_th {
+        if average < min_th || (ns2 && self.found <= 1.0) {
             self.count = None;
             self.probability = 0.0;
             return Verdict::Pass;
@@ -187,10 +233,13 @@ impl RedLaw {
         } else {
             match gentle_end {
                 Some(end) if average < end => {
+                    let max_p = if ns2 { self.first_max_p } else { max_p };
                     max_p + (1.0 - max_p) * (average - max_th) / (end - max_th)
                 }
                 _ => {
-                    self.count = Some(0.0);
+                    // Linux draws anew for the next one below.
+                    let anew = self.config.spacing == Spacing::Linux;
+                    self.count = (!anew).then_some(0.0);
                     self.probability = 1.0;
                     return Verdict::Forced;
                 }
@@ -199,6 +248,9 @@ impl RedLaw {
         self.probability = p_b;
 
         let step = relative_size.unwrap_or(1.0);
+        if self.config.spacing == Spacing::Linux {
+            return self.decide_as_linux(p_b, step, draw);
+        }
         let Some(count) = self.count else {
             // The first packet above min_th only starts the count. (The paper
             // starts from count = -1 there, which has the same effect.)
@@ -216,10 +268,34 @@ impl RedLaw {
         }
     }
 
+    /// A number is drawn by the packet that starts the count, and by each that is chosen.
+    fn decide_as_linux(&mut self, p: f64, step: f64, draw: impl FnOnce() -> f64) -> Verdict {
+        let count = self.count.map(|count| count + step);
+        if count.is_some_and(|count| count * p < self.chance) {
+            self.count = count;
+            return Verdict::Pass;
+        }
+        self.count = Some(0.0);
+        self.chance = draw();
+        match count {
+            Some(_) => Verdict::Early,
+            None => Verdict::Pass,
+        }
+    }
+
+    /// A packet was dropped for want of room.
+    #[inline]
+    pub fn on_overflow(&mut self) {
+        if self.config.flavour == Flavour::Ns2 {
+            self.count = self.count.map(|_| 0.0);
+        }
+    }
+
     /// Brings the average up to date: the first half of [`on_arrival`](Self::on_arrival).
     #[inline(always)]
     pub fn observe(&mut self, arrival: Arrival) {
         let w_q = self.config.w_q;
+        self.found = arrival.backlog;
         match arrival.idle {
             None => self.average += w_q * (arrival.backlog - self.average),
             Some(m) => self.average *= libm::pow(1.0 - w_q, m as f64 + 1.0),
@@ -235,11 +311,12 @@ impl RedLaw {
     ///
     /// The paper's derivation counts the packets passed since the last drop,
     /// its figure 2 one more; only the former gives the uniform gaps on
-    /// 1..1/p that it promises. ns-2's wait form counts the present packet.
+    /// 1..1/p that it promises. ns-2 counts the present packet.
     #[inline]
     fn spaced(&self, p: f64, count: f64, step: f64) -> (f64, f64) {
         let whole = match self.config.spacing {
-            Spacing::None => 1.0,
+            Spacing::None | Spacing::Linux => 1.0,
+            Spacing::Uniform if self.config.flavour == Flavour::Ns2 => 1.0 - (count + step) * p,
             Spacing::Uniform => 1.0 - count * p,
             Spacing::Wait => match 2.0 - (count + step) * p {
                 left if left > 1.0 => return (0.0, 1.0),

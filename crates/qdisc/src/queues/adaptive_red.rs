@@ -10,7 +10,7 @@ use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, Packet, ParamError, ParamWarning, QueueSize, Span, schemars, serde};
 
 use crate::laws::red::adapt::{Aimd, automatic_bottom, automatic_min_th, automatic_w_q};
-use crate::laws::red::{RedConfig, Spacing};
+use crate::laws::red::{Flavour, RedConfig, Spacing};
 use crate::queues::red::{
     AboveMaxTh, Gentle, Red, RedSetup, check_mean_packet, check_unit_interval, check_units,
     default_max_p, default_mean_packet, default_spacing, gentle_end, threshold_at,
@@ -72,6 +72,10 @@ pub struct AdaptiveRedParams {
     /// Source: ns-2.35, ns-default.tcl (`wait_` true).
     #[serde(default = "default_spacing")]
     pub spacing: Spacing,
+    /// Whose details are followed where the paper leaves them open; with `"ns-2"` the gentle slope keeps starting from the first `max_p`.
+    /// Source: Floyd, Gummadi, Shenker 2001; ns-2's for comparisons with it.
+    #[serde(default)]
+    pub flavour: Flavour,
     /// Make a packet's drop probability proportional to its size over `mean_packet`.
     /// Source: off as in Floyd and Jacobson 1993, section IV.
     #[serde(default)]
@@ -126,6 +130,7 @@ impl AdaptiveRedParams {
             interval: default_interval(),
             gentle: default_gentle(),
             spacing: default_spacing(),
+            flavour: Flavour::default(),
             byte_mode: false,
             mean_packet: None,
             ecn: false,
@@ -172,6 +177,7 @@ impl AdaptiveRedParams {
                 w_q: w_q.unwrap_or_else(|| automatic_w_q(link.rate, mean_packet)),
                 gentle_end: gentle_end(self.gentle, max_th, limit, measures_bytes),
                 spacing: self.spacing,
+                flavour: self.flavour,
             },
         }
     }

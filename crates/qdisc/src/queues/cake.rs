@@ -21,7 +21,7 @@
 //!          that is free, or shares its own
 //! turns    Deficit Round Robin with new, old and decaying queues, quantum / load a round:
 //!          d += k quantum / load, next turn k rounds on, k the least that makes d > 0, at most load
-//! quantum  R / 4096 s, between 300 and 1514 B
+//! quantum  R / 4096 s, at least 300 B, at most a large packet
 //! target   at least 1.5 packets' time at the tin's rate; interval = rtt + what that adds,
 //!          at least twice the target
 //! ```
@@ -45,7 +45,7 @@ use super::cobalt::default_ecn;
 use crate::facts::FlowTable;
 use crate::fifo::Fifo;
 use crate::fq::{FlowHash, Greatest, Lists, TimeAverage};
-use crate::laws::cobalt::{CobaltConfig, CobaltLaw};
+use crate::laws::cobalt::{CobaltConfig, CobaltLaw, FirstGap};
 use crate::{
     Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
     Sink,
@@ -88,6 +88,10 @@ pub struct CakeParams {
     /// Source: on as in Linux 6.1, `sch_cake`.
     #[serde(default = "default_ecn")]
     pub ecn: bool,
+    /// How long after the delay first exceeds the target the first signal of all comes, in each queue.
+    /// Source: what Linux 6.1, `sch_cake`, does (`cobalt_vars_init`); its comment has an interval.
+    #[serde(default = "default_first_gap")]
+    pub first_gap: FirstGap,
     /// Set the DSCP of all packets to best effort, once they have their tin.
     /// Source: off as in Linux 6.1, `sch_cake`.
     #[serde(default)]
@@ -102,6 +106,9 @@ pub struct CakeParams {
     pub limit: Option<Limit>,
 }
 
+fn default_first_gap() -> FirstGap {
+    FirstGap::None
+}
 fn default_rtt() -> Span {
     Span::from_ms(100)
 }
@@ -234,8 +241,10 @@ const ROUNDS: usize = QUEUES;
 /// Deficits are counted in these parts of a byte, in powers of two, since shares of a
 /// quantum are not whole.
 const FRACTION: u32 = 16;
-/// A large packet, with Ethernet's header.
-const MTU: u64 = 1514;
+/// A large packet on an Ethernet, as the kernel counts it unless told otherwise.
+const FRAME: u64 = 1514;
+/// The same without Ethernet's header, which packets here do not have.
+const MTU: u64 = 1500;
 
 impl CakeParams {
     fn target(&self) -> Span {
@@ -244,7 +253,7 @@ impl CakeParams {
 
     fn effective_limit(&self) -> Limit {
         self.limit.unwrap_or_else(|| {
-            let most = 10_240 * MTU;
+            let most = 10_240 * FRAME;
             let of_rate = self.rate.map_or(most, |rate| {
                 let bytes = rate.whole_bytes_in(self.rtt).as_u64();
                 bytes.saturating_mul(4).max(4 << 20)
@@ -253,9 +262,21 @@ impl CakeParams {
         })
     }
 
+    /// A large packet. The kernel has 1514 B (`cake_set_rate`, `psched_mtu`), which is what such
+    /// a packet counts there; with an overhead, a packet counts without Ethernet's header and with
+    /// the overhead (`cake_calc_overhead`), and the constant stays.
+    fn large_packet(&self) -> u64 {
+        if self.overhead == Bytes::ZERO {
+            MTU
+        } else {
+            FRAME
+        }
+    }
+
     /// The law of a tin with this rate, and its queues' quantum.
     fn law(&self, rate: Option<Rate>) -> (CobaltConfig, i64) {
-        let mtu_time = rate.map_or(Span::ZERO, |rate| rate.tx_time(Bytes::new(MTU)));
+        let large = self.large_packet();
+        let mtu_time = rate.map_or(Span::ZERO, |rate| rate.tx_time(Bytes::new(large)));
         let target = self.target().max(mtu_time * 3 / 2);
         let config = CobaltConfig {
             target,
@@ -263,8 +284,9 @@ impl CakeParams {
             mtu_time,
             increment: 1.0 / 256.0,
             decrement: 1.0 / 4096.0,
+            first_gap: self.first_gap,
         };
-        let quantum = rate.map_or(MTU, |rate| (rate.as_bps() / 8 / 4096).clamp(300, MTU));
+        let quantum = rate.map_or(large, |rate| (rate.as_bps() / 8 / 4096).clamp(300, large));
         (config, quantum as i64)
     }
 }

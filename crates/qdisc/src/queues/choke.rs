@@ -23,7 +23,7 @@ use redtail_core::{
 
 use crate::fifo::Sparse;
 use crate::gauge;
-use crate::laws::red::{Arrival, RedConfig, RedLaw, Spacing, Verdict};
+use crate::laws::red::{Arrival, Flavour, RedConfig, RedLaw, Spacing, Verdict};
 use crate::refuse;
 use crate::signal::mark_or_drop;
 use crate::{
@@ -51,7 +51,7 @@ pub struct ChokeParams {
     #[serde(default = "default_w_q")]
     pub w_q: f64,
     /// How early drops are spread over arrivals.
-    /// Source: Floyd and Jacobson 1993, method 2, as in Linux (`sch_choke`).
+    /// Source: Floyd and Jacobson 1993, method 2; Linux (`sch_choke`) has `"linux"`, the same while the average stays.
     #[serde(default = "default_spacing")]
     pub spacing: Spacing,
     /// How many waiting packets an arrival is compared with.
@@ -165,6 +165,7 @@ impl QueueParams for ChokeParams {
                 w_q: self.w_q,
                 gentle_end: None,
                 spacing: self.spacing,
+                flavour: Flavour::Paper,
             }),
             stream: context.stream,
             idle_since: Some(Time::ZERO),

@@ -11,7 +11,7 @@ use redtail_core::{
 
 use super::codel::{check_delays, default_interval, default_mtu, default_target, warn_of_target};
 use crate::fifo::Fifo;
-use crate::laws::cobalt::{CobaltConfig, CobaltLaw};
+use crate::laws::cobalt::{CobaltConfig, CobaltLaw, FirstGap};
 use crate::{
     Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
     Sink,
@@ -46,10 +46,14 @@ pub struct CobaltParams {
     /// Source: Linux 6.1, `sch_cake` (1/4096).
     #[serde(default = "default_decrement")]
     pub decrement: f64,
-    /// Let a packet that has waited longer than this count as an overflow.
-    /// Source: none, as in Linux 6.1, `sch_cake`; ns-3 has 400 ms.
+    /// Let a packet that has waited longer than this raise BLUE's drop probability by one `increment`, at most once per `target`.
+    /// Source: none, as in Linux 6.1, `sch_cake`; ns-3 has 400 ms (`BlueThreshold`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blue_threshold: Option<Span>,
+    /// How long after the delay first exceeds the target the first signal of all comes.
+    /// Source: ns-3, `CobaltQueueDisc`, and the comment in Linux 6.1, `sch_cake`, whose code has none.
+    #[serde(default)]
+    pub first_gap: FirstGap,
     /// Size of a large packet: what has waited for less than four of these at the link's rate has waited for no queue.
     /// Source: Linux 6.1, `sch_cake`, for Ethernet.
     #[serde(default = "default_mtu")]
@@ -112,6 +116,7 @@ impl QueueParams for CobaltParams {
                 mtu_time: context.rate.tx_time(self.mtu),
                 increment: self.increment,
                 decrement: self.decrement,
+                first_gap: self.first_gap,
             },
             blue_threshold: self.blue_threshold,
             law: CobaltLaw::default(),
@@ -157,7 +162,7 @@ impl<P: Packet> QueueDiscipline<P> for Cobalt<P> {
             };
             self.sojourn = now - packet.enqueued();
             if self.blue_threshold.is_some_and(|most| self.sojourn > most) {
-                self.law.on_overflow(&self.config, now);
+                self.law.on_long_wait(&self.config, now);
             }
             let can_be_marked = self.ecn && packet.ecn() != Ecn::NotEct;
             let stream = &mut self.stream;

@@ -55,7 +55,7 @@ pub struct DrrClass {
     #[serde(rename = "match", default, skip_serializing_if = "Option::is_none")]
     pub rules: Option<OneOrMore<Rule>>,
     /// What it may send in a turn; shares are in proportion to quanta.
-    /// Source: Linux sch_drr, the link's largest packet; here that of Ethernet.
+    /// Source: Linux sch_drr, the link's largest packet (`psched_mtu`, with Ethernet's header, which counts there with every packet too); here Ethernet's MTU.
     #[serde(default = "default_quantum")]
     pub quantum: Bytes,
     /// Its queue, of any kind. A time in its parameters is one at the class's share of the link.
@@ -63,7 +63,7 @@ pub struct DrrClass {
 }
 
 fn default_quantum() -> Bytes {
-    Bytes::new(1514)
+    Bytes::new(1500)
 }
 
 impl DrrParams {

@@ -3,7 +3,8 @@
 //!
 //! Source: K. De Schepper, B. Briscoe and G. White, "Dual-Queue Coupled Active Queue
 //! Management (AQM) for Low Latency, Low Loss, and Scalable Throughput (L4S)", RFC 9332:
-//! section 2 and the pseudo-code of appendix A (A.1; overload: A.2).
+//! section 2 and the pseudo-code of appendix A (A.1; overload: A.2). With `flavour = "linux"`,
+//! net/sched/sch_dualpi2.c of Linux (6.17; read at commit 92b9c2b7a88c).
 //!
 //! | symbol | meaning | unit |
 //! |---|---|---|
@@ -26,6 +27,17 @@
 //!           takes the sum above 1 is chosen and takes 1 off
 //! ```
 //!
+//! | | RFC 9332 | Linux |
+//! |---|---|---|
+//! | T, alpha, beta | from target and RTT_max: 15 ms, 0.15 /s, 3 /s | 16 ms, 41/256 /s, 819/256 /s |
+//! | "with p" | `recur` | a random number for each packet, two for p'^2 |
+//! | what is coupled | as above | nothing while less than two full packets stay in both queues |
+//! | L's own marks | max(p'_L, p_CL), a ramp from 0.8 to 1.2 ms | beside p_CL, for whoever waited more than 1 ms |
+//! | what leaves alone | not marked by p'_L | marked (`min_qlen_step` is 0) |
+//! | overload | from p_CL = 1 on | above it |
+//! | weight of C | 1/16 | 1/10; what is dropped costs no turn |
+//! | limit | 250 ms | 10,000 packets |
+//!
 //! **Who is next** (the RFC leaves it open): L has priority, but C gets at least
 //! `classic_share` of the bytes while both wait (`"wrr"`); or the packet that has waited
 //! longer, where those of L are taken to have waited `time_shift` longer
@@ -33,13 +45,14 @@
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Ecn, Packet, ParamError, ParamWarning, Span, Time, schemars, serde};
+use redtail_core::{Ecn, Packet, ParamError, ParamWarning, Span, Stream, Time, schemars, serde};
 
 use super::pi2::{check_derived, default_rtt_max, default_target, derived};
 use super::pie::short_target;
 use crate::fifo::Fifo;
 use crate::gauge;
-use crate::laws::pi::PiLaw;
+use crate::laws::pi::{PiConfig, PiLaw};
+use crate::laws::pie::Flavour;
 use crate::refuse;
 use crate::signal::{Ticks, mark_or_drop};
 use crate::{
@@ -52,77 +65,55 @@ use crate::{
 #[serde(crate = "serde", deny_unknown_fields)]
 #[schemars(crate = "schemars")]
 pub struct DualPi2Params {
-    /// Most that may wait in both queues together: in packets, in bytes, in time at the link's rate, or a list of these.
-    /// Source: RFC 9332, appendix A.1.
-    #[serde(default = "default_limit")]
-    pub limit: Limit,
+    /// Whose details are followed, and whose defaults, where RFC and Linux differ.
+    #[serde(default)]
+    pub flavour: Flavour,
+    /// Most that may wait in both queues together: in packets, in bytes, in time at the link's rate, or a list of these. Without it 250 ms (RFC 9332, appendix A.1), 10,000 packets in Linux.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
     /// Queueing delay to hold in the classic queue.
     /// Source: RFC 9332, appendix A.1.
     #[serde(default = "default_target")]
     pub target: Span,
-    /// Longest round trip to be stable with: `update`, `alpha` and `beta` follow from it.
-    /// Source: RFC 9332, appendix A.1.
-    #[serde(default = "default_rtt_max")]
-    pub rtt_max: Span,
-    /// Time between updates. Without it the smaller of `target` and a third of `rtt_max` (RFC 9332, appendix A.1).
+    /// Longest round trip to be stable with: `update`, `alpha` and `beta` follow from it. Without it 100 ms (RFC 9332, appendix A.1); Linux has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt_max: Option<Span>,
+    /// Time between updates. Without it the smaller of `target` and a third of `rtt_max` (RFC 9332, appendix A.1), 16 ms in Linux.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub update: Option<Span>,
-    /// Gain of the deviation from the target, in 1/s. Without it 0.1 `update` over the square of `rtt_max` (RFC 9332, appendix A.1).
+    /// Gain of the deviation from the target, in 1/s. Without it 0.1 `update` over the square of `rtt_max` (RFC 9332, appendix A.1), 41/256 in Linux.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alpha: Option<f64>,
-    /// Gain of the delay's change, in 1/s. Without it 0.3 over `rtt_max` (RFC 9332, appendix A.1).
+    /// Gain of the delay's change, in 1/s. Without it 0.3 over `rtt_max` (RFC 9332, appendix A.1), 819/256 in Linux.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beta: Option<f64>,
     /// Mark probability of the low-latency queue over the square root of the classic one.
     /// Source: RFC 9332, appendix A.1 (k).
     #[serde(default = "default_coupling")]
     pub coupling: f64,
-    /// Wait from which the low-latency queue marks on its own.
-    /// Source: RFC 9332, appendix A.1 (minTh).
-    #[serde(default = "default_min_th")]
-    pub min_th: Span,
-    /// Beyond `min_th`, the wait over which its probability rises to 1; "0 s" makes a step.
-    /// Source: RFC 9332, appendix A.1 (range).
-    #[serde(default = "default_range")]
-    pub range: Span,
-    /// Packets in the low-latency queue, the leaving one included, that are not marked on its own account whatever they have waited.
-    /// Source: RFC 9332, appendix A.1 (Th_len).
-    #[serde(default = "default_th_len")]
-    pub th_len: u64,
+    /// Wait from which the low-latency queue marks on its own. Without it 800 us (RFC 9332, appendix A.1, minTh), 1 ms in Linux (`step_thresh`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_th: Option<Span>,
+    /// Beyond `min_th`, the wait over which its probability rises to 1; "0 s" makes a step. Without it 400 us (RFC 9332, appendix A.1, range), a step in Linux.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<Span>,
+    /// Packets in the low-latency queue, the leaving one included, that are not marked on its own account whatever they have waited. Without it 1 (RFC 9332, appendix A.1, Th_len), 0 in Linux (`min_qlen_step`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub th_len: Option<u64>,
     /// Who is next while both queues wait.
     /// Source: Linux (`sch_dualpi2`); RFC 9332 leaves it open.
     #[serde(default)]
     pub scheduler: DualScheduler,
-    /// For `scheduler = "wrr"`: the classic queue's least share of the bytes while both wait.
-    /// Source: RFC 9332, its example of a weighted round robin (1/16).
-    #[serde(default = "default_classic_share")]
-    pub classic_share: f64,
+    /// For `scheduler = "wrr"`: the classic queue's least share of the bytes while both wait. Without it 1/16 (RFC 9332, its example of a weighted round robin), 0.1 in Linux (`c_protection_wc`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub classic_share: Option<f64>,
     /// For `scheduler = "time-shifted"`: the head start of the low-latency queue. Without it twice `target`, as the first implementation for Linux has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_shift: Option<Span>,
 }
 
-fn default_limit() -> Limit {
-    Limit {
-        packets: None,
-        bytes: None,
-        time: Some(Span::from_ms(250)),
-    }
-}
 fn default_coupling() -> f64 {
     2.0
-}
-fn default_min_th() -> Span {
-    Span::from_us(800)
-}
-fn default_range() -> Span {
-    Span::from_us(400)
-}
-fn default_th_len() -> u64 {
-    1
-}
-fn default_classic_share() -> f64 {
-    1.0 / 16.0
 }
 
 /// Who is next while both queues wait.
@@ -140,20 +131,113 @@ pub enum DualScheduler {
 impl Default for DualPi2Params {
     fn default() -> Self {
         Self {
-            limit: default_limit(),
+            flavour: Flavour::default(),
+            limit: None,
             target: default_target(),
-            rtt_max: default_rtt_max(),
+            rtt_max: None,
             update: None,
             alpha: None,
             beta: None,
             coupling: default_coupling(),
-            min_th: default_min_th(),
-            range: default_range(),
-            th_len: default_th_len(),
+            min_th: None,
+            range: None,
+            th_len: None,
             scheduler: DualScheduler::default(),
-            classic_share: default_classic_share(),
+            classic_share: None,
             time_shift: None,
         }
+    }
+}
+
+/// `dualpi2_reset_default`; alpha and beta in its units, 1/256 Hz.
+const LINUX_UPDATE: Span = Span::from_ms(16);
+const LINUX_ALPHA: f64 = 41.0 / 256.0;
+const LINUX_BETA: f64 = 819.0 / 256.0;
+
+/// What a flavour has where nothing is given.
+struct Defaults {
+    limit: Limit,
+    min_th: Span,
+    range: Span,
+    th_len: u64,
+    classic_share: f64,
+}
+
+impl DualPi2Params {
+    fn defaults(&self) -> Defaults {
+        match self.flavour {
+            Flavour::Rfc => Defaults {
+                limit: Limit {
+                    packets: None,
+                    bytes: None,
+                    time: Some(Span::from_ms(250)),
+                },
+                min_th: Span::from_us(800),
+                range: Span::from_us(400),
+                th_len: 1,
+                classic_share: 1.0 / 16.0,
+            },
+            Flavour::Linux => Defaults {
+                limit: Limit::packets(10_000),
+                min_th: Span::from_ms(1),
+                range: Span::ZERO,
+                th_len: 0,
+                classic_share: 0.1,
+            },
+        }
+    }
+
+    fn effective_limit(&self) -> Limit {
+        self.limit.unwrap_or_else(|| self.defaults().limit)
+    }
+
+    fn min_th(&self) -> Span {
+        self.min_th.unwrap_or_else(|| self.defaults().min_th)
+    }
+
+    fn range(&self) -> Span {
+        self.range.unwrap_or_else(|| self.defaults().range)
+    }
+
+    fn classic_share(&self) -> f64 {
+        let given = self.classic_share;
+        given.unwrap_or_else(|| self.defaults().classic_share)
+    }
+
+    /// Time between updates, and the controller.
+    fn controller(&self) -> (Span, PiConfig) {
+        let (update, alpha, beta) = match self.flavour {
+            Flavour::Rfc => (self.update, self.alpha, self.beta),
+            Flavour::Linux => (
+                self.update.or(Some(LINUX_UPDATE)),
+                self.alpha.or(Some(LINUX_ALPHA)),
+                self.beta.or(Some(LINUX_BETA)),
+            ),
+        };
+        let rtt_max = self.rtt_max.unwrap_or_else(default_rtt_max);
+        derived(self.target, rtt_max, update, alpha, beta)
+    }
+
+    /// Refuses what `sch_dualpi2` has not.
+    fn check_linux(&self) -> Result<(), ParamError> {
+        let refuse = |key: &'static str, accepted: &str| {
+            let problem = "is not in Linux, whose details were asked for";
+            Err(ParamError::new(key, problem, accepted))
+        };
+        if self.rtt_max.is_some() {
+            return refuse("rtt_max", "update, alpha and beta");
+        }
+        if self.range.is_some_and(|range| range > Span::ZERO) {
+            return refuse("range", "\"0 s\"");
+        }
+        // The kernel's is asked of the queue that a packet finds.
+        if self.th_len.is_some_and(|packets| packets > 0) {
+            return refuse("th_len", "0");
+        }
+        if self.scheduler != DualScheduler::Wrr {
+            return refuse("scheduler", "\"wrr\"");
+        }
+        Ok(())
     }
 }
 
@@ -161,16 +245,19 @@ impl QueueParams for DualPi2Params {
     type Queue<P: Packet> = DualPi2<P>;
 
     fn check(&self) -> Result<(), ParamError> {
-        self.limit.check()?;
+        self.effective_limit().check()?;
         check_derived(
             self.target,
-            self.rtt_max,
+            self.rtt_max.unwrap_or_else(default_rtt_max),
             self.update,
             self.alpha,
             self.beta,
         )?;
+        if self.flavour == Flavour::Linux {
+            self.check_linux()?;
+        }
         refuse::unless_positive("coupling", self.coupling)?;
-        if !(self.classic_share > 0.0 && self.classic_share < 1.0) {
+        if !(self.classic_share() > 0.0 && self.classic_share() < 1.0) {
             let accepted = "a number above 0 and below 1";
             let problem = "would starve one of the queues";
             return Err(ParamError::new("classic_share", problem, accepted));
@@ -187,12 +274,12 @@ impl QueueParams for DualPi2Params {
     }
 
     fn limit(&self) -> Option<Limit> {
-        Some(self.limit)
+        Some(self.effective_limit())
     }
 
     fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
         let mut warnings: Vec<_> = short_target(self.target, link).into_iter().collect();
-        if self.min_th + self.range >= self.target {
+        if self.min_th() + self.range() >= self.target {
             let clause = "and range let the low-latency queue wait as long as the classic one";
             warnings.push(ParamWarning::new("min_th", clause));
         }
@@ -200,31 +287,30 @@ impl QueueParams for DualPi2Params {
     }
 
     fn build<P: Packet>(&self, context: QueueContext) -> DualPi2<P> {
-        let (update, config) = derived(
-            self.target,
-            self.rtt_max,
-            self.update,
-            self.alpha,
-            self.beta,
-        );
-        let packet = gauge::packet_size(None, &context.link).as_u64() as f64;
+        let (update, config) = self.controller();
+        let linux = self.flavour == Flavour::Linux;
+        let full_packet = gauge::packet_size(None, &context.link).as_u64();
+        let packet = full_packet as f64;
         let scheduler = match self.scheduler {
             DualScheduler::Wrr => Scheduler::Wrr {
-                share: self.classic_share,
-                start: packet * (2.0 * self.classic_share - 1.0),
-                credit: packet * (2.0 * self.classic_share - 1.0),
+                share: self.classic_share(),
+                start: packet * (2.0 * self.classic_share() - 1.0),
+                credit: packet * (2.0 * self.classic_share() - 1.0),
             },
             DualScheduler::TimeShifted => {
                 Scheduler::TimeShifted(self.time_shift.unwrap_or(self.target * 2))
             }
         };
         DualPi2 {
-            limit: self.limit.at(context.rate),
+            limit: self.effective_limit().at(context.rate),
             coupling: self.coupling,
-            min_th: self.min_th,
-            range: self.range,
-            th_len: self.th_len,
+            min_th: self.min_th(),
+            range: self.range(),
+            th_len: self.th_len.unwrap_or_else(|| self.defaults().th_len),
+            chance: linux.then_some(context.stream),
+            least: 2 * full_packet,
             scheduler,
+            owed: 0.0,
             law: PiLaw::new(config),
             ticks: Ticks::every(update),
             low: Half::default(),
@@ -321,7 +407,13 @@ pub struct DualPi2<P> {
     min_th: Span,
     range: Span,
     th_len: u64,
+    /// Decides in Linux, where the RFC sums likelihoods.
+    chance: Option<Stream>,
+    /// With fewer bytes left in both queues, Linux does not couple.
+    least: u64,
     scheduler: Scheduler,
+    /// By what the latest choice changed the scheduler's credit.
+    owed: f64,
     /// Moves p'.
     law: PiLaw,
     ticks: Ticks,
@@ -356,6 +448,7 @@ impl<P: Packet> DualPi2<P> {
     /// Whether the next packet comes from the low-latency queue; `None` if nothing waits.
     #[inline]
     fn low_is_next(&mut self, now: Time) -> Option<bool> {
+        self.owed = 0.0;
         let (low, classic) = (self.low.fifo.front(), self.classic.fifo.front());
         let (Some(low), Some(classic)) = (low, classic) else {
             if let (None, None, Scheduler::Wrr { start, credit, .. }) =
@@ -369,17 +462,46 @@ impl<P: Packet> DualPi2<P> {
         Some(match &mut self.scheduler {
             Scheduler::Wrr { share, credit, .. } => {
                 let low_next = *credit <= 0.0;
-                *credit += if low_next {
+                self.owed = if low_next {
                     *share * low.size().as_u64() as f64
                 } else {
                     (*share - 1.0) * classic.size().as_u64() as f64
                 };
+                *credit += self.owed;
                 low_next
             }
             Scheduler::TimeShifted(shift) => {
                 self.low.fifo.sojourn(now) + *shift >= self.classic.fifo.sojourn(now)
             }
         })
+    }
+
+    /// `dualpi2_qdisc_dequeue`, `must_drop` and `do_step_aqm` of Linux: what a packet meets that
+    /// leaves either queue, from which it has been taken.
+    fn linux_fate(&mut self, low: bool, wait: Span) -> Fate {
+        let left = self.low.fifo.backlog().bytes + self.classic.fifo.backlog().bytes;
+        let stream = self.chance.as_mut().expect("only Linux asks");
+        let base = self.law.probability();
+        let mut roll = |p: f64| stream.uniform() < p;
+        let mut fate = Fate::Pass;
+        if left >= self.least {
+            let coupled = self.coupling * base;
+            let overload = coupled > 1.0;
+            fate = match low {
+                false if roll(base) && roll(base) => match overload {
+                    true => Fate::Drop,
+                    false => Fate::Mark,
+                },
+                false => Fate::Pass,
+                true if overload && roll(base) && roll(base) => Fate::Drop,
+                true if overload || roll(coupled) => Fate::Mark,
+                true => Fate::Pass,
+            };
+        }
+        match fate {
+            Fate::Pass if low && wait > self.min_th => Fate::Mark,
+            fate => fate,
+        }
     }
 
     /// Appendix A.1 and A.2: what a packet meets that leaves L after having waited for `wait`.
@@ -458,7 +580,9 @@ impl<P: Packet> QueueDiscipline<P> for DualPi2<P> {
             };
             let packet = half.fifo.pop()?;
             let wait = now - packet.enqueued();
-            let fate = if low {
+            let fate = if self.chance.is_some() {
+                self.linux_fate(low, wait)
+            } else if low {
                 self.low_fate(wait)
             } else {
                 self.classic_fate()
@@ -482,6 +606,11 @@ impl<P: Packet> QueueDiscipline<P> for DualPi2<P> {
             };
             let Some(packet) = packet else {
                 half.tally.drops += 1;
+                if let (Some(_), Scheduler::Wrr { credit, .. }) =
+                    (&self.chance, &mut self.scheduler)
+                {
+                    *credit -= self.owed;
+                }
                 continue;
             };
             half.tally.departures += 1;

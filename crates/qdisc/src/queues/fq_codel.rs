@@ -40,7 +40,7 @@ pub struct FqCodelParams {
     #[schemars(range(min = 1, max = 65_536))]
     pub flows: u32,
     /// Bytes that a queue may send in its turn.
-    /// Source: RFC 8290, section 5.2.4.
+    /// Source: one packet, as RFC 8290, section 5.2.4: its 1514 B are the MTU and Ethernet's header, which Linux counts with every packet; a packet here has none.
     #[serde(default = "default_quantum")]
     pub quantum: Bytes,
     /// Acceptable standing queueing delay of each queue.
@@ -84,7 +84,7 @@ pub(crate) fn default_flows() -> u32 {
     1024
 }
 pub(crate) fn default_quantum() -> Bytes {
-    Bytes::new(1514)
+    Bytes::new(1500)
 }
 fn default_ecn() -> bool {
     true
@@ -110,7 +110,7 @@ pub(crate) fn check_queues(
         return Err(ParamError::new(
             "quantum",
             "is less than 256 B, so that a packet takes many turns",
-            "at least \"256 B\", for example \"1514 B\"",
+            "at least \"256 B\", for example \"1500 B\"",
         ));
     }
     Ok(())

@@ -18,7 +18,7 @@ use super::fq_codel::{
     check_queues, default_flows, default_limit, default_quantum, warn_of_queues,
 };
 use crate::fq::{FlowHash, FlowQueues, Measure};
-use crate::laws::pie::{Delay, Flavour, PieConfig, PieLaw, Verdict};
+use crate::laws::pie::{Decay, Delay, Flavour, PieConfig, PieLaw, Verdict};
 use crate::signal::mark_or_drop;
 use crate::{
     Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
@@ -40,7 +40,7 @@ pub struct FqPieParams {
     #[schemars(range(min = 1, max = 65_536))]
     pub flows: u32,
     /// Bytes that a queue may send in its turn.
-    /// Source: Linux 6.1, `sch_fq_pie` (the MTU with Ethernet's header).
+    /// Source: one packet, as Linux 6.1, `sch_fq_pie` (`psched_mtu`, 1514 B): Ethernet's header counts there with every packet too; a packet here has none.
     #[serde(default = "default_quantum")]
     pub quantum: Bytes,
     /// Queueing delay to hold in each queue.
@@ -148,6 +148,7 @@ impl QueueParams for FqPieParams {
             mean_packet: self.mean_packet,
             derandomize: true,
             delay: self.delay,
+            decay: Decay::NoDelay,
             flavour: Flavour::Linux,
         });
         FqPie {
@@ -274,7 +275,7 @@ impl<P: Packet> QueueDiscipline<P> for FqPie<P> {
     fn internals(&self) -> Internals {
         Internals {
             average: Some(self.sojourn.as_secs_f64()),
-            probability: Some(self.probability),
+            probability: Some(self.probability.min(1.0)),
         }
     }
 

@@ -11,7 +11,7 @@ use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Span, Stream, Time, 
 
 use crate::fifo::Fifo;
 use crate::gauge;
-use crate::laws::pie::{Delay, Flavour, PieConfig, PieLaw, Verdict};
+use crate::laws::pie::{Decay, Delay, Flavour, PieConfig, PieLaw, Verdict};
 use crate::refuse;
 use crate::signal::{Ticks, mark_or_drop};
 use crate::{
@@ -54,6 +54,10 @@ pub struct PieParams {
     /// Source: RFC 8033, sections 4.3 and 5.2, allows both; Linux's default.
     #[serde(default)]
     pub delay: Delay,
+    /// While which delays the probability decays, beside what the controller does.
+    /// Source: RFC 8033 contradicts itself; section 4.2 and Linux, not appendix A.
+    #[serde(default)]
+    pub decay: Decay,
     /// Make the probability proportional to a packet's size over `mean_packet`, for packets up to that size.
     /// Source: off as in Linux (`bytemode`).
     #[serde(default)]
@@ -112,6 +116,7 @@ impl PieParams {
             max_burst: default_max_burst(),
             derandomize: default_derandomize(),
             delay: Delay::default(),
+            decay: Decay::default(),
             byte_mode: false,
             mean_packet: None,
             activation: false,
@@ -153,6 +158,10 @@ impl QueueParams for PieParams {
             let problem = "cannot be off in Linux, whose details were asked for";
             return Err(ParamError::new("derandomize", problem, "true"));
         }
+        if self.flavour == Flavour::Linux && self.decay != Decay::NoDelay {
+            let problem = "is not in Linux, whose details were asked for";
+            return Err(ParamError::new("decay", problem, "\"no-delay\""));
+        }
         Ok(())
     }
 
@@ -182,6 +191,7 @@ impl QueueParams for PieParams {
                 mean_packet,
                 derandomize: self.derandomize,
                 delay: self.delay,
+                decay: self.decay,
                 flavour: self.flavour,
             }),
             ticks: Ticks::every(self.update),
@@ -289,11 +299,12 @@ impl<P: Packet> QueueDiscipline<P> for Pie<P> {
         self.fifo.backlog()
     }
 
-    /// `average` is the queueing delay of the latest update, in seconds.
+    /// `average` is the queueing delay of the latest update, in seconds; a `probability` above
+    /// 1, which Linux has, shows as 1.
     fn internals(&self) -> Internals {
         Internals {
             average: Some(self.law.delay()),
-            probability: Some(self.law.probability()),
+            probability: Some(self.law.probability().min(1.0)),
         }
     }
 }

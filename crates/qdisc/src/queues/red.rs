@@ -17,7 +17,7 @@ use redtail_core::{
 use crate::fifo::Fifo;
 use crate::laws::red::adapt::{Adaptation, Fixed};
 use crate::laws::red::ziegler::{NoTuning, Situation, Tuning, tune};
-use crate::laws::red::{Arrival, RedConfig, RedLaw, Spacing, Verdict};
+use crate::laws::red::{Arrival, Flavour, RedConfig, RedLaw, Spacing, Verdict};
 use crate::{
     Backlog, DropReason, Internals, Limit, LinkFacts, Outlook, QueueContext, QueueDiscipline,
     QueueParams, Sink,
@@ -58,6 +58,10 @@ pub struct RedParams {
     /// Source: ns-2.35, ns-default.tcl (`wait_` true).
     #[serde(default = "default_spacing")]
     pub spacing: Spacing,
+    /// Whose details are followed where the paper leaves them open.
+    /// Source: Floyd and Jacobson 1993; ns-2's for comparisons with it.
+    #[serde(default)]
+    pub flavour: Flavour,
     /// Make a packet's drop probability proportional to its size over `mean_packet`.
     /// Source: off as in Floyd and Jacobson 1993, section IV.
     #[serde(default)]
@@ -370,6 +374,7 @@ impl RedParams {
             w_q: None,
             gentle: Gentle::default(),
             spacing: default_spacing(),
+            flavour: Flavour::default(),
             byte_mode: false,
             mean_packet: default_mean_packet(),
             ecn: false,
@@ -442,6 +447,7 @@ impl RedParams {
                 w_q: self.w_q.unwrap_or(w_q),
                 gentle_end: gentle_end(self.gentle, max_th, limit, measures_bytes),
                 spacing: self.spacing,
+                flavour: self.flavour,
             },
         })
     }
@@ -583,6 +589,9 @@ impl<P: Packet, A: Adaptation> QueueDiscipline<P> for Red<P, A> {
         self.adaptation.decided(verdict);
         let may_mark =
             self.ecn && (self.above_max_th == AboveMaxTh::Mark || self.law.is_below_max_th());
+        if !self.limit.admits(backlog, packet.size()) {
+            self.law.on_overflow();
+        }
         carry_out(
             packet,
             verdict,

@@ -7,7 +7,9 @@
 //! - An arrival whose queue holds `depth` packets is dropped, or with `head_drop` the
 //!   oldest of that queue in its place.
 //! - An arrival that makes the backlog exceed the limit costs the longest queue, in
-//!   packets, its latest packet (with `head_drop` its oldest).
+//!   packets, its latest packet (with `head_drop` its oldest); of equally long queues the
+//!   one whose length changed last, and where none holds more than a packet the one whose
+//!   turn is next (`sfq_drop`, `sfq_link`).
 //! - A queue that gets its first packet takes its turn after all others, with one quantum.
 //! - Every `perturb`, a new hash is drawn and all that waits is dealt out anew, so that
 //!   flows that share a queue do not share it for ever. Packets of a flow keep their order.
@@ -44,7 +46,7 @@ pub struct SfqParams {
     #[schemars(range(min = 1, max = 65_536))]
     pub divisor: u32,
     /// Bytes that a queue may send in its turn.
-    /// Source: Linux 6.1, `sch_sfq` (the MTU with Ethernet's header).
+    /// Source: one packet, as Linux 6.1, `sch_sfq` (`psched_mtu`, 1514 B): Ethernet's header counts there with every packet too; a packet here has none.
     #[serde(default = "default_quantum")]
     pub quantum: Bytes,
     /// How often a new hash is drawn.
@@ -175,6 +177,15 @@ impl<P: Packet> Sfq<P> {
         }
     }
 
+    /// The queue that a packet too many costs one.
+    fn victim(&mut self) -> usize {
+        let longest = self.queues.fattest();
+        if self.queues.backlog_of(longest).packets > 1 {
+            return longest;
+        }
+        self.queues.first_in_line().unwrap_or(longest)
+    }
+
     /// Takes from a queue that is too long.
     fn take_excess(&mut self, queue: usize, now: Time) -> Option<P> {
         let packet = if self.head_drop {
@@ -212,7 +223,7 @@ impl<P: Packet> QueueDiscipline<P> for Sfq<P> {
         }
         self.queues.push_in_line(queue, packet, now, now);
         while !self.limit.allows(self.queues.backlog()) {
-            let longest = self.queues.fattest();
+            let longest = self.victim();
             let Some(excess) = self.take_excess(longest, now) else {
                 break;
             };

@@ -77,7 +77,7 @@ impl QueueParams for TbfParams {
             (Some(_), None) => Err(ParamError::new(
                 "mtu",
                 "is missing, and peak_rate needs it",
-                "at least the largest packet, such as \"1514 B\"",
+                "at least the largest packet, such as \"1500 B\"",
             )),
             (None, Some(_)) => Err(ParamError::new(
                 "mtu",
@@ -87,7 +87,7 @@ impl QueueParams for TbfParams {
             (Some(_), Some(Bytes::ZERO)) => Err(ParamError::new(
                 "mtu",
                 "would let no packet pass",
-                "at least the largest packet, such as \"1514 B\"",
+                "at least the largest packet, such as \"1500 B\"",
             )),
             _ => self.queue.check().map_err(|error| error.within("queue")),
         }

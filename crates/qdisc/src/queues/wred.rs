@@ -28,7 +28,7 @@ use redtail_core::{
 };
 
 use crate::fifo::Fifo;
-use crate::laws::red::{Arrival, RedConfig, RedLaw, Spacing};
+use crate::laws::red::{Arrival, Flavour, RedConfig, RedLaw, Spacing};
 use crate::queues::red::{
     AboveMaxTh, Gentle, carry_out, check_mean_packet, check_unit_interval, default_max_p,
     default_mean_packet, default_spacing, default_w_q, gentle_end, threshold_at,
@@ -159,6 +159,7 @@ impl WredParams {
             w_q: self.w_q,
             gentle_end: gentle_end(self.gentle, max_th, limit, self.measures_bytes()),
             spacing: self.spacing,
+            flavour: Flavour::Paper,
         }
     }
 

@@ -4,7 +4,7 @@
 
 use crate::common::{Heard, Probe, build};
 use redtail_core::{Bytes, Ecn, Rate, Span, Stream, Time};
-use redtail_qdisc::laws::cobalt::{CobaltConfig, CobaltLaw};
+use redtail_qdisc::laws::cobalt::{CobaltConfig, CobaltLaw, FirstGap};
 use redtail_qdisc::queues::cobalt::CobaltParams;
 use redtail_qdisc::{DropReason, Limit, LinkFacts, QueueDiscipline, QueueSpec};
 
@@ -14,6 +14,7 @@ const CONFIG: CobaltConfig = CobaltConfig {
     mtu_time: Span::from_ms(1),
     increment: 1.0 / 256.0,
     decrement: 1.0 / 4096.0,
+    first_gap: FirstGap::Interval,
 };
 
 fn us(us: u64) -> Time {
@@ -155,6 +156,7 @@ fn params() -> CobaltParams {
         increment: 0.5,
         decrement: 0.0,
         blue_threshold: None,
+        first_gap: FirstGap::Interval,
         mtu: Bytes::new(100),
     }
 }
@@ -185,7 +187,55 @@ fn the_last_packet_is_never_dropped() {
 }
 
 #[test]
-fn a_long_wait_counts_as_an_overflow_if_asked_for() {
+fn packets_that_have_waited_long_raise_blue_once_per_target_and_are_not_dropped_for_it() {
+    // ns-3.37, CobaltQueueDisc::CobaltShouldDrop: 1,500 packets that have waited 600 ms.
+    let mut queue = build(&QueueSpec::Cobalt(CobaltParams {
+        limit: Limit::packets(2000),
+        blue_threshold: Some(Span::from_ms(400)),
+        increment: 1.0 / 256.0,
+        decrement: 1.0 / 4096.0,
+        ..params()
+    }));
+    let mut heard = Heard::default();
+    for id in 0..1500 {
+        queue.enqueue(Probe::new(id, 1000, Ecn::NotEct), us(0), &mut heard);
+    }
+    queue.dequeue(us(600_000), &mut heard);
+    assert!(heard.dropped.len() <= 2, "{}", heard.dropped.len());
+    assert_eq!(queue.internals().probability, Some(1.0 / 256.0));
+    // Within the target it stays; CoDel's own signals wait for their interval.
+    for tick in 1..=5 {
+        queue.dequeue(us(600_000 + 1000 * tick), &mut heard);
+    }
+    assert_eq!(queue.internals().probability, Some(1.0 / 256.0));
+    queue.dequeue(us(605_001), &mut heard);
+    assert_eq!(queue.internals().probability, Some(2.0 / 256.0));
+    assert!(heard.dropped.len() <= 2, "{}", heard.dropped.len());
+}
+
+#[test]
+fn the_first_gap_may_be_none_once() {
+    // Linux 6.1, cobalt_vars_init and cobalt_should_drop; see `FirstGap`.
+    let config = CobaltConfig {
+        first_gap: FirstGap::None,
+        ..CONFIG
+    };
+    let mut law = CobaltLaw::default();
+    let mut judge = |sojourn_ms, tick| {
+        let now = us(tick);
+        let sojourn = Span::from_ms(sojourn_ms);
+        law.judge(&config, sojourn, 0, false, now, || 0.5).drop
+    };
+    assert!(!judge(1, 10) && !judge(20, 20) && judge(20, 30));
+    // Gone after a while, and the next time an interval passes first.
+    (1..400).for_each(|ms| assert!(!judge(1, 1000 * ms)));
+    let first = (4_000..6_000).find(|tick| judge(20, 100 * tick));
+    let first = first.expect("it signals");
+    assert!((5_000..=5_001).contains(&first), "{first}");
+}
+
+#[test]
+fn a_long_wait_raises_blue_if_asked_for() {
     for (threshold, expected) in [(None, 0.0), (Some(Span::from_ms(400)), 0.5)] {
         let mut queue = build(&QueueSpec::Cobalt(CobaltParams {
             blue_threshold: threshold,

@@ -9,8 +9,9 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use redtail_core::{Bytes, Dscp, Ecn, QueueSize, Rate, Sampling, Span, Time};
 use redtail_qdisc::classify::{OneOrMore, Rule};
+use redtail_qdisc::laws::cobalt::FirstGap;
 use redtail_qdisc::laws::codel::InverseSqrt;
-use redtail_qdisc::laws::pie::{Delay, Flavour};
+use redtail_qdisc::laws::pie::{Decay, Delay, Flavour};
 use redtail_qdisc::laws::red::Spacing;
 use redtail_qdisc::plugin::{PluginParams, Value};
 use redtail_qdisc::queues::adaptive_red::AdaptiveRedParams;
@@ -342,7 +343,7 @@ fn pi2(change: impl FnOnce(&mut Pi2Params)) -> QueueSpec {
 
 fn dualpi2(change: impl FnOnce(&mut DualPi2Params)) -> QueueSpec {
     let mut params = DualPi2Params {
-        limit: SEVEN_PACKETS,
+        limit: Some(SEVEN_PACKETS),
         target: Span::from_ms(2),
         update: Some(Span::from_ms(5)),
         alpha: Some(0.5),
@@ -489,6 +490,7 @@ fn cobalt(change: impl FnOnce(&mut CobaltParams)) -> QueueSpec {
         increment: 0.2,
         decrement: 0.02,
         blue_threshold: None,
+        first_gap: FirstGap::Interval,
         mtu: Bytes::new(100),
     };
     change(&mut params);
@@ -505,6 +507,7 @@ fn cake(change: impl FnOnce(&mut CakeParams)) -> QueueSpec {
         isolation: Isolation::TripleIsolate,
         rtt: Span::from_ms(8),
         ecn: false,
+        first_gap: FirstGap::None,
         wash: false,
         ingress: false,
         limit: Some(SEVEN_PACKETS),
@@ -626,6 +629,7 @@ fn disciplines() -> Vec<(&'static str, QueueSpec, bool)> {
         ("PIE with a burst allowance", pie(|pie| pie.max_burst = Span::from_ms(20)), false),
         ("PIE drawing for each packet", pie(|pie| pie.derandomize = false), false),
         ("PIE that measures the departure rate", pie(measuring), false),
+        ("PIE that decays early", pie(|pie| pie.decay = Decay::HalfTarget), false),
         ("PIE in byte mode", pie(|pie| pie.byte_mode = true), false),
         ("PIE that sleeps", pie(|pie| { pie.activation = true; pie.limit = BOTH; }), false),
         ("PIE with ECN", pie(marking_pie), true),
@@ -636,8 +640,9 @@ fn disciplines() -> Vec<(&'static str, QueueSpec, bool)> {
         ("PI2 in bytes, with ECN", pi2(|pi2| { pi2.limit = SIX_KB; pi2.ecn = true; }), true),
         ("PI2 with ECN, coupled", pi2(|pi2| { pi2.ecn = true; pi2.coupling = Some(2.0); }), true),
         ("DualPI2", dualpi2(|_| {}), true),
-        ("DualPI2 in bytes, time-shifted", dualpi2(|dual| { dual.limit = SIX_KB; dual.alpha = Some(0.1); dual.scheduler = DualScheduler::TimeShifted; }), true),
-        ("DualPI2 with a step and no overload", dualpi2(|dual| { dual.range = Span::ZERO; dual.coupling = 0.5; dual.alpha = Some(10.0); }), true),
+        ("DualPI2 in bytes, time-shifted", dualpi2(|dual| { dual.limit = Some(SIX_KB); dual.alpha = Some(0.1); dual.scheduler = DualScheduler::TimeShifted; }), true),
+        ("DualPI2 with a step and no overload", dualpi2(|dual| { dual.range = Some(Span::ZERO); dual.coupling = 0.5; dual.alpha = Some(10.0); }), true),
+        ("Linux's DualPI2", dualpi2(|dual| { dual.flavour = Flavour::Linux; dual.alpha = Some(10.0); }), true),
         ("head drop by packets", head_drop(SEVEN_PACKETS), false),
         ("head drop by both", head_drop(BOTH), false),
         ("step by packets", step(SEVEN_PACKETS, QueueSize::Packets(2)), true),

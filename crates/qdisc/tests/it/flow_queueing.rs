@@ -1,6 +1,6 @@
 //! Queues by flow: turns, new flows first, what overload costs whom.
 
-use crate::common::{Heard, Probe, build};
+use crate::common::{Heard, Probe, build, build_on, link_of_four};
 use redtail_core::{Bytes, Ecn, Rate, Span, Time};
 use redtail_qdisc::laws::codel::InverseSqrt;
 use redtail_qdisc::queues::fq_codel::FqCodelParams;
@@ -12,7 +12,7 @@ fn fq_codel() -> FqCodelParams {
     FqCodelParams {
         limit: Limit::packets(10_000),
         flows: 1024,
-        quantum: Bytes::new(1514),
+        quantum: Bytes::new(1500),
         target: Span::from_s(1000),
         interval: Span::from_s(10_000),
         ecn: false,
@@ -28,7 +28,7 @@ fn sfq() -> SfqParams {
         limit: Limit::packets(10_000),
         depth: 10_000,
         divisor: 1024,
-        quantum: Bytes::new(1514),
+        quantum: Bytes::new(1500),
         perturb: None,
         head_drop: false,
     }
@@ -95,7 +95,7 @@ fn backlogged_flows_share_equally_in_bytes_whatever_their_packets() {
             let most = sent.iter().max().copied().unwrap_or(0);
             let least = sent.iter().min().copied().unwrap_or(0);
             // The turn that is under way, and a deficit of a packet on either side.
-            assert!(most - least <= 1514 + 2 * 1500, "{sent:?}");
+            assert!(most - least <= 1500 + 2 * 1500, "{sent:?}");
         }
     }
 }
@@ -111,8 +111,7 @@ fn a_new_flow_goes_before_old_ones_but_not_by_being_empty() {
     for _ in 0..20 {
         bench.take(Time::ZERO);
     }
-    // Two packets of 1500 B go ahead of a quantum of 1514 B in a row at most; a sparse
-    // flow's goes at once.
+    // A sparse flow's packet goes at once.
     let sparse = bench.add(9, 100, 1, Time::ZERO);
     assert_eq!(bench.take(Time::ZERO).id, sparse);
     // It was left behind as empty, and goes through the old ones: its next packet waits
@@ -131,15 +130,55 @@ fn a_new_flow_goes_before_old_ones_but_not_by_being_empty() {
 }
 
 #[test]
+fn a_turn_is_one_full_packet_by_default() {
+    // In Linux a quantum is `psched_mtu`, 1514 B on an Ethernet, and so is what a full packet
+    // counts. Behind an overhead of 18 B, CAKE's quantum stays and a packet counts 1518 B.
+    let class = |name: &str, rule: &str| {
+        let queue = "queue = { tail-drop = { limit = \"9 packets\" } }";
+        format!("{{ name = \"{name}\", {rule} {queue} }}")
+    };
+    let (a, b) = (class("a", "match = { group = \"a\" },"), class("b", ""));
+    for queue in [
+        "fq-codel = {}".to_owned(),
+        "fq-pie = {}".to_owned(),
+        "sfq = {}".to_owned(),
+        "cake = {}".to_owned(),
+        "cake = { rate = \"100 Mbit/s\" }".to_owned(),
+        "cake = { rate = \"100 Mbit/s\", overhead = \"18 B\" }".to_owned(),
+        format!("drr = {{ class = [{a}, {b}] }}"),
+    ] {
+        let spec: QueueSpec = toml::from_str(&queue).expect("a queue");
+        let mut bench = Bench {
+            queue: build_on(&spec, link_of_four(Rate::from_bps(1_000_000_000))),
+            next_id: 0,
+            heard: Heard::default(),
+        };
+        // Flows of two hosts, and of groups a and b.
+        for flow in 0..2 {
+            bench.add(flow, 1500, 8, Time::ZERO);
+        }
+        let mut now = Time::ZERO;
+        let order: Vec<u32> = (0..12)
+            .map(|_| {
+                now += Span::from_ms(1);
+                bench.take(now).flow
+            })
+            .collect();
+        let alternate = order.windows(2).all(|pair| pair[0] != pair[1]);
+        assert!(alternate, "{queue}: {order:?}");
+    }
+}
+
+#[test]
 fn sfq_lets_a_new_flow_wait_its_turn() {
     let mut bench = Bench::new(&QueueSpec::Sfq(sfq()));
     for flow in 0..5 {
-        bench.add(flow, 1514, 50, Time::ZERO);
+        bench.add(flow, 1500, 50, Time::ZERO);
     }
     for _ in 0..7 {
         bench.take(Time::ZERO);
     }
-    let new = bench.add(9, 1514, 1, Time::ZERO);
+    let new = bench.add(9, 1500, 1, Time::ZERO);
     let order: Vec<u64> = (0..6).map(|_| bench.take(Time::ZERO).id).collect();
     // The flow that had the last turn is put at the end only when it is seen again.
     assert_eq!(order[4], new, "{order:?}");
@@ -189,6 +228,51 @@ fn sfq_drops_from_the_longest_queue_in_packets() {
         bench.add(1, 1500, 1, Time::ZERO);
         let victim = if head_drop { long } else { long + 5 };
         assert_eq!(bench.dropped(), [(2, victim, DropReason::Limit)]);
+    }
+}
+
+#[test]
+fn of_equally_long_queues_sfq_takes_the_one_that_changed_last() {
+    // Linux 6.1, sch_sfq.c: sfq_link puts a queue first among those of its length, and
+    // sfq_drop takes the first.
+    for last in 0..4 {
+        let mut bench = Bench::new(&QueueSpec::Sfq(SfqParams {
+            limit: Limit::packets(8),
+            ..sfq()
+        }));
+        let order: Vec<u32> = (1..=4).map(|i| (last + i) % 4).collect();
+        let ids: Vec<u64> = [&order[..], &order[..]]
+            .concat()
+            .into_iter()
+            .map(|flow| bench.add(flow, 1000, 1, Time::ZERO))
+            .collect();
+        // All hold two packets, and that of `last` got its second one last.
+        bench.add(9, 1000, 1, Time::ZERO);
+        assert_eq!(bench.dropped(), [(last, ids[7], DropReason::Limit)]);
+        // One that has become as long by a departure has changed last, too.
+        bench.add(order[0], 1000, 1, Time::ZERO);
+        bench.dropped();
+        let sent = bench.take(Time::ZERO).flow;
+        bench.add(sent, 1000, 1, Time::ZERO);
+        bench.add(10, 1000, 1, Time::ZERO);
+        let dropped = bench.dropped();
+        assert_eq!(dropped.len(), 1);
+        assert_eq!(dropped[0].0, sent, "{order:?}");
+    }
+}
+
+#[test]
+fn where_no_queue_holds_two_packets_sfq_takes_the_one_whose_turn_is_next() {
+    for first in 0..4 {
+        let mut bench = Bench::new(&QueueSpec::Sfq(SfqParams {
+            limit: Limit::packets(4),
+            ..sfq()
+        }));
+        for i in 0..4 {
+            bench.add((first + i) % 4, 1000, 1, Time::ZERO);
+        }
+        bench.add(9, 1000, 1, Time::ZERO);
+        assert_eq!(bench.dropped(), [(first, 0, DropReason::Limit)]);
     }
 }
 
@@ -257,7 +341,7 @@ fn impossible_values_are_refused_with_the_reason() {
             quantum: Bytes::new(100),
             ..fq_codel()
         }),
-        "quantum is less than 256 B, so that a packet takes many turns; accepted: at least \"256 B\", for example \"1514 B\""
+        "quantum is less than 256 B, so that a packet takes many turns; accepted: at least \"256 B\", for example \"1500 B\""
     );
     assert_eq!(
         fq(FqCodelParams {

@@ -6,7 +6,7 @@
 use crate::common::{Heard, Probe, build_on};
 use redtail_core::{Ecn, QueueSize, Rate, Sampling, Span, Stream, Time};
 use redtail_qdisc::laws::pi::{Path, crossover, design, hollot, hollot_at, phase_margin};
-use redtail_qdisc::laws::pie::{Delay, Flavour};
+use redtail_qdisc::laws::pie::{Decay, Delay, Flavour, PieConfig, PieLaw};
 use redtail_qdisc::queues::dualpi2::{DualPi2Params, DualScheduler};
 use redtail_qdisc::queues::pi::{PiParams, Tune};
 use redtail_qdisc::queues::pi2::Pi2Params;
@@ -528,6 +528,8 @@ fn pie(change: impl FnOnce(&mut PieParams)) -> QueueSpec {
 struct PseudoPie {
     linux: bool,
     by_rate: bool,
+    /// Appendix A decays p below half the target, section 4.2 at no delay.
+    early_decay: bool,
     p: f64,
     qdelay: f64,
     qdelay_old: f64,
@@ -542,10 +544,11 @@ struct PseudoPie {
 }
 
 impl PseudoPie {
-    fn new(linux: bool, by_rate: bool) -> Self {
+    fn new(linux: bool, by_rate: bool, early_decay: bool) -> Self {
         Self {
             linux,
             by_rate,
+            early_decay,
             p: 0.0,
             qdelay: 0.0,
             qdelay_old: 0.0,
@@ -680,8 +683,23 @@ impl PseudoPie {
         if self.linux && current > 0.25 {
             p += 0.02;
         }
-        self.p = (self.p + p).clamp(0.0, 1.0);
-        if current == 0.0 && old == 0.0 && (!self.linux || self.waiting.is_empty()) {
+        self.p += p;
+        if self.linux {
+            // A 64-bit number of which 2^56 are 1: it wraps at 256, and is 1 then.
+            self.p = if self.p >= 256.0 {
+                1.0
+            } else {
+                self.p.max(0.0)
+            };
+        } else {
+            self.p = self.p.clamp(0.0, 1.0);
+        }
+        let quiet = if self.early_decay {
+            current < 0.0075 && old < 0.0075
+        } else {
+            current == 0.0 && old == 0.0
+        };
+        if quiet && (!self.linux || self.waiting.is_empty()) {
             self.p *= if self.linux { 63.0 / 64.0 } else { 0.98 };
         }
         // Section 4.2, the last step: "Store the current latency value".
@@ -705,14 +723,20 @@ impl PseudoPie {
 
 #[test]
 fn pie_takes_every_decision_of_the_pseudo_code() {
-    for (flavour, delay) in [
-        (Flavour::Rfc, Delay::Timestamps),
-        (Flavour::Rfc, Delay::DepartureRate),
-        (Flavour::Linux, Delay::Timestamps),
-        (Flavour::Linux, Delay::DepartureRate),
+    let (by_time, by_rate) = (Delay::Timestamps, Delay::DepartureRate);
+    for (flavour, delay, decay) in [
+        (Flavour::Rfc, by_time, Decay::NoDelay),
+        (Flavour::Rfc, by_rate, Decay::NoDelay),
+        (Flavour::Rfc, by_time, Decay::HalfTarget),
+        (Flavour::Rfc, by_rate, Decay::HalfTarget),
+        (Flavour::Linux, by_time, Decay::NoDelay),
+        (Flavour::Linux, by_rate, Decay::NoDelay),
     ] {
-        let mut queue = built(&pie(|pie| (pie.flavour, pie.delay) = (flavour, delay)));
-        let mut pseudo = PseudoPie::new(flavour == Flavour::Linux, delay == Delay::DepartureRate);
+        let mut queue = built(&pie(|pie| {
+            (pie.flavour, pie.delay, pie.decay) = (flavour, delay, decay);
+        }));
+        let early = decay == Decay::HalfTarget;
+        let mut pseudo = PseudoPie::new(flavour == Flavour::Linux, delay == by_rate, early);
         let mut random = Stream::named(1, 0, "queue");
         let mut tick = Time::ZERO + Span::from_ms(15);
         let mut now = Time::ZERO;
@@ -745,7 +769,7 @@ fn pie_takes_every_decision_of_the_pseudo_code() {
                 pseudo.dequeue(now);
             }
             let internals = queue.internals();
-            assert!((internals.probability.unwrap() - pseudo.p).abs() < 1e-9);
+            assert!((internals.probability.unwrap() - pseudo.p.min(1.0)).abs() < 1e-9);
             assert!((internals.average.unwrap() - pseudo.qdelay).abs() < 1e-9);
         }
         assert_eq!(gaps, 2);
@@ -776,6 +800,46 @@ fn overload(
         }
     }
     panic!("the probability does not rise");
+}
+
+#[test]
+fn linux_lets_the_probability_exceed_one_until_it_wraps() {
+    // sch_pie.c, pie_calculate_probability: 64 bits of which 2^56 are 1, bound only where
+    // they wrap, and 1 then. With a delay held at 300 ms, each update adds 0.04.
+    let law = |flavour| {
+        PieLaw::new(PieConfig {
+            target: Span::from_ms(15),
+            interval: Span::from_ms(15),
+            alpha: 1.0,
+            beta: 1.25,
+            max_burst: Span::ZERO,
+            mean_packet: 1500.into(),
+            derandomize: true,
+            delay: Delay::Timestamps,
+            decay: Decay::NoDelay,
+            flavour,
+        })
+    };
+    let (mut rfc, mut linux) = (law(Flavour::Rfc), law(Flavour::Linux));
+    let (mut expected, mut highest) = (None::<f64>, 0.0f64);
+    for i in 1..10_000u64 {
+        let now = Time::ZERO + Span::from_ms(15 * i);
+        for law in [&mut rfc, &mut linux] {
+            law.on_departure(1500.into(), Span::from_ms(300), 30_000, now);
+            law.update(30_000);
+        }
+        let p = linux.probability();
+        if let Some(expected) = expected {
+            assert!((p - expected).abs() < 1e-9, "{i}: {p}, not {expected}");
+        }
+        // From 1 on the change is what was said.
+        let next = if p + 0.04 < 256.0 { p + 0.04 } else { 1.0 };
+        expected = (p > 1.0 || expected.is_some()).then_some(next);
+        highest = highest.max(p);
+        assert!(rfc.probability() <= 1.0);
+    }
+    assert!(highest > 255.0 && highest < 256.0, "{highest}");
+    assert!(linux.probability() < 200.0, "it has wrapped");
 }
 
 #[test]
@@ -936,6 +1000,10 @@ fn impossible_pie_parameters_are_refused() {
     assert_eq!(
         refused(|pie| (pie.flavour, pie.derandomize) = (Flavour::Linux, false)),
         "derandomize cannot be off in Linux, whose details were asked for; accepted: true"
+    );
+    assert_eq!(
+        refused(|pie| (pie.flavour, pie.decay) = (Flavour::Linux, Decay::HalfTarget)),
+        "decay is not in Linux, whose details were asked for; accepted: \"no-delay\""
     );
 }
 
@@ -1099,7 +1167,7 @@ fn uncoupled(dual: &mut DualPi2Params) {
 /// update. Both queues are empty then.
 fn dualpi2_held(base: f64, change: impl FnOnce(&mut DualPi2Params)) -> (AnyQueue<Probe>, Time) {
     let mut queue = built(&dualpi2(|dual| {
-        dual.limit = Limit::packets(1000);
+        dual.limit = Some(Limit::packets(1000));
         dual.update = Some(Span::from_s(10));
         dual.alpha = Some((base - 0.1) / 0.985);
         dual.beta = Some(0.1);
@@ -1142,6 +1210,123 @@ fn dualpi2_couples_the_probabilities_of_its_queues() {
     }
 }
 
+/// Sends `n` packets of one kind through Linux's DualPI2 at a held p', with many packets left
+/// behind each: the shares that were marked and dropped, and the shortest gap between signals.
+fn shares_in_linux(base: f64, ecn: Ecn, n: u64) -> (f64, f64, u64) {
+    let (mut queue, now) = dualpi2_held(base, |dual| dual.flavour = Flavour::Linux);
+    let mut heard = Heard::default();
+    let (mut id, mut left, mut last, mut gap) = (0, 0, None, u64::MAX);
+    while left + (heard.dropped.len() as u64) < n {
+        while queue.backlog().packets < 50 {
+            queue.enqueue(Probe::new(id, 1500, ecn), now, &mut heard);
+            id += 1;
+        }
+        let signals = heard.marked.len() + heard.dropped.len();
+        left += u64::from(queue.dequeue(now, &mut heard).is_some());
+        if heard.marked.len() + heard.dropped.len() > signals {
+            gap = gap.min(last.map_or(u64::MAX, |last| left - last));
+            last = Some(left);
+        }
+    }
+    let share = |count: usize| count as f64 / n as f64;
+    (share(heard.marked.len()), share(heard.dropped.len()), gap)
+}
+
+#[test]
+fn linux_dualpi2_draws_what_the_rfc_lets_recur() {
+    // sch_dualpi2.c, dualpi2_classic_marking and dualpi2_scalable_marking. In overload L marks
+    // what it does not drop; k p' = 1 is none yet.
+    let n = 20_000;
+    for (base, ecn, marks, drops) in [
+        (0.3, Ecn::NotEct, 0.0, 0.09),
+        (0.3, Ecn::Ect0, 0.09, 0.0),
+        (0.3, Ecn::Ect1, 0.6, 0.0),
+        (0.3, Ecn::Ce, 0.6, 0.0),
+        (0.5, Ecn::Ect0, 0.25, 0.0),
+        (0.5, Ecn::Ect1, 1.0, 0.0),
+        (0.6, Ecn::NotEct, 0.0, 0.36),
+        (0.6, Ecn::Ect0, 0.0, 0.36),
+        (0.6, Ecn::Ect1, 0.64, 0.36),
+    ] {
+        let (marked, dropped, gap) = shares_in_linux(base, ecn, n);
+        for (seen, p) in [(marked, marks), (dropped, drops)] {
+            let bound = 5.0 * (p * (1.0 - p) / n as f64).sqrt() + 1e-4;
+            assert!((seen - p).abs() < bound, "{base} {ecn:?}: {seen}, not {p}");
+        }
+        // The RFC's are at least 11 apart at p_C = 0.09.
+        assert!(gap <= 1, "{base} {ecn:?}: {gap}");
+    }
+}
+
+#[test]
+fn linux_dualpi2_does_not_couple_with_less_than_two_packets_left() {
+    // must_drop: a backlog below 2 psched_mtu, without the packet that leaves.
+    for ecn in [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1] {
+        let (mut queue, now) = dualpi2_held(0.45, |dual| dual.flavour = Flavour::Linux);
+        assert_eq!(signals(&mut queue, now, ecn, 1000), (0, 0), "{ecn:?}");
+        let (mut queue, now) = dualpi2_held(0.45, |_| {});
+        assert_ne!(signals(&mut queue, now, ecn, 1000), (0, 0), "{ecn:?}");
+    }
+}
+
+#[test]
+fn linux_dualpi2_marks_whoever_waited_more_than_a_millisecond_in_l() {
+    // do_step_aqm with min_qlen_step 0: alone in the queue or not.
+    for (us, marked) in [(900, 0), (1000, 0), (1001, 1), (1100, 1)] {
+        let mut queue = built(&dualpi2(|dual| {
+            dual.flavour = Flavour::Linux;
+            (dual.alpha, dual.beta) = (Some(1e-12), Some(1e-12));
+        }));
+        let mut heard = Heard::default();
+        queue.enqueue(Probe::new(0, 1500, Ecn::Ect1), Time::ZERO, &mut heard);
+        queue.dequeue(Time::ZERO + Span::from_us(us), &mut heard);
+        assert_eq!(heard.marked.len(), marked, "{us} us");
+    }
+}
+
+#[test]
+fn linux_dualpi2_has_the_defaults_of_its_source() {
+    // dualpi2_reset_default: every 16 ms, alpha 41/256, beta 819/256, 10,000 packets.
+    let spec = dualpi2(|dual| dual.flavour = Flavour::Linux);
+    assert_eq!(spec.limit(), Some(Limit::packets(10_000)));
+    let mut queue = built(&spec);
+    let mut heard = Heard::default();
+    for id in 0..10_010 {
+        queue.enqueue(Probe::new(id, 1500, Ecn::NotEct), Time::ZERO, &mut heard);
+    }
+    assert_eq!(heard.dropped.len(), 10);
+    queue.dequeue(Time::ZERO + Span::from_us(15_999), &mut heard);
+    assert_eq!(probability(&queue), 0.0);
+    queue.dequeue(Time::ZERO + Span::from_us(16_001), &mut heard);
+    let base = 41.0 / 256.0 * 0.001 + 819.0 / 256.0 * 0.016;
+    assert!((probability(&queue) - base * base).abs() < 1e-12);
+}
+
+#[test]
+fn in_linux_what_is_dropped_costs_the_classic_queue_no_turn() {
+    // dualpi2_qdisc_dequeue: the credit changes with what leaves. At p' = 0.99 the classic queue
+    // loses nearly all, and k = 0.5 makes no overload.
+    let (mut queue, now) = dualpi2_held(0.99, |dual| {
+        dual.flavour = Flavour::Linux;
+        dual.coupling = 0.5;
+        dual.classic_share = Some(0.5);
+    });
+    let mut heard = Heard::default();
+    for id in 0..40 {
+        queue.enqueue(Probe::new(2 * id, 1500, Ecn::NotEct), now, &mut heard);
+        queue.enqueue(Probe::new(2 * id + 1, 1500, Ecn::Ect1), now, &mut heard);
+    }
+    // L first, which makes the credit 750 B; then C, whose drops leave it there, until one of C's
+    // passes; if they cost C its turn, L would be next after one.
+    assert_eq!(
+        queue.dequeue(now, &mut heard).map(|packet| packet.id),
+        Some(1)
+    );
+    assert!(heard.dropped.is_empty());
+    queue.dequeue(now, &mut heard);
+    assert!(heard.dropped.len() > 1, "{}", heard.dropped.len());
+}
+
 #[test]
 fn dualpi2_drops_in_overload() {
     // RFC 9332, appendix A.2: from p_C = 1 / k^2 on classic ECN is off, and L
@@ -1170,7 +1355,7 @@ fn dualpi2_ramps_with_what_a_packet_of_the_low_latency_queue_has_waited() {
             let mut queue = built(&dualpi2(|dual| {
                 uncoupled(dual);
                 if step {
-                    dual.range = Span::ZERO;
+                    dual.range = Some(Span::ZERO);
                 }
             }));
             let mut heard = Heard::default();
@@ -1201,8 +1386,8 @@ fn dualpi2_ramps_with_what_a_packet_of_the_low_latency_queue_has_waited() {
 fn dualpi2_gives_the_classic_queue_its_share_of_the_bytes() {
     for (share, size) in [(1.0 / 16.0, 1500), (0.25, 500)] {
         let mut queue = built(&dualpi2(|dual| {
-            dual.limit = Limit::packets(100_000);
-            dual.classic_share = share;
+            dual.limit = Some(Limit::packets(100_000));
+            dual.classic_share = Some(share);
         }));
         let mut heard = Heard::default();
         for id in 0..20_000 {
@@ -1290,16 +1475,34 @@ fn impossible_dualpi2_parameters_are_refused() {
     );
     for share in [0.0, 1.0] {
         assert_eq!(
-            refusal(&dualpi2(|dual| dual.classic_share = share)),
+            refusal(&dualpi2(|dual| dual.classic_share = Some(share))),
             "classic_share would starve one of the queues; accepted: a number above 0 and below 1"
         );
     }
+    assert_eq!(
+        refused(|dual| (dual.flavour, dual.rtt_max) = (Flavour::Linux, Some(Span::from_ms(100)))),
+        "rtt_max is not in Linux, whose details were asked for; accepted: update, alpha and beta"
+    );
+    assert_eq!(
+        refused(|dual| (dual.flavour, dual.range) = (Flavour::Linux, Some(Span::from_ms(1)))),
+        "range is not in Linux, whose details were asked for; accepted: \"0 s\""
+    );
+    assert_eq!(
+        refused(|dual| (dual.flavour, dual.th_len) = (Flavour::Linux, Some(1))),
+        "th_len is not in Linux, whose details were asked for; accepted: 0"
+    );
+    assert_eq!(
+        refused(|dual| {
+            (dual.flavour, dual.scheduler) = (Flavour::Linux, DualScheduler::TimeShifted);
+        }),
+        "scheduler is not in Linux, whose details were asked for; accepted: \"wrr\""
+    );
     assert_eq!(
         refused(|dual| dual.time_shift = Some(Span::from_ms(30))),
         "time_shift is for scheduler = \"time-shifted\"; accepted: scheduler = \"time-shifted\""
     );
     assert_eq!(
-        warnings(&dualpi2(|dual| dual.min_th = Span::from_ms(20))),
+        warnings(&dualpi2(|dual| dual.min_th = Some(Span::from_ms(20)))),
         ["min_th and range let the low-latency queue wait as long as the classic one"]
     );
 }

@@ -7,7 +7,7 @@ use redtail_qdisc::laws::red::adapt::{
     Adaptation, Aimd, Crossings, MovingThresholds, ThresholdConfig, automatic_bottom,
     automatic_min_th, automatic_w_q,
 };
-use redtail_qdisc::laws::red::{RedConfig, RedLaw, Spacing, Verdict};
+use redtail_qdisc::laws::red::{Flavour, RedConfig, RedLaw, Spacing, Verdict};
 use redtail_qdisc::queues::adaptive_red::AdaptiveRedParams;
 use redtail_qdisc::queues::dynamic_threshold_red::DynamicThresholdRedParams;
 use redtail_qdisc::queues::red::Gentle;
@@ -24,6 +24,7 @@ fn config(max_p: f64) -> RedConfig {
         w_q: 0.002,
         gentle_end: Some(160.0),
         spacing: Spacing::Uniform,
+        flavour: Flavour::Paper,
     }
 }
 

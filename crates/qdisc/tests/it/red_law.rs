@@ -6,7 +6,7 @@
 
 use crate::common::{Heard, Probe, build_red};
 use redtail_core::{Ecn, QueueSize, Span, Stream, Time};
-use redtail_qdisc::laws::red::{Arrival, RedConfig, RedLaw, Spacing, Verdict};
+use redtail_qdisc::laws::red::{Arrival, Flavour, RedConfig, RedLaw, Spacing, Verdict};
 use redtail_qdisc::queues::red::{AboveMaxTh, Gentle, RedParams};
 use redtail_qdisc::{AnyQueue, DropReason, Limit, QueueDiscipline};
 
@@ -19,6 +19,7 @@ fn config(max_p: f64, spacing: Spacing) -> RedConfig {
         w_q: 1e-9,
         gentle_end: None,
         spacing,
+        flavour: Flavour::Paper,
     }
 }
 
@@ -132,6 +133,144 @@ fn no_spacing_makes_gaps_geometric() {
         .map(|gap| gap.min(longest as u64 + 1))
         .collect();
     assert_distributed(&gaps, 1, &shares);
+}
+
+#[test]
+fn linux_spacing_makes_gaps_uniform_while_the_average_stays() {
+    for n in [16, 20] {
+        let gaps = gaps(1.0 / n as f64, Spacing::Linux, None, GAPS);
+        assert_distributed(&gaps, 1, &vec![1.0 / n as f64; n]);
+    }
+}
+
+#[test]
+fn linux_spacing_draws_once_for_a_gap_and_compares_with_the_present_probability() {
+    // Linux 6.1, red.h, red_action: the first packet between the thresholds draws u and
+    // passes, its successors are numbered from 1, and the first with number p_b >= u is chosen.
+    let law = |w_q| {
+        let config = RedConfig {
+            w_q,
+            ..config(0.2, Spacing::Linux)
+        };
+        RedLaw::with_average(config, 10.0)
+    };
+    let never = || -> f64 { panic!("a number was drawn") };
+    // p_b is 0.1: u = 0.45 is reached by the fifth.
+    let mut still = law(1e-9);
+    assert_eq!(still.on_arrival(arrival_at(10.0), || 0.45), Verdict::Pass);
+    for _ in 0..4 {
+        assert_eq!(still.on_arrival(arrival_at(10.0), never), Verdict::Pass);
+    }
+    assert_eq!(still.on_arrival(arrival_at(10.0), || 0.05), Verdict::Early);
+    assert_eq!(still.on_arrival(arrival_at(10.0), || 0.45), Verdict::Early);
+    // An average that rises brings it about at once: 2 x 0.18 are below 0.45, 3 x 0.18 not.
+    let mut moving = law(1.0);
+    assert_eq!(moving.on_arrival(arrival_at(10.0), || 0.45), Verdict::Pass);
+    assert_eq!(moving.on_arrival(arrival_at(14.0), never), Verdict::Pass);
+    assert_eq!(moving.on_arrival(arrival_at(14.0), never), Verdict::Pass);
+    assert_eq!(moving.on_arrival(arrival_at(14.0), || 0.0), Verdict::Early);
+    // What is beyond max_th takes the number back, as what is below min_th does.
+    for outside in [15.0, 4.9] {
+        moving.on_arrival(arrival_at(outside), never);
+        assert_eq!(moving.on_arrival(arrival_at(14.0), || 0.9), Verdict::Pass);
+        assert_eq!(moving.on_arrival(arrival_at(14.0), never), Verdict::Pass);
+    }
+}
+
+/// A law at an average of 10 packets, whose backlog is another matter.
+fn ns2(max_p: f64, spacing: Spacing, flavour: Flavour) -> RedLaw {
+    let config = RedConfig {
+        flavour,
+        ..config(max_p, spacing)
+    };
+    RedLaw::with_average(config, 10.0)
+}
+
+#[test]
+fn ns2_drops_nothing_early_while_no_more_than_one_packet_waits() {
+    // ns-2.35, red.cc, enque: qavg >= th_min && qlen > 1; else `old` is 0, so that the next
+    // packet above starts the count.
+    for (flavour, spares) in [(Flavour::Paper, false), (Flavour::Ns2, true)] {
+        let mut law = ns2(1.0, Spacing::Uniform, flavour);
+        let mut verdict = |backlog| law.on_arrival(arrival_at(backlog), || 0.0);
+        assert_eq!(verdict(2.0), Verdict::Pass);
+        assert_eq!(verdict(2.0), Verdict::Early);
+        let expected = if spares {
+            Verdict::Pass
+        } else {
+            Verdict::Early
+        };
+        assert_eq!(verdict(1.0), expected, "{flavour:?}");
+        assert_eq!(verdict(0.0), expected, "{flavour:?}");
+        assert_eq!(verdict(2.0), expected, "{flavour:?}: the count starts");
+        assert_eq!(verdict(2.0), Verdict::Early);
+        assert!((law.probability() - 0.5).abs() < 1e-6);
+    }
+}
+
+#[test]
+fn ns2_counts_the_present_packet_in_uniform_spacing() {
+    // red.cc, modify_p, with a count that `enque` has raised: p / (1 - k p) for the k-th
+    // packet after a drop, which makes gaps uniform on 1..1/p - 1.
+    let mut law = ns2(2.0 / 16.0, Spacing::Uniform, Flavour::Ns2);
+    let mut stream = Stream::named(1, 0, "gaps");
+    let (mut gap, mut gaps) = (0, Vec::new());
+    while gaps.len() <= GAPS {
+        gap += 1;
+        if law.on_arrival(arrival_at(10.0), || stream.uniform()) == Verdict::Early {
+            gaps.push(gap);
+            gap = 0;
+        }
+    }
+    assert_distributed(&gaps.split_off(1), 1, &[1.0 / 15.0; 15]);
+}
+
+#[test]
+fn ns2_starts_its_count_anew_when_the_buffer_overflows() {
+    // At the limit of 10 packets p_b is 8/98: `wait` chooses no packet before the 13th.
+    for (flavour, forgets) in [(Flavour::Paper, false), (Flavour::Ns2, true)] {
+        let mut queue = build_red(RedParams {
+            max_p: Some(1.0),
+            w_q: Some(1.0),
+            spacing: Spacing::Wait,
+            flavour,
+            ..RedParams::new(
+                Limit::packets(10),
+                QueueSize::Packets(2),
+                QueueSize::Packets(100),
+            )
+        });
+        let mut heard = Heard::default();
+        for id in 0..110 {
+            queue.enqueue(Probe::new(id, 1500, Ecn::NotEct), Time::ZERO, &mut heard);
+        }
+        assert_eq!(heard.dropped.len(), 100);
+        let early = heard.dropped.iter();
+        let early = early.filter(|(_, reason, _)| *reason == DropReason::Early);
+        assert_eq!(early.count() == 0, forgets, "{flavour:?}");
+    }
+}
+
+#[test]
+fn in_ns2_the_gentle_slope_keeps_starting_from_the_first_max_p() {
+    // red.cc, calculate_p_new: v_c and v_d are computed once, the slope below max_th is
+    // multiplied by the present max_p.
+    let p_b = |flavour, average| {
+        let config = RedConfig {
+            gentle_end: Some(30.0),
+            flavour,
+            ..config(0.1, Spacing::Uniform)
+        };
+        let mut law = RedLaw::with_average(config, average);
+        law.set_max_p(0.4);
+        law.on_arrival(arrival_at(average), || 0.5);
+        law.probability()
+    };
+    let close = |is: f64, expected: f64| assert!((is - expected).abs() < 1e-12, "{is}");
+    close(p_b(Flavour::Paper, 10.0), 0.2);
+    close(p_b(Flavour::Ns2, 10.0), 0.2);
+    close(p_b(Flavour::Paper, 18.0), 0.4 + 0.6 * 0.2);
+    close(p_b(Flavour::Ns2, 18.0), 0.1 + 0.9 * 0.2);
 }
 
 #[test]

@@ -55,11 +55,11 @@ impl Engine<'_> {
     fn add_groups(&self, metrics: &mut Vec<(String, f64)>, prefix: &str, groups: &[TallySummary]) {
         let udp = self.scenario.traffic.iter().zip(groups);
         let udp = udp.filter(|(group, _)| group.tcp().is_none());
-        let (arrivals, drops) = udp.fold((0, 0), |(arrivals, drops), (_, summary)| {
-            (arrivals + summary.arrivals, drops + summary.drops)
+        let (arrivals, lost) = udp.fold((0, 0), |(arrivals, lost), (_, summary)| {
+            (arrivals + summary.arrivals, lost + summary.lost)
         });
         if arrivals > 0 {
-            let loss = drops as f64 / arrivals as f64;
+            let loss = lost as f64 / arrivals as f64;
             metrics.push((format!("{prefix}udp_loss"), loss));
         }
         for (group, summary) in self.scenario.traffic.iter().zip(groups) {
@@ -148,6 +148,8 @@ impl Engine<'_> {
                     result.metrics.push((format!("{name}.{metric}"), value));
                 }
             };
+            let host_wait = self.network.longest_host_wait(index as u32);
+            add("host_wait_max", Some(host_wait.as_secs_f64()));
             let of_group = |flow: u32| self.flows.groups[flow as usize] as usize == index;
             let mut rates = Vec::new();
             for (sender, receiver) in self.flows.senders.iter().zip(&self.flows.receivers) {

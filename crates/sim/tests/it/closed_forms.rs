@@ -272,3 +272,49 @@ tcp = "sack"
         }
     }
 }
+
+#[test]
+fn what_many_sources_of_one_host_offer_reaches_the_queue() {
+    // Forty times the link's rate: 39 of 40 packets are lost, and a packet waits for a buffer of
+    // 100 at most. Nothing to speak of waits at the host.
+    let result = run(r#"
+duration = "60 s"
+warmup = "10 s"
+[bottleneck]
+rate = "1 Mbit/s"
+delay = "10 ms"
+queue = { kind = "tail-drop", limit = "100 packets" }
+[[traffic]]
+name = "cbr"
+kind = "cbr"
+flows = 40
+rate = "1 Mbit/s"
+packet = "1500 B"
+"#);
+    let loss = metric(&result, "loss");
+    assert!((loss - 0.975).abs() < 0.001, "{loss}");
+    let delay = metric(&result, "cbr.one_way_delay_p99");
+    assert!(delay < 1.25, "{delay}");
+    let wait = metric(&result, "cbr.host_wait_max");
+    assert!(wait < 0.002, "{wait}");
+}
+
+#[test]
+fn flows_use_the_rate_that_a_link_rises_to() {
+    let result = run(r#"
+duration = "40 s"
+warmup = "20 s"
+[bottleneck]
+rate = "1 Mbit/s"
+delay = "10 ms"
+queue = { kind = "tail-drop", limit = "200 packets" }
+rate_changes = [{ at = "10 s", rate = "100 Mbit/s" }]
+[[traffic]]
+name = "bulk"
+kind = "bulk"
+flows = 20
+tcp = "sack"
+"#);
+    let utilization = metric(&result, "utilization");
+    assert!(utilization > 0.95, "{utilization}");
+}

@@ -100,6 +100,72 @@ fn a_ledbat_flow_yields_to_one_that_fills_the_queue() {
     }
 }
 
+/// Flows of one kind on 40 Mbit/s and 40 ms, beside as many of Linux's CUBIC if `cubic`.
+fn copa(tcp: &str, flows: u32, cubic: bool, limit: u32) -> RunResult {
+    let group = |name: &str, tcp: &str| {
+        format!(
+            r#"
+[[traffic]]
+name = "{name}"
+kind = "bulk"
+flows = {flows}
+tcp = {tcp}
+start = "uniform 0..5 s"
+return_delay = "20 ms"
+"#
+        )
+    };
+    let mut text = format!(
+        r#"
+duration = "90 s"
+warmup = "30 s"
+[bottleneck]
+rate = "40 Mbit/s"
+delay = "20 ms"
+queue = {{ kind = "tail-drop", limit = "{limit} packets" }}
+"#
+    );
+    text += &group("copa", tcp);
+    if cubic {
+        text += &group("cubic", r#""linux""#);
+    }
+    run(&text)
+}
+
+#[test]
+fn copa_flows_keep_two_and_a_half_segments_waiting_each() {
+    // Arun and Balakrishnan 2018, section 2.3: 1.25 / delta on average and 2.5 / delta at most,
+    // where 1/delta is the sum of the flows'.
+    for flows in [1, 2, 4] {
+        let tcp = r#"{ preset = "copa", growth = "copa-default", delayed_ack = false }"#;
+        let result = copa(tcp, flows, false, 1000);
+        assert_near(
+            metric(&result, "queue_length_mean"),
+            2.5 * f64::from(flows),
+            0.15,
+        );
+        assert_within(&result, "utilization", 0.99..=1.0);
+        assert_eq!(metric(&result, "loss"), 0.0);
+    }
+    // With its competitive mode a flow alone stays in the default mode.
+    let result = copa(r#""copa""#, 1, false, 1000);
+    assert_within(&result, "queue_length_mean", 1.0..=5.0);
+    assert_within(&result, "utilization", 0.99..=1.0);
+}
+
+#[test]
+fn copa_keeps_a_share_beside_flows_that_fill_the_queue_by_its_competitive_mode() {
+    let share = |tcp: &str| {
+        let result = copa(tcp, 1, true, 400);
+        let [copa, cubic] = ["copa.goodput", "cubic.goodput"].map(|name| metric(&result, name));
+        copa / (copa + cubic)
+    };
+    let competes = share(r#""copa""#);
+    let yields = share(r#"{ preset = "copa", growth = "copa-default" }"#);
+    assert!(competes > 0.3, "{competes}");
+    assert!(yields < 0.15, "{yields}");
+}
+
 #[test]
 fn dctcp_flows_make_the_sawtooth_of_their_model() {
     // Alizadeh et al., "Data Center TCP", SIGCOMM 2010, section 3.3, for N flows in step

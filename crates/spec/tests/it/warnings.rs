@@ -275,3 +275,66 @@ fn a_class_whose_queue_does_not_fit_its_own_flows_and_rate() {
         ]
     );
 }
+
+const SOURCES: &str = r#"name = "sources"
+duration = "60 s"
+warmup = "10 s"
+[bottleneck]
+rate = "1 Mbit/s"
+delay = "10 ms"
+queue = { kind = "tail-drop", limit = "100 packets" }
+[[traffic]]
+name = "cbr"
+kind = "cbr"
+flows = 40
+rate = "1 Mbit/s"
+packet = "1500 B"
+"#;
+
+#[test]
+fn hosts_that_send_more_than_their_links_take() {
+    let plan_of = |change: &str| plan(&format!("{SOURCES}{change}"), &[]).unwrap();
+    // By default a host's link has ten times what its flows send.
+    let sound = plan_of("");
+    assert_eq!(sound.warnings, [""; 0]);
+    let filled_in = sound.scenario(0, 0).unwrap();
+    let access = filled_in.traffic[0].access();
+    assert_eq!(access.access_rate.unwrap().get(0).to_string(), "400 Mbit/s");
+    assert_eq!(
+        plan_of("hosts = 40\naccess_rate = \"1 Mbit/s\"").warnings,
+        [""; 0]
+    );
+    assert_eq!(
+        plan_of("access_rate = \"10 Mbit/s\"").warnings,
+        [
+            "e.toml:14: traffic.cbr.access_rate = \"10 Mbit/s\" is less than the \"40 Mbit/s\" that flows on one \
+             host send together: the rest waits at the host's own link, without bound and in no figure of a \
+             queue (cbr.host_wait_max tells how long); set hosts = 40 for a host to each flow, or a larger \
+             access_rate"
+        ]
+    );
+}
+
+#[test]
+fn hosts_that_keep_a_link_from_the_rate_it_rises_to() {
+    let rising = SOURCES
+        .replace(
+            "delay = \"10 ms\"\n",
+            "delay = \"10 ms\"\nrate_changes = [{ at = \"20 s\", rate = \"100 Mbit/s\" }]\n",
+        )
+        .replace("kind = \"cbr\"", "kind = \"bulk\"")
+        .replace("rate = \"1 Mbit/s\"\npacket = \"1500 B\"\n", "");
+    let plan_of = |change: &str| plan(&format!("{rising}{change}"), &[]).unwrap();
+    let sound = plan_of("");
+    let filled_in = sound.scenario(0, 0).unwrap();
+    let access = filled_in.traffic[0].access();
+    assert_eq!(access.access_rate.unwrap().get(0).to_string(), "1 Gbit/s");
+    let warnings = plan_of("access_rate = \"10 Mbit/s\"").warnings;
+    assert!(
+        warnings.iter().any(|text| text.ends_with(
+            "traffic.cbr.access_rate = \"10 Mbit/s\" keeps bottleneck from reaching its largest rate, \
+             \"100 Mbit/s\": all hosts that send over it have \"10 Mbit/s\" together"
+        )),
+        "{warnings:?}"
+    );
+}

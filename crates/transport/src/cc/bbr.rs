@@ -23,14 +23,22 @@
 //! ```
 //!
 //! As in Linux: a round trip equal to RTprop does not renew it; the first round of fast
-//! recovery conserves packets, after which the window returns; 1 % is kept off the rate.
-//! Left out: the long-term rate that Linux takes from policers, and its doubt about round
-//! trips that an acknowledgement of less than a segment gives.
+//! recovery conserves packets, after which the window returns; 1 % is kept off the rate;
+//! what is aggregated is kept for five to ten rounds; a phase of the cycle ends by what will
+//! be in flight when the next quantum leaves; a sample of less than the least round trip
+//! ends no round. With `lt_bw`, two intervals of 4 to 16 rounds, each ended by a loss, with a
+//! fifth lost and rates within an eighth of each other, are taken for a policer: their mean
+//! is the rate of the next 48 rounds, without probing.
+//! Left out: Linux's doubt about round trips that an acknowledgement of less than a segment
+//! gives, and the three samples by which it approximates the maximum of 10 rounds.
 
 use redtail_core::{Span, Stream, Time};
 
 use super::as_f64;
-use super::model::{Aggregation, Episode, Model, ModelConfig, RateSample, RoundMax, Rounds};
+use super::model::{
+    Aggregation, Episode, LostSegment, Model, ModelConfig, RateSample, RoundMax, Rounds,
+    TwoWindows, in_network_at_departure,
+};
 
 /// 2/ln 2, in Linux's fixed point: the least gain with which the rate doubles each round.
 const HIGH_GAIN: f64 = 739.0 / 256.0;
@@ -48,6 +56,19 @@ const FULL_BW_ROUNDS: u32 = 3;
 /// Below this rate (1.2 Mbit/s) segments leave one by one.
 const LONE_SEGMENT_RATE: f64 = 150_000.0;
 const MOST_QUANTUM: f64 = 65_536.0;
+/// A flow of a short least round trip sends in larger quanta: this halved for every 512 us of
+/// it (Linux, tcp_tso_autosize, tcp_tso_rtt_log).
+const SHORT_PATH_QUANTUM: f64 = 65_536.0;
+const SHORT_PATH_HALVING_S: f64 = 512e-6;
+/// Rounds for which a maximum of extra_acked is kept at least (bbr_extra_acked_win_rtts).
+const EXTRA_ROUNDS: u32 = 5;
+/// The policer's rate (bbr_lt_...): rounds of an interval, share of losses, how much
+/// two intervals may differ, in share and in bytes/s, and for how many rounds it is used.
+const LT_ROUNDS: u32 = 4;
+const LT_LOSS: f64 = 50.0 / 256.0;
+const LT_RATIO: f64 = 0.125;
+const LT_DIFFERENCE: f64 = 500.0;
+const LT_USE_ROUNDS: u32 = 48;
 /// Most of extra_acked that the window grows by, in time at BtlBw.
 const MOST_EXTRA_S: f64 = 0.1;
 
@@ -58,6 +79,20 @@ enum State {
     /// With the phase of the gain cycle.
     ProbeBw(u8),
     ProbeRtt,
+}
+
+/// The estimate of a policer's rate.
+#[derive(Clone, Debug, Default)]
+struct LongTerm {
+    sampling: bool,
+    /// Of the latest interval, or in use; bytes/s, zero before.
+    bw: f64,
+    in_use: bool,
+    rounds: u32,
+    // At the start of the interval.
+    since: Time,
+    delivered: u64,
+    lost: u64,
 }
 
 /// The model's state.
@@ -90,6 +125,11 @@ pub struct Bbr {
     /// The window before recovery or PROBE_RTT.
     prior_cwnd: f64,
     aggregation: Aggregation,
+    extra_acked: TwoWindows,
+    lt: LongTerm,
+    /// Bytes declared lost, and delivered, since the start.
+    lost: u64,
+    delivered: u64,
 }
 
 impl Bbr {
@@ -118,6 +158,10 @@ impl Bbr {
             packet_conservation: false,
             prior_cwnd: 0.0,
             aggregation: Aggregation::default(),
+            extra_acked: TwoWindows::default(),
+            lt: LongTerm::default(),
+            lost: 0,
+            delivered: 0,
             config,
         };
         bbr.init_pacing_rate(Span::from_ms(1));
@@ -125,8 +169,8 @@ impl Bbr {
     }
 
     fn init_pacing_rate(&mut self, rtt: Span) {
-        self.pacing_rate = PACING_MARGIN * HIGH_GAIN * self.config.initial_cwnd
-            / rtt.as_secs_f64().max(f64::MIN_POSITIVE);
+        self.pacing_rate =
+            PACING_MARGIN * HIGH_GAIN * self.cwnd / rtt.as_secs_f64().max(f64::MIN_POSITIVE);
         self.set_quantum();
     }
 
@@ -134,8 +178,18 @@ impl Bbr {
         match self.state {
             State::Startup => HIGH_GAIN,
             State::Drain => DRAIN_GAIN,
+            State::ProbeBw(_) if self.lt.in_use => 1.0,
             State::ProbeBw(phase) => CYCLE_GAINS[usize::from(phase)],
             State::ProbeRtt => 1.0,
+        }
+    }
+
+    /// The rate that is steered by: BtlBw, or a policer's.
+    fn bw(&self) -> f64 {
+        if self.lt.in_use {
+            self.lt.bw
+        } else {
+            self.bw.max()
         }
     }
 
@@ -168,7 +222,8 @@ impl Bbr {
     }
 
     /// A millisecond's worth, as near as Linux's shift by 10 comes to it; at low rates a
-    /// segment, else two at least.
+    /// segment, else two at least (bbr_min_tso_segs). What leaves at once is more on a short
+    /// path (tcp_tso_autosize), what the window allows for is not (bbr_tso_segs_goal).
     fn set_quantum(&mut self) {
         let mss = self.config.mss;
         let least = if self.pacing_rate < LONE_SEGMENT_RATE {
@@ -176,24 +231,107 @@ impl Bbr {
         } else {
             2.0 * mss
         };
-        self.quantum = (self.pacing_rate / 1024.0).min(MOST_QUANTUM).max(least) as u64;
-        self.quantum_segments = self.quantum / mss as u64;
+        let paced = self.pacing_rate / 1024.0;
+        let halvings = (self.min_rtt_s / SHORT_PATH_HALVING_S) as u32;
+        let short = match self.min_rtt {
+            Some(_) if halvings < 32 => SHORT_PATH_QUANTUM / f64::from(1u32 << halvings),
+            _ => 0.0,
+        };
+        let most = |bytes: f64| bytes.min(MOST_QUANTUM).max(least) as u64;
+        self.quantum = most(paced + short);
+        self.quantum_segments = (most(paced) / mss as u64).min(127);
     }
 
     fn update_bw(&mut self, sample: &RateSample) {
+        self.rounds.started = false;
+        // One without a rate is no observation.
+        let Some(rate) = sample.delivery_rate else {
+            return;
+        };
         self.rounds.update(sample);
         if self.rounds.started {
             self.packet_conservation = false;
         }
-        if let Some(rate) = sample.delivery_rate
-            && (!sample.app_limited || rate >= self.bw.max())
-        {
+        if self.config.lt_bw {
+            self.sample_long_term(sample);
+        }
+        if !sample.app_limited || rate >= self.bw.max() {
             self.bw.update(self.rounds.count, rate);
         }
         if sample.newly_acked > 0 {
-            self.aggregation
-                .update(sample, self.bw.max(), self.cwnd, self.rounds.count);
+            if self.rounds.started {
+                self.extra_acked.on_round(EXTRA_ROUNDS);
+            }
+            let extra = self.aggregation.extra(sample, self.bw(), self.cwnd);
+            self.extra_acked.update(extra);
         }
+    }
+
+    /// bbr_lt_bw_sampling.
+    fn sample_long_term(&mut self, sample: &RateSample) {
+        let round = u32::from(self.rounds.started);
+        if self.lt.in_use {
+            if matches!(self.state, State::ProbeBw(_)) {
+                self.lt.rounds += round;
+                if self.lt.rounds >= LT_USE_ROUNDS {
+                    self.reset_long_term(sample.now);
+                    self.enter_probe_bw(sample.now);
+                }
+            }
+            return;
+        }
+        let lossy = sample.newly_lost > 0;
+        if !self.lt.sampling {
+            if !lossy {
+                return;
+            }
+            self.start_interval(sample.now);
+            self.lt.sampling = true;
+        }
+        if sample.app_limited {
+            self.reset_long_term(sample.now);
+            return;
+        }
+        self.lt.rounds += round;
+        if self.lt.rounds > 4 * LT_ROUNDS {
+            self.reset_long_term(sample.now);
+            return;
+        }
+        let delivered = as_f64(self.delivered - self.lt.delivered);
+        let lost = as_f64(self.lost - self.lt.lost);
+        if self.lt.rounds < LT_ROUNDS || !lossy || delivered == 0.0 || lost < LT_LOSS * delivered {
+            return;
+        }
+        let elapsed = sample.now.saturating_since(self.lt.since);
+        if elapsed >= Span::from_ms(1) {
+            self.end_interval(delivered / elapsed.as_secs_f64(), sample.now);
+        }
+    }
+
+    /// bbr_lt_bw_interval_done.
+    fn end_interval(&mut self, bw: f64, now: Time) {
+        let before = self.lt.bw;
+        let difference = (bw - before).abs();
+        if before > 0.0 && (difference <= LT_RATIO * before || difference <= LT_DIFFERENCE) {
+            self.lt.bw = f64::midpoint(bw, before);
+            self.lt.in_use = true;
+            self.lt.rounds = 0;
+            return;
+        }
+        self.lt.bw = bw;
+        self.start_interval(now);
+    }
+
+    fn start_interval(&mut self, now: Time) {
+        self.lt.since = now;
+        self.lt.delivered = self.delivered;
+        self.lt.lost = self.lost;
+        self.lt.rounds = 0;
+    }
+
+    fn reset_long_term(&mut self, now: Time) {
+        self.lt = LongTerm::default();
+        self.start_interval(now);
     }
 
     fn update_cycle(&mut self, sample: &RateSample) {
@@ -202,8 +340,8 @@ impl Bbr {
         };
         let elapsed = sample.now.saturating_since(self.cycle_stamp);
         let full_length = self.min_rtt.is_some_and(|rtt| elapsed > rtt);
-        let in_flight = as_f64(sample.prior_in_flight);
-        let gain = CYCLE_GAINS[usize::from(phase)];
+        let gain = self.pacing_gain();
+        let in_flight = self.in_network(sample.prior_in_flight, sample);
         let over = if gain > 1.0 {
             // Long enough to have put the gain's worth in flight, unless losses show
             // that the path does not hold it.
@@ -216,6 +354,13 @@ impl Bbr {
         if over {
             self.enter_phase((phase + 1) % 8, sample.now);
         }
+    }
+
+    /// What of `in_flight` will be in the network when the next quantum leaves.
+    fn in_network(&self, in_flight: u64, sample: &RateSample) -> f64 {
+        let quantum = as_f64(self.quantum_segments) * self.config.mss;
+        let raising = self.pacing_gain() > 1.0;
+        in_network_at_departure(in_flight, sample, self.bw(), raising, quantum)
     }
 
     fn enter_phase(&mut self, phase: u8, now: Time) {
@@ -246,7 +391,8 @@ impl Bbr {
         if self.state == State::Startup && self.full_bw_reached {
             self.state = State::Drain;
         }
-        if self.state == State::Drain && as_f64(sample.in_flight) <= self.inflight(1.0) {
+        let drained = self.in_network(sample.in_flight, sample) <= self.inflight(1.0);
+        if self.state == State::Drain && drained {
             self.enter_probe_bw(sample.now);
         }
     }
@@ -254,6 +400,7 @@ impl Bbr {
     fn set_min_rtt(&mut self, rtt: Span) {
         self.min_rtt = Some(rtt);
         self.min_rtt_s = rtt.as_secs_f64();
+        self.set_quantum();
     }
 
     fn update_min_rtt(&mut self, sample: &RateSample) {
@@ -306,7 +453,7 @@ impl Bbr {
     }
 
     fn set_pacing_rate(&mut self, gain: f64) {
-        let rate = PACING_MARGIN * gain * self.bw.max();
+        let rate = PACING_MARGIN * gain * self.bw();
         if rate != self.pacing_rate && (self.full_bw_reached || rate > self.pacing_rate) {
             // A window of a segment must not stand still for ever.
             self.pacing_rate = rate.max(1.0);
@@ -319,15 +466,15 @@ impl Bbr {
         if acked > 0.0 {
             let recovering = self.recover_or_restore(sample);
             if !recovering {
-                let most = MOST_EXTRA_S * self.bw.max();
+                let most = MOST_EXTRA_S * self.bw();
                 let extra = if self.full_bw_reached {
-                    self.aggregation.extra.max().min(most)
+                    self.extra_acked.max().min(most)
                 } else {
                     0.0
                 };
                 let bdp = match self.min_rtt {
                     None => self.config.initial_cwnd,
-                    Some(_) => self.cwnd_gain() * self.bw.max() * self.min_rtt_s,
+                    Some(_) => self.cwnd_gain() * self.bw() * self.min_rtt_s,
                 };
                 let target = self.with_quanta(bdp + extra);
                 if self.full_bw_reached {
@@ -381,6 +528,7 @@ impl Bbr {
 
 impl Model for Bbr {
     fn on_ack(&mut self, sample: &RateSample) {
+        self.delivered = sample.total_delivered;
         if let Some(srtt) = sample.srtt
             && !self.has_seen_rtt
         {
@@ -397,6 +545,10 @@ impl Model for Bbr {
         self.update_cwnd(sample);
     }
 
+    fn on_lost(&mut self, lost: &LostSegment, _now: Time) {
+        self.lost += u64::from(lost.len);
+    }
+
     fn set_stream(&mut self, stream: Stream) {
         self.config.stream = stream;
     }
@@ -405,10 +557,25 @@ impl Model for Bbr {
         self.save_cwnd();
     }
 
-    fn on_timeout(&mut self) {
+    fn on_undo(&mut self) {
+        self.full_bw = 0.0;
+        self.full_bw_rounds = 0;
+        self.lt = LongTerm::default();
+    }
+
+    fn on_timeout(&mut self, now: Time) {
         self.save_cwnd();
         self.episode = Episode::Loss;
         self.full_bw = 0.0;
+        if self.config.lt_bw {
+            // As the end of a round with a loss (bbr_set_state).
+            self.rounds.started = true;
+            self.sample_long_term(&RateSample {
+                now,
+                newly_lost: 1,
+                ..RateSample::default()
+            });
+        }
         self.packet_conservation = false;
         self.cwnd = self.config.mss;
     }

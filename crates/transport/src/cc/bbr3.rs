@@ -25,19 +25,29 @@
 //! ProbeRTT        1            0.5        0.85 longterm, shortterm 200 ms and a round
 //! ```
 //!
-//! Left out: undoing what a spurious recovery did (section 5.5.11), which the sender
-//! does not detect, and offload beyond the quantum.
+//! [`Bbr3::google`] is the same as Google's code has it (github.com/google/bbr, branch v3,
+//! net/ipv4/tcp_bbr.c), with the [`Rules`] that differ and an answer to marks:
+//!
+//! ```text
+//! ecn_alpha <- 15/16 ecn_alpha + 1/16 (marked / delivered)      once a round, at first 1
+//! inflight_shortterm <- (1 - ecn_alpha / 3) inflight_shortterm  after a round with marks
+//! Startup ends after two rounds in which half was marked; a probe does when half of a
+//! sample was marked. Marks without losses in a cycle begin the next probe at once.
+//! ```
+//!
+//! It does so where the least round trip is at most `bbr_ecn_max_rtt`. Left out with the
+//! draft's rules: undoing what a spurious recovery did (section 5.5.11); with both: what
+//! a tail loss probe says of losses, and load balancing (PLB).
 
 use redtail_core::{Span, Stream, Time};
 
 use super::as_f64;
-use super::model::{Aggregation, Episode, LostSegment, Model, ModelConfig, RateSample, Rounds};
+use super::model::{
+    Aggregation, Episode, LostSegment, Model, ModelConfig, RateSample, RoundMax, Rounds,
+    TwoWindows, in_network_at_departure,
+};
 
-/// 4 ln 2: the least gain with which the rate doubles each round.
-const STARTUP_PACING_GAIN: f64 = 2.77;
 const CWND_GAIN: f64 = 2.0;
-const DRAIN_PACING_GAIN: f64 = 0.5;
-const DOWN_PACING_GAIN: f64 = 0.9;
 const UP_PACING_GAIN: f64 = 1.25;
 const UP_CWND_GAIN: f64 = 2.25;
 const PROBE_RTT_CWND_GAIN: f64 = 0.5;
@@ -51,7 +61,6 @@ const FULL_BW_GROWTH: f64 = 1.25;
 const FULL_BW_ROUNDS: u32 = 3;
 /// Discontiguous ranges lost in a round that end Startup (StartupFullLossCnt).
 const STARTUP_LOSS_RANGES: u32 = 6;
-const DRAIN_ROUNDS: u64 = 3;
 const MIN_RTT_FILTER: Span = Span::from_s(10);
 const PROBE_RTT_INTERVAL: Span = Span::from_s(5);
 const PROBE_RTT_DURATION: Span = Span::from_ms(200);
@@ -62,6 +71,85 @@ const PROBE_WAIT_RANDOM: Span = Span::from_s(1);
 const MOST_PROBE_ROUNDS: f64 = 63.0;
 const MOST_QUANTUM: f64 = 65_536.0;
 const QUANTUM_S: f64 = 1e-3;
+/// Google: a short least round trip adds this to the quantum, halved for every 512 us of it
+/// (bbr_tso_rtt_shift), and the rest of its constants.
+const SHORT_PATH_QUANTUM: f64 = 65_536.0;
+const SHORT_PATH_HALVING_S: f64 = 512e-6;
+const EXTRA_ROUNDS: u32 = 5;
+const MOST_EXTRA_S: f64 = 0.1;
+const ECN_GAIN: f64 = 1.0 / 16.0;
+const ECN_FACTOR: f64 = 85.0 / 256.0;
+const ECN_THRESH: f64 = 0.5;
+const ECN_STARTUP_ROUNDS: u32 = 2;
+const ECN_REPROBE_GAIN: f64 = 0.5;
+
+/// What the draft and Google's code have differently.
+#[derive(Debug)]
+struct Rules {
+    /// 4 ln 2: the least gain with which the rate doubles each round.
+    startup_gain: f64,
+    drain_gain: f64,
+    down_gain: f64,
+    /// Share of the rate at which the initial window is paced.
+    initial_margin: f64,
+    /// Rounds after which Drain ends whatever is in flight.
+    drain_rounds: u64,
+    /// Google's rules besides, each named where it is asked for.
+    google: bool,
+}
+
+/// draft-ietf-ccwg-bbr-06.
+static DRAFT: Rules = Rules {
+    startup_gain: 2.77,
+    drain_gain: 0.5,
+    down_gain: 0.9,
+    initial_margin: 1.0,
+    drain_rounds: 3,
+    google: false,
+};
+
+/// In the code's fixed point (bbr_startup_pacing_gain, bbr_drain_gain, bbr_pacing_gain).
+static GOOGLE: Rules = Rules {
+    startup_gain: 710.0 / 256.0,
+    drain_gain: 88.0 / 256.0,
+    down_gain: 232.0 / 256.0,
+    initial_margin: PACING_MARGIN,
+    drain_rounds: u64::MAX,
+    google: true,
+};
+
+/// The greatest of what was aggregated.
+#[derive(Clone, Debug)]
+enum ExtraAcked {
+    /// Of ten rounds (draft, section 5.5.9).
+    Rounds(RoundMax<10>),
+    /// Of five to ten (bbr_extra_acked_win_rtts).
+    Windows(TwoWindows),
+}
+
+/// The answer to marks; all zero when there is none to give.
+#[derive(Clone, Debug)]
+struct Marks {
+    /// bbr_ecn_max_rtt_us.
+    max_rtt: Option<Span>,
+    /// The least round trip has been short enough (ecn_eligible).
+    eligible: bool,
+    alpha: f64,
+    // At the latest update.
+    delivered: u64,
+    marked: u64,
+    in_round: bool,
+    in_cycle: bool,
+    startup_rounds: u32,
+}
+
+/// What losses have changed, to be undone (undo_bw_lo and so on).
+#[derive(Clone, Copy, Debug)]
+struct Before {
+    bw_shortterm: f64,
+    inflight_shortterm: f64,
+    inflight_longterm: f64,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -88,10 +176,15 @@ enum AckPhase {
 #[derive(Clone, Debug)]
 pub struct Bbr3 {
     config: ModelConfig,
+    rules: &'static Rules,
+    marks: Marks,
+    before: Before,
     state: State,
     cwnd: f64,
     pacing_rate: f64,
     quantum: u64,
+    /// What the window allows for.
+    quantum_goal: f64,
     rounds: Rounds,
     /// The greatest rates of the cycle before and of this one.
     cycle_bw: [f64; 2],
@@ -110,7 +203,9 @@ pub struct Bbr3 {
     loss_in_round: bool,
     loss_round_delivered: u64,
     loss_round_start: bool,
-    /// Discontiguous ranges lost in this round, and where the latest ends.
+    loss_in_cycle: bool,
+    /// Discontiguous ranges lost in this round (Google: acknowledgements that brought
+    /// losses), and where the latest ends.
     loss_ranges: u32,
     loss_range_end: u64,
     // Probing for bandwidth.
@@ -140,12 +235,46 @@ pub struct Bbr3 {
     /// The window before recovery or ProbeRTT.
     prior_cwnd: f64,
     aggregation: Aggregation,
+    extra_acked: ExtraAcked,
 }
 
 impl Bbr3 {
-    /// A model at the start of a connection.
+    /// A model at the start of a connection, by the draft.
     pub fn new(config: ModelConfig) -> Self {
+        Self::with(config, &DRAFT)
+    }
+
+    /// The same by Google's code.
+    pub fn google(config: ModelConfig) -> Self {
+        Self::with(config, &GOOGLE)
+    }
+
+    fn with(config: ModelConfig, rules: &'static Rules) -> Self {
+        let unbounded = Before {
+            bw_shortterm: f64::INFINITY,
+            inflight_shortterm: f64::INFINITY,
+            inflight_longterm: f64::INFINITY,
+        };
         let mut bbr = Self {
+            rules,
+            marks: Marks {
+                max_rtt: config.ecn_max_rtt.filter(|_| rules.google),
+                eligible: false,
+                alpha: 1.0,
+                delivered: 0,
+                marked: 0,
+                in_round: false,
+                in_cycle: false,
+                startup_rounds: 0,
+            },
+            before: unbounded,
+            quantum_goal: 0.0,
+            loss_in_cycle: false,
+            extra_acked: if rules.google {
+                ExtraAcked::Windows(TwoWindows::default())
+            } else {
+                ExtraAcked::Rounds(RoundMax::default())
+            },
             state: State::Startup,
             cwnd: config.initial_cwnd,
             pacing_rate: 0.0,
@@ -197,22 +326,35 @@ impl Bbr3 {
     }
 
     fn init_pacing_rate(&mut self, rtt: Span) {
-        self.pacing_rate = STARTUP_PACING_GAIN * self.config.initial_cwnd
-            / rtt.as_secs_f64().max(f64::MIN_POSITIVE);
+        let rate = self.rules.initial_margin * self.rules.startup_gain;
+        self.pacing_rate =
+            rate * self.config.initial_cwnd / rtt.as_secs_f64().max(f64::MIN_POSITIVE);
         self.set_quantum();
     }
 
-    /// A millisecond's worth, two segments at least.
+    /// A millisecond's worth, two segments at least. Google's code counts 2^-10 s, and more
+    /// on short paths (bbr_tso_segs_generic), in whole segments.
     fn set_quantum(&mut self) {
-        let quantum = (self.pacing_rate * QUANTUM_S).min(MOST_QUANTUM);
-        self.quantum = quantum.max(2.0 * self.config.mss) as u64;
+        let mss = self.config.mss;
+        let quantum = if self.rules.google {
+            let halvings = (self.min_rtt_s / SHORT_PATH_HALVING_S) as u32;
+            let short = match self.min_rtt {
+                Some(_) if halvings < 32 => SHORT_PATH_QUANTUM / f64::from(1u32 << halvings),
+                _ => 0.0,
+            };
+            ((self.pacing_rate / 1024.0 + short).min(MOST_QUANTUM) / mss).floor() * mss
+        } else {
+            (self.pacing_rate * QUANTUM_S).min(MOST_QUANTUM)
+        };
+        self.quantum = quantum.max(2.0 * mss) as u64;
+        self.quantum_goal = as_f64(self.quantum);
     }
 
     fn pacing_gain(&self) -> f64 {
         match self.state {
-            State::Startup => STARTUP_PACING_GAIN,
-            State::Drain => DRAIN_PACING_GAIN,
-            State::Down => DOWN_PACING_GAIN,
+            State::Startup => self.rules.startup_gain,
+            State::Drain => self.rules.drain_gain,
+            State::Down => self.rules.down_gain,
             State::Up => UP_PACING_GAIN,
             State::Cruise | State::Refill | State::ProbeRtt => 1.0,
         }
@@ -244,7 +386,7 @@ impl Bbr3 {
 
     /// QuantizationBudget.
     fn with_quanta(&self, bytes: f64) -> f64 {
-        let offload = 3.0 * as_f64(self.quantum);
+        let offload = 3.0 * self.quantum_goal;
         let probing = if self.state == State::Up { 2.0 } else { 0.0 };
         bytes.max(offload).max(self.min_pipe()) + probing * self.config.mss
     }
@@ -255,7 +397,22 @@ impl Bbr3 {
     }
 
     fn target_inflight(&self) -> f64 {
-        self.bdp(self.bw, 1.0).min(self.cwnd)
+        let target = if self.rules.google {
+            self.inflight(self.bw, 1.0) // bbr_target_inflight
+        } else {
+            self.bdp(self.bw, 1.0)
+        };
+        target.min(self.cwnd)
+    }
+
+    /// C.inflight, or with Google's code what will be in the network when the next quantum
+    /// leaves (bbr_packets_in_net_at_edt).
+    fn in_flight(&self, in_flight: u64, sample: &RateSample) -> f64 {
+        if !self.rules.google {
+            return as_f64(sample.in_flight);
+        }
+        let raising = self.pacing_gain() > 1.0;
+        in_network_at_departure(in_flight, sample, self.bw, raising, self.quantum_goal)
     }
 
     fn inflight_with_headroom(&self) -> f64 {
@@ -295,9 +452,64 @@ impl Bbr3 {
         }
     }
 
-    fn update_congestion_signals(&mut self, sample: &RateSample) {
-        self.rounds.update(sample);
+    /// A round, and once in it the share of marks (bbr_update_ecn_alpha).
+    fn update_round(&mut self, sample: &RateSample) {
+        if self.rules.google && sample.delivery_rate.is_none() {
+            self.rounds.started = false; // no observation (bbr_update_round_start)
+        } else {
+            self.rounds.update(sample);
+        }
         self.rounds_since_probe += u64::from(self.rounds.started);
+        let Some(max_rtt) = self.marks.max_rtt else {
+            return;
+        };
+        if self.rounds.started {
+            let short = self.min_rtt.is_some_and(|rtt| rtt <= max_rtt);
+            self.marks.eligible |= short || max_rtt == Span::ZERO;
+            if self.marks.eligible {
+                self.update_alpha(sample);
+            }
+        }
+        self.marks.in_round |= self.marks.eligible && sample.newly_marked > 0;
+    }
+
+    fn update_alpha(&mut self, sample: &RateSample) {
+        let delivered = as_f64(sample.total_delivered - self.marks.delivered);
+        let marked = as_f64(sample.total_marked - self.marks.marked);
+        if delivered == 0.0 {
+            return;
+        }
+        let share = (marked / delivered).min(1.0);
+        self.marks.alpha += ECN_GAIN * (share - self.marks.alpha);
+        self.marks.delivered = sample.total_delivered;
+        self.marks.marked = sample.total_marked;
+        // bbr_check_ecn_too_high_in_startup.
+        if self.full_bw_reached {
+            return;
+        }
+        if share < ECN_THRESH {
+            self.marks.startup_rounds = 0;
+            return;
+        }
+        self.marks.startup_rounds += 1;
+        if self.marks.startup_rounds >= ECN_STARTUP_ROUNDS {
+            self.end_startup_full();
+        }
+    }
+
+    /// The queue grew too long in Startup (bbr_handle_queue_too_high_in_startup).
+    fn end_startup_full(&mut self) {
+        self.full_bw_reached = true;
+        let bdp = if self.rules.google {
+            self.inflight(self.max_bw(), 1.0)
+        } else {
+            self.full_bw_now = true;
+            self.bdp(self.max_bw(), 1.0)
+        };
+        self.inflight_longterm = bdp.max(self.inflight_latest);
+    }
+
+    fn update_congestion_signals(&mut self, sample: &RateSample) {
         if let Some(rate) = sample.delivery_rate
             && (!sample.app_limited || rate >= self.max_bw())
         {
@@ -307,6 +519,14 @@ impl Bbr3 {
             return;
         }
         let probing = matches!(self.state, State::Startup | State::Refill | State::Up);
+        let mut ecn_inflight = f64::INFINITY;
+        if self.marks.in_round && !probing {
+            // bbr_ecn_lower_bounds: of the flight, not of the rate.
+            if self.inflight_shortterm.is_infinite() {
+                self.inflight_shortterm = self.cwnd;
+            }
+            ecn_inflight = self.inflight_shortterm * (1.0 - self.marks.alpha * ECN_FACTOR);
+        }
         if self.loss_in_round && !probing {
             if self.bw_shortterm.is_infinite() {
                 self.bw_shortterm = self.max_bw();
@@ -317,7 +537,9 @@ impl Bbr3 {
             self.bw_shortterm = self.bw_latest.max(BETA * self.bw_shortterm);
             self.inflight_shortterm = self.inflight_latest.max(BETA * self.inflight_shortterm);
         }
+        self.inflight_shortterm = self.inflight_shortterm.min(ecn_inflight);
         self.loss_in_round = false;
+        self.marks.in_round = false;
     }
 
     fn reset_short_term(&mut self) {
@@ -332,12 +554,18 @@ impl Bbr3 {
     }
 
     fn check_full_bw(&mut self, sample: &RateSample) {
-        if self.full_bw_now || !self.rounds.started || sample.app_limited {
+        // Google's code looks for growth with every acknowledgement
+        // (bbr_check_full_bw_reached), the draft once a round.
+        let looks = self.rounds.started || self.rules.google;
+        if self.full_bw_now || !looks || sample.app_limited {
             return;
         }
         let rate = sample.delivery_rate.unwrap_or(0.0);
         if rate >= self.full_bw * FULL_BW_GROWTH {
             self.reset_full_bw(rate);
+            return;
+        }
+        if !self.rounds.started {
             return;
         }
         self.full_bw_count += 1;
@@ -348,21 +576,23 @@ impl Bbr3 {
     fn check_startup_done(&mut self, sample: &RateSample) {
         // CheckStartupHighLoss: a full round of recovery, more than 2 % in it, and in
         // several places.
+        self.loss_ranges += u32::from(self.rules.google && sample.newly_lost > 0);
         if self.loss_round_start {
             if !self.full_bw_reached
                 && sample.episode == Episode::Recovery
                 && self.loss_ranges >= STARTUP_LOSS_RANGES
                 && too_high(sample.lost, sample.sent_in_flight)
             {
-                self.full_bw_now = true;
-                self.full_bw_reached = true;
-                self.inflight_longterm = self.bdp(self.max_bw(), 1.0).max(self.inflight_latest);
+                self.end_startup_full();
             }
             self.loss_ranges = 0;
         }
         if self.state == State::Startup && self.full_bw_reached {
             self.state = State::Drain;
             self.drain_start_round = self.rounds.count;
+            if self.rules.google {
+                self.reset_congestion_signals(); // bbr_check_drain
+            }
         }
     }
 
@@ -370,16 +600,37 @@ impl Bbr3 {
         if self.state != State::Drain {
             return;
         }
-        let drained = as_f64(sample.in_flight) <= self.inflight(self.bw, 1.0);
-        if drained || self.rounds.count > self.drain_start_round + DRAIN_ROUNDS {
+        let bw = if self.rules.google {
+            self.max_bw()
+        } else {
+            self.bw
+        };
+        let drained = self.in_flight(sample.in_flight, sample) <= self.inflight(bw, 1.0);
+        let rounds = self.rounds.count - self.drain_start_round;
+        if drained || rounds > self.rules.drain_rounds {
             self.start_down(sample.total_delivered, sample.now);
         }
     }
 
-    fn start_down(&mut self, delivered: u64, now: Time) {
+    fn reset_congestion_signals(&mut self) {
         self.loss_in_round = false;
+        self.loss_in_cycle = false;
+        self.marks.in_round = false;
+        self.marks.in_cycle = false;
         self.bw_latest = 0.0;
         self.inflight_latest = 0.0;
+    }
+
+    fn start_cruise(&mut self) {
+        if self.rules.google && self.inflight_shortterm.is_finite() {
+            // bbr_start_bw_probe_cruise.
+            self.inflight_shortterm = self.inflight_shortterm.min(self.inflight_longterm);
+        }
+        self.state = State::Cruise;
+    }
+
+    fn start_down(&mut self, delivered: u64, now: Time) {
+        self.reset_congestion_signals();
         self.probe_up_acked_per_inc = f64::INFINITY;
         // PickProbeWait.
         let stream = &mut self.config.stream;
@@ -391,9 +642,10 @@ impl Bbr3 {
         self.state = State::Down;
     }
 
-    fn start_refill(&mut self, sample: &RateSample) {
+    /// Refill, after which the probe grows from 2^`up_rounds` segments a round on.
+    fn start_refill(&mut self, up_rounds: u32, sample: &RateSample) {
         self.reset_short_term();
-        self.probe_up_rounds = 0;
+        self.probe_up_rounds = up_rounds;
         self.probe_up_acked = 0.0;
         self.prev_probe_precautionary = false;
         self.ack_phase = AckPhase::Refilling;
@@ -415,16 +667,12 @@ impl Bbr3 {
         }
         match self.state {
             State::Down => {
-                if self.is_time_to_probe(sample.now) {
-                    self.start_refill(sample);
-                } else if self.is_time_to_cruise(sample) {
-                    self.state = State::Cruise;
+                if !self.probe_if_due(sample) && self.is_time_to_cruise(sample) {
+                    self.start_cruise();
                 }
             }
             State::Cruise => {
-                if self.is_time_to_probe(sample.now) {
-                    self.start_refill(sample);
-                }
+                self.probe_if_due(sample);
             }
             State::Refill => {
                 if self.rounds.started {
@@ -442,18 +690,40 @@ impl Bbr3 {
         }
     }
 
+    /// Begins a probe if it is time (bbr_check_time_to_probe_bw).
+    fn probe_if_due(&mut self, sample: &RateSample) -> bool {
+        let marks = &self.marks;
+        if marks.eligible
+            && marks.in_cycle
+            && !self.loss_in_cycle
+            && sample.episode == Episode::Open
+        {
+            // Marks have kept the flight low: as soon as they cease there may be room.
+            let segments = self.inflight_longterm * ECN_REPROBE_GAIN / self.config.mss;
+            let rounds = segments.clamp(1.0, 2f64.powi(30)) as u32;
+            self.start_refill(rounds.ilog2(), sample);
+            return true;
+        }
+        let due = self.is_time_to_probe(sample.now);
+        if due {
+            self.start_refill(0, sample);
+        }
+        due
+    }
+
     fn is_time_to_probe(&self, now: Time) -> bool {
         let rounds = (self.target_inflight() / self.config.mss).min(MOST_PROBE_ROUNDS);
         now > self.cycle_stamp + self.probe_wait || self.rounds_since_probe as f64 >= rounds
     }
 
     fn is_time_to_cruise(&self, sample: &RateSample) -> bool {
-        let in_flight = as_f64(sample.in_flight);
+        let in_flight = self.in_flight(sample.prior_in_flight, sample);
         in_flight <= self.inflight_with_headroom() && in_flight <= self.inflight(self.max_bw(), 1.0)
     }
 
     fn is_time_to_go_down(&mut self, sample: &RateSample) -> bool {
-        if self.prev_probe_too_high && as_f64(sample.in_flight) >= self.inflight_longterm {
+        let in_flight = self.in_flight(sample.prior_in_flight, sample);
+        if self.prev_probe_too_high && in_flight >= self.inflight_longterm {
             self.prev_probe_precautionary = true;
             return true;
         }
@@ -502,12 +772,21 @@ impl Bbr3 {
                         && self.prev_probe_precautionary
                         && !self.prev_probe_too_high
                     {
-                        self.start_refill(sample);
+                        self.start_refill(0, sample);
                         return true;
                     }
                 }
                 AckPhase::Init | AckPhase::Refilling | AckPhase::ProbeFeedback => {}
             }
+        }
+        if self.rules.google && self.sample_is_too_high(sample) {
+            // bbr_adapt_upper_bounds.
+            if self.bw_probe_sample {
+                let in_flight = as_f64(sample.sent_in_flight);
+                let limited = sample.app_limited;
+                self.end_probe(in_flight, limited, sample.total_delivered, sample.now);
+            }
+            return false;
         }
         if self.inflight_longterm.is_finite() && !too_high(sample.lost, sample.sent_in_flight) {
             self.inflight_longterm = self.inflight_longterm.max(as_f64(sample.sent_in_flight));
@@ -525,21 +804,31 @@ impl Bbr3 {
         }
     }
 
-    /// HandleInflightTooHigh.
-    fn on_inflight_too_high(&mut self, lost: &LostSegment, now: Time) {
+    /// bbr_is_inflight_too_high.
+    fn sample_is_too_high(&self, sample: &RateSample) -> bool {
+        let lossy = sample.sent_in_flight > 0 && too_high(sample.lost, sample.sent_in_flight);
+        let marked = as_f64(sample.marked) > as_f64(sample.delivered) * ECN_THRESH;
+        lossy || self.marks.eligible && marked
+    }
+
+    /// HandleInflightTooHigh, with so much in flight.
+    fn end_probe(&mut self, in_flight: f64, app_limited: bool, delivered: u64, now: Time) {
         self.prev_probe_too_high = true;
         self.bw_probe_sample = false;
-        if !lost.app_limited {
-            self.inflight_longterm = inflight_at_loss(lost).max(self.target_inflight() * BETA);
+        if !app_limited {
+            self.inflight_longterm = in_flight.max(self.target_inflight() * BETA);
         }
         if self.state == State::Up {
-            self.start_down(lost.total_delivered, now);
+            self.start_down(delivered, now);
         }
     }
 
     fn set_min_rtt(&mut self, rtt: Span) {
         self.min_rtt = Some(rtt);
         self.min_rtt_s = rtt.as_secs_f64();
+        if self.rules.google {
+            self.set_quantum();
+        }
     }
 
     fn update_min_rtt(&mut self, sample: &RateSample) {
@@ -554,7 +843,10 @@ impl Bbr3 {
         }
         let stale = now > self.min_rtt_stamp + MIN_RTT_FILTER;
         if let Some(delay) = self.probe_rtt_min_delay
-            && (stale || self.min_rtt.is_none_or(|min| delay < min))
+            && (stale
+                || self
+                    .min_rtt
+                    .is_none_or(|min| delay < min || delay == min && self.rules.google))
         {
             self.set_min_rtt(delay);
             self.min_rtt_stamp = self.probe_rtt_min_stamp;
@@ -606,7 +898,7 @@ impl Bbr3 {
         self.reset_short_term();
         if self.full_bw_reached {
             self.start_down(delivered, now);
-            self.state = State::Cruise;
+            self.start_cruise();
         } else {
             self.state = State::Startup;
         }
@@ -624,15 +916,22 @@ impl Bbr3 {
     /// SetCwnd and BoundCwndForModel.
     fn update_cwnd(&mut self, sample: &RateSample) {
         let acked = as_f64(sample.newly_acked);
-        let extra = if self.full_bw_reached {
-            self.aggregation.extra.max()
-        } else {
-            self.aggregation.extra.latest()
+        let extra = match &self.extra_acked {
+            ExtraAcked::Rounds(rounds) if self.full_bw_reached => rounds.max(),
+            ExtraAcked::Rounds(rounds) => rounds.latest(),
+            ExtraAcked::Windows(windows) => windows.max().min(MOST_EXTRA_S * self.bw),
         };
         let most = self.with_quanta(self.bdp(self.bw, self.cwnd_gain()) + extra);
-        if self.full_bw_reached {
+        let small = if self.rules.google {
+            self.cwnd < 2.0 * self.config.initial_cwnd
+        } else {
+            as_f64(sample.total_delivered) < self.config.initial_cwnd
+        };
+        if acked == 0.0 && self.rules.google {
+            // Nothing was delivered: only the bounds apply (bbr_set_cwnd).
+        } else if self.full_bw_reached {
             self.cwnd = (self.cwnd + acked).min(most);
-        } else if self.cwnd < most || as_f64(sample.total_delivered) < self.config.initial_cwnd {
+        } else if self.cwnd < most || small {
             self.cwnd += acked;
         }
         self.cwnd = self.cwnd.max(self.min_pipe());
@@ -646,6 +945,34 @@ impl Bbr3 {
         };
         let cap = cap.min(self.inflight_shortterm).max(self.min_pipe());
         self.cwnd = self.cwnd.min(cap);
+    }
+
+    fn update_extra_acked(&mut self, sample: &RateSample) {
+        if self.rules.google && sample.delivery_rate.is_none() {
+            return;
+        }
+        let extra = self.aggregation.extra(sample, self.bw, self.cwnd);
+        match &mut self.extra_acked {
+            ExtraAcked::Rounds(rounds) => rounds.update(self.rounds.count, extra),
+            ExtraAcked::Windows(windows) => {
+                if self.rounds.started {
+                    windows.on_round(if self.full_bw_reached {
+                        EXTRA_ROUNDS
+                    } else {
+                        1
+                    });
+                }
+                windows.update(extra);
+            }
+        }
+    }
+
+    fn save_bounds(&mut self) {
+        self.before = Before {
+            bw_shortterm: self.bw_shortterm,
+            inflight_shortterm: self.inflight_shortterm,
+            inflight_longterm: self.inflight_longterm,
+        };
     }
 
     fn save_cwnd(&mut self) {
@@ -682,15 +1009,24 @@ impl Model for Bbr3 {
             self.min_rtt_stamp = sample.now;
             self.init_pacing_rate(srtt);
         }
-        if sample.episode == Episode::Open && self.episode != Episode::Open {
+        // Google's code restores the window after a timeout alone (bbr_exit_loss_recovery).
+        let restores = match self.episode {
+            Episode::Open => false,
+            Episode::Recovery => !self.rules.google && sample.episode == Episode::Open,
+            Episode::Loss => {
+                sample.episode == Episode::Open
+                    || self.rules.google && sample.episode != Episode::Loss
+            }
+        };
+        if restores {
             self.cwnd = self.cwnd.max(self.prior_cwnd);
         }
         self.episode = sample.episode;
+        self.update_round(sample);
         self.update_latest_delivery(sample);
         self.update_congestion_signals(sample);
         if sample.newly_acked > 0 {
-            self.aggregation
-                .update(sample, self.bw, self.cwnd, self.rounds.count);
+            self.update_extra_acked(sample);
         }
         self.check_full_bw(sample);
         self.check_startup_done(sample);
@@ -701,19 +1037,26 @@ impl Model for Bbr3 {
         self.bw = self.max_bw().min(self.bw_shortterm);
         self.set_pacing_rate(self.pacing_gain());
         self.update_cwnd(sample);
+        self.loss_in_cycle |= sample.lost > 0;
+        self.marks.in_cycle |= sample.marked > 0;
     }
 
     /// HandleLostPacket.
     fn on_lost(&mut self, lost: &LostSegment, now: Time) {
         if !self.loss_in_round {
             self.loss_round_delivered = lost.total_delivered;
-            self.save_cwnd();
+            if !self.rules.google {
+                self.save_cwnd();
+            }
         }
         self.loss_in_round = true;
-        self.loss_ranges += u32::from(lost.start != self.loss_range_end);
+        self.loss_in_cycle = true;
+        let another = lost.start != self.loss_range_end;
+        self.loss_ranges += u32::from(another && !self.rules.google);
         self.loss_range_end = lost.start + u64::from(lost.len);
         if self.bw_probe_sample && too_high(lost.lost, lost.sent_in_flight) {
-            self.on_inflight_too_high(lost, now);
+            let in_flight = inflight_at_loss(lost);
+            self.end_probe(in_flight, lost.app_limited, lost.total_delivered, now);
         }
     }
 
@@ -723,13 +1066,37 @@ impl Model for Bbr3 {
 
     fn on_recovery(&mut self) {
         self.save_cwnd();
+        self.save_bounds();
         self.episode = Episode::Recovery;
     }
 
-    fn on_timeout(&mut self) {
+    fn on_timeout(&mut self, _now: Time) {
         self.save_cwnd();
+        self.save_bounds();
         self.episode = Episode::Loss;
+        if self.rules.google {
+            // bbr_set_state.
+            self.reset_full_bw(0.0);
+            let probing = matches!(self.state, State::Startup | State::Refill | State::Up);
+            if !probing && self.inflight_shortterm.is_infinite() {
+                self.inflight_shortterm = self.cwnd.max(self.prior_cwnd);
+            }
+        }
         self.cwnd = self.config.mss;
+    }
+
+    /// bbr_undo_cwnd; the draft's of section 5.5.11 is left out.
+    fn on_undo(&mut self) {
+        if !self.rules.google {
+            return;
+        }
+        self.reset_full_bw(0.0);
+        self.loss_in_round = false;
+        let before = self.before;
+        self.bw_shortterm = self.bw_shortterm.max(before.bw_shortterm);
+        self.inflight_shortterm = self.inflight_shortterm.max(before.inflight_shortterm);
+        self.inflight_longterm = self.inflight_longterm.max(before.inflight_longterm);
+        self.cwnd = self.prior_cwnd;
     }
 
     fn on_handshake(&mut self, rtt: Span, now: Time) {

@@ -166,6 +166,7 @@ mod tests {
                     next: 0,
                     rtt: None,
                     srtt: Some(Span::from_secs_f64(rtt)),
+                    rtt_independent: false,
                 };
                 cwnd = cubic.grown(cwnd * MSS, &sample, MSS) / MSS;
                 now += rtt / cwnd;

@@ -166,6 +166,7 @@ mod tests {
                     next: end + 2000 * (i - 1),
                     rtt: Some(Span::from_ms(rtt)),
                     srtt: None,
+                    rtt_independent: false,
                 };
                 self.slow.on_ack(&mut self.window, &sample, MSS);
                 if self.window.cwnd >= self.window.ssthresh {

@@ -28,7 +28,7 @@
 
 use redtail_core::{Span, Time};
 
-use super::{AckSample, GrowthLaw};
+use super::{AckSample, GrowthLaw, Window};
 
 const TARGET: f64 = 0.1;
 const GAIN: f64 = 1.0;
@@ -66,6 +66,12 @@ impl Ledbat {
         self.current[0] = Some((now, delay));
     }
 
+    fn measure(&mut self, sample: &AckSample) {
+        if let Some(rtt) = sample.rtt {
+            self.on_delay(rtt, sample.now);
+        }
+    }
+
     /// In seconds; `None` before the first sample.
     fn queueing_delay(&self, now: Time, rtt: Option<Span>) -> Option<f64> {
         let base = self.base.iter().flatten().min()?;
@@ -85,7 +91,7 @@ impl Ledbat {
 
 impl GrowthLaw for Ledbat {
     fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
-        self.observe(sample);
+        self.measure(sample);
         let queueing = self.queueing_delay(sample.now, sample.srtt);
         let off_target = queueing.map_or(1.0, |queueing| (TARGET - queueing) / TARGET);
         let acked = sample.acked as f64;
@@ -101,10 +107,8 @@ impl GrowthLaw for Ledbat {
         0.5
     }
 
-    fn observe(&mut self, sample: &AckSample) {
-        if let Some(rtt) = sample.rtt {
-            self.on_delay(rtt, sample.now);
-        }
+    fn observe(&mut self, _window: &mut Window, sample: &AckSample, _mss: f64) {
+        self.measure(sample);
     }
 }
 
@@ -123,6 +127,7 @@ mod tests {
             next: 99_000,
             rtt: rtt_ms.map(Span::from_ms),
             srtt: Some(Span::from_ms(200)),
+            rtt_independent: false,
         }
     }
 
@@ -130,7 +135,7 @@ mod tests {
     /// round trip `extra` ms above a base of 50 ms.
     fn change(cwnd: f64, extra: u64) -> f64 {
         let mut ledbat = Ledbat::default();
-        ledbat.observe(&sample(0, Some(50)));
+        ledbat.measure(&sample(0, Some(50)));
         let grown = ledbat.grown(cwnd * MSS, &sample(1000, Some(50 + extra)), MSS);
         grown / MSS - cwnd
     }
@@ -169,7 +174,7 @@ mod tests {
         let now = |ms: u64| Time::ZERO + Span::from_ms(ms);
         let srtt = Some(Span::from_ms(200));
         for (at, rtt) in [(0, 50), (1000, 90), (1010, 300), (1020, 310), (1030, 320)] {
-            ledbat.observe(&sample(at, Some(rtt)));
+            ledbat.measure(&sample(at, Some(rtt)));
         }
         // The last four are 90 to 320 ms; then the 90 falls out by age, not by number.
         let of = |at: u64| ledbat.queueing_delay(now(at), srtt).unwrap();
@@ -178,7 +183,7 @@ mod tests {
         // All too old: the latest stands.
         assert!((of(9000) - 0.270).abs() < 1e-12);
         let mut fifth = ledbat.clone();
-        fifth.observe(&sample(1040, Some(330)));
+        fifth.measure(&sample(1040, Some(330)));
         let delay = fifth.queueing_delay(now(1040), srtt).unwrap();
         assert!((delay - 0.250).abs() < 1e-12, "{delay}");
     }
@@ -187,11 +192,11 @@ mod tests {
     fn the_base_delay_is_the_least_of_ten_minutes() {
         let mut ledbat = Ledbat::default();
         // 50 ms in the first minute, 80 ms ever after (a route changed).
-        ledbat.observe(&sample(10_000, Some(50)));
+        ledbat.measure(&sample(10_000, Some(50)));
         let mut seen = Vec::new();
         for minute in 1..12 {
             let at = minute * 60_000 + 1;
-            ledbat.observe(&sample(at, Some(80)));
+            ledbat.measure(&sample(at, Some(80)));
             let now = Time::ZERO + Span::from_ms(at);
             seen.push(ledbat.queueing_delay(now, None).unwrap());
         }
@@ -203,8 +208,8 @@ mod tests {
     #[test]
     fn a_shorter_path_counts_at_once() {
         let mut ledbat = Ledbat::default();
-        ledbat.observe(&sample(0, Some(80)));
-        ledbat.observe(&sample(1, Some(50)));
+        ledbat.measure(&sample(0, Some(80)));
+        ledbat.measure(&sample(1, Some(50)));
         let now = Time::ZERO + Span::from_ms(1);
         assert_eq!(ledbat.queueing_delay(now, None), Some(0.0));
         assert_eq!(ledbat.base.iter().flatten().count(), 1);

@@ -44,11 +44,10 @@
 
 use redtail_core::{Span, Time};
 
-use super::{AckSample, CongestionKind, GrowthLaw};
+use super::additive::{Additive, whole};
+use super::tick::{TICKS_PER_S, ticks, ticks_of};
+use super::{AckSample, CongestionKind, GrowthLaw, Window};
 
-/// A tick at 250 Hz, as in Debian's kernels and the kernel's default configuration.
-const TICK: Span = Span::from_ms(4);
-const TICKS_PER_S: u64 = 250;
 /// How long what was computed for a window holds while that does not change.
 const HOLDS: u64 = TICKS_PER_S / 32;
 /// C in 1/1024 (`bic_scale`, times 10).
@@ -80,10 +79,7 @@ pub struct LinuxCubic {
     reno_acked: u64,
     w_reno: u64,
     delay_min: Option<Span>,
-    /// Acknowledged since the window last grew.
-    acked: u64,
-    /// Acknowledged bytes that make no segment yet.
-    bytes: u64,
+    additive: Additive,
 }
 
 /// Congestion avoidance since the last reduction.
@@ -92,11 +88,6 @@ struct Epoch {
     start: u64,
     k: u64,
     origin: u64,
-}
-
-/// Time in whole ticks.
-fn ticks(now: Time) -> u64 {
-    now.as_ps() / TICK.as_ps()
 }
 
 /// The integer cube root, rounded down; of less than 2^53.
@@ -126,9 +117,7 @@ impl LinuxCubic {
 
     /// The window aimed at, a round trip from `tick`.
     fn target(&self, epoch: &Epoch, tick: u64) -> u64 {
-        let ahead = self
-            .delay_min
-            .map_or(0, |d| d.as_ps().div_ceil(TICK.as_ps()));
+        let ahead = self.delay_min.map_or(0, ticks_of);
         // A shifted epoch may begin in the future only by rounding.
         let t = ((tick.saturating_sub(epoch.start) + ahead) << 10) / TICKS_PER_S;
         let off = t.abs_diff(epoch.k);
@@ -196,29 +185,16 @@ impl GrowthLaw for LinuxCubic {
     #[inline]
     fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
         self.sample_delay(sample);
-        self.bytes += sample.acked;
-        let mss_bytes = mss as u64;
-        let acked = self.bytes / mss_bytes;
-        self.bytes -= acked * mss_bytes;
-        let w = ((cwnd / mss) as u64).max(1);
+        let acked = self.additive.segments(sample.acked, mss);
+        let w = whole(cwnd, mss);
         if acked == 0 {
             return w as f64 * mss;
         }
         self.update(w, acked, ticks(sample.now));
-
-        // A segment at once for what was counted while more was asked for.
-        let mut grown = w;
-        if self.acked >= self.cnt {
-            self.acked = 0;
-            grown += 1;
-        }
-        self.acked += acked;
-        grown += self.acked / self.cnt;
-        self.acked %= self.cnt;
-        grown as f64 * mss
+        self.additive.grown(w, self.cnt, acked) as f64 * mss
     }
 
-    fn observe(&mut self, sample: &AckSample) {
+    fn observe(&mut self, _window: &mut Window, sample: &AckSample, _mss: f64) {
         self.sample_delay(sample);
     }
 
@@ -248,7 +224,7 @@ impl GrowthLaw for LinuxCubic {
         }
         let w = window as u64;
         self.epoch = None;
-        self.acked = 0;
+        self.additive.reset();
         // Fast convergence: a flow that is losing ground releases more.
         self.last_max = if w < self.last_max {
             w * (1024 + BETA) / 2048
@@ -273,6 +249,7 @@ mod tests {
             next: 0,
             rtt: Some(Span::from_ms(rtt_ms)),
             srtt: None,
+            rtt_independent: false,
         }
     }
 

@@ -11,6 +11,7 @@ use redtail_core::{Span, Stream, Time};
 
 use super::bbr::Bbr;
 use super::bbr3::Bbr3;
+use super::copa::Copa;
 use super::{AckSample, GrowthLaw, as_f64};
 
 /// What loss recovery is doing.
@@ -60,6 +61,14 @@ pub struct RateSample {
     pub window_limited: bool,
     /// C.srtt.
     pub srtt: Option<Span>,
+    /// How long pacing holds back the next segment.
+    pub held_for: Span,
+    /// Bytes that this acknowledgement newly reports as marked (ECN).
+    pub newly_marked: u64,
+    /// Bytes reported as marked since the newest segment delivered was sent.
+    pub marked: u64,
+    /// Bytes reported as marked since the start.
+    pub total_marked: u64,
     /// What loss recovery is doing after it.
     pub episode: Episode,
 }
@@ -96,7 +105,7 @@ pub trait Model {
     fn on_recovery(&mut self);
 
     /// A retransmission timeout; nothing is in flight.
-    fn on_timeout(&mut self);
+    fn on_timeout(&mut self, now: Time);
 
     /// The handshake took `rtt`.
     fn on_handshake(&mut self, rtt: Span, now: Time);
@@ -104,6 +113,9 @@ pub trait Model {
     /// Transmission is about to resume after the application had nothing to send and
     /// everything was delivered: `delivered` bytes since the start.
     fn on_restart(&mut self, now: Time, delivered: u64);
+
+    /// What the latest episode took for losses were none.
+    fn on_undo(&mut self) {}
 
     /// Replaces the window.
     fn set_cwnd(&mut self, cwnd: f64);
@@ -130,6 +142,7 @@ pub trait Model {
 pub(super) enum AnyModel {
     Bbr(Bbr),
     Bbr3(Bbr3),
+    Copa(Copa),
 }
 
 /// Calls a method of whichever model it is.
@@ -138,6 +151,7 @@ macro_rules! model {
         match $model {
             AnyModel::Bbr($m) => $call,
             AnyModel::Bbr3($m) => $call,
+            AnyModel::Copa($m) => $call,
         }
     };
 }
@@ -152,6 +166,10 @@ impl GrowthLaw for Box<AnyModel> {
     fn beta(&self) -> f64 {
         1.0
     }
+
+    fn undo(&mut self) {
+        model!(&mut **self, m => m.on_undo());
+    }
 }
 
 /// What a model starts with.
@@ -163,6 +181,11 @@ pub struct ModelConfig {
     pub initial_cwnd: f64,
     /// Where it draws from.
     pub stream: Stream,
+    /// Version 1: estimate the rate of a policer (Linux).
+    pub lt_bw: bool,
+    /// Version 3 as Google has it: answer marks if the least round trip is no longer; zero
+    /// for any. `None` without ECN.
+    pub ecn_max_rtt: Option<Span>,
 }
 
 /// Counts packet-timed round trips (draft, section 5.5.1): each ends when a segment sent
@@ -241,6 +264,35 @@ impl<const N: usize> RoundMax<N> {
     }
 }
 
+/// The greatest of the samples of the present window of rounds and the one before, as
+/// Linux keeps it (tcp_bbr.c, bbr_update_ack_aggregation).
+#[derive(Clone, Debug, Default)]
+pub(super) struct TwoWindows {
+    /// Of the window before and the present one.
+    slots: [f64; 2],
+    /// Rounds that the present window has lasted.
+    rounds: u32,
+}
+
+impl TwoWindows {
+    /// A round ends; windows have `rounds` of them.
+    pub fn on_round(&mut self, rounds: u32) {
+        self.rounds += 1;
+        if self.rounds >= rounds {
+            self.rounds = 0;
+            self.slots = [self.slots[1], 0.0];
+        }
+    }
+
+    pub fn update(&mut self, sample: f64) {
+        self.slots[1] = self.slots[1].max(sample);
+    }
+
+    pub fn max(&self) -> f64 {
+        self.slots[0].max(self.slots[1])
+    }
+}
+
 /// How much more than the estimated rate accounts for is acknowledged at times: what
 /// links and receivers aggregate (draft, section 5.5.9).
 #[derive(Clone, Debug, Default)]
@@ -249,12 +301,11 @@ pub(super) struct Aggregation {
     since: Time,
     /// BBR.extra_acked_delivered.
     acked: f64,
-    /// BBR.extra_acked, by round.
-    pub extra: RoundMax<10>,
 }
 
 impl Aggregation {
-    pub fn update(&mut self, sample: &RateSample, bw: f64, cwnd: f64, round: u64) {
+    /// What `sample` makes of it at the estimated rate `bw`, at most `cwnd`; bytes.
+    pub fn extra(&mut self, sample: &RateSample, bw: f64, cwnd: f64) -> f64 {
         let expected = bw * sample.now.saturating_since(self.since).as_secs_f64();
         let mut extra = -expected;
         if self.acked <= expected {
@@ -263,13 +314,27 @@ impl Aggregation {
         }
         self.acked += as_f64(sample.newly_acked);
         extra += self.acked;
-        self.extra.update(round, extra.min(cwnd));
+        extra.min(cwnd)
     }
 
     pub fn restart(&mut self, now: Time) {
         self.since = now;
         self.acked = 0.0;
     }
+}
+
+/// What of `in_flight` bytes will be in the network when the next quantum leaves
+/// (tcp_bbr.c, bbr_packets_in_net_at_edt): `quantum` more if the flight is being raised,
+/// less what is delivered at `bw` until then.
+pub(super) fn in_network_at_departure(
+    in_flight: u64,
+    sample: &RateSample,
+    bw: f64,
+    raising: bool,
+    quantum: f64,
+) -> f64 {
+    let more = if raising { quantum } else { 0.0 };
+    (as_f64(in_flight) + more - bw * sample.held_for.as_secs_f64()).max(0.0)
 }
 
 #[cfg(test)]
@@ -304,12 +369,25 @@ mod tests {
             newly_acked: acked,
             ..RateSample::default()
         };
-        aggregation.update(&sample(1000, 400), 1000.0, 1e9, 1);
-        assert_eq!(aggregation.extra.max(), 400.0);
-        aggregation.update(&sample(1100, 1000), 1000.0, 1e9, 1);
-        assert!((aggregation.extra.max() - 1300.0).abs() < 1e-9);
+        let mut extra = |ms, acked| aggregation.extra(&sample(ms, acked), 1000.0, 1e9);
+        assert_eq!(extra(1000, 400), 400.0);
+        assert!((extra(1100, 1000) - 1300.0).abs() < 1e-9);
         // Back at the rate: a new interval.
-        aggregation.update(&sample(3000, 100), 1000.0, 1e9, 20);
-        assert_eq!(aggregation.extra.max(), 100.0);
+        assert_eq!(extra(3000, 100), 100.0);
+    }
+
+    #[test]
+    fn of_two_windows_a_sample_is_kept_for_five_to_ten_rounds() {
+        // Linux, bbr_extra_acked_win_rtts = 5: "5-10 (packet timed) round trips".
+        for before in 0..5 {
+            let mut windows = TwoWindows::default();
+            (0..before).for_each(|_| windows.on_round(5));
+            windows.update(7.0);
+            let kept = (0..20).take_while(|_| {
+                windows.on_round(5);
+                windows.max() > 0.0
+            });
+            assert_eq!(kept.count(), 9 - before);
+        }
     }
 }

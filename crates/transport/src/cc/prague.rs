@@ -1,7 +1,8 @@
 //! Growth of Prague.
 //!
-//! Source: draft-briscoe-iccrg-prague-congestion-control-04, sections 2.4.2 and
-//! 2.4.3. What marks do to the window is the ECN response's
+//! Source: draft-briscoe-iccrg-prague-congestion-control-04, section 2.4; its reference
+//! implementation (L4STeam/linux, net/ipv4/tcp_prague.c, prague_update_cwnd and
+//! prague_rate_scaled_ai_ack_increase). What marks do to the window is the ECN response's
 //! ([`EcnReduction::Prague`](crate::tcp::ecn::EcnReduction)); a loss halves it.
 //!
 //! | symbol | meaning | unit |
@@ -11,10 +12,13 @@
 //! | RTT_v | virtual round trip, max(RTT, 25 ms) | s |
 //!
 //! ```text
-//! cwnd += (RTT / RTT_v)^2 SMSS (acked - marked) / cwnd
+//! cwnd += SMSS (acked - marked) / cwnd                     at first
+//! cwnd += (RTT / RTT_v)^2 SMSS (acked - marked) / cwnd     rtt_transition rounds after slow start
 //! ```
 //!
-//! With that, flows of short round trips grow their rates as one of 25 ms does.
+//! With the second, flows of short round trips grow their rates as one of 25 ms does; the
+//! first lets transfers that end soon be faster. Rounds are counted with marks, so without
+//! AccECN's or DCTCP's feedback the first holds (the reference falls back to Reno then).
 //! Only what arrived unmarked grows the window, also while it is being reduced.
 
 use super::{AckSample, GrowthLaw, as_f64};
@@ -27,7 +31,8 @@ pub struct Prague;
 impl GrowthLaw for Prague {
     fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
         let unmarked = as_f64(sample.acked.saturating_sub(sample.marked));
-        let scale = sample.srtt.map_or(1.0, |srtt| {
+        let srtt = sample.srtt.filter(|_| sample.rtt_independent);
+        let scale = srtt.map_or(1.0, |srtt| {
             let virtual_rtt = srtt.max(PRAGUE_LEAST_ROUND);
             srtt.as_secs_f64() / virtual_rtt.as_secs_f64()
         });

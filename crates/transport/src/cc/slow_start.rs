@@ -4,6 +4,7 @@ use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Span, schemars, serde};
 
+use super::hybla::HyblaSlowStart;
 use super::hystart;
 use super::vegas::VegasSlowStart;
 use super::{AckSample, Window, as_f64};
@@ -21,7 +22,9 @@ pub enum SlowStartKind {
     Hystart,
     /// Doubling every other round trip, until more than a segment waits in queues (Brakmo and Peterson 1995).
     Vegas,
-    /// BBR's own STARTUP and DRAIN; goes with model-based growth and only with it.
+    /// As fast as the standard one on a round trip of 25 ms, from an initial window of as many segments as the round trip has 25 ms (Hybla, Caini and Firrincieli 2004, as in Linux).
+    Hybla,
+    /// A model's own start (STARTUP and DRAIN of BBR, Copa's slow start); goes with model-based growth and only with it.
     Startup,
 }
 
@@ -32,6 +35,7 @@ pub(super) enum SlowStart {
     HyStartPlusPlus(Box<HyStartPlusPlus>),
     HyStart(Box<hystart::HyStart>),
     Vegas(Box<VegasSlowStart>),
+    Hybla(Box<HyblaSlowStart>),
     Startup,
 }
 
@@ -46,6 +50,7 @@ impl SlowStart {
             Self::HyStartPlusPlus(hystart) => hystart.on_ack(window, sample, grows),
             Self::HyStart(hystart) => hystart.on_ack(window, sample, grows),
             Self::Vegas(vegas) => vegas.on_ack(window, sample, grows),
+            Self::Hybla(hybla) => hybla.on_ack(window, sample, grows),
             Self::Startup => {} // the model's
         }
     }
@@ -153,6 +158,7 @@ mod tests {
                 next: *una + 1000 * acks, // a window ahead
                 rtt: Some(Span::from_ms(rtt)),
                 srtt: None,
+                rtt_independent: false,
             };
             slow.on_ack(window, &sample, MSS);
         }

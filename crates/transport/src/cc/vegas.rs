@@ -83,7 +83,7 @@ pub struct Vegas {
 
 impl GrowthLaw for Vegas {
     fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
-        self.observe(sample);
+        self.base = least(self.base, sample.rtt);
         let begun = self.rounds.begun(sample);
         let mut grown = cwnd;
         if begun == Some(true)
@@ -108,7 +108,7 @@ impl GrowthLaw for Vegas {
         0.5
     }
 
-    fn observe(&mut self, sample: &AckSample) {
+    fn observe(&mut self, _window: &mut Window, sample: &AckSample, _mss: f64) {
         self.base = least(self.base, sample.rtt);
     }
 
@@ -197,6 +197,7 @@ mod tests {
                     next: self.una + cwnd as u64 - MSS as u64,
                     rtt: rtt.map(Span::from_ms),
                     srtt: None,
+                    rtt_independent: false,
                 });
             }
             samples
@@ -215,7 +216,8 @@ mod tests {
     fn change(cwnd: f64, rtt: u64) -> f64 {
         let (mut vegas, mut path) = (Vegas::default(), Path { una: 0 });
         let cwnd = cwnd * MSS;
-        vegas.observe(&path.samples(cwnd, &[Some(100)])[0]);
+        vegas.base = Some(Span::from_ms(100));
+        path.samples(cwnd, &[None]);
         assert_eq!(path.round(&mut vegas, cwnd, rtt), cwnd, "no round is over");
         // The next acknowledgement ends the round.
         let sample = path.samples(cwnd, &[Some(rtt)])[0];

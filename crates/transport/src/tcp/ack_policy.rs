@@ -1,8 +1,12 @@
 //! When a receiver acknowledges.
 //!
-//! Source: RFC 5681, section 4.2; RFC 1122, section 4.2.3.2.
+//! Source: RFC 5681, section 4.2; RFC 1122, section 4.2.3.2; for the adaptive policy Linux 6.1,
+//! in [`adaptive_acks`](super::adaptive_acks).
 
 use redtail_core::{Span, Time};
+
+use super::adaptive_acks::AdaptiveAcks;
+use crate::params::TcpParams;
 
 /// The policy with its state.
 #[derive(Clone, Debug)]
@@ -18,18 +22,30 @@ pub enum AckPolicy {
         /// Segments at the start still to be acknowledged at once.
         quick: u32,
     },
+    /// As Linux's receiver.
+    Adaptive(Box<AdaptiveAcks>),
 }
 
 impl AckPolicy {
     /// A policy without anything held back.
-    pub fn new(delayed: Option<Span>, quick: u32) -> Self {
-        match delayed {
-            None => Self::EverySegment,
-            Some(timeout) => Self::Delayed {
-                timeout,
+    pub fn new(params: &TcpParams) -> Self {
+        match (params.delayed_ack, params.adaptive_acks) {
+            (false, _) => Self::EverySegment,
+            (true, false) => Self::Delayed {
+                timeout: params.delayed_ack_timeout,
                 deadline: None,
-                quick,
+                quick: params.quick_acks,
             },
+            (true, true) => Self::Adaptive(Box::new(AdaptiveAcks::new(params))),
+        }
+    }
+
+    /// The policy, if it is the adaptive one.
+    #[inline]
+    pub(super) fn adaptive(&mut self) -> Option<&mut AdaptiveAcks> {
+        match self {
+            Self::Adaptive(adaptive) => Some(adaptive),
+            _ => None,
         }
     }
 
@@ -39,7 +55,8 @@ impl AckPolicy {
     #[inline]
     pub fn on_data(&mut self, now: Time, urgent: bool) -> bool {
         match self {
-            Self::EverySegment => true,
+            // That asks for more: `AdaptiveAcks::on_data`.
+            Self::EverySegment | Self::Adaptive(_) => true,
             Self::Delayed {
                 timeout,
                 deadline,
@@ -62,8 +79,10 @@ impl AckPolicy {
 
     /// An acknowledgement goes for another reason: none is held back any more.
     pub fn cancel(&mut self) {
-        if let Self::Delayed { deadline, .. } = self {
-            *deadline = None;
+        match self {
+            Self::EverySegment => {}
+            Self::Delayed { deadline, .. } => *deadline = None,
+            Self::Adaptive(adaptive) => adaptive.cancel(),
         }
     }
 
@@ -73,6 +92,7 @@ impl AckPolicy {
         match self {
             Self::EverySegment => None,
             Self::Delayed { deadline, .. } => *deadline,
+            Self::Adaptive(adaptive) => adaptive.deadline(),
         }
     }
 
@@ -83,6 +103,7 @@ impl AckPolicy {
                 *deadline = None;
                 true
             }
+            Self::Adaptive(adaptive) => adaptive.take_due(now),
             _ => false,
         }
     }

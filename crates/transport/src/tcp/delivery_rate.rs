@@ -10,6 +10,7 @@
 //! | C.first_send_time | when the newest delivered segment was sent | s |
 //! | C.app_limited | C.delivered from which on samples count in full again | bytes |
 //! | C.lost | declared lost since the start | bytes |
+//! | delivered_ce | reported as marked since the start (google/bbr, tcp_rate.c) | bytes |
 //! | P.… | the same when segment P was sent | |
 //!
 //! ```text
@@ -31,7 +32,10 @@ use crate::cc::model::{Episode, LostSegment, RateSample};
 /// What was so when a segment was last sent: 32 bytes, beside the scoreboard's record.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sent {
-    delivered: u64,
+    /// P.delivered, the lower half: what is delivered while it is outstanding fits the window.
+    delivered: u32,
+    /// Marked by then, likewise.
+    marked: u32,
     delivered_time: Time,
     first_send_time: Time,
     /// P.tx_in_flight, below 2^31, and in the highest bit P.is_app_limited.
@@ -81,6 +85,10 @@ pub(super) struct AckContext {
     pub una: u64,
     pub srtt: Option<Span>,
     pub episode: Episode,
+    /// Bytes newly reported as marked.
+    pub marked: u64,
+    /// How long pacing holds back the next segment.
+    pub held_for: Span,
 }
 
 /// Takes the samples; kept with the scoreboard, whose records it runs beside.
@@ -91,6 +99,7 @@ pub struct RateSampler {
     delivered_time: Time,
     first_send_time: Time,
     lost: u64,
+    marked: u64,
     /// C.app_limited; zero when samples count in full.
     app_limited: u64,
     /// The window held the sender back when this was the next offset to send.
@@ -131,7 +140,8 @@ impl RateSampler {
         }
         let limited = if self.app_limited > 0 { APP_LIMITED } else { 0 };
         Sent {
-            delivered: self.delivered,
+            delivered: self.delivered as u32,
+            marked: self.marked as u32,
             delivered_time: self.delivered_time,
             first_send_time: self.first_send_time,
             in_flight: in_flight as u32 | limited,
@@ -247,8 +257,12 @@ impl RateSampler {
         if let Some(rtt) = rtt {
             self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
         }
+        self.marked += context.marked;
         let mut sample = RateSample {
             now,
+            newly_marked: context.marked,
+            total_marked: self.marked,
+            held_for: context.held_for,
             total_delivered: self.delivered,
             newly_acked: std::mem::take(&mut self.newly_acked),
             newly_lost: self.lost - self.lost_before,
@@ -265,8 +279,9 @@ impl RateSampler {
             let then = newest.then;
             let ack_elapsed = now.saturating_since(then.delivered_time);
             let interval = ack_elapsed.max(newest.send_elapsed);
-            sample.prior_delivered = Some(then.delivered);
-            sample.delivered = self.delivered - then.delivered;
+            sample.delivered = u64::from((self.delivered as u32).wrapping_sub(then.delivered));
+            sample.prior_delivered = Some(self.delivered - sample.delivered);
+            sample.marked = u64::from((self.marked as u32).wrapping_sub(then.marked));
             sample.app_limited = then.app_limited();
             sample.sent_in_flight = then.in_flight();
             sample.lost = u64::from((self.lost as u32).wrapping_sub(then.lost));
@@ -331,6 +346,8 @@ mod tests {
                 una: self.next,
                 srtt: None,
                 episode: Episode::Open,
+                marked: 0,
+                held_for: Span::ZERO,
             };
             self.sampler.finish(context, at(ms))
         }

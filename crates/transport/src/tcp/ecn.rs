@@ -3,7 +3,8 @@
 //!
 //! Source: RFC 3168, section 6.1 (echo and one reduction a window); RFC 8511 (ABE);
 //! RFC 8257, section 3.3 (DCTCP); RFC 9768 (AccECN); the reduction of Prague:
-//! draft-briscoe-iccrg-prague-congestion-control-04, section 2.4.
+//! draft-briscoe-iccrg-prague-congestion-control-04, section 2.4, and its reference
+//! implementation (L4STeam/linux, net/ipv4/tcp_prague.c, versions 0.6 and 0.7).
 //!
 //! | symbol | meaning |
 //! |---|---|
@@ -15,6 +16,11 @@
 //! alpha <- (1 - g) alpha + g M      once a round          (RFC 8257, section 3.3, step 6)
 //! cwnd  <- cwnd (1 - alpha / 2)     at most once a round  (step 9)
 //! ```
+//!
+//! With Prague the order is the other way: an acknowledgement that ends a round and calls
+//! for a reduction reduces by the alpha of before (prague_enter_cwr comes before
+//! prague_update_alpha). From `rtt_transition` rounds after slow start on, a round lasts
+//! 25 ms at least.
 //!
 //! Linux keeps alpha in fixed point, whose rounding lets it fall to zero from 2^-6
 //! on; here it decays without end.
@@ -52,14 +58,29 @@ pub enum EcnReduction {
     Abe,
     /// By half the share of what is marked, once a round trip (RFC 8257, section 3.3).
     Dctcp,
-    /// As `dctcp`, but at most once in 25 ms (Prague's virtual round trip).
+    /// As `dctcp`, at once even with `prr`, and after `rtt_transition` round trips at most once in 25 ms (Prague's virtual round trip).
     Prague,
+    /// Not here: a model of the path that answers marks does it (growth `bbr3-google`).
+    Bbr,
+}
+
+/// How the estimate of the share that is marked begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "kebab-case")]
+#[schemars(crate = "schemars")]
+pub enum AlphaStart {
+    /// At 1, and decays from the first round on, marks or not (RFC 8257, section 3.3).
+    Decaying,
+    /// At 1, and stays there until the first mark, which halves the window (TCP Prague 0.6, prague_update_alpha, saw_ce).
+    Held,
+    /// At 0; the first mark halves the window (TCP Prague 0.7, prague_alpha_mode 0).
+    Zero,
 }
 
 impl EcnReduction {
     /// Whether it is in proportion to what is marked.
     pub fn is_scalable(self) -> bool {
-        matches!(self, Self::Dctcp | Self::Prague)
+        matches!(self, Self::Dctcp | Self::Prague | Self::Bbr)
     }
 }
 
@@ -74,7 +95,7 @@ pub enum EcnCodepoint {
     Ect1,
 }
 
-/// Prague's virtual round trip is never shorter (section 2.4.3 of the draft).
+/// Prague's virtual round trip is never shorter (section 2.4.4 of the draft).
 pub const PRAGUE_LEAST_ROUND: Span = Span::from_ms(25);
 
 /// Gain of the estimate (RFC 8257, section 4.2).
@@ -121,6 +142,8 @@ pub struct Arrival<'a> {
     pub next: u64,
     /// When it arrived.
     pub now: Time,
+    /// The window was in slow start before it.
+    pub slow_start: bool,
 }
 
 impl Arrival<'_> {
@@ -165,9 +188,19 @@ pub struct Counted {
     packets: u8,
     bytes: EcnBytes,
     alpha: f64,
+    start: AlphaStart,
+    /// Marks were seen before the present acknowledgement.
+    seen: bool,
+    /// By what share of the window a mark reduces it now.
+    cut: f64,
     /// The round ends when this is acknowledged, and not before `least_round` has passed.
     round_end: u64,
     round_began: Time,
+    /// Rounds that ended outside slow start, and from how many on the virtual round trip counts.
+    rounds: u32,
+    transition: u32,
+    /// It counts now.
+    rtt_independent: bool,
     least_round: Span,
     acked: u64,
     marked: u64,
@@ -199,9 +232,18 @@ impl EcnResponse {
                 packets: INITIAL_PACKETS,
                 bytes: EcnBytes::default(),
                 // Until it is known better, as a loss (RFC 8257, section 3.3).
-                alpha: 1.0,
+                alpha: match params.alpha_start {
+                    AlphaStart::Decaying | AlphaStart::Held => 1.0,
+                    AlphaStart::Zero => 0.0,
+                },
+                start: params.alpha_start,
+                seen: false,
+                cut: 0.5,
                 round_end: 0,
                 round_began: Time::ZERO,
+                rounds: 0,
+                transition: params.rtt_transition,
+                rtt_independent: false,
                 least_round: match reduction {
                     EcnReduction::Prague => PRAGUE_LEAST_ROUND,
                     _ => Span::ZERO,
@@ -336,17 +378,32 @@ impl EcnResponse {
             Self::None => None,
             Self::Echo { gently, .. } => gently.then_some(gentle),
             Self::Counted(counted) => match counted.reduction {
-                EcnReduction::Loss => None,
+                EcnReduction::Loss | EcnReduction::Bbr => None,
                 EcnReduction::Abe => Some(gentle),
-                EcnReduction::Dctcp | EcnReduction::Prague => Some(1.0 - counted.alpha / 2.0),
+                EcnReduction::Dctcp | EcnReduction::Prague => Some(1.0 - counted.cut),
             },
         }
+    }
+
+    /// Whether a reduction by marks may be spread over the round trip that follows, in which
+    /// the window does not grow. Prague's may not: it grows with what arrives unmarked,
+    /// reduced or not (tcp_prague.c, prague_update_cwnd).
+    pub fn spreads_reduction(&self) -> bool {
+        !matches!(self, Self::Counted(counted) if counted.reduction == EcnReduction::Prague)
+    }
+
+    /// Whether a window that grows as Prague's does so by its virtual round trip.
+    pub fn is_rtt_independent(&self) -> bool {
+        matches!(self, Self::Counted(counted) if counted.rtt_independent)
     }
 
     /// The estimate of the share that is marked, if there is one.
     pub fn alpha(&self) -> Option<f64> {
         match self {
-            Self::Counted(counted) if counted.reduction.is_scalable() => Some(counted.alpha),
+            Self::Counted(counted) => match counted.reduction {
+                EcnReduction::Dctcp | EcnReduction::Prague => Some(counted.alpha),
+                EcnReduction::Loss | EcnReduction::Abe | EcnReduction::Bbr => None,
+            },
             _ => None,
         }
     }
@@ -421,17 +478,30 @@ impl Counted {
         let bytes = self.marked_bytes(arrival);
         self.acked += arrival.acked();
         self.marked += bytes;
-        if arrival.segment.ack > self.round_end
-            && arrival.now >= self.round_began + self.least_round
-        {
+        self.rtt_independent = !arrival.slow_start && self.rounds >= self.transition;
+        let least_round = if self.rtt_independent {
+            self.least_round
+        } else {
+            Span::ZERO
+        };
+        let first = bytes > 0 && !self.seen;
+        let before = self.alpha;
+        self.seen |= bytes > 0;
+        if arrival.segment.ack > self.round_end && arrival.now >= self.round_began + least_round {
             self.end_round(arrival);
         }
+        self.cut = match (self.start, self.reduction) {
+            (AlphaStart::Zero, _) if first => 0.5,
+            (_, EcnReduction::Prague) => before / 2.0,
+            _ => self.alpha / 2.0,
+        };
         let covered = self.reduced_at.is_some_and(|at| arrival.segment.ack <= at);
         // A virtual round trip may be longer than the window that was in flight.
         let early = self
             .reduced
-            .is_some_and(|at| arrival.now < at + self.least_round);
-        let reduce = bytes > 0 && !covered && !early;
+            .is_some_and(|at| arrival.now < at + least_round);
+        let answers = self.reduction != EcnReduction::Bbr;
+        let reduce = answers && bytes > 0 && !covered && !early;
         Marks { bytes, reduce }
     }
 
@@ -464,12 +534,14 @@ impl Counted {
     }
 
     fn end_round(&mut self, arrival: &Arrival<'_>) {
-        if self.acked > 0 {
+        let known = self.seen || self.start == AlphaStart::Decaying;
+        if self.acked > 0 && known {
             // A receiver counts what arrived twice; no more than all was marked.
             let share = (self.marked as f64 / self.acked as f64).min(1.0);
             self.alpha += GAIN * (share - self.alpha);
         }
         (self.acked, self.marked) = (0, 0);
+        self.rounds = self.rounds.saturating_add(u32::from(!arrival.slow_start));
         self.round_end = arrival.next;
         self.round_began = arrival.now;
     }

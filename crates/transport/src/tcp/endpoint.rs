@@ -21,8 +21,9 @@ use crate::segment::{Flags, Segment};
 enum Role {
     /// It sends the SYN.
     Active,
-    /// It answers it. `since` is when its SYN-ACK left, until that is acknowledged.
-    Passive { since: Option<Time>, repeated: bool },
+    /// It answers it. `since` is when its SYN-ACK left, until that is acknowledged; it was sent
+    /// again so many times.
+    Passive { since: Option<Time>, repeated: u32 },
 }
 
 /// One side of a connection.
@@ -49,7 +50,7 @@ impl Endpoint {
         let mut server = Self {
             role: Role::Passive {
                 since: None,
-                repeated: false,
+                repeated: 0,
             },
             ..Self::client(params)
         };
@@ -144,11 +145,13 @@ impl Endpoint {
         if let Role::Passive { since, repeated } = &mut self.role
             && let Some(sent) = since.take()
         {
-            let lost = *repeated;
-            self.sender.on_handshake(sent, lost, now);
+            let repeated = *repeated;
+            self.sender
+                .on_handshake(sent, repeated, segment.ts_ecr, now);
         }
         self.receiver.on_segment(segment, now);
         self.sender.on_segment(segment, now);
+        self.receiver.on_round_trip(|| self.sender.round_trip());
     }
 
     #[cold]
@@ -164,7 +167,7 @@ impl Endpoint {
                 self.receiver.acknowledge_again();
             }
             Role::Passive { since, repeated } => {
-                *repeated |= since.is_some();
+                *repeated += u32::from(since.is_some());
                 self.receiver.on_segment(segment, now);
                 if !self.sender.is_established() {
                     let agreed = self.receiver.syn_ack_flags();

@@ -14,14 +14,15 @@
 //!
 //! ```text
 //! next_send_time = max(now, next_send_time) + size / pacing_rate
-//! window-based:  pacing_rate = 2 cwnd / srtt    while cwnd < ssthresh / 2
-//!                              1.2 cwnd / srtt  otherwise
+//! window-based:  pacing_rate = 2 cwnd / srtt                while cwnd < ssthresh / 2
+//!                              pacing_ca_ratio cwnd / srtt  otherwise, 1.2 by default
 //! ```
 //!
 //! A window-based sender's quantum is a segment; Linux puts two or more together for the
 //! sake of segmentation offload. Before there is a round trip to divide by, nothing is
-//! held back: the initial window of a connection without a handshake leaves as a burst.
-//! (Linux leaves the first ten segments unpaced in any case.)
+//! held back: the initial window of a connection without a handshake leaves as a burst. Nor
+//! are the first `unpaced_segments`, of which Linux has ten (net/ipv4/tcp_output.c,
+//! tcp_update_skb_after_send).
 
 use redtail_core::{Span, Time};
 
@@ -29,14 +30,16 @@ use crate::cc::Window;
 
 /// Share of cwnd / srtt while the window doubles each round (tcp_pacing_ss_ratio, 200 %).
 const SLOW_START_RATIO: f64 = 2.0;
-/// And otherwise (tcp_pacing_ca_ratio, 120 %).
-const AVOIDANCE_RATIO: f64 = 1.2;
 
 const PS_PER_S: f64 = 1e12;
 
 /// Says when the next segment may leave.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Pacer {
+    /// Share of cwnd / srtt outside slow start.
+    ca_ratio: f64,
+    /// Segments still to leave without being paced.
+    unpaced: u32,
     /// pacing_rate; zero before there is one.
     rate: f64,
     /// Its inverse, likewise: a rate is asked for more often than it changes.
@@ -52,9 +55,44 @@ pub struct Pacer {
     left: u64,
     /// A segment waits for its release, then.
     release_at: Option<Time>,
+    /// The next offset to send when last the window, not the rate, held a segment back.
+    window_full_at: u64,
 }
 
 impl Pacer {
+    /// A pacer without a rate. Outside slow start a window goes with `ca_ratio` times its
+    /// own rate. The first `unpaced` segments leave as they come and hold nothing back.
+    pub fn new(ca_ratio: f64, unpaced: u32) -> Self {
+        Self {
+            ca_ratio,
+            unpaced,
+            rate: 0.0,
+            ps_per_byte: 0.0,
+            next: Time::ZERO,
+            quantum_at: Time::ZERO,
+            quantum_open: false,
+            quantum: 0,
+            left: 0,
+            release_at: None,
+            window_full_at: 0,
+        }
+    }
+
+    /// The window holds back what would be sent from offset `next` on.
+    #[inline]
+    pub fn on_full_window(&mut self, next: u64) {
+        self.window_full_at = next;
+    }
+
+    /// Whether the window was full in the round trip that an acknowledgement beyond `una`
+    /// answers. A paced sender often has room for a segment that it may not send yet
+    /// (Linux, tcp_cwnd_validate: what was limited by the window counts as such until what
+    /// was sent by then is acknowledged).
+    #[inline]
+    pub fn had_full_window(&self, una: u64) -> bool {
+        una < self.window_full_at
+    }
+
     /// Sets pacing_rate, in bytes/s, and send_quantum, in bytes. What has left is not
     /// paced anew.
     #[inline]
@@ -71,7 +109,7 @@ impl Pacer {
         let ratio = if window.cwnd < window.ssthresh / 2.0 {
             SLOW_START_RATIO
         } else {
-            AVOIDANCE_RATIO
+            self.ca_ratio
         };
         self.set(ratio * window.cwnd / srtt.as_secs_f64(), 0);
     }
@@ -90,6 +128,10 @@ impl Pacer {
     /// A segment of `len` bytes leaves.
     #[inline(never)]
     pub fn on_sent(&mut self, len: u32, now: Time) {
+        if self.unpaced > 0 {
+            self.unpaced -= 1;
+            return;
+        }
         let bytes = u64::from(len);
         if now >= self.next || self.quantum_at != now {
             self.next = self.next.max(now);
@@ -121,6 +163,12 @@ impl Pacer {
     #[inline]
     pub fn release(&mut self) {
         self.release_at = None;
+    }
+
+    /// How long the next segment would be held back.
+    #[inline]
+    pub fn held_for(&self, now: Time) -> Span {
+        self.next.saturating_since(now)
     }
 
     /// When a segment that is held back may leave.
@@ -157,12 +205,19 @@ mod tests {
 
     #[test]
     fn without_a_rate_nothing_is_held_back() {
-        assert_eq!(departures(&mut Pacer::default(), 7, 4), [7; 4]);
+        assert_eq!(departures(&mut Pacer::new(1.2, 0), 7, 4), [7; 4]);
+    }
+
+    #[test]
+    fn the_first_segments_leave_unpaced() {
+        let mut pacer = Pacer::new(1.2, 3);
+        pacer.set(1e6, 0);
+        assert_eq!(departures(&mut pacer, 5, 6), [5, 5, 5, 5, 1005, 2005]);
     }
 
     #[test]
     fn segments_leave_one_by_one_at_the_rate() {
-        let mut pacer = Pacer::default();
+        let mut pacer = Pacer::new(1.2, 0);
         pacer.set(1e6, 0);
         assert_eq!(departures(&mut pacer, 5, 3), [5, 1005, 2005]);
         // After a pause the next does not make up for it.
@@ -173,7 +228,7 @@ mod tests {
     fn a_quantum_leaves_at_once_in_whole_segments() {
         // draft-ietf-ccwg-bbr-06, section 5.6.3: "the maximum size of these transmission
         // aggregates".
-        let mut pacer = Pacer::default();
+        let mut pacer = Pacer::new(1.2, 0);
         pacer.set(1e6, 2999);
         let times = departures(&mut pacer, 0, 6);
         assert_eq!(times, [0, 0, 2000, 2000, 4000, 4000]);
@@ -181,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_new_rate_applies_to_what_leaves_after_it() {
-        let mut pacer = Pacer::default();
+        let mut pacer = Pacer::new(1.2, 0);
         pacer.set(1e6, 0);
         departures(&mut pacer, 0, 1);
         pacer.set(2e6, 0);
@@ -190,7 +245,7 @@ mod tests {
 
     #[test]
     fn a_window_is_paced_at_twice_or_1_2_times_its_own_rate() {
-        let mut pacer = Pacer::default();
+        let mut pacer = Pacer::new(1.2, 0);
         let rate = |pacer: &mut Pacer, ssthresh: f64| {
             let cwnd = 10_000.0;
             pacer.follow(Window { cwnd, ssthresh }, Span::from_ms(100));

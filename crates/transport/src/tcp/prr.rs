@@ -17,6 +17,9 @@
 //!                                (the MSS only if the acknowledgement is safe)
 //! cwnd = inflight + sndcnt
 //! ```
+//!
+//! Linux 6.1 (net/ipv4/tcp_input.c, `tcp_cwnd_reduction`) counts whole segments and takes the
+//! window before the reduction for RecoverFS: [`SegmentPrr`].
 
 /// The state of one recovery; all in bytes.
 #[derive(Clone, Debug)]
@@ -110,9 +113,88 @@ impl Prr {
     }
 }
 
+/// A reduction as Linux spreads it, because of losses or of marks; in segments.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SegmentPrr {
+    /// The window before the reduction (prior_cwnd).
+    prior: f64,
+    delivered: f64,
+    sent: u64,
+}
+
+impl SegmentPrr {
+    /// A window of `prior` segments is being reduced (`tcp_init_cwnd_reduction`).
+    pub(super) fn new(prior: f64) -> Self {
+        Self {
+            prior,
+            ..Self::default()
+        }
+    }
+
+    /// The window after an acknowledgement of `delivered` segments, in segments, while
+    /// `ssthresh` segments are aimed at; `None` when it changes nothing. `safe` if it
+    /// advanced and reported no further loss.
+    pub(super) fn on_ack(
+        &mut self,
+        delivered: u64,
+        in_flight: u64,
+        ssthresh: f64,
+        safe: bool,
+    ) -> Option<f64> {
+        if delivered == 0 {
+            return None;
+        }
+        let (fresh, in_flight) = (delivered as f64, in_flight as f64);
+        self.delivered += fresh;
+        let out = self.sent as f64;
+        let room = ssthresh - in_flight;
+        let send = if room < 0.0 {
+            (ssthresh * self.delivered / self.prior).ceil() - out
+        } else {
+            let more = if safe { 1.0 } else { 0.0 };
+            room.min((self.delivered - out).max(fresh) + more)
+        };
+        // One at least until something was sent: the fast retransmit.
+        let least = if self.sent == 0 { 1.0 } else { 0.0 };
+        Some(in_flight + send.max(least))
+    }
+
+    /// A segment was sent.
+    #[inline]
+    pub(super) fn on_sent(&mut self) {
+        self.sent += 1;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn in_segments_a_reduction_rounds_up_and_sends_one_at_once() {
+        // From 10 to 5 with ten in flight, a segment delivered at a time.
+        let mut prr = SegmentPrr::new(10.0);
+        let (mut in_flight, mut sent) = (10, Vec::new());
+        for _ in 0..10 {
+            in_flight -= 1;
+            let cwnd = prr.on_ack(1, in_flight, 5.0, false).expect("delivered");
+            let send = cwnd as u64 - in_flight;
+            (0..send).for_each(|_| prr.on_sent());
+            sent.push(send);
+            in_flight += send;
+        }
+        assert_eq!(sent, [1, 0, 1, 0, 1, 0, 1, 0, 0, 1]); // the ninth leaves ssthresh in flight
+        assert_eq!(prr.on_ack(0, in_flight, 5.0, true), None);
+    }
+
+    #[test]
+    fn in_segments_the_flight_is_rebuilt_by_one_more_while_no_loss_is_reported() {
+        let mut prr = SegmentPrr::new(20.0);
+        assert_eq!(prr.on_ack(3, 4, 10.0, false), Some(7.0));
+        (0..3).for_each(|_| prr.on_sent());
+        assert_eq!(prr.on_ack(1, 6, 10.0, true), Some(8.0));
+        assert_eq!(prr.on_ack(5, 9, 10.0, true), Some(10.0));
+    }
 
     const MSS: f64 = 1000.0;
 

@@ -18,6 +18,8 @@
 //! The reordering window widens by a quarter of the least round trip in each round
 //! trip with a report of data that arrived twice (section 6.2, step 4); without
 //! D-SACK it stays at one quarter.
+//!
+//! Linux 6.1 (net/ipv4/tcp_recovery.c, tcp_input.c) differs in what [`Rules::Linux`] says.
 
 use std::collections::VecDeque;
 
@@ -25,9 +27,22 @@ use redtail_core::{Span, Time};
 
 use super::timestamps::{before, timestamp};
 
+/// Whose reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rules {
+    /// RFC 8985.
+    Rfc,
+    /// RACK.rtt is that of whatever was delivered last (`tcp_rack_advance`); timestamps tell
+    /// that a retransmission was not needed when it is acknowledged cumulatively alone
+    /// (`tcp_clean_rtx_queue`); reports of duplicates widen the window only after
+    /// reordering was seen (`tcp_dsack_seen`).
+    Linux,
+}
+
 /// The state of RACK; kept with the scoreboard, whose records it judges.
 #[derive(Clone, Debug)]
 pub struct Rack {
+    rules: Rules,
     /// RACK.xmit_ts and RACK.end_seq; `None` before anything was delivered.
     latest: Option<(Time, u64)>,
     rtt: Span,
@@ -44,6 +59,11 @@ pub struct Rack {
     widened: Option<Time>,
     /// The timestamp of what the latest acknowledgement answers, if there is one.
     answered: Option<u32>,
+    /// Something was delivered since losses were judged last (Linux's rack.advanced).
+    advanced: bool,
+    /// The lowest end of segments that were sent once and delivered by the
+    /// acknowledgement at hand.
+    original: Option<u64>,
     /// Retransmissions in the order of their sending, by the scoreboard's index; some
     /// are settled already.
     pub(super) resent: VecDeque<(Time, u64)>,
@@ -59,11 +79,14 @@ pub(super) struct Delivered {
     pub end: u64,
     /// It had been retransmitted.
     pub resent: bool,
+    /// It is acknowledged selectively.
+    pub sacked: bool,
 }
 
 impl Rack {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(rules: Rules) -> Self {
         Self {
+            rules,
             latest: None,
             rtt: Span::ZERO,
             min_rtt: None,
@@ -74,6 +97,8 @@ impl Rack {
             round: None,
             widened: None,
             answered: None,
+            advanced: false,
+            original: None,
             resent: VecDeque::new(),
         }
     }
@@ -84,13 +109,20 @@ impl Rack {
         if segment.resent {
             // An early answer to a retransmission answers the original.
             let sent = timestamp(segment.sent);
-            let early = self.answered.is_some_and(|answered| before(answered, sent));
+            let early = self.answered.is_some_and(|answered| before(answered, sent))
+                && !(segment.sacked && self.rules == Rules::Linux);
             if early || self.min_rtt.is_none_or(|min| rtt < min) {
                 return;
             }
         } else {
             self.min_rtt = Some(self.min_rtt.map_or(rtt, |min| min.min(rtt)));
             self.reordering_seen |= segment.end < self.fack;
+            let end = segment.end;
+            self.original = Some(self.original.map_or(end, |lowest| lowest.min(end)));
+        }
+        self.advanced = true;
+        if self.rules == Rules::Linux {
+            self.rtt = rtt;
         }
         self.fack = self.fack.max(segment.end);
         if self
@@ -112,9 +144,39 @@ impl Rack {
         self.answered = Some(timestamp);
     }
 
+    /// An acknowledgement is about to be entered, with the timestamp that it echoes.
+    pub(super) fn begin_ack(&mut self, answered: Option<u32>) {
+        self.answered = answered;
+        self.original = None;
+    }
+
+    /// Whether the acknowledgement at hand delivered a segment that was sent once and ends
+    /// at or before `end`.
+    pub(super) fn delivered_original(&self, end: u64) -> bool {
+        self.original.is_some_and(|original| original <= end)
+    }
+
+    /// Losses are to be judged again even if nothing more is delivered.
+    pub(super) fn advance(&mut self) {
+        self.advanced = true;
+    }
+
+    /// Whether losses have to be judged; asked once.
+    pub(super) fn take_advanced(&mut self) -> bool {
+        std::mem::take(&mut self.advanced)
+    }
+
+    /// A hole was filled by a segment that was late, not lost.
+    pub(super) fn on_reordering(&mut self) {
+        self.reordering_seen = true;
+    }
+
     /// Data was reported to have arrived twice, with `una` acknowledged and data
     /// sent up to `next` (section 6.2, step 4).
     pub(super) fn on_duplicate(&mut self, una: u64, next: u64, now: Time) {
+        if self.rules == Rules::Linux && !self.reordering_seen {
+            return;
+        }
         if self.round.is_none_or(|round| una >= round) {
             self.round = Some(next);
             self.quarters = self.quarters.saturating_add(1);

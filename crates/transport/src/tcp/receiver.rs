@@ -7,8 +7,9 @@
 use redtail_core::{Ecn, Span, Time, prefetch};
 
 use super::ack_policy::AckPolicy;
+use super::adaptive_acks::{AdaptiveAcks, Arrived, Place};
 use super::closing::Closing;
-use super::ecn::feedback::Feedback;
+use super::ecn::feedback::{Feedback, Haste};
 use super::ranges::Ranges;
 use super::slow_reader::SlowReader;
 use super::timestamps::{before, timestamp};
@@ -71,10 +72,7 @@ impl Receiver {
             next: 0,
             above: Ranges::default(),
             recent: Vec::new(),
-            policy: AckPolicy::new(
-                params.delayed_ack.then_some(params.delayed_ack_timeout),
-                params.quick_acks,
-            ),
+            policy: AckPolicy::new(params),
             window: params.announced(params.receive_window.as_u64()) as u32,
             sack_blocks: params.sack_blocks(),
             ecn: Feedback::new(params),
@@ -119,6 +117,15 @@ impl Receiver {
         self.ecn.on_syn_ack(segment.flags);
     }
 
+    /// What this side's sender knows of round trips, for a policy that asks.
+    #[inline]
+    pub(super) fn on_round_trip(&mut self, known: impl FnOnce() -> (Option<Span>, Span)) {
+        if let Some(adaptive) = self.policy.adaptive() {
+            let (srtt, rto) = known();
+            adaptive.on_round_trip(srtt, rto);
+        }
+    }
+
     /// Says once more what has arrived.
     pub(super) fn acknowledge_again(&mut self) {
         self.ack_due = true;
@@ -136,6 +143,11 @@ impl Receiver {
     pub(super) fn piggyback(&mut self, data: Segment, now: Time) -> Segment {
         self.policy.cancel();
         let own = self.acknowledgement(now);
+        if data.len > 0
+            && let Some(adaptive) = self.policy.adaptive()
+        {
+            adaptive.on_data_sent(now);
+        }
         // The first acknowledgement of a handshake has a code in place of AccECN's counter
         // (RFC 9768, section 3.2.2.1), which is the sender's; from then on the counter is ours.
         let first = data.len == 0 && !data.flags.contains(Flags::FIN);
@@ -209,6 +221,9 @@ impl Receiver {
             self.other_due = true;
             return;
         }
+        if let Some(adaptive) = self.policy.adaptive() {
+            adaptive.on_segment(segment, now);
+        }
         let fin = segment.flags.contains(Flags::FIN);
         let special = fin || self.more.is_some();
         let mut end = segment.seq + u64::from(segment.len);
@@ -220,35 +235,74 @@ impl Receiver {
         } else if segment.len == 0 {
             return;
         }
-        let marks_are_urgent = self.ecn.enabled() && self.note_marks(segment);
+        let haste = if self.ecn.enabled() {
+            self.note_marks(segment)
+        } else {
+            Haste::None
+        };
         if self.duplicate.is_some() {
             self.note_duplicate(segment.seq, end);
         }
         let in_order = segment.seq <= self.next && end > self.next && self.above.is_empty();
+        let before = self.next;
         if in_order {
             self.received += end - self.next;
             self.next = end;
         } else {
             self.on_disorder(segment.seq, end);
         }
-        self.ack_due |= self
-            .policy
-            .on_data(now, fin || !in_order || marks_are_urgent);
+        self.ack_due |= match self.policy {
+            AckPolicy::Adaptive(_) => {
+                let place = match (in_order, self.next > before) {
+                    (true, _) => Place::InOrder,
+                    (false, true) => Place::InGap,
+                    (false, false) if end <= before => Place::Old,
+                    (false, false) => Place::OutOfOrder,
+                };
+                self.acknowledges_now(segment, place, haste, now)
+            }
+            _ => self
+                .policy
+                .on_data(now, fin || !in_order || haste == Haste::Agreed),
+        };
         if special {
             self.maybe_update_window(now);
             self.maybe_close(now);
         }
     }
 
-    /// What the codepoint of arriving data says; whether it is to be acknowledged now.
-    fn note_marks(&mut self, segment: &Segment) -> bool {
+    /// Asks the adaptive policy whether to acknowledge what arrived at once.
+    #[inline(never)]
+    fn acknowledges_now(
+        &mut self,
+        segment: &Segment,
+        place: Place,
+        haste: Haste,
+        now: Time,
+    ) -> bool {
+        let fin = segment.flags.contains(Flags::FIN);
+        let arrived = Arrived {
+            place,
+            len: segment.len,
+            pushed: AdaptiveAcks::is_pushed(segment.flags),
+            now: fin || matches!(haste, Haste::Agreed | Haste::Now),
+            soon: haste == Haste::Soon,
+            next: self.next,
+            read: self.reader().is_none(),
+        };
+        let adaptive = self.policy.adaptive();
+        adaptive.is_none_or(|adaptive| adaptive.on_data(now, arrived))
+    }
+
+    /// What the codepoint of arriving data says of when to acknowledge it.
+    fn note_marks(&mut self, segment: &Segment) -> Haste {
         let waiting = self.policy.deadline().is_some();
-        let urgent = self.ecn.on_data(segment, self.next, waiting);
+        let haste = self.ecn.on_data(segment, self.next, waiting);
         if self.ecn.has_early() {
             self.policy.cancel();
             self.other_due = true;
         }
-        urgent
+        haste
     }
 
     /// Tells the peer of a larger window, if it may be waiting for it.
@@ -409,6 +463,9 @@ impl Receiver {
     fn acknowledgement(&mut self, now: Time) -> Segment {
         self.ack_due = false;
         self.last_ack_sent = self.next;
+        if let Some(adaptive) = self.policy.adaptive() {
+            adaptive.on_ack_sent(self.next);
+        }
         let mut sack = SackBlocks::default();
         if let Some(slot) = &mut self.duplicate
             && let Some(duplicate) = slot.take()
@@ -433,6 +490,9 @@ impl Receiver {
     #[inline(never)]
     fn send_other(&mut self, now: Time) -> Option<Segment> {
         let mut segment = if std::mem::take(&mut self.syn_ack_due) {
+            if let Some(adaptive) = self.policy.adaptive() {
+                adaptive.on_syn_ack(now);
+            }
             let flags = Flags::SYN.with(Flags::ACK).with(self.ecn.syn_ack_flags());
             // RFC 5562, section 3.1: not ECN-capable when it is sent again.
             let capable = std::mem::take(&mut self.ecn_syn_ack) && self.ecn.enabled();

@@ -42,6 +42,8 @@ pub enum RecoveryKind {
     Sack,
     /// Losses judged by time, with tail loss probes (RFC 8985).
     RackTlp,
+    /// `rack-tlp` in the states of Linux 6.1 (`tcp_fastretrans_alert`): a retransmission lost after a timeout begins fast recovery, false losses are told by timestamps (with `timestamps`), and a timeout within recovery does not reduce again.
+    Linux,
     /// Selective acknowledgements with the pipe estimate of Fall and Floyd 1996, as in ns-2's Sack1.
     #[serde(rename = "sack-1996")]
     #[schemars(rename = "sack-1996")]
@@ -169,7 +171,7 @@ impl Recovery {
             RecoveryKind::Ns2Reno => Self::NewReno(newreno::NewReno::ends_early(Style::Ns2)),
             RecoveryKind::Ns2Newreno => Self::NewReno(newreno::NewReno::to_the_end(Style::Ns2)),
             RecoveryKind::Sack => Self::Sack(sack::Sack::default()),
-            RecoveryKind::RackTlp => Self::RackTlp(rack::RackTlp),
+            RecoveryKind::RackTlp | RecoveryKind::Linux => Self::RackTlp(rack::RackTlp),
             RecoveryKind::Sack1996 => Self::Sack1996(sack1996::Sack1996::default()),
         }
     }
@@ -178,6 +180,9 @@ impl Recovery {
 impl RecoveryKind {
     /// Whether the receiver is to report selectively.
     pub fn uses_sack(self) -> bool {
-        matches!(self, Self::Sack | Self::RackTlp | Self::Sack1996)
+        matches!(
+            self,
+            Self::Sack | Self::RackTlp | Self::Linux | Self::Sack1996
+        )
     }
 }

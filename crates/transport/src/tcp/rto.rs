@@ -27,6 +27,8 @@ use crate::params::TcpParams;
 pub enum RttSampling {
     /// The newest segment that each acknowledgement covers.
     EveryAck,
+    /// The oldest never sent again of the segments that an acknowledgement newly covers, selectively or not; where there is none, what its timestamp says (Linux, tcp_clean_rtx_queue and tcp_ack_update_rtt).
+    EveryDelivery,
     /// One segment timed at a time (RFC 6298, section 3, the least allowed; ns-2 without timestamps).
     OnePerWindow,
 }
@@ -40,6 +42,49 @@ pub enum RtoFloor {
     Timeout,
     /// The term for the deviation, so that the timeout stays that much above the smoothed round trip (Linux).
     Deviation,
+}
+
+/// What the timeout takes for the deviation of round trips: its term besides the smoothed one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "kebab-case")]
+#[schemars(crate = "schemars")]
+pub enum RttDeviation {
+    /// Four times the mean deviation (RFC 6298, rule 2.3).
+    Mean,
+    /// The greatest that this was within a round trip; it falls by a quarter of the difference each round trip, and the mean hardly rises with a round trip that falls (Linux, tcp_rtt_estimator).
+    Peak,
+}
+
+/// What restarts the retransmission timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "kebab-case")]
+#[schemars(crate = "schemars")]
+pub enum TimerRestart {
+    /// Acknowledgements of new data, and the beginning of a recovery (RFC 6298, rule 5.3; RFC 6675, section 5).
+    Acks,
+    /// Acknowledgements of new data; the retransmission of the first unacknowledged segment; and selective acknowledgements of data sent before that was last sent. After a tail loss probe or a reordering timer that came to nothing it runs from when that segment was last sent (Linux, tcp_set_xmit_timer, tcp_rearm_rto, tcp_xmit_retransmit_queue).
+    Head,
+}
+
+/// What a lost SYN or SYN-ACK leaves behind when data transmission begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "kebab-case")]
+#[schemars(crate = "schemars")]
+pub enum SynLoss {
+    /// After the first retransmission one segment (RFC 5681, section 3.1), and a timeout of at least 3 s (RFC 6298, rule 5.7).
+    First,
+    /// One segment from the second retransmission on; a timestamp gives a round trip in spite of them, and the timeout is 3 s only where there is none (Linux, tcp_init_transfer, tcp_init_metrics).
+    Second,
+}
+
+impl SynLoss {
+    /// Whether so many retransmissions cut the first window to one segment.
+    pub(super) fn cuts_window(self, retransmissions: u32) -> bool {
+        match self {
+            Self::First => retransmissions > 0,
+            Self::Second => retransmissions > 1,
+        }
+    }
 }
 
 /// The estimator, with the back-off of the timer that uses it.
@@ -61,20 +106,75 @@ pub struct RttEstimator {
     srtt8: Option<u64>,
     /// Four times RTTVAR, in ticks.
     rttvar4: u64,
+    /// If the greatest deviation counts. Boxed, so that other senders stay small.
+    peak: Option<Box<Peak>>,
     backoff: u32,
+}
+
+/// The greatest deviation of a round trip, in ticks. Four times the mean, like `rttvar4`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Peak {
+    /// The mean deviation itself (mdev_us of Linux).
+    mean4: u64,
+    /// The greatest since this round trip began (mdev_max_us).
+    greatest4: u64,
+    /// What `greatest4` begins with.
+    least4: u64,
+    /// The round trip ends when data beyond this offset is acknowledged (rtt_seq).
+    round: u64,
+}
+
+impl Peak {
+    fn first(&mut self, r: u64, next: u64) -> u64 {
+        self.mean4 = r << 1;
+        self.greatest4 = self.mean4.max(self.least4);
+        self.round = next;
+        self.greatest4
+    }
+
+    /// After a sample `r` above or below the smoothed `srtt`: the deviation that counts, which
+    /// was `counts`.
+    fn next(&mut self, r: u64, srtt: u64, mut counts: u64, una: u64, next: u64) -> u64 {
+        let (error, quarter) = (r.abs_diff(srtt), self.mean4 >> 2);
+        self.mean4 = match error.checked_sub(quarter) {
+            None => self.mean4 - (quarter - error),
+            // Round trips that fall are no reason to wait longer.
+            Some(more) if r < srtt => self.mean4 + (more >> 3),
+            Some(more) => self.mean4 + more,
+        };
+        self.greatest4 = self.greatest4.max(self.mean4);
+        counts = counts.max(self.greatest4);
+        if una > self.round {
+            counts -= (counts - self.greatest4) >> 2;
+            self.round = next;
+            self.greatest4 = self.least4;
+        }
+        counts
+    }
 }
 
 impl RttEstimator {
     /// An estimator without samples.
     pub fn new(params: &TcpParams) -> Self {
+        let tick = params.clock_granularity.as_ps().max(1);
         Self {
-            tick: params.clock_granularity.as_ps().max(1),
+            tick,
             min: params.min_rto,
             floor: params.rto_floor,
             max: params.max_rto,
             initial: params.initial_rto,
             srtt8: None,
             rttvar4: 0,
+            peak: (params.rtt_deviation == RttDeviation::Peak).then(|| {
+                let least4 = match params.rto_floor {
+                    RtoFloor::Timeout => 0,
+                    RtoFloor::Deviation => params.min_rto.as_ps() / tick,
+                };
+                Box::new(Peak {
+                    least4,
+                    ..Peak::default()
+                })
+            }),
             backoff: 0,
         }
     }
@@ -86,9 +186,10 @@ impl RttEstimator {
     }
 
     /// Takes the round trip of a segment sent once, at `sent`, and acknowledged
-    /// at `now`; ends any back-off (RFC 6298, section 5).
+    /// at `now`; ends any back-off (RFC 6298, section 5). Data is acknowledged up to `una`
+    /// and was sent up to `next`.
     #[inline]
-    pub fn sample(&mut self, sent: Time, now: Time) {
+    pub fn sample(&mut self, sent: Time, now: Time, una: u64, next: u64) {
         // As the clock sees it: whole ticks, at least one.
         let ticks = |time: Time| match self.tick {
             1 => time.as_ps(), // an exact clock needs no division
@@ -98,12 +199,18 @@ impl RttEstimator {
         match self.srtt8 {
             None => {
                 self.srtt8 = Some(r << 3);
-                self.rttvar4 = r << 1;
+                self.rttvar4 = match &mut self.peak {
+                    None => r << 1,
+                    Some(peak) => peak.first(r, next),
+                };
             }
             Some(srtt8) => {
                 let srtt = srtt8 >> 3;
                 self.srtt8 = Some((srtt8 + r - srtt).max(1));
-                self.rttvar4 = (self.rttvar4 + r.abs_diff(srtt) - (self.rttvar4 >> 2)).max(1);
+                self.rttvar4 = match &mut self.peak {
+                    None => (self.rttvar4 + r.abs_diff(srtt) - (self.rttvar4 >> 2)).max(1),
+                    Some(peak) => peak.next(r, srtt, self.rttvar4, una, next),
+                };
             }
         }
         self.backoff = 0;
@@ -172,7 +279,7 @@ mod tests {
     fn the_first_sample_sets_the_timeout_to_three_round_trips() {
         // RFC 6298, rule 2.2: RTO = R + 4 (R / 2).
         let mut rtt = estimator();
-        rtt.sample(at(0), at(100));
+        rtt.sample(at(0), at(100), 0, 0);
         assert_eq!(rtt.rto(), Span::from_ms(300));
     }
 
@@ -180,7 +287,7 @@ mod tests {
     fn a_steady_round_trip_lets_the_timeout_fall_to_its_minimum() {
         let mut rtt = estimator();
         for i in 0..200 {
-            rtt.sample(at(i), at(i + 100));
+            rtt.sample(at(i), at(i + 100), 0, 0);
         }
         assert_eq!(rtt.rto(), Span::from_ms(200));
     }
@@ -188,7 +295,7 @@ mod tests {
     #[test]
     fn back_off_doubles_up_to_the_maximum_and_ends_with_a_sample() {
         let mut rtt = estimator();
-        rtt.sample(at(0), at(100));
+        rtt.sample(at(0), at(100), 0, 0);
         rtt.back_off();
         rtt.back_off();
         assert_eq!(rtt.rto(), Span::from_ms(1200));
@@ -196,7 +303,7 @@ mod tests {
             rtt.back_off();
         }
         assert_eq!(rtt.rto(), Span::from_s(60));
-        rtt.sample(at(0), at(100));
+        rtt.sample(at(0), at(100), 0, 0);
         assert!(rtt.rto() < Span::from_ms(400));
     }
 
@@ -206,7 +313,7 @@ mod tests {
             clock_granularity: Span::from_ms(10),
             ..TcpParams::default()
         });
-        rtt.sample(at(5), at(108)); // ticks 0 and 10
+        rtt.sample(at(5), at(108), 0, 0); // ticks 0 and 10
         assert_eq!(rtt.srtt(), Some(Span::from_ms(100)));
     }
 }

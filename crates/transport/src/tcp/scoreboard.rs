@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use redtail_core::{Span, Time, prefetch};
 
 use super::delivery_rate::{RateSampler, SegmentInfo};
-use super::rack::{Delivered, Rack};
+use super::rack::{Delivered, Rack, Rules};
 use super::ranges::Ranges;
 use crate::segment::SackBlock;
 
@@ -79,6 +79,7 @@ impl Record {
             sent: self.sent,
             end: self.end(una),
             resent: self.state.has(State::AMBIGUOUS),
+            sacked: self.sacked,
         }
     }
 
@@ -110,6 +111,17 @@ pub struct Acked {
     pub sent: Option<Time>,
 }
 
+/// What judging by time came to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Judgement {
+    /// When the next segment will have to be judged, if one is suspected.
+    pub again: Option<Time>,
+    /// Segments were declared lost.
+    pub lost: bool,
+    /// A retransmission was among them.
+    pub retransmission: bool,
+}
+
 /// Capacity, in records, up to which giving memory back is not worth it.
 const SMALL: usize = 16;
 
@@ -136,6 +148,9 @@ pub struct Scoreboard {
     rack: Option<Box<Rack>>,
     /// Samples delivery rates, if a model asks for them.
     rates: Option<Box<RateSampler>>,
+    /// When the oldest and the newest of the segments were last sent that selective
+    /// acknowledgements have covered, but for those sent again, until it is asked for.
+    sacked_times: Option<(Time, Time)>,
     /// No record below needs retransmission (HighRxt of RFC 6675, as an index).
     next_resend: Index,
 }
@@ -178,8 +193,8 @@ impl Scoreboard {
     }
 
     /// Judges losses by time from now on (RFC 8985).
-    pub fn judge_by_time(&mut self) {
-        self.rack = Some(Box::new(Rack::new()));
+    pub fn judge_by_time(&mut self, rules: Rules) {
+        self.rack = Some(Box::new(Rack::new(rules)));
     }
 
     /// What judges losses by time, if anything does.
@@ -295,6 +310,37 @@ impl Scoreboard {
         }
     }
 
+    /// When the oldest and the newest of the segments wholly below `ack` were sent that had not
+    /// been selectively acknowledged; `None` if any of all was ever sent again.
+    pub fn times_below(&self, ack: u64) -> Option<(Time, Time)> {
+        let mut times: Option<(Time, Time)> = None;
+        for record in &self.records {
+            if record.end(self.una) > ack {
+                break;
+            }
+            if record.state.has(State::AMBIGUOUS) {
+                return None;
+            }
+            if !record.sacked {
+                let oldest = times.map_or(record.sent, |times| times.0);
+                times = Some((oldest, record.sent));
+            }
+        }
+        times
+    }
+
+    /// When the oldest and the newest of the segments were sent that selective acknowledgements
+    /// have covered since this was last asked, but for those ever sent again.
+    pub fn take_sacked_times(&mut self) -> Option<(Time, Time)> {
+        self.sacked_times.take()
+    }
+
+    /// When the first outstanding segment was last sent.
+    #[inline]
+    pub fn first_sent(&self) -> Option<Time> {
+        self.records.front().map(|record| record.sent)
+    }
+
     /// The place of the first segment that begins at or above `offset`.
     fn place_of(&self, offset: u64) -> usize {
         let una = self.una;
@@ -336,6 +382,10 @@ impl Scoreboard {
             self.pipe -= record.in_pipe();
             record.sacked = true;
             bytes += u64::from(record.len);
+            if !record.state.has(State::AMBIGUOUS) {
+                let oldest = self.sacked_times.map_or(record.sent, |times| times.0);
+                self.sacked_times = Some((oldest.min(record.sent), record.sent));
+            }
             if let Some(rack) = &mut self.rack {
                 rack.on_delivered(record.delivered(una), now);
             }
@@ -393,17 +443,17 @@ impl Scoreboard {
     }
 
     /// Declares lost what RFC 8985, section 6.2, step 5 calls so; `certain` leaves no
-    /// room for reordering unless some was seen. Returns when the next segment
-    /// will have to be judged, if one is suspected, and whether any was declared lost.
+    /// room for reordering unless some was seen.
     pub fn detect_losses_by_time(
         &mut self,
         now: Time,
         certain: bool,
         srtt: Option<Span>,
-    ) -> (Option<Time>, bool) {
+    ) -> Judgement {
         let Some(mut rack) = self.rack.take() else {
-            return (None, false);
+            return Judgement::default();
         };
+        let mut retransmission = false;
         let pipe = self.pipe;
         let window = rack.reordering_window(certain, srtt);
         let una = self.una;
@@ -419,7 +469,10 @@ impl Scoreboard {
                 continue;
             }
             match rack.lost_at(record.sent, record.end(una), window) {
-                Some(lost_at) if lost_at <= now => self.declare_lost(place),
+                Some(lost_at) if lost_at <= now => {
+                    retransmission |= record.state.has(State::RESENT);
+                    self.declare_lost(place);
+                }
                 Some(lost_at) => suspect(lost_at),
                 None if record.state.has(State::AMBIGUOUS) => {}
                 None => break,
@@ -442,6 +495,7 @@ impl Scoreboard {
             match lost_at {
                 Some(lost_at) if lost_at <= now => {
                     if under_way.is_some() {
+                        retransmission = true;
                         self.declare_lost((index - self.first) as usize);
                     }
                     rack.resent.remove(place);
@@ -453,7 +507,44 @@ impl Scoreboard {
             place += 1;
         }
         self.rack = Some(rack);
-        (judge_at, self.pipe < pipe)
+        Judgement {
+            again: judge_at,
+            lost: self.pipe < pipe,
+            retransmission,
+        }
+    }
+
+    /// Whether a segment that was declared lost is still outstanding, sent again or not
+    /// (Linux, lost_out).
+    pub(super) fn has_lost(&self) -> bool {
+        let (una, bound) = (self.una, self.lost_below);
+        self.records
+            .iter()
+            .take_while(|record| record.seq(una) < bound)
+            .any(|record| record.state.has(State::LOST) && !record.sacked)
+    }
+
+    /// Retransmissions that are neither acknowledged nor lost (Linux, retrans_out), with
+    /// losses judged by time.
+    pub(super) fn retransmissions_out(&self) -> u32 {
+        let Some(rack) = &self.rack else {
+            return 0;
+        };
+        let out = rack.resent.iter().filter(|&&(sent, index)| {
+            let place = index.checked_sub(self.first);
+            place
+                .and_then(|place| self.records.get(place as usize))
+                .is_some_and(|record| {
+                    record.sent == sent && !record.sacked && record.state.has(State::RESENT)
+                })
+        });
+        out.count() as u32
+    }
+
+    /// Whether the first outstanding segment was ever sent again.
+    pub(super) fn first_was_resent(&self) -> bool {
+        let first = self.records.front();
+        first.is_some_and(|record| record.state.has(State::AMBIGUOUS))
     }
 
     /// Declares the segment at `place` lost, and due for retransmission.
@@ -557,6 +648,18 @@ impl Scoreboard {
         }
     }
 
+    /// Takes back every loss, of segments sent again too; those are then in the network
+    /// twice (Linux, `tcp_undo_cwnd_reduction`).
+    pub(super) fn take_back_all_losses(&mut self) {
+        for record in &mut self.records {
+            let before = record.in_pipe();
+            record.state.0 &= !State::LOST;
+            self.pipe += record.in_pipe() - before;
+        }
+        self.lost_below = self.una;
+        self.next_resend = self.first;
+    }
+
     /// Forgets all selective acknowledgements.
     pub fn forget_sacked(&mut self) {
         if self.sacked.is_empty() {
@@ -635,6 +738,19 @@ impl Scoreboard {
         // is (RFC 6675, section 4, NextSeg, rule 4).
         if self.next_resend == index {
             self.next_resend = index + 1;
+        }
+        (record.seq(self.una), u32::from(record.len))
+    }
+
+    /// Notes a tail loss probe that sends the segment at `index` again. It does not count as
+    /// in flight beside the original (Linux, `tcp_send_loss_probe`).
+    pub(super) fn on_probed(&mut self, index: Index, now: Time) -> (u64, u32) {
+        let place = (index - self.first) as usize;
+        let record = &mut self.records[place];
+        record.state.0 |= State::AMBIGUOUS;
+        record.sent = now;
+        if let Some(rates) = &mut self.rates {
+            rates.on_resent(place, u32::from(record.len), self.pipe, now);
         }
         (record.seq(self.una), u32::from(record.len))
     }

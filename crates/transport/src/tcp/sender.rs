@@ -8,23 +8,31 @@
 //! with its last data (RFC 9293, section 3.6). To the scoreboard the FIN is one more
 //! byte after the last.
 
+mod linux;
+
 use std::ops::{AddAssign, Sub};
 
 use redtail_core::{Ecn, Span, Stream, Time, earlier};
 
+use self::linux::LinuxStates;
 use super::delivery_rate::AckContext;
 use super::ecn::{Arrival, EcnResponse};
 use super::frto::{Answer, Verdict};
 use super::pacing::Pacer;
 use super::progress::Progress;
 use super::prr::{Delivery, Prr};
-use super::recovery::{LossRecovery, Recovery, each};
-use super::rto::{RttEstimator, RttSampling};
+use super::rack::Rules;
+use super::recovery::{LossRecovery, Recovery, RecoveryKind, each};
+use super::rto::{RttEstimator, RttSampling, SynLoss, TimerRestart};
 use super::scoreboard::{Acked, Scoreboard};
+use super::timer_wheel::TimerWheel;
 use super::timestamps::{before, shown_at, timestamp};
 use super::undo::Undo;
 use crate::cc::model::Episode;
-use crate::cc::{AckSample, CongestionEvent, CongestionKind, Controller, ControllerConfig, as_f64};
+use crate::cc::{
+    AckSample, CaState, CongestionEvent, CongestionKind, Controller, ControllerConfig, IdleDecay,
+    PathSample, as_f64,
+};
 use crate::params::TcpParams;
 use crate::segment::{Flags, Segment};
 
@@ -173,6 +181,17 @@ struct Persist {
 /// (RFC 8985, section 7.2, TLP.max_ack_delay).
 const MAX_ACK_DELAY: Span = Span::from_ms(200);
 
+/// How long a tail loss probe is waited for (RFC 8985, section 7.2); `alone` if one segment is
+/// outstanding.
+fn probe_wait(srtt: Span, alone: bool, wheel: TimerWheel) -> Span {
+    let more = if alone {
+        MAX_ACK_DELAY
+    } else {
+        wheel.allowance()
+    };
+    srtt * 2 + more
+}
+
 /// A TCP sender: endless, with a given amount of data, or with what its application
 /// writes.
 #[derive(Clone, Debug)]
@@ -194,6 +213,8 @@ pub struct Sender {
     ends_on_partial_ack: bool,
     exit_grows_window: bool,
     limited_transmit_after_timeout: bool,
+    /// The growth law is told of every acknowledgement.
+    watched: bool,
     sampling: RttSampling,
     mss: u32,
     dup_acks: u32,
@@ -214,6 +235,11 @@ pub struct Sender {
     fin: bool,
     /// The peer closes its direction with its own data: its FIN is not awaited here.
     half: bool,
+    /// What the application wrote last is pushed.
+    pushes: bool,
+    idle_decay: IdleDecay,
+    /// The segment with the FIN may leave beyond the window.
+    fin_beyond_window: bool,
     idle_restart: bool,
     /// Nothing is outstanding and nothing can be sent: there is no data, or no window.
     idle: bool,
@@ -227,12 +253,16 @@ pub struct Sender {
     persist: Option<Box<Persist>>,
     /// If false causes of a reduction are looked for.
     undo: Option<Box<Undo>>,
+    /// If losses are repaired in the states of Linux.
+    linux: Option<Box<LinuxStates>>,
     /// If segments are paced.
     pacer: Option<Box<Pacer>>,
     controller: Controller,
     recovery: Recovery,
     ecn: EcnResponse,
     rtt: RttEstimator,
+    timer_restart: TimerRestart,
+    wheel: TimerWheel,
     /// The recovery point: highest data sent when the latest episode began.
     recover: Option<u64>,
     rto_at: Option<Time>,
@@ -240,7 +270,9 @@ pub struct Sender {
     timed: Option<(u64, Time)>,
     /// When the SYN, or later any data, was last sent.
     last_sent: Time,
-    syn_retransmitted: bool,
+    /// Times that the SYN was sent again.
+    syn_retransmissions: u32,
+    syn_loss: SynLoss,
     /// Bytes to send, over all; `u64::MAX` for an endless sender that has not closed.
     size: u64,
     progress: Progress,
@@ -256,12 +288,23 @@ impl Sender {
         let judges_by_time = each!(&recovery, r => r.judges_by_time());
         let peer_window = params.announced(params.receive_window.as_u64()) as u32;
         let mut board = Scoreboard::default();
+        let is_linux = params.recovery == RecoveryKind::Linux;
         if judges_by_time {
-            board.judge_by_time();
+            board.judge_by_time(if is_linux { Rules::Linux } else { Rules::Rfc });
         }
         if params.growth.is_model() {
             board.sample_rates();
         }
+        let controller = Controller::new(ControllerConfig {
+            mss,
+            initial_window: params.initial_window,
+            halving: params.halving,
+            byte_counting: params.byte_counting,
+            slow_start: params.slow_start,
+            growth: params.growth,
+            lt_bw: params.lt_bw,
+            ecn_max_rtt: params.ecn.then_some(params.bbr_ecn_max_rtt),
+        });
         let mut sender = Self {
             connection: Connection::Closed,
             phase: Phase::Open,
@@ -278,6 +321,7 @@ impl Sender {
                 &recovery,
                 r => r.limited_transmit_after_timeout()
             ),
+            watched: controller.watches(),
             sampling: params.rtt_sampling,
             mss,
             dup_acks: 0,
@@ -292,6 +336,9 @@ impl Sender {
             closed: size.is_some(),
             fin: false,
             half: false,
+            pushes: params.adaptive_acks,
+            idle_decay: params.idle_decay,
+            fin_beyond_window: params.fin_beyond_window,
             idle_restart: params.idle_restart,
             idle: false,
             ts_recent: 0,
@@ -299,25 +346,27 @@ impl Sender {
             prr: None,
             timers: judges_by_time.then(Box::default),
             persist: None,
-            undo: Undo::new(params.frto, params.dsack, params.recovery.uses_sack()),
-            pacer: params.pacing.then(Box::default),
-            controller: Controller::new(ControllerConfig {
-                mss,
-                initial_window: params.initial_window,
-                halving: params.halving,
-                byte_counting: params.byte_counting,
-                slow_start: params.slow_start,
-                growth: params.growth,
-            }),
+            undo: match is_linux {
+                true => None,
+                false => Undo::new(params.frto, params.dsack, params.recovery.uses_sack()),
+            },
+            linux: is_linux.then(|| Box::new(LinuxStates::new(params.frto, params.dsack))),
+            pacer: params
+                .pacing
+                .then(|| Box::new(Pacer::new(params.pacing_ca_ratio, params.unpaced_segments))),
+            controller,
             recovery,
             ecn: EcnResponse::new(params),
             ecn_fallback: params.ecn_fallback,
             rtt: RttEstimator::new(params),
+            timer_restart: params.timer_restart,
+            wheel: TimerWheel::new(params.timer_tick),
             recover: None,
             rto_at: None,
             timed: None,
             last_sent: Time::ZERO,
-            syn_retransmitted: false,
+            syn_retransmissions: 0,
+            syn_loss: params.syn_loss,
             size: size.unwrap_or(u64::MAX),
             progress: Progress::default(),
             counters: SenderCounters::default(),
@@ -366,15 +415,23 @@ impl Sender {
         self.ecn.on_syn_ack(agreed, Ecn::NotEct);
     }
 
-    /// The answer has come to the SYN or SYN-ACK that left at `sent`; `lost` if one had been
-    /// lost before (RFC 6298, rule 5.7; RFC 5681, section 3.1: one segment then).
-    pub(super) fn on_handshake(&mut self, sent: Time, lost: bool, now: Time) {
-        if lost {
-            self.rtt.restart_with(Span::from_s(3));
-            self.controller.set_cwnd(f64::from(self.mss));
-        } else {
-            self.rtt.sample(sent, now);
+    /// The answer has come to the SYN or SYN-ACK that was last sent at `sent`, after it had been
+    /// sent again so many times; the answer echoes the timestamp `echo`.
+    pub(super) fn on_handshake(&mut self, sent: Time, retransmissions: u32, echo: u32, now: Time) {
+        let sample = match self.syn_loss {
+            _ if retransmissions == 0 => Some(sent),
+            // The echo says which of them is answered.
+            SynLoss::Second if self.timestamps => Some(shown_at(echo, now)),
+            _ => None,
+        };
+        if let Some(sent) = sample {
+            self.rtt.sample(sent, now, 0, 0);
             self.controller.on_handshake(now - sent, now);
+        } else {
+            self.rtt.restart_with(Span::from_s(3));
+        }
+        if self.syn_loss.cuts_window(retransmissions) {
+            self.controller.set_cwnd(f64::from(self.mss));
         }
         self.update_pacing();
     }
@@ -383,6 +440,11 @@ impl Sender {
     #[inline]
     pub(super) fn next_seq(&self) -> u64 {
         self.board.next()
+    }
+
+    /// The smoothed round trip, once there is one, and the retransmission timeout.
+    pub(super) fn round_trip(&self) -> (Option<Span>, Span) {
+        (self.rtt.srtt(), self.rtt.rto())
     }
 
     /// Bytes written that have never been sent.
@@ -536,12 +598,8 @@ impl Sender {
                 timers.probe_due = self.phase == Phase::Open && self.board.outstanding() > 0;
             }
             probing = timers.probe_due;
-            if timers.judge_at.is_some_and(|at| at <= now) {
-                self.judge(now);
-                if let Some(prr) = &mut self.prr {
-                    prr.begin();
-                }
-                self.tell_losses(now);
+            if timers.judge_at.take_if(|at| *at <= now).is_some() {
+                self.on_reordering_timer(now);
             }
         }
         // A probe takes the place of the timeout and restarts its timer.
@@ -557,6 +615,19 @@ impl Sender {
         }
     }
 
+    /// The time to judge suspected losses has come (RFC 8985, section 6.3).
+    fn on_reordering_timer(&mut self, now: Time) {
+        self.run_from_head(now);
+        if self.linux.is_some() {
+            return self.judge_in_time_as_linux(now);
+        }
+        self.judge(now);
+        if let Some(prr) = &mut self.prr {
+            prr.begin();
+        }
+        self.tell_losses(now);
+    }
+
     /// The retransmission timer (RFC 6298, section 5).
     fn on_timeout(&mut self, now: Time) {
         self.counters.timeouts += 1;
@@ -565,8 +636,11 @@ impl Sender {
         self.rtt.back_off();
         if self.connection == Connection::SynSent {
             self.connection = Connection::SynDue;
-            self.syn_retransmitted = true;
+            self.syn_retransmissions += 1;
             return;
+        }
+        if self.linux.is_some() {
+            return self.on_timeout_as_linux(now);
         }
         self.doubt_episode(true);
         if let Some(frto) = self.undo.as_mut().and_then(|undo| undo.frto.as_mut()) {
@@ -613,10 +687,11 @@ impl Sender {
         let enough = u64::from(self.dup_thresh) * u64::from(self.mss);
         let certain = self.phase != Phase::Open || self.board.sacked().bytes() >= enough;
         let srtt = self.rtt.srtt();
-        let (judge_at, lost) = self.board.detect_losses_by_time(now, certain, srtt);
-        self.newly_lost |= lost;
+        let judged = self.board.detect_losses_by_time(now, certain, srtt);
+        self.newly_lost |= judged.lost;
         if let Some(timers) = &mut self.timers {
-            timers.judge_at = judge_at;
+            let wait = |at: Time| at - now + self.wheel.allowance();
+            timers.judge_at = judged.again.map(|at| self.wheel.expiry(now, wait(at)));
         }
         if self.phase == Phase::Open {
             self.maybe_enter_recovery(now);
@@ -656,7 +731,12 @@ impl Sender {
         self.ecn.on_syn_ack(segment.flags, segment.ecn);
         self.rto_at = None;
         self.counters.stalls += u64::from(self.progress.advance(now));
-        self.on_handshake(self.last_sent, self.syn_retransmitted, now);
+        self.on_handshake(
+            self.last_sent,
+            self.syn_retransmissions,
+            segment.ts_ecr,
+            now,
+        );
     }
 
     #[inline]
@@ -679,6 +759,9 @@ impl Sender {
         } else {
             0
         };
+        if self.linux.is_some() {
+            return self.on_ack_as_linux(segment, marked, same_window, now);
+        }
         let (una, delivered) = (self.board.una(), self.board.delivered());
         if self.timestamps
             && let Some(rack) = self.board.rack_mut()
@@ -699,6 +782,12 @@ impl Sender {
             let same_window = same_window && !segment.flags.contains(Flags::FIN);
             self.counters.duplicate_acks += u64::from(same_window);
             let newly_sacked = self.enter_sack(segment, now);
+            if self.watched {
+                self.tell_law(Acked::default(), now);
+            }
+            if newly_sacked > 0 && self.sampling == RttSampling::EveryDelivery {
+                self.sample_sacked(now);
+            }
             if (same_window || newly_sacked > 0)
                 && each!(&self.recovery, r => r.is_duplicate(newly_sacked))
             {
@@ -719,15 +808,41 @@ impl Sender {
             prr.on_ack(delivery, ssthresh, f64::from(self.mss));
         }
         if self.pacer.is_some() {
-            self.tell_model(una, in_flight, now);
+            self.tell_model(una, in_flight, marked, now);
         }
     }
 
+    /// Tells a law that watches the path of an acknowledgement, which covers `acked`.
+    #[inline(never)] // so that senders of other laws are not burdened
+    fn tell_law(&mut self, acked: Acked, now: Time) {
+        let state = match self.phase {
+            Phase::Recovery => CaState::Recovery,
+            Phase::Loss => CaState::Loss,
+            Phase::Open if self.prr.is_some() => CaState::Reduction,
+            Phase::Open if !self.board.sacked().is_empty() => CaState::Disorder,
+            Phase::Open => CaState::Open,
+        };
+        self.tell_law_in(state, acked, now);
+    }
+
+    /// The same by a sender that was in `state` when the acknowledgement arrived.
+    fn tell_law_in(&mut self, state: CaState, acked: Acked, now: Time) {
+        self.controller.watch(&PathSample {
+            now,
+            acked: acked.bytes,
+            una: self.board.una(),
+            next: self.board.next(),
+            rtt: acked.sent.map(|sent| now.saturating_since(sent)),
+            srtt: self.rtt.srtt(),
+            state,
+        });
+    }
+
     /// Tells a model what an acknowledgement says of the path, and the pacer what comes
-    /// of it. Before it, `una` was
-    /// acknowledged and `in_flight` bytes were in flight.
+    /// of it. Before it, `una` was acknowledged and `in_flight` bytes were in flight;
+    /// `marked` bytes are newly reported as marked.
     #[inline(never)] // so that unpaced senders are not burdened
-    fn tell_model(&mut self, una: u64, in_flight: u64, now: Time) {
+    fn tell_model(&mut self, una: u64, in_flight: u64, marked: u64, now: Time) {
         let context = AckContext {
             prior_in_flight: in_flight,
             in_flight: self.board.pipe(),
@@ -738,6 +853,8 @@ impl Sender {
                 Phase::Recovery => Episode::Recovery,
                 Phase::Loss => Episode::Loss,
             },
+            marked,
+            held_for: (self.pacer.as_ref()).map_or(Span::ZERO, |pacer| pacer.held_for(now)),
         };
         if let Some(rates) = self.board.rates() {
             if rates.has_losses() {
@@ -825,6 +942,7 @@ impl Sender {
         };
         if probe.retransmitted && !original(&probe) && self.phase == Phase::Open {
             self.reduce(CongestionKind::Loss, now);
+            self.controller.on_episode_end(false, now);
             self.confirm_episode();
         }
     }
@@ -950,12 +1068,18 @@ impl Sender {
     #[inline(never)] // so that senders without ECN are not burdened
     fn on_feedback(&mut self, segment: &Segment, now: Time) -> u64 {
         let (una, next) = (self.board.una(), self.board.next());
+        let window = self.controller.window();
         let marks = self.ecn.on_ack(&Arrival {
             segment,
             una,
             next,
             now,
+            slow_start: window.cwnd < window.ssthresh,
         });
+        if let Some(linux) = &mut self.linux {
+            linux.on_marks(marks.reduce);
+            return marks.bytes;
+        }
         if marks.reduce && self.phase != Phase::Recovery {
             self.counters.ecn_reductions += 1;
             self.confirm_episode();
@@ -970,10 +1094,13 @@ impl Sender {
                 },
                 beta: self.ecn.beta(self.controller.beta_ecn()),
             });
-            if self.uses_prr && self.pipe_is_exact && self.phase == Phase::Open {
+            let spread = self.uses_prr && self.ecn.spreads_reduction();
+            if spread && self.pipe_is_exact && self.phase == Phase::Open {
                 let sacked = self.board.sacked().bytes();
                 let reduction = Prr::for_marks(self.board.outstanding(), sacked, next);
                 self.prr = Some(Box::new(reduction));
+            } else if self.phase == Phase::Open {
+                self.controller.on_episode_end(false, now);
             }
         }
         marks.bytes
@@ -999,34 +1126,46 @@ impl Sender {
             self.on_probe_answered(segment, now);
         }
         let delivered = self.board.delivered();
+        let times = match self.sampling {
+            RttSampling::EveryDelivery => self.board.times_below(segment.ack),
+            _ => None,
+        };
         let acked = self.board.on_ack(segment.ack, now);
         self.counters.stalls += u64::from(self.progress.advance(now));
         self.timeouts_in_row = 0;
         let finished = self.recover.is_none_or(|recover| segment.ack >= recover);
         let in_recovery = self.phase == Phase::Recovery;
         let partial = in_recovery && !finished && !self.ends_on_partial_ack;
-        let rtt = if partial && !self.timestamps {
-            None
-        } else {
-            self.sample_rtt(segment, acked, now)
-        };
         if !segment.sack.is_empty() {
             self.enter_sack(segment, now);
+        }
+        let rtt = match self.sampling {
+            RttSampling::EveryDelivery => self.sample_delivery(segment, times, now),
+            _ if partial && !self.timestamps => None,
+            _ => self.sample_rtt(segment, acked, now),
+        };
+        if self.watched {
+            self.tell_law(acked, now);
         }
         if partial {
             self.on_partial_ack(acked, now);
             return;
         }
         if in_recovery {
-            self.leave_recovery();
+            self.leave_recovery(now);
         }
         if in_recovery || self.phase == Phase::Loss && finished {
+            if !in_recovery {
+                self.controller.on_episode_end(true, now);
+            }
             self.phase = Phase::Open;
             if let Some(rack) = self.board.rack_mut() {
                 rack.on_episode_end(now);
             }
         }
-        self.prr.take_if(|prr| prr.ends_at(segment.ack));
+        if self.prr.take_if(|prr| prr.ends_at(segment.ack)).is_some() {
+            self.controller.on_episode_end(false, now);
+        }
         if self.forgets_sacked {
             self.board.forget_sacked();
         }
@@ -1052,10 +1191,20 @@ impl Sender {
                 next: self.board.next(),
                 rtt,
                 srtt: self.rtt.srtt(),
+                rtt_independent: self.ecn.is_rtt_independent(),
             });
         }
         self.restart_timer(now);
-        if self.closed && segment.ack == self.size + u64::from(self.fin) {
+        if !self.finish(segment) && self.pipe_is_exact && self.board.first_is_lost() {
+            // Losses known already continue into the next episode.
+            self.maybe_enter_recovery(now);
+        }
+    }
+
+    /// Whether everything is acknowledged, the FIN included, after which nothing is timed.
+    fn finish(&mut self, segment: &Segment) -> bool {
+        let all = self.closed && segment.ack == self.size + u64::from(self.fin);
+        if all {
             // The peer's FIN comes after ours, perhaps with this acknowledgement of it.
             let awaits_fin = self.fin && !self.half;
             self.connection = match (awaits_fin, segment.flags.contains(Flags::FIN)) {
@@ -1066,17 +1215,17 @@ impl Sender {
             self.rto_at = None;
             self.release();
             self.quiet_timers();
-        } else if self.pipe_is_exact && self.board.first_is_lost() {
-            // Losses known already continue into the next episode.
-            self.maybe_enter_recovery(now);
         }
+        all
     }
 
     /// Whether the window, rather than the peer or the application, limits what
     /// is sent; only then does it grow (RFC 5681, section 3.1; RFC 7661).
     #[inline]
     fn window_is_full(&self) -> bool {
-        as_f64(self.board.outstanding() + u64::from(self.mss)) > self.controller.window().cwnd
+        let full = self.board.outstanding() + u64::from(self.mss);
+        as_f64(full) > self.controller.window().cwnd
+            || (self.pacer.as_ref()).is_some_and(|pacer| pacer.had_full_window(self.board.una()))
     }
 
     /// Takes a round-trip sample if this acknowledgement gives one; returns it.
@@ -1088,14 +1237,51 @@ impl Sender {
                 // RFC 7323, section 4.1: the answer says which transmission it answers.
                 shown_at(segment.ts_ecr, now)
             }
-            RttSampling::EveryAck => acked.sent?,
+            RttSampling::EveryAck | RttSampling::EveryDelivery => acked.sent?,
             RttSampling::OnePerWindow => {
                 let (_, sent) = self.timed.take_if(|(end, _)| ack >= *end)?;
                 sent
             }
         };
-        self.rtt.sample(sent, now);
+        self.rtt.sample(sent, now, ack, self.board.next());
         Some(now - sent)
+    }
+
+    /// Takes the round trip of the oldest segment that this acknowledgement newly covers,
+    /// cumulatively (`acked` says when the oldest and the newest of those were sent) or
+    /// selectively. Returns that of the newest.
+    #[inline(never)]
+    fn sample_delivery(
+        &mut self,
+        segment: &Segment,
+        acked: Option<(Time, Time)>,
+        now: Time,
+    ) -> Option<Span> {
+        let sacked = self.board.take_sacked_times();
+        let echoed = || self.timestamps.then(|| shown_at(segment.ts_ecr, now));
+        let (oldest, newest) = match (acked, sacked) {
+            (Some(acked), None) => acked,
+            (None, Some(sacked)) => sacked,
+            (Some(acked), Some(sacked)) => (acked.0, sacked.1),
+            (None, None) => echoed().map(|sent| (sent, sent))?,
+        };
+        self.rtt.sample(oldest, now, segment.ack, self.board.next());
+        Some(now - newest)
+    }
+
+    /// The same of an acknowledgement that does not advance.
+    #[inline(never)]
+    fn sample_sacked(&mut self, now: Time) {
+        let Some((oldest, _)) = self.board.take_sacked_times() else {
+            return;
+        };
+        let (una, next) = (self.board.una(), self.board.next());
+        self.rtt.sample(oldest, now, una, next);
+        // Otherwise a recovery that goes on would put the timer off without end.
+        let before = self.board.first_sent().is_some_and(|sent| oldest < sent);
+        if before && self.timer_restart == TimerRestart::Head {
+            self.restart_timer(now);
+        }
     }
 
     fn on_partial_ack(&mut self, acked: Acked, now: Time) {
@@ -1113,11 +1299,12 @@ impl Sender {
         }
     }
 
-    fn leave_recovery(&mut self) {
+    fn leave_recovery(&mut self, now: Time) {
         self.prr = None;
         let (cwnd, mss) = (self.controller.window().cwnd, self.mss);
         let after = each!(&self.recovery, r => r.window_after(&self.board, cwnd, mss));
         self.controller.set_cwnd(after);
+        self.controller.on_episode_end(false, now);
         if each!(&self.recovery, r => r.forgets_recovery_point()) {
             self.recover = None;
         }
@@ -1172,49 +1359,122 @@ impl Sender {
             let sacked = self.board.sacked().bytes();
             self.prr = Some(Box::new(Prr::new(self.board.outstanding(), sacked)));
         }
+        self.end_probing(now);
+        if self.timer_restart == TimerRestart::Acks {
+            self.restart_timer(now);
+        }
+    }
+
+    /// Recovery takes the place of a tail loss probe.
+    fn end_probing(&mut self, now: Time) {
+        if self.timer_restart == TimerRestart::Head
+            && self.timers.as_ref().is_some_and(|it| it.probe_at.is_some())
+        {
+            self.run_from_head(now);
+        }
         if let Some(timers) = &mut self.timers {
             (timers.probe_at, timers.probe) = (None, None);
         }
-        self.restart_timer(now);
     }
 
     #[inline]
     fn restart_timer(&mut self, now: Time) {
-        self.rto_at = (self.board.outstanding() > 0).then(|| now + self.rtt.rto());
+        let outstanding = self.board.outstanding() > 0;
+        self.rto_at = outstanding.then(|| self.wheel.expiry(now, self.rtt.rto()));
         if self.timers.is_some() {
+            if self.timer_restart == TimerRestart::Head {
+                self.restart_behind_others(now);
+            }
             self.arm_probe(now);
+        }
+    }
+
+    /// The retransmission timer shares a timer with that of reordering and that of a tail loss
+    /// probe: where it takes their place it runs from when the first segment was sent
+    /// (Linux, tcp_rearm_rto).
+    #[inline(never)]
+    fn restart_behind_others(&mut self, now: Time) {
+        let Some(timers) = &self.timers else {
+            return;
+        };
+        let (probing, may_probe) = (timers.probe_at.is_some(), self.may_probe());
+        if timers.judge_at.is_some() || probing && !may_probe {
+            self.run_from_head(now);
+        } else if timers.probe.is_some() && may_probe {
+            // Another probe is scheduled and, one being under way, not sent.
+            let scheduled = self.rtt.srtt().map(|srtt| {
+                let alone = self.board.is_single();
+                self.wheel.expiry(now, probe_wait(srtt, alone, self.wheel))
+            });
+            self.run_from_head(now);
+            self.rto_at = self.rto_at.max(scheduled);
+        }
+    }
+
+    /// The retransmission timer runs from when the first outstanding segment was last sent.
+    #[cold]
+    fn run_from_head(&mut self, now: Time) {
+        if let Some(sent) = self.board.first_sent()
+            && self.timer_restart == TimerRestart::Head
+        {
+            let due = sent + self.rtt.rto();
+            let wait = if due > now {
+                due - now
+            } else {
+                Span::from_us(1)
+            };
+            self.rto_at = Some(self.wheel.expiry(now, wait));
         }
     }
 
     /// Schedules a tail loss probe (RFC 8985, section 7.2).
     fn arm_probe(&mut self, now: Time) {
+        let quiet = self.may_probe();
+        let alone = self.board.is_single();
+        let wait = |srtt: Span| probe_wait(srtt, alone, self.wheel);
         let Some(timers) = &mut self.timers else {
             return;
         };
-        let outstanding = self.board.outstanding();
-        let quiet = self.phase == Phase::Open
-            && outstanding > 0
-            && timers.probe.is_none()
-            && self.board.sacked().is_empty();
         timers.probe_at = match self.rtt.srtt() {
-            Some(srtt) if quiet => {
-                let alone = self.board.is_single();
-                let wait = srtt * 2 + if alone { MAX_ACK_DELAY } else { Span::ZERO };
+            Some(srtt) if quiet && timers.probe.is_none() => {
+                let at = self.wheel.expiry(now, wait(srtt));
                 // Not after the retransmission timer, which it replaces.
-                Some(self.rto_at.map_or(now + wait, |rto| rto.min(now + wait)))
+                Some(self.rto_at.map_or(at, |rto| rto.min(at)))
             }
             _ => None,
         };
     }
 
+    /// Whether nothing is in disorder, so that a tail loss probe may be scheduled.
+    fn may_probe(&self) -> bool {
+        self.phase == Phase::Open
+            && self.board.outstanding() > 0
+            && match &self.linux {
+                None => self.board.sacked().is_empty(),
+                Some(linux) => linux.may_probe(),
+            }
+    }
+
     /// New data if there is any, else the last segment again (RFC 8985, section 7.3).
     fn send_probe(&mut self, now: Time) -> Option<Segment> {
-        self.rto_at = Some(now + self.rtt.rto());
+        self.rto_at = Some(self.wheel.expiry(now, self.rtt.rto()));
         let (segment, retransmitted) = match self.send_new(now) {
-            Some(segment) => (segment, false),
+            Some(segment) => {
+                if let Some(linux) = &mut self.linux {
+                    linux.on_sent();
+                }
+                (segment, false)
+            }
             None => {
                 let last = self.board.last()?;
-                (self.resend(last, now), true)
+                let probe = match self.linux {
+                    None => self.resend(last, now),
+                    Some(_) => {
+                        let (seq, len) = self.board.on_probed(last, now);
+                        self.send_again(seq, len, now)
+                    }
+                };
+                (probe, true)
             }
         };
         if let Some(prr) = &mut self.prr {
@@ -1264,6 +1524,9 @@ impl Sender {
     fn note_full_window(&mut self) {
         self.release();
         let next = self.board.next();
+        if let Some(pacer) = &mut self.pacer {
+            pacer.on_full_window(next);
+        }
         if let Some(rates) = self.board.rates() {
             rates.mark_window_limited(next);
         }
@@ -1345,13 +1608,22 @@ impl Sender {
         };
         let room = in_flight == 0 || as_f64(in_flight + u64::from(self.mss)) <= cwnd;
         if !room {
+            if let Some(linux) = &mut self.linux {
+                linux.on_full_window(self.board.una(), self.board.next());
+            }
             if self.pacer.is_some() {
                 self.note_full_window();
+            }
+            if self.fin_beyond_window && self.next_is_fin() {
+                return self.send_fin_beyond_window(now);
             }
             return None;
         }
         if self.pacer.is_some() && self.is_held_back(now) {
             return None;
+        }
+        if self.linux.is_some() {
+            return self.send_as_linux(now);
         }
         match self.phase {
             Phase::Open => {
@@ -1396,6 +1668,26 @@ impl Sender {
         }
     }
 
+    /// Whether the next new segment is the last, with the FIN.
+    #[inline]
+    fn next_is_fin(&self) -> bool {
+        let next = self.board.next();
+        self.closed
+            && self.fin
+            && next <= self.size
+            && self.size - next <= u64::from(self.mss)
+            && self.new_len() == Some((self.size - next) as u32)
+    }
+
+    /// The last segment leaves with the window full. What pacing holds back waits.
+    #[cold]
+    fn send_fin_beyond_window(&mut self, now: Time) -> Option<Segment> {
+        if self.pacer.is_some() && self.is_held_back(now) {
+            return None;
+        }
+        self.send_new_after_marks(now)
+    }
+
     /// While proportional rate reduction answers marks.
     #[inline(never)] // so that other senders' segments are written only once
     fn send_new_after_marks(&mut self, now: Time) -> Option<Segment> {
@@ -1429,13 +1721,13 @@ impl Sender {
 
     fn send_syn(&mut self, now: Time) -> Segment {
         self.connection = Connection::SynSent;
-        if !self.syn_retransmitted {
+        if self.syn_retransmissions == 0 {
             self.progress.begin(now);
         }
         self.last_sent = now;
-        self.rto_at = Some(now + self.rtt.rto());
+        self.rto_at = Some(self.wheel.expiry(now, self.rtt.rto()));
         let ts_val = if self.timestamps { timestamp(now) } else { 0 };
-        if self.syn_retransmitted && self.ecn_fallback {
+        if self.syn_retransmissions > 0 && self.ecn_fallback {
             self.ecn.give_up();
         }
         Segment {
@@ -1482,7 +1774,7 @@ impl Sender {
         let persist = self.persist.as_mut()?;
         persist.probes += 1;
         persist.probed = Some(now);
-        self.rto_at = Some(now + self.rtt.backed_off(persist.probes));
+        self.rto_at = Some(self.wheel.expiry(now, self.rtt.backed_off(persist.probes)));
         self.counters.data_segments += 1;
         Some(Segment {
             seq,
@@ -1499,7 +1791,7 @@ impl Sender {
             self.idle = true;
             let probes = self.persist.get_or_insert_default().probes;
             if self.rto_at.is_none() {
-                self.rto_at = Some(now + self.rtt.backed_off(probes));
+                self.rto_at = Some(self.wheel.expiry(now, self.rtt.backed_off(probes)));
             }
         }
     }
@@ -1512,10 +1804,16 @@ impl Sender {
             self.rto_at = None;
         }
         self.controller.after_pause(self.last_sent, now);
-        if now - self.last_sent > self.rtt.rto() {
+        let (idle, rto) = (now - self.last_sent, self.rtt.rto());
+        if idle > rto {
             let restart = f64::from(self.initial_window) * f64::from(self.mss);
-            let restart = self.idle_restart.then_some(restart);
-            self.controller.after_idle(restart);
+            if self.idle_restart && self.idle_decay == IdleDecay::Halving {
+                let timeouts = idle.as_ps().div_ceil(rto.as_ps().max(1));
+                self.controller.decay(restart, timeouts, self.prr.is_some());
+            } else {
+                let restart = self.idle_restart.then_some(restart);
+                self.controller.after_idle(restart);
+            }
         }
     }
 
@@ -1577,6 +1875,9 @@ impl Sender {
         }
         self.board.on_new(len, now);
         if self.timers.is_some() {
+            if self.timer_restart == TimerRestart::Head {
+                self.on_sent_behind_probe(now);
+            }
             self.arm_probe(now);
         }
         if self.timed.is_none() {
@@ -1584,6 +1885,15 @@ impl Sender {
         }
         let ecn = self.ecn.codepoint();
         self.data_segment(seq, len, ecn, now)
+    }
+
+    /// New data takes the place of a scheduled probe with one from now on, or with the
+    /// retransmission timer (Linux, tcp_event_new_data_sent).
+    #[inline(never)]
+    fn on_sent_behind_probe(&mut self, now: Time) {
+        if self.timers.as_ref().is_some_and(|it| it.probe_at.is_some()) {
+            self.run_from_head(now);
+        }
     }
 
     /// There is room in the window and nothing to fill it with.
@@ -1599,10 +1909,21 @@ impl Sender {
 
     fn resend(&mut self, index: u64, now: Time) -> Segment {
         let (seq, len) = self.board.on_resent(index, now);
-        self.counters.retransmissions += u64::from(seq < self.size);
+        if self.timer_restart == TimerRestart::Head && seq == self.board.una() {
+            self.run_from_head(now);
+        }
         if let Some(undo) = &mut self.undo {
             undo.on_resent(seq + u64::from(len));
         }
+        if let Some(linux) = &mut self.linux {
+            linux.on_resent(now);
+        }
+        self.send_again(seq, len, now)
+    }
+
+    /// A retransmission of `len` sequence numbers from `seq` on, which is on record.
+    fn send_again(&mut self, seq: u64, len: u32, now: Time) -> Segment {
+        self.counters.retransmissions += u64::from(seq < self.size);
         if self
             .timed
             .is_some_and(|(end, _)| end == seq + u64::from(len))
@@ -1626,11 +1947,11 @@ impl Sender {
             pacer.on_sent(len, now);
         }
         if self.rto_at.is_none() {
-            self.rto_at = Some(now + self.rtt.rto()); // RFC 6298, rule 5.1
+            self.rto_at = Some(self.wheel.expiry(now, self.rtt.rto())); // RFC 6298, rule 5.1
         }
         self.counters.data_segments += 1;
-        let (len, ecn, fin) = if seq + u64::from(len) > self.size {
-            self.last_data(len, ecn)
+        let (len, ecn, fin) = if seq + u64::from(len) >= self.size {
+            self.last_data(seq, len, ecn)
         } else {
             (len, ecn, Flags::NONE)
         };
@@ -1646,11 +1967,14 @@ impl Sender {
         }
     }
 
-    /// The FIN is the last of `len` sequence numbers. Alone it is control: not counted as
-    /// data, and not ECN-capable.
+    /// What ends at the end of what was written is pushed. If the FIN is beyond it, it is the
+    /// last of `len` sequence numbers. Alone it is control: not counted as data, and not
+    /// ECN-capable.
     #[cold]
-    fn last_data(&mut self, len: u32, ecn: Ecn) -> (u32, Ecn, Flags) {
-        if len == 1 {
+    fn last_data(&mut self, seq: u64, len: u32, ecn: Ecn) -> (u32, Ecn, Flags) {
+        if seq + u64::from(len) == self.size {
+            (len, ecn, Flags::NONE.with_if(self.pushes, Flags::PSH))
+        } else if len == 1 {
             self.counters.data_segments -= 1;
             (0, Ecn::NotEct, Flags::FIN)
         } else {

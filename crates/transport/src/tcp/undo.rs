@@ -9,8 +9,13 @@
 //! One reduction at a time can be taken back: the latest that began an episode. It
 //! is false when every retransmission since then was reported as a duplicate, or
 //! when F-RTO finds the timeout spurious.
+//!
+//! With recovery `linux` the sender has [`LinuxUndo`] instead, which finds the cause false
+//! by timestamps too: an acknowledgement that answers something sent before the first
+//! retransmission was not its doing (Eifel detection, RFC 3522; `tcp_packet_delayed`).
 
 use super::frto::Frto;
+use super::timestamps::before;
 use crate::cc::Window;
 use crate::segment::SackBlock;
 
@@ -102,5 +107,91 @@ impl Undo {
         }
         let reduction = self.reduction.take()?;
         Some((reduction.prior, reduction.timeout))
+    }
+}
+
+/// What Linux keeps of an episode to take its reduction back (`tcp_init_undo`,
+/// `tcp_may_undo`).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct LinuxUndo {
+    /// SND.UNA when the reduction happened, while it can be taken back (undo_marker).
+    marker: Option<u64>,
+    /// Segments sent again since and not reported as duplicates; `None` before the first
+    /// (undo_retrans).
+    unreported: Option<u32>,
+    /// The timestamp of the first retransmission (retrans_stamp).
+    stamp: Option<u32>,
+    /// The window before it, unless a mark proves the congestion (prior_ssthresh, prior_cwnd).
+    prior: Option<Window>,
+    timeout: bool,
+}
+
+impl LinuxUndo {
+    /// A reduction from `prior` at `una`, with `out` retransmissions still out.
+    pub(super) fn begin(&mut self, una: u64, out: u32, prior: Option<Window>, timeout: bool) {
+        self.marker = Some(una);
+        self.unreported = (out > 0).then_some(out);
+        self.prior = prior;
+        self.timeout = timeout;
+    }
+
+    /// Whether a reduction can be taken back still.
+    pub(super) fn is_open(&self) -> bool {
+        self.marker.is_some()
+    }
+
+    /// The latest reduction is there to stay.
+    pub(super) fn close(&mut self) {
+        self.marker = None;
+    }
+
+    /// A mark was reported: the window will not be restored.
+    pub(super) fn keep_reduced(&mut self) {
+        self.prior = None;
+    }
+
+    /// No retransmission is out: the next is the first.
+    pub(super) fn forget_retransmissions(&mut self) {
+        self.stamp = None;
+    }
+
+    /// A segment is sent again, with this timestamp.
+    pub(super) fn on_resent(&mut self, timestamp: u32) {
+        self.stamp.get_or_insert(timestamp);
+        self.unreported = Some(self.unreported.unwrap_or(0) + 1);
+    }
+
+    /// `segments` that end at `end` were reported to have arrived twice.
+    pub(super) fn on_duplicate(&mut self, end: u64, segments: u32) {
+        if self.marker.is_some_and(|marker| end > marker)
+            && let Some(unreported) = &mut self.unreported
+        {
+            *unreported = unreported.saturating_sub(segments);
+        }
+    }
+
+    /// Whether all retransmissions were reported as duplicates.
+    pub(super) fn all_reported(&self) -> bool {
+        self.marker.is_some() && self.unreported == Some(0)
+    }
+
+    /// Whether an acknowledgement that echoes `echo` answers what was sent before the first
+    /// retransmission, or nothing was sent again.
+    pub(super) fn answers_original(&self, echo: Option<u32>) -> bool {
+        self.marker.is_some()
+            && self
+                .stamp
+                .is_none_or(|stamp| echo.is_some_and(|echo| before(echo, stamp)))
+    }
+
+    /// Whether the reduction was false.
+    pub(super) fn is_false(&self, echo: Option<u32>) -> bool {
+        self.all_reported() || self.answers_original(echo)
+    }
+
+    /// The window to return to, if it is restored; and whether a timeout had reduced it.
+    pub(super) fn take(&mut self) -> (Option<Window>, bool) {
+        self.marker = None;
+        (self.prior, self.timeout)
     }
 }

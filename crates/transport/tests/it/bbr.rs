@@ -23,6 +23,8 @@ fn config(seed: u64) -> ModelConfig {
         mss: SEGMENT,
         initial_cwnd: 10.0 * SEGMENT,
         stream: Stream::named(seed, 0, "tcp"),
+        lt_bw: false,
+        ecn_max_rtt: None,
     }
 }
 
@@ -350,7 +352,7 @@ fn a_timeout_leaves_one_segment_until_the_loss_is_repaired() {
             feed.round(RATE);
         }
         let before = feed.cwnd();
-        feed.model.on_timeout();
+        feed.model.on_timeout(feed.sample.now);
         assert_eq!(feed.cwnd(), 1.0);
         feed.sample.episode = Episode::Loss;
         feed.in_flight(0).acked(RTT, RATE, MSS);

@@ -2,8 +2,8 @@
 
 use crate::common::{MSS, SenderScript, ms, params};
 use redtail_core::{Span, Time};
-use redtail_transport::TcpParams;
 use redtail_transport::tcp::recovery::RecoveryKind;
+use redtail_transport::{Preset, TcpParams};
 
 fn paced(recovery: RecoveryKind) -> TcpParams {
     TcpParams {
@@ -55,6 +55,56 @@ fn a_reduced_window_leaves_at_1_2_times_itself_each_round_trip() {
             .max(expected.saturating_since(time));
         assert!(error <= Span::from_ps(10), "{time:?}, not {expected:?}");
     }
+}
+
+#[test]
+fn prague_leaves_at_its_window_each_round_trip() {
+    // tcp_prague.c, prague_update_pacing_rate: 100 % outside slow start.
+    let ratio = |preset: Preset| preset.params().pacing_ca_ratio;
+    assert_eq!((ratio(Preset::Prague), ratio(Preset::Linux)), (1.0, 1.2));
+    let mut script = SenderScript::bulk(&TcpParams {
+        pacing_ca_ratio: 1.0,
+        ..paced(RecoveryKind::Sack)
+    });
+    script.at(100).ack(10).at(199);
+    // Half of eleven outstanding segments are 5.5, which leave in 100 ms.
+    script.at(200).sack(10, &[(11, 21)]).cwnd(5.5).at(299);
+    let times = departures(&script, 21);
+    assert!(times.len() > 2, "{times:?}");
+    for pair in times.windows(2) {
+        let gap = (pair[1] - pair[0]).as_secs_f64();
+        assert!((gap - 0.1 / 5.5).abs() < 1e-9, "{gap}");
+    }
+}
+
+#[test]
+fn a_window_that_was_full_in_the_latest_round_trip_grows() {
+    // Linux, tcp_cwnd_validate: what the window limited counts until what was sent by then
+    // is acknowledged. Paced at the window's own rate, a segment is always about to leave.
+    let mut script = SenderScript::bulk(&TcpParams {
+        pacing_ca_ratio: 1.0,
+        ..paced(RecoveryKind::Sack)
+    });
+    script.at(100).sack(0, &[(1, 4)]).cwnd(5.0).ack(10);
+    let mut acked = 10;
+    let before = script.window();
+    for tick in 1..=40 {
+        script.at(100 + 10 * tick);
+        // Everything that has been under way for 100 ms is acknowledged.
+        while script
+            .wire
+            .iter()
+            .filter(|(at, _)| *at + Span::from_ms(100) <= ms(100 + 10 * tick))
+            .count() as u64
+            > acked + 1
+        {
+            acked += 1;
+            script.ack(acked);
+        }
+    }
+    // A segment each of about four round trips.
+    let grown = script.window() - before;
+    assert!(grown >= 2.5, "{grown}");
 }
 
 #[test]

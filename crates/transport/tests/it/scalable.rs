@@ -5,9 +5,9 @@ use crate::common::{ReceiverScript, SenderScript, ack_of, data, params};
 use redtail_core::{Ecn, Span};
 use redtail_transport::cc::Growth;
 use redtail_transport::segment::{ByteCounter, EcnBytes};
-use redtail_transport::tcp::ecn::{EcnCodepoint, EcnFeedback, EcnReduction};
+use redtail_transport::tcp::ecn::{AlphaStart, EcnCodepoint, EcnFeedback, EcnReduction};
 use redtail_transport::tcp::recovery::RecoveryKind;
-use redtail_transport::{Flags, Segment, TcpParams};
+use redtail_transport::{Flags, Preset, Segment, TcpParams};
 
 fn dctcp() -> TcpParams {
     TcpParams {
@@ -334,9 +334,17 @@ fn prague_sends_ect1() {
     SenderScript::bulk(&prague()).sends("0l 1l 2l 3l 4l 5l 6l 7l 8l 9l");
 }
 
+/// The same from the first round on as if the round trip were 25 ms.
+fn independent() -> TcpParams {
+    TcpParams {
+        rtt_transition: 0,
+        ..prague()
+    }
+}
+
 #[test]
 fn prague_grows_with_what_is_unmarked_also_while_it_is_marked() {
-    // Section 2.4.2 of the draft: acknowledged less marked.
+    // Section 2.4.3 of the draft: acknowledged less marked.
     let mut script = SenderScript::bulk(&prague());
     script.at(100).receives(counted(1, 1, 1000)).cwnd(5.0);
     // Five acknowledged, one of them marked, with a round trip of 100 ms.
@@ -345,8 +353,8 @@ fn prague_grows_with_what_is_unmarked_also_while_it_is_marked() {
 
 #[test]
 fn below_25_ms_prague_grows_as_if_the_round_trip_were_25_ms() {
-    // Section 2.4.3: by (RTT / 25 ms)^2 of a segment each round trip.
-    let mut script = SenderScript::bulk(&prague());
+    // Section 2.4.4: by (RTT / 25 ms)^2 of a segment each round trip.
+    let mut script = SenderScript::bulk(&independent());
     script.at(5).receives(counted(1, 1, 1000)).cwnd(5.0);
     let scale = (5.0f64 / 25.0).powi(2);
     script
@@ -356,10 +364,18 @@ fn below_25_ms_prague_grows_as_if_the_round_trip_were_25_ms() {
 
 #[test]
 fn below_25_ms_prague_reduces_at_most_once_in_25_ms() {
-    let mut script = SenderScript::bulk(&prague());
+    let gaps = gaps_between_reductions(&independent(), 40);
+    assert!(gaps.len() >= 5, "{gaps:?}");
+    assert!(gaps.iter().all(|&gap| gap >= 25), "{gaps:?}");
+}
+
+/// Milliseconds between reductions when everything is marked and `rounds` windows of two
+/// segments are acknowledged 5 ms after another.
+fn gaps_between_reductions(params: &TcpParams, rounds: u64) -> Vec<u64> {
+    let mut script = SenderScript::bulk(params);
     let (mut acked, mut packets) = (0u64, 0u64);
     let mut at = Vec::new();
-    for i in 1..=40 {
+    for i in 1..=rounds {
         let before = script.counters().ecn_reductions;
         acked += 2;
         packets += 2;
@@ -369,9 +385,105 @@ fn below_25_ms_prague_reduces_at_most_once_in_25_ms() {
             at.push(5 * i);
         }
     }
-    let gaps: Vec<u64> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    assert!(gaps.len() >= 5, "{at:?}");
-    assert!(gaps.iter().all(|&gap| gap >= 25), "{at:?}");
+    at.windows(2).map(|pair| pair[1] - pair[0]).collect()
+}
+
+#[test]
+fn prague_is_independent_of_the_round_trip_only_after_a_number_of_rounds() {
+    // tcp_prague.c, prague_is_rtt_indep: not before prague_rtt_transition rounds outside
+    // slow start. Until then every round of 5 ms reduces.
+    let params = TcpParams {
+        rtt_transition: 20,
+        ..prague()
+    };
+    let gaps = gaps_between_reductions(&params, 60);
+    // The first windows are larger than two segments, so that a round takes longer.
+    let early: Vec<_> = gaps.iter().skip_while(|&&gap| gap > 5).collect();
+    let late = early.iter().position(|&&gap| gap > 5).expect("a change");
+    assert!((15..=20).contains(&late), "{gaps:?}");
+    assert!(early[late..].iter().all(|&&gap| gap >= 25), "{gaps:?}");
+    assert!(early.len() >= late + 3, "{gaps:?}");
+    // Nor is growth: a whole segment a round trip.
+    let mut script = SenderScript::bulk(&params);
+    script.at(5).receives(counted(1, 1, 1000)).cwnd(5.0);
+    script.receives(counted(6, 1, 1000)).cwnd(6.0);
+}
+
+#[test]
+fn prague_grows_also_where_others_spread_a_reduction_over_a_round_trip() {
+    // tcp_prague.c, point 4 of its head: the window is updated with every acknowledgement,
+    // "regardless of the congestion status". Version 0.6 takes the reduction in steps of a
+    // segment, the draft (section 2.4.2) at once.
+    let params = TcpParams {
+        prr: true,
+        ..prague()
+    };
+    let mut script = SenderScript::bulk(&params);
+    script.at(100).receives(counted(1, 1, 1000)).cwnd(5.0);
+    script.receives(counted(6, 1, 1000)).cwnd(6.0);
+    // DCTCP does not (Linux, tcp_cong_control: in CWR the window is reduced and no more).
+    let params = TcpParams {
+        prr: true,
+        ..dctcp()
+    };
+    let mut script = SenderScript::bulk(&params);
+    script.at(100).ack_echo(1).cwnd(5.0).ack(6).cwnd(5.0);
+}
+
+/// What the first mark and another leave of the window, with ten round trips of ten
+/// segments without marks before each, and alpha before the second.
+fn first_marks(params: &TcpParams) -> (f64, f64, f64) {
+    let mut script = SenderScript::bulk(params);
+    let (mut at, mut acked) = (0, 0);
+    let mut left = |packets: u8| {
+        for _ in 0..10 {
+            at += 100;
+            script.at(at);
+            for _ in 0..10 {
+                acked += 1;
+                script.receives(Segment {
+                    window: 10_000,
+                    ..counted(acked, packets, 1000 * u32::from(packets))
+                });
+            }
+        }
+        at += 100;
+        acked += 1;
+        let (window, alpha) = (script.window(), script.alpha().expect("an estimate"));
+        let bytes = 1000 * (u32::from(packets) + 1);
+        script.at(at).receives(counted(acked, packets + 1, bytes));
+        (script.window() / window, alpha)
+    };
+    let (first, _) = left(0);
+    let (second, alpha) = left(1);
+    (first, second, alpha)
+}
+
+#[test]
+fn the_first_mark_halves_pragues_window_however_long_it_took_to_come() {
+    // tcp_prague.c 0.6, prague_update_alpha: "Do not update alpha before we have proof that
+    // there's an AQM on the path"; 0.7, prague_update_cwnd: half the window, alpha is 0.
+    let marks = |alpha_start| {
+        first_marks(&TcpParams {
+            alpha_start,
+            ..prague()
+        })
+    };
+    let (first, second, alpha) = marks(AlphaStart::Held);
+    assert_eq!(first, 0.5);
+    // It decays from then on, in windows of five segments for some 10 to 20 rounds.
+    assert!((0.25..0.55).contains(&alpha), "{alpha}");
+    assert!((second - (1.0 - alpha / 2.0)).abs() < 1e-9, "{second}");
+    let (first, second, alpha) = marks(AlphaStart::Zero);
+    assert_eq!(first, 0.5);
+    assert!(alpha < 0.05 && second > 0.97, "{alpha} {second}");
+    // RFC 8257: ten rounds have passed.
+    let (first, ..) = marks(AlphaStart::Decaying);
+    let expected = 1.0 - (15.0f64 / 16.0).powi(10) / 2.0;
+    assert!((first - expected).abs() < 1e-9, "{first}");
+    let start = |preset: Preset| preset.params().alpha_start;
+    assert_eq!(start(Preset::Prague), AlphaStart::Held);
+    assert_eq!(start(Preset::Dctcp), AlphaStart::Decaying);
 }
 
 // ABE.

@@ -10,7 +10,6 @@ use redtail_traffic::{
 /// A connection and what became of it.
 #[derive(Clone, Debug)]
 pub struct Opened {
-    pub at: Time,
     pub server: Server,
     /// When the user closed it; not set by a last exchange.
     pub closed: Option<Time>,
@@ -113,7 +112,6 @@ impl Network for Fake {
 
     fn connect(&mut self, server: Server) -> ConnectionId {
         self.opened.push(Opened {
-            at: self.now,
             server,
             closed: None,
             ended: false,

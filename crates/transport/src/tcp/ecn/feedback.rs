@@ -13,13 +13,29 @@ use crate::segment::{EcnBytes, Flags, Segment};
 /// section 3.2.2.5.1, n, which it recommends to be 2).
 const MARKS_PER_ACK: u8 = 2;
 
+/// How soon arriving data is to be acknowledged for what its codepoint and flags say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Haste {
+    /// They say nothing of it.
+    None,
+    /// At once, by the rules of the feedback itself.
+    Agreed,
+    /// At once, by Linux's rules: the sender has reduced (tcp_ecn_accept_cwr), or what is marked
+    /// has changed (dctcp_ece_ack_update).
+    Now,
+    /// This acknowledgement and the next at once, by Linux's rules: the first mark, or data sent
+    /// again (__tcp_ecn_check_ce).
+    Soon,
+}
+
 /// What a receiver does with marks.
 #[derive(Clone, Debug)]
 pub(in super::super) enum Feedback {
     /// ECN is off.
     Off,
     /// RFC 3168: `pending` until the sender says CWR.
-    Echo { pending: bool },
+    /// `seen` once anything was ECN-capable.
+    Echo { pending: bool, seen: bool },
     /// The others. Boxed, so that other receivers stay small.
     Counted(Box<Counted>),
 }
@@ -28,6 +44,8 @@ pub(in super::super) enum Feedback {
 #[derive(Clone, Debug)]
 pub(in super::super) struct Counted {
     kind: EcnFeedback,
+    /// Anything was ECN-capable.
+    seen: bool,
     /// The latest data was marked (DCTCP.CE of RFC 8257).
     marked: bool,
     /// An acknowledgement of what arrived before the latest change, and whether that was marked.
@@ -43,9 +61,10 @@ impl Feedback {
     pub(in super::super) fn new(params: &TcpParams) -> Self {
         match params.ecn_feedback {
             _ if !params.ecn => Self::Off,
-            EcnFeedback::Echo => Self::Echo { pending: false },
+            EcnFeedback::Echo => Self::echo(),
             kind => Self::Counted(Box::new(Counted {
                 kind,
+                seen: false,
                 marked: false,
                 early: None,
                 packets: INITIAL_PACKETS,
@@ -53,6 +72,13 @@ impl Feedback {
                 since_ack: 0,
                 syn: Ecn::NotEct,
             })),
+        }
+    }
+
+    fn echo() -> Self {
+        Self::Echo {
+            pending: false,
+            seen: false,
         }
     }
 
@@ -65,7 +91,7 @@ impl Feedback {
                 match segment.flags.ace() {
                     0b000 => Self::Off,
                     // A client of RFC 3168 is served by its rules (RFC 9768, section 3.1.2).
-                    _ if classic => Self::Echo { pending: false },
+                    _ if classic => Self::echo(),
                     // All else asks for AccECN, in whatever version (section 3.1.3).
                     _ => Self::Counted(counted),
                 }
@@ -83,7 +109,7 @@ impl Feedback {
             Self::Counted(counted) if counted.kind == EcnFeedback::Accecn => match ace {
                 // As for the sender beside it (RFC 9768, sections 3.1.2 and 3.1.3).
                 0b000 | 0b111 => Self::Off,
-                0b001 => Self::Echo { pending: false },
+                0b001 => Self::echo(),
                 _ => Self::Counted(counted),
             },
             able if ace == Flags::ECE.ace() => able,
@@ -115,24 +141,30 @@ impl Feedback {
     }
 
     /// Data arrived when everything below `next` had; `waiting` says whether an
-    /// acknowledgement of that is being held back. Says whether this one is urgent.
+    /// acknowledgement of that is being held back. Says how soon this one is due.
     #[inline]
     pub(in super::super) fn on_data(
         &mut self,
         segment: &Segment,
         next: u64,
         waiting: bool,
-    ) -> bool {
+    ) -> Haste {
         match self {
-            Self::Off => false,
-            Self::Echo { pending } => {
-                if segment.flags.contains(Flags::CWR) {
-                    *pending = false;
+            Self::Off => Haste::None,
+            Self::Echo { pending, seen } => {
+                let reduced = segment.flags.contains(Flags::CWR);
+                *pending &= !reduced;
+                let first_mark = segment.ecn == Ecn::Ce && !*pending;
+                *pending |= first_mark;
+                let again = segment.ecn == Ecn::NotEct && *seen;
+                *seen |= segment.ecn != Ecn::NotEct;
+                if first_mark || again {
+                    Haste::Soon
+                } else if reduced {
+                    Haste::Now
+                } else {
+                    Haste::None
                 }
-                if segment.ecn == Ecn::Ce {
-                    *pending = true;
-                }
-                false
             }
             Self::Counted(counted) => counted.on_data(segment, next, waiting),
         }
@@ -143,7 +175,7 @@ impl Feedback {
     pub(in super::super) fn ack_flags(&mut self) -> Flags {
         match self {
             Self::Off => Flags::NONE,
-            Self::Echo { pending } => Flags::NONE.with_if(*pending, Flags::ECE),
+            Self::Echo { pending, .. } => Flags::NONE.with_if(*pending, Flags::ECE),
             Self::Counted(counted) => {
                 counted.since_ack = 0;
                 match counted.kind {
@@ -184,7 +216,7 @@ impl Feedback {
 }
 
 impl Counted {
-    fn on_data(&mut self, segment: &Segment, next: u64, waiting: bool) -> bool {
+    fn on_data(&mut self, segment: &Segment, next: u64, waiting: bool) -> Haste {
         let marked = segment.ecn == Ecn::Ce;
         let changed = marked != self.marked;
         let before = std::mem::replace(&mut self.marked, marked);
@@ -192,7 +224,15 @@ impl Counted {
             if changed && waiting {
                 self.early = Some((next, before));
             }
-            return false;
+            let again = segment.ecn == Ecn::NotEct && self.seen;
+            self.seen |= segment.ecn != Ecn::NotEct;
+            return if again {
+                Haste::Soon
+            } else if changed || segment.flags.contains(Flags::CWR) {
+                Haste::Now
+            } else {
+                Haste::None
+            };
         }
         if marked {
             self.packets = self.packets.wrapping_add(1);
@@ -202,6 +242,10 @@ impl Counted {
             self.bytes.ect.add(segment.len);
         }
         // At the start of a run of marks, and while it lasts (section 3.2.2.5.1).
-        marked && (changed || self.since_ack >= MARKS_PER_ACK)
+        if marked && (changed || self.since_ack >= MARKS_PER_ACK) {
+            Haste::Agreed
+        } else {
+            Haste::None
+        }
     }
 }

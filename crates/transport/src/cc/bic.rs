@@ -1,0 +1,170 @@
+//! BIC: binary increase congestion control.
+//!
+//! Source: L. Xu, K. Harfoush and I. Rhee, "Binary Increase Congestion Control (BIC) for Fast
+//! Long-Distance Networks", INFOCOM 2004, section III, as Linux computes it (Linux 6.1,
+//! net/ipv4/tcp_bic.c).
+//!
+//! | symbol | meaning | unit |
+//! |---|---|---|
+//! | w | congestion window | segments |
+//! | last_max | w before the last reduction; 0: none is known | segments |
+//! | S_max | most that w grows in a round trip, 16 | segments |
+//! | low_window | up to here it is Reno, 14 | segments |
+//! | B | a step takes a B-th of the distance, 4 | 1 |
+//! | smooth_part | round trips that the last B segments take, 20 | 1 |
+//! | ratio | segments for each acknowledgement, smoothed by 1/16 | 1 |
+//! | cnt | segments to be acknowledged for w to grow by one | segments |
+//!
+//! ```text
+//! increase of a round trip
+//!   1                                   for w <= low_window
+//!   d = (last_max - w) / B, at most S_max   below last_max      (the search)
+//!   B / smooth_part                     for d <= 1, and up to B above last_max
+//!   (w - last_max) / (B - 1)            up to S_max (B - 1) above last_max
+//!   S_max                               beyond
+//!   and w / 20 at least while last_max is not known
+//! cnt = w / increase / ratio, all divisions rounded down
+//!
+//! reduction: last_max = w, or floor(w (1024 + 819) / 2048) for w < last_max
+//!            w = floor(819/1024 w), or half for w <= low_window; at least 2
+//! timeout:   all of this is forgotten
+//! ```
+//!
+//! The paper searches by halves (B = 2) with S_max of 32 and a reduction to 0.875; the values here
+//! are Linux's. Dividing by the ratio goes back to when acknowledgements were counted. It starts
+//! at two, and its rounding keeps it from falling below 31/16; since Linux counts segments,
+//! the window grows about twice as fast as the increase says, whatever is delayed.
+
+use redtail_core::Time;
+
+use super::additive::{Additive, whole};
+use super::tick::{TICKS_PER_S, ticks};
+use super::{AckSample, CaState, CongestionKind, GrowthLaw, PathSample};
+
+const S_MAX: u64 = 16;
+const LOW_WINDOW: u64 = 14;
+const B: u64 = 4;
+const SMOOTH_PART: u64 = 20;
+/// Reduction in 1/1024.
+const BETA: u64 = 819;
+/// Most for cnt while last_max is not known.
+const UNKNOWN_CEILING: u64 = 20;
+/// How long cnt holds while the window does not change, in ticks.
+const HOLDS: u64 = TICKS_PER_S / 32;
+/// The ratio is kept in sixteenths.
+const RATIO_SHIFT: u32 = 4;
+
+/// The law's state.
+#[derive(Clone, Debug)]
+pub struct Bic {
+    additive: Additive,
+    cnt: u64,
+    /// 0 when none is known.
+    last_max: u64,
+    /// For which window and when cnt was computed last.
+    computed: Option<(u64, u64)>,
+    /// In sixteenths (delayed_ack).
+    ratio: u64,
+}
+
+impl Default for Bic {
+    fn default() -> Self {
+        Self {
+            additive: Additive::default(),
+            cnt: 0,
+            last_max: 0,
+            computed: None,
+            ratio: 2 << RATIO_SHIFT,
+        }
+    }
+}
+
+impl Bic {
+    fn update(&mut self, w: u64, now: Time) {
+        let tick = ticks(now);
+        if self
+            .computed
+            .is_some_and(|(window, at)| window == w && tick - at <= HOLDS)
+        {
+            return;
+        }
+        self.computed = Some((w, tick));
+        if w <= LOW_WINDOW {
+            self.cnt = w; // without the rest, the ratio included
+            return;
+        }
+        let last_max = self.last_max;
+        let mut cnt = if w < last_max {
+            let distance = (last_max - w) / B;
+            if distance > S_MAX {
+                w / S_MAX
+            } else if distance <= 1 {
+                w * SMOOTH_PART / B
+            } else {
+                w / distance
+            }
+        } else if w < last_max + B {
+            w * SMOOTH_PART / B
+        } else if w < last_max + S_MAX * (B - 1) {
+            w * (B - 1) / (w - last_max)
+        } else {
+            w / S_MAX
+        };
+        if last_max == 0 {
+            cnt = cnt.min(UNKNOWN_CEILING);
+        }
+        self.cnt = ((cnt << RATIO_SHIFT) / self.ratio).max(1);
+    }
+}
+
+impl GrowthLaw for Bic {
+    fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
+        let w = whole(cwnd, mss);
+        let acked = self.additive.segments(sample.acked, mss);
+        self.update(w, sample.now);
+        self.additive.grown(w, self.cnt, acked) as f64 * mss
+    }
+
+    fn watches(&self) -> bool {
+        true
+    }
+
+    fn watch(&mut self, _cwnd: f64, sample: &PathSample, mss: f64) {
+        if sample.state == CaState::Open {
+            self.ratio = self.ratio + sample.segments(mss) - (self.ratio >> RATIO_SHIFT);
+        }
+    }
+
+    fn beta(&self) -> f64 {
+        BETA as f64 / 1024.0
+    }
+
+    fn counts_segments(&self) -> bool {
+        true
+    }
+
+    fn on_congestion(&mut self, window: f64, kind: CongestionKind) {
+        if matches!(kind, CongestionKind::Timeout { .. }) {
+            *self = Self::default();
+            return;
+        }
+        self.additive.reset();
+        let w = window as u64;
+        // Fast convergence.
+        self.last_max = if w < self.last_max {
+            w * (1024 + BETA) / 2048
+        } else {
+            w
+        };
+    }
+
+    fn ssthresh(&mut self, window: f64, _kind: CongestionKind) -> Option<f64> {
+        let w = window as u64;
+        let left = if w <= LOW_WINDOW {
+            w / 2
+        } else {
+            w * BETA / 1024
+        };
+        Some(left.max(2) as f64)
+    }
+}

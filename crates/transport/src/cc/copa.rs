@@ -1,0 +1,302 @@
+//! Copa: a target rate in inverse proportion to the queueing delay.
+//!
+//! Source: V. Arun and H. Balakrishnan, "Copa: Practical Delay-Based Congestion Control for
+//! the Internet", NSDI 2018, sections 2.1 (the rate), 2.2 (competitive mode) and 3; where it
+//! leaves room, its authors' code (genericCC, markoviancc.cc; mvfst, Copa.cpp).
+//!
+//! | symbol | meaning | unit |
+//! |---|---|---|
+//! | w | congestion window | segments |
+//! | RTTstanding | least round trip of the latest srtt/2 | s |
+//! | RTTmin | least round trip of 10 s | s |
+//! | RTTmax | greatest round trip of four round trips | s |
+//! | d_q | RTTstanding - RTTmin | s |
+//! | delta | weight of delay against rate, 0.5 | 1/segments |
+//! | v | velocity | 1 |
+//!
+//! ```text
+//! for each segment acknowledged:
+//!     w += v / (delta w)   if w / RTTstanding <= 1 / (delta d_q),  -= otherwise
+//! once a window, w having moved in one direction:
+//!     v = 2 v   from the fourth time in a row on;  1 when the direction changes
+//! pacing_rate = 2 w / RTTstanding
+//! slow start: w doubles each round trip, until w / RTTstanding > 1 / (delta d_q)
+//!
+//! default mode:      delta = 0.5
+//! competitive mode:  1/delta += 1 each round trip without a loss, halved by one, at least 2
+//! d_q < 0.1 (RTTmax - RTTmin) in the latest 5 round trips: default, else competitive
+//! ```
+//!
+//! Alone, a flow's queue swings between nothing and 2.5 / delta segments every five round
+//! trips, 1.25 / delta on average (section 2.3). Losses are repaired, but in default mode do not
+//! change the window. From the code: the window is at least 2 segments; v is 1 at once when the
+//! target is on the other side of what the direction was. Ours, for what the paper does not
+//! say: a step is no larger than what was acknowledged, so that the window at most
+//! doubles in a round trip; a timeout starts over from slow start; the window does not grow
+//! while the application limits the rate. The three round trips are kept as Linux keeps
+//! windowed extremes (lib/win_minmax.c): three candidates each, of successive parts of
+//! the window.
+
+use redtail_core::{Span, Stream, Time};
+
+use super::as_f64;
+use super::model::{LostSegment, Model, ModelConfig, RateSample, Rounds};
+
+/// delta of the default mode.
+const DELTA: f64 = 0.5;
+const RTT_MIN_WINDOW: Span = Span::from_s(10);
+/// Round trips over which RTTmax is the greatest.
+const RTT_MAX_ROUNDS: u64 = 4;
+/// Round trips without a nearly empty queue after which others are taken to fill it.
+const EMPTY_ROUNDS: u64 = 5;
+/// Share of the swing below which the queue counts as nearly empty.
+const NEARLY_EMPTY: f64 = 0.1;
+/// Windows in one direction after which v doubles.
+const STEADY_WINDOWS: u32 = 3;
+const MIN_CWND_SEGMENTS: f64 = 2.0;
+/// Share of w / RTTstanding at which segments are paced.
+const PACING_GAIN: f64 = 2.0;
+
+/// The least or, with `MAX`, the greatest of a window of time.
+#[derive(Clone, Debug, Default)]
+struct Extreme<const MAX: bool> {
+    /// The best, and the best since the times of those before; the first is the oldest.
+    best: Option<[(Time, Span); 3]>,
+}
+
+impl<const MAX: bool> Extreme<MAX> {
+    /// Whether `a` replaces `b`.
+    fn beats(a: Span, b: Span) -> bool {
+        if MAX { a >= b } else { a <= b }
+    }
+
+    /// Takes a sample and gives the extreme of the latest `window`.
+    fn update(&mut self, now: Time, sample: Span, window: Span) -> Span {
+        let new = (now, sample);
+        let best = match &mut self.best {
+            Some(best)
+                if !Self::beats(sample, best[0].1) && now.saturating_since(best[2].0) <= window =>
+            {
+                best
+            }
+            none => {
+                *none = Some([new; 3]);
+                return sample;
+            }
+        };
+        if Self::beats(sample, best[1].1) {
+            (best[1], best[2]) = (new, new);
+        } else if Self::beats(sample, best[2].1) {
+            best[2] = new;
+        }
+        let age = now.saturating_since(best[0].0);
+        if age > window {
+            *best = [best[1], best[2], new];
+            if now.saturating_since(best[0].0) > window {
+                *best = [best[1], best[2], new];
+            }
+        } else if best[1].0 == best[0].0 && age > window / 4 {
+            (best[1], best[2]) = (new, new);
+        } else if best[2].0 == best[1].0 && age > window / 2 {
+            best[2] = new;
+        }
+        best[0].1
+    }
+}
+
+/// The model's state.
+#[derive(Clone, Debug)]
+pub struct Copa {
+    config: ModelConfig,
+    cwnd: f64,
+    pacing_rate: f64,
+    slow_start: bool,
+    rtt_min: Extreme<false>,
+    standing: Extreme<false>,
+    rtt_max: Extreme<true>,
+    rounds: Rounds,
+    velocity: f64,
+    /// Whether the window moved up in the latest window, and in how many before it.
+    up: bool,
+    same: u32,
+    /// The window when the present one began.
+    cwnd_before: f64,
+    /// 1/delta.
+    weight: f64,
+    competitive: bool,
+    /// It may leave the default mode.
+    switches: bool,
+    /// When the queue was nearly empty last.
+    emptied: Option<Time>,
+    /// Segments were lost in the present round.
+    lost: bool,
+}
+
+impl Copa {
+    /// A model at the start of a connection, which `switches` to competitive mode or not.
+    pub fn new(config: ModelConfig, switches: bool) -> Self {
+        let mut copa = Self {
+            cwnd: config.initial_cwnd,
+            pacing_rate: 0.0,
+            slow_start: true,
+            rtt_min: Extreme::default(),
+            standing: Extreme::default(),
+            rtt_max: Extreme::default(),
+            rounds: Rounds::default(),
+            velocity: 1.0,
+            up: true,
+            same: 0,
+            cwnd_before: config.initial_cwnd,
+            weight: 1.0 / DELTA,
+            competitive: false,
+            switches,
+            emptied: None,
+            lost: false,
+            config,
+        };
+        copa.set_pacing_rate(Span::from_ms(1));
+        copa
+    }
+
+    fn set_pacing_rate(&mut self, standing: Span) {
+        let standing = standing.as_secs_f64().max(f64::MIN_POSITIVE);
+        self.pacing_rate = PACING_GAIN * self.cwnd / standing;
+    }
+
+    /// Which mode it is, from the latest round trips.
+    fn update_mode(&mut self, now: Time, queueing: f64, swing: f64, srtt: Span) {
+        if queueing <= NEARLY_EMPTY * swing {
+            self.emptied = Some(now);
+        }
+        let emptied = *self.emptied.get_or_insert(now);
+        self.competitive = self.switches && now.saturating_since(emptied) > srtt * EMPTY_ROUNDS;
+        if !self.competitive {
+            self.weight = 1.0 / DELTA;
+        }
+    }
+
+    /// A round trip is over.
+    fn end_round(&mut self) {
+        if self.competitive && !self.lost {
+            self.weight += 1.0;
+        }
+        self.lost = false;
+        let up = self.cwnd > self.cwnd_before;
+        if up == self.up {
+            self.same += 1;
+            if self.same > STEADY_WINDOWS {
+                self.velocity *= 2.0;
+            }
+        } else {
+            self.turn(up);
+        }
+        self.cwnd_before = self.cwnd;
+    }
+
+    fn turn(&mut self, up: bool) {
+        self.up = up;
+        self.same = 1;
+        self.velocity = 1.0;
+        self.cwnd_before = self.cwnd;
+    }
+
+    fn min_cwnd(&self) -> f64 {
+        MIN_CWND_SEGMENTS * self.config.mss
+    }
+}
+
+impl Model for Copa {
+    fn on_ack(&mut self, sample: &RateSample) {
+        self.rounds.update(sample);
+        let (Some(rtt), Some(srtt)) = (sample.rtt, sample.srtt) else {
+            return;
+        };
+        let now = sample.now;
+        let standing = self.standing.update(now, rtt, srtt / 2);
+        let rtt_min = self.rtt_min.update(now, rtt, RTT_MIN_WINDOW);
+        let rtt_max = self.rtt_max.update(now, rtt, srtt * RTT_MAX_ROUNDS);
+        let queueing = standing.saturating_sub(rtt_min).as_secs_f64();
+        let swing = rtt_max.saturating_sub(rtt_min).as_secs_f64();
+        self.update_mode(now, queueing, swing, srtt);
+
+        let mss = self.config.mss;
+        let acked = as_f64(sample.newly_acked);
+        // w / RTTstanding <= 1 / (delta d_q), without dividing by what may be zero.
+        let up = self.cwnd / mss * queueing <= self.weight * standing.as_secs_f64();
+        if up && self.slow_start {
+            if !sample.app_limited {
+                self.cwnd += acked;
+            }
+            self.cwnd_before = self.cwnd;
+        } else {
+            self.slow_start = false;
+            if self.rounds.started {
+                self.end_round();
+            }
+            if up != self.up && self.velocity > 1.0 {
+                self.turn(up);
+            }
+            let step = (self.velocity * self.weight * mss / self.cwnd).min(1.0) * acked;
+            if !up {
+                self.cwnd = (self.cwnd - step).max(self.min_cwnd());
+            } else if !sample.app_limited {
+                self.cwnd += step;
+            }
+        }
+        self.set_pacing_rate(standing);
+    }
+
+    fn on_lost(&mut self, _lost: &LostSegment, _now: Time) {
+        if self.competitive && !self.lost {
+            self.weight = (self.weight / 2.0).max(1.0 / DELTA);
+        }
+        self.lost = true;
+    }
+
+    fn set_stream(&mut self, _stream: Stream) {}
+
+    fn on_recovery(&mut self) {}
+
+    fn on_timeout(&mut self, _now: Time) {
+        self.cwnd = self.config.mss;
+        self.slow_start = true;
+        self.turn(true);
+    }
+
+    fn on_handshake(&mut self, rtt: Span, _now: Time) {
+        self.set_pacing_rate(rtt);
+    }
+
+    fn on_restart(&mut self, _now: Time, _delivered: u64) {}
+
+    fn set_cwnd(&mut self, cwnd: f64) {
+        self.cwnd = cwnd;
+    }
+
+    #[inline]
+    fn cwnd(&self) -> f64 {
+        self.cwnd
+    }
+
+    #[inline]
+    fn pacing_rate(&self) -> f64 {
+        self.pacing_rate
+    }
+
+    #[inline]
+    fn send_quantum(&self) -> u64 {
+        0
+    }
+
+    fn probes_rtt(&self) -> bool {
+        false
+    }
+
+    fn state(&self) -> &'static str {
+        match (self.slow_start, self.competitive) {
+            (true, _) => "slow_start",
+            (false, false) => "default",
+            (false, true) => "competitive",
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Hybla: the rate of a flow with a round trip of 25 ms, whatever the round trip.
+//!
+//! Source: C. Caini and R. Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous
+//! networks", International Journal of Satellite Communications and Networking 22(5), 2004,
+//! section 3, as Linux computes it (Linux 6.1, net/ipv4/tcp_hybla.c).
+//!
+//! | symbol | meaning | unit |
+//! |---|---|---|
+//! | w | congestion window | segments |
+//! | RTT | least smoothed round trip | s |
+//! | RTT_0 | round trip of the flow that it equals, 25 ms | s |
+//! | rho | RTT / RTT_0, at least 1, in eighths | 1 |
+//!
+//! ```text
+//! slow start:            w += 2^rho - 1   for each acknowledgement, up to ssthresh
+//! congestion avoidance:  w += rho^2 / w
+//! initial window:        floor(rho) segments
+//! loss:                  half, as Reno
+//! ```
+//!
+//! Over round trips of RTT that makes w = rho W where Reno over RTT_0 has W, and so the
+//! same rate. Increases are kept in 1/128 of a segment, by `rho^2/w` rounded down to them;
+//! while data is missing, and until a timeout's repair is over, Reno's whole segments are
+//! counted instead. An increase is for an acknowledgement, however much it covers: with
+//! delayed ones it grows half as fast. The window ends at 65535 segments. As in Linux,
+//! and unlike the paper: no estimate of the bandwidth sets the first ssthresh, and nothing
+//! is paced.
+
+use redtail_core::Span;
+
+use super::additive::{Additive, whole};
+use super::{AckSample, CaState, CongestionKind, GrowthLaw, PathSample, Window, as_f64};
+
+/// RTT_0.
+const RTT_0: Span = Span::from_ms(25);
+/// 2^(i/8) in 1/128.
+const FRACTIONS: [u64; 8] = [128, 139, 152, 165, 181, 197, 215, 234];
+const MOST_DOUBLINGS: u64 = 16;
+/// snd_cwnd_clamp.
+const MOST: u64 = 65_535;
+
+/// rho, from the least smoothed round trip.
+#[derive(Clone, Copy, Debug)]
+struct Rho {
+    eighths: u64,
+    least: Option<Span>,
+}
+
+impl Default for Rho {
+    fn default() -> Self {
+        Self {
+            eighths: 8,
+            least: None,
+        }
+    }
+}
+
+impl Rho {
+    fn hear(&mut self, srtt: Option<Span>) {
+        if let Some(srtt) = srtt
+            && self.least.is_none_or(|least| srtt < least)
+        {
+            self.least = Some(srtt);
+            self.eighths = (8 * srtt.as_ps() / RTT_0.as_ps()).max(8);
+        }
+    }
+
+    fn whole(&self) -> u64 {
+        self.eighths >> 3
+    }
+}
+
+/// The law's state.
+#[derive(Clone, Debug, Default)]
+pub struct Hybla {
+    additive: Additive,
+    rho: Rho,
+    state: CaState,
+    /// 1/128 of segments.
+    cents: u64,
+}
+
+impl GrowthLaw for Hybla {
+    fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
+        let w = whole(cwnd, mss);
+        let acked = self.additive.segments(sample.acked, mss);
+        if self.state != CaState::Open {
+            return self.additive.grown(w, w, acked) as f64 * mss;
+        }
+        let mut grown = w;
+        let increment = 2 * self.rho.eighths * self.rho.eighths / w;
+        if increment < 128 {
+            self.additive.cnt += 1;
+        }
+        grown += increment >> 7;
+        self.cents += increment & 127;
+        if self.cents >= 128 {
+            grown += 1;
+            self.cents -= 128;
+            self.additive.reset();
+        }
+        // A window so large that the increase is nothing.
+        if increment == 0 && u64::from(self.additive.cnt) >= grown {
+            grown += 1;
+            self.additive.reset();
+        }
+        grown.min(MOST.max(w)) as f64 * mss
+    }
+
+    fn watches(&self) -> bool {
+        true
+    }
+
+    fn watch(&mut self, _cwnd: f64, sample: &PathSample, _mss: f64) {
+        self.rho.hear(sample.srtt);
+        self.state = sample.state;
+    }
+
+    fn beta(&self) -> f64 {
+        0.5
+    }
+
+    fn counts_segments(&self) -> bool {
+        true
+    }
+
+    fn on_congestion(&mut self, _window: f64, _kind: CongestionKind) {
+        self.additive.reset();
+    }
+
+    fn ssthresh(&mut self, window: f64, _kind: CongestionKind) -> Option<f64> {
+        Some((window as u64 / 2).max(2) as f64)
+    }
+}
+
+/// Hybla's slow start.
+#[derive(Clone, Debug)]
+pub(super) struct HyblaSlowStart {
+    /// Size of a full segment, bytes.
+    mss: f64,
+    rho: Rho,
+    state: CaState,
+    cents: u64,
+}
+
+impl HyblaSlowStart {
+    pub(super) fn new(mss: f64) -> Self {
+        Self {
+            mss,
+            rho: Rho::default(),
+            state: CaState::Open,
+            cents: 0,
+        }
+    }
+
+    /// The window after a handshake that took `rtt`, in bytes.
+    pub(super) fn initial_window(&mut self, rtt: Span) -> f64 {
+        self.rho.hear(Some(rtt));
+        as_f64(self.rho.whole()) * self.mss
+    }
+
+    pub(super) fn watch(&mut self, sample: &PathSample) {
+        self.rho.hear(sample.srtt);
+        self.state = sample.state;
+    }
+
+    /// An acknowledgement by which a standard slow start would grow `grows` bytes.
+    pub(super) fn on_ack(&mut self, window: &mut Window, _sample: &AckSample, grows: f64) {
+        let grown = if self.state == CaState::Open {
+            let doublings = self.rho.whole().min(MOST_DOUBLINGS);
+            let fraction = FRACTIONS[(self.rho.eighths & 7) as usize];
+            let increment = (fraction << doublings) - 128;
+            self.cents += increment & 127;
+            let more = (increment >> 7) + (self.cents >> 7);
+            self.cents &= 127;
+            window.cwnd + as_f64(more) * self.mss
+        } else {
+            window.cwnd + grows
+        };
+        let most = as_f64(MOST) * self.mss;
+        window.cwnd = grown.min(window.ssthresh).min(most.max(window.cwnd));
+    }
+}

@@ -1,0 +1,179 @@
+//! Westwood+.
+//!
+//! Source: S. Mascolo et al., "TCP Westwood: Bandwidth Estimation for Enhanced Transport over
+//! Wireless Links", MobiCom 2001, and L. Grieco and S. Mascolo, "Performance evaluation and
+//! comparison of Westwood+, New Reno, and Vegas TCP congestion control", ACM CCR 34(2), 2004,
+//! section 2.1, as Linux computes it (Linux 6.1, net/ipv4/tcp_westwood.c).
+//!
+//! | symbol | meaning | unit |
+//! |---|---|---|
+//! | d | acknowledged since the estimation interval began | bytes |
+//! | interval | the latest round trip, at least 50 ms | ticks, 4 ms |
+//! | b_k | d / interval | bytes/tick |
+//! | BWE | bandwidth estimate | bytes/tick |
+//! | RTT_min | least round trip since the start or the last timeout | ticks |
+//!
+//! ```text
+//! at the first acknowledgement after an interval:
+//!     s   = floor((7 s + b_k) / 8)
+//!     BWE = floor((7 BWE + s) / 8)                   both b_k at first
+//! growth:          Reno's, in whole segments
+//! loss, mark:      half during recovery; then w = ssthresh = max(BWE RTT_min / MSS, 2)
+//! timeout:         ssthresh = max(BWE RTT_min / MSS, 2); RTT_min is measured anew
+//! ```
+//!
+//! A duplicate counts for a segment, and what is acknowledged later is less by what was
+//! counted so (`westwood_acked_count`). The papers set the window at once when the third
+//! duplicate arrives and have one filter; Linux reduces as Reno during recovery, sets it
+//! when that is over, and filters twice.
+
+use redtail_core::Time;
+
+use super::additive::{Additive, whole};
+use super::tick::{TICKS_PER_S, ticks, ticks_of};
+use super::{AckSample, CaState, CongestionKind, GrowthLaw, PathSample};
+
+/// TCP_WESTWOOD_RTT_MIN.
+const LEAST_INTERVAL: u64 = TICKS_PER_S / 20;
+/// TCP_WESTWOOD_INIT_RTT: what stands for the round trip before there is a sample.
+const INITIAL_RTT: u64 = 20 * TICKS_PER_S;
+
+/// The law's state.
+#[derive(Clone, Debug)]
+pub struct Westwood {
+    additive: Additive,
+    /// s and BWE, once there are.
+    estimate: Option<(u64, u64)>,
+    /// When the interval began.
+    since: Option<u64>,
+    /// d.
+    acked: u64,
+    /// What duplicates were counted for.
+    accounted: u64,
+    rtt: u64,
+    rtt_min: u64,
+    /// The next acknowledgement sets RTT_min.
+    reset_rtt_min: bool,
+    /// The first acknowledgement only says where counting begins.
+    begun: bool,
+    /// Size of a full segment, bytes.
+    mss: u64,
+}
+
+impl Default for Westwood {
+    fn default() -> Self {
+        Self {
+            additive: Additive::default(),
+            estimate: None,
+            since: None,
+            acked: 0,
+            accounted: 0,
+            rtt: INITIAL_RTT,
+            rtt_min: INITIAL_RTT,
+            reset_rtt_min: true,
+            begun: false,
+            mss: 1,
+        }
+    }
+}
+
+impl Westwood {
+    fn filter(&mut self, interval: u64) {
+        let sample = self.acked / interval;
+        self.estimate = Some(match self.estimate {
+            None | Some((0, 0)) => (sample, sample),
+            Some((first, bwe)) => {
+                let first = (7 * first + sample) / 8;
+                (first, (7 * bwe + first) / 8)
+            }
+        });
+    }
+
+    /// What an acknowledgement counts for, of `acked` bytes.
+    fn count(&mut self, acked: u64, state: CaState) -> u64 {
+        if state == CaState::Open {
+            return acked;
+        }
+        let mss = self.mss;
+        match acked {
+            0 => {
+                self.accounted += mss;
+                mss
+            }
+            _ if acked <= mss => acked,
+            _ if self.accounted >= acked => {
+                self.accounted -= acked;
+                mss
+            }
+            _ => acked - std::mem::take(&mut self.accounted),
+        }
+    }
+
+    /// BWE RTT_min in segments, at least 2.
+    fn fills(&self) -> f64 {
+        let (_, bwe) = self.estimate.unwrap_or_default();
+        (bwe * self.rtt_min / self.mss).max(2) as f64
+    }
+}
+
+impl GrowthLaw for Westwood {
+    fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
+        let w = whole(cwnd, mss);
+        let acked = self.additive.segments(sample.acked, mss);
+        self.additive.grown(w, w, acked) as f64 * mss
+    }
+
+    fn watches(&self) -> bool {
+        true
+    }
+
+    fn watch(&mut self, _cwnd: f64, sample: &PathSample, mss: f64) {
+        self.mss = mss as u64;
+        let tick = ticks(sample.now);
+        let since = *self.since.get_or_insert(tick);
+        if tick - since > self.rtt.max(LEAST_INTERVAL) {
+            self.filter(tick - since);
+            self.acked = 0;
+            self.since = Some(tick);
+        }
+        if std::mem::replace(&mut self.begun, true) {
+            self.acked += self.count(sample.acked, sample.state);
+        }
+        self.rtt_min = if std::mem::take(&mut self.reset_rtt_min) {
+            self.rtt
+        } else {
+            self.rtt_min.min(self.rtt)
+        };
+        if let Some(rtt) = sample.rtt {
+            self.rtt = ticks_of(rtt);
+        }
+    }
+
+    fn on_handshake(&mut self, now: Time) {
+        self.since = Some(ticks(now));
+    }
+
+    fn beta(&self) -> f64 {
+        0.5
+    }
+
+    fn counts_segments(&self) -> bool {
+        true
+    }
+
+    fn on_congestion(&mut self, _window: f64, kind: CongestionKind) {
+        self.additive.reset();
+        self.reset_rtt_min |= matches!(kind, CongestionKind::Timeout { .. });
+    }
+
+    fn ssthresh(&mut self, window: f64, kind: CongestionKind) -> Option<f64> {
+        Some(match kind {
+            CongestionKind::Timeout { .. } => self.fills(),
+            CongestionKind::Loss | CongestionKind::Ecn => (window as u64 / 2).max(2) as f64,
+        })
+    }
+
+    fn on_episode_end(&mut self, timeout: bool, _mss: f64, _now: Time) -> Option<f64> {
+        (!timeout).then(|| self.fills())
+    }
+}

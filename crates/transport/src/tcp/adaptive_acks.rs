@@ -1,0 +1,328 @@
+//! When a receiver acknowledges whose delay follows what arrives.
+//!
+//! Source: Linux 6.1, net/ipv4/tcp_input.c (tcp_event_data_recv, tcp_measure_rcv_mss,
+//! tcp_incr_quickack, tcp_enter_quickack_mode, __tcp_ack_snd_check), tcp.c
+//! (__tcp_cleanup_rbuf), tcp_output.c (tcp_send_delayed_ack, tcp_event_ack_sent,
+//! tcp_event_data_sent), tcp_timer.c (tcp_delack_timer_handler).
+//!
+//! | symbol | meaning | unit |
+//! |---|---|---|
+//! | ato | how long an acknowledgement is delayed | time |
+//! | ATO_MIN | its least, 40 ms | time |
+//! | m | time since the segment before | time |
+//! | quick | acknowledgements that go at once | |
+//! | rcv_mss | what a full segment of the peer is taken to be | bytes |
+//!
+//! ```text
+//! in order:  ato = ato / 2 + ATO_MIN / 2        m <= ATO_MIN / 2
+//!            ato = min(ato / 2 + m, RTO)        m < ato
+//!            quick = 16                         m > RTO
+//! duplicate: quick = 16, ato = ATO_MIN          first mark: 2
+//! ran out:   ato = min(2 ato, RTO)
+//! delay    = min(ato, max(SRTT, ATO_MIN), 200 ms)
+//! at once: more than rcv_mss not acknowledged, quick > 0, out of order, a gap filled;
+//!          and a segment that is pushed or shorter than rcv_mss, once it is read
+//! ```
+//!
+//! A side that sends data within ato of what it received is interactive (pingpong): its data
+//! is waited for to carry the acknowledgement, in spite of quick and of one push, until the
+//! delay runs out or an event brings quick acknowledgements.
+//!
+//! Not here: acknowledgements of what arrives out of order that wait for up to 1 ms and 5 % of
+//! the round trip to be put together (tcp_comp_sack_delay_ns).
+
+use redtail_core::{Span, Time};
+
+use super::timer_wheel::TimerWheel;
+use super::timestamps::shown_at;
+use crate::params::TcpParams;
+use crate::segment::{Flags, Segment};
+
+/// The longest delay (TCP_DELACK_MAX).
+const LONGEST: Span = Span::from_ms(200);
+/// What rcv_mss begins with (TCP_MSS_DEFAULT), bytes.
+const MSS_DEFAULT: u32 = 536;
+/// The least segment size to be believed of a peer that does not push (TCP_MIN_MSS), bytes.
+const MSS_MIN: u32 = 88;
+/// TCP's header with and without the timestamps, bytes.
+const HEADER: u32 = 20;
+/// The timestamps, bytes.
+const TIMESTAMPS: u32 = 12;
+/// The timeout where the handshake gave no round trip (TCP_TIMEOUT_FALLBACK).
+const FALLBACK: Span = Span::from_s(3);
+
+/// Where arriving data lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// It continues what has arrived.
+    InOrder,
+    /// The same, and there is data above it, or was.
+    InGap,
+    /// Above a gap.
+    OutOfOrder,
+    /// All of it had arrived.
+    Old,
+}
+
+/// What arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrived {
+    pub place: Place,
+    /// Payload, bytes.
+    pub len: u32,
+    pub pushed: bool,
+    /// It must be acknowledged now, whatever the policy.
+    pub now: bool,
+    /// Acknowledge this and the next at once.
+    pub soon: bool,
+    /// The next byte expected.
+    pub next: u64,
+    /// The application has read everything.
+    pub read: bool,
+}
+
+/// The policy with its state.
+#[derive(Clone, Debug)]
+pub struct AdaptiveAcks {
+    wheel: TimerWheel,
+    /// ATO_MIN.
+    least: Span,
+    /// Zero before the first data.
+    ato: Span,
+    /// When data last arrived in order, by the clock of the timers.
+    last: Time,
+    /// When a held-back acknowledgement is meant to go, and when its timer runs out.
+    timer: Option<(Time, Time)>,
+    quick: u32,
+    most_quick: u32,
+    interactive: bool,
+    /// Something is to be acknowledged.
+    scheduled: bool,
+    /// Pushed segments since the last acknowledgement: none, one, or more.
+    pushes: u8,
+    rcv_mss: u32,
+    /// The size of the latest segment, if it was short.
+    short: u32,
+    mss: u32,
+    /// What TCP's header has, options of every segment included; bytes.
+    header: u32,
+    window: u32,
+    /// Acknowledged so far.
+    acked: u64,
+    srtt: Option<Span>,
+    rto: Span,
+    min_rto: Span,
+    timestamps: bool,
+    /// When the SYN-ACK left, until it is answered, and whether it left again.
+    syn_ack: Option<(Time, bool)>,
+}
+
+impl AdaptiveAcks {
+    pub(super) fn new(params: &TcpParams) -> Self {
+        let mss = params.mss.as_u64() as u32;
+        let window = params.announced(params.receive_window.as_u64()) as u32;
+        Self {
+            wheel: TimerWheel::new(params.timer_tick),
+            least: params.delayed_ack_timeout,
+            ato: Span::ZERO,
+            last: Time::ZERO,
+            timer: None,
+            quick: 0,
+            most_quick: params.quick_acks,
+            interactive: false,
+            scheduled: false,
+            pushes: 0,
+            rcv_mss: mss.min(window / 2).clamp(1, MSS_DEFAULT),
+            short: 0,
+            mss,
+            header: HEADER + if params.timestamps { TIMESTAMPS } else { 0 },
+            window,
+            acked: 0,
+            srtt: None,
+            rto: params.initial_rto,
+            min_rto: params.min_rto,
+            timestamps: params.timestamps,
+            syn_ack: None,
+        }
+    }
+
+    /// The SYN-ACK leaves.
+    pub(super) fn on_syn_ack(&mut self, now: Time) {
+        let again = self.syn_ack.is_some();
+        self.syn_ack = Some((now, again));
+    }
+
+    /// The first segment after the handshake gives the only round trip of a side that sends
+    /// no data (tcp_synack_rtt_meas).
+    #[cold]
+    fn on_handshake(&mut self, segment: &Segment, now: Time) {
+        let sent = match self.syn_ack.take() {
+            Some((sent, false)) => Some(sent),
+            Some((_, true)) if self.timestamps => Some(shown_at(segment.ts_ecr, now)),
+            _ => None,
+        };
+        self.srtt = sent.map(|sent| now - sent);
+        self.rto = self
+            .srtt
+            .map_or(FALLBACK, |srtt| srtt + (srtt * 2).max(self.min_rto));
+    }
+
+    /// A segment that is no SYN arrived.
+    #[inline]
+    pub(super) fn on_segment(&mut self, segment: &Segment, now: Time) {
+        if self.syn_ack.is_some() {
+            self.on_handshake(segment, now);
+        }
+    }
+
+    /// What this side, which sends data too, knows of round trips.
+    #[inline]
+    pub(super) fn on_round_trip(&mut self, srtt: Option<Span>, rto: Span) {
+        (self.srtt, self.rto) = (srtt.or(self.srtt), rto);
+    }
+
+    /// Data arrived at `now`; says whether to acknowledge it at once.
+    pub(super) fn on_data(&mut self, now: Time, arrived: Arrived) -> bool {
+        self.scheduled = true;
+        match arrived.place {
+            Place::InOrder | Place::InGap => self.on_progress(now, arrived),
+            Place::Old => self.be_quick(self.most_quick),
+            Place::OutOfOrder => {}
+        }
+        if arrived.soon {
+            self.be_quick(2);
+        }
+        let at_once = arrived.now
+            || arrived.place != Place::InOrder
+            || arrived.next - self.acked > u64::from(self.rcv_mss)
+            || self.quick > 0 && !self.interactive;
+        // The application reads what is there, after which a push is acknowledged.
+        let read = arrived.read && self.pushes > u8::from(self.interactive);
+        at_once || read || self.delay(now)
+    }
+
+    /// Data arrived in order (tcp_event_data_recv).
+    fn on_progress(&mut self, now: Time, arrived: Arrived) {
+        self.measure(arrived);
+        let now = self.wheel.floor(now);
+        if self.ato == Span::ZERO {
+            self.more_quick(self.most_quick);
+            self.ato = self.least;
+        } else {
+            let since = now - self.last;
+            if since <= self.least / 2 {
+                self.ato = self.ato / 2 + self.least / 2;
+            } else if since < self.ato {
+                self.ato = (self.ato / 2 + since).min(self.rto);
+            } else if since > self.rto {
+                self.more_quick(self.most_quick);
+            }
+        }
+        self.last = now;
+    }
+
+    /// Learns the peer's segment size; one that is shorter counts as pushed.
+    fn measure(&mut self, arrived: Arrived) {
+        let (len, pushed) = (arrived.len, arrived.pushed);
+        let before = std::mem::take(&mut self.short);
+        if len >= self.rcv_mss {
+            self.rcv_mss = len.min(self.mss);
+            if pushed {
+                self.pushes = self.pushes.max(1);
+            }
+            return;
+        }
+        let whole = len + self.header;
+        if whole >= MSS_DEFAULT + HEADER || whole >= MSS_MIN + HEADER && !pushed {
+            self.short = len;
+            if len == before {
+                self.rcv_mss = len;
+                return;
+            }
+        }
+        self.pushes = (self.pushes + 1).min(2);
+    }
+
+    /// At least `count` acknowledgements go at once, as the window allows (tcp_incr_quickack).
+    fn more_quick(&mut self, count: u32) {
+        let halves = self.window / (2 * self.rcv_mss);
+        let quick = if halves == 0 { 2 } else { halves }.min(count);
+        self.quick = self.quick.max(quick);
+    }
+
+    /// The same, and not for data of this side to carry them (tcp_enter_quickack_mode).
+    fn be_quick(&mut self, count: u32) {
+        self.more_quick(count);
+        self.interactive = false;
+        self.ato = self.least;
+    }
+
+    /// Holds an acknowledgement back, unless the one before is nearly due; says whether it is.
+    fn delay(&mut self, now: Time) -> bool {
+        let mut ato = self.ato;
+        if ato > self.least
+            && let Some(srtt) = self.srtt
+        {
+            ato = ato.min(srtt.max(self.least));
+        }
+        let ato = ato.min(LONGEST);
+        let meant = self.wheel.floor(now) + ato;
+        match self.timer {
+            Some((before, _)) if before <= self.wheel.floor(now) + ato / 4 => return true,
+            Some((before, _)) if before <= meant => {}
+            _ => self.timer = Some((meant, self.wheel.expiry(now, ato))),
+        }
+        false
+    }
+
+    /// An acknowledgement leaves, of everything up to `next`.
+    pub(super) fn on_ack_sent(&mut self, next: u64) {
+        if self.quick > 0 && self.scheduled {
+            self.quick -= 1;
+            if self.quick == 0 {
+                self.ato = self.least;
+            }
+        }
+        self.acked = next;
+        self.scheduled = false;
+        self.pushes = 0;
+        self.timer = None;
+    }
+
+    /// Data of this side leaves.
+    pub(super) fn on_data_sent(&mut self, now: Time) {
+        if self.wheel.floor(now) - self.last < self.ato {
+            self.interactive = true;
+        }
+    }
+
+    /// Nothing is held back any more.
+    pub(super) fn cancel(&mut self) {
+        self.timer = None;
+    }
+
+    /// When a held-back acknowledgement is due.
+    #[inline]
+    pub(super) fn deadline(&self) -> Option<Time> {
+        self.timer.map(|timer| timer.1)
+    }
+
+    /// Whether that has come.
+    pub(super) fn take_due(&mut self, now: Time) -> bool {
+        if self.timer.take_if(|timer| timer.1 <= now).is_none() {
+            return false;
+        }
+        if self.interactive {
+            self.interactive = false;
+            self.ato = self.least;
+        } else {
+            self.ato = (self.ato * 2).min(self.rto);
+        }
+        true
+    }
+
+    /// Whether a segment is pushed.
+    pub(super) fn is_pushed(flags: Flags) -> bool {
+        flags.contains(Flags::PSH) || flags.contains(Flags::FIN)
+    }
+}

@@ -1,0 +1,779 @@
+//! Loss recovery in the states of Linux.
+//!
+//! Source: Linux 6.1, net/ipv4/tcp_input.c, read for what it does: `tcp_ack` and what that
+//! calls, above all `tcp_fastretrans_alert`, `tcp_process_loss`, `tcp_enter_recovery`,
+//! `tcp_enter_loss` and `tcp_cong_control`; tcp_recovery.c (`tcp_rack_reo_timeout`);
+//! tcp_output.c (`tcp_xmit_retransmit_queue`, `tcp_cwnd_validate`).
+//!
+//! | Linux | here |
+//! |---|---|
+//! | CA_Open, CA_Disorder | [`Phase::Open`]; `disorder` |
+//! | CA_CWR | [`Phase::Open`] with `cwr` |
+//! | CA_Recovery, CA_Loss | [`Phase::Recovery`], [`Phase::Loss`] |
+//! | high_seq | `high` |
+//!
+//! Each acknowledgement is entered into the scoreboard; the state then says whether it
+//! ends an episode, begins one, or proves one false; last the window is reduced or grown,
+//! by what was delivered, and the next state's transmissions follow.
+//!
+//! Left out: sequence numbers that a peer takes back (SACK reneging), probing of the path's
+//! MTU, and the adaptive number of duplicates, for which time stands here.
+
+use redtail_core::Time;
+
+use super::{Phase, Sender, as_f64};
+use crate::cc::{AckSample, CaState, CongestionEvent, CongestionKind, Window};
+use crate::segment::Segment;
+use crate::tcp::prr::SegmentPrr;
+use crate::tcp::rto::{RttSampling, TimerRestart};
+use crate::tcp::scoreboard::Acked;
+use crate::tcp::timestamps::timestamp;
+use crate::tcp::undo::LinuxUndo;
+
+/// What is to be sent on an acknowledgement.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Sends {
+    /// New data alone.
+    #[default]
+    New,
+    /// New data if there is any, lost data otherwise (REXMIT_NEW).
+    NewFirst,
+    /// Lost data, then new (REXMIT_LOST).
+    LostFirst,
+}
+
+/// Whether the window is what limits the flight (`tcp_cwnd_validate`).
+#[derive(Clone, Copy, Debug, Default)]
+struct WindowUse {
+    limited: bool,
+    /// Most bytes outstanding in this round (max_packets_out).
+    most: u64,
+    /// The round ends when this is acknowledged (cwnd_usage_seq).
+    until: u64,
+    /// What had been sent when this was looked at last.
+    sent: u64,
+}
+
+impl WindowUse {
+    /// Nothing more can be sent: the window is `full`, or there is no data, with data from
+    /// `una` to `next` outstanding.
+    #[inline]
+    fn note(&mut self, full: bool, una: u64, next: u64) {
+        if !full && next == self.sent {
+            return;
+        }
+        self.sent = next;
+        let outstanding = next - una;
+        if full || una >= self.until || !self.limited && outstanding > self.most {
+            self.limited = full;
+            self.most = outstanding;
+            self.until = next;
+        }
+    }
+
+    /// Whether the window may grow (`tcp_is_cwnd_limited`).
+    #[inline]
+    fn allows_growth(&self, window: Window) -> bool {
+        self.limited || window.cwnd < window.ssthresh && window.cwnd < 2.0 * as_f64(self.most)
+    }
+}
+
+/// What a sender with Linux's states keeps besides.
+#[derive(Clone, Debug)]
+pub(super) struct LinuxStates {
+    /// The window is being reduced because of marks.
+    cwr: bool,
+    /// There are holes, or retransmissions, and no episode goes on.
+    disorder: bool,
+    /// The episode ends when this is acknowledged.
+    high: u64,
+    undo: LinuxUndo,
+    prr: SegmentPrr,
+    window_use: WindowUse,
+    sends: Sends,
+    /// F-RTO is on.
+    uses_frto: bool,
+    /// F-RTO doubts the latest timeout.
+    frto: bool,
+    /// D-SACK reports are acted on.
+    uses_dsack: bool,
+    /// Segments reported to have arrived twice, from the start.
+    duplicates: u64,
+    /// The acknowledgement at hand reports marks that call for a reduction.
+    marks: bool,
+}
+
+impl LinuxStates {
+    pub(super) fn new(frto: bool, dsack: bool) -> Self {
+        Self {
+            cwr: false,
+            disorder: false,
+            high: 0,
+            undo: LinuxUndo::default(),
+            prr: SegmentPrr::default(),
+            window_use: WindowUse::default(),
+            sends: Sends::New,
+            uses_frto: frto,
+            frto: false,
+            uses_dsack: dsack,
+            duplicates: 0,
+            marks: false,
+        }
+    }
+
+    /// Marks call for a reduction, or do not: what the acknowledgement comes to is known
+    /// once it has been entered.
+    pub(super) fn on_marks(&mut self, reduce: bool) {
+        self.marks = reduce;
+    }
+
+    /// A segment is sent again, no tail loss probe.
+    pub(super) fn on_resent(&mut self, now: Time) {
+        self.undo.on_resent(timestamp(now));
+    }
+
+    /// A segment is sent while the window may be being reduced.
+    #[inline]
+    pub(super) fn on_sent(&mut self) {
+        self.prr.on_sent();
+    }
+
+    /// Whether a tail loss probe may be scheduled (`tcp_schedule_loss_probe`).
+    pub(super) fn may_probe(&self) -> bool {
+        self.cwr || !self.disorder
+    }
+
+    /// The state in which the sender is, by its name in Linux.
+    fn ca_state(&self, phase: Phase) -> CaState {
+        match phase {
+            Phase::Recovery => CaState::Recovery,
+            Phase::Loss => CaState::Loss,
+            Phase::Open if self.cwr => CaState::Reduction,
+            Phase::Open if self.disorder => CaState::Disorder,
+            Phase::Open => CaState::Open,
+        }
+    }
+
+    /// The window is full.
+    #[inline]
+    pub(super) fn on_full_window(&mut self, una: u64, next: u64) {
+        self.window_use.note(true, una, next);
+    }
+}
+
+/// An acknowledgement, once it was entered.
+#[derive(Clone, Copy, Debug)]
+struct Entered {
+    now: Time,
+    /// It advanced.
+    advanced: bool,
+    /// It says nothing at all that is new.
+    duplicate: bool,
+    /// It acknowledged data selectively.
+    sacked: bool,
+    /// It reports marks.
+    echoed: bool,
+    /// The timestamp that it echoes.
+    echo: Option<u32>,
+    /// The cumulative acknowledgement before it.
+    una: u64,
+}
+
+/// A report of data that arrived twice.
+#[derive(Clone, Copy, Debug, Default)]
+struct Report {
+    /// Segments that arrived twice.
+    segments: u64,
+    /// It is the answer to a tail loss probe.
+    of_probe: bool,
+}
+
+impl Sender {
+    /// An acknowledgement that is neither of data never sent nor entered yet (`tcp_ack`).
+    #[inline(never)] // so that senders with other states are not burdened
+    pub(super) fn on_ack_as_linux(
+        &mut self,
+        segment: &Segment,
+        marked: u64,
+        same_window: bool,
+        now: Time,
+    ) {
+        let Some(mut states) = self.linux.take() else {
+            return;
+        };
+        let (una, delivered) = (self.board.una(), self.board.delivered());
+        let in_flight = self.board.pipe();
+        let is_old = segment.ack < una;
+        let was_idle = self.board.outstanding() == 0;
+        let echo = self.timestamps.then_some(segment.ts_ecr);
+        if let Some(rack) = self.board.rack_mut() {
+            rack.begin_ack(echo);
+        }
+        self.newly_lost = false;
+
+        let report = self.enter_report(&mut states, segment, now);
+        let sacked = self.enter_sack(segment, now) > 0;
+        let mut entered = Entered {
+            now,
+            advanced: segment.ack > una,
+            duplicate: false,
+            sacked,
+            echoed: marked > 0,
+            echo,
+            una,
+        };
+        entered.duplicate = !(entered.advanced || sacked || is_old || was_idle)
+            && report.segments == 0
+            && same_window;
+        if segment.ack == una && !was_idle && same_window {
+            self.counters.duplicate_acks += 1;
+        }
+        let every_delivery = self.sampling == RttSampling::EveryDelivery;
+        let mut rtt = None;
+        let mut acked = Acked::default();
+        if entered.advanced {
+            self.timeouts_in_row = 0;
+            self.counters.stalls += u64::from(self.progress.advance(now));
+            let times = match every_delivery {
+                true => self.board.times_below(segment.ack),
+                false => None,
+            };
+            acked = self.board.on_ack(segment.ack, now);
+            rtt = match every_delivery {
+                true => self.sample_delivery(segment, times, now),
+                false => self.sample_rtt(segment, acked, now),
+            };
+        }
+        if self.watched {
+            self.tell_law_in(states.ca_state(self.phase), acked, now);
+        }
+        self.answer_probe_as_linux(&mut states, segment, report, &entered);
+        let was_in_recovery = self.phase == Phase::Recovery;
+        let is_dubious = self.phase != Phase::Open
+            || states.cwr
+            || states.disorder
+            || sacked
+            || entered.echoed
+            || report.segments > 0;
+        if is_dubious && !(was_idle && report.segments == 0) {
+            states.sends = self.alert(&mut states, &entered);
+        }
+        // What arrived twice was delivered too (`tcp_dsack_seen`).
+        let twice = report.segments * u64::from(self.mss);
+        let delivered = self.board.delivered() - delivered + twice;
+        if !is_old {
+            let sample = AckSample {
+                now,
+                acked: if self.byte_counting {
+                    delivered
+                } else {
+                    acked.bytes
+                },
+                marked,
+                una: segment.ack,
+                next: self.board.next(),
+                rtt,
+                srtt: self.rtt.srtt(),
+                rtt_independent: self.ecn.is_rtt_independent(),
+            };
+            self.control(&mut states, &entered, delivered, &sample);
+        }
+        self.linux = Some(states);
+        let has_entered = self.phase == Phase::Recovery && !was_in_recovery;
+        if entered.advanced || has_entered && self.timer_restart == TimerRestart::Acks {
+            self.restart_timer(now);
+        } else if sacked && every_delivery {
+            self.sample_sacked(now);
+        }
+        if entered.advanced {
+            self.finish(segment);
+        }
+        if self.pacer.is_some() {
+            self.tell_model(una, in_flight, marked, now);
+        }
+    }
+
+    /// Reduces the window, or lets it grow (`tcp_cong_control`).
+    fn control(
+        &mut self,
+        states: &mut LinuxStates,
+        entered: &Entered,
+        delivered: u64,
+        sample: &AckSample,
+    ) {
+        if states.cwr || self.phase == Phase::Recovery {
+            if self.uses_prr {
+                self.reduce_further(states, delivered, entered.advanced && !self.newly_lost);
+            }
+        } else if entered.advanced && states.window_use.allows_growth(self.controller.window()) {
+            self.controller.on_ack(sample);
+        }
+    }
+
+    /// `tcp_cwnd_reduction`.
+    fn reduce_further(&mut self, states: &mut LinuxStates, delivered: u64, safe: bool) {
+        let mss = f64::from(self.mss);
+        let segments = |bytes: u64| bytes.div_ceil(u64::from(self.mss));
+        let cwnd = states.prr.on_ack(
+            segments(delivered),
+            segments(self.board.pipe()),
+            self.controller.window().ssthresh / mss,
+            safe,
+        );
+        if let Some(cwnd) = cwnd {
+            self.controller.set_cwnd(cwnd.max(1.0) * mss);
+        }
+    }
+
+    /// A report of data that arrived twice, if the acknowledgement has one
+    /// (`tcp_check_dsack`, `tcp_dsack_seen`).
+    fn enter_report(&mut self, states: &mut LinuxStates, segment: &Segment, now: Time) -> Report {
+        if !states.uses_dsack || segment.sack.is_empty() {
+            return Report::default();
+        }
+        let Some(twice) = segment.sack.duplicate(segment.ack) else {
+            return Report::default();
+        };
+        let (len, mss) = (twice.end - twice.start, u64::from(self.mss));
+        let segments = len.div_ceil(mss);
+        states.duplicates += segments;
+        // More than was sent twice: not of our doing.
+        if len > u64::from(self.peer_window_max)
+            || states.duplicates > self.counters.retransmissions
+        {
+            return Report::default();
+        }
+        let probe = self.timers.as_ref().and_then(|timers| timers.probe);
+        let of_probe = len <= mss && probe.is_some_and(|probe| probe.end == twice.end);
+        let next = self.board.next();
+        if let Some(rack) = self.board.rack_mut()
+            && !of_probe
+        {
+            rack.on_duplicate(segment.ack, next, now);
+        }
+        states.undo.on_duplicate(twice.end, segments as u32);
+        Report { segments, of_probe }
+    }
+
+    /// What an acknowledgement says of the tail loss probe under way (`tcp_process_tlp_ack`).
+    fn answer_probe_as_linux(
+        &mut self,
+        states: &mut LinuxStates,
+        segment: &Segment,
+        report: Report,
+        entered: &Entered,
+    ) {
+        let Some(timers) = &mut self.timers else {
+            return;
+        };
+        let Some(probe) = timers.probe.filter(|probe| segment.ack >= probe.end) else {
+            return;
+        };
+        if !probe.retransmitted || report.of_probe {
+            timers.probe = None;
+        } else if segment.ack > probe.end {
+            // The probe repaired a loss.
+            self.begin_reduction(states, CongestionKind::Loss, entered.now);
+            self.end_reduction();
+            states.cwr = false;
+            self.keep_open(states);
+        } else if entered.duplicate {
+            timers.probe = None;
+        }
+    }
+
+    /// The state after an acknowledgement, and what it lets be sent
+    /// (`tcp_fastretrans_alert`).
+    fn alert(&mut self, states: &mut LinuxStates, entered: &Entered) -> Sends {
+        let una = self.board.una();
+        if entered.echoed {
+            states.undo.keep_reduced();
+        }
+        match self.phase {
+            Phase::Open if !states.cwr && !states.disorder => {
+                states.undo.forget_retransmissions();
+            }
+            // Until more is acknowledged, so that CWR has arrived.
+            Phase::Open if states.cwr && una > states.high => {
+                self.end_reduction();
+                states.cwr = false;
+                states.disorder = false;
+            }
+            Phase::Recovery if una >= states.high => {
+                self.end_episode(states, entered);
+                if states.undo.is_open() {
+                    self.end_reduction();
+                }
+            }
+            _ => {}
+        }
+
+        let mut sends = Sends::New;
+        match self.phase {
+            Phase::Recovery => {
+                if entered.advanced && states.undo.answers_original(entered.echo) {
+                    // A hole was filled by what had been late.
+                    let highest = self.board.sacked().highest();
+                    if let Some(rack) = self.board.rack_mut()
+                        && highest.is_some_and(|highest| entered.una < highest)
+                    {
+                        rack.on_reordering();
+                    }
+                    if self.board.retransmissions_out() > 0 {
+                        return Sends::New; // what they tell is waited for
+                    }
+                    if !self.board.first_was_resent() {
+                        states.undo.forget_retransmissions();
+                    }
+                    self.undo_as_linux(states, true);
+                    self.keep_open(states);
+                }
+                if states.undo.all_reported() {
+                    self.undo_as_linux(states, false);
+                    self.try_to_open(states, entered);
+                }
+                self.judge_as_linux(entered.now);
+                if self.phase != Phase::Recovery {
+                    if !self.board.has_lost() {
+                        return Sends::New;
+                    }
+                    self.enter_recovery_as_linux(states, entered.echoed, entered.now);
+                }
+                return Sends::LostFirst;
+            }
+            Phase::Loss => {
+                sends = self.process_loss(states, entered);
+                let lost_again = self.judge_as_linux(entered.now);
+                if self.phase == Phase::Loss && !lost_again {
+                    return sends;
+                }
+            }
+            Phase::Open => {}
+        }
+        if self.phase == Phase::Open && !states.cwr && states.undo.all_reported() {
+            self.undo_as_linux(states, false);
+        }
+        self.judge_as_linux(entered.now);
+        if !self.board.has_lost() {
+            self.try_to_open(states, entered);
+            return sends;
+        }
+        self.enter_recovery_as_linux(states, entered.echoed, entered.now);
+        Sends::LostFirst
+    }
+
+    /// An acknowledgement after a timeout (`tcp_process_loss`).
+    fn process_loss(&mut self, states: &mut LinuxStates, entered: &Entered) -> Sends {
+        let (una, next) = (self.board.una(), self.board.next());
+        let recovered = una >= states.high;
+        if entered.advanced && states.undo.is_false(entered.echo) {
+            self.undo_loss(states);
+            return Sends::New;
+        }
+        if states.frto {
+            // Data that was sent once arrives: not all was lost.
+            let high = states.high;
+            let original = self
+                .board
+                .rack_mut()
+                .is_some_and(|rack| rack.delivered_original(high));
+            if original {
+                self.undo_loss(states);
+                return Sends::New;
+            }
+            if next > states.high {
+                if entered.sacked || entered.duplicate {
+                    states.frto = false;
+                }
+            } else if entered.advanced && !recovered {
+                states.high = next;
+                if self.new_len().is_some() {
+                    return Sends::NewFirst;
+                }
+                states.frto = false;
+            }
+        }
+        if recovered {
+            self.end_episode(states, entered);
+            return Sends::New;
+        }
+        Sends::LostFirst
+    }
+
+    /// The timeout was false (`tcp_try_undo_loss`).
+    fn undo_loss(&mut self, states: &mut LinuxStates) {
+        self.undo_as_linux(states, true);
+        self.timeouts_in_row = 0;
+        self.phase = Phase::Open;
+        states.disorder = false;
+    }
+
+    /// All that was outstanding when the episode began is acknowledged
+    /// (`tcp_try_undo_recovery`).
+    fn end_episode(&mut self, states: &mut LinuxStates, entered: &Entered) {
+        if states.undo.is_false(entered.echo) {
+            self.undo_as_linux(states, false);
+        } else if let Some(rack) = self.board.rack_mut() {
+            rack.on_episode_end(entered.now);
+        }
+        self.phase = Phase::Open;
+        states.disorder = false;
+    }
+
+    /// Takes the latest reduction back, the losses that led to it included if `unmark`
+    /// (`tcp_undo_cwnd_reduction`).
+    fn undo_as_linux(&mut self, states: &mut LinuxStates, unmark: bool) {
+        if unmark {
+            self.board.take_back_all_losses();
+        }
+        let (prior, timeout) = states.undo.take();
+        if let Some(prior) = prior {
+            let window = self.controller.window();
+            self.controller.undo(prior);
+            if prior.ssthresh > window.ssthresh {
+                self.ecn.on_undo();
+            }
+        }
+        if let Some(rack) = self.board.rack_mut() {
+            rack.advance();
+        }
+        if timeout {
+            self.counters.spurious_timeouts += 1;
+        } else {
+            self.counters.spurious_fast_retransmits += 1;
+        }
+    }
+
+    /// Nothing is lost: marks may reduce the window (`tcp_try_to_open`).
+    fn try_to_open(&mut self, states: &mut LinuxStates, entered: &Entered) {
+        if !self.has_retransmissions() {
+            states.undo.forget_retransmissions();
+        }
+        if std::mem::take(&mut states.marks) && self.phase == Phase::Open && !states.cwr {
+            self.answer_marks(states, entered.now);
+        }
+        if !states.cwr {
+            self.keep_open(states);
+        }
+    }
+
+    /// Marks reduce the window (`tcp_enter_cwr`); without CWR where that is done at once.
+    fn answer_marks(&mut self, states: &mut LinuxStates, now: Time) {
+        self.counters.ecn_reductions += 1;
+        states.undo.close();
+        self.begin_reduction(states, CongestionKind::Ecn, now);
+        states.cwr = self.spreads(CongestionKind::Ecn);
+    }
+
+    /// `tcp_try_keep_open`.
+    fn keep_open(&mut self, states: &mut LinuxStates) {
+        let disorder =
+            !self.board.sacked().is_empty() || self.board.has_lost() || self.has_retransmissions();
+        if self.phase != Phase::Open || disorder != states.disorder {
+            self.phase = Phase::Open;
+            states.disorder = disorder;
+            states.high = self.board.next();
+        }
+    }
+
+    /// `tcp_any_retrans_done`.
+    fn has_retransmissions(&self) -> bool {
+        self.board.first_was_resent() || self.board.retransmissions_out() > 0
+    }
+
+    /// Judges what is lost if anything was delivered since this was done last; says whether
+    /// retransmissions are (`tcp_identify_packet_loss`, `tcp_rack_mark_lost`).
+    fn judge_as_linux(&mut self, now: Time) -> bool {
+        let due = self.board.rack_mut().is_some_and(|it| it.take_advanced());
+        due && self.board.outstanding() > 0 && self.detect(now)
+    }
+
+    /// `tcp_rack_detect_loss`; says whether a retransmission was lost.
+    fn detect(&mut self, now: Time) -> bool {
+        let enough = u64::from(self.dup_thresh) * u64::from(self.mss);
+        let certain = self.phase != Phase::Open || self.board.sacked().bytes() >= enough;
+        let srtt = self.rtt.srtt();
+        let judged = self.board.detect_losses_by_time(now, certain, srtt);
+        self.newly_lost |= judged.lost;
+        if let Some(timers) = &mut self.timers {
+            let wait = |at: Time| at - now + self.wheel.allowance();
+            timers.judge_at = judged.again.map(|at| self.wheel.expiry(now, wait(at)));
+        }
+        judged.retransmission
+    }
+
+    /// The time to judge suspected losses has come (`tcp_rack_reo_timeout`).
+    pub(super) fn judge_in_time_as_linux(&mut self, now: Time) {
+        let Some(mut states) = self.linux.take() else {
+            return;
+        };
+        self.newly_lost = false;
+        self.detect(now);
+        let enters = self.newly_lost && self.phase != Phase::Recovery;
+        if self.newly_lost {
+            states.sends = Sends::LostFirst;
+        }
+        if enters {
+            self.enter_recovery_as_linux(&mut states, false, now);
+            if self.uses_prr {
+                self.reduce_further(&mut states, u64::from(self.mss), false);
+            }
+        }
+        self.linux = Some(states);
+        if enters && self.timer_restart == TimerRestart::Acks {
+            self.restart_timer(now);
+        }
+        self.tell_losses(now);
+    }
+
+    /// The window that an episode about to begin may be taken back to
+    /// (`tcp_current_ssthresh`).
+    fn prior_window(&self, reducing: bool) -> Window {
+        let Window { cwnd, ssthresh } = self.controller.window();
+        let ssthresh = if reducing {
+            ssthresh
+        } else {
+            ssthresh.max(0.75 * cwnd)
+        };
+        Window { cwnd, ssthresh }
+    }
+
+    /// Retransmissions that a report may yet say were not needed (`tcp_init_undo`).
+    fn resent_before(&self) -> u32 {
+        let probe = self.timers.as_ref().and_then(|timers| timers.probe);
+        let probed = probe.is_some_and(|probe| probe.retransmitted);
+        self.board.retransmissions_out() + u32::from(probed)
+    }
+
+    /// The window begins to be reduced (`tcp_init_cwnd_reduction`).
+    fn begin_reduction(&mut self, states: &mut LinuxStates, kind: CongestionKind, now: Time) {
+        let next = self.board.next();
+        let cwnd = self.controller.window().cwnd;
+        states.high = next;
+        states.prr = SegmentPrr::new(cwnd / f64::from(self.mss));
+        if let Some(timers) = &mut self.timers {
+            timers.probe = None;
+        }
+        let beta = match kind {
+            CongestionKind::Ecn => self.ecn.beta(self.controller.beta_ecn()),
+            _ => None,
+        };
+        self.ecn.on_reduction(next, now);
+        self.controller.on_congestion(&CongestionEvent {
+            now,
+            kind,
+            flight: self.board.outstanding(),
+            beta,
+        });
+        if self.spreads(kind) {
+            self.controller.set_cwnd(cwnd); // to be reduced by what is delivered
+        }
+    }
+
+    /// Whether a reduction is spread over a round trip.
+    fn spreads(&self, kind: CongestionKind) -> bool {
+        self.uses_prr && (kind != CongestionKind::Ecn || self.ecn.spreads_reduction())
+    }
+
+    /// The window has been reduced (`tcp_end_cwnd_reduction`).
+    fn end_reduction(&mut self) {
+        let ssthresh = self.controller.window().ssthresh;
+        if self.uses_prr && ssthresh.is_finite() {
+            self.controller.set_cwnd(ssthresh);
+        }
+    }
+
+    /// Something is lost: fast recovery begins, from whatever state
+    /// (`tcp_enter_recovery`).
+    fn enter_recovery_as_linux(&mut self, states: &mut LinuxStates, echoed: bool, now: Time) {
+        if !self.has_retransmissions() {
+            states.undo.forget_retransmissions();
+        }
+        let una = self.board.una();
+        let prior = (!states.cwr && !echoed).then(|| self.prior_window(false));
+        states.undo.begin(una, self.resent_before(), prior, false);
+        if !states.cwr {
+            self.begin_reduction(states, CongestionKind::Loss, now);
+        } else if self.ecn.alpha().is_some() {
+            // A reduction in proportion does not stand for one by a loss (RFC 8257,
+            // section 3.5).
+            let cwnd = self.controller.window().cwnd;
+            self.reduce(CongestionKind::Loss, now);
+            self.controller.set_cwnd(cwnd);
+        }
+        self.counters.recoveries += 1;
+        self.timed = None;
+        states.cwr = false;
+        states.disorder = false;
+        self.phase = Phase::Recovery;
+        self.end_probing(now);
+    }
+
+    /// The retransmission timer has run out (`tcp_enter_loss`).
+    pub(super) fn on_timeout_as_linux(&mut self, now: Time) {
+        let Some(mut states) = self.linux.take() else {
+            return;
+        };
+        let (una, next) = (self.board.una(), self.board.next());
+        let repeated = self.timeouts_in_row > 0;
+        let fresh = self.phase == Phase::Open;
+        let reduces =
+            fresh && !states.cwr || una >= states.high || self.phase == Phase::Loss && !repeated;
+        let reducing = states.cwr || self.phase == Phase::Recovery;
+        self.board.declare_lost_on_timeout(now, self.rtt.srtt());
+        if reduces {
+            let prior = self.prior_window(reducing);
+            states
+                .undo
+                .begin(una, self.resent_before(), Some(prior), true);
+        }
+        self.reduce(CongestionKind::Timeout { repeated: !reduces }, now);
+        // The loss window is a segment more than what is still in flight.
+        let in_flight = as_f64(self.board.pipe());
+        self.controller.set_cwnd(in_flight + f64::from(self.mss));
+        self.ecn.on_reduction(next, now);
+        self.tell_losses(now);
+        self.phase = Phase::Loss;
+        self.timeouts_in_row += 1;
+        self.resend_first = true;
+        self.quiet_timers();
+        states.cwr = false;
+        states.disorder = false;
+        states.high = next;
+        states.frto = states.uses_frto && (fresh || repeated);
+        states.sends = Sends::LostFirst;
+        self.linux = Some(states);
+    }
+
+    /// The next segment, there being room for it in the window.
+    #[inline(never)] // so that other senders' segments are written only once
+    pub(super) fn send_as_linux(&mut self, now: Time) -> Option<Segment> {
+        let states = self.linux.as_mut()?;
+        if states.sends == Sends::NewFirst && self.board.next() == states.high {
+            if self.new_len().is_some() {
+                return self.send_new(now);
+            }
+            let states = self.linux.as_mut()?;
+            states.frto = false;
+            states.sends = Sends::LostFirst;
+        }
+        let sends = self.linux.as_ref()?.sends;
+        let lost = match sends {
+            Sends::LostFirst => self.board.next_lost(),
+            _ => None,
+        };
+        let holes = !self.limited_transmit && self.phase == Phase::Open;
+        let segment = match lost {
+            Some(index) => Some(self.resend(index, now)),
+            None if holes && !self.board.sacked().is_empty() => None,
+            None => self.send_new(now),
+        };
+        let (una, next) = (self.board.una(), self.board.next());
+        let states = self.linux.as_mut()?;
+        match segment {
+            Some(_) => states.on_sent(),
+            None => states.window_use.note(false, una, next),
+        }
+        segment
+    }
+}
