@@ -1590,8 +1590,8 @@ class Tcp(Part):
     Attributes:
         preset: The set of parameters to start from. "sack" or "newreno" or "reno" or "tahoe" or
             "cubic" or "dctcp" or "prague" or "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or
-            "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe"; default
-            "sack".
+            "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
+            "ns2-tahoe"; default "sack".
         mss: Payload bytes of a full-sized segment. A number of bytes with its unit, for example
             "1500 B".
         header: Bytes that network and transport headers add to each segment. A number of bytes with
@@ -1599,7 +1599,8 @@ class Tcp(Part):
         slow_start: How the window grows until the first congestion event. "standard" or
             "hystart-plus-plus" or "hystart" or "vegas" or "startup".
         growth: How the window grows in congestion avoidance, and by how much it is reduced. "reno"
-            or "cubic" or "linux-cubic" or "vegas" or "ledbat" or "prague" or "bbr" or "bbr3".
+            or "cubic" or "linux-cubic" or "vegas" or "ledbat" or "prague" or "bbr" or "bbr3" or
+            "bbr3-google".
         byte_counting: Grow the window with the bytes acknowledged instead of with each
             acknowledgement (RFC 3465; Linux, there without a limit in slow start). True or false.
         pacing: Space segments in time: at the rate of a model, or at twice the window each round
@@ -1607,6 +1608,12 @@ class Tcp(Part):
             tcp_pacing_ca_ratio). True or false.
         pacing_ca_ratio: With `pacing`, windows in a round trip at which a window-based sender is
             paced after slow start. A number.
+        unpaced_segments: With `pacing`, data segments at the start of a connection that it does not
+            hold back. A whole number.
+        lt_bw: With growth `bbr`, take two intervals of alike rates with a fifth lost for a policer,
+            and its rate for the path's for 48 rounds. True or false.
+        bbr_ecn_max_rtt: With growth `bbr3-google` and `ecn`, the greatest least round trip at which
+            marks are answered; 0 for any. A time with its unit, for example "100 ms".
         recovery: How losses are detected and repaired. "tahoe" or "reno" or "newreno" or
             "ns2-tahoe" or "ns2-reno" or "ns2-newreno" or "sack" or "rack-tlp" or "sack-1996".
         prr: Reduce the flight in proportion to what is delivered during recovery (RFC 9937); with
@@ -1653,7 +1660,8 @@ class Tcp(Part):
         ecn: Use ECN (RFC 3168): negotiate it, send ECN-capable data, respond to marks. True or
             false.
         ecn_feedback: How the receiver tells of marks. "echo" or "dctcp" or "accecn".
-        ecn_reduction: By how much marks reduce the window. "loss" or "abe" or "dctcp" or "prague".
+        ecn_reduction: By how much marks reduce the window. "loss" or "abe" or "dctcp" or "prague"
+            or "bbr".
         alpha_start: How the estimate of the share that is marked begins, for a reduction in
             proportion to it. "decaying" or "held" or "zero".
         rtt_transition: Round trips after slow start from which on growth and reduction as Prague's
@@ -1680,6 +1688,7 @@ class Tcp(Part):
             "linux",
             "bbr",
             "bbr3",
+            "bbr3-google",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -1694,11 +1703,25 @@ class Tcp(Part):
         None
     )
     growth: (
-        Literal["reno", "cubic", "linux-cubic", "vegas", "ledbat", "prague", "bbr", "bbr3"] | None
+        Literal[
+            "reno",
+            "cubic",
+            "linux-cubic",
+            "vegas",
+            "ledbat",
+            "prague",
+            "bbr",
+            "bbr3",
+            "bbr3-google",
+        ]
+        | None
     ) = None
     byte_counting: bool | None = None
     pacing: bool | None = None
     pacing_ca_ratio: float | None = None
+    unpaced_segments: int | None = None
+    lt_bw: bool | None = None
+    bbr_ecn_max_rtt: str | None = None
     recovery: (
         Literal[
             "tahoe",
@@ -1736,7 +1759,7 @@ class Tcp(Part):
     dsack: bool | None = None
     ecn: bool | None = None
     ecn_feedback: Literal["echo", "dctcp", "accecn"] | None = None
-    ecn_reduction: Literal["loss", "abe", "dctcp", "prague"] | None = None
+    ecn_reduction: Literal["loss", "abe", "dctcp", "prague", "bbr"] | None = None
     alpha_start: Literal["decaying", "held", "zero"] | None = None
     rtt_transition: int | None = None
     ecn_codepoint: Literal["ect0", "ect1"] | None = None
@@ -1754,9 +1777,9 @@ class Bulk(Part):
         flows: Number of flows. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
-            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
-            default "sack".
+            "ledbat" or "linux" or "bbr" or "bbr3" or "bbr3-google" or "linux-2000" or "ns2-sack" or
+            "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header,
+            slow_start, growth, …; default "sack".
         start: When flows start; dealt out. A time from the start of the run, such as "5 s", or
             "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
         stop: When flows stop: they send no new data, and close when what they have sent is
@@ -1806,6 +1829,7 @@ class Bulk(Part):
             "linux",
             "bbr",
             "bbr3",
+            "bbr3-google",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -1841,9 +1865,9 @@ class Transfer(Part):
         flows: Number of flows. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
-            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
-            default "sack".
+            "ledbat" or "linux" or "bbr" or "bbr3" or "bbr3-google" or "linux-2000" or "ns2-sack" or
+            "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header,
+            slow_start, growth, …; default "sack".
         start: When transfers start; dealt out. A time from the start of the run, such as "5 s", or
             "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
@@ -1890,6 +1914,7 @@ class Transfer(Part):
             "linux",
             "bbr",
             "bbr3",
+            "bbr3-google",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -2202,9 +2227,9 @@ class Transactions(Part):
         users: Number of users. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
-            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
-            default "sack".
+            "ledbat" or "linux" or "bbr" or "bbr3" or "bbr3-google" or "linux-2000" or "ns2-sack" or
+            "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header,
+            slow_start, growth, …; default "sack".
         request: Payload of a request. A value or a law, such as "12 kB", "exponential mean 12 kB"
             or "pareto mean 12 kB shape 1.2", or a table with cdf; default "1 kB".
         connections: How transactions use connections. "each" or "one"; default "each".
@@ -2263,6 +2288,7 @@ class Transactions(Part):
             "linux",
             "bbr",
             "bbr3",
+            "bbr3-google",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -2303,9 +2329,9 @@ class Web(Part):
         users: Number of users. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
-            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
-            default "sack".
+            "ledbat" or "linux" or "bbr" or "bbr3" or "bbr3-google" or "linux-2000" or "ns2-sack" or
+            "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header,
+            slow_start, growth, …; default "sack".
         load: Load to offer, in place of a number of users: a share of the rate of the first
             bottleneck link that the data crosses, headers included. How many users offer it is
             found by simulation. A number, or a text.
@@ -2387,6 +2413,7 @@ class Web(Part):
             "linux",
             "bbr",
             "bbr3",
+            "bbr3-google",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -2435,9 +2462,9 @@ class Video(Part):
         users: Number of users. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
-            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
-            default "sack".
+            "ledbat" or "linux" or "bbr" or "bbr3" or "bbr3-google" or "linux-2000" or "ns2-sack" or
+            "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header,
+            slow_start, growth, …; default "sack".
         bitrates: Bitrates that the video is there in, in rising order. A list, each a rate with its
             unit, for example "10 Mbit/s"; default ["145 kbit/s", "365 kbit/s", "730 kbit/s", "1.1
             Mbit/s", "2 Mbit/s", "3 Mbit/s", "4.5 Mbit/s", "6 Mbit/s", "7.8 Mbit/s"].
@@ -2512,6 +2539,7 @@ class Video(Part):
             "linux",
             "bbr",
             "bbr3",
+            "bbr3-google",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -2562,9 +2590,9 @@ class Arrivals(Part):
         users: Number of users. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
-            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
-            default "sack".
+            "ledbat" or "linux" or "bbr" or "bbr3" or "bbr3-google" or "linux-2000" or "ns2-sack" or
+            "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header,
+            slow_start, growth, …; default "sack".
         request: Payload of a request. A value or a law, such as "12 kB", "exponential mean 12 kB"
             or "pareto mean 12 kB shape 1.2", or a table with cdf; default "1 kB".
         service: What the server takes before it responds. A value or a law, such as "50 s",
@@ -2621,6 +2649,7 @@ class Arrivals(Part):
             "linux",
             "bbr",
             "bbr3",
+            "bbr3-google",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -2661,9 +2690,9 @@ class Trace(Part):
             time. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "bbr" or "bbr3" or "linux-2000" or "ns2-sack" or "ns2-newreno" or
-            "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …;
-            default "sack".
+            "ledbat" or "linux" or "bbr" or "bbr3" or "bbr3-google" or "linux-2000" or "ns2-sack" or
+            "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table with preset, mss, header,
+            slow_start, growth, …; default "sack".
         rtt_resolution: What round-trip times of the table are rounded to a multiple of: each that
             is left has hosts of its own. A time with its unit, for example "100 ms"; default "1
             ms".
@@ -2711,6 +2740,7 @@ class Trace(Part):
             "linux",
             "bbr",
             "bbr3",
+            "bbr3-google",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
