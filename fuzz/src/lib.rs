@@ -158,10 +158,10 @@ impl Choices<'_> {
             fin_beyond_window: false,
             ecn_retransmissions: b(0),
             byte_counting: b(1),
-            halving: match (b(2), d(1)) {
-                (true, false) => Halving::Window,
-                (true, true) => Halving::LinuxWindow,
-                (false, _) => Halving::FlightSize,
+            halving: if b(2) {
+                Halving::Window
+            } else {
+                Halving::FlightSize
             },
             rto_floor: if b(3) {
                 RtoFloor::Deviation
@@ -218,6 +218,9 @@ impl Choices<'_> {
         }
         if on(3) {
             params.syn_loss = SynLoss::Second;
+        }
+        if on(4) {
+            params.halving = Halving::LinuxWindow;
         }
         // Few of all combinations with a model can be run: most of the bytes that ask for
         // one get its nearest. The others are refused.
