@@ -208,7 +208,7 @@ fn prague_and_cubic_share_dualpi2_as_was_measured_with_linux() {
     // P. Heist and J. Morton, "L4S Tests" (github.com/heistp/l4s-tests, s1_table.md, November
     // 2020): goodput of the last of three minutes, Mbit/s, Prague's and CUBIC's, for each of
     // the two orders in which the flows were listed. The last row is one measurement of a
-    // user (attached to an issue of L4STeam/linux in July 2023). The two orders differ
+    // user (attached to an issue of L4STeam/linux, files/12052523). The two orders differ
     // by 6 % at most; beside that there are parameters of the queue that are not reported,
     // so a third either way is let pass. It was off by a factor of two to three when the
     // window did not grow while it was being reduced.
