@@ -227,7 +227,7 @@ fn combinations(base: &TcpParams) -> Vec<TcpParams> {
         growth: MODELS[row[2]],
         slow_start: SlowStartKind::Startup,
         pacing: true,
-        unpaced_segments: [0, 10][row[1]],
+        unpaced_segments: [0, 10, 10][row[1]],
         lt_bw: true,
         bbr_ecn_max_rtt: Span::ZERO,
         ecn: MODELS[row[2]] == Growth::Bbr3Google && row[0] > 0,
