@@ -1175,6 +1175,9 @@ impl Sender {
         if let Some(timers) = &mut self.timers {
             (timers.probe_at, timers.probe) = (None, None);
         }
+        // The retransmission gets a whole timeout, as in Linux (tcp_xmit_retransmit_queue)
+        // and as RFC 6675, section 6, allows. RFC 6298 asks for it on new acknowledgements
+        // alone, and ns-3 does no more.
         self.restart_timer(now);
     }
 
