@@ -21,8 +21,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import redtail
 from run import Peer, PeerError, PeerMissing, find_ns3
+
+import redtail
 
 _HERE = Path(__file__).resolve().parent
 _SOURCE = _HERE / "compare-ns3.cc"
@@ -281,6 +282,12 @@ DIFFERENCES: Sequence[Difference] = (
         "CoDel's next mark",
         ("mark", "queue_length_mean"),
         Setting("sack", "codel", 8, rate=4, ecn=True),
+        others=_RENO,
+    ),
+    Difference(
+        "RED with small thresholds",
+        ("utilization", "loss", "queue_length_mean"),
+        Setting("sack", "red", 5, limit=30, thresholds=(5, 15)),
         others=_RENO,
     ),
     Difference(
