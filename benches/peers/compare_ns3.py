@@ -29,7 +29,7 @@ _HERE = Path(__file__).resolve().parent
 _SOURCE = _HERE / "compare-ns3.cc"
 
 #: Runs of each scenario: seeds in ns-3, replications in redtail.
-NS3_RUNS = 4
+NS3_RUNS = 3
 REDTAIL_RUNS = 8
 
 #: Figures that are compared, with relative and absolute tolerance: those of the comparison
