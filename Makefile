@@ -18,7 +18,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup setup-dev dev demo test check-rust test-rust check-python check-types \
-	check-fresh test-python test-determinism fuzz fuzz-corpus bench bench-peers generate lock format clean
+	check-fresh test-python test-determinism fuzz fuzz-corpus bench bench-peers compare-ns3 generate lock format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -151,6 +151,10 @@ bench: setup ## time and memory per packet, on this machine
 
 bench-peers: setup ## the same scenarios in ns-2 and ns-3, where they are installed
 	$(PY) benches/bench.py --peers
+
+compare-ns3: dev ## redtail beside ns-3, where it is installed: agreement, then each difference
+	$(PY) benches/peers/compare_ns3.py
+	$(PY) benches/peers/compare_ns3.py --differences
 
 # --- Maintaining ----------------------------------------------------------------------------
 

@@ -27,7 +27,7 @@ _NS2_SCRIPT = _HERE / "dumbbell.tcl"
 _NS2_WEB = _HERE / "web.tcl"
 _NS3_SOURCE = _HERE / "dumbbell-ns3.cc"
 _NS3_HEADERS = Path("/usr/include/ns3")
-_NS3_BINARY = _HERE.parents[1] / "target" / "peers" / "dumbbell-ns3"
+_NS3_BINARIES = _HERE.parents[1] / "target" / "peers"
 _NS3_LIBRARIES = (
     "applications",
     "internet",
@@ -101,8 +101,11 @@ def find_ns2(script: Path = _NS2_SCRIPT, extra: Mapping[str, str] | None = None)
     return Peer((program, str(script)), "{key}={value}", extra or {})
 
 
-def find_ns3() -> Peer:
+def find_ns3(source: Path = _NS3_SOURCE) -> Peer:
     """Look for ns-3, and compile the scenario if it is newer than the program.
+
+    Args:
+        source: The scenario.
 
     Raises:
         PeerMissing: If there are no headers or no compiler.
@@ -113,30 +116,31 @@ def find_ns3() -> Peer:
         raise PeerMissing("ns-3: no headers (Debian: apt install libns3-dev)")
     if compiler is None:
         raise PeerMissing("ns-3: no compiler `g++` for the scenario (Debian: apt install g++)")
-    if _older(_NS3_BINARY, _NS3_SOURCE):
-        _compile(compiler)
-    return Peer((str(_NS3_BINARY),), "--{key}={value}", {})
+    binary = _NS3_BINARIES / source.stem
+    if _older(binary, source):
+        _compile(compiler, source, binary)
+    return Peer((str(binary),), "--{key}={value}", {})
 
 
 def _older(product: Path, source: Path) -> bool:
     return not product.exists() or product.stat().st_mtime < source.stat().st_mtime
 
 
-def _compile(compiler: str) -> None:
-    _NS3_BINARY.parent.mkdir(parents=True, exist_ok=True)
+def _compile(compiler: str, source: Path, binary: Path) -> None:
+    binary.parent.mkdir(parents=True, exist_ok=True)
     # Written aside and renamed, so that an interrupted compilation is not taken for a program.
-    with tempfile.TemporaryDirectory(dir=_NS3_BINARY.parent) as scratch:
-        fresh = Path(scratch) / _NS3_BINARY.name
+    with tempfile.TemporaryDirectory(dir=binary.parent) as scratch:
+        fresh = Path(scratch) / binary.name
         libraries = [f"-lns3-{name}" for name in _NS3_LIBRARIES]
         done = subprocess.run(
-            [compiler, "-std=c++17", "-O2", "-o", str(fresh), str(_NS3_SOURCE), *libraries],
+            [compiler, "-std=c++17", "-O2", "-o", str(fresh), str(source), *libraries],
             capture_output=True,
             text=True,
             check=False,
         )
         if done.returncode != 0:
-            raise PeerError(f"ns-3: {_NS3_SOURCE.name} does not compile:\n{done.stderr}")
-        fresh.replace(_NS3_BINARY)
+            raise PeerError(f"ns-3: {source.name} does not compile:\n{done.stderr}")
+        fresh.replace(binary)
 
 
 def _run(peer: Peer, settings: Mapping[str, str]) -> tuple[float, int]:

@@ -1360,6 +1360,8 @@ impl Sender {
             self.prr = Some(Box::new(Prr::new(self.board.outstanding(), sacked)));
         }
         self.end_probing(now);
+        // The retransmission gets a whole timeout, as RFC 6675, section 6, allows. RFC 6298 asks
+        // for it on new acknowledgements alone, and ns-3 does no more.
         if self.timer_restart == TimerRestart::Acks {
             self.restart_timer(now);
         }
