@@ -53,6 +53,7 @@ QUEUES: dict[str, str] = {
     "choke": RED,
     "pi": 'limit = "250 packets"',
     "pie": 'limit = "250 packets"',
+    "docsis-pie": 'limit = "250 packets"',
     "pi2": 'limit = "250 packets"',
     "dualpi2": "",
     "step": 'limit = "250 packets", threshold = "20 packets"',
@@ -64,11 +65,13 @@ QUEUES: dict[str, str] = {
     "codel": 'limit = "250 packets"',
     "fq-codel": "",
     "sfq": "",
+    "fq": "",
     "cobalt": 'limit = "250 packets"',
     "cake": "",
     "sfb": "",
     "fq-pie": "",
     "prio": _classes(),
+    "pfifo-fast": 'limit = "100 packets"',
     "drr": _classes('quantum = "4500 B", ', 'quantum = "1500 B", '),
     "wfq": _classes("weight = 3, ", "weight = 1, "),
     "tbf": 'rate = "9 Mbit/s", burst = "15 kB", '
@@ -84,7 +87,7 @@ QUEUES: dict[str, str] = {
 # TCP of the two groups, where it is not plain.
 _TCP = {"dualpi2": ("prague", "sack"), "step": ("dctcp", "dctcp")}
 # A class of the traffic, where the queue goes by it.
-_DSCP = {"wred": "AF11"}
+_DSCP = {"wred": "AF11", "pfifo-fast": "AF41"}
 
 # Where the average is what the length is held by, in packets.
 _AVERAGES_LENGTH = (

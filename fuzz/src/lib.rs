@@ -12,7 +12,7 @@ use redtail_core::{Bytes, Ecn, Rate, Span, Time};
 use redtail_transport::cc::slow_start::SlowStartKind;
 use redtail_transport::cc::{Growth, Halving, IdleDecay};
 use redtail_transport::segment::EcnBytes;
-use redtail_transport::tcp::ecn::{EcnCodepoint, EcnFeedback, EcnReduction};
+use redtail_transport::tcp::ecn::{AlphaStart, EcnCodepoint, EcnFeedback, EcnReduction};
 use redtail_transport::tcp::recovery::RecoveryKind;
 use redtail_transport::tcp::rto::{RtoFloor, RttDeviation, RttSampling, SynLoss, TimerRestart};
 use redtail_transport::{
@@ -41,7 +41,7 @@ const SLOW_STARTS: [SlowStartKind; 6] = [
     SlowStartKind::Hybla,
 ];
 
-const GROWTHS: [Growth; 20] = [
+const GROWTHS: [Growth; 21] = [
     Growth::Reno,
     Growth::Cubic,
     Growth::Vegas,
@@ -62,6 +62,7 @@ const GROWTHS: [Growth; 20] = [
     Growth::Copa,
     Growth::CopaDefault,
     Growth::LinuxReno,
+    Growth::Bbr3Google,
 ];
 
 const FEEDBACKS: [EcnFeedback; 3] = [EcnFeedback::Echo, EcnFeedback::Dctcp, EcnFeedback::Accecn];
@@ -157,10 +158,10 @@ impl Choices<'_> {
             fin_beyond_window: false,
             ecn_retransmissions: b(0),
             byte_counting: b(1),
-            halving: match (b(2), d(1)) {
-                (true, false) => Halving::Window,
-                (true, true) => Halving::LinuxWindow,
-                (false, _) => Halving::FlightSize,
+            halving: if b(2) {
+                Halving::Window
+            } else {
+                Halving::FlightSize
             },
             rto_floor: if b(3) {
                 RtoFloor::Deviation
@@ -187,6 +188,17 @@ impl Choices<'_> {
             timer_tick: Span::from_ms(if c(7) { 4 } else { 0 }),
             clock_granularity: Span::from_ms(if b(5) { 10 } else { 0 }),
             pacing: b(6),
+            // Of keys that came later each goes with another.
+            pacing_ca_ratio: if b(7) { 1.2 } else { 1.0 },
+            unpaced_segments: if b(5) { 10 } else { 0 },
+            lt_bw: b(3),
+            bbr_ecn_max_rtt: Span::from_ms(if b(4) { 5 } else { 0 }),
+            alpha_start: match (a(5), a(6)) {
+                (true, _) => AlphaStart::Decaying,
+                (_, true) => AlphaStart::Held,
+                _ => AlphaStart::Zero,
+            },
+            rtt_transition: if a(7) { 500 } else { 2 },
             idle_restart: b(7),
             ecn_syn_ack: c(0),
             ecn_fallback: c(1),
@@ -207,11 +219,22 @@ impl Choices<'_> {
         if on(3) {
             params.syn_loss = SynLoss::Second;
         }
+        if on(4) {
+            params.halving = Halving::LinuxWindow;
+        }
         // Few of all combinations with a model can be run: most of the bytes that ask for
         // one get its nearest. The others are refused.
         if params.growth.is_model() && !c(3) {
             params.slow_start = SlowStartKind::Startup;
-            (params.pacing, params.prr, params.ecn) = (true, false, false);
+            (params.pacing, params.prr) = (true, false);
+            if params.growth == Growth::Bbr3Google {
+                params.ecn_reduction = EcnReduction::Bbr;
+                if params.ecn_feedback == EcnFeedback::Echo {
+                    params.ecn_feedback = EcnFeedback::Dctcp;
+                }
+            } else {
+                params.ecn = false;
+            }
             if !judges_by_time(&params) && params.recovery != RecoveryKind::Sack {
                 params.recovery = RecoveryKind::RackTlp;
             }

@@ -25,11 +25,13 @@ __all__ = [
     "Choke",
     "Cobalt",
     "Codel",
+    "DocsisPie",
     "Drr",
     "DrrClass",
     "Dualpi2",
     "DynamicThresholdRed",
     "Experiment",
+    "Fq",
     "FqCodel",
     "FqPie",
     "Game",
@@ -40,6 +42,7 @@ __all__ = [
     "HtbClass",
     "Link",
     "OnOff",
+    "PfifoFast",
     "Pi",
     "Pi2",
     "Pie",
@@ -610,6 +613,51 @@ class Pie(Part):
 
 
 @dataclass(kw_only=True)
+class DocsisPie(Part):
+    """PIE for DOCSIS cable modems, with the modem's shaper (RFC 8034).
+
+    Attributes:
+        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
+            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
+            list of these.
+        rate: Maximum sustained traffic rate that the modem shapes to. A rate with its unit, for
+            example "10 Mbit/s".
+        burst: With `rate`, maximum traffic burst: what may leave at the peak traffic rate before
+            `rate` holds. A number of bytes with its unit, for example "1500 B"; default "3044 B".
+        peak_rate: With `rate`, peak traffic rate, which holds in a burst too. A rate with its unit,
+            for example "10 Mbit/s".
+        target: Queueing delay to hold. A time with its unit, for example "100 ms"; default "10 ms".
+        update: Time between updates of the probability. A time with its unit, for example "100 ms";
+            default "16 ms".
+        alpha: Gain of the deviation from the target, in 1/s. A number; default 0.25.
+        beta: Gain of the delay's change, in 1/s. A number; default 2.5.
+        max_burst: Burst that passes untouched after the first drop; "0 s" for none. A time with its
+            unit, for example "100 ms"; default "142 ms".
+        burst_reset: How long it must be quiet before the law sleeps until a third of the limit
+            waits. A time with its unit, for example "100 ms"; default "1 s".
+        mean_packet: Packet whose drop probability is the law's; others have theirs in proportion to
+            their size, at most 0.85. Two of them wait untouched. A number of bytes with its unit,
+            for example "1500 B"; default "1024 B".
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "docsis-pie"
+
+    limit: str | Sequence[str]
+    rate: str | None = None
+    burst: str | None = None
+    peak_rate: str | None = None
+    target: str | None = None
+    update: str | None = None
+    alpha: float | None = None
+    beta: float | None = None
+    max_burst: str | None = None
+    burst_reset: str | None = None
+    mean_packet: str | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
 class Pi2(Part):
     """PI2 holds the queueing delay at a target.
 
@@ -1029,6 +1077,47 @@ class FqCodel(Part):
 
 
 @dataclass(kw_only=True)
+class Fq(Part):
+    """Linux's fq: flows with turns that favour new ones, a limit for each, and pacing.
+
+    Attributes:
+        limit: Most that may wait in all queues: in packets, in bytes, in time at the link's rate,
+            or a list of these. A queue size with its unit, for example "300 packets", "64 kB" or
+            "20 ms", or a list of these; default "10000 packets".
+        flow_limit: Most packets in one queue. A whole number; default 100.
+        flows: Number of queues that flows are hashed into. A whole number, at least 1; default
+            1024.
+        quantum: Bytes that a queue may send in its turn. A number of bytes with its unit, for
+            example "1500 B"; default "3 kB".
+        initial_quantum: Bytes that a queue may send in its first turn of all. A number of bytes
+            with its unit, for example "1500 B"; default "15 kB".
+        flow_refill_delay: How long a queue must have been empty to get a whole `quantum` again at
+            its next packet. A time with its unit, for example "100 ms"; default "40 ms".
+        flow_max_rate: Rate that each queue is paced to. A rate with its unit, for example "10
+            Mbit/s".
+        low_rate_threshold: Up to this `flow_max_rate` every packet is paced, above it every
+            `quantum`. A rate with its unit, for example "10 Mbit/s"; default "550 kbit/s".
+        ce_threshold: Mark every ECN-capable packet that leaves later than this after it could have;
+            the time that pacing holds it back does not count. A time with its unit, for example
+            "100 ms".
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "fq"
+
+    limit: str | Sequence[str] | None = None
+    flow_limit: int | None = None
+    flows: int | None = None
+    quantum: str | None = None
+    initial_quantum: str | None = None
+    flow_refill_delay: str | None = None
+    flow_max_rate: str | None = None
+    low_rate_threshold: str | None = None
+    ce_threshold: str | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
 class Sfq(Part):
     """Stochastic Fairness Queueing (McKenney 1990).
 
@@ -1128,6 +1217,8 @@ class Cake(Part):
             default false.
         ingress: Shape what arrives over a bottleneck before this one: drops count for the shaper.
             True or false; default false.
+        ack_filter: Drop waiting acknowledgements that a later one makes redundant. "off" or "on" or
+            "aggressive"; default "off".
         limit: Most that may wait in all queues: in packets, in bytes, in time at the link's rate,
             or a list of these. A queue size with its unit, for example "300 packets", "64 kB" or
             "20 ms", or a list of these.
@@ -1161,6 +1252,7 @@ class Cake(Part):
     first_gap: Literal["interval", "none"] | None = None
     wash: bool | None = None
     ingress: bool | None = None
+    ack_filter: Literal["off", "on", "aggressive"] | None = None
     limit: str | Sequence[str] | None = None
     label: str | None = None
 
@@ -1257,6 +1349,23 @@ class FqPie(Part):
 
 
 @dataclass(kw_only=True)
+class PfifoFast(Part):
+    """Linux's pfifo_fast: three first-in first-out bands in strict priority, by the TOS octet.
+
+    Attributes:
+        limit: Most that may wait in each of the three bands: in packets, in bytes, in time at the
+            link's rate, or a list of these. A queue size with its unit, for example "300 packets",
+            "64 kB" or "20 ms", or a list of these; default "1000 packets".
+        label: What tables and legends call this queue; no part of the run. A text.
+    """
+
+    _kind: ClassVar[str | None] = "pfifo-fast"
+
+    limit: str | Sequence[str] | None = None
+    label: str | None = None
+
+
+@dataclass(kw_only=True)
 class Rule(Part):
     """What a packet must be to belong to a class: all that is named.
 
@@ -1283,9 +1392,10 @@ class PrioClass(Part):
         name: Name of the class, put in front of its metrics and used in keys. A text.
         queue: Its queue, of any kind. A table with kind = "tail-drop" or "red" or "adaptive-red" or
             "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
-            "pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or
-            "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or
-            "sfb" or "fq-pie" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
+            "pie" or "docsis-pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue"
+            or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "fq" or "sfq" or
+            "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or "drr" or "wfq" or
+            "tbf" or "htb" or "plugin".
         match: What belongs to it: a rule, or a list of rules of which any will do. A table with
             dscp, protocol, port, group, or a list of these.
     """
@@ -1322,9 +1432,10 @@ class DrrClass(Part):
         queue: Its queue, of any kind. A time in its parameters is one at the class's share of the
             link. A table with kind = "tail-drop" or "red" or "adaptive-red" or
             "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
-            "pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or
-            "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or
-            "sfb" or "fq-pie" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
+            "pie" or "docsis-pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue"
+            or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "fq" or "sfq" or
+            "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or "drr" or "wfq" or
+            "tbf" or "htb" or "plugin".
         match: What belongs to it: a rule, or a list of rules of which any will do. A table with
             dscp, protocol, port, group, or a list of these.
         quantum: What it may send in a turn; shares are in proportion to quanta. A number of bytes
@@ -1364,9 +1475,10 @@ class WfqClass(Part):
         queue: Its queue, of any kind. A time in its parameters is one at the class's share of the
             link. A table with kind = "tail-drop" or "red" or "adaptive-red" or
             "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
-            "pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or
-            "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or
-            "sfb" or "fq-pie" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
+            "pie" or "docsis-pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue"
+            or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "fq" or "sfq" or
+            "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or "drr" or "wfq" or
+            "tbf" or "htb" or "plugin".
         match: What belongs to it: a rule, or a list of rules of which any will do. A table with
             dscp, protocol, port, group, or a list of these.
         weight: Its share of the link, relative to the weights of the others; a whole number up to
@@ -1409,9 +1521,10 @@ class Tbf(Part):
         queue: The queue in which packets wait, of any kind. A time in its parameters is one at
             `rate`. A table with kind = "tail-drop" or "red" or "adaptive-red" or
             "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
-            "pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or
-            "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or
-            "sfb" or "fq-pie" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
+            "pie" or "docsis-pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue"
+            or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "fq" or "sfq" or
+            "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or "drr" or "wfq" or
+            "tbf" or "htb" or "plugin".
         peak_rate: Rate that is not exceeded even in a burst. A rate with its unit, for example "10
             Mbit/s".
         mtu: With `peak_rate`, most that leaves at once in spite of it, at least one packet. A
@@ -1452,9 +1565,10 @@ class HtbClass(Part):
         queue: Its queue, of any kind, unless it has classes. A time in its parameters is one at
             `rate`. A table with kind = "tail-drop" or "red" or "adaptive-red" or
             "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
-            "pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or
-            "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or
-            "sfb" or "fq-pie" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
+            "pie" or "docsis-pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue"
+            or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "fq" or "sfq" or
+            "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or "drr" or "wfq" or
+            "tbf" or "htb" or "plugin".
         class_: Classes below it, which share what it may send, unless it has a queue. A list, each
             a table with name, match, rate, ceil, prio, ….
     """
@@ -1538,9 +1652,10 @@ class Link(Part):
         delay: Propagation delay, one way. A time with its unit, for example "100 ms".
         queue: The queue in front of it. A table with kind = "tail-drop" or "red" or "adaptive-red"
             or "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
-            "pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or
-            "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or
-            "sfb" or "fq-pie" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
+            "pie" or "docsis-pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue"
+            or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "fq" or "sfq" or
+            "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or "drr" or "wfq" or
+            "tbf" or "htb" or "plugin".
         rate: Transmission rate. Left out with `rate_trace`, it is the trace's mean. A rate with its
             unit, for example "10 Mbit/s".
         random_loss: Probability with which each packet is lost after its transmission,
@@ -1569,9 +1684,10 @@ class Hop(Part):
         delay: Propagation delay, one way. A time with its unit, for example "100 ms".
         queue: The queue in front of it. A table with kind = "tail-drop" or "red" or "adaptive-red"
             or "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
-            "pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue" or "sred" or
-            "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "sfq" or "cobalt" or "cake" or
-            "sfb" or "fq-pie" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
+            "pie" or "docsis-pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue"
+            or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "fq" or "sfq" or
+            "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or "drr" or "wfq" or
+            "tbf" or "htb" or "plugin".
         rate: Transmission rate. Left out with `rate_trace`, it is the trace's mean. A rate with its
             unit, for example "10 Mbit/s".
         random_loss: Probability with which each packet is lost after its transmission,
@@ -1616,8 +1732,8 @@ class Tcp(Part):
         preset: The set of parameters to start from. "sack" or "newreno" or "reno" or "tahoe" or
             "cubic" or "dctcp" or "prague" or "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or
             "westwood" or "bic" or "htcp" or "hybla" or "illinois" or "highspeed" or "scalable" or
-            "veno" or "yeah" or "copa" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno"
-            or "ns2-tahoe"; default "sack".
+            "veno" or "yeah" or "copa" or "bbr3-google" or "linux-2000" or "ns2-sack" or
+            "ns2-newreno" or "ns2-reno" or "ns2-tahoe"; default "sack".
         mss: Payload bytes of a full-sized segment. A number of bytes with its unit, for example
             "1500 B".
         header: Bytes that network and transport headers add to each segment. A number of bytes with
@@ -1625,29 +1741,49 @@ class Tcp(Part):
         slow_start: How the window grows until the first congestion event. "standard" or
             "hystart-plus-plus" or "hystart" or "vegas" or "hybla" or "startup".
         growth: How the window grows in congestion avoidance, and by how much it is reduced. "reno"
-            or "cubic" or "linux-cubic" or "vegas" or "ledbat" or "prague" or "westwood" or "bic" or
-            "htcp" or "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or
-            "bbr" or "bbr3" or "copa".
+            or "cubic" or "linux-cubic" or "linux-reno" or "vegas" or "ledbat" or "prague" or
+            "westwood" or "bic" or "htcp" or "hybla" or "illinois" or "highspeed" or "scalable" or
+            "veno" or "yeah" or "bbr" or "bbr3" or "copa" or "copa-default" or "bbr3-google".
         byte_counting: Grow the window with the bytes acknowledged instead of with each
             acknowledgement (RFC 3465; Linux, there without a limit in slow start). True or false.
         pacing: Space segments in time: at the rate of a model, or at twice the window each round
-            trip in slow start and 1.2 times after it (Linux's tcp_pacing_ss_ratio and
+            trip in slow start and `pacing_ca_ratio` times after it (Linux's tcp_pacing_ss_ratio and
             tcp_pacing_ca_ratio). True or false.
+        pacing_ca_ratio: With `pacing`, windows in a round trip at which a window-based sender is
+            paced after slow start. A number.
+        unpaced_segments: With `pacing`, data segments at the start of a connection that it does not
+            hold back. A whole number.
+        lt_bw: With growth `bbr`, take two intervals of alike rates with a fifth lost for a policer,
+            and its rate for the path's for 48 rounds. True or false.
+        bbr_ecn_max_rtt: With growth `bbr3-google` and `ecn`, the greatest least round trip at which
+            marks are answered; 0 for any. A time with its unit, for example "100 ms".
         recovery: How losses are detected and repaired. "tahoe" or "reno" or "newreno" or
-            "ns2-tahoe" or "ns2-reno" or "ns2-newreno" or "sack" or "rack-tlp" or "sack-1996".
+            "ns2-tahoe" or "ns2-reno" or "ns2-newreno" or "sack" or "rack-tlp" or "linux" or
+            "sack-1996".
         prr: Reduce the flight in proportion to what is delivered during recovery (RFC 9937); with
-            selective acknowledgements. True or false.
-        halving: What a reduction takes its share of. "flight-size" or "window".
+            selective acknowledgements. With recovery `linux` in whole segments, from the window
+            before the reduction (Linux 6.1, `tcp_cwnd_reduction`). True or false.
+        halving: What a reduction takes its share of; laws that say themselves what they leave of
+            the window (`westwood` to `yeah`) take it of the window. "flight-size" or "window" or
+            "linux-window".
         initial_window: Segments that may be sent before the first acknowledgement. A whole number.
         dup_thresh: Duplicate acknowledgements that mean a loss (DupThresh). A whole number.
         limited_transmit: Send new data on the first two duplicate acknowledgements (RFC 3042). True
             or false.
         delayed_ack: Acknowledge every second full-sized segment, or after `delayed_ack_timeout`;
             off acknowledges each. True or false.
-        delayed_ack_timeout: How long an acknowledgement may be delayed. A time with its unit, for
-            example "100 ms".
+        delayed_ack_timeout: How long an acknowledgement may be delayed; with `adaptive_acks`, at
+            least. A time with its unit, for example "100 ms".
+        adaptive_acks: With `delayed_ack`, acknowledge as Linux's receiver does: a delay that
+            follows the time between segments, doubles when it runs out and is at most 200 ms and
+            the round trip; pushed and short segments at once unless this side sends too; and at
+            once again for a while after a duplicate, a gap longer than the retransmission timeout
+            or a first mark (net/ipv4/tcp_input.c, tcp_event_data_recv, __tcp_ack_snd_check,
+            __tcp_ecn_check_ce; tcp_output.c, tcp_send_delayed_ack; tcp_timer.c,
+            tcp_delack_timer_handler). True or false.
         quick_acks: Segments at the start of a connection that are acknowledged at once in spite of
-            `delayed_ack`. A whole number.
+            `delayed_ack`; with `adaptive_acks`, acknowledgements that go at once there, and after a
+            duplicate or a long gap. A whole number.
         timestamps: Measure a round trip with every acknowledgement by timestamps (RFC 7323); their
             12 bytes are part of `header`. True or false.
         receive_window: Most bytes the receiver lets be outstanding: its buffer. What it announces
@@ -1656,11 +1792,15 @@ class Tcp(Part):
         read_rate: How fast the receiving application reads; what it has not read takes up the
             receive window. Without it the application reads at once. A rate with its unit, for
             example "10 Mbit/s".
+        syn_loss: What a lost SYN or SYN-ACK leaves behind, with `handshake`. "first" or "second".
         handshake: Open with a three-way handshake, whose segments can be lost, and close with FINs;
             off starts with data and just ends, as ns-2's one-way agents do. True or false.
         idle_restart: After nothing was sent for longer than the retransmission timeout, go on with
-            no more than the initial window (RFC 5681, section 4.1; Linux halves the window for each
-            timeout that passed, down to the same). True or false.
+            no more than the initial window (RFC 5681, section 4.1), or as `idle_decay` says. True
+            or false.
+        idle_decay: By how much `idle_restart` reduces. "restart" or "halving".
+        fin_beyond_window: Let the segment that carries the FIN go where the congestion window is
+            full, one segment beyond it (Linux, tcp_cwnd_test). True or false.
         initial_rto: Retransmission timeout before the first round-trip sample. A time with its
             unit, for example "100 ms".
         min_rto: Least retransmission timeout. A time with its unit, for example "100 ms".
@@ -1669,17 +1809,32 @@ class Tcp(Part):
             "100 ms".
         clock_granularity: Tick of the clock that times round trips; zero is an exact clock. A time
             with its unit, for example "100 ms".
-        rtt_sampling: Which segments give round-trip samples. "every-ack" or "one-per-window".
+        rtt_sampling: Which segments give round-trip samples. "every-ack" or "every-delivery" or
+            "one-per-window".
+        rtt_deviation: What the retransmission timeout takes for the deviation of round trips.
+            "mean" or "peak".
+        timer_restart: What restarts the retransmission timer. "acks" or "head".
+        timer_tick: Tick of the clock that timers run by: a timeout ends at the first tick after it,
+            and, if it is 63 ticks long or longer, at a multiple of 8 ticks (64 from 504 ticks on,
+            and so on), as in Linux's timer wheel; zero is an exact clock. Linux counts 250 ticks a
+            second (Debian) and widens tail loss probe and reordering timers by 2 ms for them. A
+            time with its unit, for example "100 ms".
         frto: After a timeout send new data before more old data, and take the timeout back if
             segments sent before it still arrive (F-RTO, RFC 5682: section 3.1 with selective
-            acknowledgements, otherwise section 2.1). True or false.
+            acknowledgements, otherwise section 2.1; with recovery `linux` as in
+            `tcp_process_loss`). True or false.
         dsack: Report data that arrives twice (RFC 2883), take a reduction back when all its
             retransmissions were reported so, and let RACK's room for reordering grow with the
             reports (RFC 8985, section 6.2); with selective acknowledgements. True or false.
         ecn: Use ECN (RFC 3168): negotiate it, send ECN-capable data, respond to marks. True or
             false.
         ecn_feedback: How the receiver tells of marks. "echo" or "dctcp" or "accecn".
-        ecn_reduction: By how much marks reduce the window. "loss" or "abe" or "dctcp" or "prague".
+        ecn_reduction: By how much marks reduce the window. "loss" or "abe" or "dctcp" or "prague"
+            or "bbr".
+        alpha_start: How the estimate of the share that is marked begins, for a reduction in
+            proportion to it. "decaying" or "held" or "zero".
+        rtt_transition: Round trips after slow start from which on growth and reduction as Prague's
+            depend no more on a round trip below 25 ms. A whole number.
         ecn_codepoint: The codepoint of ECN-capable data. "ect0" or "ect1".
         ecn_syn_ack: Make the SYN-ACK ECN-capable too (RFC 5562). True or false.
         ecn_fallback: Give ECN up when the SYN that asks for it has to be repeated (RFC 3168,
@@ -1712,6 +1867,7 @@ class Tcp(Part):
             "veno",
             "yeah",
             "copa",
+            "bbr3-google",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -1730,6 +1886,7 @@ class Tcp(Part):
             "reno",
             "cubic",
             "linux-cubic",
+            "linux-reno",
             "vegas",
             "ledbat",
             "prague",
@@ -1745,11 +1902,17 @@ class Tcp(Part):
             "bbr",
             "bbr3",
             "copa",
+            "copa-default",
+            "bbr3-google",
         ]
         | None
     ) = None
     byte_counting: bool | None = None
     pacing: bool | None = None
+    pacing_ca_ratio: float | None = None
+    unpaced_segments: int | None = None
+    lt_bw: bool | None = None
+    bbr_ecn_max_rtt: str | None = None
     recovery: (
         Literal[
             "tahoe",
@@ -1760,34 +1923,44 @@ class Tcp(Part):
             "ns2-newreno",
             "sack",
             "rack-tlp",
+            "linux",
             "sack-1996",
         ]
         | None
     ) = None
     prr: bool | None = None
-    halving: Literal["flight-size", "window"] | None = None
+    halving: Literal["flight-size", "window", "linux-window"] | None = None
     initial_window: int | None = None
     dup_thresh: int | None = None
     limited_transmit: bool | None = None
     delayed_ack: bool | None = None
     delayed_ack_timeout: str | None = None
+    adaptive_acks: bool | None = None
     quick_acks: int | None = None
     timestamps: bool | None = None
     receive_window: str | None = None
     read_rate: str | None = None
+    syn_loss: Literal["first", "second"] | None = None
     handshake: bool | None = None
     idle_restart: bool | None = None
+    idle_decay: Literal["restart", "halving"] | None = None
+    fin_beyond_window: bool | None = None
     initial_rto: str | None = None
     min_rto: str | None = None
     rto_floor: Literal["timeout", "deviation"] | None = None
     max_rto: str | None = None
     clock_granularity: str | None = None
-    rtt_sampling: Literal["every-ack", "one-per-window"] | None = None
+    rtt_sampling: Literal["every-ack", "every-delivery", "one-per-window"] | None = None
+    rtt_deviation: Literal["mean", "peak"] | None = None
+    timer_restart: Literal["acks", "head"] | None = None
+    timer_tick: str | None = None
     frto: bool | None = None
     dsack: bool | None = None
     ecn: bool | None = None
     ecn_feedback: Literal["echo", "dctcp", "accecn"] | None = None
-    ecn_reduction: Literal["loss", "abe", "dctcp", "prague"] | None = None
+    ecn_reduction: Literal["loss", "abe", "dctcp", "prague", "bbr"] | None = None
+    alpha_start: Literal["decaying", "held", "zero"] | None = None
+    rtt_transition: int | None = None
     ecn_codepoint: Literal["ect0", "ect1"] | None = None
     ecn_syn_ack: bool | None = None
     ecn_fallback: bool | None = None
@@ -1804,9 +1977,9 @@ class Bulk(Part):
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
             "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or "hybla" or
-            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "linux-2000" or
-            "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table with preset, mss,
-            header, slow_start, growth, …; default "sack".
+            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "bbr3-google"
+            or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table
+            with preset, mss, header, slow_start, growth, …; default "sack".
         start: When flows start; dealt out. A time from the start of the run, such as "5 s", or
             "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
         stop: When flows stop: they send no new data, and close when what they have sent is
@@ -1866,6 +2039,7 @@ class Bulk(Part):
             "veno",
             "yeah",
             "copa",
+            "bbr3-google",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -1902,9 +2076,9 @@ class Transfer(Part):
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
             "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or "hybla" or
-            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "linux-2000" or
-            "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table with preset, mss,
-            header, slow_start, growth, …; default "sack".
+            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "bbr3-google"
+            or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table
+            with preset, mss, header, slow_start, growth, …; default "sack".
         start: When transfers start; dealt out. A time from the start of the run, such as "5 s", or
             "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
@@ -1961,6 +2135,7 @@ class Transfer(Part):
             "veno",
             "yeah",
             "copa",
+            "bbr3-google",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -2274,9 +2449,9 @@ class Transactions(Part):
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
             "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or "hybla" or
-            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "linux-2000" or
-            "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table with preset, mss,
-            header, slow_start, growth, …; default "sack".
+            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "bbr3-google"
+            or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table
+            with preset, mss, header, slow_start, growth, …; default "sack".
         request: Payload of a request. A value or a law, such as "12 kB", "exponential mean 12 kB"
             or "pareto mean 12 kB shape 1.2", or a table with cdf; default "1 kB".
         connections: How transactions use connections. "each" or "one"; default "each".
@@ -2345,6 +2520,7 @@ class Transactions(Part):
             "veno",
             "yeah",
             "copa",
+            "bbr3-google",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -2386,9 +2562,9 @@ class Web(Part):
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
             "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or "hybla" or
-            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "linux-2000" or
-            "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table with preset, mss,
-            header, slow_start, growth, …; default "sack".
+            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "bbr3-google"
+            or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table
+            with preset, mss, header, slow_start, growth, …; default "sack".
         load: Load to offer, in place of a number of users: a share of the rate of the first
             bottleneck link that the data crosses, headers included. How many users offer it is
             found by simulation. A number, or a text.
@@ -2480,6 +2656,7 @@ class Web(Part):
             "veno",
             "yeah",
             "copa",
+            "bbr3-google",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -2529,9 +2706,9 @@ class Video(Part):
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
             "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or "hybla" or
-            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "linux-2000" or
-            "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table with preset, mss,
-            header, slow_start, growth, …; default "sack".
+            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "bbr3-google"
+            or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table
+            with preset, mss, header, slow_start, growth, …; default "sack".
         bitrates: Bitrates that the video is there in, in rising order. A list, each a rate with its
             unit, for example "10 Mbit/s"; default ["145 kbit/s", "365 kbit/s", "730 kbit/s", "1.1
             Mbit/s", "2 Mbit/s", "3 Mbit/s", "4.5 Mbit/s", "6 Mbit/s", "7.8 Mbit/s"].
@@ -2616,6 +2793,7 @@ class Video(Part):
             "veno",
             "yeah",
             "copa",
+            "bbr3-google",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -2667,9 +2845,9 @@ class Arrivals(Part):
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
             "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or "hybla" or
-            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "linux-2000" or
-            "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table with preset, mss,
-            header, slow_start, growth, …; default "sack".
+            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "bbr3-google"
+            or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table
+            with preset, mss, header, slow_start, growth, …; default "sack".
         request: Payload of a request. A value or a law, such as "12 kB", "exponential mean 12 kB"
             or "pareto mean 12 kB shape 1.2", or a table with cdf; default "1 kB".
         service: What the server takes before it responds. A value or a law, such as "50 s",
@@ -2736,6 +2914,7 @@ class Arrivals(Part):
             "veno",
             "yeah",
             "copa",
+            "bbr3-google",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -2777,9 +2956,9 @@ class Trace(Part):
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
             "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or "hybla" or
-            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "linux-2000" or
-            "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table with preset, mss,
-            header, slow_start, growth, …; default "sack".
+            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "bbr3-google"
+            or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table
+            with preset, mss, header, slow_start, growth, …; default "sack".
         rtt_resolution: What round-trip times of the table are rounded to a multiple of: each that
             is left has hosts of its own. A time with its unit, for example "100 ms"; default "1
             ms".
@@ -2837,6 +3016,7 @@ class Trace(Part):
             "veno",
             "yeah",
             "copa",
+            "bbr3-google",
             "linux-2000",
             "ns2-sack",
             "ns2-newreno",
@@ -2933,7 +3113,7 @@ class Experiment(Whole):
     case: Sequence[Mapping[str, Any]] | None = None
 
 
-Queue: TypeAlias = "TailDrop | Red | AdaptiveRed | SelfConfiguringRed | DynamicThresholdRed | RedTail | Wred | Pi | Pie | Pi2 | Dualpi2 | HeadDrop | Step | Rem | Blue | Sred | Avq | Choke | Gsp | Codel | FqCodel | Sfq | Cobalt | Cake | Sfb | FqPie | Prio | Drr | Wfq | Tbf | Htb | Plugin"
+Queue: TypeAlias = "TailDrop | Red | AdaptiveRed | SelfConfiguringRed | DynamicThresholdRed | RedTail | Wred | Pi | Pie | DocsisPie | Pi2 | Dualpi2 | HeadDrop | Step | Rem | Blue | Sred | Avq | Choke | Gsp | Codel | FqCodel | Fq | Sfq | Cobalt | Cake | Sfb | FqPie | PfifoFast | Prio | Drr | Wfq | Tbf | Htb | Plugin"
 """One of these."""
 
 Traffic: TypeAlias = (

@@ -141,6 +141,10 @@ fn configuration(kind: &str, backlog: u64) -> String {
         "sred" => format!("{limit}\nmax_p = 0.01"),
         "avq" => format!("{limit}\necn = true"),
         "gsp" => format!("{limit}\nthreshold = \"{most} packets\"\necn = true"),
+        "docsis-pie" => format!("{limit}\n{target}\nmean_packet = \"1500 B\""),
+        // One flow of the ten may hold all that waits.
+        "fq" => format!("{limit}\nflow_limit = {}", backlog * 4),
+        "pfifo-fast" => limit,
         "codel" | "fq-codel" | "cobalt" => format!("{limit}\n{target}\necn = true"),
         "sfq" => format!("{limit}\ndepth = {}", backlog * 4),
         "cake" => format!("{limit}\nrate = \"1 Gbit/s\"\nrtt = \"1 s\""),

@@ -15,7 +15,7 @@ use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Rate, Time};
 use crate::classify::{Classifier, OneOrMore, Rule, check_rules, check_rules_at};
 use crate::{
     AnyQueue, Backlog, DropReason, InnerVisitor, LinkFacts, QueueContext, QueueDiscipline,
-    QueueSpec, Sink,
+    QueueSpec, Sink, TcpHeader,
 };
 
 /// A class that holds packets, as the file describes it.
@@ -289,6 +289,9 @@ impl<P> Sink<P> for Counting<'_, P> {
     fn marked(&mut self, packet: &P, now: Time) {
         self.tally.marks += 1;
         self.sink.marked(packet, now);
+    }
+    fn tcp_header(&self, packet: &P) -> Option<TcpHeader> {
+        self.sink.tcp_header(packet)
     }
 }
 

@@ -62,6 +62,19 @@ impl<P: Packet> Fifo<P> {
         Some(packet)
     }
 
+    /// The packets, the oldest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &P> + ExactSizeIterator {
+        self.packets.iter()
+    }
+
+    /// Takes the packet at this place, counted from 0 at the oldest; costs time in proportion to
+    /// how far it is from the nearer end.
+    pub fn remove(&mut self, place: usize) -> Option<P> {
+        let packet = self.packets.remove(place)?;
+        self.bytes -= packet.size().as_u64();
+        Some(packet)
+    }
+
     /// What is stored.
     #[inline]
     pub fn backlog(&self) -> Backlog {

@@ -16,6 +16,7 @@ pub mod facts;
 pub mod fifo;
 pub mod fq;
 pub mod gauge;
+pub mod header;
 pub mod laws;
 pub mod limit;
 pub mod plugin;
@@ -24,6 +25,7 @@ mod refuse;
 pub mod signal;
 
 pub use facts::{FlowFacts, FlowTable, GroupFacts, GroupTraffic, LinkFacts, Protocol};
+pub use header::TcpHeader;
 pub use limit::Limit;
 pub use plugin::Plugins;
 use std::sync::Arc;
@@ -39,9 +41,12 @@ pub enum DropReason {
     Early,
     /// A control law drops everything (RED with its average above max_th).
     Forced,
+    /// A later acknowledgement says what this one says (CAKE's ACK filter).
+    Redundant,
 }
 
-/// Where a queue hands what it refuses and reports what it marks.
+/// Where a queue hands what it refuses and reports what it marks, and asks what its packets
+/// carry.
 ///
 /// Together with `enqueue`, `dequeue` and `backlog` this makes conservation
 /// checkable: packets in = packets out + dropped + backlog.
@@ -50,6 +55,11 @@ pub trait Sink<P> {
     fn dropped(&mut self, packet: P, reason: DropReason, now: Time);
     /// The queue set CE on `packet`, which it keeps or is about to deliver.
     fn marked(&mut self, packet: &P, now: Time);
+    /// The TCP header of `packet`, which has joined the queue. `None` if it has none, or where
+    /// headers are not known.
+    fn tcp_header(&self, _packet: &P) -> Option<TcpHeader> {
+        None
+    }
 }
 
 /// What waits in a queue. The packet in transmission has left it.
@@ -444,6 +454,8 @@ disciplines! {
     "pi" => Pi(queues::pi::PiParams),
     /// PIE holds the queueing delay at a target (RFC 8033).
     "pie" => Pie(queues::pie::PieParams),
+    /// PIE for DOCSIS cable modems, with the modem's shaper (RFC 8034).
+    "docsis-pie" => DocsisPie(queues::docsis_pie::DocsisPieParams),
     /// PI2 holds the queueing delay at a target; classic senders meet the square of what it controls (De Schepper et al. 2016).
     "pi2" => Pi2(queues::pi2::Pi2Params),
     /// DualPI2: a low-latency queue for L4S senders, coupled to a classic one (RFC 9332).
@@ -468,6 +480,8 @@ disciplines! {
     "codel" => Codel(queues::codel::CodelParams),
     /// Flow queueing with CoDel (RFC 8290).
     "fq-codel" => FqCodel(queues::fq_codel::FqCodelParams),
+    /// Linux's fq: flows with turns that favour new ones, a limit for each, and pacing.
+    "fq" => Fq(queues::fq::FqParams),
     /// Stochastic Fairness Queueing (McKenney 1990).
     "sfq" => Sfq(queues::sfq::SfqParams),
     /// CoDel and BLUE together, as CAKE has them.
@@ -478,6 +492,8 @@ disciplines! {
     "sfb" => Sfb(queues::sfb::SfbParams),
     /// Flow queueing with PIE.
     "fq-pie" => FqPie(queues::fq_pie::FqPieParams),
+    /// Linux's pfifo_fast: three first-in first-out bands in strict priority, by the TOS octet.
+    "pfifo-fast" => PfifoFast(queues::pfifo_fast::PfifoFastParams),
     /// Strict priority between classes, each with a queue of any kind.
     "prio" => Prio(queues::prio::PrioParams),
     /// Deficit round robin (Shreedhar and Varghese 1996) between classes, each with a queue of any kind.

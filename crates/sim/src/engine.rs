@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use redtail_core::{Time, prefetch};
 use redtail_qdisc::plugin::{PluginFailure, catching};
-use redtail_qdisc::{DropReason, Plugins, QueueDiscipline, Sink};
+use redtail_qdisc::{DropReason, Plugins, QueueDiscipline, Sink, TcpHeader};
 use redtail_spec::Scenario;
 use redtail_traffic::{Application, Traces};
 use redtail_transport::{Segment, SenderCounters};
@@ -21,6 +21,7 @@ use crate::capture::{Capture, CaptureError, End, Recorder};
 use crate::connections::{Reached, Side};
 use crate::conservation::{self, LinkPassed};
 use crate::flows::{Flows, Source};
+use crate::header;
 use crate::network::{Address, Link, Network, Route, Target, compile};
 use crate::packet::{ContentId, Contents, SimPacket};
 use crate::result::RunResult;
@@ -298,6 +299,16 @@ impl Sink<SimPacket> for QueueEvents<'_> {
             let waited = self.arriving != Some(packet.content);
             statistics.on_mark(group, waited.then_some(packet.stamp));
         }
+    }
+
+    fn tcp_header(&self, packet: &SimPacket) -> Option<TcpHeader> {
+        let group = self.routes[packet.route as usize].group as usize;
+        let segment = self.contents.get(packet.content);
+        Some(header::of_segment(
+            self.flows.options[group]?,
+            packet,
+            segment,
+        ))
     }
 }
 

@@ -7,6 +7,7 @@ use redtail_transport::{Flags, Receiver, Segment, Sender};
 
 use crate::answers::Answers;
 use crate::connections::{Connections, Reached};
+use crate::header::{self, TcpOptions};
 use crate::network::HostRoutes;
 use crate::scheduler::Alarm;
 use crate::statistics::Delays;
@@ -210,6 +211,8 @@ pub struct Flows {
     pub starts: Vec<Time>,
     /// When each flow stops; [`Time::MAX`] is never.
     pub stops: Vec<Time>,
+    /// Of TCP segments, by group.
+    pub options: Vec<Option<TcpOptions>>,
 }
 
 impl Flows {
@@ -221,6 +224,7 @@ impl Flows {
     pub fn new(scenario: &Scenario, routes: &[Vec<HostRoutes>], traces: &Traces) -> Self {
         let mut flows = Self {
             connections: Connections::new(scenario),
+            options: header::options(scenario),
             ..Self::default()
         };
         let tcp = scenario

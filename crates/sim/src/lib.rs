@@ -13,6 +13,7 @@ mod connections;
 mod conservation;
 mod engine;
 mod flows;
+mod header;
 mod network;
 mod packet;
 mod result;

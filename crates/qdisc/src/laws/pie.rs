@@ -237,16 +237,11 @@ impl PieLaw {
             self.accumulated = 0.0;
         }
         self.accumulated += p;
-        if self.accumulated < 0.85 {
-            Verdict::Pass
-        } else if self.accumulated >= 8.5 {
-            Verdict::Early
-        } else if draw() < p {
+        let verdict = derandomised(self.accumulated, p, draw);
+        if verdict == Verdict::Early && self.accumulated < PROB_HIGH {
             self.accumulated = 0.0;
-            Verdict::Early
-        } else {
-            Verdict::Pass
         }
+        verdict
     }
 
     /// A packet was dropped, by this law or for want of room.
@@ -392,8 +387,26 @@ impl PieLaw {
     }
 }
 
+/// Up to this sum of probabilities since the last drop there is none (section 5.4).
+pub(super) const PROB_LOW: f64 = 0.85;
+/// From this sum on the next packet is dropped (section 5.4).
+pub(super) const PROB_HIGH: f64 = 8.5;
+
+/// Section 5.4: drops are kept apart, and from staying away for long. `accumulated` is the sum
+/// of the probabilities of the packets since the last drop, this one's `p` included.
+#[inline]
+pub(super) fn derandomised(accumulated: f64, p: f64, draw: impl FnOnce() -> f64) -> Verdict {
+    if accumulated < PROB_LOW {
+        Verdict::Pass
+    } else if accumulated >= PROB_HIGH || draw() < p {
+        Verdict::Early
+    } else {
+        Verdict::Pass
+    }
+}
+
 /// Section 4.2: what the change is multiplied by, by the present p.
-fn auto_tune(p: f64) -> f64 {
+pub(super) fn auto_tune(p: f64) -> f64 {
     const STEPS: [(f64, f64); 6] = [
         (1e-6, 2048.0),
         (1e-5, 512.0),

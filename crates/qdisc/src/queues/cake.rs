@@ -3,7 +3,8 @@
 //!
 //! Source: T. Høiland-Jørgensen, D. Täht and J. Morton, "Piece of CAKE: A Comprehensive
 //! Queue Management Solution for Home Gateways", IEEE LANMAN 2018; rules and constants as
-//! in Linux 6.1, `sch_cake`. Without ACK filter, NAT and automatic rate.
+//! in Linux 6.1, `sch_cake`, its ACK filter included ([`crate::laws::ack_filter`]). Without NAT and
+//! automatic rate.
 //!
 //! | symbol | unit | meaning |
 //! |---|---|---|
@@ -45,6 +46,7 @@ use super::cobalt::default_ecn;
 use crate::facts::FlowTable;
 use crate::fifo::Fifo;
 use crate::fq::{FlowHash, Greatest, Lists, TimeAverage};
+use crate::laws::ack_filter;
 use crate::laws::cobalt::{CobaltConfig, CobaltLaw, FirstGap};
 use crate::{
     Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
@@ -100,6 +102,10 @@ pub struct CakeParams {
     /// Source: off as in Linux 6.1, `sch_cake`.
     #[serde(default)]
     pub ingress: bool,
+    /// Drop waiting acknowledgements that a later one makes redundant.
+    /// Source: off as in Linux 6.1, `sch_cake`.
+    #[serde(default)]
+    pub ack_filter: AckFilter,
     /// Most that may wait in all queues: in packets, in bytes, in time at the link's rate, or a list of these.
     /// Source: four `rtt` at `rate`, at least 4 MiB, at most 10,240 packets of 1514 B, as in Linux 6.1, `sch_cake`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,6 +117,20 @@ fn default_first_gap() -> FirstGap {
 }
 fn default_rtt() -> Span {
     Span::from_ms(100)
+}
+
+/// Which waiting acknowledgements are dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "lowercase")]
+#[schemars(crate = "schemars")]
+pub enum AckFilter {
+    /// None.
+    #[default]
+    Off,
+    /// Redundant ones, as long as another one that could be dropped stays.
+    On,
+    /// Redundant ones, the only one too if nothing is between it and the latest.
+    Aggressive,
 }
 
 /// How a link frames packets.
@@ -361,6 +381,7 @@ impl QueueParams for CakeParams {
             ecn: self.ecn,
             wash: self.wash,
             ingress: self.ingress,
+            ack_filter: self.ack_filter,
             hash,
             flows: Arc::clone(&context.link.flows),
             stream: context.stream,
@@ -373,6 +394,7 @@ impl QueueParams for CakeParams {
             fattest: None,
             active: TimeAverage::default(),
             overload_drops: 0,
+            ack_drops: 0,
             collisions: 0,
             sojourn: Span::ZERO,
             probability: 0.0,
@@ -708,6 +730,7 @@ pub struct Cake<P> {
     ecn: bool,
     wash: bool,
     ingress: bool,
+    ack_filter: AckFilter,
     hash: FlowHash,
     flows: Arc<FlowTable>,
     stream: Stream,
@@ -724,6 +747,7 @@ pub struct Cake<P> {
     fattest: Option<Greatest>,
     active: TimeAverage,
     overload_drops: u64,
+    ack_drops: u64,
     collisions: u64,
     /// How long the packet that left last had waited.
     sojourn: Span,
@@ -765,6 +789,12 @@ impl<P: Packet> Cake<P> {
     /// Takes the oldest packet of a queue.
     fn take(&mut self, tin: usize, queue: usize, now: Time) -> Option<P> {
         let packet = self.tins[tin].queues[queue].fifo.pop()?;
+        self.on_taken(tin, queue, &packet, now);
+        Some(packet)
+    }
+
+    /// A packet has been taken out of a queue.
+    fn on_taken(&mut self, tin: usize, queue: usize, packet: &P, now: Time) {
         let left = self.tins[tin].queues[queue].fifo.backlog();
         self.tins[tin].packets -= 1;
         self.backlog.packets -= 1;
@@ -775,7 +805,29 @@ impl<P: Packet> Cake<P> {
         if let Some(fattest) = &mut self.fattest {
             fattest.set(tin * QUEUES + queue, left.bytes);
         }
-        Some(packet)
+    }
+
+    /// Drops a waiting acknowledgement if the packet that has just joined its queue makes it
+    /// redundant.
+    fn filter(&mut self, tin: usize, queue: usize, now: Time, sink: &mut impl Sink<P>) {
+        let fifo = &mut self.tins[tin].queues[queue].fifo;
+        let mut waiting = fifo.iter();
+        let latest = waiting.next_back();
+        let Some(latest) = latest.and_then(|packet| sink.tcp_header(packet)) else {
+            return;
+        };
+        let aggressive = self.ack_filter == AckFilter::Aggressive;
+        let headers = waiting.map(|packet| sink.tcp_header(packet));
+        let place = ack_filter::redundant(&latest, headers, aggressive);
+        let Some(packet) = place.and_then(|place| fifo.remove(place)) else {
+            return;
+        };
+        self.on_taken(tin, queue, &packet, now);
+        if self.ingress {
+            self.advance(tin, &packet, now, true);
+        }
+        self.ack_drops += 1;
+        sink.dropped(packet, DropReason::Redundant, now);
     }
 
     /// Charges a packet to the shaper and to its tin; its size there.
@@ -875,6 +927,9 @@ impl<P: Packet> QueueDiscipline<P> for Cake<P> {
             fattest.set(index * QUEUES + queue, fifo.backlog().bytes);
         }
         tin.join(queue, self.isolation);
+        if self.ack_filter != AckFilter::Off {
+            self.filter(index, queue, now, sink);
+        }
         while !self.limit.allows(self.backlog) {
             self.relieve(now, sink);
         }
@@ -950,12 +1005,15 @@ impl<P: Packet> QueueDiscipline<P> for Cake<P> {
 
     fn start_measuring(&mut self, now: Time) {
         self.active.begin(now);
-        (self.overload_drops, self.collisions) = (0, 0);
+        (self.overload_drops, self.ack_drops, self.collisions) = (0, 0, 0);
     }
 
     fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
         tell("flows_active", self.active.until(now));
         tell("overload_drops", self.overload_drops as f64);
         tell("hash_collisions", self.collisions as f64);
+        if self.ack_filter != AckFilter::Off {
+            tell("ack_drops", self.ack_drops as f64);
+        }
     }
 }

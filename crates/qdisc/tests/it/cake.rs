@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::common::{Heard, Probe, build_on};
 use redtail_core::{Bytes, Dscp, Ecn, Rate, Span, Time};
 use redtail_qdisc::laws::cobalt::FirstGap;
-use redtail_qdisc::queues::cake::{CakeParams, Diffserv, Framing, Isolation};
+use redtail_qdisc::queues::cake::{AckFilter, CakeParams, Diffserv, Framing, Isolation};
 use redtail_qdisc::{
     AnyQueue, DropReason, FlowFacts, FlowTable, Limit, LinkFacts, QueueDiscipline, QueueSpec,
 };
@@ -23,6 +23,7 @@ fn params() -> CakeParams {
         first_gap: FirstGap::None,
         wash: false,
         ingress: false,
+        ack_filter: AckFilter::Off,
         limit: Some(Limit::packets(100_000)),
     }
 }

@@ -17,18 +17,21 @@ use redtail_qdisc::plugin::{PluginParams, Value};
 use redtail_qdisc::queues::adaptive_red::AdaptiveRedParams;
 use redtail_qdisc::queues::avq::AvqParams;
 use redtail_qdisc::queues::blue::BlueParams;
-use redtail_qdisc::queues::cake::{CakeParams, Diffserv, Framing, Isolation};
+use redtail_qdisc::queues::cake::{AckFilter, CakeParams, Diffserv, Framing, Isolation};
 use redtail_qdisc::queues::choke::ChokeParams;
 use redtail_qdisc::queues::cobalt::CobaltParams;
 use redtail_qdisc::queues::codel::CodelParams;
+use redtail_qdisc::queues::docsis_pie::DocsisPieParams;
 use redtail_qdisc::queues::drr::{DrrClass, DrrParams};
 use redtail_qdisc::queues::dualpi2::{DualPi2Params, DualScheduler};
 use redtail_qdisc::queues::dynamic_threshold_red::DynamicThresholdRedParams;
+use redtail_qdisc::queues::fq::FqParams;
 use redtail_qdisc::queues::fq_codel::FqCodelParams;
 use redtail_qdisc::queues::fq_pie::FqPieParams;
 use redtail_qdisc::queues::gsp::GspParams;
 use redtail_qdisc::queues::head_drop::HeadDropParams;
 use redtail_qdisc::queues::htb::{HtbClass, HtbParams};
+use redtail_qdisc::queues::pfifo_fast::PfifoFastParams;
 use redtail_qdisc::queues::pi::PiParams;
 use redtail_qdisc::queues::pi2::Pi2Params;
 use redtail_qdisc::queues::pie::PieParams;
@@ -510,6 +513,7 @@ fn cake(change: impl FnOnce(&mut CakeParams)) -> QueueSpec {
         first_gap: FirstGap::None,
         wash: false,
         ingress: false,
+        ack_filter: AckFilter::Off,
         limit: Some(SEVEN_PACKETS),
     };
     change(&mut params);
@@ -561,6 +565,40 @@ fn fq_pie(change: impl FnOnce(&mut FqPieParams)) -> QueueSpec {
     };
     change(&mut params);
     QueueSpec::FqPie(params)
+}
+
+/// fq with small quanta, and few packets for a flow.
+fn fq(change: impl FnOnce(&mut FqParams)) -> QueueSpec {
+    let mut params = FqParams {
+        limit: SEVEN_PACKETS,
+        flow_limit: 4,
+        quantum: Bytes::new(700),
+        initial_quantum: Bytes::new(2000),
+        flow_refill_delay: Span::from_ms(5),
+        ..FqParams::default()
+    };
+    change(&mut params);
+    QueueSpec::Fq(params)
+}
+
+fn paced(kbps: u64) -> impl FnOnce(&mut FqParams) {
+    move |fq| fq.flow_max_rate = Some(Rate::from_bps(kbps * 1000))
+}
+
+/// DOCSIS-PIE that wakes early, answers quickly and protects few bursts.
+fn docsis_pie(change: impl FnOnce(&mut DocsisPieParams)) -> QueueSpec {
+    let mut params = DocsisPieParams {
+        target: Span::from_ms(1),
+        update: Span::from_ms(2),
+        alpha: 500.0,
+        beta: 50.0,
+        max_burst: Span::from_ms(3),
+        burst_reset: Span::from_ms(20),
+        mean_packet: Bytes::new(100),
+        ..DocsisPieParams::with_limit(SEVEN_PACKETS)
+    };
+    change(&mut params);
+    QueueSpec::DocsisPie(params)
 }
 
 fn plugin<const N: usize>(limit: Limit, params: [&str; N]) -> QueueSpec {
@@ -694,6 +732,8 @@ fn disciplines() -> Vec<(&'static str, QueueSpec, bool)> {
         ("CAKE shaped", cake(shaped(2)), false),
         ("CAKE shaped to little, in cells", cake(|cake| { shaped(1)(cake); cake.framing = Framing::Atm; }), false),
         ("CAKE at an ingress", cake(|cake| { shaped(1)(cake); cake.ingress = true; }), false),
+        ("CAKE with an ACK filter", cake(|cake| cake.ack_filter = AckFilter::On), false),
+        ("CAKE with an aggressive ACK filter at an ingress", cake(|cake| { shaped(1)(cake); cake.ingress = true; cake.ack_filter = AckFilter::Aggressive; }), false),
         ("SFB", sfb(|_| {}), false),
         ("SFB limited by both", sfb(|sfb| sfb.limit = BOTH), false),
         ("SFB that hashes anew", sfb(|sfb| { sfb.rehash = Span::from_ms(30); sfb.warmup = Span::from_ms(20); sfb.increment = 0.5; }), false),
@@ -702,6 +742,17 @@ fn disciplines() -> Vec<(&'static str, QueueSpec, bool)> {
         ("FQ-PIE limited by both", fq_pie(|fq| fq.limit = BOTH), false),
         ("FQ-PIE by departure rate", fq_pie(|fq| fq.delay = Delay::DepartureRate), false),
         ("FQ-PIE with ECN", fq_pie(|fq| fq.ecn = true), true),
+        ("fq", fq(|_| {}), false),
+        ("fq limited by both, with shared queues", fq(|fq| { fq.limit = BOTH; fq.flows = 2; }), false),
+        ("fq paced by the quantum", fq(paced(2000)), false),
+        ("fq paced by the packet", fq(paced(400)), false),
+        ("fq with a step", fq(|fq| { fq.ce_threshold = Some(Span::from_ms(2)); fq.limit = Limit::packets(60); fq.flow_limit = 15; }), true),
+        ("pfifo_fast", QueueSpec::PfifoFast(PfifoFastParams { limit: SEVEN_PACKETS }), false),
+        ("pfifo_fast limited by both", QueueSpec::PfifoFast(PfifoFastParams { limit: BOTH }), false),
+        ("DOCSIS-PIE", docsis_pie(|_| {}), false),
+        ("DOCSIS-PIE limited by both", docsis_pie(|pie| pie.limit = BOTH), false),
+        ("DOCSIS-PIE with a burst at the peak rate", docsis_pie(|pie| { pie.rate = Some(Rate::from_bps(300_000)); pie.peak_rate = Some(Rate::from_bps(600_000)); pie.burst = Bytes::new(4000); }), false),
+        ("DOCSIS-PIE with less than a packet in its bucket", docsis_pie(|pie| { pie.rate = Some(Rate::from_bps(700_000)); pie.burst = Bytes::new(500); }), false),
         ("a plug-in", plugin(BOTH, []), false),
         ("a plug-in that drops the oldest", plugin(BOTH, ["head"]), false),
         ("a plug-in that marks", plugin(SEVEN_PACKETS, ["mark"]), true),

@@ -1,5 +1,6 @@
 //! What `qdisc` shows to those who use it: one program, a file per topic.
 
+mod ack_filter;
 mod aqm_laws;
 mod cake;
 mod classes_law;
@@ -7,8 +8,11 @@ mod cobalt_law;
 mod codel_law;
 mod common;
 mod conformance;
+mod docsis_pie;
 mod flow_queueing;
+mod fq;
 mod fq_pie;
+mod pfifo_fast;
 mod pi_laws;
 mod plugin;
 mod red_adaptations;

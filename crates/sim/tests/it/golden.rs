@@ -70,6 +70,36 @@ start = "uniform 0..1 s"
     )
 }
 
+/// A download whose acknowledgements share the way back with an upload.
+fn asymmetric(filter: &str) -> String {
+    format!(
+        r#"
+duration = "10 s"
+warmup = "2 s"
+[bottleneck]
+rate = "50 Mbit/s"
+delay = "10 ms"
+queue = {{ kind = "fq-codel" }}
+[bottleneck.return]
+rate = "1 Mbit/s"
+delay = "10 ms"
+queue = {{ kind = "cake", ack_filter = "{filter}" }}
+[[traffic]]
+name = "down"
+kind = "bulk"
+flows = 4
+tcp = "linux"
+start = "uniform 0..1 s"
+[[traffic]]
+name = "up"
+kind = "bulk"
+flows = 1
+tcp = "linux"
+direction = "reverse"
+"#
+    )
+}
+
 /// Two bottlenecks in a row, with cross traffic on the first.
 fn chain() -> String {
     format!(
@@ -113,6 +143,13 @@ fn scenarios() -> Vec<(&'static str, String)> {
         ("gentle RED, 20 sack with ECN", dumbbell(RED_ECN, 20, r#"{ preset = "sack", ecn = true }"#)),
         ("both ways, 5 sack each", both_ways()),
         ("chain, 10 sack and cross traffic", chain()),
+        ("fq, 20 sack", dumbbell(r#"{ kind = "fq" }"#, 20, r#""sack""#)),
+        ("fq paced to 300 kbit/s, 20 sack", dumbbell(r#"{ kind = "fq", flow_max_rate = "300 kbit/s" }"#, 20, r#""sack""#)),
+        ("pfifo_fast, 20 sack", dumbbell(r#"{ kind = "pfifo-fast", limit = "60 packets" }"#, 20, r#""sack""#)),
+        ("DOCSIS-PIE, 20 sack", dumbbell(r#"{ kind = "docsis-pie", limit = "200 packets" }"#, 20, r#""sack""#)),
+        ("CAKE back, ACK filter off", asymmetric("off")),
+        ("CAKE back, ACK filter on", asymmetric("on")),
+        ("CAKE back, aggressive ACK filter", asymmetric("aggressive")),
     ]
 }
 

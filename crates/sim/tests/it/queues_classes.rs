@@ -4,6 +4,7 @@
 use std::sync::atomic::AtomicBool;
 
 use crate::common::{metric, run};
+use redtail_sim::RunResult;
 use redtail_spec::{Format, Plan};
 
 /// Constant-rate sources of 1000 B packets on a link of 10 Mbit/s, each a group of its own,
@@ -232,4 +233,57 @@ fn two_classes_give_the_stream_its_share_on_a_slow_last_hop_whatever_their_queue
     let received = |result| metric(result, "queue.udp.packets");
     let (one, other) = (received(&two_tail_drop), received(&two_red));
     assert!((one - other).abs() <= 0.02 * one, "{one} {other}");
+}
+
+#[test]
+fn pfifo_fast_puts_calls_behind_downloads_if_they_ask_for_ef() {
+    // Linux's table knows types of service and no codepoints: EF and best effort share a band,
+    // VA is in the one before, AF41 in the one behind.
+    let with_calls = |dscp: &str| {
+        run(&format!(
+            r#"
+duration = "40 s"
+warmup = "10 s"
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "10 ms"
+queue = {{ kind = "pfifo-fast", limit = "100 packets" }}
+[[traffic]]
+name = "download"
+kind = "bulk"
+flows = 4
+tcp = "linux"
+start = "uniform 0..1 s"
+return_delay = "10 ms"
+[[traffic]]
+name = "call"
+kind = "cbr"
+rate = "80 kbit/s"
+packet = "200 B"
+dither = 0.5
+dscp = "{dscp}"
+"#
+        ))
+    };
+    let packet = 1.2e-3;
+    let delay =
+        |result: &RunResult, group: &str| metric(result, &format!("{group}.queue_delay_mean"));
+    // Band 0 waits for the packet in transmission.
+    let result = with_calls("VA");
+    assert!(
+        delay(&result, "call") < packet,
+        "{}",
+        delay(&result, "call")
+    );
+    assert!(delay(&result, "download") > 20.0 * packet);
+    assert!(metric(&result, "queue.band0.packets") > 1000.0);
+    // Band 1 waits with the downloads.
+    let result = with_calls("EF");
+    let ratio = delay(&result, "call") / delay(&result, "download");
+    assert!((ratio - 1.0).abs() < 0.1, "{ratio}");
+    // Band 2 gets what the downloads leave: nothing.
+    let result = with_calls("AF41");
+    assert_eq!(metric(&result, "queue.band2.packets"), 0.0);
+    assert!(metric(&result, "queue.band2.drops") > 1000.0);
+    assert_eq!(metric(&result, "call.utilization"), 0.0);
 }

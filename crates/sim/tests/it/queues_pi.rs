@@ -68,6 +68,45 @@ fn pie_holds_its_target_whatever_the_load() {
 }
 
 #[test]
+fn docsis_pie_holds_its_target_behind_a_link_and_behind_its_own_shaper() {
+    // RFC 8034, section 4.1: 10 ms, without marks (section 4.7). In the second case a link ten
+    // times as fast is behind the modem's shaper.
+    let access = |rate: &str, keys: &str| {
+        run(&format!(
+            r#"
+duration = "120 s"
+warmup = "40 s"
+[bottleneck]
+rate = "{rate}"
+delay = "10 ms"
+queue = {{ kind = "docsis-pie", limit = "300 packets", {keys} }}
+[[traffic]]
+name = "ftp"
+kind = "bulk"
+flows = 10
+tcp = {ECN}
+access_delay = ["1 ms", "5 ms", "10 ms", "15 ms"]
+return_delay = "10 ms"
+start = "uniform 0..5 s"
+"#
+        ))
+    };
+    let link = access("10 Mbit/s", r#"target = "10 ms""#);
+    let modem = access(
+        "100 Mbit/s",
+        r#"rate = "10 Mbit/s", peak_rate = "20 Mbit/s", burst = "1 MB""#,
+    );
+    for (result, share) in [(&link, 1.0), (&modem, 0.1)] {
+        assert_within(result, "queue_delay_mean", 0.0085..=0.0125);
+        assert_within(result, "utilization", 0.98 * share..=1.001 * share);
+        assert_eq!(metric(result, "mark"), 0.0);
+    }
+    // Another target is held as well.
+    let later = access("10 Mbit/s", r#"target = "25 ms""#);
+    assert_within(&later, "queue_delay_mean", 0.022..=0.029);
+}
+
+#[test]
 fn linux_pie_behaves_as_in_the_kernel() {
     // The scenario B_pie_ecn of the Linux reference: 10 bulk CUBIC flows with ECN over
     // 10 Mbit/s and 50 ms. The kernel: utilization 0.9958, loss 0.0003, mark 0.0302, queue 12.58
@@ -208,7 +247,7 @@ fn prague_and_cubic_share_dualpi2_as_was_measured_with_linux() {
     // P. Heist and J. Morton, "L4S Tests" (github.com/heistp/l4s-tests, s1_table.md, November
     // 2020): goodput of the last of three minutes, Mbit/s, Prague's and CUBIC's, for each of
     // the two orders in which the flows were listed. The last row is one measurement of a
-    // user (attached to an issue of L4STeam/linux in July 2023). The two orders differ
+    // user (attached to an issue of L4STeam/linux, files/12052523). The two orders differ
     // by 6 % at most; beside that there are parameters of the queue that are not reported,
     // so a third either way is let pass. It was off by a factor of two to three when the
     // window did not grow while it was being reduced.

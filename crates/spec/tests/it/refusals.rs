@@ -321,7 +321,7 @@ fn kinds_and_presets_that_are_not_known() {
     );
     assert_eq!(
         single_with("\"sack\"", "\"sak\""),
-        r#"e.toml:15: traffic.ftp.tcp = "sak" is not known; accepted: sack, newreno, reno, tahoe, cubic, dctcp, prague, vegas, ledbat, linux, bbr, bbr3, linux-2000, ns2-sack, ns2-newreno, ns2-reno, ns2-tahoe; did you mean "sack"?"#
+        r#"e.toml:15: traffic.ftp.tcp = "sak" is not known; accepted: sack, newreno, reno, tahoe, cubic, dctcp, prague, vegas, ledbat, linux, bbr, bbr3, bbr3-google, linux-2000, ns2-sack, ns2-newreno, ns2-reno, ns2-tahoe; did you mean "sack"?"#
     );
     assert_eq!(
         single_with("flows = 64", "direction = \"back\""),
@@ -601,7 +601,7 @@ fn a_bad_group_name_is_found_in_its_own_group() {
 }
 
 #[test]
-fn models_go_with_their_own_start_rate_and_answer_to_losses() {
+fn models_go_with_their_own_start_rate_and_answers() {
     let tcp = |table: &str| single_with("\"sack\"", &format!("{{ {table} }}"));
     let at = |key: &str| format!("e.toml:15: traffic.ftp.tcp.{key} ");
     for (table, key, problem) in [
@@ -639,6 +639,21 @@ fn models_go_with_their_own_start_rate_and_answer_to_losses() {
             r#"preset = "bbr", ecn = true"#,
             "ecn",
             "would have packets marked that a model does not answer",
+        ),
+        (
+            r#"preset = "bbr3-google", ecn = true, ecn_reduction = "loss""#,
+            "ecn",
+            "would have packets marked that a model does not answer",
+        ),
+        (
+            r#"preset = "dctcp", ecn_reduction = "bbr""#,
+            "ecn_reduction",
+            "leaves the answer to marks to a model",
+        ),
+        (
+            r#"preset = "prague", pacing_ca_ratio = 0"#,
+            "pacing_ca_ratio",
+            "is no share of the window to pace at",
         ),
     ] {
         let message = tcp(table);

@@ -367,6 +367,325 @@ fn a_timeout_leaves_one_segment_until_the_loss_is_repaired() {
     });
 }
 
+// Version 1 as Linux 6.1 has it (net/ipv4/tcp_bbr.c).
+
+#[test]
+fn a_sample_below_the_least_round_trip_ends_no_round() {
+    // bbr_update_bw: "Not a valid observation".
+    let mut feed = Feed::new(Bbr::new(config(1)));
+    for rate in [0.25, 0.5, 1.0] {
+        feed.round(rate * RATE);
+    }
+    for _ in 0..20 {
+        let prior = feed.delivered;
+        feed.delivered += MSS;
+        feed.sample = RateSample {
+            now: feed.sample.now + RTT,
+            total_delivered: feed.delivered,
+            newly_acked: MSS,
+            prior_delivered: Some(prior),
+            delivered: MSS,
+            delivery_rate: None,
+            ..feed.sample
+        };
+        let sample = feed.sample;
+        feed.model.on_ack(&sample);
+        feed.is("startup");
+    }
+}
+
+#[test]
+fn on_a_short_path_more_leaves_at_once() {
+    // tcp_tso_autosize: beside pacing_rate / 2^10, 64 KiB halved for every 512 us of the
+    // least round trip; nothing of that after 32 halvings.
+    for (rtt_us, short) in [(1024, 16_384.0), (2560, 2048.0), (20_000, 0.0)] {
+        let rtt = Span::from_us(rtt_us);
+        for (mut model, in_segments) in [
+            (Box::new(Bbr::new(config(1))) as Box<dyn Model>, false),
+            (Box::new(Bbr3::google(config(1))), true),
+        ] {
+            model.on_handshake(rtt, Time::ZERO);
+            let bytes = (model.pacing_rate() / 1024.0 + short).max(2.0 * SEGMENT);
+            let quantum = model.send_quantum() as f64;
+            let least = if in_segments {
+                bytes - SEGMENT
+            } else {
+                bytes - 1.0
+            };
+            assert!((least..=bytes).contains(&quantum), "{quantum} of {bytes}");
+        }
+    }
+}
+
+#[test]
+fn drain_ends_by_what_will_be_in_flight_when_the_next_quantum_leaves() {
+    // bbr_packets_in_net_at_edt. At 1000 segments/s ten leave the path in 10 ms.
+    for model in [Bbr::new(config(1))] {
+        let mut feed = Feed::new(model).filled();
+        feed.in_flight(BDP + 16 * MSS).round(RATE).is("drain");
+        feed.sample.held_for = Span::from_ms(11);
+        feed.round(RATE);
+        assert!(feed.model.state().starts_with("probe_bw"));
+    }
+}
+
+/// Rounds of a path that lets 250 segments/s pass of 1000: three of four are lost in every
+/// fifth round.
+fn policed(feed: &mut Feed, rounds: u32) -> bool {
+    for round in 0..rounds {
+        feed.sample.newly_lost = 0;
+        if round % 5 == 4 {
+            for _ in 0..100 {
+                let lost = lost(BDP, MSS, feed);
+                feed.model.on_lost(&lost, feed.sample.now);
+            }
+            feed.sample.newly_lost = 100 * MSS;
+        }
+        feed.acked(RTT, RATE, 25 * MSS);
+        feed.sample.newly_lost = 0;
+        if (feed.model.pacing_rate() / (MARGIN * 0.25 * RATE) - 1.0).abs() < 0.01 {
+            return true;
+        }
+    }
+    false
+}
+
+#[test]
+fn two_lossy_intervals_of_alike_rates_are_taken_for_a_policer_for_48_rounds() {
+    // bbr_lt_bw_sampling.
+    let with = |lt_bw| {
+        let config = ModelConfig { lt_bw, ..config(1) };
+        Feed::new(Bbr::new(config)).probing()
+    };
+    assert!(!policed(&mut with(false), 60));
+    let mut feed = with(true);
+    assert!(policed(&mut feed, 60));
+    // No probing, of 25 segments in 100 ms; then as before, of a maximum of 10 rounds ago.
+    feed.in_flight(2 * BDP);
+    for _ in 0..47 {
+        feed.acked(RTT, RATE, 25 * MSS);
+        let rate = feed.model.pacing_rate() / (MARGIN * RATE);
+        assert!((rate - 0.25).abs() < 0.01, "{rate}");
+    }
+    feed.acked(RTT, RATE, 25 * MSS);
+    assert!(feed.gain() >= 0.75, "{}", feed.gain());
+}
+
+#[test]
+fn losses_below_a_fifth_or_of_unlike_rates_are_no_policers() {
+    let config = ModelConfig {
+        lt_bw: true,
+        ..config(1)
+    };
+    let mut feed = Feed::new(Bbr::new(config)).probing();
+    for round in 0..200u64 {
+        // Of 25 to 100 segments a round, one in ten is lost.
+        let acked = 25 * (1 + round / 5 % 4);
+        for _ in 0..acked / 10 {
+            let lost = lost(BDP, MSS, &feed);
+            feed.model.on_lost(&lost, feed.sample.now);
+        }
+        feed.sample.newly_lost = acked / 10 * MSS;
+        feed.acked(RTT, RATE, acked * MSS);
+        assert!(feed.gain() >= 0.75, "round {round}: {}", feed.gain());
+    }
+}
+
+#[test]
+fn linux_paces_neither_the_first_ten_segments_nor_by_the_draft() {
+    // tcp_update_skb_after_send: data_segs_out >= 10.
+    let first = |preset: Preset| preset.params().unpaced_segments;
+    assert_eq!(first(Preset::Bbr), 10);
+    assert_eq!(first(Preset::Bbr3Google), 10);
+    assert_eq!(first(Preset::Bbr3), 0);
+}
+
+// Version 3 as Google has it (github.com/google/bbr, branch v3, net/ipv4/tcp_bbr.c).
+
+fn google(ecn_max_rtt: Option<Span>) -> Feed {
+    Feed::new(Bbr3::google(ModelConfig {
+        ecn_max_rtt,
+        ..config(1)
+    }))
+}
+
+#[test]
+fn google_drains_at_0_34_for_as_long_as_it_takes_and_goes_down_at_0_91() {
+    // bbr_drain_gain, bbr_pacing_gain, bbr_check_drain.
+    let mut feed = google(None).filled();
+    assert_eq!(feed.gain(), 88.0 / 256.0);
+    for _ in 0..20 {
+        feed.round(RATE).is("drain");
+    }
+    feed.in_flight(BDP).round(RATE);
+    // Down ends at once: what is in flight is a BDP.
+    feed.is("probe_bw_cruise");
+    let mut feed = google(None).probing();
+    feed.in_flight(2 * BDP);
+    feed.sample.sent_in_flight = BDP;
+    while feed.model.state() != "probe_bw_down" {
+        feed.round(RATE);
+    }
+    assert!(
+        (feed.gain() - 232.0 / 256.0).abs() < 1e-6,
+        "{}",
+        feed.gain()
+    );
+}
+
+#[test]
+fn google_looks_for_growth_with_every_acknowledgement() {
+    // bbr_check_full_bw_reached; draft, section 5.3.1.2: once a round.
+    for (mut feed, rounds) in [(google(None), 4), (Feed::new(Bbr3::new(config(1))), 3)] {
+        feed.round(RATE).round(RATE);
+        // Within the next round a sample a third higher.
+        let sample = RateSample {
+            prior_delivered: Some(0),
+            delivery_rate: Some(1.34 * RATE),
+            ..feed.sample
+        };
+        feed.model.on_ack(&sample);
+        for _ in 2..rounds {
+            feed.is("startup").round(RATE);
+        }
+        feed.is("startup").round(RATE).is("drain");
+    }
+}
+
+#[test]
+fn google_restores_the_window_after_a_timeout_but_not_after_fast_recovery() {
+    // bbr_set_state, bbr_exit_loss_recovery; draft, section 5.6.4.4: after both.
+    for (feed, restored) in [
+        (google(None), false),
+        (Feed::new(Bbr3::new(config(1))), true),
+    ] {
+        let mut feed = feed.probing();
+        for _ in 0..3 {
+            feed.round(RATE);
+        }
+        let before = feed.cwnd();
+        feed.model.on_recovery();
+        feed.model.set_cwnd(50.0 * SEGMENT);
+        feed.sample.episode = Episode::Recovery;
+        feed.acked(Span::from_ms(1), RATE, MSS);
+        feed.sample.episode = Episode::Open;
+        feed.acked(Span::from_ms(1), RATE, MSS);
+        assert_eq!(feed.cwnd() >= before - 2.0, restored, "{}", feed.cwnd());
+    }
+    let mut feed = google(None).probing();
+    for _ in 0..3 {
+        feed.round(RATE);
+    }
+    let before = feed.cwnd();
+    feed.model.on_timeout(feed.sample.now);
+    feed.sample.episode = Episode::Open;
+    feed.acked(Span::from_ms(1), RATE, MSS);
+    assert!(feed.cwnd() >= before - 2.0, "{}", feed.cwnd());
+}
+
+/// A round with `marked` of `acked` segments marked.
+fn marked_round(feed: &mut Feed, marked: u64) -> &mut Feed {
+    feed.sample.newly_marked = marked * MSS;
+    feed.sample.marked = marked * MSS;
+    feed.sample.total_marked += marked * MSS;
+    feed.round(RATE);
+    feed.sample.newly_marked = 0;
+    feed.sample.marked = 0;
+    feed
+}
+
+#[test]
+fn google_ends_startup_when_half_is_marked_in_two_rounds_if_the_path_is_short() {
+    // bbr_check_ecn_too_high_in_startup; bbr_ecn_max_rtt_us.
+    let ends = |ecn_max_rtt| {
+        let mut feed = google(ecn_max_rtt);
+        for rate in [0.1, 0.2] {
+            feed.round(rate * RATE).is("startup");
+        }
+        marked_round(&mut feed, 50);
+        feed.is("startup");
+        marked_round(&mut feed, 50);
+        feed.model.state() != "startup"
+    };
+    assert!(ends(Some(Span::ZERO)));
+    assert!(ends(Some(RTT)));
+    assert!(!ends(Some(RTT - Span::from_ms(1))));
+    assert!(!ends(None));
+}
+
+#[test]
+fn google_cuts_the_flight_by_a_third_of_the_share_that_is_marked() {
+    // bbr_ecn_lower_bounds, bbr_update_ecn_alpha: alpha is 1 at first, with a gain of 1/16.
+    let mut feed = google(Some(Span::ZERO)).probing();
+    feed.is("probe_bw_cruise");
+    for _ in 0..3 {
+        feed.round(RATE);
+    }
+    let before = feed.cwnd();
+    // Rounds without marks: three to fill, three of startup, and these.
+    let mut alpha = 1.0f64;
+    let rounds = (feed.sample.now - Time::ZERO).as_secs_f64() / RTT.as_secs_f64();
+    for _ in 0..rounds.round() as u32 {
+        alpha *= 15.0 / 16.0;
+    }
+    alpha += (0.2 - alpha) / 16.0;
+    marked_round(&mut feed, 20);
+    let cut = 1.0 - feed.cwnd() / before;
+    assert!(
+        (cut - alpha * 85.0 / 256.0).abs() < 0.01,
+        "{cut} for {alpha}"
+    );
+    // The rate is not cut, and when marks cease a probe follows.
+    assert_eq!(feed.gain(), 1.0);
+    marked_round(&mut feed, 20).is("probe_bw_cruise");
+    feed.round(RATE).is("probe_bw_refill");
+    // By the draft nothing of this.
+    let mut feed = Feed::new(Bbr3::new(ModelConfig {
+        ecn_max_rtt: Some(Span::ZERO),
+        ..config(1)
+    }))
+    .probing();
+    feed.round(RATE);
+    let before = feed.cwnd();
+    marked_round(&mut feed, 20).is("probe_bw_cruise");
+    assert!(feed.cwnd() >= before);
+}
+
+#[test]
+fn google_ends_a_probe_in_which_half_is_marked() {
+    // bbr_is_inflight_too_high, bbr_adapt_upper_bounds.
+    let up = || {
+        let mut feed = google(Some(Span::ZERO)).probing();
+        feed.in_flight(BDP).sample.sent_in_flight = BDP;
+        while feed.model.state() != "probe_bw_up" {
+            feed.round(RATE);
+        }
+        feed
+    };
+    marked_round(&mut up(), 40).is("probe_bw_up");
+    marked_round(&mut up(), 60).is("probe_bw_down");
+}
+
+#[test]
+fn google_takes_back_what_a_spurious_recovery_taught() {
+    // bbr_undo_cwnd.
+    let mut feed = google(None).probing();
+    for _ in 0..3 {
+        feed.round(RATE);
+    }
+    let before = feed.cwnd();
+    feed.model.on_recovery();
+    let loss = lost(BDP, MSS, &feed);
+    feed.model.on_lost(&loss, feed.sample.now);
+    feed.sample.episode = Episode::Recovery;
+    feed.round(RATE).round(RATE);
+    assert!(feed.cwnd() < before, "{}", feed.cwnd());
+    feed.model.on_undo();
+    feed.sample.episode = Episode::Open;
+    feed.round(RATE);
+    assert!(feed.cwnd() >= before, "{}", feed.cwnd());
+}
+
 /// Brings a version 3 model to UP.
 fn up(seed: u64) -> Feed {
     let mut feed = Feed::new(Bbr3::new(config(seed))).probing();

@@ -11,7 +11,7 @@ use proptest::test_runner::RngSeed;
 use redtail_core::{Bytes, Ecn, Rate, Span, Stream, Time};
 use redtail_transport::cc::slow_start::SlowStartKind;
 use redtail_transport::cc::{Growth, Halving, IdleDecay};
-use redtail_transport::tcp::ecn::{EcnCodepoint, EcnFeedback, EcnReduction};
+use redtail_transport::tcp::ecn::{AlphaStart, EcnCodepoint, EcnFeedback, EcnReduction};
 use redtail_transport::tcp::recovery::RecoveryKind;
 use redtail_transport::tcp::rto::{RtoFloor, RttDeviation, RttSampling, SynLoss, TimerRestart};
 use redtail_transport::{Flags, Receiver, Segment, Sender, SenderCounters, TcpParams};
@@ -83,7 +83,26 @@ const LAWS: [Growth; 16] = [
     Growth::LinuxReno,
 ];
 
-const MODELS: [Growth; 4] = [Growth::Bbr, Growth::Bbr3, Growth::Copa, Growth::CopaDefault];
+const MODELS: [Growth; 5] = [
+    Growth::Bbr,
+    Growth::Bbr3,
+    Growth::Bbr3Google,
+    Growth::Copa,
+    Growth::CopaDefault,
+];
+
+/// What a model that answers marks is told of them, by choice.
+fn model_answer(
+    growth: Growth,
+    choice: usize,
+) -> Option<(EcnFeedback, EcnReduction, EcnCodepoint)> {
+    let feedback = [EcnFeedback::Dctcp, EcnFeedback::Accecn];
+    let codepoint = [EcnCodepoint::Ect0, EcnCodepoint::Ect1];
+    (growth == Growth::Bbr3Google && choice > 0).then(|| {
+        let at = choice - 1;
+        (feedback[at], EcnReduction::Bbr, codepoint[at])
+    })
+}
 
 const SLOW_STARTS: [SlowStartKind; 5] = [
     SlowStartKind::Standard,
@@ -179,7 +198,7 @@ static ROWS: LazyLock<[Vec<Vec<usize>>; 2]> = LazyLock::new(|| {
     let kernel = [2, 2, 2, 2, 2, 2, 2];
     let rows =
         |of: [usize; 4], last: [usize; 2]| every_pair(&[&of[..], &common, &last, &kernel].concat());
-    [rows(of_laws, [2, 2]), rows([1, 3, MODELS.len(), 1], [1, 1])]
+    [rows(of_laws, [2, 2]), rows([3, 3, MODELS.len(), 1], [1, 1])]
 });
 
 /// Combinations of the strategies, on top of `base`, in which every two choices meet:
@@ -193,6 +212,9 @@ fn combinations(base: &TcpParams) -> Vec<TcpParams> {
         slow_start: SLOW_STARTS[row[3]],
         prr: row[18] == 1,
         pacing: row[19] == 1,
+        pacing_ca_ratio: [1.2, 1.0][row[18]],
+        alpha_start: [AlphaStart::Decaying, AlphaStart::Held, AlphaStart::Zero][row[1] % 3],
+        rtt_transition: 3,
         ecn: answers[row[0]].is_some(),
         ..common_choices(base, answers[row[0]], row)
     });
@@ -205,7 +227,11 @@ fn combinations(base: &TcpParams) -> Vec<TcpParams> {
         growth: MODELS[row[2]],
         slow_start: SlowStartKind::Startup,
         pacing: true,
-        ..common_choices(base, None, row)
+        unpaced_segments: [0, 10, 10][row[1]],
+        lt_bw: true,
+        bbr_ecn_max_rtt: Span::ZERO,
+        ecn: MODELS[row[2]] == Growth::Bbr3Google && row[0] > 0,
+        ..common_choices(base, model_answer(MODELS[row[2]], row[0]), row)
     });
     laws.chain(models).collect()
 }

@@ -10,7 +10,7 @@ use redtail_qdisc::plugin::{
 use redtail_qdisc::queues::red::RedParams;
 use redtail_qdisc::{
     AnyQueue, DropReason, FlowFacts, FlowTable, LinkFacts, Plugins, Protocol, QueueContext,
-    QueueDiscipline, QueueSpec, Sink,
+    QueueDiscipline, QueueSpec, Sink, TcpHeader,
 };
 
 /// A packet with a number of its own.
@@ -81,6 +81,15 @@ impl Sink<Probe> for Heard {
     }
     fn marked(&mut self, packet: &Probe, now: Time) {
         self.marked.push((*packet, now));
+    }
+    /// Packets of 40 B are acknowledgements, of all that came before, and so are those of flow 0.
+    fn tcp_header(&self, packet: &Probe) -> Option<TcpHeader> {
+        (packet.size == 40 || packet.flow == 0).then(|| TcpHeader {
+            tuple: u64::from(packet.flow),
+            flags: TcpHeader::ACK,
+            ack: packet.id,
+            ..TcpHeader::default()
+        })
     }
 }
 

@@ -1,0 +1,401 @@
+//! Linux's fq: flows hashed into queues, turns among these that favour new ones, a limit for each,
+//! and pacing.
+//!
+//! Source: Linux 6.1, `net/sched/sch_fq.c` (`fq_enqueue`, `fq_dequeue`, `fq_classify`, `fq_init`), as
+//! it treats packets that are forwarded.
+//!
+//! | symbol | meaning | unit |
+//! |---|---|---|
+//! | credit | what a flow may still send in its turn | bytes |
+//! | t_next | before which a flow sends nothing (time_next_packet) | time |
+//! | r | rate that each flow is paced to (flow_max_rate) | bit/s |
+//! | len | a packet's size | bytes |
+//!
+//! ```text
+//! flow     one of 1024 by hash (orphan_mask); its credit at its first packet is initial_quantum
+//! enqueue  dropped when limit packets wait in all, or flow_limit of the flow
+//!          a flow that was out of the line joins the new ones; if it has been out for longer than
+//!          flow_refill_delay, its credit is at least one quantum
+//! dequeue  the first of the new flows, if there is none of the old
+//!          credit <= 0: credit += quantum, to the end of the old
+//!          before t_next: out of the line until then, then at the end of the old
+//!          else its oldest packet: credit -= len
+//!          empty: out of the line, a new one to the end of the old first if there are any
+//! pacing   r up to low_rate_threshold: credit = 0, n = len             each packet for itself
+//!          above: n = max(len, quantum), once the credit is used up    a turn at a time
+//!          d = min(n / r, 1 s), less what this departure is later than t_next, at most d / 2
+//!          t_next = now + d
+//! mark     a packet that leaves more than ce_threshold after the later of its entry and t_next
+//! ```
+//!
+//! A flow keeps its credit while it is out of the line: fq removes a flow from memory only when
+//! there are 2048 and more than half of them have been out for 3 s, which forwarded packets with
+//! the kernel's 1024 hash results never bring about.
+//!
+//! Pacing by departure times and by the rate of a local socket is not here: no packet of a remote host
+//! carries either, and senders of ours pace themselves. So `horizon`, `horizon_drop` and
+//! `timer_slack` have nothing to act on; `buckets` is the size of a table; and the queue for control
+//! traffic (TC_PRIO_CONTROL) gets nothing, since no TOS leads to that priority.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Rate, Span, Time, schemars, serde};
+
+use super::fq_codel::{check_queues, default_flows, warn_of_queues};
+use crate::fifo::Fifo;
+use crate::fq::{FlowHash, Lists, TimeAverage};
+use crate::{
+    Backlog, DropReason, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, Sink,
+};
+
+/// Linux's fq: flows with turns that favour new ones, a limit for each, and pacing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", deny_unknown_fields)]
+#[schemars(crate = "schemars")]
+pub struct FqParams {
+    /// Most that may wait in all queues: in packets, in bytes, in time at the link's rate, or a list of these.
+    /// Source: Linux 6.1, `fq_init` (10,000 packets).
+    #[serde(default = "default_limit")]
+    pub limit: Limit,
+    /// Most packets in one queue.
+    /// Source: Linux 6.1, `fq_init` (`flow_plimit`).
+    #[serde(default = "default_flow_limit")]
+    pub flow_limit: u32,
+    /// Number of queues that flows are hashed into.
+    /// Source: Linux 6.1, `fq_init` (`orphan_mask`, 1023).
+    #[serde(default = "default_flows")]
+    #[schemars(range(min = 1, max = 65_536))]
+    pub flows: u32,
+    /// Bytes that a queue may send in its turn.
+    /// Source: Linux 6.1, `fq_init`: two full packets, there 2 x 1514 B with Ethernet's headers.
+    #[serde(default = "default_quantum")]
+    pub quantum: Bytes,
+    /// Bytes that a queue may send in its first turn of all.
+    /// Source: Linux 6.1, `fq_init`: ten full packets, there 10 x 1514 B with Ethernet's headers.
+    #[serde(default = "default_initial_quantum")]
+    pub initial_quantum: Bytes,
+    /// How long a queue must have been empty to get a whole `quantum` again at its next packet.
+    /// Source: Linux 6.1, `fq_init`.
+    #[serde(default = "default_flow_refill_delay")]
+    pub flow_refill_delay: Span,
+    /// Rate that each queue is paced to.
+    /// Source: none, as in Linux 6.1, `fq_init`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow_max_rate: Option<Rate>,
+    /// Up to this `flow_max_rate` every packet is paced, above it every `quantum`.
+    /// Source: Linux 6.1, `fq_init` (550 kbit/s).
+    #[serde(default = "default_low_rate_threshold")]
+    pub low_rate_threshold: Rate,
+    /// Mark every ECN-capable packet that leaves later than this after it could have; the time that pacing holds it back does not count.
+    /// Source: none, as in Linux 6.1, `fq_init` (there 4295 s).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ce_threshold: Option<Span>,
+}
+
+fn default_limit() -> Limit {
+    Limit::packets(10_000)
+}
+fn default_flow_limit() -> u32 {
+    100
+}
+fn default_quantum() -> Bytes {
+    Bytes::new(3000)
+}
+fn default_initial_quantum() -> Bytes {
+    Bytes::new(15_000)
+}
+fn default_flow_refill_delay() -> Span {
+    Span::from_ms(40)
+}
+fn default_low_rate_threshold() -> Rate {
+    Rate::from_bps(550_000)
+}
+
+impl Default for FqParams {
+    fn default() -> Self {
+        Self {
+            limit: default_limit(),
+            flow_limit: default_flow_limit(),
+            flows: default_flows(),
+            quantum: default_quantum(),
+            initial_quantum: default_initial_quantum(),
+            flow_refill_delay: default_flow_refill_delay(),
+            flow_max_rate: None,
+            low_rate_threshold: default_low_rate_threshold(),
+            ce_threshold: None,
+        }
+    }
+}
+
+/// The longest that one departure holds a flow back (`fq_dequeue`).
+const LONGEST_GAP: Span = Span::from_s(1);
+
+impl QueueParams for FqParams {
+    type Queue<P: Packet> = Fq<P>;
+
+    fn check(&self) -> Result<(), ParamError> {
+        self.limit.check()?;
+        check_queues("flows", self.flows, self.quantum)?;
+        if self.flow_limit == 0 {
+            return Err(ParamError::new(
+                "flow_limit",
+                "would drop every packet",
+                "at least 1",
+            ));
+        }
+        if self.flow_max_rate.is_some_and(|rate| rate.as_bps() == 0) {
+            return Err(ParamError::new(
+                "flow_max_rate",
+                "is zero",
+                "a rate such as \"1 Mbit/s\", or no such key for no pacing",
+            ));
+        }
+        Ok(())
+    }
+
+    fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
+        let queues = warn_of_queues("flows", self.flows, link);
+        let above = self.flow_max_rate.filter(|&rate| rate >= link.rate);
+        let above = above.map(|_| {
+            let clause = format!("is not below the link's ({}): it paces nothing", link.rate);
+            ParamWarning::new("flow_max_rate", clause)
+        });
+        queues.into_iter().chain(above).collect()
+    }
+
+    fn limit(&self) -> Option<Limit> {
+        Some(self.limit)
+    }
+
+    fn build<P: Packet>(&self, mut context: QueueContext) -> Fq<P> {
+        let flows = self.flows as usize;
+        let low = self
+            .flow_max_rate
+            .is_some_and(|rate| rate <= self.low_rate_threshold);
+        Fq {
+            limit: self.limit.at(context.rate),
+            flow_limit: u64::from(self.flow_limit),
+            quantum: self.quantum,
+            flow_refill_delay: self.flow_refill_delay,
+            pacing: self.flow_max_rate.map(|rate| Pacing { rate, low }),
+            ce_threshold: self.ce_threshold,
+            hash: FlowHash::draw(&mut context.stream),
+            flows: (0..flows)
+                .map(|_| Flow::new(self.initial_quantum))
+                .collect(),
+            lists: Lists::new(flows, 2),
+            throttled: BinaryHeap::with_capacity(flows),
+            throttlings: 0,
+            wake: None,
+            backlog: Backlog::default(),
+            active: TimeAverage::default(),
+            flow_limit_drops: 0,
+            throttled_before: 0,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pacing {
+    rate: Rate,
+    /// Whether each packet is paced for itself.
+    low: bool,
+}
+
+#[derive(Debug)]
+struct Flow<P> {
+    fifo: Fifo<P>,
+    /// In bytes.
+    credit: i64,
+    /// When it left the line; `None` while it is in it, or held back.
+    out_since: Option<Time>,
+    /// Before which it sends nothing; `None` before anything was paced.
+    next: Option<Time>,
+}
+
+impl<P: Packet> Flow<P> {
+    fn new(initial_quantum: Bytes) -> Self {
+        Self {
+            fifo: Fifo::new(),
+            credit: initial_quantum.as_u64() as i64,
+            out_since: Some(Time::ZERO),
+            next: None,
+        }
+    }
+}
+
+const NEW: usize = 0;
+const OLD: usize = 1;
+
+/// The running queue.
+#[derive(Debug)]
+pub struct Fq<P> {
+    limit: Limit,
+    flow_limit: u64,
+    quantum: Bytes,
+    flow_refill_delay: Span,
+    pacing: Option<Pacing>,
+    ce_threshold: Option<Span>,
+    hash: FlowHash,
+    flows: Vec<Flow<P>>,
+    lists: Lists,
+    /// Flows held back: until when, in which order they came to be, which.
+    throttled: BinaryHeap<Reverse<(Time, u64, u32)>>,
+    /// How often a flow was held back.
+    throttlings: u64,
+    wake: Option<Time>,
+    backlog: Backlog,
+    active: TimeAverage,
+    flow_limit_drops: u64,
+    /// `throttlings` when the measurement began.
+    throttled_before: u64,
+}
+
+impl<P: Packet> Fq<P> {
+    /// Puts the flows whose time has come back into the line.
+    #[inline]
+    fn release(&mut self, now: Time) {
+        while let Some(&Reverse((at, _, flow))) = self.throttled.peek()
+            && at <= now
+        {
+            self.throttled.pop();
+            self.lists.append(OLD, flow as usize);
+        }
+    }
+
+    /// When a flow that has sent `packet` at `now` may send again.
+    fn pace(&mut self, index: usize, size: Bytes, now: Time) {
+        let Some(Pacing { rate, low }) = self.pacing else {
+            return;
+        };
+        let flow = &mut self.flows[index];
+        let paced = if low {
+            flow.credit = 0;
+            size
+        } else if flow.credit > 0 {
+            return;
+        } else {
+            size.max(self.quantum)
+        };
+        let mut gap = rate.tx_time(paced).min(LONGEST_GAP);
+        if let Some(due) = flow.next {
+            gap = gap.saturating_sub((gap / 2).min(now - due));
+        }
+        flow.next = Some(now + gap);
+    }
+}
+
+impl<P: Packet> QueueDiscipline<P> for Fq<P> {
+    #[inline]
+    fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
+        if !self.limit.admits(self.backlog, packet.size()) {
+            sink.dropped(packet, DropReason::Limit, now);
+            return;
+        }
+        let index = self.hash.bucket(packet.flow(), self.flows.len());
+        let flow = &mut self.flows[index];
+        let waiting = flow.fifo.backlog().packets;
+        if waiting >= self.flow_limit {
+            self.flow_limit_drops += 1;
+            sink.dropped(packet, DropReason::Early, now);
+            return;
+        }
+        if let Some(since) = flow.out_since.take() {
+            self.lists.append(NEW, index);
+            if now > since + self.flow_refill_delay {
+                flow.credit = flow.credit.max(self.quantum.as_u64() as i64);
+            }
+        }
+        if waiting == 0 {
+            self.active.add(1, now);
+        }
+        self.backlog.packets += 1;
+        self.backlog.bytes += packet.size().as_u64();
+        flow.fifo.push(packet, now);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
+        self.wake = None;
+        if self.backlog.packets == 0 {
+            return None;
+        }
+        self.release(now);
+        loop {
+            let new = self.lists.first(NEW);
+            let Some(index) = new.or_else(|| self.lists.first(OLD)) else {
+                self.wake = self.throttled.peek().map(|Reverse((at, ..))| *at);
+                return None;
+            };
+            let flow = &mut self.flows[index];
+            if flow.credit <= 0 {
+                flow.credit += self.quantum.as_u64() as i64;
+                self.lists.append(OLD, index);
+                continue;
+            }
+            let Some(head) = flow.fifo.front() else {
+                if new.is_some() && self.lists.first(OLD).is_some() {
+                    self.lists.append(OLD, index);
+                } else {
+                    self.lists.remove(index);
+                    flow.out_since = Some(now);
+                }
+                continue;
+            };
+            let due = flow
+                .next
+                .map_or(head.enqueued(), |next| next.max(head.enqueued()));
+            if now < due {
+                flow.next = Some(due);
+                self.lists.remove(index);
+                self.throttled
+                    .push(Reverse((due, self.throttlings, index as u32)));
+                self.throttlings += 1;
+                continue;
+            }
+            let mut packet = flow.fifo.pop().expect("it was looked at");
+            if flow.fifo.backlog().packets == 0 {
+                self.active.add(-1, now);
+            }
+            flow.credit -= packet.size().as_u64() as i64;
+            self.backlog.packets -= 1;
+            self.backlog.bytes -= packet.size().as_u64();
+            if self.ce_threshold.is_some_and(|most| now - due > most) && packet.mark_ce() {
+                sink.marked(&packet, now);
+            }
+            self.pace(index, packet.size(), now);
+            return Some(packet);
+        }
+    }
+
+    fn next_wakeup(&self) -> Option<Time> {
+        self.wake
+    }
+
+    fn on_wakeup(&mut self, now: Time) {
+        self.wake = self.wake.filter(|&wake| wake > now);
+    }
+
+    #[inline]
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn start_measuring(&mut self, now: Time) {
+        self.active.begin(now);
+        self.flow_limit_drops = 0;
+        self.throttled_before = self.throttlings;
+    }
+
+    fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
+        tell("flows_active", self.active.until(now));
+        tell("flow_limit_drops", self.flow_limit_drops as f64);
+        tell(
+            "throttled",
+            (self.throttlings - self.throttled_before) as f64,
+        );
+    }
+}

@@ -1,0 +1,119 @@
+//! Linux's pfifo_fast: three first-in first-out bands in strict priority, by the TOS octet.
+//!
+//! Source: Linux 6.1, `net/sched/sch_generic.c` (`prio2band`, `pfifo_fast_enqueue`,
+//! `pfifo_fast_dequeue`, `pfifo_fast_init`) and `net/ipv4/route.c` (`ip_tos2prio`), which
+//! `net/ipv4/ip_forward.c` gives every packet that is forwarded.
+//!
+//! ```text
+//! priority = ip_tos2prio[(TOS & 0x1e) >> 1]        of 16: best effort, bulk, interactive bulk, interactive
+//! band     = prio2band[priority]                   of 3: 1, 2, 1, 0
+//! ```
+//!
+//! The table is one of RFC 1349's types of service, whose four bits lie across the border of
+//! DSCP and ECN. Entries in pairs make it blind to the ECN bit that it covers, so a band follows
+//! from the lower three bits of the DSCP:
+//!
+//! | lower three bits | priority | band | codepoints |
+//! |---|---|---|---|
+//! | 0, 1 | best effort | 1 | BE, CS1 to CS7, LE |
+//! | 2, 3 | bulk | 2 | AF11, AF21, AF31, AF41 |
+//! | 4, 5 | interactive | 0 | AF12, AF22, AF32, AF42, VA |
+//! | 6, 7 | interactive bulk | 1 | AF13, AF23, AF33, AF43, EF |
+//!
+//! So EF waits among best effort and AF41 behind it: the table is older than the codepoints.
+//! Each band has a ring of its own of as many packets as the device's `tx_queue_len`.
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Packet, ParamError, Time, schemars, serde};
+
+use crate::class::{self, Leaf};
+use crate::queues::tail_drop::TailDropParams;
+use crate::{Backlog, Limit, QueueContext, QueueDiscipline, QueueParams, QueueSpec, Sink};
+
+/// Linux's pfifo_fast: three first-in first-out bands in strict priority, by the TOS octet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", deny_unknown_fields)]
+#[schemars(crate = "schemars")]
+pub struct PfifoFastParams {
+    /// Most that may wait in each of the three bands: in packets, in bytes, in time at the link's rate, or a list of these.
+    /// Source: Linux 6.1, `pfifo_fast_init` (`tx_queue_len`, 1000 packets of an Ethernet device).
+    #[serde(default = "default_limit")]
+    pub limit: Limit,
+}
+
+fn default_limit() -> Limit {
+    Limit::packets(1000)
+}
+
+/// Bands, the most urgent first.
+const BANDS: usize = 3;
+/// Their names in metrics.
+const NAMES: [&str; BANDS] = ["band0", "band1", "band2"];
+/// The band of each codepoint by its lower three bits: `prio2band` of `ip_tos2prio`.
+const BAND_OF: [usize; 8] = [1, 1, 2, 2, 0, 0, 1, 1];
+
+impl Default for PfifoFastParams {
+    fn default() -> Self {
+        Self {
+            limit: default_limit(),
+        }
+    }
+}
+
+impl PfifoFastParams {
+    fn band(&self) -> QueueSpec {
+        QueueSpec::TailDrop(TailDropParams { limit: self.limit })
+    }
+}
+
+impl QueueParams for PfifoFastParams {
+    type Queue<P: Packet> = PfifoFast<P>;
+
+    fn check(&self) -> Result<(), ParamError> {
+        self.limit.check()
+    }
+
+    /// None for the whole: each band has its own.
+    fn limit(&self) -> Option<Limit> {
+        None
+    }
+
+    fn build<P: Packet>(&self, context: QueueContext) -> PfifoFast<P> {
+        let band = |name| Leaf::new(name, &self.band(), (*context.link).clone(), &context);
+        PfifoFast {
+            bands: NAMES.map(band),
+        }
+    }
+}
+
+/// The running queue.
+#[derive(Debug)]
+pub struct PfifoFast<P: Packet> {
+    bands: [Leaf<P>; BANDS],
+}
+
+impl<P: Packet> QueueDiscipline<P> for PfifoFast<P> {
+    fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
+        let band = BAND_OF[usize::from(packet.dscp().get() & 7)];
+        self.bands[band].enqueue(packet, now, sink);
+    }
+
+    fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
+        let mut waiting = self.bands.iter_mut().filter(|band| !band.is_empty());
+        waiting.next()?.dequeue(now, sink)
+    }
+
+    fn backlog(&self) -> Backlog {
+        class::backlog(self.bands.iter())
+    }
+
+    fn start_measuring(&mut self, now: Time) {
+        let each = self.bands.iter_mut();
+        each.for_each(|band| band.start_measuring(now));
+    }
+
+    fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
+        self.bands.iter().for_each(|band| band.report(now, tell));
+    }
+}
