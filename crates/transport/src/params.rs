@@ -171,7 +171,7 @@ pub enum Preset {
     Vegas,
     /// As `sack`, with LEDBAT (RFC 6817): 100 ms of queueing delay aimed at, initial window 2; round trips stand for one-way delays. The RFC has no slow start: HyStart++ (RFC 9406) leaves it before the delay reaches the target.
     Ledbat,
-    /// As a current Linux kernel: CUBIC, initial window 10, RACK-TLP with PRR, delayed acknowledgements of 40 ms after 16 quick ones, timestamps, F-RTO and D-SACK, HyStart, minimum timeout of 200 ms above the smoothed round trip, at most 120 s.
+    /// As a current Linux kernel: CUBIC, initial window 10, RACK-TLP in the kernel's states with PRR in segments, delayed acknowledgements of 40 ms after 16 quick ones, timestamps, F-RTO and D-SACK, HyStart, minimum timeout of 200 ms above the smoothed round trip, at most 120 s.
     Linux,
     /// As `linux`, with BBR version 1 (Cardwell et al., ACM Queue 14(5), 2016; net/ipv4/tcp_bbr.c) in place of CUBIC, PRR and HyStart, paced.
     Bbr,
