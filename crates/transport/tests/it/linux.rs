@@ -189,11 +189,13 @@ fn a_mark_keeps_the_window_reduced_when_its_loss_was_none() {
         .at(100)
         .receives(answer(0, &[(1, 4)], 0))
         .ssthresh(5.0);
-    let ack = answer(11, &[], 0);
-    script.at(110).receives(Segment {
+    let ack = answer(0, &[(1, 5)], 0);
+    script.at(105).receives(Segment {
         flags: ack.flags.with(Flags::ECE),
         ..ack
     });
+    script.at(110).receives(answer(11, &[], 0));
+    assert_eq!(script.counters().spurious_fast_retransmits, 1);
     script.ssthresh(5.0);
     assert!(script.window() < 10.0);
 }
