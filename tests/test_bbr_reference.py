@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from test_linux_reference import SCENARIOS, assert_agrees, run
 
 FILES = sorted((Path(__file__).parent / "reference" / "bbr").glob("*.toml"))

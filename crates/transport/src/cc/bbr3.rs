@@ -32,7 +32,7 @@
 //! ecn_alpha <- 15/16 ecn_alpha + 1/16 (marked / delivered)      once a round, at first 1
 //! inflight_shortterm <- (1 - ecn_alpha / 3) inflight_shortterm  after a round with marks
 //! Startup ends after two rounds in which half was marked; a probe does when half of a
-//! sample was marked. Marks without losses in a cycle begin the next probe at once.
+//! sample was marked. When marks cease in a cycle without losses, the next begins at once.
 //! ```
 //!
 //! It does so where the least round trip is at most `bbr_ecn_max_rtt`. Left out with the
@@ -141,6 +141,9 @@ struct Marks {
     in_round: bool,
     in_cycle: bool,
     startup_rounds: u32,
+    /// Marks have come within a round trip: the one that ends when what is sent beyond so
+    /// much delivered is itself delivered (the kernel's state CWR).
+    recent: Option<u64>,
 }
 
 /// What losses have changed, to be undone (undo_bw_lo and so on).
@@ -266,6 +269,7 @@ impl Bbr3 {
                 in_round: false,
                 in_cycle: false,
                 startup_rounds: 0,
+                recent: None,
             },
             before: unbounded,
             quantum_goal: 0.0,
@@ -471,6 +475,13 @@ impl Bbr3 {
             }
         }
         self.marks.in_round |= self.marks.eligible && sample.newly_marked > 0;
+        let prior = sample.prior_delivered;
+        self.marks
+            .recent
+            .take_if(|end| prior.is_some_and(|prior| prior >= *end));
+        if sample.newly_marked > 0 {
+            self.marks.recent.get_or_insert(sample.total_delivered);
+        }
     }
 
     fn update_alpha(&mut self, sample: &RateSample) {
@@ -695,6 +706,7 @@ impl Bbr3 {
         let marks = &self.marks;
         if marks.eligible
             && marks.in_cycle
+            && marks.recent.is_none()
             && !self.loss_in_cycle
             && sample.episode == Episode::Open
         {

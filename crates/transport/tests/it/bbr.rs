@@ -637,6 +637,7 @@ fn google_cuts_the_flight_by_a_third_of_the_share_that_is_marked() {
     );
     // The rate is not cut, and when marks cease a probe follows.
     assert_eq!(feed.gain(), 1.0);
+    marked_round(&mut feed, 20).is("probe_bw_cruise");
     feed.round(RATE).is("probe_bw_refill");
     // By the draft nothing of this.
     let mut feed = Feed::new(Bbr3::new(ModelConfig {
