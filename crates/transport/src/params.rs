@@ -61,13 +61,17 @@ tcp_params! {
     byte_counting: bool,
     /// Space segments in time: at the rate of a model, or at twice the window each round trip in slow start and `pacing_ca_ratio` times after it (Linux's tcp_pacing_ss_ratio and tcp_pacing_ca_ratio).
     pacing: bool,
-    /// With `pacing`, windows in a round trip at which a window-based sender is paced after slow start. Source: 1.2 is Linux's tcp_pacing_ca_ratio, 1 Prague's (tcp_prague.c, prague_update_pacing_rate).
+    /// With `pacing`, windows in a round trip at which a window-based sender is paced after slow start.
+    /// Source: 1.2 is Linux's tcp_pacing_ca_ratio, 1 Prague's (tcp_prague.c, prague_update_pacing_rate).
     pacing_ca_ratio: f64,
-    /// With `pacing`, data segments at the start of a connection that it does not hold back. Source: Linux has 10 (net/ipv4/tcp_output.c, tcp_update_skb_after_send); the drafts of BBR and Prague have none.
+    /// With `pacing`, data segments at the start of a connection that it does not hold back.
+    /// Source: Linux has 10 (net/ipv4/tcp_output.c, tcp_update_skb_after_send); the drafts of BBR and Prague have none.
     unpaced_segments: u32,
-    /// With growth `bbr`, take two intervals of alike rates with a fifth lost for a policer, and its rate for the path's for 48 rounds. Source: Linux 6.1, tcp_bbr.c (bbr_lt_bw_sampling); the draft of version 1 has no such estimate.
+    /// With growth `bbr`, take two intervals of alike rates with a fifth lost for a policer, and its rate for the path's for 48 rounds.
+    /// Source: Linux 6.1, tcp_bbr.c (bbr_lt_bw_sampling); the draft of version 1 has no such estimate.
     lt_bw: bool,
-    /// With growth `bbr3-google` and `ecn`, the greatest least round trip at which marks are answered; 0 for any. Source: google/bbr, branch v3, tcp_bbr.c (bbr_ecn_max_rtt_us).
+    /// With growth `bbr3-google` and `ecn`, the greatest least round trip at which marks are answered; 0 for any.
+    /// Source: google/bbr, branch v3, tcp_bbr.c (bbr_ecn_max_rtt_us).
     bbr_ecn_max_rtt: Span,
     /// How losses are detected and repaired.
     recovery: RecoveryKind,
@@ -133,9 +137,11 @@ tcp_params! {
     ecn_feedback: EcnFeedback,
     /// By how much marks reduce the window.
     ecn_reduction: EcnReduction,
-    /// How the estimate of the share that is marked begins, for a reduction in proportion to it. Source: RFC 8257, section 3.3, for DCTCP; tcp_prague.c of version 0.6 for Prague.
+    /// How the estimate of the share that is marked begins, for a reduction in proportion to it.
+    /// Source: RFC 8257, section 3.3, for DCTCP; tcp_prague.c of version 0.6 for Prague.
     alpha_start: AlphaStart,
-    /// Round trips after slow start from which on growth and reduction as Prague's depend no more on a round trip below 25 ms. Source: draft-briscoe-iccrg-prague-congestion-control-04, section 2.4.4, and tcp_prague.c of version 0.6 (prague_rtt_transition): 500; version 0.7 has 4.
+    /// Round trips after slow start from which on growth and reduction as Prague's depend no more on a round trip below 25 ms.
+    /// Source: draft-briscoe-iccrg-prague-congestion-control-04, section 2.4.4, and tcp_prague.c of version 0.6 (prague_rtt_transition): 500; version 0.7 has 4.
     rtt_transition: u32,
     /// The codepoint of ECN-capable data.
     ecn_codepoint: EcnCodepoint,
@@ -171,7 +177,7 @@ pub enum Preset {
     Vegas,
     /// As `sack`, with LEDBAT (RFC 6817): 100 ms of queueing delay aimed at, initial window 2; round trips stand for one-way delays. The RFC has no slow start: HyStart++ (RFC 9406) leaves it before the delay reaches the target.
     Ledbat,
-    /// As a current Linux kernel: CUBIC, initial window 10, RACK-TLP with PRR, delayed acknowledgements of 40 ms after 16 quick ones, timestamps, F-RTO and D-SACK, HyStart, minimum timeout of 200 ms above the smoothed round trip, at most 120 s.
+    /// As a current Linux kernel: CUBIC, initial window 10, RACK-TLP in the kernel's states with PRR in segments, delayed acknowledgements of 40 ms after 16 quick ones, timestamps, F-RTO and D-SACK, HyStart, minimum timeout of 200 ms above the smoothed round trip, at most 120 s.
     Linux,
     /// As `linux`, with BBR version 1 (Cardwell et al., ACM Queue 14(5), 2016; net/ipv4/tcp_bbr.c) in place of CUBIC, PRR and HyStart, paced.
     Bbr,

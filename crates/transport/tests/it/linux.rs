@@ -5,7 +5,7 @@ use crate::common::{MSS, SenderScript, ack_of, params};
 use redtail_core::Span;
 use redtail_transport::cc::{Growth, Halving};
 use redtail_transport::tcp::recovery::RecoveryKind;
-use redtail_transport::{Segment, TcpParams};
+use redtail_transport::{Flags, Segment, TcpParams};
 
 /// Linux's recovery and Reno, without timestamps.
 fn linux() -> TcpParams {
@@ -166,6 +166,38 @@ fn while_a_retransmission_is_out_the_late_segment_stops_further_ones() {
     script.at(111).receives(answer(10, &[], 0));
     script.ssthresh(f64::INFINITY);
     assert_eq!(script.counters().spurious_fast_retransmits, 1);
+}
+
+#[test]
+fn reports_of_all_retransmissions_take_a_recovery_back_while_it_lasts() {
+    // tcp_try_undo_dsack in tcp_fastretrans_alert; the state is Open, or Disorder.
+    let mut script = in_recovery(&linux());
+    script.at(110).sack(1, &[(0, 1), (1, 4)]);
+    script.ssthresh(f64::INFINITY);
+    assert!(script.window() >= 10.0);
+    assert_eq!(script.counters().spurious_fast_retransmits, 1);
+}
+
+#[test]
+fn a_mark_keeps_the_window_reduced_when_its_loss_was_none() {
+    // tcp_fastretrans_alert: FLAG_ECE sets prior_ssthresh to 0.
+    let mut script = SenderScript::bulk(&TcpParams {
+        ecn: true,
+        ..with_timestamps()
+    });
+    script
+        .at(100)
+        .receives(answer(0, &[(1, 4)], 0))
+        .ssthresh(5.0);
+    let ack = answer(0, &[(1, 5)], 0);
+    script.at(105).receives(Segment {
+        flags: ack.flags.with(Flags::ECE),
+        ..ack
+    });
+    script.at(110).receives(answer(11, &[], 0));
+    assert_eq!(script.counters().spurious_fast_retransmits, 1);
+    script.ssthresh(5.0);
+    assert!(script.window() < 10.0);
 }
 
 #[test]
