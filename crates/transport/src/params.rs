@@ -300,6 +300,8 @@ impl Preset {
                 ecn: true,
                 ecn_feedback: EcnFeedback::Dctcp,
                 ecn_reduction: EcnReduction::Dctcp,
+                // Linux sends such a SYN ECN-capable, so that queues mark it and it is not repeated.
+                ecn_fallback: false,
                 ..Self::Linux.params()
             },
             Self::Prague => TcpParams {
@@ -309,6 +311,7 @@ impl Preset {
                 ecn_feedback: EcnFeedback::Accecn,
                 ecn_reduction: EcnReduction::Prague,
                 alpha_start: AlphaStart::Held,
+                ecn_fallback: false, // as for DCTCP
                 ecn_codepoint: EcnCodepoint::Ect1,
                 pacing: true,
                 pacing_ca_ratio: 1.0,
@@ -344,6 +347,7 @@ impl Preset {
                 rto_floor: RtoFloor::Deviation,
                 frto: true,
                 dsack: true,
+                ecn_fallback: true,
                 syn_loss: SynLoss::Second,
                 max_rto: Span::from_s(120),
                 rtt_sampling: RttSampling::EveryDelivery,

@@ -124,7 +124,7 @@ queue = { kind = "pie", limit = "1000 packets", flavour = "linux", update = "16 
 name = "bulk"
 kind = "bulk"
 flows = 10
-tcp = { preset = "linux", ecn = true }
+tcp = { preset = "linux", ecn = true, ecn_fallback = false }
 access_rate = "100 Mbit/s"
 access_delay = "0 ms"
 return_delay = "25 ms"
