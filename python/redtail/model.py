@@ -1602,7 +1602,7 @@ class Tcp(Part):
         growth: How the window grows in congestion avoidance, and by how much it is reduced. "reno"
             or "cubic" or "linux-cubic" or "vegas" or "ledbat" or "prague" or "westwood" or "bic" or
             "htcp" or "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or
-            "bbr" or "bbr3" or "copa".
+            "bbr" or "bbr3" or "copa" or "copa-default".
         byte_counting: Grow the window with the bytes acknowledged instead of with each
             acknowledgement (RFC 3465; Linux, there without a limit in slow start). True or false.
         pacing: Space segments in time: at the rate of a model, or at twice the window each round
@@ -1612,7 +1612,8 @@ class Tcp(Part):
             "ns2-tahoe" or "ns2-reno" or "ns2-newreno" or "sack" or "rack-tlp" or "sack-1996".
         prr: Reduce the flight in proportion to what is delivered during recovery (RFC 9937); with
             selective acknowledgements. True or false.
-        halving: What a reduction takes its share of. "flight-size" or "window".
+        halving: What a reduction takes its share of; laws that say themselves what they leave of
+            the window (`westwood` to `yeah`) take it of the window. "flight-size" or "window".
         initial_window: Segments that may be sent before the first acknowledgement. A whole number.
         dup_thresh: Duplicate acknowledgements that mean a loss (DupThresh). A whole number.
         limited_transmit: Send new data on the first two duplicate acknowledgements (RFC 3042). True
@@ -1720,6 +1721,7 @@ class Tcp(Part):
             "bbr",
             "bbr3",
             "copa",
+            "copa-default",
         ]
         | None
     ) = None
