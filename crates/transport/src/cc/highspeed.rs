@@ -148,6 +148,6 @@ impl GrowthLaw for HighSpeed {
     fn ssthresh(&mut self, window: f64, _kind: CongestionKind) -> Option<f64> {
         let w = window as u64;
         let (_, decrease) = TABLE[self.row as usize];
-        Some((w - (w * decrease >> 8)).max(2) as f64)
+        Some((w - ((w * decrease) >> 8)).max(2) as f64)
     }
 }

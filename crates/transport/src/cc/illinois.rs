@@ -110,9 +110,9 @@ impl Illinois {
         if w < WIN_THRESH {
             self.alpha = ALPHA_BASE;
             self.beta = BETA_MAX;
-        } else if self.samples > 0 {
+        } else if let Some(mean) = self.sum_rtt.checked_div(self.samples) {
             let dm = self.max_rtt - self.base_rtt;
-            let da = self.sum_rtt / self.samples - self.base_rtt;
+            let da = mean - self.base_rtt;
             self.alpha = self.alpha(da, dm);
             self.beta = beta(da, dm);
         }
@@ -195,6 +195,6 @@ impl GrowthLaw for Illinois {
 
     fn ssthresh(&mut self, window: f64, _kind: CongestionKind) -> Option<f64> {
         let w = window as u64;
-        Some((w - (w * self.beta >> BETA_SHIFT)).max(2) as f64)
+        Some((w - ((w * self.beta) >> BETA_SHIFT)).max(2) as f64)
     }
 }
