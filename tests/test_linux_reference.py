@@ -113,7 +113,11 @@ def bulk(n: int, *, ecn: bool = False, cbr: int = 0, queue: str) -> str:
 def cubic(queue: str, *, ecn: bool = False) -> str:
     """The scenarios B: ten bulk flows with the kernel's default, CUBIC."""
     flag = "true" if ecn else "false"
-    keys = {"kind": '"bulk"', "flows": "10", "tcp": f'{{ preset = "linux", ecn = {flag}, ecn_fallback = false }}'}
+    keys = {
+        "kind": '"bulk"',
+        "flows": "10",
+        "tcp": f'{{ preset = "linux", ecn = {flag}, ecn_fallback = false }}',
+    }
     text = link("10 Mbit/s", 25, queue, duration_s=120, warmup_s=30)
     return text + group("bulk", keys | {"start": '"uniform 0..4 s"', "return_delay": '"25 ms"'})
 

@@ -420,13 +420,11 @@ fn on_a_short_path_more_leaves_at_once() {
 #[test]
 fn drain_ends_by_what_will_be_in_flight_when_the_next_quantum_leaves() {
     // bbr_packets_in_net_at_edt. At 1000 segments/s ten leave the path in 10 ms.
-    for model in [Bbr::new(config(1))] {
-        let mut feed = Feed::new(model).filled();
-        feed.in_flight(BDP + 16 * MSS).round(RATE).is("drain");
-        feed.sample.held_for = Span::from_ms(11);
-        feed.round(RATE);
-        assert!(feed.model.state().starts_with("probe_bw"));
-    }
+    let mut feed = Feed::new(Bbr::new(config(1))).filled();
+    feed.in_flight(BDP + 16 * MSS).round(RATE).is("drain");
+    feed.sample.held_for = Span::from_ms(11);
+    feed.round(RATE);
+    assert!(feed.model.state().starts_with("probe_bw"));
 }
 
 /// Rounds of a path that lets 250 segments/s pass of 1000: three of four are lost in every
