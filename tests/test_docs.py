@@ -75,7 +75,8 @@ def _printed(command: str, folder: Path) -> str:
         timeout=120,
     )
     lines = (done.stderr + done.stdout).splitlines()
-    return "".join(f"{line.rstrip()}\n" for line in lines)
+    # Python names a script by its whole path.
+    return "".join(f"{line.rstrip()}\n".replace(f"{folder}/", "") for line in lines)
 
 
 def _without_times(text: str) -> str:

@@ -210,7 +210,6 @@ def test_every_scenario_is_compared() -> None:
 OUTSIDE = {
     "cake_32": "the link idles 5 % of the time and the kernel's 1 %; loss and queue agree",
     "pfifo_fast_10": "the kernel's ring frees places in batches: 100 packets hold 79 on average",
-    "full_queue_short": "goodput 4.79 and 4.86 Mbit/s: what receivers hold as the period begins",
     "red_64_ecn": "loss 4.2 and 3.5 %: which flows lose a SYN, and ECN with it, decides",
     "red_64_ecn_overload": "marks 13.5 and 10.5 %: the same",
     "bbr_4_pfifo50": "loss 10.8 and 8.6 +-1.1 %: cause not found",

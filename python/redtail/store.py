@@ -163,11 +163,11 @@ class StoredRun:
 def slug(name: str) -> str:
     """Return `name` as the name of a folder.
 
-    >>> slug("Tail drop against RED, 64 bulk flows")
-    'tail-drop-against-red-64-bulk-flows'
     A name that a run's folder or one of `OWN_FOLDERS` has is changed: an experiment must not be
     taken for one of them.
 
+    >>> slug("Tail drop against RED, 64 bulk flows")
+    'tail-drop-against-red-64-bulk-flows'
     >>> slug("…")
     'experiment'
     >>> slug("2026112201300000"), slug("Figures")

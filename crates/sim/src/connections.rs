@@ -451,11 +451,10 @@ pub struct Reached {
 }
 
 impl Reached {
-    /// Bytes that were delivered in order since `before` and had not arrived by then. What had
-    /// arrived and waited behind a gap does not count again when the gap closes, so that no more
-    /// counts than a link has carried.
+    /// Bytes that were delivered in order since `before`, but no more than have arrived since:
+    /// what had arrived and waited behind a gap that closes would make more than a link carries.
     pub fn goodput_since(self, before: Self) -> u64 {
-        self.delivered.saturating_sub(before.received)
+        (self.delivered - before.delivered).min(self.received - before.received)
     }
 }
 

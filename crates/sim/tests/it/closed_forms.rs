@@ -202,11 +202,11 @@ fn a_link_told_to_lose_nothing_does_what_one_without_the_key_does() {
 }
 
 /// Five flows on a path that loses each data packet with probability `loss`.
-fn five_flows_that_lose(loss: &str) -> RunResult {
+fn five_flows_that_lose(loss: &str, warmup: u32) -> RunResult {
     run(&format!(
         r#"
 duration = "300 s"
-warmup = "50 s"
+warmup = "{warmup} s"
 [bottleneck]
 rate = "10 Mbit/s"
 delay = "20 ms"
@@ -225,7 +225,7 @@ tcp = {{ preset = "sack", receive_window = "30 kB" }}
 fn goodput_is_what_arrived_in_order_and_a_flow_without_progress_is_told_of() {
     // A window of 20 segments in a buffer of 1000: nothing is lost, all is in order, and a round
     // trip of at most 5 windows is no stall.
-    let calm = five_flows_that_lose("0.0");
+    let calm = five_flows_that_lose("0.0", 50);
     let received = metric(&calm, "bulk.received_rate");
     let goodput = metric(&calm, "bulk.goodput");
     assert_eq!(goodput, received);
@@ -234,11 +234,14 @@ fn goodput_is_what_arrived_in_order_and_a_flow_without_progress_is_told_of() {
     assert!((0.04..0.2).contains(&wait), "{wait}");
     // When six of ten packets are lost, a segment is lost four times in a row once in eight
     // times: timeouts of 1, 2, 4 and 8 s then pass before the acknowledgement advances.
-    let stuck = five_flows_that_lose("0.6");
+    let stuck = five_flows_that_lose("0.6", 50);
     assert!(metric(&stuck, "bulk.stalls") > 5.0);
     assert!(metric(&stuck, "bulk.ack_wait_max") > 15.0);
-    let share = metric(&stuck, "bulk.goodput") / metric(&stuck, "bulk.received_rate");
-    assert!((0.5..1.0).contains(&share), "{share}");
+    // Over the last second, of flows with a few segments in flight and holes among them, some of
+    // what arrived is not delivered by the end.
+    let brief = five_flows_that_lose("0.1", 299);
+    let share = metric(&brief, "bulk.goodput") / metric(&brief, "bulk.received_rate");
+    assert!((0.8..1.0).contains(&share), "{share}");
 }
 
 #[test]
