@@ -214,7 +214,7 @@ OUTSIDE = {
     "red_64_ecn_overload": "marks 13.5 and 10.5 %: the same",
     "bbr_4_pfifo50": "loss 10.8 and 8.6 +-1.1 %: cause not found",
     "westwood_2": "queue 71 and 62 packets: cause not found",
-    "vegas_2": "the second flow's least round trip has the first one's queue in it: 16 to 41 packets",
+    "vegas_2": "a second flow takes the first one's queue for the path: 16 to 41 packets, 9 here",
     "hybla_2_cubic_2": "loss 1.7 and 1.3 +-0.4 %: seeds of the kernel differ much",
 }
 
