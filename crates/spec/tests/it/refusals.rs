@@ -43,7 +43,7 @@ fn unknown_keys() {
     assert_eq!(
         single_with("min_th", "minth"),
         "e.toml:9: bottleneck.queue.minth: unknown key; accepted: kind, tune, limit, min_th, max_th, max_p, w_q, gentle, \
-         spacing, byte_mode, mean_packet, ecn, above_max_th; did you mean \"min_th\"?"
+         spacing, flavour, byte_mode, mean_packet, ecn, above_max_th; did you mean \"min_th\"?"
     );
     assert_eq!(
         single_with("warmup", "colour"),
@@ -321,7 +321,7 @@ fn kinds_and_presets_that_are_not_known() {
     );
     assert_eq!(
         single_with("\"sack\"", "\"sak\""),
-        r#"e.toml:15: traffic.ftp.tcp = "sak" is not known; accepted: sack, newreno, reno, tahoe, cubic, dctcp, prague, vegas, ledbat, linux, bbr, bbr3, bbr3-google, linux-2000, ns2-sack, ns2-newreno, ns2-reno, ns2-tahoe; did you mean "sack"?"#
+        r#"e.toml:15: traffic.ftp.tcp = "sak" is not known; accepted: sack, newreno, reno, tahoe, cubic, dctcp, prague, vegas, ledbat, linux, bbr, bbr3, westwood, bic, htcp, hybla, illinois, highspeed, scalable, veno, yeah, copa, bbr3-google, linux-2000, ns2-sack, ns2-newreno, ns2-reno, ns2-tahoe; did you mean "sack"?"#
     );
     assert_eq!(
         single_with("flows = 64", "direction = \"back\""),
