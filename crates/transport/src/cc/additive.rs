@@ -57,6 +57,20 @@ impl Additive {
         grown + cnt / each
     }
 
+    /// The window of bytes after `acked` more were acknowledged, from `cwnd`, of a law whose
+    /// window of w segments grows by one for `each(w)`.
+    #[inline]
+    pub(super) fn grow(
+        &mut self,
+        cwnd: f64,
+        acked: u64,
+        mss: f64,
+        each: impl FnOnce(u64) -> u64,
+    ) -> f64 {
+        let (w, acked) = (whole(cwnd, mss), self.segments(acked, mss));
+        self.grown(w, each(w), acked) as f64 * mss
+    }
+
     /// A reduction forgets what was counted.
     pub fn reset(&mut self) {
         self.cnt = 0;

@@ -10,7 +10,7 @@
 //!
 //! What was counted is forgotten when the window is reduced.
 
-use super::additive::{Additive, whole};
+use super::additive::Additive;
 use super::{AckSample, CongestionKind, GrowthLaw};
 
 /// The law's state.
@@ -22,9 +22,7 @@ pub struct LinuxReno {
 impl GrowthLaw for LinuxReno {
     #[inline]
     fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
-        let acked = self.additive.segments(sample.acked, mss);
-        let w = whole(cwnd, mss);
-        self.additive.grown(w, w, acked) as f64 * mss
+        self.additive.grow(cwnd, sample.acked, mss, |w| w)
     }
 
     #[inline]

@@ -21,7 +21,7 @@
 //! is a/(b p) on average (a T/b times 1/T in the paper's section 3.1), whatever the round
 //! trip.
 
-use super::additive::{Additive, whole};
+use super::additive::Additive;
 use super::{AckSample, CongestionKind, GrowthLaw};
 
 /// 1/a (TCP_SCALABLE_AI_CNT).
@@ -37,9 +37,7 @@ pub struct Scalable {
 
 impl GrowthLaw for Scalable {
     fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
-        let w = whole(cwnd, mss);
-        let acked = self.additive.segments(sample.acked, mss);
-        self.additive.grown(w, w.min(EACH), acked) as f64 * mss
+        self.additive.grow(cwnd, sample.acked, mss, |w| w.min(EACH))
     }
 
     fn beta(&self) -> f64 {

@@ -29,7 +29,7 @@
 
 use redtail_core::Time;
 
-use super::additive::{Additive, whole};
+use super::additive::Additive;
 use super::tick::{TICKS_PER_S, ticks, ticks_of};
 use super::{AckSample, CaState, CongestionKind, GrowthLaw, PathSample};
 
@@ -118,9 +118,7 @@ impl Westwood {
 
 impl GrowthLaw for Westwood {
     fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
-        let w = whole(cwnd, mss);
-        let acked = self.additive.segments(sample.acked, mss);
-        self.additive.grown(w, w, acked) as f64 * mss
+        self.additive.grow(cwnd, sample.acked, mss, |w| w)
     }
 
     fn watches(&self) -> bool {

@@ -684,6 +684,15 @@ impl Sender {
 
     /// Judges by time what is lost, and enters recovery if anything is.
     fn judge(&mut self, now: Time) {
+        self.detect(now);
+        if self.phase == Phase::Open {
+            self.maybe_enter_recovery(now);
+        }
+    }
+
+    /// Judges by time what is lost (RACK_detect_loss of RFC 8985, section 6.2, step 5); says
+    /// whether a retransmission was.
+    fn detect(&mut self, now: Time) -> bool {
         let enough = u64::from(self.dup_thresh) * u64::from(self.mss);
         let certain = self.phase != Phase::Open || self.board.sacked().bytes() >= enough;
         let srtt = self.rtt.srtt();
@@ -693,9 +702,7 @@ impl Sender {
             let wait = |at: Time| at - now + self.wheel.allowance();
             timers.judge_at = judged.again.map(|at| self.wheel.expiry(now, wait(at)));
         }
-        if self.phase == Phase::Open {
-            self.maybe_enter_recovery(now);
-        }
+        judged.retransmission
     }
 
     /// A segment from the peer.

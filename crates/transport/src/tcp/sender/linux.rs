@@ -588,20 +588,6 @@ impl Sender {
         due && self.board.outstanding() > 0 && self.detect(now)
     }
 
-    /// `tcp_rack_detect_loss`; says whether a retransmission was lost.
-    fn detect(&mut self, now: Time) -> bool {
-        let enough = u64::from(self.dup_thresh) * u64::from(self.mss);
-        let certain = self.phase != Phase::Open || self.board.sacked().bytes() >= enough;
-        let srtt = self.rtt.srtt();
-        let judged = self.board.detect_losses_by_time(now, certain, srtt);
-        self.newly_lost |= judged.lost;
-        if let Some(timers) = &mut self.timers {
-            let wait = |at: Time| at - now + self.wheel.allowance();
-            timers.judge_at = judged.again.map(|at| self.wheel.expiry(now, wait(at)));
-        }
-        judged.retransmission
-    }
-
     /// The time to judge suspected losses has come (`tcp_rack_reo_timeout`).
     pub(super) fn judge_in_time_as_linux(&mut self, now: Time) {
         let Some(mut states) = self.linux.take() else {
