@@ -136,6 +136,24 @@ sys.exit("pandas" in sys.modules)
     assert subprocess.run([sys.executable, "-c", script], check=False, cwd=ROOT).returncode == 0
 
 
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="counts threads as Linux does")
+def test_reading_starts_no_thread(tmp_path: Path) -> None:
+    """A thread of Arrow that releases a Python object at the interpreter's exit aborts it."""
+    script = f"""
+import os, pathlib, sys
+import pyarrow as pa
+from redtail.store import open_parquet, parquet_bytes, read_parquet
+data = parquet_bytes(pa.table({{"a": range(100_000)}}))
+path = pathlib.Path({str(tmp_path / "table.parquet")!r})
+path.write_bytes(data)
+before = len(os.listdir("/proc/self/task"))
+assert open_parquet(data).read(use_threads=False).num_rows == 100_000
+assert read_parquet(path).num_rows == 100_000
+sys.exit(len(os.listdir("/proc/self/task")) - before)
+"""
+    assert subprocess.run([sys.executable, "-c", script], check=False, cwd=ROOT).returncode == 0
+
+
 def test_runs_in_segments_are_not_made_again(
     plain: FakeNative, fake_file: Path, tmp_path: Path
 ) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import json
 import math
 import os
@@ -33,6 +32,7 @@ from redtail.store import (
     checksums,
     field,
     metric_field,
+    open_parquet,
     parquet_bytes,
     read_run,
     read_series,
@@ -986,8 +986,6 @@ class _Stored:
         return {number: self._one(key) for number, key in keys.items()}
 
     def _read(self, checksum: str) -> pa.Table:
-        import pyarrow.parquet as pq
-
         path = self.folder / "replications.parquet"
         data = path.read_bytes()
         if hashlib.sha256(data).hexdigest() != checksum:
@@ -995,9 +993,7 @@ class _Stored:
                 f"{path}: is not the table that results.json belongs to; "
                 "give the experiment's command again to write both anew"
             )
-        # A thread of Arrow's may let go of `data` after this, and at the interpreter's exit that
-        # aborts the process.
-        return pq.ParquetFile(io.BytesIO(data)).read(use_threads=False)
+        return open_parquet(data).read(use_threads=False)
 
     def _one(self, key: str) -> StoredRun:
         if not (self.folder / key).is_dir():

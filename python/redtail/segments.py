@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import json
 import math
 import os
@@ -41,6 +40,7 @@ from redtail.store import (
     _told,
     field,
     metric_field,
+    open_parquet,
     read_run,
     run_key,
 )
@@ -492,13 +492,12 @@ def read_segment(
         StoreError: it was altered, or is of another format.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
         data = path.read_bytes()
         if name_of(data) != path.stem:
             raise DamagedError(f"{path}: the segment is damaged: it was altered")
-        file = pq.ParquetFile(io.BytesIO(data))
+        file = open_parquet(data)
         if not scenarios and columns is None:
             columns = [name for name in file.schema_arrow.names if name != "scenario"]
         table = file.read(columns, use_threads=False)

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     import pyarrow as pa
+    import pyarrow.parquet as pq
 
     from redtail._engine import Outcome
 
@@ -636,10 +637,22 @@ def read_parquet(path: Path, *, use_threads: bool = False) -> pa.Table:
         path: the file.
         use_threads: whether it is large; threads cost more than a small one.
     """
+    with open_parquet(path) as file:
+        return file.read(use_threads=use_threads)
+
+
+def open_parquet(source: Path | bytes) -> pq.ParquetFile:
+    """Open a Parquet file, or the content of one, whose data the calling thread reads.
+
+    By default Arrow reads ahead in threads of its own (`pre_buffer`). Such a thread may release
+    a Python object while the interpreter exits, which aborts the process.
+    """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path) as file:
-        return file.read(use_threads=use_threads)
+    return pq.ParquetFile(
+        pa.BufferReader(source) if isinstance(source, bytes) else source, pre_buffer=False
+    )
 
 
 def parquet_bytes(table: pa.Table) -> bytes:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from redtail.errors import RedtailWarning, SpecError, StoreError
+from redtail.store import read_parquet
 
 if TYPE_CHECKING:
     import numpy as np
@@ -351,10 +352,9 @@ def _ragged(path: Path, expected: int, error: Exception) -> NoReturn:
 
 def _read_parquet(path: Path) -> TraceTable:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        table = pq.read_table(path)
+        table = read_parquet(path)
     except pa.ArrowInvalid as error:
         raise SpecError(f"{path}: cannot be read as Parquet: {error}", file=str(path)) from None
     _check_names(path, table.column_names)
