@@ -185,11 +185,7 @@ fn link(flows: u32, hosts: u32) -> LinkFacts {
         round_trips: vec![(Span::from_ms(100), f64::from(flows))],
         largest_packet: Bytes::new(u64::from(SIZE)),
         tcp_packet: Bytes::new(u64::from(SIZE)),
-        flows: Arc::new(FlowTable {
-            groups: vec!["all".to_owned()],
-            flows: facts.collect(),
-            ..FlowTable::default()
-        }),
+        flows: Arc::new(FlowTable::new(vec!["all".to_owned()], facts.collect())),
         ..LinkFacts::of_rate(RATE)
     }
 }

@@ -4,6 +4,7 @@
 //! flows from their headers and knows no round trips but those it is told.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use redtail_core::schemars::{self, JsonSchema};
 use redtail_core::serde::{self, Deserialize, Serialize};
@@ -155,49 +156,71 @@ impl LinkFacts {
 }
 
 /// The flows of a run.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct FlowTable {
     /// Names of the groups, in the order of the file.
     pub groups: Vec<String>,
     /// Facts by flow number.
     pub flows: Vec<FlowFacts>,
-    /// The numbers of the users' first flows. What a user has open besides comes after the
-    /// last of `flows`: the second of every user in this order, then the third of every user, and
-    /// so on.
-    pub users: Vec<u32>,
+    /// The flows after the last of `flows`, which users open and close: each packs the number of
+    /// the user's own flow (upper half) and that of the host that sends data.
+    opened: boxcar::Vec<AtomicU64>,
 }
 
 impl FlowTable {
+    /// A table of flows that do not change.
+    pub fn new(groups: Vec<String>, flows: Vec<FlowFacts>) -> Self {
+        Self {
+            groups,
+            flows,
+            opened: boxcar::Vec::new(),
+        }
+    }
+
     /// What is known of a flow; of one that is not in the table, the default.
     #[inline]
     pub fn get(&self, flow: FlowId) -> FlowFacts {
         let known = self.flows.get(flow.0 as usize);
-        known.copied().unwrap_or_else(|| self.of_user(flow))
+        known.copied().unwrap_or_else(|| self.of_opened(flow.0))
     }
 
-    /// What is known of a flow that is not a user's first.
+    /// What is known of a flow that a user has opened.
     #[cold]
-    fn of_user(&self, flow: FlowId) -> FlowFacts {
-        if self.users.is_empty() {
+    fn of_opened(&self, flow: u32) -> FlowFacts {
+        let Some((own, sender)) = self.opened(flow) else {
             return FlowFacts::default();
-        }
-        self.flows[self.first_of_user(flow.0) as usize]
-    }
-
-    /// The number of the first flow of the user who has this one; of any other flow its own.
-    pub fn first_of_user(&self, flow: u32) -> u32 {
-        match (flow as usize).checked_sub(self.flows.len()) {
-            None => flow,
-            Some(beyond) => self.users[beyond % self.users.len()],
+        };
+        FlowFacts {
+            sender,
+            ..self.flows[own as usize]
         }
     }
 
-    /// The number of the flow that is connection `nth`, counted from 0, of a user.
-    pub fn connection(&self, user: u32, nth: u32) -> u32 {
-        match nth {
-            0 => self.users[user as usize],
-            _ => self.flows.len() as u32 + (nth - 1) * self.users.len() as u32 + user,
+    /// The user's own flow and the sending host of a flow that a user has opened.
+    fn opened(&self, flow: u32) -> Option<(u32, u32)> {
+        let beyond = (flow as usize).checked_sub(self.flows.len())?;
+        let packed = self.opened.get(beyond)?.load(Ordering::Relaxed);
+        Some(((packed >> 32) as u32, packed as u32))
+    }
+
+    /// The number of the user's own flow, of a flow that a user has opened; of any other flow the
+    /// flow itself.
+    pub fn own_flow(&self, flow: u32) -> u32 {
+        self.opened(flow).map_or(flow, |(own, _)| own)
+    }
+
+    /// Says what `flow` is from now on: one that the user with the flow `own` has opened, whose data
+    /// comes from the host `sender`.
+    ///
+    /// # Panics
+    /// When `flow` is in `flows`, or is more than one after the last flow that was ever opened.
+    pub fn open(&self, flow: u32, own: u32, sender: u32) {
+        let beyond = flow as usize - self.flows.len();
+        if beyond == self.opened.count() {
+            self.opened.push(AtomicU64::new(0));
         }
+        let packed = u64::from(own) << 32 | u64::from(sender);
+        self.opened[beyond].store(packed, Ordering::Relaxed);
     }
 
     /// The number of the group with this name.

@@ -217,7 +217,7 @@ impl<'a> Recorder<'a> {
         if places.is_empty() || self.failed.is_some() {
             return;
         }
-        let mut flow = self.flows[self.table.first_of_user(packet.flow) as usize];
+        let mut flow = self.flows[self.table.own_flow(packet.flow) as usize];
         flow.conversation.connection = connection;
         let back = self.back[packet.route as usize];
         write_frame(&mut self.frame, self.ip, &flow, back, packet, segment);

@@ -1,5 +1,7 @@
 //! The endpoints of a run: TCP senders and receivers, UDP sources and sinks.
 
+use std::collections::VecDeque;
+
 use redtail_core::{Span, Stream, Time};
 use redtail_spec::Scenario;
 use redtail_traffic::{Playout, Traces, TrafficGroup, UdpSource, User};
@@ -175,6 +177,47 @@ pub struct UserSlot {
     pub open: Vec<Option<u32>>,
 }
 
+/// Numbers of the flows that users open and close; they follow those of all other flows.
+#[derive(Debug, Default)]
+pub struct FlowNumbers {
+    first: u32,
+    /// The least that was never taken.
+    next: u32,
+    /// Those that were given back. The one that has waited longest is taken first, for a queue may
+    /// remember the flow that had it.
+    free: VecDeque<u32>,
+}
+
+impl FlowNumbers {
+    /// Numbers from `first` on.
+    fn starting_at(first: u32) -> Self {
+        Self {
+            first,
+            next: first,
+            free: VecDeque::new(),
+        }
+    }
+
+    /// A number that no open flow has.
+    ///
+    /// # Panics
+    /// With 2^32 flows at a time.
+    pub fn take(&mut self) -> u32 {
+        self.free.pop_front().unwrap_or_else(|| {
+            let number = self.next;
+            self.next = number.checked_add(1).expect("fewer than 2^32 flows");
+            number
+        })
+    }
+
+    /// A flow is over. Nothing happens if it is not one of those that users open.
+    pub fn give_back(&mut self, number: u32) {
+        if number >= self.first {
+            self.free.push_back(number);
+        }
+    }
+}
+
 /// What starts: a TCP flow, a UDP source or a user.
 #[derive(Clone, Copy, Debug)]
 pub enum Source {
@@ -199,6 +242,8 @@ pub struct Flows {
     pub users: Vec<UserSlot>,
     /// What they have open.
     pub connections: Connections,
+    /// The numbers of the flows that these are.
+    pub numbers: FlowNumbers,
     /// By group: what users were answered, in groups that have users.
     pub answers: Vec<Option<Box<Answers>>>,
     /// One-way delays of UDP packets sent in the measurement period, by group.
@@ -297,6 +342,7 @@ impl Flows {
             }
             flows.connections.add_group(group, hosts);
         }
+        flows.numbers = FlowNumbers::starting_at(flows.groups.len() as u32);
         flows
     }
 

@@ -7,7 +7,7 @@ use redtail_qdisc::{FlowFacts, FlowTable, GroupFacts, GroupTraffic, LinkFacts, P
 use redtail_traffic::{Direction, TrafficGroup};
 
 use crate::experiment::{Hop, LinkSpec, Scenario, Topology};
-use crate::outline::{base_round_trips, crossed, crosses};
+use crate::outline::{base_round_trips, crossed, crosses, used_hosts};
 
 /// What the queue of one link may know, `flows` included.
 pub(crate) fn link_facts(
@@ -63,17 +63,13 @@ fn segments(group: &TrafficGroup, index: u32) -> Option<u64> {
 
 /// Every flow of these groups, numbered as the engine numbers them.
 pub(crate) fn flow_table(traffic: &[TrafficGroup]) -> Arc<FlowTable> {
-    let mut table = FlowTable::default();
+    let (mut groups, mut flows) = (Vec::new(), Vec::new());
     let mut hosts = 0;
     for (index, group) in traffic.iter().enumerate() {
         let access = group.access();
-        let count = access.host_count().min(access.flows as usize).max(1) as u32;
-        table.groups.push(access.name.to_owned());
-        if group.has_users() {
-            let first = table.flows.len() as u32;
-            table.users.extend(first..first + access.flows);
-        }
-        table.flows.extend((0..access.flows).map(|flow| {
+        let count = used_hosts(group).max(1) as u32;
+        groups.push(access.name.to_owned());
+        flows.extend((0..access.flows).map(|flow| {
             let sender = hosts + flow % count;
             FlowFacts {
                 group: index as u32,
@@ -89,9 +85,9 @@ pub(crate) fn flow_table(traffic: &[TrafficGroup]) -> Arc<FlowTable> {
                 segments: segments(group, flow),
             }
         }));
-        hosts += 2 * count;
+        hosts = hosts.saturating_add(count.saturating_mul(2));
     }
-    Arc::new(table)
+    Arc::new(FlowTable::new(groups, flows))
 }
 
 impl Scenario {

@@ -109,12 +109,7 @@ pub(crate) fn base_round_trips(group: &TrafficGroup, topology: &Topology) -> Vec
                 .map_or(Span::ZERO, |link| link.delay)
     };
     let path: Span = hops.map(delay).sum();
-    // Users may go to other hosts than their own.
-    let used = match group.has_users() {
-        true => access.host_count(),
-        false => access.host_count().min(access.flows as usize),
-    };
-    let hosts = used.clamp(1, LOOKED_AT);
+    let hosts = used_hosts(group).clamp(1, LOOKED_AT);
     (0..hosts)
         .map(|host| {
             path + *access.access_delay.get(host)
@@ -122,6 +117,16 @@ pub(crate) fn base_round_trips(group: &TrafficGroup, topology: &Topology) -> Vec
                 + *access.return_delay.get(host)
         })
         .collect()
+}
+
+/// How many of a group's hosts on each side its flows may use: users go to servers on other hosts
+/// than their own.
+pub(crate) fn used_hosts(group: &TrafficGroup) -> usize {
+    let access = group.access();
+    match group.has_users() {
+        true => access.host_count(),
+        false => access.host_count().min(access.flows as usize),
+    }
 }
 
 /// The lines; `runs` are the first replication of every case, at least one, and `replications` the

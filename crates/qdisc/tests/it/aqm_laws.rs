@@ -526,11 +526,10 @@ fn impossible_sred_parameters_are_refused() {
         "zombies is more than a list that is read at random should hold; accepted: up to 1000000"
     );
     let many = LinkFacts {
-        flows: std::sync::Arc::new(FlowTable {
-            groups: vec!["many".to_owned()],
-            flows: vec![FlowFacts::default(); 11],
-            ..FlowTable::default()
-        }),
+        flows: std::sync::Arc::new(FlowTable::new(
+            vec!["many".to_owned()],
+            vec![FlowFacts::default(); 11],
+        )),
         ..link()
     };
     let warnings = sred(|sred| sred.zombies = 10).warnings(&many);

@@ -36,11 +36,10 @@ fn link(hosts: &[(u32, u32)]) -> LinkFacts {
         ..FlowFacts::default()
     };
     LinkFacts {
-        flows: Arc::new(FlowTable {
-            groups: vec!["all".to_owned()],
-            flows: hosts.iter().map(flow).collect(),
-            ..FlowTable::default()
-        }),
+        flows: Arc::new(FlowTable::new(
+            vec!["all".to_owned()],
+            hosts.iter().map(flow).collect(),
+        )),
         ..LinkFacts::of_rate(Rate::from_bps(1_000_000_000))
     }
 }

@@ -35,11 +35,10 @@ fn link() -> LinkFacts {
         ..FlowFacts::default()
     };
     LinkFacts {
-        flows: Arc::new(FlowTable {
-            groups: vec!["all".to_owned()],
-            flows: (0..10).map(flow).collect(),
-            ..FlowTable::default()
-        }),
+        flows: Arc::new(FlowTable::new(
+            vec!["all".to_owned()],
+            (0..10).map(flow).collect(),
+        )),
         ..LinkFacts::of_rate(LINK)
     }
 }

@@ -42,15 +42,25 @@ impl Network for Port<'_> {
                 slot.open.len() - 1
             }
         };
+        let host = match server {
+            Server::Own => slot.host,
+            Server::Host(host) => host,
+        };
+        let flow = match nth == 0 && host == slot.host {
+            true => slot.flow,
+            false => {
+                let flow = self.flows.numbers.take();
+                let first_host = self.table.flows[slot.flow as usize].sender - slot.host;
+                self.table.open(flow, slot.flow, first_host + host);
+                flow
+            }
+        };
         let place = self.flows.connections.open(Opening {
             user: self.user,
             nth: nth as u32,
-            flow: self.table.connection(self.user, nth as u32),
+            flow,
             group: slot.group,
-            host: match server {
-                Server::Own => slot.host,
-                Server::Host(host) => host,
-            },
+            host,
         });
         slot.open[nth] = Some(place);
         if let Some(answers) = &mut self.flows.answers[slot.group as usize] {
@@ -219,6 +229,7 @@ impl Engine<'_> {
     #[inline]
     fn maybe_gone(&mut self, place: u32) {
         if let Some(gone) = self.flows.connections.take_if_gone(place, self.now) {
+            self.flows.numbers.give_back(gone.flow);
             self.flows.users[gone.user as usize].open[gone.nth as usize] = None;
             if let Some(answers) = &mut self.flows.answers[gone.group as usize] {
                 answers.on_gone(self.now);
@@ -266,6 +277,50 @@ tcp = { preset = "linux", initial_rto = "20 ms", min_rto = "20 ms" }
         assert!(places < 100, "{places} places");
         for user in &engine.flows.users {
             assert!(user.open.len() < 20, "{} at once", user.open.len());
+        }
+        engine.finish();
+    }
+
+    #[test]
+    fn flow_numbers_are_as_many_as_flows_are_open() {
+        // Beside a thousand users who do nothing, connections arrive 100 a second and last two
+        // seconds, at one of three hosts each.
+        let text = r#"
+name = "dense"
+duration = "20 s"
+[bottleneck]
+rate = "100 Mbit/s"
+delay = "1 ms"
+queue = { kind = "tail-drop", limit = "100 packets" }
+[[traffic]]
+name = "idle"
+kind = "transactions"
+users = 1000
+response = "1000 B"
+start = "1 h"
+[[traffic]]
+name = "arrivals"
+kind = "arrivals"
+gap = "10 ms"
+size = "1 kB"
+service = "2 s"
+hosts = 3
+"#;
+        let plan = Plan::from_text(text, None, &[], Format::Toml).expect("it is sound");
+        let scenario = plan.scenario(0, 0).expect("there is one");
+        let beside = Beside::default();
+        let mut engine = Engine::new(&scenario, &beside);
+        engine.run(&AtomicBool::new(false)).expect("nobody cancels");
+        let open = engine.flows.connections.iter().count();
+        assert!((195..210).contains(&open), "{open} open");
+        let most = engine.flows.numbers.take();
+        assert!(most < 1001 + 210 + 1, "{most}");
+        // A queue knows the group of each, and the host that serves it.
+        let table = &engine.network.flows;
+        for (_, connection) in engine.flows.connections.iter() {
+            let facts = table.get(redtail_core::FlowId(connection.at.flow));
+            assert_eq!(facts.group, 1);
+            assert_eq!(facts.sender, 2 + connection.at.host);
         }
         engine.finish();
     }

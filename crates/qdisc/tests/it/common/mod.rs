@@ -128,11 +128,10 @@ pub fn link_of_four(rate: Rate) -> LinkFacts {
         ..FlowFacts::default()
     });
     LinkFacts {
-        flows: Arc::new(FlowTable {
-            groups: ["a", "b", "c", "d"].map(str::to_owned).to_vec(),
-            flows: flows.collect(),
-            ..FlowTable::default()
-        }),
+        flows: Arc::new(FlowTable::new(
+            ["a", "b", "c", "d"].map(str::to_owned).to_vec(),
+            flows.collect(),
+        )),
         ..LinkFacts::of_rate(rate)
     }
 }
