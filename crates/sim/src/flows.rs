@@ -292,6 +292,7 @@ impl Flows {
                 }
                 _ => None,
             };
+            let make_user = group.make_user();
             for i in 0..access.flows as usize {
                 let host = hosts[i % hosts.len()];
                 let mut stream = Stream::named(
@@ -308,9 +309,9 @@ impl Flows {
                 if group.has_users() {
                     let program = match &rows {
                         Some(rows) => User::Trace(rows.user(i)),
-                        None => group
-                            .user(start, stop, stream)
-                            .expect("the group has users"),
+                        None => {
+                            make_user.as_ref().expect("the group has users")(start, stop, stream)
+                        }
                     };
                     let host = (i % hosts.len()) as u32;
                     flows.add_user(program, host, group_index as u32, flow);

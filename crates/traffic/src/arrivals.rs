@@ -9,6 +9,8 @@
 //! The n-th arrival comes, and is for, the same whatever the network does with those before (common
 //! random numbers).
 
+use std::sync::Arc;
+
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, serde};
@@ -70,13 +72,15 @@ impl ArrivalsGroup {
     }
 
     /// The source of this group whose draws are those of `stream`.
-    pub(crate) fn source(&self, start: Time, stop: Time, mut stream: Stream) -> ArrivalSource {
+    pub(crate) fn source(
+        self: &Arc<Self>,
+        start: Time,
+        stop: Time,
+        mut stream: Stream,
+    ) -> ArrivalSource {
         ArrivalSource {
             next: Some(start + self.gap.draw(&mut stream)).filter(|at| *at < stop),
-            gap: self.gap.clone(),
-            size: self.size.clone(),
-            request: self.request.clone(),
-            service: self.service.clone(),
+            group: Arc::clone(self),
             hosts: self.access().host_count() as u32,
             stop,
             stream,
@@ -87,10 +91,7 @@ impl ArrivalsGroup {
 /// A source of an [`ArrivalsGroup`].
 #[derive(Clone, Debug)]
 pub struct ArrivalSource {
-    gap: Dist<Span>,
-    size: Dist<Bytes>,
-    request: Dist<Bytes>,
-    service: Dist<Span>,
+    group: Arc<ArrivalsGroup>,
     /// Each arrival is at one of so many hosts.
     hosts: u32,
     next: Option<Time>,
@@ -107,17 +108,17 @@ impl Application for ArrivalSource {
         let Some(at) = self.next.take_if(|at| *at <= network.now()) else {
             return;
         };
-        let stream = &mut self.stream;
+        let (group, stream) = (&*self.group, &mut self.stream);
         let connection = network.connect(draw_host(self.hosts, stream));
         let exchange = Exchange {
-            request: self.request.draw(stream).as_u64().max(1),
-            response: self.size.draw(stream).as_u64().max(1),
-            service: self.service.draw(stream),
+            request: group.request.draw(stream).as_u64().max(1),
+            response: group.size.draw(stream).as_u64().max(1),
+            service: group.service.draw(stream),
             tag: 0,
             last: true,
         };
         network.request(connection, exchange);
-        let next = at + self.gap.draw(stream);
+        let next = at + group.gap.draw(stream);
         self.next = Some(next).filter(|at| *at < self.stop);
     }
 
@@ -161,7 +162,8 @@ mod tests {
     }
 
     fn arrivals(group: &str, seed: u64) -> Vec<(Time, Server, Exchange)> {
-        let group: ArrivalsGroup = serde_json::from_str(group).expect("the group can be read");
+        let group: Arc<ArrivalsGroup> =
+            Arc::new(serde_json::from_str(group).expect("the group can be read"));
         let stop = group
             .stop
             .as_ref()

@@ -3,6 +3,8 @@
 //! Adding a model: one struct here (or in a file of its own), one line in
 //! [`TrafficGroup`], and the engine's part in `sim`'s sources.
 
+use std::sync::Arc;
+
 use redtail_core::schemars::JsonSchema;
 
 use redtail_core::serde::{Deserialize, Serialize};
@@ -159,6 +161,9 @@ impl Access<'_> {
         self.hosts.map_or(longest, |hosts| hosts as usize)
     }
 }
+
+/// Makes a user from its start, its stop, and what is left of the stream that these were drawn from.
+pub type MakeUser = Box<dyn Fn(Time, Time, Stream) -> User>;
 
 impl TrafficGroup {
     /// What every group has.
@@ -338,20 +343,36 @@ impl TrafficGroup {
         )
     }
 
-    /// The user of a group that has users and no table, from `start` to `stop`; `stream` is what is
-    /// left of the stream that these were drawn from.
-    pub fn user(&self, start: Time, stop: Time, stream: Stream) -> Option<User> {
-        match self {
-            Self::Transactions(group) => Some(User::Transactions(group.user(start, stop, stream))),
-            Self::Web(group) => {
-                let start = group.start.is_some().then_some(start);
-                let hosts = group.access().host_count() as u32;
-                Some(User::Web(group.user(start, stop, hosts, stream)))
+    /// What makes the users of a group that has users and no table; they share what they have in
+    /// common.
+    pub fn make_user(&self) -> Option<MakeUser> {
+        Some(match self {
+            Self::Transactions(group) => {
+                let group = Arc::new(group.clone());
+                Box::new(move |start, stop, stream| {
+                    User::Transactions(group.user(start, stop, stream))
+                })
             }
-            Self::Video(group) => Some(User::Video(group.user(start, stop, stream))),
-            Self::Arrivals(group) => Some(User::Arrivals(group.source(start, stop, stream))),
-            _ => None,
-        }
+            Self::Web(group) => {
+                let browser = Arc::new(group.browser());
+                let (starts, hosts) = (group.start.is_some(), group.access().host_count() as u32);
+                Box::new(move |start, stop, stream| {
+                    let start = starts.then_some(start);
+                    User::Web(WebGroup::user(&browser, start, stop, hosts, stream))
+                })
+            }
+            Self::Video(group) => {
+                let group = Arc::new(group.clone());
+                Box::new(move |start, stop, stream| User::Video(group.user(start, stop, stream)))
+            }
+            Self::Arrivals(group) => {
+                let group = Arc::new(group.clone());
+                Box::new(move |start, stop, stream| {
+                    User::Arrivals(group.source(start, stop, stream))
+                })
+            }
+            _ => return None,
+        })
     }
 
     /// About what a user is sent, in bytes per second, if the network took no time; `None` if

@@ -4,6 +4,8 @@
 //! one begins at once) and TCP_RR (all on one connection), which RFC 2884, section 4.4, measures
 //! with.
 
+use std::sync::Arc;
+
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, serde};
@@ -86,13 +88,14 @@ impl TransactionGroup {
     }
 
     /// The user of this group whose draws are those of `stream`.
-    pub(crate) fn user(&self, start: Time, stop: Time, stream: Stream) -> TransactionUser {
+    pub(crate) fn user(
+        self: &Arc<Self>,
+        start: Time,
+        stop: Time,
+        stream: Stream,
+    ) -> TransactionUser {
         TransactionUser {
-            request: self.request.clone(),
-            response: self.response.clone(),
-            service: self.service.clone(),
-            think: self.think.clone(),
-            each: self.connections == Connections::Each,
+            group: Arc::clone(self),
             connection: None,
             next: Some(start),
             stop,
@@ -116,16 +119,19 @@ pub(crate) fn refuse_nothing(key: &'static str, size: &Dist<Bytes>) -> Result<()
 /// A user of a [`TransactionGroup`].
 #[derive(Clone, Debug)]
 pub struct TransactionUser {
-    request: Dist<Bytes>,
-    response: Dist<Bytes>,
-    service: Dist<Span>,
-    think: Dist<Span>,
-    each: bool,
+    group: Arc<TransactionGroup>,
     connection: Option<ConnectionId>,
     /// When the next transaction begins.
     next: Option<Time>,
     stop: Time,
     stream: Stream,
+}
+
+impl TransactionUser {
+    /// Whether each transaction has a connection of its own.
+    fn each(&self) -> bool {
+        self.group.connections == Connections::Each
+    }
 }
 
 impl Application for TransactionUser {
@@ -145,18 +151,18 @@ impl Application for TransactionUser {
             Some(connection) => connection,
             None => network.connect(Server::Own),
         };
-        self.connection = (!self.each).then_some(connection);
+        self.connection = (!self.each()).then_some(connection);
         let exchange = Exchange {
-            request: self.request.draw(&mut self.stream).as_u64().max(1),
-            response: self.response.draw(&mut self.stream).as_u64().max(1),
-            service: self.service.draw(&mut self.stream),
+            request: self.group.request.draw(&mut self.stream).as_u64().max(1),
+            response: self.group.response.draw(&mut self.stream).as_u64().max(1),
+            service: self.group.service.draw(&mut self.stream),
             tag: 0,
-            last: self.each,
+            last: self.each(),
         };
         network.request(connection, exchange);
     }
 
     fn on_answer(&mut self, _: Answer, network: &mut impl Network) {
-        self.next = Some(network.now() + self.think.draw(&mut self.stream));
+        self.next = Some(network.now() + self.group.think.draw(&mut self.stream));
     }
 }

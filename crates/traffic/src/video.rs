@@ -18,6 +18,8 @@ pub mod playback;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, serde};
@@ -251,13 +253,9 @@ impl VideoGroup {
     }
 
     /// The user of this group whose draws are those of `stream`.
-    pub(crate) fn user(&self, start: Time, stop: Time, stream: Stream) -> VideoUser {
+    pub(crate) fn user(self: &Arc<Self>, start: Time, stop: Time, stream: Stream) -> VideoUser {
         VideoUser {
-            bitrates: self.bitrates.clone(),
-            segment: self.segment,
-            variation: self.variation.clone(),
-            buffer: self.buffer,
-            request: self.request.clone(),
+            group: Arc::clone(self),
             left: self.duration,
             adaptation: self.adaptation(),
             playback: Playback::new(self.startup(), start),
@@ -295,11 +293,7 @@ struct Fetched {
 /// A user of a [`VideoGroup`].
 #[derive(Clone, Debug)]
 pub struct VideoUser {
-    bitrates: Vec<Rate>,
-    segment: Span,
-    variation: Dist<f64>,
-    buffer: Span,
-    request: Dist<Bytes>,
+    group: Arc<VideoGroup>,
     /// Video not yet asked for; `None` if it does not end.
     left: Option<Span>,
     adaptation: Adaptation,
@@ -322,15 +316,17 @@ impl VideoUser {
     /// Length of the next segment; zero when there is none.
     fn next_length(&self) -> Span {
         self.left
-            .map_or(self.segment, |left| left.min(self.segment))
+            .map_or(self.group.segment, |left| left.min(self.group.segment))
     }
 
     /// Asks for the next segment, with `level` buffered.
     fn ask(&mut self, level: Span, network: &mut impl Network) {
         let length = self.next_length();
-        let rung = self.adaptation.choose(&self.bitrates, self.rung, level);
-        let bits = self.bitrates[rung].as_bps() as f64 * length.as_secs_f64();
-        let bytes = bits / 8.0 * self.variation.draw(&mut self.stream);
+        let rung = self
+            .adaptation
+            .choose(&self.group.bitrates, self.rung, level);
+        let bits = self.group.bitrates[rung].as_bps() as f64 * length.as_secs_f64();
+        let bytes = bits / 8.0 * self.group.variation.draw(&mut self.stream);
         self.left = self.left.map(|left| left - length);
         let is_last = self.left == Some(Span::ZERO);
         let connection = match self.connection {
@@ -344,7 +340,7 @@ impl VideoUser {
             is_last,
         });
         let exchange = Exchange {
-            request: self.request.draw(&mut self.stream).as_u64().max(1),
+            request: self.group.request.draw(&mut self.stream).as_u64().max(1),
             response: (bytes.round() as u64).max(1),
             service: Span::ZERO,
             tag: 0,
@@ -382,7 +378,7 @@ impl Application for VideoUser {
         let now = network.now();
         self.adaptation.on_segment(answer.size, now - answer.asked);
         let seconds = segment.length.as_secs_f64();
-        self.fetched.bits += self.bitrates[segment.rung].as_bps() as f64 * seconds;
+        self.fetched.bits += self.group.bitrates[segment.rung].as_bps() as f64 * seconds;
         self.fetched.seconds += seconds;
         self.fetched.switches += u64::from(segment.rung != self.rung);
         self.rung = segment.rung;
@@ -390,7 +386,7 @@ impl Application for VideoUser {
         if segment.is_last {
             return;
         }
-        let room_at = self.buffer - self.next_length();
+        let room_at = self.group.buffer - self.next_length();
         if level > room_at {
             self.next = Some(now + (level - room_at));
         } else {

@@ -20,6 +20,8 @@
 
 mod model;
 
+use std::sync::Arc;
+
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, serde};
@@ -213,18 +215,17 @@ impl WebGroup {
         offered.is_finite().then_some(offered)
     }
 
-    /// The user of this group whose draws are those of `stream`.
+    /// A user whose draws are those of `stream`.
     pub(crate) fn user(
-        &self,
+        browser: &Arc<Browser>,
         start: Option<Time>,
         stop: Time,
         hosts: u32,
         mut stream: Stream,
     ) -> WebUser {
-        let browser = self.browser();
         let start = start.unwrap_or_else(|| Time::ZERO + browser.think.draw(&mut stream));
         WebUser {
-            browser,
+            browser: Arc::clone(browser),
             hosts,
             next_page: Some(start),
             stop,
@@ -269,7 +270,7 @@ struct Idle {
 /// A user of a [`WebGroup`].
 #[derive(Clone, Debug)]
 pub struct WebUser {
-    browser: Browser,
+    browser: Arc<Browser>,
     hosts: u32,
     next_page: Option<Time>,
     stop: Time,

@@ -69,7 +69,7 @@ struct Home {
 impl Home {
     fn new(keys: serde_json::Value, mbit_per_s: f64, stop: Time) -> Self {
         Self {
-            user: group(keys).user(Time::ZERO, stop, Stream::named(1, 0, "video")),
+            user: Arc::new(group(keys)).user(Time::ZERO, stop, Stream::named(1, 0, "video")),
             link: Link {
                 rate: mbit_per_s * 1e6,
                 now: Time::ZERO,

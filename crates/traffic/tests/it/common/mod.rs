@@ -171,8 +171,8 @@ pub fn group(json: &str) -> TrafficGroup {
 /// A user of a group who begins at the start; `seed` names all that it draws.
 pub fn user(group: &TrafficGroup, stop: Time, seed: u64) -> User {
     let stream = Stream::named(seed, 0, "user");
-    let user = group.user(Time::ZERO, stop, stream);
-    user.expect("the group has users")
+    let make_user = group.make_user().expect("the group has users");
+    make_user(Time::ZERO, stop, stream)
 }
 
 /// What a user of a group does until `end` on a network whose responses take what `takes` says.
