@@ -17,7 +17,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-dev dev demo test check-rust test-rust check-python check-types \
+.PHONY: help setup setup-dev dev demo test check check-rust test-rust check-python check-types \
 	check-fresh test-python test-determinism fuzz fuzz-corpus bench bench-peers compare-ns3 generate lock format clean
 
 help: ## show this list
@@ -84,6 +84,9 @@ test: setup-dev ## everything that CI runs
 	$(MAKE) test-python
 	$(MAKE) test-determinism
 	@echo "all tests passed"
+
+check: dev ## only what a change is likely to break (BASE=COMMIT compares with that commit)
+	$(PY) tests/check.py $(BASE)
 
 check-rust: $(VENV)/.created ## formatting and lints of the Rust code
 	cargo fmt --all -- --check
