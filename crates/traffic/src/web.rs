@@ -330,6 +330,8 @@ impl WebUser {
             stream,
         };
         self.begun = self.begun.wrapping_add(1);
+        // Most users have one page or none; a vector that grows by itself begins with room for four.
+        self.pages.reserve_exact(1);
         self.pages.push(page);
         self.fetch(self.pages.len() - 1, network);
     }
@@ -376,6 +378,9 @@ impl WebUser {
 
     fn end_page(&mut self, index: usize, network: &mut impl Network) {
         let page = self.pages.swap_remove(index);
+        if self.pages.is_empty() {
+            self.pages = Vec::new(); // a user who thinks takes no room for pages
+        }
         let now = network.now();
         network.page(now - page.began);
         for connection in page.free {
