@@ -2,6 +2,7 @@
 # C linker; everything else goes into .venv at locked versions.
 
 PYTHON ?= python3
+MINIMUM_RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml).0
 VENV := .venv
 BIN := $(VENV)/bin
 PY := $(BIN)/python
@@ -17,7 +18,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-dev dev demo test check check-rust test-rust check-python check-types \
+.PHONY: help setup setup-dev dev demo test check check-rust check-minimum deny test-rust check-python check-types \
 	check-fresh test-python test-determinism fuzz fuzz-corpus bench bench-peers compare-ns3 generate lock format clean
 
 help: ## show this list
@@ -77,6 +78,7 @@ demo: setup ## compare tail drop, RED and gentle RED; prints the table and where
 
 test: setup-dev ## everything that CI runs
 	$(MAKE) check-rust
+	$(MAKE) check-minimum
 	$(MAKE) check-python
 	$(MAKE) test-rust
 	$(MAKE) check-types
@@ -88,9 +90,21 @@ test: setup-dev ## everything that CI runs
 check: dev ## only what a change is likely to break (BASE=COMMIT compares with that commit)
 	$(PY) tests/check.py $(BASE)
 
-check-rust: $(VENV)/.created ## formatting and lints of the Rust code
+check-rust: $(VENV)/.created ## formatting, lints and documentation of the Rust code
 	cargo fmt --all -- --check
 	cargo clippy --locked --workspace --all-targets --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --document-private-items --quiet
+
+# rustup fetches the version if it can; a machine without rustup or network says that it does not check.
+check-minimum: $(VENV)/.created ## whether the oldest Rust version of Cargo.toml still compiles everything
+	@if rustup toolchain install $(MINIMUM_RUST) --profile minimal --no-self-update > /dev/null 2>&1; then \
+		echo "Checking with Rust $(MINIMUM_RUST)"; \
+		rustup run $(MINIMUM_RUST) cargo check --locked --workspace --all-targets --quiet \
+			--target-dir target/minimum; \
+	else echo "Rust $(MINIMUM_RUST) cannot be installed here: not checked"; fi
+
+deny: ## licences, sources and known faults of the Rust dependencies (needs cargo-deny and network)
+	cargo deny check
 
 test-rust: $(VENV)/.created ## Rust tests (crates/py has none: it only translates)
 	cargo test --locked --workspace --exclude redtail-py --quiet

@@ -1,6 +1,6 @@
 //! The run loop.
 //!
-//! Order within a run is total: see [`Class`](crate::scheduler::Class). The
+//! Order within a run is total: see [`Class`]. The
 //! measurement period is [warm-up, duration): an event at the very end of the
 //! duration no longer happens.
 

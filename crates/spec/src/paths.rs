@@ -26,14 +26,17 @@ pub(crate) fn put(root: &mut Node, key: &str, node: Node) -> Result<(), String> 
             "names a whole group; name one of its keys, such as traffic.{name}.flows"
         )),
         ["traffic", name, rest @ ..] => put_below(group_mut(root, name)?, name, rest, node),
-        ["chain", hop, rest @ ..] if let Some(number) = hop_number(hop) => {
-            let place = hop_mut(root, number)?;
-            if rest.is_empty() {
-                *place = node;
-                return Ok(());
+        ["chain", hop, rest @ ..] => match hop_number(hop) {
+            Some(number) => {
+                let place = hop_mut(root, number)?;
+                if rest.is_empty() {
+                    *place = node;
+                    return Ok(());
+                }
+                put_below(place, hop, rest, node)
             }
-            put_below(place, hop, rest, node)
-        }
+            None => put_below(root, "", steps.as_slice(), node),
+        },
         steps => put_below(root, "", steps, node),
     }
 }

@@ -126,7 +126,7 @@ pub(crate) fn one_flow() -> u32 {
     1
 }
 
-/// Reads a number of flows or hosts. Any `u32` passes, so that [`TrafficGroup::check`] can refuse
+/// Reads a number of flows or hosts. Any `u32` passes, so that [`TrafficGroup::check`](crate::TrafficGroup::check) can refuse
 /// it by its key; what is none is refused with the range that the check accepts.
 pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     struct Count;

@@ -4,7 +4,7 @@
 //! around one window. The law says how the window grows in congestion avoidance
 //! and by what factor an event reduces it; what is reduced, and when, is common.
 //!
-//! Adding a growth law: one file here, one line in [`Growth`] and in [`Law`].
+//! Adding a growth law: one file here, one line in [`Growth`] and in `Law`.
 
 pub mod additive;
 pub mod bbr;

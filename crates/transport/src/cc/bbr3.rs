@@ -26,7 +26,7 @@
 //! ```
 //!
 //! [`Bbr3::google`] is the same as Google's code has it (github.com/google/bbr, branch v3,
-//! net/ipv4/tcp_bbr.c), with the [`Rules`] that differ and an answer to marks:
+//! net/ipv4/tcp_bbr.c), with the `Rules` that differ and an answer to marks:
 //!
 //! ```text
 //! ecn_alpha <- 15/16 ecn_alpha + 1/16 (marked / delivered)      once a round, at first 1

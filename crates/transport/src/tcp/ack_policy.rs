@@ -1,7 +1,7 @@
 //! When a receiver acknowledges.
 //!
 //! Source: RFC 5681, section 4.2; RFC 1122, section 4.2.3.2; for the adaptive policy Linux 6.1,
-//! in [`adaptive_acks`](super::adaptive_acks).
+//! in `adaptive_acks.rs`.
 
 use redtail_core::{Span, Time};
 

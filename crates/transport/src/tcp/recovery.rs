@@ -6,7 +6,7 @@
 //! bytes are in flight during recovery, and what to retransmit next.
 //!
 //! Adding a strategy: one file here, one variant of [`RecoveryKind`] and of
-//! [`Recovery`].
+//! `Recovery`.
 
 pub mod newreno;
 pub mod rack;
