@@ -17,55 +17,8 @@ use redtail_transport::tcp::recovery::RecoveryKind;
 use redtail_transport::tcp::rto::{RtoFloor, RttDeviation, RttSampling, SynLoss, TimerRestart};
 use redtail_transport::{
     Flags, Receiver, SackBlock, SackBlocks, Segment, Sender, SenderCounters, TcpParams,
+    VariantArray,
 };
-
-const RECOVERIES: [RecoveryKind; 10] = [
-    RecoveryKind::Sack,
-    RecoveryKind::RackTlp,
-    RecoveryKind::Linux,
-    RecoveryKind::Newreno,
-    RecoveryKind::Reno,
-    RecoveryKind::Tahoe,
-    RecoveryKind::Sack1996,
-    RecoveryKind::Ns2Newreno,
-    RecoveryKind::Ns2Reno,
-    RecoveryKind::Ns2Tahoe,
-];
-
-const SLOW_STARTS: [SlowStartKind; 6] = [
-    SlowStartKind::Standard,
-    SlowStartKind::Hystart,
-    SlowStartKind::HystartPlusPlus,
-    SlowStartKind::Vegas,
-    SlowStartKind::Startup,
-    SlowStartKind::Hybla,
-];
-
-const GROWTHS: [Growth; 21] = [
-    Growth::Reno,
-    Growth::Cubic,
-    Growth::Vegas,
-    Growth::Ledbat,
-    Growth::Prague,
-    Growth::Bbr,
-    Growth::Bbr3,
-    Growth::LinuxCubic,
-    Growth::Westwood,
-    Growth::Bic,
-    Growth::Htcp,
-    Growth::Hybla,
-    Growth::Illinois,
-    Growth::Highspeed,
-    Growth::Scalable,
-    Growth::Veno,
-    Growth::Yeah,
-    Growth::Copa,
-    Growth::CopaDefault,
-    Growth::LinuxReno,
-    Growth::Bbr3Google,
-];
-
-const FEEDBACKS: [EcnFeedback; 3] = [EcnFeedback::Echo, EcnFeedback::Dctcp, EcnFeedback::Accecn];
 
 const REDUCTIONS: [EcnReduction; 4] = [
     EcnReduction::Loss,
@@ -105,8 +58,8 @@ impl Choices<'_> {
         self.0.next().copied().unwrap_or(0)
     }
 
-    fn of<T: Copy, const N: usize>(&mut self, values: [T; N]) -> T {
-        values[usize::from(self.byte()) % N]
+    fn of<T: Copy>(&mut self, values: &[T]) -> T {
+        values[usize::from(self.byte()) % values.len()]
     }
 
     fn number(&mut self) -> u64 {
@@ -122,24 +75,24 @@ impl Choices<'_> {
     /// Every key is named, so that a new one has to be chosen here too.
     fn params(&mut self) -> TcpParams {
         let (a, b, c) = (self.switches(), self.switches(), self.switches());
-        let mss = self.of(MSS);
-        let (initial_rto, min_rto, max_rto) = self.of(TIMEOUTS);
+        let mss = self.of(&MSS);
+        let (initial_rto, min_rto, max_rto) = self.of(&TIMEOUTS);
         let mut params = TcpParams {
             mss: Bytes::new(mss),
             header: Bytes::new(40),
-            recovery: self.of(RECOVERIES),
-            slow_start: self.of(SLOW_STARTS),
-            growth: self.of(GROWTHS),
-            ecn_feedback: self.of(FEEDBACKS),
-            ecn_reduction: self.of(REDUCTIONS),
+            recovery: self.of(RecoveryKind::VARIANTS),
+            slow_start: self.of(SlowStartKind::VARIANTS),
+            growth: self.of(Growth::VARIANTS),
+            ecn_feedback: self.of(EcnFeedback::VARIANTS),
+            ecn_reduction: self.of(&REDUCTIONS),
             initial_window: 1 + u32::from(self.byte() % 32),
             dup_thresh: 1 + u32::from(self.byte() % 6),
             receive_window: Bytes::new(mss * (1 + u64::from(self.byte() % 64))),
-            read_rate: match self.of(READ_RATES) {
+            read_rate: match self.of(&READ_RATES) {
                 0 => None,
                 segments => Some(Rate::from_bps(8 * mss * segments)),
             },
-            delayed_ack_timeout: Span::from_ms(self.of(DELAYED_ACK_TIMEOUTS)),
+            delayed_ack_timeout: Span::from_ms(self.of(&DELAYED_ACK_TIMEOUTS)),
             quick_acks: u32::from(self.byte()),
             initial_rto: Span::from_ms(initial_rto),
             min_rto: Span::from_ms(min_rto),

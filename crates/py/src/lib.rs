@@ -568,7 +568,7 @@ fn schema() -> String {
 /// What each TCP preset sets, as JSON text.
 #[pyfunction]
 fn presets() -> String {
-    let presets = Preset::ALL.map(|preset| {
+    let presets = Preset::ALL.iter().map(|preset| {
         let name = serde_json::to_value(preset).expect("a preset has a name");
         let name = name
             .as_str()
@@ -577,7 +577,7 @@ fn presets() -> String {
         let params = serde_json::to_value(preset.params()).expect("parameters have a text form");
         (name, params)
     });
-    serde_json::Value::Object(presets.into_iter().collect()).to_string()
+    serde_json::Value::Object(presets.collect()).to_string()
 }
 
 /// Reads one quantity of the situation that advice is asked for.

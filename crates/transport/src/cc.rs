@@ -4,7 +4,7 @@
 //! around one window. The law says how the window grows in congestion avoidance
 //! and by what factor an event reduces it; what is reduced, and when, is common.
 //!
-//! Adding a growth law: one file here, one line in [`Growth`] and in `Law`.
+//! Adding a growth law: one file here, and its line in the list of [`laws`].
 
 pub mod additive;
 pub mod bbr;
@@ -17,6 +17,7 @@ pub mod htcp;
 pub mod hybla;
 mod hystart;
 pub mod illinois;
+mod laws;
 pub mod ledbat;
 pub mod linux_cubic;
 pub mod linux_reno;
@@ -35,87 +36,14 @@ use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Span, Stream, Time, schemars, serde};
 
-use self::bbr::Bbr;
-use self::bbr3::Bbr3;
-use self::bic::Bic;
-use self::copa::Copa;
-use self::cubic::Cubic;
-use self::highspeed::HighSpeed;
-use self::htcp::Htcp;
-use self::hybla::{Hybla, HyblaSlowStart};
+pub use self::laws::Growth;
+
+use self::hybla::HyblaSlowStart;
 use self::hystart::HyStart;
-use self::illinois::Illinois;
-use self::ledbat::Ledbat;
-use self::linux_cubic::LinuxCubic;
-use self::linux_reno::LinuxReno;
-use self::model::{AnyModel, LostSegment, Model, ModelConfig, RateSample, model};
-use self::prague::Prague;
-use self::reno::Reno;
-use self::scalable::Scalable;
+use self::laws::{Law, law};
+use self::model::{AnyModel, LostSegment, Model, RateSample, model};
 use self::slow_start::{SlowStart, SlowStartKind};
-use self::vegas::{Vegas, VegasSlowStart};
-use self::veno::Veno;
-use self::westwood::Westwood;
-use self::yeah::Yeah;
-
-/// How the window grows in congestion avoidance, and by how much it is reduced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", rename_all = "kebab-case")]
-#[schemars(crate = "schemars")]
-pub enum Growth {
-    /// One segment a round trip, halved (RFC 5681).
-    Reno,
-    /// A cubic function of the time since the last reduction, reduced to 0.7 (RFC 9438).
-    Cubic,
-    /// CUBIC as Linux computes it, in whole segments (Linux 6.1, tcp_cubic.c).
-    LinuxCubic,
-    /// Reno as Linux computes it, in whole segments (Linux 6.1, tcp_cong.c).
-    LinuxReno,
-    /// Keeps two to four segments in the bottleneck's queue, counted from round trips; halved (Brakmo and Peterson 1995).
-    Vegas,
-    /// Keeps 100 ms of queueing delay, measured from round trips, and so gives way to others; halved (RFC 6817).
-    Ledbat,
-    /// As Reno, with what arrives unmarked, and after `rtt_transition` round trips slower below 25 ms; halved by a loss (draft-briscoe-iccrg-prague-congestion-control).
-    Prague,
-    /// As Reno in whole segments; after a reduction the window is the estimated bandwidth times the least round trip (Westwood+, Mascolo et al. 2001 and Grieco and Mascolo 2004, as in Linux 6.1, tcp_westwood.c).
-    Westwood,
-    /// A binary search between the window after a loss and the one at the last loss, reduced to 0.8 (BIC, Xu, Harfoush and Rhee 2004, as in Linux 6.1, tcp_bic.c).
-    Bic,
-    /// Faster the longer the last loss is ago, reduced by the ratio of least to greatest round trip (H-TCP, Leith and Shorten 2004, as in Linux 6.1, tcp_htcp.c).
-    Htcp,
-    /// As Reno on a round trip of 25 ms, whatever the round trip; halved (Hybla, Caini and Firrincieli 2004, as in Linux 6.1, tcp_hybla.c).
-    Hybla,
-    /// By 10 segments a round trip where nothing waits in queues down to 0.3, reduced by an eighth to a half (Illinois, Liu, Başar and Srikant 2008, as in Linux 6.1, tcp_illinois.c).
-    Illinois,
-    /// Faster the larger the window, and reduced by less (HighSpeed TCP, RFC 3649, as in Linux 6.1, tcp_highspeed.c).
-    Highspeed,
-    /// By a segment for each hundred acknowledged, reduced by an eighth (Scalable TCP, Kelly 2003, as in Linux 6.1, tcp_scalable.c).
-    Scalable,
-    /// As Reno, half as fast once three segments wait in queues; reduced by a fifth before that (Veno, Fu and Liew 2003, as in Linux 6.1, tcp_veno.c).
-    Veno,
-    /// As Scalable TCP while little waits in queues, as Reno otherwise (YeAH, Baiocchi, Castellani and Vacirca 2007, as in Linux 6.1, tcp_yeah.c).
-    Yeah,
-    /// BBR version 1: no growth law but a model of the path, its greatest delivery rate and least round trip (Cardwell et al., ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00; Linux).
-    Bbr,
-    /// BBR version 3: the same model with bounds learnt from losses (draft-ietf-ccwg-bbr-06).
-    Bbr3,
-    /// A target rate in inverse proportion to the queueing delay, with about two and a half segments of its own waiting; in proportion to 1/delta, which grows and shrinks with losses, beside traffic that fills queues (Copa, Arun and Balakrishnan 2018).
-    Copa,
-    /// The same without its competitive mode (as in mvfst).
-    CopaDefault,
-    /// BBR version 3 as published measurements have it, with an answer to marks (github.com/google/bbr, branch v3, net/ipv4/tcp_bbr.c).
-    Bbr3Google,
-}
-
-impl Growth {
-    /// Whether it is a model of the path rather than a law of growth.
-    pub fn is_model(self) -> bool {
-        matches!(
-            self,
-            Self::Bbr | Self::Bbr3 | Self::Copa | Self::CopaDefault | Self::Bbr3Google
-        )
-    }
-}
+use self::vegas::VegasSlowStart;
 
 /// What a reduction takes its share of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -258,6 +186,14 @@ pub(crate) fn as_f64(bytes: u64) -> f64 {
 
 /// A growth law. `mss` is the size of a full segment in bytes.
 pub trait GrowthLaw {
+    /// The law at the start of a connection.
+    fn start(_config: &ControllerConfig) -> Self
+    where
+        Self: Sized + Default,
+    {
+        Self::default()
+    }
+
     /// The window after an acknowledgement in congestion avoidance, in bytes.
     fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64;
 
@@ -320,54 +256,6 @@ pub trait GrowthLaw {
     fn undo(&mut self) {}
 }
 
-/// Any of the laws, dispatched statically. A law with state is boxed, so that the
-/// senders of one without it stay small: thousands of them share a cache.
-#[derive(Clone, Debug)]
-enum Law {
-    Reno(Reno),
-    Cubic(Box<Cubic>),
-    LinuxCubic(Box<LinuxCubic>),
-    LinuxReno(Box<LinuxReno>),
-    Vegas(Box<Vegas>),
-    Ledbat(Box<Ledbat>),
-    Prague(Prague),
-    Westwood(Box<Westwood>),
-    Bic(Box<Bic>),
-    Htcp(Box<Htcp>),
-    Hybla(Box<Hybla>),
-    Illinois(Box<Illinois>),
-    HighSpeed(HighSpeed),
-    Scalable(Scalable),
-    Veno(Box<Veno>),
-    Yeah(Box<Yeah>),
-    Model(Box<AnyModel>),
-}
-
-/// Calls a method of whichever law it is.
-macro_rules! law {
-    ($law:expr, $l:ident => $call:expr) => {
-        match $law {
-            Law::Reno($l) => $call,
-            Law::Cubic($l) => $call,
-            Law::LinuxCubic($l) => $call,
-            Law::LinuxReno($l) => $call,
-            Law::Vegas($l) => $call,
-            Law::Ledbat($l) => $call,
-            Law::Prague($l) => $call,
-            Law::Westwood($l) => $call,
-            Law::Bic($l) => $call,
-            Law::Htcp($l) => $call,
-            Law::Hybla($l) => $call,
-            Law::Illinois($l) => $call,
-            Law::HighSpeed($l) => $call,
-            Law::Scalable($l) => $call,
-            Law::Veno($l) => $call,
-            Law::Yeah($l) => $call,
-            Law::Model($l) => $call,
-        }
-    };
-}
-
 /// A congestion controller: no packets, no timers, no queues.
 #[derive(Clone, Debug)]
 pub struct Controller {
@@ -405,13 +293,6 @@ impl Controller {
     pub fn new(config: ControllerConfig) -> Self {
         let mss = f64::from(config.mss);
         let initial_cwnd = f64::from(config.initial_window) * mss;
-        let model = || ModelConfig {
-            mss,
-            initial_cwnd,
-            stream: Stream::named(0, 0, "tcp"),
-            lt_bw: config.lt_bw,
-            ecn_max_rtt: config.ecn_max_rtt,
-        };
         Self {
             mss,
             halving: config.halving,
@@ -428,33 +309,7 @@ impl Controller {
                 SlowStartKind::Vegas => SlowStart::Vegas(Box::new(VegasSlowStart::new(mss))),
                 SlowStartKind::Hybla => SlowStart::Hybla(Box::new(HyblaSlowStart::new(mss))),
             },
-            law: match config.growth {
-                Growth::Reno => Law::Reno(Reno {
-                    byte_counting: config.byte_counting,
-                }),
-                Growth::Cubic => Law::Cubic(Box::default()),
-                Growth::LinuxCubic => Law::LinuxCubic(Box::default()),
-                Growth::LinuxReno => Law::LinuxReno(Box::default()),
-                Growth::Vegas => Law::Vegas(Box::default()),
-                Growth::Ledbat => Law::Ledbat(Box::default()),
-                Growth::Prague => Law::Prague(Prague),
-                Growth::Westwood => Law::Westwood(Box::default()),
-                Growth::Bic => Law::Bic(Box::default()),
-                Growth::Htcp => Law::Htcp(Box::default()),
-                Growth::Hybla => Law::Hybla(Box::default()),
-                Growth::Illinois => Law::Illinois(Box::default()),
-                Growth::Highspeed => Law::HighSpeed(HighSpeed::default()),
-                Growth::Scalable => Law::Scalable(Scalable::default()),
-                Growth::Veno => Law::Veno(Box::default()),
-                Growth::Yeah => Law::Yeah(Box::default()),
-                Growth::Bbr => Law::Model(Box::new(AnyModel::Bbr(Bbr::new(model())))),
-                Growth::Bbr3 => Law::Model(Box::new(AnyModel::Bbr3(Bbr3::new(model())))),
-                Growth::Copa => Law::Model(Box::new(AnyModel::Copa(Copa::new(model(), true)))),
-                Growth::CopaDefault => {
-                    Law::Model(Box::new(AnyModel::Copa(Copa::new(model(), false))))
-                }
-                Growth::Bbr3Google => Law::Model(Box::new(AnyModel::Bbr3(Bbr3::google(model())))),
-            },
+            law: Law::new(&config),
         }
     }
 

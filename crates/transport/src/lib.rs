@@ -13,6 +13,7 @@ pub mod tcp;
 
 pub use params::{Preset, TcpParams, TcpSpec};
 pub use segment::{Flags, SackBlock, SackBlocks, Segment};
+pub use strum::VariantArray;
 pub use tcp::endpoint::Endpoint;
 pub use tcp::receiver::Receiver;
 pub use tcp::sender::{Sender, SenderCounters, SenderSnapshot};

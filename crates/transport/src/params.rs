@@ -7,6 +7,7 @@ use redtail_core::serde::de::value::MapAccessDeserializer;
 use redtail_core::serde::de::{self, MapAccess, Visitor};
 use redtail_core::serde::{Deserialize, Deserializer, Serialize};
 use redtail_core::{Bytes, ParamError, Rate, Span, schemars, serde};
+use strum::VariantArray;
 
 use crate::cc::slow_start::SlowStartKind;
 use crate::cc::{Growth, Halving, IdleDecay};
@@ -154,7 +155,9 @@ tcp_params! {
 }
 
 /// A named set of parameters.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, VariantArray,
+)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
 pub enum Preset {
@@ -221,36 +224,7 @@ pub enum Preset {
 
 impl Preset {
     /// Every preset, in the order of the definition.
-    pub const ALL: [Self; 28] = [
-        Self::Sack,
-        Self::Newreno,
-        Self::Reno,
-        Self::Tahoe,
-        Self::Cubic,
-        Self::Dctcp,
-        Self::Prague,
-        Self::Vegas,
-        Self::Ledbat,
-        Self::Linux,
-        Self::Bbr,
-        Self::Bbr3,
-        Self::Westwood,
-        Self::Bic,
-        Self::Htcp,
-        Self::Hybla,
-        Self::Illinois,
-        Self::Highspeed,
-        Self::Scalable,
-        Self::Veno,
-        Self::Yeah,
-        Self::Copa,
-        Self::Bbr3Google,
-        Self::Linux2000,
-        Self::Ns2Sack,
-        Self::Ns2Newreno,
-        Self::Ns2Reno,
-        Self::Ns2Tahoe,
-    ];
+    pub const ALL: &'static [Self] = Self::VARIANTS;
 
     /// What the preset sets.
     pub fn params(self) -> TcpParams {

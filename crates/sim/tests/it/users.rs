@@ -371,7 +371,7 @@ fn the_list_of_queues_is_complete() {
 #[test]
 fn users_of_every_tcp_are_answered_with_marks_and_losses() {
     const MARKING: &str = r#"{ kind = "red", limit = "40 packets", min_th = "5 packets", max_th = "15 packets", w_q = 0.05, ecn = true }"#;
-    for (seed, preset) in Preset::ALL.into_iter().enumerate() {
+    for (seed, preset) in Preset::ALL.iter().enumerate() {
         let name = serde_json::to_value(preset).expect("a name");
         // BBR does not answer marks.
         let ecn = !preset.params().growth.is_model();

@@ -13,10 +13,10 @@
 //! ssthresh = max(flight / 2, 2 SMSS) on loss                 (equation 4)
 //! ```
 
-use super::{AckSample, GrowthLaw, as_f64};
+use super::{AckSample, ControllerConfig, GrowthLaw, as_f64};
 
 /// The law; it has no state beyond the window.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Reno {
     /// Grow with what is acknowledged, not with acknowledgements (RFC 3465,
     /// section 2.1), which makes delayed acknowledgements cost no growth.
@@ -24,6 +24,12 @@ pub struct Reno {
 }
 
 impl GrowthLaw for Reno {
+    fn start(config: &ControllerConfig) -> Self {
+        Self {
+            byte_counting: config.byte_counting,
+        }
+    }
+
     #[inline]
     fn grown(&mut self, cwnd: f64, sample: &AckSample, mss: f64) -> f64 {
         let counted = if self.byte_counting {

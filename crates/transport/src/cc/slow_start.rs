@@ -3,6 +3,7 @@
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Span, schemars, serde};
+use strum::VariantArray;
 
 use super::hybla::HyblaSlowStart;
 use super::hystart;
@@ -10,7 +11,7 @@ use super::vegas::VegasSlowStart;
 use super::{AckSample, Window, as_f64};
 
 /// How the window grows until the first congestion event.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, VariantArray)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
 pub enum SlowStartKind {

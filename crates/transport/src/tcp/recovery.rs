@@ -17,12 +17,13 @@ pub mod tahoe;
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{schemars, serde};
+use strum::VariantArray;
 
 use self::newreno::Style;
 use super::scoreboard::Scoreboard;
 
 /// How losses are detected and repaired.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, VariantArray)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
 pub enum RecoveryKind {

@@ -14,7 +14,9 @@ use redtail_transport::cc::{Growth, Halving, IdleDecay};
 use redtail_transport::tcp::ecn::{AlphaStart, EcnCodepoint, EcnFeedback, EcnReduction};
 use redtail_transport::tcp::recovery::RecoveryKind;
 use redtail_transport::tcp::rto::{RtoFloor, RttDeviation, RttSampling, SynLoss, TimerRestart};
-use redtail_transport::{Flags, Receiver, Segment, Sender, SenderCounters, TcpParams};
+use redtail_transport::{
+    Flags, Receiver, Segment, Sender, SenderCounters, TcpParams, VariantArray,
+};
 
 /// What the channel does to each segment.
 #[derive(Clone, Copy, Debug)]
@@ -51,45 +53,7 @@ fn channels() -> impl Strategy<Value = Channel> {
         )
 }
 
-const RECOVERIES: [RecoveryKind; 10] = [
-    RecoveryKind::Tahoe,
-    RecoveryKind::Ns2Tahoe,
-    RecoveryKind::Reno,
-    RecoveryKind::Newreno,
-    RecoveryKind::Ns2Reno,
-    RecoveryKind::Ns2Newreno,
-    RecoveryKind::Sack,
-    RecoveryKind::RackTlp,
-    RecoveryKind::Linux,
-    RecoveryKind::Sack1996,
-];
-
-const LAWS: [Growth; 16] = [
-    Growth::Reno,
-    Growth::Cubic,
-    Growth::Vegas,
-    Growth::Ledbat,
-    Growth::Prague,
-    Growth::LinuxCubic,
-    Growth::Westwood,
-    Growth::Bic,
-    Growth::Htcp,
-    Growth::Hybla,
-    Growth::Illinois,
-    Growth::Highspeed,
-    Growth::Scalable,
-    Growth::Veno,
-    Growth::Yeah,
-    Growth::LinuxReno,
-];
-
-const MODELS: [Growth; 5] = [
-    Growth::Bbr,
-    Growth::Bbr3,
-    Growth::Bbr3Google,
-    Growth::Copa,
-    Growth::CopaDefault,
-];
+const RECOVERIES: &[RecoveryKind] = RecoveryKind::VARIANTS;
 
 /// What a model that answers marks is told of them, by choice.
 fn model_answer(
@@ -104,13 +68,11 @@ fn model_answer(
     })
 }
 
-const SLOW_STARTS: [SlowStartKind; 5] = [
-    SlowStartKind::Standard,
-    SlowStartKind::Hystart,
-    SlowStartKind::HystartPlusPlus,
-    SlowStartKind::Vegas,
-    SlowStartKind::Hybla,
-];
+/// The slow starts of laws: `Startup` is that of models.
+static SLOW_STARTS: LazyLock<Vec<SlowStartKind>> = LazyLock::new(|| {
+    let all = SlowStartKind::VARIANTS.iter().copied();
+    all.filter(|&kind| kind != SlowStartKind::Startup).collect()
+});
 
 /// Every answer to marks that is not refused; `None` without ECN.
 fn ecn_answers() -> Vec<Option<(EcnFeedback, EcnReduction, EcnCodepoint)>> {
@@ -191,14 +153,17 @@ static ROWS: LazyLock<[Vec<Vec<usize>>; 2]> = LazyLock::new(|| {
     let of_laws = [
         ecn_answers().len(),
         RECOVERIES.len(),
-        LAWS.len(),
+        Growth::LAWS.len(),
         SLOW_STARTS.len(),
     ];
     let common = [3, 3, 2, 3, 2, 2, 2, 2, 2, 3, 2, 2, 2, 2];
     let kernel = [2, 2, 2, 2, 2, 2, 2];
     let rows =
         |of: [usize; 4], last: [usize; 2]| every_pair(&[&of[..], &common, &last, &kernel].concat());
-    [rows(of_laws, [2, 2]), rows([3, 3, MODELS.len(), 1], [1, 1])]
+    [
+        rows(of_laws, [2, 2]),
+        rows([3, 3, Growth::MODELS.len(), 1], [1, 1]),
+    ]
 });
 
 /// Combinations of the strategies, on top of `base`, in which every two choices meet:
@@ -208,7 +173,7 @@ fn combinations(base: &TcpParams) -> Vec<TcpParams> {
     let [laws, models] = &*ROWS;
     let laws = laws.iter().map(|row| TcpParams {
         recovery: RECOVERIES[row[1]],
-        growth: LAWS[row[2]],
+        growth: Growth::LAWS[row[2]],
         slow_start: SLOW_STARTS[row[3]],
         prr: row[18] == 1,
         pacing: row[19] == 1,
@@ -224,14 +189,14 @@ fn combinations(base: &TcpParams) -> Vec<TcpParams> {
             RecoveryKind::RackTlp,
             RecoveryKind::Linux,
         ][row[1]],
-        growth: MODELS[row[2]],
+        growth: Growth::MODELS[row[2]],
         slow_start: SlowStartKind::Startup,
         pacing: true,
         unpaced_segments: [0, 10, 10][row[1]],
         lt_bw: true,
         bbr_ecn_max_rtt: Span::ZERO,
-        ecn: MODELS[row[2]] == Growth::Bbr3Google && row[0] > 0,
-        ..common_choices(base, model_answer(MODELS[row[2]], row[0]), row)
+        ecn: Growth::MODELS[row[2]] == Growth::Bbr3Google && row[0] > 0,
+        ..common_choices(base, model_answer(Growth::MODELS[row[2]], row[0]), row)
     });
     laws.chain(models).collect()
 }

@@ -248,7 +248,7 @@ fn segments_with_data_are_no_duplicate_acknowledgements() {
 
 #[test]
 fn every_preset_gets_its_exchange_through_losses_and_marks_in_both_directions() {
-    for preset_ in Preset::ALL {
+    for &preset_ in Preset::ALL {
         for seed in 0..20 {
             let params = preset(preset_);
             let mut stream = Stream::named(seed, 0, "endpoint");

@@ -1,0 +1,145 @@
+//! The list of growth laws and models.
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Stream, schemars, serde};
+use strum::VariantArray;
+
+use super::bbr::Bbr;
+use super::bbr3::Bbr3;
+use super::copa::Copa;
+use super::model::{AnyModel, ModelConfig};
+use super::{ControllerConfig, GrowthLaw};
+use super::{
+    bic, cubic, highspeed, htcp, hybla, illinois, ledbat, linux_cubic, linux_reno, prague, reno,
+    scalable, vegas, veno, westwood, yeah,
+};
+
+/// Makes of the list the choices of the experiment file ([`Growth`]), the enum that holds a running
+/// law ([`Law`]) and the macro `law!`, which calls a method of whichever law it is. A `$` is passed, since
+/// a macro that writes another cannot name one.
+macro_rules! growth_laws {
+    (
+        $dollar:tt
+        laws { $($(#[$law_doc:meta])* $law:ident => $storage:ident<$type:ty>,)+ }
+        models { $($(#[$model_doc:meta])* $model:ident => $kind:ident($new:expr),)+ }
+    ) => {
+        /// How the window grows in congestion avoidance, and by how much it is reduced.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, VariantArray)]
+        #[serde(crate = "serde", rename_all = "kebab-case")]
+        #[schemars(crate = "schemars")]
+        pub enum Growth {
+            $($(#[$law_doc])* $law,)+
+            $($(#[$model_doc])* $model,)+
+        }
+
+        impl Growth {
+            /// Every law, in the order of the definition.
+            pub const LAWS: &'static [Self] = &[$(Self::$law),+];
+            /// Every model of the path, in the order of the definition.
+            pub const MODELS: &'static [Self] = &[$(Self::$model),+];
+            /// Every law and every model.
+            pub const ALL: &'static [Self] = Self::VARIANTS;
+
+            /// Whether it is a model of the path rather than a law of growth.
+            pub fn is_model(self) -> bool {
+                matches!(self, $(Self::$model)|+)
+            }
+        }
+
+        /// Any of the laws, dispatched statically. A law with state is boxed, so that the
+        /// senders of one without it stay small: thousands of them share a cache.
+        #[derive(Clone, Debug)]
+        pub(super) enum Law {
+            $($law($storage<$type>),)+
+            Model(Box<AnyModel>),
+        }
+
+        impl Law {
+            /// What `config` asks for, at the start of a connection.
+            pub(super) fn new(config: &ControllerConfig) -> Self {
+                match config.growth {
+                    $(Growth::$law => Self::$law(<$type as GrowthLaw>::start(config).into()),)+
+                    $(Growth::$model => {
+                        Self::Model(Box::new(AnyModel::$kind(($new)(model_config(config)))))
+                    })+
+                }
+            }
+        }
+
+        /// Calls a method of whichever law it is.
+        macro_rules! law {
+            ($dollar law:expr, $dollar l:ident => $dollar call:expr) => {
+                match $dollar law {
+                    $(Law::$law($dollar l) => $dollar call,)+
+                    Law::Model($dollar l) => $dollar call,
+                }
+            };
+        }
+        pub(super) use law;
+    };
+}
+
+growth_laws! {
+    $
+    laws {
+        /// One segment a round trip, halved (RFC 5681).
+        Reno => Inline<reno::Reno>,
+        /// A cubic function of the time since the last reduction, reduced to 0.7 (RFC 9438).
+        Cubic => Box<cubic::Cubic>,
+        /// CUBIC as Linux computes it, in whole segments (Linux 6.1, tcp_cubic.c).
+        LinuxCubic => Box<linux_cubic::LinuxCubic>,
+        /// Reno as Linux computes it, in whole segments (Linux 6.1, tcp_cong.c).
+        LinuxReno => Box<linux_reno::LinuxReno>,
+        /// Keeps two to four segments in the bottleneck's queue, counted from round trips; halved (Brakmo and Peterson 1995).
+        Vegas => Box<vegas::Vegas>,
+        /// Keeps 100 ms of queueing delay, measured from round trips, and so gives way to others; halved (RFC 6817).
+        Ledbat => Box<ledbat::Ledbat>,
+        /// As Reno, with what arrives unmarked, and after `rtt_transition` round trips slower below 25 ms; halved by a loss (draft-briscoe-iccrg-prague-congestion-control).
+        Prague => Inline<prague::Prague>,
+        /// As Reno in whole segments; after a reduction the window is the estimated bandwidth times the least round trip (Westwood+, Mascolo et al. 2001 and Grieco and Mascolo 2004, as in Linux 6.1, tcp_westwood.c).
+        Westwood => Box<westwood::Westwood>,
+        /// A binary search between the window after a loss and the one at the last loss, reduced to 0.8 (BIC, Xu, Harfoush and Rhee 2004, as in Linux 6.1, tcp_bic.c).
+        Bic => Box<bic::Bic>,
+        /// Faster the longer the last loss is ago, reduced by the ratio of least to greatest round trip (H-TCP, Leith and Shorten 2004, as in Linux 6.1, tcp_htcp.c).
+        Htcp => Box<htcp::Htcp>,
+        /// As Reno on a round trip of 25 ms, whatever the round trip; halved (Hybla, Caini and Firrincieli 2004, as in Linux 6.1, tcp_hybla.c).
+        Hybla => Box<hybla::Hybla>,
+        /// By 10 segments a round trip where nothing waits in queues down to 0.3, reduced by an eighth to a half (Illinois, Liu, Başar and Srikant 2008, as in Linux 6.1, tcp_illinois.c).
+        Illinois => Box<illinois::Illinois>,
+        /// Faster the larger the window, and reduced by less (HighSpeed TCP, RFC 3649, as in Linux 6.1, tcp_highspeed.c).
+        Highspeed => Inline<highspeed::HighSpeed>,
+        /// By a segment for each hundred acknowledged, reduced by an eighth (Scalable TCP, Kelly 2003, as in Linux 6.1, tcp_scalable.c).
+        Scalable => Inline<scalable::Scalable>,
+        /// As Reno, half as fast once three segments wait in queues; reduced by a fifth before that (Veno, Fu and Liew 2003, as in Linux 6.1, tcp_veno.c).
+        Veno => Box<veno::Veno>,
+        /// As Scalable TCP while little waits in queues, as Reno otherwise (YeAH, Baiocchi, Castellani and Vacirca 2007, as in Linux 6.1, tcp_yeah.c).
+        Yeah => Box<yeah::Yeah>,
+    }
+    models {
+        /// BBR version 1: no growth law but a model of the path, its greatest delivery rate and least round trip (Cardwell et al., ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00; Linux).
+        Bbr => Bbr(Bbr::new),
+        /// BBR version 3: the same model with bounds learnt from losses (draft-ietf-ccwg-bbr-06).
+        Bbr3 => Bbr3(Bbr3::new),
+        /// A target rate in inverse proportion to the queueing delay, with about two and a half segments of its own waiting; in proportion to 1/delta, which grows and shrinks with losses, beside traffic that fills queues (Copa, Arun and Balakrishnan 2018).
+        Copa => Copa(|config| Copa::new(config, true)),
+        /// The same without its competitive mode (as in mvfst).
+        CopaDefault => Copa(|config| Copa::new(config, false)),
+        /// BBR version 3 as published measurements have it, with an answer to marks (github.com/google/bbr, branch v3, net/ipv4/tcp_bbr.c).
+        Bbr3Google => Bbr3(Bbr3::google),
+    }
+}
+
+/// How a small law is held, as `Box` holds a large one.
+type Inline<T> = T;
+
+fn model_config(config: &ControllerConfig) -> ModelConfig {
+    let mss = f64::from(config.mss);
+    ModelConfig {
+        mss,
+        initial_cwnd: f64::from(config.initial_window) * mss,
+        stream: Stream::named(0, 0, "tcp"),
+        lt_bw: config.lt_bw,
+        ecn_max_rtt: config.ecn_max_rtt,
+    }
+}
