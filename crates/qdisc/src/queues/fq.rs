@@ -139,6 +139,13 @@ impl QueueParams for FqParams {
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;
         check_queues("flows", self.flows, self.quantum)?;
+        if self.initial_quantum > Bytes::new(i32::MAX as u64) {
+            return Err(ParamError::new(
+                "initial_quantum",
+                "is more than Linux takes",
+                "up to \"2147483647 B\", for example \"15000 B\"",
+            ));
+        }
         if self.flow_limit == 0 {
             return Err(ParamError::new(
                 "flow_limit",

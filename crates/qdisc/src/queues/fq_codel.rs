@@ -113,6 +113,13 @@ pub(crate) fn check_queues(
             "at least \"256 B\", for example \"1500 B\"",
         ));
     }
+    if quantum > Bytes::new(1 << 20) {
+        return Err(ParamError::new(
+            "quantum",
+            "is more than Linux takes, so that a flow has the link for itself",
+            "\"256 B\" to \"1 MiB\", for example \"1500 B\"",
+        ));
+    }
     Ok(())
 }
 

@@ -19,10 +19,10 @@ use super::fq_codel::{
 };
 use crate::fq::{FlowHash, FlowQueues, Measure};
 use crate::laws::pie::{Decay, Delay, Flavour, PieConfig, PieLaw, Verdict};
-use crate::signal::mark_or_drop;
+use crate::signal::{MOST_UPDATES, mark_or_drop};
 use crate::{
     Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
-    Sink,
+    Sink, refuse,
 };
 
 /// Flow queueing with PIE: a queue for each flow, turns that favour sparse flows, PIE in each queue.
@@ -103,11 +103,8 @@ impl QueueParams for FqPieParams {
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;
         check_queues("flows", self.flows, self.quantum)?;
-        for (key, time) in [("target", self.target), ("update", self.update)] {
-            if time == Span::ZERO {
-                return Err(ParamError::new(key, "is zero", "a time such as \"15 ms\""));
-            }
-        }
+        refuse::unless_some_time("target", self.target)?;
+        refuse::unless_some_interval("update", self.update)?;
         for (key, gain) in [("alpha", self.alpha), ("beta", self.beta)] {
             if !(gain > 0.0 && gain.is_finite()) {
                 return Err(ParamError::new(
@@ -175,9 +172,10 @@ struct Kept {
 
 impl Kept {
     /// Makes the updates that are due, of a queue that has held `backlog` bytes since the
-    /// last one.
+    /// last one; the latest [`MOST_UPDATES`] if there are more.
     #[inline]
     fn catch_up(&mut self, due: u64, backlog: u64) {
+        self.updates = self.updates.max(due.saturating_sub(MOST_UPDATES));
         while self.updates < due {
             if backlog == 0 && self.law.rests() {
                 self.updates = due;
