@@ -20,9 +20,7 @@ from typing import Self
 EXIT_INTERRUPTED = 130
 """Exit code after an interrupt: 128 and the number of SIGINT, as shells have it."""
 
-MESSAGE = (
-    "Stopping: finished runs are kept; press Ctrl-C again to end the program now, without waiting"
-)
+MESSAGE = "Stopping: finished runs are kept; press Ctrl-C again to end the program now"
 
 
 class Interrupts:
@@ -92,6 +90,9 @@ def _tell(text: str) -> None:
 
 
 def _end() -> None:
+    with contextlib.suppress(OSError):
+        if os.isatty(2):
+            os.write(2, b"\x1b[?25h\n")  # a bar of progress hides the cursor
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(OSError, RuntimeError, ValueError, AttributeError):
             stream.flush()
