@@ -62,11 +62,11 @@ pub struct CakeParams {
     /// Source: none, the link's own, as in Linux 6.1, `sch_cake`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// What the link behind the shaper adds to each packet.
+    /// What the link behind the shaper adds to each packet; up to "256 B".
     /// Source: Linux 6.1, `sch_cake`.
     #[serde(default)]
     pub overhead: Bytes,
-    /// Smallest packet on that link, `overhead` included.
+    /// Smallest packet on that link, `overhead` included; up to "256 B".
     /// Source: Linux 6.1, `sch_cake`.
     #[serde(default)]
     pub mpu: Bytes,

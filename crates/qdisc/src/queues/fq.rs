@@ -69,11 +69,11 @@ pub struct FqParams {
     #[serde(default = "default_flows")]
     #[schemars(range(min = 1, max = 65_536))]
     pub flows: u32,
-    /// Bytes that a queue may send in its turn.
+    /// Bytes that a queue may send in its turn: "256 B" to "1 MiB", as in Linux's `sch_fq_codel`.
     /// Source: Linux 6.1, `fq_init`: two full packets, there 2 x 1514 B with Ethernet's headers.
     #[serde(default = "default_quantum")]
     pub quantum: Bytes,
-    /// Bytes that a queue may send in its first turn of all.
+    /// Bytes that a queue may send in its first turn of all; up to 2^31 - 1, as in Linux.
     /// Source: Linux 6.1, `fq_init`: ten full packets, there 10 x 1514 B with Ethernet's headers.
     #[serde(default = "default_initial_quantum")]
     pub initial_quantum: Bytes,

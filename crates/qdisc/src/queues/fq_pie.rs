@@ -39,7 +39,7 @@ pub struct FqPieParams {
     #[serde(default = "default_flows")]
     #[schemars(range(min = 1, max = 65_536))]
     pub flows: u32,
-    /// Bytes that a queue may send in its turn.
+    /// Bytes that a queue may send in its turn: "256 B" to "1 MiB", as in Linux's `sch_fq_codel`.
     /// Source: one packet, as Linux 6.1, `sch_fq_pie` (`psched_mtu`, 1514 B): Ethernet's header counts there with every packet too; a packet here has none.
     #[serde(default = "default_quantum")]
     pub quantum: Bytes,
@@ -47,7 +47,7 @@ pub struct FqPieParams {
     /// Source: RFC 8033, section 4.2 (QDELAY_REF).
     #[serde(default = "default_target")]
     pub target: Span,
-    /// Time between updates of a probability.
+    /// Time between updates of a probability; at least "1 us", in which Linux counts it.
     /// Source: RFC 8033, section 4.2 (T_UPDATE); Linux rounds it to 16 ms at 250 Hz.
     #[serde(default = "default_target")]
     pub update: Span,
