@@ -80,8 +80,8 @@ impl From<&Traces> for Beside {
     }
 }
 
-/// Events between two looks at the cancel flag. Each event is bounded (at most some milliseconds
-/// with the largest windows and backlogs there are), so that a run stops in a second or so.
+/// Events between two looks at the cancel flag. Each event is bounded (by windows, backlogs and
+/// `MOST_UPDATES` of a law), and hardly any takes a millisecond.
 const CANCEL_INTERVAL: u64 = 1 << 8;
 
 /// From about here on endpoints fall out of the second-level cache between two
