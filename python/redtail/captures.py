@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from redtail import _engine, calibration, experiment
 from redtail._engine import Case, Outcome, Plan
 from redtail.errors import SpecError, StoreError
 from redtail.experiment import Overrides, Source
-from redtail.pool import available_cores
+from redtail.interrupts import Interrupts
+from redtail.pool import TICK_S, available_cores
+
+if TYPE_CHECKING:
+    from redtail._native import CancelToken
 
 Points: TypeAlias = "Mapping[str, str | os.PathLike[str]]"
 """The file for each point: a link's name, or `LINK:in` or `LINK:out`."""
@@ -139,12 +144,14 @@ def _calibrated(plan: Plan) -> Plan:
         return plan
 
     def measure(scenarios: list[tuple[str, str]]) -> list[float | None]:
-        with ThreadPoolExecutor(available_cores()) as pool:
-            outcomes = pool.map(_engine.run_one, (scenario for scenario, _ in scenarios))
-            return [
-                outcome.metrics.get(name)
-                for outcome, (_, name) in zip(outcomes, scenarios, strict=True)
-            ]
+        runs = [
+            functools.partial(_engine.run_one, scenario, queues=plan.queues, traces=plan.traces)
+            for scenario, _ in scenarios
+        ]
+        return [
+            outcome.metrics.get(name)
+            for outcome, (_, name) in zip(_in_threads(runs), scenarios, strict=True)
+        ]
 
     return calibration.calibrate(plan, measure)[0]
 
@@ -168,13 +175,28 @@ def _chosen(plan: Plan, case: int | None) -> int:
 
 def _interruptible(plan: Plan, scenario: str, points: list[tuple[str, str]], ip: int) -> Outcome:
     """Run in another thread, for only Python code notices an interrupt."""
+    run = functools.partial(
+        _engine.run_captured, scenario, points, ip, queues=plan.queues, traces=plan.traces
+    )
+    return _in_threads([run])[0]
+
+
+def _in_threads(runs: Sequence[Callable[[CancelToken], Outcome]]) -> list[Outcome]:
+    """Make runs in other threads; Ctrl-C stops them.
+
+    Raises:
+        KeyboardInterrupt: there was a Ctrl-C.
+    """
     token = _engine.cancel_token()
-    with ThreadPoolExecutor(1, thread_name_prefix="redtail") as pool:
-        future = pool.submit(
-            _engine.run_captured, scenario, points, ip, token, plan.queues, plan.traces
-        )
+    threads = ThreadPoolExecutor(available_cores(), thread_name_prefix="redtail")
+    with Interrupts() as held:
         try:
-            return future.result()
-        except BaseException:
+            futures = [threads.submit(run, token) for run in runs]
+            left = set(futures)
+            while left:
+                left = wait(left, timeout=TICK_S).not_done
+                held.let_through()
+            return [future.result() for future in futures]
+        finally:
             token.cancel()
-            raise
+            threads.shutdown(wait=held.patient, cancel_futures=True)

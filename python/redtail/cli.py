@@ -22,6 +22,7 @@ import typer
 from rich.console import Console
 
 from redtail.errors import Cancelled, RedtailError, RedtailWarning, SpecError
+from redtail.interrupts import EXIT_INTERRUPTED
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -37,7 +38,6 @@ P = ParamSpec("P")
 
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
-EXIT_INTERRUPTED = 130
 
 # A table sent to a file or through a pipe has no terminal to fit.
 _WIDTH_WITHOUT_TERMINAL = 118

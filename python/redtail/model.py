@@ -566,8 +566,8 @@ class Pie(Part):
             these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
             list of these.
         target: Queueing delay to hold. A time with its unit, for example "100 ms"; default "15 ms".
-        update: Time between updates of the probability. A time with its unit, for example "100 ms";
-            default "15 ms".
+        update: Time between updates of the probability; at least "1 us", in which Linux counts it.
+            A time with its unit, for example "100 ms"; default "15 ms".
         alpha: Gain of the deviation from the target, in 1/s. A number; default 0.125.
         beta: Gain of the delay's change, in 1/s. A number; default 1.25.
         max_burst: Burst that passes untouched after a quiet time; "0 s" for none. A time with its
@@ -627,8 +627,8 @@ class DocsisPie(Part):
         peak_rate: With `rate`, peak traffic rate, which holds in a burst too. A rate with its unit,
             for example "10 Mbit/s".
         target: Queueing delay to hold. A time with its unit, for example "100 ms"; default "10 ms".
-        update: Time between updates of the probability. A time with its unit, for example "100 ms";
-            default "16 ms".
+        update: Time between updates of the probability; at least "1 us", in which Linux counts it.
+            A time with its unit, for example "100 ms"; default "16 ms".
         alpha: Gain of the deviation from the target, in 1/s. A number; default 0.25.
         beta: Gain of the delay's change, in 1/s. A number; default 2.5.
         max_burst: Burst that passes untouched after the first drop; "0 s" for none. A time with its
@@ -670,8 +670,8 @@ class Pi2(Part):
         target: Queueing delay to hold. A time with its unit, for example "100 ms"; default "15 ms".
         rtt_max: Longest round trip to be stable with: `update`, `alpha` and `beta` follow from it.
             A time with its unit, for example "100 ms"; default "100 ms".
-        update: Time between updates. Without it the smaller of `target` and a third of `rtt_max`
-            (RFC 9332, appendix A.1). A time with its unit, for example "100 ms".
+        update: Time between updates, at least "1 us". Without it the smaller of `target` and a
+            third of `rtt_max` (RFC 9332, appendix A.1). A time with its unit, for example "100 ms".
         alpha: Gain of the deviation from the target, in 1/s. Without it 0.1 `update` over the
             square of `rtt_max` (RFC 9332, appendix A.1). A number.
         beta: Gain of the delay's change, in 1/s. Without it 0.3 over `rtt_max` (RFC 9332, appendix
@@ -711,8 +711,9 @@ class Dualpi2(Part):
         rtt_max: Longest round trip to be stable with: `update`, `alpha` and `beta` follow from it.
             Without it 100 ms (RFC 9332, appendix A.1); Linux has none. A time with its unit, for
             example "100 ms".
-        update: Time between updates. Without it the smaller of `target` and a third of `rtt_max`
-            (RFC 9332, appendix A.1), 16 ms in Linux. A time with its unit, for example "100 ms".
+        update: Time between updates, at least "1 us". Without it the smaller of `target` and a
+            third of `rtt_max` (RFC 9332, appendix A.1), 16 ms in Linux. A time with its unit, for
+            example "100 ms".
         alpha: Gain of the deviation from the target, in 1/s. Without it 0.1 `update` over the
             square of `rtt_max` (RFC 9332, appendix A.1), 41/256 in Linux. A number.
         beta: Gain of the delay's change, in 1/s. Without it 0.3 over `rtt_max` (RFC 9332, appendix
@@ -1042,8 +1043,8 @@ class FqCodel(Part):
             "20 ms", or a list of these; default ["10240 packets", "33554432 B"].
         flows: Number of queues that flows are hashed into. A whole number, at least 1; default
             1024.
-        quantum: Bytes that a queue may send in its turn. A number of bytes with its unit, for
-            example "1500 B"; default "1500 B".
+        quantum: Bytes that a queue may send in its turn: "256 B" to "1 MiB", as in Linux's
+            `sch_fq_codel`. A number of bytes with its unit, for example "1500 B"; default "1500 B".
         target: Acceptable standing queueing delay of each queue. A time with its unit, for example
             "100 ms"; default "5 ms".
         interval: How long the delay must stay at or above `target` before the first signal; about a
@@ -1087,10 +1088,10 @@ class Fq(Part):
         flow_limit: Most packets in one queue. A whole number; default 100.
         flows: Number of queues that flows are hashed into. A whole number, at least 1; default
             1024.
-        quantum: Bytes that a queue may send in its turn. A number of bytes with its unit, for
-            example "1500 B"; default "3 kB".
-        initial_quantum: Bytes that a queue may send in its first turn of all. A number of bytes
-            with its unit, for example "1500 B"; default "15 kB".
+        quantum: Bytes that a queue may send in its turn: "256 B" to "1 MiB", as in Linux's
+            `sch_fq_codel`. A number of bytes with its unit, for example "1500 B"; default "3 kB".
+        initial_quantum: Bytes that a queue may send in its first turn of all; up to 2^31 - 1, as in
+            Linux. A number of bytes with its unit, for example "1500 B"; default "15 kB".
         flow_refill_delay: How long a queue must have been empty to get a whole `quantum` again at
             its next packet. A time with its unit, for example "100 ms"; default "40 ms".
         flow_max_rate: Rate that each queue is paced to. A rate with its unit, for example "10
@@ -1128,8 +1129,8 @@ class Sfq(Part):
         depth: Most packets in one queue. A whole number; default 127.
         divisor: Number of queues that flows are hashed into. A whole number, at least 1; default
             1024.
-        quantum: Bytes that a queue may send in its turn. A number of bytes with its unit, for
-            example "1500 B"; default "1500 B".
+        quantum: Bytes that a queue may send in its turn: "256 B" to "1 MiB", as in Linux's
+            `sch_fq_codel`. A number of bytes with its unit, for example "1500 B"; default "1500 B".
         perturb: How often a new hash is drawn. A time with its unit, for example "100 ms".
         head_drop: Drop the oldest packet of a queue that is too long, not the latest. True or
             false; default false.
@@ -1197,10 +1198,10 @@ class Cake(Part):
 
     Attributes:
         rate: Rate to shape to. A rate with its unit, for example "10 Mbit/s".
-        overhead: What the link behind the shaper adds to each packet. A number of bytes with its
-            unit, for example "1500 B"; default "0 B".
-        mpu: Smallest packet on that link, `overhead` included. A number of bytes with its unit, for
-            example "1500 B"; default "0 B".
+        overhead: What the link behind the shaper adds to each packet; up to "256 B". A number of
+            bytes with its unit, for example "1500 B"; default "0 B".
+        mpu: Smallest packet on that link, `overhead` included; up to "256 B". A number of bytes
+            with its unit, for example "1500 B"; default "0 B".
         framing: How that link frames packets. "none" or "atm" or "ptm"; default "none".
         diffserv: How DSCPs are dealt out to tins. "besteffort" or "precedence" or "diffserv3" or
             "diffserv4" or "diffserv8"; default "diffserv3".
@@ -1310,12 +1311,12 @@ class FqPie(Part):
             "20 ms", or a list of these; default ["10240 packets", "33554432 B"].
         flows: Number of queues that flows are hashed into. A whole number, at least 1; default
             1024.
-        quantum: Bytes that a queue may send in its turn. A number of bytes with its unit, for
-            example "1500 B"; default "1500 B".
+        quantum: Bytes that a queue may send in its turn: "256 B" to "1 MiB", as in Linux's
+            `sch_fq_codel`. A number of bytes with its unit, for example "1500 B"; default "1500 B".
         target: Queueing delay to hold in each queue. A time with its unit, for example "100 ms";
             default "15 ms".
-        update: Time between updates of a probability. A time with its unit, for example "100 ms";
-            default "15 ms".
+        update: Time between updates of a probability; at least "1 us", in which Linux counts it. A
+            time with its unit, for example "100 ms"; default "15 ms".
         alpha: Gain of the deviation from the target, in 1/s. A number; default 0.125.
         beta: Gain of the delay's change, in 1/s. A number; default 1.25.
         max_burst: Burst that passes untouched after a quiet time; "0 s" for none. A time with its
@@ -1656,8 +1657,8 @@ class Link(Part):
             or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "fq" or "sfq" or
             "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or "drr" or "wfq" or
             "tbf" or "htb" or "plugin".
-        rate: Transmission rate. Left out with `rate_trace`, it is the trace's mean. A rate with its
-            unit, for example "10 Mbit/s".
+        rate: Transmission rate, up to "8000 Gbit/s". Left out with `rate_trace`, it is the trace's
+            mean. A rate with its unit, for example "10 Mbit/s".
         random_loss: Probability with which each packet is lost after its transmission,
             independently of all others; 0 or more, below 1. Without it no packet is lost there. A
             number.
@@ -1688,8 +1689,8 @@ class Hop(Part):
             or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "fq" or "sfq" or
             "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or "drr" or "wfq" or
             "tbf" or "htb" or "plugin".
-        rate: Transmission rate. Left out with `rate_trace`, it is the trace's mean. A rate with its
-            unit, for example "10 Mbit/s".
+        rate: Transmission rate, up to "8000 Gbit/s". Left out with `rate_trace`, it is the trace's
+            mean. A rate with its unit, for example "10 Mbit/s".
         random_loss: Probability with which each packet is lost after its transmission,
             independently of all others; 0 or more, below 1. Without it no packet is lost there. A
             number.
@@ -1801,9 +1802,10 @@ class Tcp(Part):
         idle_decay: By how much `idle_restart` reduces. "restart" or "halving".
         fin_beyond_window: Let the segment that carries the FIN go where the congestion window is
             full, one segment beyond it (Linux, tcp_cwnd_test). True or false.
-        initial_rto: Retransmission timeout before the first round-trip sample. A time with its
-            unit, for example "100 ms".
-        min_rto: Least retransmission timeout. A time with its unit, for example "100 ms".
+        initial_rto: Retransmission timeout before the first round-trip sample; at least "1 us". A
+            time with its unit, for example "100 ms".
+        min_rto: Least retransmission timeout; at least "1 us". A time with its unit, for example
+            "100 ms".
         rto_floor: What `min_rto` is a bound of. "timeout" or "deviation".
         max_rto: Most retransmission timeout, back-off included. A time with its unit, for example
             "100 ms".
@@ -2309,8 +2311,9 @@ class OnOff(Part):
             unit, for example "10 Mbit/s".
         packet: Size of each packet on the link, headers included. A number of bytes with its unit,
             for example "1500 B".
-        on: How long a source is on, drawn for each period. A value or a law, such as "50 s",
-            "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table with cdf.
+        on: How long a source is on, drawn for each period; on average at least 1/100000 of the time
+            that a packet takes at `rate`. A value or a law, such as "50 s", "exponential mean 50 s"
+            or "pareto mean 50 s shape 1.2", or a table with cdf.
         off: How long a source is off, drawn for each period. A value or a law, such as "50 s",
             "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table with cdf.
         flows: Number of flows. A whole number, at least 1; default 1.
@@ -2377,8 +2380,9 @@ class Game(Part):
         flows: Number of flows. A whole number, at least 1; default 1.
         sender: Who sends them, which sets what `gap` and `payload` are by default. "server" or
             "client"; default "server".
-        gap: Time from one packet to the next, drawn for each. A value or a law, such as "50 s",
-            "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table with cdf.
+        gap: Time from one packet to the next, drawn for each; at least "1 ns" on average. A value
+            or a law, such as "50 s", "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a
+            table with cdf.
         payload: Payload of a packet, drawn for each. A value or a law, such as "12 kB",
             "exponential mean 12 kB" or "pareto mean 12 kB shape 1.2", or a table with cdf.
         header: What headers add to each packet on the link. A number of bytes with its unit, for
@@ -2836,9 +2840,9 @@ class Arrivals(Part):
 
     Attributes:
         name: Name of the group, put in front of its metrics and used in factor keys. A text.
-        gap: Time from one arrival to the next of a source; exponential makes them Poisson. A value
-            or a law, such as "50 s", "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a
-            table with cdf.
+        gap: Time from one arrival to the next of a source; exponential makes them Poisson. At least
+            "1 ns" on average. A value or a law, such as "50 s", "exponential mean 50 s" or "pareto
+            mean 50 s shape 1.2", or a table with cdf.
         size: Payload of a response. A value or a law, such as "12 kB", "exponential mean 12 kB" or
             "pareto mean 12 kB shape 1.2", or a table with cdf.
         users: Number of users. A whole number, at least 1; default 1.
@@ -3045,7 +3049,8 @@ class Series(Part):
     """Time series to record. Recording never changes a run.
 
     Attributes:
-        interval: Time from one sample to the next. A time with its unit, for example "100 ms".
+        interval: Time from one sample to the next. A run has at most 50 million rows, one for each
+            queue and flow at each time. A time with its unit, for example "100 ms".
         queues: Of every queue: its length, and the average and probability of its control law. True
             or false; default true.
         windows: Of every flow: congestion window, slow start threshold, data in flight, smoothed

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 import os
-import signal
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from redtail import _engine
 from redtail import queues as own
 from redtail import traces as tables
 from redtail.errors import Cancelled, QueueError, RunError, SpecError
+from redtail.interrupts import Interrupts
 
 if TYPE_CHECKING:
     from redtail._engine import Outcome
@@ -28,7 +27,7 @@ _REMOTE_BATCH_S = 0.5
 _LARGEST_BATCH = 200
 
 # How often the pool looks up from waiting.
-_TICK_S = 0.5
+TICK_S = 0.5
 
 Contents: TypeAlias = "Mapping[str, Any]"
 """Files that runs need, by the names that scenarios have for them."""
@@ -73,6 +72,10 @@ class Work(Protocol):
 
     def tick(self) -> None:
         """Do what is to be done now and then."""
+        ...
+
+    def flush(self) -> None:
+        """Write what is not written yet."""
         ...
 
 
@@ -186,78 +189,48 @@ class Pool:
                 raise stop
 
         whole = False
-        held = _Interrupts()
-        try:
-            fill()
-            while pending:
-                finished, _ = wait(pending, timeout=_TICK_S, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    take(future)
-                    one, _ = pending.pop(future)
-                    one.pending -= 1
-                for one in going:
-                    one.work.tick()
-                held.let_through()
+        with Interrupts() as held:
+            try:
                 fill()
-            whole = True
-        except KeyboardInterrupt:
-            if token is not None:
-                token.cancel()
-                wait(pending)
-            # What ended while we were being interrupted is worth keeping as well.
-            for future, (one, batch) in list(pending.items()):
-                if future.done() and not future.cancelled() and future.exception() is None:
-                    answer = future.result()
-                    for task, outcome in zip(batch, _measured(answer), strict=False):
-                        if not isinstance(outcome, RunError):
-                            one.work.keep(task, outcome)
-        finally:
-            held.close()
-            if not whole:
+                while pending:
+                    finished, _ = wait(pending, timeout=TICK_S, return_when=FIRST_COMPLETED)
+                    for future in finished:
+                        take(future)
+                        one, _ = pending.pop(future)
+                        one.pending -= 1
+                    for one in going:
+                        one.work.tick()
+                    held.let_through()
+                    fill()
+                whole = True
+            except KeyboardInterrupt:
                 if token is not None:
                     token.cancel()
-                for future in pending:
-                    future.cancel()
-            if threads is not None:
-                threads.shutdown(wait=True, cancel_futures=True)
+                    # Written now: with a second interrupt nothing more is.
+                    for one in going:
+                        one.work.flush()
+                    _wait_for(pending)
+                # What ended while we were being interrupted is worth keeping as well.
+                for future, (one, batch) in list(pending.items()):
+                    if future.done() and not future.cancelled() and future.exception() is None:
+                        answer = future.result()
+                        for task, outcome in zip(batch, _measured(answer), strict=False):
+                            if not isinstance(outcome, RunError):
+                                one.work.keep(task, outcome)
+            finally:
+                if not whole:
+                    if token is not None:
+                        token.cancel()
+                    for future in pending:
+                        future.cancel()
+                if threads is not None:
+                    if held.patient:
+                        _wait_for(pending)
+                    threads.shutdown(wait=held.patient, cancel_futures=True)
         return whole
 
     def _width(self) -> int:
         return max(1, int(getattr(self.executor, "width", self.jobs)))
-
-
-class _Interrupts:
-    """Holds Ctrl-C back while results are put away, since that must not stop half-way.
-
-    Only in the main thread, which alone hears of it, and unless somebody else listens to it. A
-    second one comes through at once.
-    """
-
-    def __init__(self) -> None:
-        self._heard = False
-        main = threading.current_thread() is threading.main_thread()
-        self._held = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-        if self._held:
-            signal.signal(signal.SIGINT, self._hear)
-
-    def _hear(self, number: int, frame: FrameType | None) -> None:
-        if self._heard:
-            raise KeyboardInterrupt
-        self._heard = True
-
-    def let_through(self) -> None:
-        """Raise what was held back.
-
-        Raises:
-            KeyboardInterrupt: there was a Ctrl-C.
-        """
-        if self._heard:
-            raise KeyboardInterrupt
-
-    def close(self) -> None:
-        """Hold nothing back any more."""
-        if self._held:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class _Going:
@@ -301,6 +274,13 @@ class _Going:
         size = min(_LARGEST_BATCH, math.ceil(self.aim_s / max(self.mean_s, 1e-9)))
         # Towards the end there must be work for everybody.
         return max(1, min(size, left // (8 * width)))
+
+
+def _wait_for(futures: Iterable[Future[Any]]) -> None:
+    """Wait until all are done, a moment at a time, so that Ctrl-C is heard meanwhile."""
+    left = set(futures)
+    while left:
+        left = wait(left, timeout=TICK_S).not_done
 
 
 def _answer(future: Future[Any]) -> list[Outcome | RunError] | Missing:

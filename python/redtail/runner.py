@@ -575,6 +575,9 @@ class _Trials:
     def tick(self) -> None:
         """Do nothing: each run is written at once."""
 
+    def flush(self) -> None:
+        """Do nothing, likewise."""
+
     def keep(self, task: _Task, outcome: Outcome) -> None:
         """Store what a run measured."""
         self.stored[task.key] = _save(self.store, task, outcome)

@@ -227,6 +227,10 @@ impl Span {
 }
 
 impl Rate {
+    /// At which a byte takes a picosecond, the clock's resolution: what is faster may take no time
+    /// at all.
+    pub const FASTEST: Rate = Rate(8 * PS_PER_S);
+
     /// From bit/s.
     #[inline]
     pub const fn from_bps(bps: u64) -> Self {
@@ -297,10 +301,10 @@ impl Bytes {
         self.0
     }
 
-    /// The number of bits.
+    /// The number of bits, at most what 64 bits hold.
     #[inline]
     pub const fn bits(self) -> u64 {
-        self.0 * 8
+        self.0.saturating_mul(8)
     }
 
     /// The difference, zero if `other` is more.
@@ -317,43 +321,50 @@ impl From<u64> for Bytes {
     }
 }
 
+/// At most [`Time::MAX`]: what is due after the last moment that can be told is never due. A sum
+/// that began at zero again would be due at once, and again and again.
 impl Add<Span> for Time {
     type Output = Time;
     #[inline]
     fn add(self, span: Span) -> Time {
-        Time(self.0 + span.0)
+        Time(self.0.saturating_add(span.0))
     }
 }
 
 impl AddAssign<Span> for Time {
     #[inline]
     fn add_assign(&mut self, span: Span) {
-        self.0 += span.0;
+        *self = *self + span;
     }
 }
 
+/// Panics in debug builds if that is before the start; otherwise it is the start.
 impl Sub<Span> for Time {
     type Output = Time;
     #[inline]
     fn sub(self, span: Span) -> Time {
-        Time(self.0 - span.0)
+        debug_assert!(span.0 <= self.0, "a time before the start of the run");
+        Time(self.0.saturating_sub(span.0))
     }
 }
 
-/// Panics in debug builds if the right side is the later one; see [`Time::saturating_since`].
+/// Panics in debug builds if the right side is the later one, otherwise zero; see
+/// [`Time::saturating_since`].
 impl Sub for Time {
     type Output = Span;
     #[inline]
     fn sub(self, earlier: Time) -> Span {
-        Span(self.0 - earlier.0)
+        debug_assert!(earlier <= self, "no time passes backwards");
+        Span(self.0.saturating_sub(earlier.0))
     }
 }
 
+/// At most [`Span::MAX`].
 impl Mul<u64> for Span {
     type Output = Span;
     #[inline]
     fn mul(self, times: u64) -> Span {
-        Span(self.0 * times)
+        Span(self.0.saturating_mul(times))
     }
 }
 
@@ -366,22 +377,22 @@ impl Div<u64> for Span {
     }
 }
 
-/// Plain sums and differences of like quantities: overflow and negative results are bugs, and panic
-/// in debug builds.
+/// Sums and differences of like quantities. A sum is at most the largest that can be told; a negative
+/// difference is a bug: it panics in debug builds, and is zero otherwise.
 macro_rules! additive {
     ($($quantity:ident),*) => {$(
         impl Add for $quantity {
             type Output = $quantity;
             #[inline]
             fn add(self, other: $quantity) -> $quantity {
-                $quantity(self.0 + other.0)
+                $quantity(self.0.saturating_add(other.0))
             }
         }
 
         impl AddAssign for $quantity {
             #[inline]
             fn add_assign(&mut self, other: $quantity) {
-                self.0 += other.0;
+                *self = *self + other;
             }
         }
 
@@ -389,20 +400,21 @@ macro_rules! additive {
             type Output = $quantity;
             #[inline]
             fn sub(self, other: $quantity) -> $quantity {
-                $quantity(self.0 - other.0)
+                debug_assert!(other <= self, "a negative difference");
+                $quantity(self.0.saturating_sub(other.0))
             }
         }
 
         impl SubAssign for $quantity {
             #[inline]
             fn sub_assign(&mut self, other: $quantity) {
-                self.0 -= other.0;
+                *self = *self - other;
             }
         }
 
         impl Sum for $quantity {
             fn sum<I: Iterator<Item = $quantity>>(all: I) -> $quantity {
-                $quantity(all.map(|quantity| quantity.0).sum())
+                all.fold($quantity(0), Add::add)
             }
         }
     )*};

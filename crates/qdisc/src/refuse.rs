@@ -47,6 +47,7 @@ pub(crate) fn unless_some_size(key: &'static str, size: QueueSize) -> Result<(),
 }
 
 /// Refuses what would keep a law busy for ever: it is brought up to date step by step.
+/// Source of the bound: Linux, whose `TCA_PIE_TUPDATE` counts microseconds.
 pub(crate) fn unless_some_interval(key: &'static str, span: Span) -> Result<(), ParamError> {
     const SHORTEST: Span = Span::from_us(1);
     unless_some_time(key, span)?;
@@ -54,7 +55,8 @@ pub(crate) fn unless_some_interval(key: &'static str, span: Span) -> Result<(), 
         return Ok(());
     }
     let problem = format!("is below {SHORTEST}, which takes too many updates");
-    Err(ParamError::new(key, problem, "a time such as \"10 ms\""))
+    let accepted = "at least \"1 us\" (Linux counts these in microseconds), for example \"10 ms\"";
+    Err(ParamError::new(key, problem, accepted))
 }
 
 /// Refuses never, and too often.

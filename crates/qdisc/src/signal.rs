@@ -23,11 +23,21 @@ pub fn mark_or_drop<P: Packet>(
     }
 }
 
+/// The most updates that a law makes up for in one call.
+///
+/// More than these are due only after a long time in which the backlog stayed as it was. The
+/// latest ones are made, the others are left out. The result is the same wherever the law has come
+/// to its bound by then: with constant input the laws here add the same amount to a probability
+/// at each update (or take the same share away), so that any amount above 10^-6 has brought it to 1 or
+/// to 0.
+pub const MOST_UPDATES: u64 = 1 << 20;
+
 /// The times at which a law is brought up to date, one `interval` after another.
 ///
 /// A queue's backlog changes only when it is called, so a law that samples it
 /// periodically can be brought up to date at the next call, one tick at a time,
-/// with the same result as if a timer had run; it then costs no events.
+/// with the same result as if a timer had run; it then costs no events. At most the latest
+/// [`MOST_UPDATES`] ticks are due at once.
 #[derive(Clone, Debug)]
 pub struct Ticks {
     next: Time,
@@ -50,12 +60,22 @@ impl Ticks {
     /// The next tick that is due at `now`, which is taken; call until `None`.
     #[inline]
     pub fn due(&mut self, now: Time) -> Option<Time> {
-        let tick = self.next;
-        if tick > now {
+        if self.next > now {
             return None;
         }
+        if now - self.next >= self.interval * MOST_UPDATES {
+            self.leave_out(now);
+        }
+        let tick = self.next;
         self.next = tick + self.interval;
         Some(tick)
+    }
+
+    /// Leaves out all but the latest [`MOST_UPDATES`] ticks due at `now`.
+    #[cold]
+    fn leave_out(&mut self, now: Time) {
+        let due = (now - self.next).as_ps() / self.interval.as_ps() + 1;
+        self.next += self.interval * (due - MOST_UPDATES);
     }
 
     /// Leaves out the ticks due at `now`: for a law that has come to rest.
@@ -82,6 +102,30 @@ mod tests {
         assert_eq!(ticks.due(ms(25)), Some(ms(10)));
         assert_eq!(ticks.due(ms(25)), Some(ms(20)));
         assert_eq!(ticks.due(ms(25)), None);
+    }
+
+    #[test]
+    fn of_very_many_ticks_the_latest_are_due() {
+        let us = |us| Time::ZERO + Span::from_us(us);
+        let mut ticks = Ticks::every(Span::from_us(10));
+        let now = us(10 * (MOST_UPDATES + 1000) + 5);
+        assert_eq!(ticks.due(now), Some(us(10 * 1001)));
+        let others = std::iter::from_fn(|| ticks.due(now));
+        assert_eq!(others.count() as u64, MOST_UPDATES - 1);
+        assert_eq!(
+            ticks.due(now + Span::from_us(5)),
+            Some(us(10 * (MOST_UPDATES + 1001)))
+        );
+        // None is left out of as many.
+        let mut ticks = Ticks::every(Span::from_us(10));
+        assert_eq!(ticks.due(us(10 * MOST_UPDATES)), Some(us(10)));
+    }
+
+    #[test]
+    fn a_tick_beyond_the_end_of_time_is_never_due() {
+        let mut ticks = Ticks::every(Span::MAX);
+        assert_eq!(ticks.due(Time::from_ps(u64::MAX - 1)), None);
+        assert_eq!(ticks.due(Time::MAX), Some(Time::MAX));
     }
 
     #[test]

@@ -80,8 +80,9 @@ impl From<&Traces> for Beside {
     }
 }
 
-/// Events between two looks at the cancel flag.
-const CANCEL_INTERVAL: u64 = 1 << 16;
+/// Events between two looks at the cancel flag. Each event is bounded (by windows, backlogs and
+/// `MOST_UPDATES` of a law), and hardly any takes a millisecond.
+const CANCEL_INTERVAL: u64 = 1 << 8;
 
 /// From about here on endpoints fall out of the second-level cache between two
 /// of their packets.

@@ -175,6 +175,8 @@ pub struct UserSlot {
     pub host: u32,
     /// The place of each of its connections among all; `None` where there is none.
     pub open: Vec<Option<u32>>,
+    /// Before this place in `open` none is free.
+    pub may_be_free: usize,
 }
 
 /// Numbers of the flows that users open and close; they follow those of all other flows.
@@ -356,6 +358,7 @@ impl Flows {
             group,
             host,
             open: Vec::new(),
+            may_be_free: 0,
         });
     }
 

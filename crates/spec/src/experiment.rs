@@ -65,7 +65,7 @@ fn default_seed() -> u64 {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkSpec {
-    /// Transmission rate. Left out with `rate_trace`, it is the trace's mean.
+    /// Transmission rate, up to "8000 Gbit/s". Left out with `rate_trace`, it is the trace's mean.
     pub rate: Rate,
     /// Propagation delay, one way.
     pub delay: Span,
@@ -87,7 +87,7 @@ pub struct LinkSpec {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hop {
-    /// Transmission rate. Left out with `rate_trace`, it is the trace's mean.
+    /// Transmission rate, up to "8000 Gbit/s". Left out with `rate_trace`, it is the trace's mean.
     pub rate: Rate,
     /// Propagation delay, one way.
     pub delay: Span,
@@ -122,7 +122,7 @@ pub struct Chain {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SeriesRequest {
-    /// Time from one sample to the next.
+    /// Time from one sample to the next. A run has at most 50 million rows, one for each queue and flow at each time.
     pub interval: Span,
     /// Of every queue: its length, and the average and probability of its control law.
     #[serde(default = "default_true")]

@@ -29,6 +29,9 @@ const LONGEST_DELAY: Span = Span::from_s(3600);
 /// More phases than this are a slip of the pen: each has some twenty metrics for every queue.
 const MOST_PHASES: usize = 100;
 
+/// The most rows of a run's time series: 50 bytes each are held in memory until the run's end.
+const MOST_SERIES_ROWS: u64 = 50_000_000;
+
 /// May complete or refuse a plug-in.
 pub(crate) type VisitPlugin<'a> = dyn FnMut(&mut PluginParams) -> Result<(), ParamError> + 'a;
 
@@ -82,6 +85,9 @@ pub(crate) fn check<'a>(
         findings.group(group, topology.as_ref());
     }
     findings.phases(experiment, topology.as_ref());
+    if let Some(topology) = topology.as_ref() {
+        findings.series_rows(experiment, topology);
+    }
     if let Some(topology) = topology.as_ref().filter(|_| findings.errors.is_empty()) {
         findings.traces(experiment, topology, visit);
     }
@@ -188,6 +194,36 @@ impl Findings<'_> {
         }
     }
 
+    /// Refuses more samples than can be kept.
+    fn series_rows(&mut self, experiment: &Experiment, topology: &Topology) {
+        let Some(series) = &experiment.series else {
+            return;
+        };
+        let queues = if series.queues {
+            links(topology).len()
+        } else {
+            0
+        };
+        let flows = experiment
+            .traffic
+            .iter()
+            .filter(|group| series.windows && group.tcp().is_some() && !group.has_users());
+        let flows: u64 = flows.map(|group| u64::from(group.access().flows)).sum();
+        let of_sample = queues as u64 + flows;
+        let duration = experiment.duration.min(LONGEST_RUN);
+        let least = u128::from(duration.as_ps()) * u128::from(of_sample);
+        let least = Span::from_ps(least.div_ceil(u128::from(MOST_SERIES_ROWS)) as u64);
+        if series.interval > Span::ZERO && series.interval < least {
+            self.refuse(
+                "series.interval",
+                &format!(
+                    "makes more than {MOST_SERIES_ROWS} rows in \"{duration}\", with {of_sample} at each time; \
+                     accepted: \"{least}\" and more, or a shorter duration"
+                ),
+            );
+        }
+    }
+
     fn topology(&mut self, experiment: &Experiment) -> Option<Topology> {
         let (bottleneck, chain) = (&experiment.bottleneck, &experiment.chain);
         let Some(topology) = topology(bottleneck.clone(), chain.clone()) else {
@@ -233,6 +269,14 @@ impl Findings<'_> {
                 &format!("{key}.rate"),
                 "is zero; accepted: a rate such as \"10 Mbit/s\"",
             );
+        } else if link.rate > Rate::FASTEST {
+            self.refuse(
+                &format!("{key}.rate"),
+                &format!(
+                    "is faster than the clock resolves: a byte takes less than a picosecond; accepted: up to \"{}\"",
+                    Rate::FASTEST
+                ),
+            );
         }
         self.rate_changes(&format!("{key}.rate_changes"), link, duration);
         self.delays(&format!("{key}.delay"), &[link.delay]);
@@ -261,6 +305,16 @@ impl Findings<'_> {
             self.refuse(
                 key,
                 "has a rate of zero; accepted: rates such as \"10 Mbit/s\"",
+            );
+        }
+        if let Some(change) = (link.rate_changes.iter()).find(|it| it.rate > Rate::FASTEST) {
+            self.refuse(
+                key,
+                &format!(
+                    "has a rate of \"{}\", which is faster than the clock resolves; accepted: rates up to \"{}\"",
+                    change.rate,
+                    Rate::FASTEST
+                ),
             );
         }
         let times: Vec<Span> = link.rate_changes.iter().map(|change| change.at).collect();

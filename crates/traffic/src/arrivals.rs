@@ -17,6 +17,7 @@ use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, 
 use redtail_transport::TcpSpec;
 
 use crate::application::{Answer, Application, Exchange, Network};
+use crate::bounds::refuse_short_gap;
 use crate::dealt::Dealt;
 use crate::dist::Dist;
 use crate::group::Direction;
@@ -32,7 +33,7 @@ groups! {
         /// Source: the `sack` preset.
         #[serde(default)]
         pub tcp: TcpSpec,
-        /// Time from one arrival to the next of a source; exponential makes them Poisson.
+        /// Time from one arrival to the next of a source; exponential makes them Poisson. At least "1 ns" on average.
         pub gap: Dist<Span>,
         /// Payload of a response.
         pub size: Dist<Bytes>,
@@ -57,10 +58,8 @@ groups! {
 
 impl ArrivalsGroup {
     pub(crate) fn check(&self) -> Result<(), ParamError> {
-        if self.gap.only() == Some(Span::ZERO) {
-            let accepted = "a time such as \"50 ms\", or \"exponential mean 50 ms\"";
-            return Err(ParamError::new("gap", "is zero", accepted));
-        }
+        let accepted = "a time such as \"50 ms\", or \"exponential mean 50 ms\"";
+        refuse_short_gap("gap", &self.gap, accepted)?;
         refuse_nothing("size", &self.size)?;
         refuse_nothing("request", &self.request)
     }

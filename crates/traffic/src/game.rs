@@ -17,6 +17,7 @@ use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, serde};
 
+use crate::bounds::refuse_short_gap;
 use crate::dealt::Dealt;
 use crate::dist::Dist;
 use crate::group::Direction;
@@ -43,7 +44,7 @@ groups! {
         /// Source: the server, whose packets are the larger part.
         #[serde(default)]
         pub sender: Player,
-        /// Time from one packet to the next, drawn for each.
+        /// Time from one packet to the next, drawn for each; at least "1 ns" on average.
         /// Source: NGMN 2008 after Färber 2002: "gumbel location 55 ms scale 6 ms" for the server, "40 ms" for a client.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub gap: Option<Dist<Span>>,
@@ -125,11 +126,10 @@ impl GameGroup {
     pub(crate) fn check(&self) -> Result<(), ParamError> {
         let (gap, _) = self.filled_in();
         let accepted = "a time such as \"40 ms\" or \"gumbel location 55 ms scale 6 ms\"";
-        match gap.mean() {
-            None => return Err(ParamError::new("gap", "has an infinite mean", accepted)),
-            Some(0.0) => return Err(ParamError::new("gap", "is zero", accepted)),
-            Some(_) => {}
+        if gap.mean().is_none() {
+            return Err(ParamError::new("gap", "has an infinite mean", accepted));
         }
+        refuse_short_gap("gap", &gap, accepted)?;
         if self.header.as_u64() == 0 {
             return Err(ParamError::new(
                 "header",

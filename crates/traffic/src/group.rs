@@ -12,6 +12,7 @@ use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, kinded, sc
 use redtail_transport::TcpSpec;
 
 use crate::arrivals::ArrivalsGroup;
+use crate::bounds::refuse_fast;
 use crate::dealt::Dealt;
 use crate::game::GameGroup;
 use crate::keys::{MAX_FLOWS, groups};
@@ -446,6 +447,9 @@ impl TrafficGroup {
                     "a rate such as \"100 Mbit/s\"",
                 ));
             }
+            for &rate in rate.into_iter().flat_map(Dealt::values) {
+                refuse_fast(key, rate)?;
+            }
         }
         match self {
             Self::Bulk(_) => Ok(()),
@@ -504,7 +508,7 @@ pub(crate) fn check_rate(rate: Rate) -> Result<(), ParamError> {
             "is zero",
             "a rate such as \"250 kbit/s\"",
         )),
-        _ => Ok(()),
+        _ => refuse_fast("rate", rate),
     }
 }
 

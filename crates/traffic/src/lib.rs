@@ -6,6 +6,7 @@
 
 pub mod application;
 pub mod arrivals;
+mod bounds;
 pub mod dealt;
 pub mod dist;
 pub mod e_model;

@@ -30,7 +30,7 @@ groups! {
         pub rate: Rate,
         /// Size of each packet on the link, headers included.
         pub packet: Bytes,
-        /// How long a source is on, drawn for each period.
+        /// How long a source is on, drawn for each period; on average at least 1/100000 of the time that a packet takes at `rate`.
         pub on: Dist<Span>,
         /// How long a source is off, drawn for each period.
         pub off: Dist<Span>,
@@ -81,16 +81,35 @@ impl OnOffGroup {
                 ));
             }
         }
-        if self.on.mean() == Some(0.0) {
+        let packet = self.rate.tx_time(self.packet);
+        let on = Span::from_secs_f64(self.on.mean().unwrap_or(0.0));
+        if on * MOST_PERIODS < packet || on == Span::ZERO {
+            let least = Span::from_ps(packet.as_ps().div_ceil(MOST_PERIODS).max(1));
+            let problem = match packet.as_ps().checked_div(on.as_ps()) {
+                None => "is zero".to_owned(),
+                Some(periods) => format!(
+                    "is so short that a packet, which takes \"{packet}\" at the rate, takes {periods} periods"
+                ),
+            };
             return Err(ParamError::new(
                 "on",
-                "is zero",
-                "a time such as \"exponential mean 1 s\"",
+                problem,
+                format!(
+                    "a mean of at least \"{least}\" with this packet and rate, which makes {MOST_PERIODS} periods; a \
+                     time such as \"exponential mean 1 s\""
+                ),
             ));
         }
         Ok(())
     }
 }
+
+/// The most periods that a packet takes on average: each is drawn, all in one event.
+const MOST_PERIODS: u64 = 100_000;
+
+/// The most periods that are drawn for a packet. Only a law with nearly all of its mean in very few
+/// periods comes to it; the rest of the packet then takes what the means say.
+const MOST_DRAWN: u64 = 10 * MOST_PERIODS;
 
 /// An on/off source at work.
 #[derive(Clone, Debug)]
@@ -100,6 +119,8 @@ pub struct OnOffSource {
     /// Time that a packet takes to fill.
     gap: Span,
     size: u32,
+    /// Mean time off by mean time on.
+    pause: f64,
     /// What is left of the on period; none before the first.
     left: Option<Span>,
 }
@@ -111,6 +132,7 @@ impl OnOffSource {
             off: group.off.clone(),
             gap: group.rate.tx_time(group.packet),
             size: group.packet.as_u64() as u32,
+            pause: 1.0 / group.share_on() - 1.0,
             left: None,
         }
     }
@@ -118,7 +140,15 @@ impl OnOffSource {
     pub(crate) fn send(&mut self, stream: &mut Stream) -> (u32, Span) {
         let mut left = self.left.unwrap_or_else(|| self.on.draw(stream));
         let (mut to_fill, mut wait) = (self.gap, Span::ZERO);
+        let mut drawn = 0;
         while left < to_fill && wait < LONGEST_GAP {
+            drawn += 1;
+            if drawn > MOST_DRAWN {
+                let pause = Span::from_secs_f64(to_fill.as_secs_f64() * self.pause);
+                wait = in_range(wait) + in_range(pause);
+                left = to_fill;
+                break;
+            }
             to_fill -= left;
             wait = in_range(wait) + in_range(in_range(left) + in_range(self.off.draw(stream)));
             left = self.on.draw(stream);
@@ -178,6 +208,31 @@ mod tests {
         let mut source = OnOffSource::new(&group("1 ms", "5000 h"));
         let (_, gap) = source.send(&mut Stream::named(1, 0, "on-off"));
         assert_eq!(gap, LONGEST_GAP);
+    }
+
+    #[test]
+    fn on_periods_far_below_a_packet_are_refused() {
+        let refusal = |on: &str| group(on, "1 s").check().unwrap_err().to_string();
+        assert_eq!(
+            refusal("20 ps"),
+            "on is so short that a packet, which takes \"100 ms\" at the rate, takes 5000000000 periods; accepted: a mean \
+             of at least \"1 us\" with this packet and rate, which makes 100000 periods; a time such as \"exponential \
+             mean 1 s\""
+        );
+        assert!(refusal("0 s").starts_with("on is zero; accepted: a mean of at least \"1 us\""));
+        assert_eq!(group("1 us", "0 s").check(), Ok(()));
+    }
+
+    #[test]
+    fn a_packet_that_takes_very_many_periods_takes_what_their_means_say() {
+        // One period of 10^8 is 10,000 s long, the others are nothing: the mean is 50 us.
+        let group = group("cdf 0.99999999 0 s, 1 10000 s", "1 us");
+        assert_eq!(group.check(), Ok(()));
+        let mut source = OnOffSource::new(&group);
+        let (_, gap) = source.send(&mut Stream::named(1, 0, "on-off"));
+        // A million times off; then 100 ms on with pauses of 1/50 of it.
+        let expected = 1.0 + 0.1 * (1.0 + 1.0 / 50.0);
+        assert!((gap.as_secs_f64() - expected).abs() < 1e-3, "{gap}");
     }
 
     #[test]

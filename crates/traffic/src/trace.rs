@@ -30,6 +30,7 @@ use redtail_core::{Dscp, ParamError, Rate, Span, Time, schemars, serde};
 use redtail_transport::TcpSpec;
 
 use crate::application::{Answer, Application, ConnectionId, Exchange, Network, Server};
+use crate::bounds::MOST_AT_ONCE;
 use crate::dealt::Dealt;
 use crate::group::Direction;
 use crate::keys::groups;
@@ -470,14 +471,15 @@ impl Application for TraceUser {
 
     fn on_wakeup(&mut self, network: &mut impl Network) {
         let now = network.now();
-        while let Some(Reverse((at, connection))) = self.due.peek().copied()
-            && at <= now
-        {
-            self.due.pop();
-            self.ask(connection, network);
-        }
-        while self.next_start().is_some_and(|at| at <= now) {
-            self.begin(network);
+        for _ in 0..MOST_AT_ONCE {
+            match self.due.peek().copied() {
+                Some(Reverse((at, connection))) if at <= now => {
+                    self.due.pop();
+                    self.ask(connection, network);
+                }
+                _ if self.next_start().is_some_and(|at| at <= now) => self.begin(network),
+                _ => return,
+            }
         }
     }
 
@@ -589,6 +591,19 @@ mod tests {
         group.take_over(&table, Span::ZERO).expect("few paths");
         assert_eq!(group.flows, 1);
         group.arrange(&table).user(0)
+    }
+
+    #[test]
+    fn very_many_connections_at_one_instant_take_several_events() {
+        let rows = (0..2500).map(|i| row(5, None, false, i)).collect();
+        let mut user = only_user(rows, vec![exchange(10, 20, 0, 0); 2500]);
+        let mut network = Fake::default();
+        for expected in [1024, 2048, 2500] {
+            assert_eq!(user.next_wakeup(), Some(Time::ZERO + Span::from_ms(5)));
+            wake(&mut user, &mut network);
+            assert_eq!(network.open, expected);
+        }
+        assert_eq!(user.next_wakeup(), None);
     }
 
     #[test]

@@ -28,6 +28,7 @@ use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, 
 use redtail_transport::TcpSpec;
 
 use crate::application::{Answer, Application, ConnectionId, Exchange, Network, Server};
+use crate::bounds::{MOST_AT_ONCE, refuse_short_gap};
 use crate::dealt::Dealt;
 use crate::dist::Dist;
 use crate::group::Direction;
@@ -190,12 +191,15 @@ impl WebGroup {
                 "parallel = 0 with it, or no gap",
             ));
         }
-        if browser.think.only() == Some(Span::ZERO) && browser.think_from == ThinkFrom::PageStart {
-            return Err(ParamError::new(
-                "think",
-                "is zero from the start of a page to that of the next: pages without end",
-                "a time such as \"15 s\", or think_from = \"page-end\"",
-            ));
+        if browser.think_from == ThinkFrom::PageStart {
+            let accepted = "a time such as \"15 s\", or think_from = \"page-end\"";
+            refuse_short_gap("think", &browser.think, accepted).map_err(|error| ParamError {
+                problem: format!(
+                    "{} from the start of a page to that of the next: pages without end",
+                    error.problem
+                ),
+                ..error
+            })?;
         }
         Ok(())
     }
@@ -248,7 +252,8 @@ struct Page {
     left: u64,
     /// Objects asked for and not there.
     waiting: u32,
-    /// When the next is launched, where they do not wait for each other.
+    /// When the next is launched, where they do not wait for each other, and where more are to be
+    /// asked for at once than one event does.
     launch: Option<Time>,
     /// The document is not there: nothing else is known of the page.
     opening: bool,
@@ -346,7 +351,10 @@ impl WebUser {
             _ if page.opening => 1,
             (parallel, _) => parallel,
         };
-        while page.left > 0 && page.waiting < most {
+        for _ in 0..MOST_AT_ONCE {
+            if page.left == 0 || page.waiting >= most {
+                break;
+            }
             // Drawn whether needed or not: which connections are free depends on the network.
             let server = page.server_of_next(browser, self.hosts);
             let connection = match page.free.pop() {
@@ -358,13 +366,17 @@ impl WebUser {
                 page.free.push(connection); // for the next object at once
             }
         }
+        page.launch = (page.left > 0 && page.waiting < most).then(|| network.now());
     }
 
     /// Launches objects over connections of their own, each a gap after the one before.
     fn launch(&mut self, index: usize, network: &mut impl Network) {
         let page = &mut self.pages[index];
         let now = network.now();
-        while page.left > 0 && page.launch.is_none_or(|at| at <= now) {
+        for _ in 0..MOST_AT_ONCE {
+            if page.left == 0 || page.launch.is_some_and(|at| at > now) {
+                break;
+            }
             let connection = network.connect(page.server_of_next(&self.browser, self.hosts));
             page.persistent = false;
             page.ask(&self.browser, connection, network);
@@ -453,7 +465,7 @@ impl Application for WebUser {
         });
         for index in 0..self.pages.len() {
             if self.pages[index].launch.is_some_and(|at| at <= now) {
-                self.launch(index, network);
+                self.fetch(index, network);
             }
         }
         if self.next_page.take_if(|at| *at <= now).is_some() && now < self.stop {

@@ -110,9 +110,9 @@ tcp_params! {
     idle_decay: IdleDecay,
     /// Let the segment that carries the FIN go where the congestion window is full, one segment beyond it (Linux, tcp_cwnd_test).
     fin_beyond_window: bool,
-    /// Retransmission timeout before the first round-trip sample.
+    /// Retransmission timeout before the first round-trip sample; at least "1 us".
     initial_rto: Span,
-    /// Least retransmission timeout.
+    /// Least retransmission timeout; at least "1 us".
     min_rto: Span,
     /// What `min_rto` is a bound of.
     rto_floor: RtoFloor,
@@ -458,6 +458,13 @@ impl Default for TcpParams {
 /// Most that a window can be shifted by (RFC 7323, section 2.3).
 const MAX_WINDOW_SCALE: u8 = 14;
 
+/// The largest initial window, which one event sends: more segments of 1460 B than the largest
+/// window has (1 GiB, RFC 7323).
+const LARGEST_INITIAL_WINDOW: u32 = 1 << 20;
+
+/// The shortest retransmission timeout.
+const LEAST_RTO: Span = Span::from_us(1);
+
 impl TcpParams {
     /// Size on the link of a segment with `len` payload bytes.
     #[inline]
@@ -517,6 +524,13 @@ impl TcpParams {
                 "1 or more segments",
             ));
         }
+        if self.initial_window > LARGEST_INITIAL_WINDOW {
+            return Err(ParamError::new(
+                "initial_window",
+                "is more than a receiver's largest window of 1 GiB (RFC 7323)",
+                format!("1 to {LARGEST_INITIAL_WINDOW} segments, for example 10 (RFC 6928)"),
+            ));
+        }
         if self.dup_thresh == 0 {
             return Err(ParamError::new(
                 "dup_thresh",
@@ -553,18 +567,21 @@ impl TcpParams {
                 format!("at most \"{}\"", self.max_rto),
             ));
         }
-        if self.min_rto == Span::ZERO {
+        if self.min_rto < LEAST_RTO {
             return Err(ParamError::new(
                 "min_rto",
                 "could retransmit in a standstill",
-                "a time such as \"200 ms\" (RFC 6298 says 1 s)",
+                format!(
+                    "at least \"{LEAST_RTO}\" (Linux's tcp_rto_min_us counts microseconds), such as \"200 ms\" (RFC 6298 \
+                     says 1 s)"
+                ),
             ));
         }
-        if self.initial_rto == Span::ZERO || self.initial_rto > self.max_rto {
+        if self.initial_rto < LEAST_RTO || self.initial_rto > self.max_rto {
             return Err(ParamError::new(
                 "initial_rto",
-                "is zero or above max_rto",
-                format!("above 0 and at most \"{}\"", self.max_rto),
+                format!("is below {LEAST_RTO} or above max_rto"),
+                format!("from \"{LEAST_RTO}\" to \"{}\"", self.max_rto),
             ));
         }
         if self.timer_tick > Span::from_s(1) {

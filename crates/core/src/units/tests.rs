@@ -317,13 +317,20 @@ fn transmission_time_rounds_halves_up() {
 }
 
 #[test]
-fn arithmetic_is_whole_and_saturates_only_where_it_says_so() {
+fn arithmetic_is_whole_and_sums_never_begin_at_zero_again() {
     let start = Time::from_ps(10);
     let later = start + Span::from_ps(5);
     assert_eq!(later - start, Span::from_ps(5));
     assert_eq!(start.saturating_since(later), Span::ZERO);
     assert_eq!(Span::from_ps(7) / 2 * 3, Span::from_ps(9));
     assert_eq!(Span::MAX.checked_mul(2), None);
+    // What is due after the end of time is never due, and not at once.
+    assert_eq!(Time::from_ps(7) + Span::MAX, Time::MAX);
+    assert_eq!(Span::MAX + Span::from_ps(1), Span::MAX);
+    assert_eq!(Span::MAX * 3, Span::MAX);
+    assert_eq!([Span::MAX, Span::MAX].into_iter().sum::<Span>(), Span::MAX);
+    assert_eq!(Bytes::new(u64::MAX) + Bytes::new(2), Bytes::new(u64::MAX));
+    assert_eq!(Bytes::new(u64::MAX).bits(), u64::MAX);
     assert_eq!(Span::from_ms(1).saturating_sub(Span::from_s(1)), Span::ZERO);
     assert_eq!(Span::from_secs_f64(1e-12 * 2.5), Span::from_ps(3));
     assert_eq!(Span::from_secs_f64(-1.0), Span::ZERO);

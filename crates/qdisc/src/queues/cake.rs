@@ -62,11 +62,11 @@ pub struct CakeParams {
     /// Source: none, the link's own, as in Linux 6.1, `sch_cake`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
-    /// What the link behind the shaper adds to each packet.
+    /// What the link behind the shaper adds to each packet; up to "256 B".
     /// Source: Linux 6.1, `sch_cake`.
     #[serde(default)]
     pub overhead: Bytes,
-    /// Smallest packet on that link, `overhead` included.
+    /// Smallest packet on that link, `overhead` included; up to "256 B".
     /// Source: Linux 6.1, `sch_cake`.
     #[serde(default)]
     pub mpu: Bytes,
@@ -261,6 +261,9 @@ const ROUNDS: usize = QUEUES;
 /// Deficits are counted in these parts of a byte, in powers of two, since shares of a
 /// quantum are not whole.
 const FRACTION: u32 = 16;
+/// The most that a link may add to a packet, and the largest of its smallest packets: those of
+/// `tc-cake`, which takes an `mpu` of 0 to 256 and an `overhead` of -64 to 256.
+const MOST_FRAMING: Bytes = Bytes::new(256);
 /// A large packet on an Ethernet, as the kernel counts it unless told otherwise.
 const FRAME: u64 = 1514;
 /// The same without Ethernet's header, which packets here do not have.
@@ -331,6 +334,15 @@ impl QueueParams for CakeParams {
                 "is too short for a target of a twentieth",
                 "at least \"20 us\", for example \"100 ms\"",
             ));
+        }
+        for (key, size) in [("overhead", self.overhead), ("mpu", self.mpu)] {
+            if size > MOST_FRAMING {
+                return Err(ParamError::new(
+                    key,
+                    "is more than Linux takes",
+                    format!("\"0 B\" to \"{MOST_FRAMING}\" (tc-cake)"),
+                ));
+            }
         }
         let shapes = self.overhead > Bytes::ZERO
             || self.mpu > Bytes::ZERO

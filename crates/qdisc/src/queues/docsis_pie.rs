@@ -58,7 +58,7 @@ pub struct DocsisPieParams {
     /// Source: RFC 8034, section 4.1 (LATENCY_TARGET).
     #[serde(default = "default_target")]
     pub target: Span,
-    /// Time between updates of the probability.
+    /// Time between updates of the probability; at least "1 us", in which Linux counts it.
     /// Source: RFC 8034, appendix A.1.2 (INTERVAL).
     #[serde(default = "default_update")]
     pub update: Span,

@@ -209,6 +209,26 @@ impl<P: Packet> Drr<P> {
             }
         }
     }
+
+    /// Every class in line has been passed over: makes all rounds but the last at once in which
+    /// none could send, so that a small quantum takes no more time than a large one.
+    fn skip_rounds(&mut self, now: Time, sink: &mut impl Sink<P>) {
+        let classes = &mut self.classes;
+        let missing = self.turns.iter().filter_map(|&i| {
+            let class = &mut classes[i];
+            let missing = class
+                .leaf
+                .peek(now, sink)?
+                .as_u64()
+                .checked_sub(class.deficit)?;
+            Some(missing.div_ceil(class.quantum))
+        });
+        let rounds = missing.min().unwrap_or(0).saturating_sub(1);
+        for &i in &self.turns {
+            let class = &mut self.classes[i];
+            class.deficit += rounds * class.quantum;
+        }
+    }
 }
 
 impl<P: Packet> QueueDiscipline<P> for Drr<P> {
@@ -231,6 +251,8 @@ impl<P: Packet> QueueDiscipline<P> for Drr<P> {
         if self.blocked > 0 {
             self.unblock(now);
         }
+        // Classes that have been passed over in a row because their deficit is too small.
+        let mut passed = 0;
         loop {
             let i = *self.turns.front()?;
             let class = &mut self.classes[i];
@@ -251,6 +273,11 @@ impl<P: Packet> QueueDiscipline<P> for Drr<P> {
             if size.as_u64() > class.deficit {
                 class.state = State::Active;
                 self.turns.rotate_left(1);
+                passed += 1;
+                if passed >= self.turns.len() {
+                    self.skip_rounds(now, sink);
+                    passed = 0;
+                }
                 continue;
             }
             class.deficit -= size.as_u64();

@@ -78,7 +78,7 @@ pub struct DualPi2Params {
     /// Longest round trip to be stable with: `update`, `alpha` and `beta` follow from it. Without it 100 ms (RFC 9332, appendix A.1); Linux has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt_max: Option<Span>,
-    /// Time between updates. Without it the smaller of `target` and a third of `rtt_max` (RFC 9332, appendix A.1), 16 ms in Linux.
+    /// Time between updates, at least "1 us". Without it the smaller of `target` and a third of `rtt_max` (RFC 9332, appendix A.1), 16 ms in Linux.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub update: Option<Span>,
     /// Gain of the deviation from the target, in 1/s. Without it 0.1 `update` over the square of `rtt_max` (RFC 9332, appendix A.1), 41/256 in Linux.

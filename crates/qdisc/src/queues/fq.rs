@@ -69,11 +69,11 @@ pub struct FqParams {
     #[serde(default = "default_flows")]
     #[schemars(range(min = 1, max = 65_536))]
     pub flows: u32,
-    /// Bytes that a queue may send in its turn.
+    /// Bytes that a queue may send in its turn: "256 B" to "1 MiB", as in Linux's `sch_fq_codel`.
     /// Source: Linux 6.1, `fq_init`: two full packets, there 2 x 1514 B with Ethernet's headers.
     #[serde(default = "default_quantum")]
     pub quantum: Bytes,
-    /// Bytes that a queue may send in its first turn of all.
+    /// Bytes that a queue may send in its first turn of all; up to 2^31 - 1, as in Linux.
     /// Source: Linux 6.1, `fq_init`: ten full packets, there 10 x 1514 B with Ethernet's headers.
     #[serde(default = "default_initial_quantum")]
     pub initial_quantum: Bytes,
@@ -139,6 +139,13 @@ impl QueueParams for FqParams {
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;
         check_queues("flows", self.flows, self.quantum)?;
+        if self.initial_quantum > Bytes::new(i32::MAX as u64) {
+            return Err(ParamError::new(
+                "initial_quantum",
+                "is more than Linux takes",
+                "up to \"2147483647 B\", for example \"15000 B\"",
+            ));
+        }
         if self.flow_limit == 0 {
             return Err(ParamError::new(
                 "flow_limit",

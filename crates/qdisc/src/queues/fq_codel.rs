@@ -39,7 +39,7 @@ pub struct FqCodelParams {
     #[serde(default = "default_flows")]
     #[schemars(range(min = 1, max = 65_536))]
     pub flows: u32,
-    /// Bytes that a queue may send in its turn.
+    /// Bytes that a queue may send in its turn: "256 B" to "1 MiB", as in Linux's `sch_fq_codel`.
     /// Source: one packet, as RFC 8290, section 5.2.4: its 1514 B are the MTU and Ethernet's header, which Linux counts with every packet; a packet here has none.
     #[serde(default = "default_quantum")]
     pub quantum: Bytes,
@@ -111,6 +111,13 @@ pub(crate) fn check_queues(
             "quantum",
             "is less than 256 B, so that a packet takes many turns",
             "at least \"256 B\", for example \"1500 B\"",
+        ));
+    }
+    if quantum > Bytes::new(1 << 20) {
+        return Err(ParamError::new(
+            "quantum",
+            "is more than Linux takes, so that a flow has the link for itself",
+            "\"256 B\" to \"1 MiB\", for example \"1500 B\"",
         ));
     }
     Ok(())

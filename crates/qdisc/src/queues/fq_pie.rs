@@ -19,10 +19,10 @@ use super::fq_codel::{
 };
 use crate::fq::{FlowHash, FlowQueues, Measure};
 use crate::laws::pie::{Decay, Delay, Flavour, PieConfig, PieLaw, Verdict};
-use crate::signal::mark_or_drop;
+use crate::signal::{MOST_UPDATES, mark_or_drop};
 use crate::{
     Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
-    Sink,
+    Sink, refuse,
 };
 
 /// Flow queueing with PIE: a queue for each flow, turns that favour sparse flows, PIE in each queue.
@@ -39,7 +39,7 @@ pub struct FqPieParams {
     #[serde(default = "default_flows")]
     #[schemars(range(min = 1, max = 65_536))]
     pub flows: u32,
-    /// Bytes that a queue may send in its turn.
+    /// Bytes that a queue may send in its turn: "256 B" to "1 MiB", as in Linux's `sch_fq_codel`.
     /// Source: one packet, as Linux 6.1, `sch_fq_pie` (`psched_mtu`, 1514 B): Ethernet's header counts there with every packet too; a packet here has none.
     #[serde(default = "default_quantum")]
     pub quantum: Bytes,
@@ -47,7 +47,7 @@ pub struct FqPieParams {
     /// Source: RFC 8033, section 4.2 (QDELAY_REF).
     #[serde(default = "default_target")]
     pub target: Span,
-    /// Time between updates of a probability.
+    /// Time between updates of a probability; at least "1 us", in which Linux counts it.
     /// Source: RFC 8033, section 4.2 (T_UPDATE); Linux rounds it to 16 ms at 250 Hz.
     #[serde(default = "default_target")]
     pub update: Span,
@@ -103,11 +103,8 @@ impl QueueParams for FqPieParams {
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;
         check_queues("flows", self.flows, self.quantum)?;
-        for (key, time) in [("target", self.target), ("update", self.update)] {
-            if time == Span::ZERO {
-                return Err(ParamError::new(key, "is zero", "a time such as \"15 ms\""));
-            }
-        }
+        refuse::unless_some_time("target", self.target)?;
+        refuse::unless_some_interval("update", self.update)?;
         for (key, gain) in [("alpha", self.alpha), ("beta", self.beta)] {
             if !(gain > 0.0 && gain.is_finite()) {
                 return Err(ParamError::new(
@@ -175,9 +172,10 @@ struct Kept {
 
 impl Kept {
     /// Makes the updates that are due, of a queue that has held `backlog` bytes since the
-    /// last one.
+    /// last one; the latest [`MOST_UPDATES`] if there are more.
     #[inline]
     fn catch_up(&mut self, due: u64, backlog: u64) {
+        self.updates = self.updates.max(due.saturating_sub(MOST_UPDATES));
         while self.updates < due {
             if backlog == 0 && self.law.rests() {
                 self.updates = due;

@@ -49,7 +49,7 @@ pub struct Pi2Params {
     /// Source: RFC 9332, appendix A.1.
     #[serde(default = "default_rtt_max")]
     pub rtt_max: Span,
-    /// Time between updates. Without it the smaller of `target` and a third of `rtt_max` (RFC 9332, appendix A.1).
+    /// Time between updates, at least "1 us". Without it the smaller of `target` and a third of `rtt_max` (RFC 9332, appendix A.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub update: Option<Span>,
     /// Gain of the deviation from the target, in 1/s. Without it 0.1 `update` over the square of `rtt_max` (RFC 9332, appendix A.1).

@@ -30,7 +30,7 @@ pub struct PieParams {
     /// Source: RFC 8033, section 4.2 (QDELAY_REF).
     #[serde(default = "default_target")]
     pub target: Span,
-    /// Time between updates of the probability.
+    /// Time between updates of the probability; at least "1 us", in which Linux counts it.
     /// Source: RFC 8033, section 4.2 (T_UPDATE); Linux rounds it to 16 ms at 250 Hz.
     #[serde(default = "default_update")]
     pub update: Span,

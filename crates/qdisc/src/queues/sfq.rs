@@ -45,7 +45,7 @@ pub struct SfqParams {
     #[serde(default = "default_divisor")]
     #[schemars(range(min = 1, max = 65_536))]
     pub divisor: u32,
-    /// Bytes that a queue may send in its turn.
+    /// Bytes that a queue may send in its turn: "256 B" to "1 MiB", as in Linux's `sch_fq_codel`.
     /// Source: one packet, as Linux 6.1, `sch_sfq` (`psched_mtu`, 1514 B): Ethernet's header counts there with every packet too; a packet here has none.
     #[serde(default = "default_quantum")]
     pub quantum: Bytes,

@@ -510,6 +510,34 @@ fn impossible_values_are_refused_and_odd_ones_warned_about() {
         }),
         "rate is missing, and without it overhead, mpu, framing and ingress have no effect; accepted: a rate such as \"9.5 Mbit/s\""
     );
+    for (key, params) in [
+        (
+            "mpu",
+            CakeParams {
+                mpu: Bytes::new(1_000_000_000_000),
+                ..params()
+            },
+        ),
+        (
+            "mpu",
+            CakeParams {
+                mpu: Bytes::new(257),
+                ..params()
+            },
+        ),
+        (
+            "overhead",
+            CakeParams {
+                overhead: Bytes::new(257),
+                ..params()
+            },
+        ),
+    ] {
+        assert_eq!(
+            refusal(params),
+            format!("{key} is more than Linux takes; accepted: \"0 B\" to \"256 B\" (tc-cake)")
+        );
+    }
     assert_eq!(
         refusal(CakeParams {
             limit: Some(Limit::bytes(0)),

@@ -1,7 +1,7 @@
 //! Class-based disciplines against what their papers promise and against computations of
 //! our own: exact where the discipline is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use crate::common::{Departures, Heard, Probe, build_on, link_of_four, serve};
 use redtail_core::{Bytes, Dscp, Ecn, QueueSize, Rate, Sampling, Span, Stream, Time};
@@ -298,6 +298,46 @@ fn a_turn_sends_up_to_the_deficit_and_keeps_the_rest() {
     // Round 1: 200 (300 kept), 500. Round 2: 750 with 800 (50 kept), 500. Round 3: 200, 500.
     let expected = [(0, 200), (1, 500), (0, 750), (1, 500), (0, 200), (1, 500)];
     assert_eq!(sent, expected);
+}
+
+#[test]
+fn rounds_in_which_no_class_can_send_are_made_at_once() {
+    // Quanta far below the packets, against the paper's rounds one by one.
+    let quanta = [3u64, 1, 7];
+    let mut stream = Stream::named(4, 0, "sizes");
+    let mut rounds: Vec<VecDeque<Probe>> = vec![VecDeque::new(); 3];
+    let mut queue = build_on(&drr(&quanta), link_of_four(LINK));
+    let mut heard = Heard::default();
+    for id in 0..300 {
+        let size = 1 + (stream.uniform() * 9000.0) as u64;
+        let packet = packet(id, (stream.uniform() * 3.0) as u32, size);
+        rounds[packet.flow as usize].push_back(packet);
+        queue.enqueue(packet, Time::ZERO, &mut heard);
+    }
+    // In the order in which the classes became active, which is that of their first packets.
+    let mut order: Vec<usize> = (0..3).collect();
+    order.sort_by_key(|&i| rounds[i][0].id);
+    let mut expected = Vec::new();
+    let mut deficits = [0; 3];
+    while rounds.iter().any(|waiting| !waiting.is_empty()) {
+        for &i in &order {
+            deficits[i] += quanta[i];
+            while let Some(packet) = rounds[i].pop_front_if(|it| it.size <= deficits[i]) {
+                deficits[i] -= packet.size;
+                expected.push(packet.id);
+            }
+            if rounds[i].is_empty() {
+                deficits[i] = 0;
+            }
+        }
+    }
+    let sent: Vec<u64> = std::iter::from_fn(|| queue.dequeue(Time::ZERO, &mut heard))
+        .map(|packet| packet.id)
+        .collect();
+    assert_eq!(sent, expected);
+    // A million million rounds, which would take hours one by one.
+    queue.enqueue(packet(300, 1, 1 << 40), Time::ZERO, &mut heard);
+    assert!(queue.dequeue(Time::ZERO, &mut heard).is_some());
 }
 
 // Weighted fair queueing.

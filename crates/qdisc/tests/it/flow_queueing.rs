@@ -345,6 +345,14 @@ fn impossible_values_are_refused_with_the_reason() {
     );
     assert_eq!(
         fq(FqCodelParams {
+            quantum: Bytes::new((1 << 20) + 1),
+            ..fq_codel()
+        }),
+        "quantum is more than Linux takes, so that a flow has the link for itself; accepted: \"256 B\" to \"1 MiB\", for \
+         example \"1500 B\""
+    );
+    assert_eq!(
+        fq(FqCodelParams {
             drop_batch: 0,
             ..fq_codel()
         }),

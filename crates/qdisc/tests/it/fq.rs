@@ -440,6 +440,13 @@ fn impossible_values_are_refused_and_odd_ones_warned_about() {
     );
     assert_eq!(
         refusal(FqParams {
+            initial_quantum: Bytes::new(u64::MAX),
+            ..params()
+        }),
+        "initial_quantum is more than Linux takes; accepted: up to \"2147483647 B\", for example \"15000 B\""
+    );
+    assert_eq!(
+        refusal(FqParams {
             flow_max_rate: Some(Rate::from_bps(0)),
             ..params()
         }),

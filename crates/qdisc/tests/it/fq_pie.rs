@@ -144,14 +144,22 @@ fn impossible_values_are_refused_with_the_reason() {
             target: Span::ZERO,
             ..params()
         }),
-        "target is zero; accepted: a time such as \"15 ms\""
+        "target is zero; accepted: a time such as \"100 ms\""
     );
     assert_eq!(
         refusal(FqPieParams {
             update: Span::ZERO,
             ..params()
         }),
-        "update is zero; accepted: a time such as \"15 ms\""
+        "update is zero; accepted: a time such as \"100 ms\""
+    );
+    assert_eq!(
+        refusal(FqPieParams {
+            update: Span::from_ns(1),
+            ..params()
+        }),
+        "update is below 1 us, which takes too many updates; accepted: at least \"1 us\" (Linux counts these in \
+         microseconds), for example \"10 ms\""
     );
     assert_eq!(
         refusal(FqPieParams {

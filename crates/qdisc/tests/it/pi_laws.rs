@@ -975,7 +975,7 @@ fn impossible_pie_parameters_are_refused() {
     );
     assert_eq!(
         refused(|pie| pie.update = Span::from_ns(999)),
-        "update is below 1 us, which takes too many updates; accepted: a time such as \"10 ms\""
+        "update is below 1 us, which takes too many updates; accepted: at least \"1 us\" (Linux counts these in microseconds), for example \"10 ms\""
     );
     assert_eq!(
         refused(|pie| pie.alpha = 0.0),
@@ -1129,7 +1129,7 @@ fn impossible_pi2_parameters_are_refused() {
     );
     assert_eq!(
         refused(|pi2| pi2.target = Span::from_ns(10)),
-        "target is below 1 us, which takes too many updates; accepted: a time such as \"10 ms\""
+        "target is below 1 us, which takes too many updates; accepted: at least \"1 us\" (Linux counts these in microseconds), for example \"10 ms\""
     );
     assert_eq!(
         refused(|pi2| pi2.alpha = Some(0.0)),

@@ -35,13 +35,15 @@ impl Network for Port<'_> {
 
     fn connect(&mut self, server: Server) -> ConnectionId {
         let slot = &mut self.flows.users[self.user as usize];
-        let nth = match slot.open.iter().position(Option::is_none) {
-            Some(nth) => nth,
+        let rest = &slot.open[slot.may_be_free..];
+        let nth = match rest.iter().position(Option::is_none) {
+            Some(nth) => slot.may_be_free + nth,
             None => {
                 slot.open.push(None);
                 slot.open.len() - 1
             }
         };
+        slot.may_be_free = nth + 1;
         let host = match server {
             Server::Own => slot.host,
             Server::Host(host) => host,
@@ -230,7 +232,9 @@ impl Engine<'_> {
     fn maybe_gone(&mut self, place: u32) {
         if let Some(gone) = self.flows.connections.take_if_gone(place, self.now) {
             self.flows.numbers.give_back(gone.flow);
-            self.flows.users[gone.user as usize].open[gone.nth as usize] = None;
+            let slot = &mut self.flows.users[gone.user as usize];
+            slot.open[gone.nth as usize] = None;
+            slot.may_be_free = slot.may_be_free.min(gone.nth as usize);
             if let Some(answers) = &mut self.flows.answers[gone.group as usize] {
                 answers.on_gone(self.now);
             }
@@ -246,6 +250,27 @@ mod tests {
     use redtail_spec::{Format, Plan};
 
     use super::*;
+
+    #[test]
+    fn a_run_looks_often_whether_it_is_cancelled() {
+        let text = r#"
+name = "cancelled"
+duration = "100 s"
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "1 ms"
+queue = { kind = "tail-drop", limit = "100 packets" }
+[[traffic]]
+name = "ftp"
+kind = "bulk"
+"#;
+        let plan = Plan::from_text(text, None, &[], Format::Toml).expect("it is sound");
+        let scenario = plan.scenario(0, 0).expect("there is one");
+        let beside = Beside::default();
+        let mut engine = Engine::new(&scenario, &beside);
+        engine.run(&AtomicBool::new(true)).unwrap_err();
+        assert!(engine.events <= 1024, "{} events", engine.events);
+    }
 
     #[test]
     fn many_short_connections_leave_nothing_behind() {

@@ -232,6 +232,101 @@ fn times_beyond_what_a_run_can_hold() {
 }
 
 #[test]
+fn what_would_keep_a_run_busy_almost_for_ever() {
+    let queue = |queue: &str| {
+        let text = single_with(
+            "{ kind = \"red\", limit = \"300 packets\", min_th = \"45 packets\", max_th = \"195 packets\" }",
+            queue,
+        );
+        text.strip_prefix("e.toml:9: bottleneck.queue.")
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(
+        queue(r#"{ kind = "fq-pie", update = "1 ns" }"#),
+        "update = \"1 ns\" is below 1 us, which takes too many updates; accepted: at least \"1 us\" (Linux counts these \
+         in microseconds), for example \"10 ms\""
+    );
+    assert_eq!(
+        queue(r#"{ kind = "cake", rate = "9 Mbit/s", mpu = "1000 GB" }"#),
+        "mpu = \"1000 GB\" is more than Linux takes; accepted: \"0 B\" to \"256 B\" (tc-cake)"
+    );
+    let cbr = "kind = \"cbr\"\nflows = 4\nrate = \"250 kbit/s\"\npacket = \"573 B\"";
+    let group = |group: &str| {
+        let text = single_with(cbr, group);
+        let (_, rest) = text.split_once(": traffic.cbr.").expect(&text);
+        rest.to_owned()
+    };
+    assert_eq!(
+        group(
+            "kind = \"on-off\"\nrate = \"250 kbit/s\"\npacket = \"500 B\"\non = \"20 ps\"\noff = \"1 s\""
+        ),
+        "on = \"20 ps\" is so short that a packet, which takes \"16 ms\" at the rate, takes 800000000 periods; accepted: a \
+         mean of at least \"160 ns\" with this packet and rate, which makes 100000 periods; a time such as \"exponential \
+         mean 1 s\""
+    );
+    let gap = |gap: &str| {
+        group(&format!(
+            "kind = \"arrivals\"\ngap = \"{gap}\"\nsize = \"1 kB\""
+        ))
+    };
+    let accepted = "accepted: a mean of at least \"1 ns\"; a time such as \"50 ms\", or \"exponential mean 50 ms\"";
+    assert_eq!(gap("0 ps"), format!("gap = \"0 ps\" is zero; {accepted}"));
+    assert_eq!(
+        gap("uniform 0..200 ps"),
+        format!("gap = \"uniform 0..200 ps\" has a mean of \"100 ps\"; {accepted}")
+    );
+    let pages = group(
+        "kind = \"web\"\nmodel = \"http1\"\nthink = \"uniform 0..1 ns\"\nthink_from = \"page-start\"",
+    );
+    assert!(
+        pages.starts_with(
+            "think = \"uniform 0..1 ns\" has a mean of \"500 ps\" from the start of a page to that of the next: pages \
+             without end; accepted: a mean of at least \"1 ns\"; "
+        ),
+        "{pages}"
+    );
+    assert_eq!(
+        group("kind = \"cbr\"\nrate = \"8001 Gbit/s\"\npacket = \"1 B\""),
+        "rate = \"8001 Gbit/s\" is faster than the clock resolves: a byte takes less than a picosecond; accepted: up to \
+         \"8000 Gbit/s\""
+    );
+    assert_eq!(
+        single_with("\"10 Mbit/s\"", "\"20000 Gbit/s\""),
+        "e.toml:7: bottleneck.rate = \"20000 Gbit/s\" is faster than the clock resolves: a byte takes less than a \
+         picosecond; accepted: up to \"8000 Gbit/s\""
+    );
+    let series =
+        |series: &str| single_with("[bottleneck]", &format!("[series]\n{series}\n[bottleneck]"));
+    assert_eq!(
+        series("interval = \"1 ps\""),
+        "e.toml:7: series.interval = \"1 ps\" makes more than 50000000 rows in \"200 s\", with 1 at each time; accepted: \
+         \"4 us\" and more, or a shorter duration"
+    );
+    assert_eq!(
+        series("interval = \"100 us\"\nwindows = true"),
+        "e.toml:7: series.interval = \"100 us\" makes more than 50000000 rows in \"200 s\", with 65 at each time; \
+         accepted: \"260 us\" and more, or a shorter duration"
+    );
+    assert_eq!(
+        single_with(
+            "tcp = \"sack\"",
+            "tcp = { preset = \"sack\", initial_window = 4000000000 }"
+        ),
+        "e.toml:15: traffic.ftp.tcp.initial_window = 4000000000 is more than a receiver's largest window of 1 GiB (RFC \
+         7323); accepted: 1 to 1048576 segments, for example 10 (RFC 6928)"
+    );
+    assert_eq!(
+        single_with(
+            "tcp = \"sack\"",
+            "tcp = { preset = \"sack\", min_rto = \"1 ps\" }"
+        ),
+        "e.toml:15: traffic.ftp.tcp.min_rto = \"1 ps\" could retransmit in a standstill; accepted: at least \"1 us\" \
+         (Linux's tcp_rto_min_us counts microseconds), such as \"200 ms\" (RFC 6298 says 1 s)"
+    );
+}
+
+#[test]
 fn a_group_that_no_memory_holds() {
     assert_eq!(
         single_with("flows = 64", "flows = 4000000000"),
@@ -941,7 +1036,7 @@ fn arrivals_without_a_gap() {
     let message = refusal(&(single() + group));
     assert!(
         message.ends_with(
-            r#"traffic.crowd.gap = "0 s" is zero; accepted: a time such as "50 ms", or "exponential mean 50 ms""#
+            r#"traffic.crowd.gap = "0 s" is zero; accepted: a mean of at least "1 ns"; a time such as "50 ms", or "exponential mean 50 ms""#
         ),
         "{message}"
     );

@@ -97,7 +97,8 @@ fn on_off_sources_that_make_no_sense() {
     );
     assert_eq!(
         on_off("on = \"0 s\"\noff = \"1 s\""),
-        "e.toml:24: traffic.cbr.on = \"0 s\" is zero; accepted: a time such as \"exponential mean 1 s\""
+        "e.toml:24: traffic.cbr.on = \"0 s\" is zero; accepted: a mean of at least \"40 ns\" with this packet and rate, which \
+         makes 100000 periods; a time such as \"exponential mean 1 s\""
     );
     assert_eq!(
         on_off("on = \"1 s\"\noff = \"lomax scale 1 s shape 0.5\""),
@@ -136,7 +137,7 @@ fn games_that_make_no_sense() {
     );
     assert_eq!(
         game("gap = \"0 s\""),
-        "e.toml:22: traffic.cbr.gap = \"0 s\" is zero; accepted: a time such as \"40 ms\" or \"gumbel location 55 ms scale 6 ms\""
+        "e.toml:22: traffic.cbr.gap = \"0 s\" is zero; accepted: a mean of at least \"1 ns\"; a time such as \"40 ms\" or \"gumbel location 55 ms scale 6 ms\""
     );
     assert_eq!(
         game("gap = \"lomax scale 1 s shape 1\""),

@@ -44,6 +44,28 @@ fn most_at_once(page: &[Asked]) -> usize {
 }
 
 #[test]
+fn a_page_of_very_many_objects_takes_several_events_at_one_instant() {
+    let keys = r#", "objects": "3000", "think": "1000 s""#;
+    for (model, keys) in [
+        ("http2", keys.to_owned()),
+        ("feldmann", format!(r#"{keys}, "gap": "0 s""#)),
+        ("http1", format!(r#"{keys}, "parallel": 4000"#)),
+    ] {
+        let fake = watch(&web(model, &keys), s(500), in_100_ms);
+        assert_eq!(fake.asked.len(), 3000, "{model}");
+        assert_eq!(fake.pages.len(), 1, "{model}");
+        // The document, and everything else when it is there, or all at once.
+        let (first, last) = (fake.asked[1].at, fake.asked[2999].at);
+        assert_eq!(first, last, "{model}");
+        assert!(
+            fake.most_in_a_call <= 1024,
+            "{model}: {}",
+            fake.most_in_a_call
+        );
+    }
+}
+
+#[test]
 fn launched_objects_have_connections_of_their_own_and_do_not_wait() {
     let slow = watch(&web("feldmann", ""), s(20_000), in_100_s);
     let fast = watch(&web("feldmann", ""), s(20_000), in_100_ms);

@@ -40,6 +40,8 @@ pub struct Fake {
     pub asked: Vec<Asked>,
     /// When pages were complete, and how long they took.
     pub pages: Vec<(Time, Span)>,
+    /// Most requests that a user made in one call.
+    pub most_in_a_call: usize,
     /// Answers to come, by time and the number of the request.
     due: BTreeMap<(Time, usize), Answer>,
 }
@@ -53,6 +55,7 @@ impl Fake {
             opened: Vec::new(),
             asked: Vec::new(),
             pages: Vec::new(),
+            most_in_a_call: 0,
             due: BTreeMap::new(),
         }
     }
@@ -68,12 +71,14 @@ impl Fake {
             };
             assert!(next >= self.now, "a wakeup in the past");
             self.now = next;
+            let before = self.asked.len();
             if let Some(key) = answer.filter(|key| key.0 == next) {
                 let answer = self.due.remove(&key).expect("seen above");
                 user.on_answer(answer, self);
             } else {
                 user.on_wakeup(self);
             }
+            self.most_in_a_call = self.most_in_a_call.max(self.asked.len() - before);
         }
     }
 
