@@ -52,6 +52,8 @@ pub struct TraceSite {
 pub(crate) struct PluginUse {
     /// Its name.
     pub class: String,
+    /// The key of the queue.
+    pub key: String,
     /// Where the file names it.
     pub place: Problem,
 }
@@ -543,6 +545,7 @@ impl Findings<'_> {
                     let problem = self.about(&format!("{key}.class"), "");
                     found.push(PluginUse {
                         class: params.class.clone(),
+                        key: key.to_owned(),
                         place: problem,
                     });
                     Ok(())
