@@ -6,6 +6,7 @@ import json
 import re
 import warnings
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -138,6 +139,14 @@ def test_odd_labels_survive_a_whole_campaign(tmp_path: Path) -> None:
     found = [case["labels"]["bottleneck.queue"] for case in json.loads(data)["cases"]]
     assert set(found) == set(ODD)
     assert set(redtail.load(folder).to_pandas()["bottleneck.queue"]) == set(ODD)
+
+
+def test_a_label_is_no_markup_in_an_svg(tmp_path: Path) -> None:
+    figure = Figure()
+    figure.text(0.1, 0.5, escape.plot("--><script>a</script>"))
+    figure.text(0.1, 0.2, escape.plot("]]>&lt;\x1b"))
+    svg = ElementTree.parse(plots.save([("odd", figure)], tmp_path)[1])
+    assert not [each for each in svg.iter() if "script" in each.tag]
 
 
 def legend(figure: Figure) -> list[str]:

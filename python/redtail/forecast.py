@@ -187,6 +187,7 @@ def lines(found: Forecast) -> list[str]:
     """Return what `redtail run --dry-run` says below the cases."""
     stored = sum(each or 0 for each in found.stored)
     own = sum(each is None for each in found.stored)
+    known = found.runs[1] // len(found.stored) * (len(found.stored) - own)
     code = [
         f"code:    {counted(own, 'case')} of {len(found.stored)} would run code, which a dry run "
         "does not execute; estimated without"
@@ -199,7 +200,7 @@ def lines(found: Forecast) -> list[str]:
         else f"one trial run of the first case{' without code' if own else ''}"
     )
     told = [
-        f"stored:  {stored} of {found.runs[1]} runs are in the store already",
+        f"stored:  {stored} of {known} runs are in the store already",
         f"time:    about {_range(found.seconds, duration)} on {found.jobs} processors "
         f"({1e9 * found.seconds_per_packet:.0f} ns per bottleneck packet, measured in {basis})",
         f"disk:    about {_range(found.disk_bytes, size_text)} more",
