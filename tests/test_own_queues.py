@@ -18,6 +18,7 @@ import pytest
 
 import redtail
 from redtail.errors import SpecError
+from redtail.experiment import prepare
 
 pytestmark = pytest.mark.filterwarnings("ignore::redtail.RedtailWarning")
 
@@ -162,8 +163,8 @@ def test_a_class_it_inherits_from_counts_as_well(tmp_path: Path) -> None:
     (tmp_path / "own_base_of_test.py").write_text(TAIL_DROP)
     source = "from own_base_of_test import TailDrop\nclass Mine(TailDrop): pass\n"
     file = experiment(tmp_path, plugin("Mine", ', limit = "9 packets"'), source)
-    before = redtail.check(file).scenario(0, 0)
-    script = f"import redtail; print(redtail.check({str(file)!r}).scenario(0, 0))"
+    before = prepare(file).scenario(0, 0)
+    script = f"from redtail.experiment import prepare\nprint(prepare({str(file)!r}).scenario(0, 0))"
 
     def anew() -> str:
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
@@ -173,7 +174,7 @@ def test_a_class_it_inherits_from_counts_as_well(tmp_path: Path) -> None:
     (tmp_path / "own_base_of_test.py").write_text(TAIL_DROP + "# changed\n")
     assert anew() != before
     with pytest.raises(SpecError, match="has changed since Python imported it"):
-        redtail.check(file)
+        prepare(file)
 
 
 EVERYTHING = """\
@@ -262,7 +263,7 @@ def test_a_class_stands_within_classes_and_on_a_way_back(tmp_path: Path) -> None
     assert own["goodput"] == pytest.approx(theirs["goodput"], rel=0.05)
 
     with pytest.raises(SpecError) as refused:
-        redtail.check(nested(plugin("Missing")))
+        prepare(nested(plugin("Missing")))
     assert refused.value.key == "bottleneck.queue.class.b.queue.queue.class"
 
 
@@ -325,7 +326,7 @@ def test_what_cannot_be_a_queue_is_refused(
     tmp_path: Path, queue: str, source: str, says: list[str]
 ) -> None:
     with pytest.raises(SpecError) as refused:
-        redtail.check(experiment(tmp_path, queue, source))
+        prepare(experiment(tmp_path, queue, source))
     text = str(refused.value)
     assert text.startswith(f"{tmp_path / 'own.toml'}:9: bottleneck.queue."), text
     assert refused.value.line == 9

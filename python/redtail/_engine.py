@@ -17,12 +17,15 @@ from typing import TYPE_CHECKING, Any
 
 from redtail import queues as own
 from redtail import traces as tables
+from redtail.code import Allowed, Code, Rule
 from redtail.errors import Cancelled, RedtailError, RunError, SpecError
 from redtail.files import Reader
 from redtail.metrics import case_title
 from redtail.stopping import StopRule
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from redtail._native import CancelToken
 
 BACKEND = "sim"
@@ -132,11 +135,13 @@ class Plan:
         cases: every combination of factor values.
         file: the name of the experiment's file, when there is one.
         sets: the overrides it was checked with.
-        queues: the classes in Python that it names as queues, by their names.
+        code: the classes in Python that it names as queues, which running it executes.
+        queues: these classes by their names, when they were loaded: `redtail.check` does not.
         users: for each case, the number of users of each group that was asked for by its load
             and calibrated.
         traces: the tables of connections that it names, by a hash of their content.
         stop: when a case has enough replications, if that depends on what they measure.
+        allowed: the files and folders with further code that may be executed.
     """
 
     name: str
@@ -149,11 +154,34 @@ class Plan:
     cases: tuple[Case, ...]
     file: str | None
     sets: tuple[str, ...]
+    code: tuple[Code, ...]
     queues: dict[str, own.Located]
     traces: dict[str, tables.Located]
     _native_plan: Any = field(repr=False)
     users: tuple[dict[str, int], ...] = ()
     stop: StopRule | None = None
+    allowed: tuple[str, ...] = ()
+
+    @property
+    def loaded(self) -> bool:
+        """Whether it can be run: the code that it names, if any, has been loaded."""
+        return not self.code or bool(self.queues)
+
+    def require_loaded(self) -> None:
+        """Refuse to run a plan whose code has not been loaded.
+
+        Raises:
+            SpecError: it has not.
+        """
+        if not self.loaded:
+            raise SpecError(
+                f"{self.name}: was checked without loading the code that it names; accepted: "
+                "redtail.run, or a plan of redtail.experiment.prepare"
+            )
+
+    def runs_code(self, case: int) -> bool:
+        """Return whether a case runs code of the user."""
+        return bool(self.code) and _has_plugin(json.loads(self.example(case)))
 
     @property
     def runs(self) -> int:
@@ -226,12 +254,23 @@ class Outcome:
     wall_time_s: float
 
 
+def _has_plugin(part: Any) -> bool:
+    """Return whether there is a queue of kind `plugin` in a scenario."""
+    if isinstance(part, dict):
+        return part.get("kind") == "plugin" or any(map(_has_plugin, part.values()))
+    return isinstance(part, list) and any(map(_has_plugin, part))
+
+
 def plan(
     text: str,
     *,
     file: str | None = None,
     sets: Sequence[str] = (),
     format: str = "toml",
+    load: bool = False,
+    refuse: bool = False,
+    allow_code: Allowed = (),
+    within: Path | None = None,
 ) -> Plan:
     """Check an experiment and expand it.
 
@@ -240,15 +279,28 @@ def plan(
         file: its name for messages.
         sets: overrides of the form `key=value`, the value in TOML.
         format: "toml" or "json".
+        load: whether the classes that it names are loaded, which executes their code. Without it
+            nothing is executed; with it nothing is before everything else has been checked.
+        refuse: whether code is refused that may not be executed.
+        allow_code: files and folders outside the experiment's own whose code may be executed.
+        within: the folder that counts as the experiment's own.
 
     Raises:
         SpecError: the experiment is not valid; the message says where and what is accepted.
     """
-    resolver = own.Resolver(file)
+    rule = Rule.of(file, allow_code, within)
+    resolver = own.Resolver(file, rule, refuse=refuse, load=False)
     found_tables = tables.Resolver(file)
     with _translated():
         read = Reader(resolver.folder)
-        found = native().plan(text, file, list(sets), format, resolver, read, found_tables)
+
+        def made() -> Any:
+            return native().plan(text, file, list(sets), format, resolver, read, found_tables)
+
+        found = made()
+        if load and found.plugins:
+            resolver.load = True
+            found = made()
         cases = tuple(
             Case(dict(case["factors"]), dict(case["labels"]), case.get("settings"))
             for case in json.loads(found.cases)
@@ -264,10 +316,12 @@ def plan(
             cases=cases,
             file=file,
             sets=tuple(sets),
-            queues=resolver.located(dict(found.plugins)),
+            code=tuple(replace(resolver.code[name], key=key) for name, key, _ in found.plugins),
+            queues=resolver.located({name: place for name, _, place in found.plugins}),
             traces=found_tables.located(),
             _native_plan=found,
-            stop=StopRule.from_json(rule) if (rule := getattr(found, "stop", None)) else None,
+            stop=StopRule.from_json(rule_of) if (rule_of := getattr(found, "stop", None)) else None,
+            allowed=tuple(map(str, rule.allowed)),
         )
 
 

@@ -117,7 +117,7 @@ class Plan:
     @property
     def outline(self) -> list[str]: ...
     @property
-    def plugins(self) -> list[tuple[str, str]]: ...
+    def plugins(self) -> list[tuple[str, str, str]]: ...
     @property
     def cases(self) -> str: ...
     def scenario(
@@ -147,7 +147,7 @@ def plan(
     file: str | None = None,
     sets: list[str] = ...,
     format: str = "toml",
-    resolve: Callable[[str, dict[str, Any]], str | tuple[str, str, str]] | None = None,
+    resolve: Callable[[str, dict[str, Any]], str | tuple[str, str, str] | None] | None = None,
     read: Callable[[str], str | tuple[str, str]] | None = None,
     tables: Callable[[str, int, int, bool], Trace | tuple[str, str, str]] | None = None,
 ) -> Plan: ...

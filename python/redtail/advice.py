@@ -14,7 +14,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from redtail import _engine
+from redtail import _engine, escape
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -86,13 +86,16 @@ class Advice:
         from rich import box
         from rich.table import Table
 
+        from redtail.tables import plain
+
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for head in ("key", "symbol", "value"):
             table.add_column(head, no_wrap=True)
         table.add_column("source")
         for one, after in zip(self.parameters, (*self.parameters[1:], None), strict=True):
             last_key = one.toml is not None and (after is None or after.toml is None)
-            table.add_row(one.name, one.symbol, one.text, one.source, end_section=last_key)
+            cells = (one.name, one.symbol, one.text, one.source)
+            table.add_row(*(plain(escape.name(cell)) for cell in cells), end_section=last_key)
         return table
 
 

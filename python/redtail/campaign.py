@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from redtail import experiment, runner
 from redtail._engine import Plan
+from redtail.code import Allowed
 from redtail.errors import RedtailWarning, SpecError
 from redtail.experiment import Overrides, Source
 from redtail.results import Results, Rows
@@ -51,23 +52,28 @@ class Campaign:
         until: str | Sequence[str] | None = None,
         at_least: int | None = None,
         at_most: int | None = None,
+        allow_code: Allowed = (),
     ) -> dict[str, Plan]:
         """Check all experiments without running any; arguments as for `redtail.check`.
 
         Raises:
             SpecError: one is not valid, or two would have their results in one folder.
         """
+        return self._plans(
+            experiment.check,
+            set=set,
+            replications=replications,
+            until=until,
+            at_least=at_least,
+            at_most=at_most,
+            allow_code=allow_code,
+        )
+
+    def _plans(self, check: Callable[..., Plan], **given: Any) -> dict[str, Plan]:
         plans: dict[str, Plan] = {}
         folders: dict[str, str] = {}
         for name, source in self._named:
-            plan = experiment.check(
-                source,
-                set=set,
-                replications=replications,
-                until=until,
-                at_least=at_least,
-                at_most=at_most,
-            )
+            plan = check(source, **given)
             other = folders.setdefault(slug(plan.name), plan.name)
             if slug(plan.name) in [slug(known.name) for known in plans.values()]:
                 raise SpecError(
@@ -90,15 +96,26 @@ class Campaign:
         progress: Callable[[Progress], None] | None = None,
         keep_going: bool = False,
         executor: Executor | None = None,
+        allow_code: Allowed = (),
     ) -> CampaignResults:
         """Run all experiments; arguments and errors as for `redtail.run`.
 
         All are checked before the first one is run, and `progress` is told of all as one. They are
         run one after the other, and nobody waits for the last runs of one before the next begins.
         """
-        plans = self.check(
-            set=set, replications=replications, until=until, at_least=at_least, at_most=at_most
-        )
+        given: dict[str, Any] = {
+            "set": set,
+            "replications": replications,
+            "until": until,
+            "at_least": at_least,
+            "at_most": at_most,
+            "allow_code": allow_code,
+        }
+        plans = self._plans(experiment.prepare, **given, load=False)
+        for (name, plan), (_, source) in zip(plans.items(), self._named, strict=True):
+            # No code is executed before all experiments are known to be valid.
+            if plan.code:
+                plans[name] = experiment.prepare(source, **given)
         for plan in plans.values():
             for text in plan.warnings:
                 warnings.warn(f"{plan.name}: {text}", RedtailWarning, stacklevel=2)

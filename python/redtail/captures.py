@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from redtail import _engine, calibration, experiment
 from redtail._engine import Case, Outcome, Plan
+from redtail.code import Allowed
 from redtail.errors import SpecError, StoreError
 from redtail.experiment import Overrides, Source
 from redtail.interrupts import Interrupts
@@ -49,6 +50,7 @@ def capture(
     replication: int = 0,
     set: Overrides | None = None,
     ip: int = 4,
+    allow_code: Allowed = (),
 ) -> Captured:
     """Make one run of an experiment and capture the packets at some of its links.
 
@@ -63,13 +65,14 @@ def capture(
         replication: which replication of it, from 0.
         set: overrides by dotted key, as for `check`.
         ip: the version of IP that the headers show, 4 or 6.
+        allow_code: files and folders with code that may be executed, as for `run`.
 
     Raises:
         SpecError: the experiment is not valid, or it does not have what is to be captured.
         StoreError: a file cannot be written.
         RunError: the run failed.
     """
-    plan = experiment.check(source, set=set)
+    plan = experiment.prepare(source, set=set, allow_code=allow_code)
     return execute(plan, list(links.items()), case=case, replication=replication, ip=ip)
 
 
@@ -103,6 +106,7 @@ def execute(
     ip: int = 4,
 ) -> Captured:
     """Capture a run of a checked experiment; arguments and errors as for `capture`."""
+    plan.require_loaded()
     number = _chosen(plan, case)
     if not 0 <= replication < plan.replications:
         raise SpecError(

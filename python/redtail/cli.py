@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, ParamSpec
 import typer
 from rich.console import Console
 
+from redtail import escape
 from redtail.errors import Cancelled, RedtailError, RedtailWarning, SpecError
 from redtail.interrupts import EXIT_INTERRUPTED
 
@@ -94,6 +95,17 @@ Out = Annotated[
 ]
 
 
+AllowCode = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--allow-code",
+        metavar="PATH",
+        help="A file or folder, outside the experiment's own, whose code the experiment may "
+        "execute. May be repeated.",
+    ),
+]
+
+
 class Part(StrEnum):
     """What `redtail list` lists."""
 
@@ -132,7 +144,12 @@ def _reported(command: Callable[P, None]) -> Callable[P, None]:
 
 def _complain(text: str, kind: str = "error") -> None:
     # Plain print: a message may contain what rich would take for markup.
-    print(f"{kind}: {text}", file=sys.stderr)
+    print(escape.text(f"{kind}: {text}"), file=sys.stderr)
+
+
+def _say(text: str) -> None:
+    """Print a result; what cannot be seen in names is escaped, which is the same text in JSON."""
+    print(escape.text(text))
 
 
 @contextmanager
@@ -156,7 +173,7 @@ def _version(wanted: bool) -> None:
     if wanted:
         from redtail import _engine
 
-        print(f"redtail {_engine.version()}")
+        _say(f"redtail {_engine.version()}")
         raise typer.Exit
 
 
@@ -235,19 +252,22 @@ def run(
     pcap_ip: Annotated[
         int, typer.Option("--pcap-ip", metavar="4|6", help="The version of IP in the headers.")
     ] = 4,
+    allow_code: AllowCode = None,
 ) -> None:
     """Run an experiment: table, figures, data. Runs made before are not made again."""
     from redtail import captures, experiment, runner
     from redtail.metrics import counted
     from redtail.objects import is_url
 
-    plan = experiment.check(
+    checked = experiment.check if dry_run else experiment.prepare
+    plan = checked(
         file,
         set=sets,
         replications=replications,
         until=until,
         at_least=at_least,
         at_most=at_most,
+        allow_code=allow_code or (),
     )
     for text in plan.warnings:
         _complain(text, "warning")
@@ -274,7 +294,7 @@ def run(
         )
     seconds = time.monotonic() - start
     if as_json:
-        print(results.to_json())
+        _say(results.to_json())
         if results.replaced:
             _complain(_replacing(results), "note")
         _warn_of(results)
@@ -282,23 +302,23 @@ def run(
         return
     _print_table(results, phases)
     for line in _loads(results):
-        print(f"load:    {line}")
+        _say(f"load:    {line}")
     reused = f", {results.reused} of them reused" if results.reused else ""
-    print(f"{counted(results.run_count, 'run')}{reused}, in {seconds:.1f} s")
+    _say(f"{counted(results.run_count, 'run')}{reused}, in {seconds:.1f} s")
     for text in results.unsure:
-        print(f"unsure:  {text}")
+        _say(f"unsure:  {text}")
     drawn = results.figures() if figures else []
     for folder in dict.fromkeys(path.parent for path in drawn):
-        print(f"figures: {folder}/ ({', '.join(dict.fromkeys(path.stem for path in drawn))})")
+        _say(f"figures: {folder}/ ({', '.join(dict.fromkeys(path.stem for path in drawn))})")
     for name in ("cases.parquet", "replications.parquet"):
-        print(f"data:    {results.folder / name}")
-    print(f"runs:    {results.folder}/")
+        _say(f"data:    {results.folder / name}")
+    _say(f"runs:    {results.folder}/")
     if is_url(out):
-        print(f"kept in: {out}")
+        _say(f"kept in: {out}")
     for path in captured.files if captured else ():
-        print(f"capture: {path}")
+        _say(f"capture: {path}")
     if results.replaced:
-        print(f"note:    {_replacing(results)}")
+        _say(f"note:    {_replacing(results)}")
     _warn_of(results)
     _exit_for(results)
 
@@ -393,6 +413,7 @@ def compare(
         bool, typer.Option("--json", help="Print the comparisons as JSON and nothing else.")
     ] = False,
     out: Out = "runs",
+    allow_code: AllowCode = None,
 ) -> None:
     """Compare cases replication by replication: difference, interval, whether they differ."""
     from redtail import experiment, results, runner
@@ -404,13 +425,14 @@ def compare(
             raise SpecError(f"{file} holds results; --set and replications go with a file")
         found = results.load(file)
     else:
-        plan = experiment.check(
+        plan = experiment.prepare(
             file,
             set=sets,
             replications=replications,
             until=until,
             at_least=at_least,
             at_most=at_most,
+            allow_code=allow_code or (),
         )
         for text in plan.warnings:
             _complain(text, "warning")
@@ -419,7 +441,7 @@ def compare(
     with _warnings_shown():
         compared = found.compare(metric, baseline=baseline, by=by, correction=correction)  # type: ignore[arg-type]
     if as_json:
-        print(compared.to_json())
+        _say(compared.to_json())
         return
     if len(compared):
         _print_wide(compared.table())
@@ -434,8 +456,12 @@ def check(
     until: Until = None,
     at_least: AtLeast = None,
     at_most: AtMost = None,
+    allow_code: AllowCode = None,
 ) -> None:
-    """Check an experiment without running it, and say what it amounts to."""
+    """Check an experiment without running it, and say what it amounts to.
+
+    Code that it names is not executed.
+    """
     from redtail import experiment
 
     plan = experiment.check(
@@ -445,17 +471,25 @@ def check(
         until=until,
         at_least=at_least,
         at_most=at_most,
+        allow_code=allow_code or (),
     )
     for text in plan.warnings:
         _complain(text, "warning")
-    print(f"{file}: {plan.name!r} is valid: {_amount(plan)}")
+    _say(f"{file}: {plan.name!r} is valid: {_amount(plan)}")
     for line in plan.outline:
-        print(f"  {line}")
+        _say(f"  {line}")
+    _print_code(plan)
     titles = [case.title for case in plan.cases if case.title]
     if titles:
-        print("cases:")
+        _say("cases:")
     for title in titles:
-        print(f"  {title}")
+        _say(f"  {title}")
+
+
+def _print_code(plan: Plan) -> None:
+    """Say which code of the user a run executes."""
+    for each in plan.code:
+        _say(f"would run code: {each.text}")
 
 
 def _print_forecast(plan: Plan, out: str, jobs: int | None) -> None:
@@ -463,11 +497,13 @@ def _print_forecast(plan: Plan, out: str, jobs: int | None) -> None:
     from redtail.metrics import counted
 
     found = forecast.forecast(plan, out=out, jobs=jobs)
-    print(f"{plan.name}: {_amount(plan)}")
+    _say(f"{plan.name}: {_amount(plan)}")
     for case, stored in zip(plan.cases, found.stored, strict=True):
-        print(f"  {case.title or 'the case'}: {counted(stored, 'run')} stored")
+        told = "runs code, not looked up" if stored is None else f"{counted(stored, 'run')} stored"
+        _say(f"  {case.title or 'the case'}: {told}")
+    _print_code(plan)
     for line in forecast.lines(found):
-        print(line)
+        _say(line)
 
 
 def _amount(plan: Plan) -> str:
@@ -491,7 +527,7 @@ def schema() -> None:
     """Print the JSON schema of the experiment file, for editors that complete and check."""
     from redtail import _engine
 
-    print(json.dumps(_engine.schema(), indent=2, ensure_ascii=False))
+    _say(json.dumps(_engine.schema(), indent=2, ensure_ascii=False))
 
 
 @app.command("list")
@@ -505,7 +541,7 @@ def list_parts(
     """List queues, TCP presets or traffic with parameters, units, defaults and sources."""
     from redtail import catalog
 
-    print(catalog.listing(part.value, kind))
+    _say(catalog.listing(part.value, kind))
 
 
 @app.command()
@@ -562,13 +598,13 @@ def advise(
         queue=queue,
     )
     if as_json:
-        print(found.to_json())
+        _say(found.to_json())
         return
     for text in found.cautions:
         _complain(text, "warning")
-    print(found.model)
+    _say(found.model)
     _print_wide(found.table())
-    print(found.queue)
+    _say(found.queue)
 
 
 @app.command("import")
@@ -588,10 +624,10 @@ def import_trace(
 
     with _warnings_shown():
         trace = read_trace(file)
-    print(trace.summary())
+    _say(trace.summary())
     if out is not None:
         trace.write(out)
-        print(f"written: {out}")
+        _say(f"written: {out}")
 
 
 @app.command()
@@ -631,6 +667,7 @@ def reproduce(
         bool, typer.Option("--json", help="Print the verdicts as JSON and nothing else.")
     ] = False,
     out: Out = "runs",
+    allow_code: AllowCode = None,
 ) -> None:
     """Repeat a published evaluation, with a verdict on each of its findings."""
     from redtail import papers
@@ -639,45 +676,51 @@ def reproduce(
     from redtail.pool import available_cores
 
     if paper is None:
-        print(report.listing())
+        _say(report.listing())
         return
     if copy_to is not None:
         copied = definition.copy(papers.load(paper), copy_to)
-        print(f"{len(copied)} files copied; redtail reproduce {copy_to} runs them")
+        _say(f"{len(copied)} files copied; redtail reproduce {copy_to} runs them")
         return
     if is_url(out):
         raise SpecError(f"--out {out}: a paper is reproduced in a folder")
     start = time.monotonic()
     with _warnings_shown(), _progress() as show:
         done = papers.reproduce(
-            paper, scale=scale, then_and_now=then_and_now, out=out, jobs=jobs, progress=show
+            paper,
+            scale=scale,
+            then_and_now=then_and_now,
+            out=out,
+            jobs=jobs,
+            progress=show,
+            allow_code=allow_code or (),
         )
     seconds = time.monotonic() - start
     written = done.write()
     if as_json:
-        print(report.to_json(done))
+        _say(report.to_json(done))
     else:
         _print_wide(report.table(done))
         if done.now:
-            print("\nthe headline findings then and now:\n")
+            _say("\nthe headline findings then and now:\n")
             _print_wide(report.now_table(done))
             for each in done.now:
                 if each.setting:
-                    print(f"{each.name}: {each.setting.about}")
-        print(report.counts(done))
+                    _say(f"{each.name}: {each.setting.about}")
+        _say(report.counts(done))
         reused = f", {done.reused} of them reused" if done.reused else ""
-        print(f"{done.run_count} runs{reused}, in {seconds:.1f} s")
+        _say(f"{done.run_count} runs{reused}, in {seconds:.1f} s")
         if done.packets:
             rate = done.packets / seconds
-            print(
+            _say(
                 f"{done.packets / 1e6:.1f} M packets over the bottleneck: {rate / 1e6:.2f} M "
                 f"packets/s, {rate / (jobs or available_cores()) / 1e6:.2f} M packets/s per core"
             )
         drawn = list(dict.fromkeys(path.stem for path in written if path.suffix == ".png"))
-        print(f"report:   {written[0]}")
-        print(f"verdicts: {written[1]}")
-        print(f"figures:  {done.folder / 'figures'}/ ({', '.join(drawn)})")
-        print(f"set-up:   {done.paper.folder}/")
+        _say(f"report:   {written[0]}")
+        _say(f"verdicts: {written[1]}")
+        _say(f"figures:  {done.folder / 'figures'}/ ({', '.join(drawn)})")
+        _say(f"set-up:   {done.paper.folder}/")
     if check:
         _exit_for_verdicts(done)
 
@@ -717,10 +760,10 @@ def runs_list(out: Out = "runs", as_json: AsJson = False) -> None:
     with objects.whole_copy(out) as folder:
         found = runs.listing(folder)
     if as_json:
-        print(json.dumps([each.as_json() for each in found], indent=2, ensure_ascii=False))
+        _say(json.dumps([each.as_json() for each in found], indent=2, ensure_ascii=False))
         return
     if not found:
-        print(f"{out}: no experiments")
+        _say(f"{out}: no experiments")
         return
     _print_wide(runs.table(found))
 
@@ -744,7 +787,7 @@ def runs_show(
     with objects.whole_copy(out) as folder:
         found = runs.show(folder, runs.find(folder, name))
         text = json.dumps(found, indent=2, ensure_ascii=False) if as_json else runs.text(found)
-        print(text.replace(str(folder), out) if objects.is_url(out) else text)
+        _say(text.replace(str(folder), out) if objects.is_url(out) else text)
 
 
 @runs_app.command("verify")
@@ -768,11 +811,11 @@ def runs_verify(
             checked += 1 if single else len(runs.all_names(folder))
             for finding in runs.verify_run(folder) if single else runs.verify(folder):
                 told = str(finding)
-                print(told.replace(str(root), out) if objects.is_url(out) else told)
+                _say(told.replace(str(root), out) if objects.is_url(out) else told)
                 wrong += 1
     within = "" if experiment else f" in {counted(len(where), 'experiment')}"
     verdict = f"{counted(wrong, 'problem')}" if wrong else "everything is as it was written"
-    print(f"{counted(checked, 'run')}{within} checked: {verdict}")
+    _say(f"{counted(checked, 'run')}{within} checked: {verdict}")
     if wrong:
         raise typer.Exit(EXIT_FAILED)
 
@@ -823,16 +866,16 @@ def runs_gc(
             yes=really,
         )
         for each in found.removals:
-            print(f"{each.path}: {each.why}, {runs.shown_size(each.size)}")
+            _say(f"{each.path}: {each.why}, {runs.shown_size(each.size)}")
         for text in found.kept:
             _complain(text, "note")
         count += len(found.removals)
         size += found.size
     things = "1 thing" if count == 1 else f"{count} things"
     if really or not count:
-        print(f"removed {things}, {runs.shown_size(size)}" if count else "nothing to remove")
+        _say(f"removed {things}, {runs.shown_size(size)}" if count else "nothing to remove")
     else:
-        print(f"{things}, {runs.shown_size(size)}, to remove; give --yes to do it")
+        _say(f"{things}, {runs.shown_size(size)}, to remove; give --yes to do it")
 
 
 @contextmanager
@@ -859,7 +902,7 @@ def _progress() -> Iterator[Callable[[Progress], None] | None]:
         def show(state: Progress) -> None:
             nonlocal noted
             for text in state.notes[noted:]:
-                bar.console.print(text, highlight=False, markup=False)
+                bar.console.print(escape.text(text), highlight=False, markup=False, emoji=False)
             noted = len(state.notes)
             runs, speed, left, failed = _words(state)
             bar.update(
@@ -924,7 +967,7 @@ def _print_table(results: Results, phases: bool) -> None:
 
 
 def _print_wide(table: Table) -> None:
-    Console(width=_width(), highlight=False, markup=False).print(table)
+    Console(width=_width(), highlight=False, markup=False, emoji=False).print(table)
 
 
 def _width() -> int:

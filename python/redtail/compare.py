@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from redtail import escape
 from redtail import metrics as names
 from redtail.errors import RedtailError
 from redtail.stats import Estimate, estimate, holm, p_zero_mean
@@ -185,12 +186,14 @@ class Comparisons(Sequence[Comparison]):
         from rich import box
         from rich.table import Table
 
-        from redtail.tables import shown
+        from redtail import tables
 
         several = len({row.metric for row in self.rows}) > 1
         others = any(row.others for row in self.rows)
         table = Table(
-            title=f"differences by {names.factor_title(self.factor)}, replication by replication",
+            title=tables.title(
+                f"differences by {names.factor_title(self.factor)}, replication by replication"
+            ),
             title_justify="left",
             caption=self._caption(),
             caption_justify="left",
@@ -208,7 +211,7 @@ class Comparisons(Sequence[Comparison]):
         head = "difference" if several or not self.rows else names.head(self.rows[0].metric)
         for title in (head, "relative\n%", "n", "p", "verdict"):
             table.add_column(
-                title,
+                tables.plain(title),
                 justify="left" if title == "verdict" else "right",
                 no_wrap=True,
                 vertical="bottom",
@@ -220,13 +223,13 @@ class Comparisons(Sequence[Comparison]):
             cells += [
                 row.label,
                 row.baseline,
-                shown(row.difference, about.scale),
-                shown(row.relative, 100.0),
+                tables.shown(row.difference, about.scale),
+                tables.shown(row.relative, 100.0),
                 str(row.difference.n),
                 _shown_p(row.p_adjusted),
                 _verdict(row),
             ]
-            table.add_row(*cells)
+            table.add_row(*(tables.plain(escape.name(cell)) for cell in cells))
         return table
 
     def _caption(self) -> str:

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from redtail import escape
+
 
 class RedtailError(Exception):
-    """Anything redtail reports to its user; the text is the whole message."""
+    """Anything redtail reports to its user; the text is the whole message.
+
+    Characters in it that cannot be seen, which names of users can have, are shown as escapes.
+    """
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(escape.text(message))
 
 
 class SpecError(RedtailError, ValueError):
@@ -69,3 +77,6 @@ class Cancelled(RedtailError):
 
 class RedtailWarning(UserWarning):
     """Check this before trusting the results."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(escape.text(message))

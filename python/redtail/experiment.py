@@ -10,10 +10,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from redtail import _engine
 from redtail._engine import Plan
+from redtail.code import Allowed
 from redtail.errors import SpecError
 from redtail.metrics import Measured
 from redtail.queues import name_of
@@ -51,8 +52,12 @@ def check(
     until: str | Sequence[str] | None = None,
     at_least: int | None = None,
     at_most: int | None = None,
+    allow_code: Allowed = (),
 ) -> Plan:
     """Check an experiment and expand it into its runs, without running any.
+
+    Nothing that the experiment names is executed: `Plan.code` says what running it would execute,
+    and what of it has to be allowed.
 
     Args:
         source: a path, `Toml` text or an `Experiment`.
@@ -64,6 +69,7 @@ def check(
             for every case. In a list all have to hold.
         at_least: with a rule, replications before it is looked at; 10 by default.
         at_most: with a rule, replications that no case exceeds; 50 by default.
+        allow_code: files and folders with code that is allowed, as for `redtail.run`.
 
     Returns:
         The plan: cases, replications, and warnings about set-ups that are legal but degenerate.
@@ -71,6 +77,63 @@ def check(
     Raises:
         SpecError: the experiment is not valid.
     """
+    return _planned(source, set, replications, until, at_least, at_most, allow_code=allow_code)
+
+
+def prepare(
+    source: Source,
+    *,
+    set: Overrides | None = None,
+    replications: int | None = None,
+    until: str | Sequence[str] | None = None,
+    at_least: int | None = None,
+    at_most: int | None = None,
+    allow_code: Allowed = (),
+    within: Path | None = None,
+    load: bool = True,
+) -> Plan:
+    """Check an experiment as `check` does and load the code that it names, so that it can be run.
+
+    Code is loaded after all the rest has been found valid.
+
+    Args:
+        source: a path, `Toml` text or an `Experiment`.
+        set: overrides, as for `check`; so are the next four.
+        replications: overrides the number of replications.
+        until: overrides it with a rule.
+        at_least: replications before the rule is looked at.
+        at_most: replications that no case exceeds.
+        allow_code: files and folders outside the experiment's own whose code may be executed.
+        within: the folder that counts as the experiment's own, by default that of its file.
+        load: without it code is refused that is not allowed, and none is loaded.
+
+    Raises:
+        SpecError: the experiment is not valid, names code that is not allowed, or a class that
+            cannot be a queue.
+    """
+    return _planned(
+        source,
+        set,
+        replications,
+        until,
+        at_least,
+        at_most,
+        load=load,
+        refuse=True,
+        allow_code=allow_code,
+        within=within,
+    )
+
+
+def _planned(
+    source: Source,
+    set: Overrides | None,
+    replications: int | None,
+    until: str | Sequence[str] | None,
+    at_least: int | None,
+    at_most: int | None,
+    **code: Any,
+) -> Plan:
     text, file, form = _read(source)
     sets = override_texts(set)
     if replications is not None and until is not None:
@@ -83,7 +146,7 @@ def check(
     else:
         limits = {"at_least": at_least, "at_most": at_most}
         sets += [f"replications.{key}={n}" for key, n in limits.items() if n is not None]
-    plan = _engine.plan(text, file=file, sets=sets, format=form)
+    plan = _engine.plan(text, file=file, sets=sets, format=form, **code)
     _refuse_unknown_metrics(plan)
     return plan
 

@@ -5,8 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TypeAlias
 
+from redtail import escape
+
 Refusal: TypeAlias = tuple[str, str]
 """What is wrong with a file that an experiment names: the problem, what is accepted."""
+
+
+def is_file_name(name: str) -> bool:
+    r"""Return whether a text can be the name of a file that stays in its folder on every system.
+
+    >>> [is_file_name(name) for name in ("fig 3b", "../up", "a/b", ".hidden", "", "c:d", "nul\0")]
+    [True, False, False, False, False, False, False]
+    """
+    plain = name == escape.name(name) and not set('/\\:*?"<>|') & set(name)
+    return plain and name != "" and not name.startswith(".") and len(name.encode()) <= 200
 
 
 class Reader:

@@ -12,6 +12,7 @@ from typing import Literal
 
 from redtail import _engine
 from redtail._engine import Plan
+from redtail.metrics import counted
 from redtail.objects import is_url
 from redtail.segments import in_segments
 from redtail.store import ExperimentStore, run_key, slug
@@ -23,20 +24,22 @@ class Forecast:
 
     Attributes:
         runs: runs asked for, at least and at most: they differ with a stop rule.
-        stored: how many of the most are in the store already, for each case.
+        stored: how many of the most are in the store already, for each case; None for a case that
+            runs code of the user: what it measures depends on that code, which is not loaded.
         seconds: time for the missing ones, at least and at most.
         disk_bytes: what they will add to the store, at least and at most.
-        source: what the estimates rest on: runs in the "store", or a "trial" run of the first case.
+        source: what the estimates rest on: runs in the "store", or a "trial" run of the first case
+            that runs no code of the user; "nothing" if all do.
         seconds_per_packet: what a bottleneck packet has cost there, on one processor.
         calibrates: whether users have to be found first, which is not counted.
         jobs: runs at the same time.
     """
 
     runs: tuple[int, int]
-    stored: tuple[int, ...]
+    stored: tuple[int | None, ...]
     seconds: tuple[float, float]
     disk_bytes: tuple[float, float]
-    source: Literal["store", "trial"]
+    source: Literal["store", "trial", "nothing"]
     seconds_per_packet: float
     calibrates: bool
     jobs: int
@@ -50,6 +53,7 @@ def forecast(
     The cost of a run is that of a packet times the packets that the outline expects in it, or,
     where that cannot tell, the mean of what was measured. It is measured from runs of the
     experiment that are in the store; without any, one run of the first case is made, not kept.
+    Cases that run code of the user are left out: no such code is executed.
 
     Args:
         plan: a checked experiment.
@@ -79,8 +83,12 @@ def forecast(
         store.fetch_segments()
         segments = in_segments(store.folder, version)
     seconds, packets, sizes = [], [], []
-    present = []
+    # Of each case the replications that are stored; None if that cannot be told.
+    present: list[set[int] | None] = []
     for case in range(len(plan.cases)):
+        if plan.runs_code(case):
+            present.append(None)
+            continue
         found = set()
         for replication in range(plan.replications):
             run = None
@@ -98,11 +106,15 @@ def forecast(
                 packets.append(int(run.manifest.get("bottleneck_packets", 0)))
                 sizes.append(_size(run.folder))
         present.append(found)
-    source: Literal["store", "trial"] = "store"
-    if not seconds:
+    source: Literal["store", "trial", "nothing"] = "store"
+    if all(found is None for found in present):
+        source = "nothing"
+        seconds, packets, sizes = [0.0], [0], [0]
+    elif not seconds:
         source = "trial"
-        scenario = plan.scenario(0, 0)
-        outcome = _engine.run_one(scenario, None, plan.queues or None, plan.traces or None)
+        first = next(case for case, found in enumerate(present) if found is not None)
+        scenario = plan.scenario(first, 0)
+        outcome = _engine.run_one(scenario, None, None, plan.traces or None)
         with tempfile.TemporaryDirectory() as aside:
             kept = ExperimentStore(Path(aside), plan.name).save(
                 run_key(scenario, version, _engine.BACKEND),
@@ -126,7 +138,9 @@ def forecast(
 
     def total(replications: int) -> tuple[float, float]:
         missing = [
-            sum(replication not in found for replication in range(replications))
+            0
+            if found is None
+            else sum(replication not in found for replication in range(replications))
             for found in present
         ]
         work = math.fsum(cost(case) * count for case, count in enumerate(missing))
@@ -135,7 +149,7 @@ def forecast(
     least, most = total(plan.at_least), total(plan.replications)
     return Forecast(
         runs=(len(plan.cases) * plan.at_least, plan.runs),
-        stored=tuple(map(len, present)),
+        stored=tuple(None if found is None else len(found) for found in present),
         seconds=(least[0], most[0]),
         disk_bytes=(least[1], most[1]),
         source=source,
@@ -171,16 +185,27 @@ def size_text(size: float) -> str:
 
 def lines(found: Forecast) -> list[str]:
     """Return what `redtail run --dry-run` says below the cases."""
-    stored = sum(found.stored)
+    stored = sum(each or 0 for each in found.stored)
+    own = sum(each is None for each in found.stored)
+    known = found.runs[1] // len(found.stored) * (len(found.stored) - own)
+    code = [
+        f"code:    {counted(own, 'case')} of {len(found.stored)} would run code, which a dry run "
+        "does not execute; estimated without"
+    ]
+    if found.source == "nothing":
+        return [f"code:    all {counted(own, 'case')} would run code: nothing is estimated"]
     basis = (
-        f"{stored} stored runs" if found.source == "store" else "one trial run of the first case"
+        f"{stored} stored runs"
+        if found.source == "store"
+        else f"one trial run of the first case{' without code' if own else ''}"
     )
     told = [
-        f"stored:  {stored} of {found.runs[1]} runs are in the store already",
+        f"stored:  {stored} of {known} runs are in the store already",
         f"time:    about {_range(found.seconds, duration)} on {found.jobs} processors "
         f"({1e9 * found.seconds_per_packet:.0f} ns per bottleneck packet, measured in {basis})",
         f"disk:    about {_range(found.disk_bytes, size_text)} more",
     ]
+    told += code if own else []
     if found.calibrates:
         told.append(
             "loads:   the users of groups with a load are found first; that is not counted, and "

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from redtail import escape
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -310,7 +312,7 @@ def describe(name: str) -> Metric:
     known = METRICS.get(base(name)) or OWN.get(base(name))
     if known is not None:
         return known
-    words = base(name).replace("_", " ")
+    words = escape.name(base(name).replace("_", " "))
     return Metric(words.capitalize(), words, "", "", 1.0, "")
 
 
@@ -354,7 +356,7 @@ def axis(name: str) -> str:
 
 def head(name: str) -> str:
     """Return the head of a table column, on two or three lines."""
-    of = prefix(name)
+    of = escape.name(prefix(name))
     return f"{of}\n{describe(name).head}" if of else describe(name).head
 
 
@@ -486,7 +488,8 @@ def factor_title(key: str) -> str:
     if key == CASE_NAME:
         return "case"
     head, _, rest = key.partition(".")
-    return (rest if head in ("bottleneck", "traffic", "chain") and rest else key).replace(".", " ")
+    words = rest if head in ("bottleneck", "traffic", "chain") and rest else key
+    return escape.name(words.replace(".", " "))
 
 
 def counted(number: int, noun: str) -> str:
@@ -501,15 +504,16 @@ def counted(number: int, noun: str) -> str:
 def case_title(factors: Mapping[str, object], labels: Mapping[str, str]) -> str:
     """Return a case in one line.
 
-    A table (a queue, say) goes by its label alone; a plain value is told with its key.
+    A table (a queue, say) goes by its label alone; a plain value is told with its key. What cannot
+    be seen is escaped.
 
     >>> case_title({"bottleneck.queue": {}, "traffic.ftp.flows": 16},
     ...            {"bottleneck.queue": "RED", "traffic.ftp.flows": "16"})
     'RED, ftp flows 16'
     """
     return ", ".join(
-        label
+        escape.name(label)
         if key == CASE_NAME or isinstance(factors.get(key), dict)
-        else f"{factor_title(key)} {label}"
+        else f"{factor_title(key)} {escape.name(label)}"
         for key, label in labels.items()
     )

@@ -1611,7 +1611,8 @@ class Plugin(Part):
     Attributes:
         class_: The queue: in Python `"my_queue.py:MyQueue"`, a file beside the experiment's and a
             class in it, or `"package.module:MyQueue"`; in Rust the name under which it was
-            registered. A text.
+            registered. `redtail run` executes this code; outside the experiment's folder it needs
+            `--allow-code`. A text.
         limit: Most that may wait; the queue is told and has to keep to it, and the run fails if it
             does not. Without it there is no limit but the queue's own. A queue size with its unit,
             for example "300 packets", "64 kB" or "20 ms", or a list of these.

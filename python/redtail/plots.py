@@ -19,8 +19,10 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 
+from redtail import escape
 from redtail import metrics as names
 from redtail.errors import RedtailError, StoreError
+from redtail.files import is_file_name
 from redtail.metrics import Metric
 from redtail.results import CaseResult, Results, table_key
 from redtail.stats import estimate
@@ -202,11 +204,11 @@ def quartile_figure(results: Results, name: str, about: Metric) -> Figure:
             boxprops={"facecolor": COLOURS[number % len(COLOURS)], "alpha": 0.55},
             manage_ticks=False,
         )
-        handles[label] = drawn["boxes"][0]
+        handles[escape.plot(label)] = drawn["boxes"][0]
     axes.set_xticks(range(len(values)), [f"{value:g}" for value in values])
     if load is not None:
-        axes.set_xlabel(load.title)
-    axes.set_ylabel(about.axis)
+        axes.set_xlabel(escape.plot(load.title))
+    axes.set_ylabel(escape.plot(about.axis))
     axes.set_ylim(bottom=0)
     figure.legend(
         handles.values(),
@@ -223,7 +225,12 @@ def save(figures: Iterable[tuple[str, Figure]], folder: Path) -> list[Path]:
 
     Raises:
         StoreError: the folder cannot be written.
+        ValueError: a name is none of a file in it.
     """
+    figures = list(figures)
+    for name, _ in figures:
+        if not is_file_name(name):
+            raise ValueError(f"{name!r} cannot be the name of a figure's file")
     paths = []
     with mpl.rc_context(_STYLE), _told(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -249,7 +256,7 @@ def metric_figure(results: Results, name: str, about: Metric | None = None) -> F
         figure = Figure(figsize=(6.0, 1.2 + 0.35 * len(results.cases)), layout="constrained")
         axes = figure.subplots()
         _rows(axes, results, name)
-        axes.set_xlabel(title)
+        axes.set_xlabel(escape.plot(title))
         if _is_utilization(name):
             axes.set_xlim(*utilization_span(case.metric(name) for case in results.cases))
         return figure
@@ -269,11 +276,11 @@ def metric_figure(results: Results, name: str, about: Metric | None = None) -> F
             [x for x, _ in points],
             [found.mean * about.scale for _, found in points],
             yerr=[(found.ci95 or 0.0) * about.scale for _, found in points],
-            label=label,
+            label=_mark(label),
             **_look(number),
         )
     _load_axis(axes, load)
-    axes.set_ylabel(title)
+    axes.set_ylabel(escape.plot(title))
     if any(part in name for part in _FROM_ZERO):
         axes.set_ylim(bottom=0)
     elif _is_utilization(name):
@@ -340,19 +347,19 @@ def loss_figure(results: Results, link: str | None = None) -> Figure:
                     range(1, len(tail) + 1),
                     means,
                     yerr=[lower, upper],
-                    label=label,
+                    label=_mark(label),
                     markevery=max(1, len(tail) // 12),
                     errorevery=max(1, len(tail) // 12),
                     **_look(number),
                 )
         axes.set_yscale("log")
         if load is not None:
-            axes.set_title(f"{load.title}: {x:g}")
+            axes.set_title(f"{escape.plot(load.title)}: {x:g}")
         if single:
             axes.text(
                 0.97,
                 0.97,
-                "never more than 1:\n" + "\n".join(single),
+                "never more than 1:\n" + "\n".join(map(escape.plot, single)),
                 transform=axes.transAxes,
                 ha="right",
                 va="top",
@@ -368,7 +375,7 @@ def loss_figure(results: Results, link: str | None = None) -> Figure:
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_ylim(rarest / 3, 1.0)
     of = f"{link}: " if len(results.links) > 1 else ""
-    row[0].set_ylabel(f"{of}P(loss event longer than n)")
+    row[0].set_ylabel(f"{escape.plot(of)}P(loss event longer than n)")
     _legend(figure, row, len(lines))
     return figure
 
@@ -397,11 +404,11 @@ def response_figure(results: Results, group: str, size_up_to: float | None = Non
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:g}")
         if load is not None:
-            axes.set_title(f"{load.title}: {x:g}")
+            axes.set_title(f"{escape.plot(load.title)}: {x:g}")
         axes.set_xlabel("Response time (s)")
     row[0].set_ylim(0.0, 1.0)
     row[0].set_xlim(*_time_span(times, [found for found in bands if found]))
-    row[0].set_ylabel(f"{group}: share of responses")
+    row[0].set_ylabel(f"{escape.plot(group)}: share of responses")
     _legend(figure, row, len(lines))
     return figure
 
@@ -433,7 +440,7 @@ def _distribution(
     axes.plot(
         times,
         [each.mean for each in found],
-        label=label,
+        label=_mark(label),
         color=look["color"],
         linestyle=look["linestyle"],
         marker=look["marker"],
@@ -480,9 +487,9 @@ def queue_figure(results: Results, link: str | None = None, replication: int = 0
         row = grid[number]
         for axes, x in zip(row, panels, strict=True):
             if load is not None and number == 0:
-                axes.set_title(f"{load.title}: {x:g}")
+                axes.set_title(f"{escape.plot(load.title)}: {x:g}")
             if axes is row[0]:
-                axes.set_ylabel(f"{label}\n({shown})" if label else f"Queue ({shown})")
+                axes.set_ylabel(f"{escape.plot(label)}\n({shown})" if label else f"Queue ({shown})")
             for case in (case for at, case in cases if at == x and id(case) in tables):
                 averaged = averages[id(case)] == unit
                 _queue_lines(axes, tables[id(case)], link, unit, averaged=averaged)
@@ -510,12 +517,17 @@ def _queue_lines(axes: Axes, table: Any, link: str, unit: str, *, averaged: bool
         color=COLOURS[6],
         linewidth=0.8,
         rasterized=True,
-        label="queue length",
+        label=_mark("queue length"),
     )
     if averaged:
         average = [columns["average"][number] * scale for number in rows]
         axes.plot(
-            time, average, color="black", linewidth=1.2, rasterized=True, label="average (RED's)"
+            time,
+            average,
+            color="black",
+            linewidth=1.2,
+            rasterized=True,
+            label=_mark("average (RED's)"),
         )
 
 
@@ -560,7 +572,8 @@ def _rows(axes: Axes, results: Results, name: str) -> None:
             linestyle="none",
         )
     axes.set_yticks(
-        range(len(results.cases)), [case.title or results.name for case in results.cases]
+        range(len(results.cases)),
+        [escape.plot(case.title or results.name) for case in results.cases],
     )
     axes.set_ylim(len(results.cases) - 0.5, -0.5)
 
@@ -591,7 +604,7 @@ def _look(number: int) -> dict[str, Any]:
 
 
 def _load_axis(axes: Axes, load: Load) -> None:
-    axes.set_xlabel(load.title)
+    axes.set_xlabel(escape.plot(load.title))
     values = sorted(set(load.values))
     if load.logarithmic:
         axes.set_xscale("log")
@@ -613,10 +626,15 @@ def _legend(figure: Figure, axes: Iterable[Axes], lines: int) -> None:
         )
 
 
+def _mark(label: str) -> str:
+    """Return a label to draw with: Matplotlib takes one that begins with "_" for one of its own."""
+    return f" {escape.plot(label)}"
+
+
 def _handles(axes: Iterable[Axes]) -> dict[str, Any]:
     """Return what a legend needs, each label once."""
     return {
-        label: handle
+        label.removeprefix(" "): handle
         for each in axes
         for handle, label in zip(*each.get_legend_handles_labels(), strict=True)
     }

@@ -3,7 +3,7 @@
 A queue is named `"my_queue.py:MyQueue"`, a file beside the experiment's, or
 `"package.module:MyQueue"`, which is imported. The hash of its source is part of the scenario, so
 that a result is never taken for one of a class that has changed. What else the class imports is
-not looked at.
+not looked at. Where the code lies, and whether it may be executed, is found out in `code` before.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from redtail.code import ACCEPTED as _ACCEPTED
+from redtail.code import Code, Refusal, Rule, folder_of, passed, split
+from redtail.code import Wrong as _Wrong
 from redtail.errors import QueueError, SpecError
 
 if TYPE_CHECKING:
@@ -67,10 +70,6 @@ class Queue(Protocol):
 
 QueueClass: TypeAlias = "type[Any]"
 
-Refusal: TypeAlias = tuple[str, str, str]
-"""What is wrong with a queue of an experiment: the key, the problem, what is accepted."""
-
-_ACCEPTED = '"my_queue.py:MyQueue" or "package.module:MyQueue"'
 _METHODS = {"enqueue": "self, packet, now", "dequeue": "self, now"}
 
 # Modules are loaded one at a time: threads that make plans share `sys.path` and `sys.modules`.
@@ -152,32 +151,43 @@ def _unpacking() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="redtail-")
 
 
-class _Wrong(Exception):
-    """A class cannot be used; holds the refusal."""
-
-    def __init__(self, key: str, problem: str, accepted: str) -> None:
-        super().__init__(problem)
-        self.refusal: Refusal = (key, problem, accepted)
-
-
 class Resolver:
     """Finds the classes that an experiment names, each once.
 
     Args:
         file: the experiment's file, if it has one.
+        rule: what code may be executed; by default that in its folder.
+        refuse: whether other code is refused.
+        load: whether the classes are loaded, which executes their code.
     """
 
-    def __init__(self, file: str | None) -> None:
-        path = Path(file) if file is not None else None
-        folder = path.parent if path is not None and path.is_file() else Path()
-        self.folder = folder.resolve()
+    def __init__(
+        self,
+        file: str | None,
+        rule: Rule | None = None,
+        *,
+        refuse: bool = True,
+        load: bool = True,
+    ) -> None:
+        self.folder = folder_of(file).resolve()
+        self.rule = rule or Rule.of(file)
+        self.refuse = refuse
+        self.load = load
+        self.code: dict[str, Code] = {}
         self.found: dict[str, tuple[QueueClass, str]] = {}
 
-    def __call__(self, name: str, params: Mapping[str, Any]) -> str | Refusal:
-        """Return the hash of a class's source, or what is wrong with it."""
+    def __call__(self, name: str, params: Mapping[str, Any]) -> str | Refusal | None:
+        """Return the hash of a class's source, or what is wrong with it; None if not loaded."""
         try:
+            if name not in self.code:
+                self.code[name] = self.rule.locate(name, self.folder)
+            if self.refuse:
+                self.rule.refuse(self.code[name])
+            if not self.load:
+                return None
             if name not in self.found:
                 self.found[name] = find(name, self.folder)
+                _require_found_there(self.code[name])
             found, source = self.found[name]
             _check_params(found, params)
         except _Wrong as wrong:
@@ -185,11 +195,21 @@ class Resolver:
         return source
 
     def located(self, places: Mapping[str, str]) -> dict[str, Located]:
-        """Return what has been found, with the place where each is named."""
+        """Return what has been loaded, with the place where each is named."""
         return {
             name: Located(name, str(self.folder), source, places.get(name, name))
             for name, (_, source) in self.found.items()
         }
+
+
+def _require_found_there(code: Code) -> None:
+    """Refuse a module that Python took from another file than the one that is allowed."""
+    module = sys.modules.get(split(code.name)[0])
+    file = getattr(module, "__file__", None)
+    if code.files and file is not None and Path(file).resolve() != code.files[-1]:
+        raise _Wrong(
+            "class", f"was imported from {file} and not from {code.shown}", "a name of its own"
+        )
 
 
 def name_of(given: type) -> str:
@@ -208,6 +228,7 @@ def name_of(given: type) -> str:
             "of a module",
             key="class",
         )
+    passed(name)
     return name
 
 
@@ -217,9 +238,7 @@ def find(name: str, folder: Path) -> tuple[QueueClass, str]:
     Raises:
         _Wrong: there is none, or it is no queue.
     """
-    place, separator, path = name.rpartition(":")
-    if not separator or not place or not path:
-        raise _Wrong("class", "names no file or module and the class in it", _ACCEPTED)
+    place, path = split(name)
     with _LOADING:
         if place.endswith(".py"):
             module = _from_file(folder / place)

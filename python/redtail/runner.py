@@ -22,6 +22,7 @@ from pathlib import Path
 from redtail import _engine, calibration, experiment
 from redtail._engine import Outcome, Plan
 from redtail.calibration import Calibrated
+from redtail.code import Allowed
 from redtail.errors import Cancelled, RedtailWarning, RunError, SpecError, StoreError
 from redtail.experiment import Overrides, Source, toml_value
 from redtail.pool import Needs, Pool, available_cores
@@ -101,6 +102,7 @@ def run(
     progress: Callable[[Progress], None] | None = None,
     keep_going: bool = False,
     executor: Executor | None = None,
+    allow_code: Allowed = (),
 ) -> Results:
     """Run an experiment and return its results.
 
@@ -121,6 +123,8 @@ def run(
         executor: runs the scenarios in place of threads of this process, for instance
             dask's (`redtail.cluster.ClusterExecutor`); `jobs` then only says how many it makes at
             once, unless it has an attribute `width` that does.
+        allow_code: files and folders outside the experiment's own whose code, classes that it names
+            as queues, may be executed. Classes that are passed as such need no permission.
 
     Raises:
         SpecError: the experiment is not valid.
@@ -128,13 +132,14 @@ def run(
         RunError: a run failed.
         Cancelled: it was interrupted; what was finished is kept.
     """
-    plan = experiment.check(
+    plan = experiment.prepare(
         source,
         set=set,
         replications=replications,
         until=until,
         at_least=at_least,
         at_most=at_most,
+        allow_code=allow_code,
     )
     for text in plan.warnings:
         warnings.warn(text, RedtailWarning, stacklevel=2)
@@ -197,6 +202,8 @@ def execute_all(
         RunError: a run failed.
         Cancelled: it was interrupted; what was finished is kept, of all experiments.
     """
+    for plan in plans:
+        plan.require_loaded()
     folders = [slug(plan.name) for plan in plans]
     if len(set(folders)) < len(folders):
         raise ValueError(f"two experiments would have their results in one folder: {folders}")
@@ -666,4 +673,6 @@ def _repeating(plan: Plan, task: _Task, out: str | os.PathLike[str]) -> str | No
     words += ["--replications", str(task.replication + 1)]
     if str(out) != "runs":
         words += ["--out", str(out)]
+    for path in plan.allowed:
+        words += ["--allow-code", path]
     return shlex.join(words)

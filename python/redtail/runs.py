@@ -24,8 +24,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from redtail import escape, segments, store
 from redtail import metrics as names
-from redtail import segments, store
 from redtail.errors import StoreError
 from redtail.results import FORMAT as RESULTS_FORMAT
 from redtail.store import (
@@ -332,6 +332,8 @@ def table(found: list[Experiment]) -> Table:
     from rich import box
     from rich.table import Table
 
+    from redtail.tables import plain
+
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     drawn.add_column("experiment")
     for title in ("runs", "in results", "size"):
@@ -353,7 +355,7 @@ def table(found: list[Experiment]) -> Table:
             ", ".join(versions) or "-",
             ", ".join(remarks),
         )
-        drawn.add_row(*cells[: len(drawn.columns)])
+        drawn.add_row(*(plain(escape.name(cell)) for cell in cells[: len(drawn.columns)]))
     return drawn
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from redtail import escape
 from redtail import metrics as names
 from redtail.results import Results
 
 if TYPE_CHECKING:
     from rich.table import Table
+    from rich.text import Text
 
     from redtail.stats import Estimate
 
@@ -74,7 +76,7 @@ def summary_table(results: Results, width: int, phases: bool = False) -> Table:
     rows = [(case, prefix) for case in results.cases for prefix in prefixes]
     columns: list[tuple[str, str, list[str]]] = []
     for key in results.factors:
-        texts = [case.labels.get(key, "") for case, _ in rows]
+        texts = [escape.name(case.labels.get(key, "")) for case, _ in rows]
         numeric = all(isinstance(case.factors.get(key), int | float) for case in results.cases)
         columns.append((names.factor_title(key), "right" if numeric else "left", texts))
     if numbers:
@@ -95,7 +97,7 @@ def summary_table(results: Results, width: int, phases: bool = False) -> Table:
 
     replications = max((len(case.runs) for case in results.cases), default=0)
     table = Table(
-        title=results.name,
+        title=title(escape.name(results.name)),
         title_justify="left",
         caption=(
             f"mean ± half-width of the 95 % interval over {replications} replications; "
@@ -110,10 +112,22 @@ def summary_table(results: Results, width: int, phases: bool = False) -> Table:
         show_edge=False,
     )
     for head, justify, _ in columns:
-        table.add_column(head, justify=justify, no_wrap=True, vertical="bottom")  # type: ignore[arg-type]
+        table.add_column(plain(head), justify=justify, no_wrap=True, vertical="bottom")  # type: ignore[arg-type]
     for row in zip(*(texts for _, _, texts in columns), strict=True):
-        table.add_row(*row)
+        table.add_row(*map(plain, row))
     return table
+
+
+def plain(text: str, style: str = "") -> Text:
+    """Return a text for a table, in which rich sees neither markup nor names of emoji."""
+    from rich.text import Text
+
+    return Text(text, style)
+
+
+def title(text: str) -> Text:
+    """Return the title of a table; what cannot be seen in it is escaped."""
+    return plain(escape.text(text), "table.title")
 
 
 def _width(head: str, texts: list[str]) -> int:

@@ -157,9 +157,10 @@ impl Plan {
         self.0.outline()
     }
 
-    /// Queues of kind `plugin`: the name of each, and where the experiment first names it.
+    /// Queues of kind `plugin`: the name of each, the key of the first queue of that name, and where
+    /// the experiment names it.
     #[getter]
-    fn plugins(&self) -> Vec<(String, String)> {
+    fn plugins(&self) -> Vec<(String, String, String)> {
         self.0.plugins.clone()
     }
 
@@ -223,7 +224,8 @@ impl Plan {
     }
 }
 
-/// Shows a plug-in to Python, which gives the hash of its source or says what is wrong.
+/// Shows a plug-in to Python, which gives the hash of its source, nothing if it does not load the
+/// class, or says what is wrong.
 fn resolve_plugin(
     py: Python<'_>,
     resolve: &Bound<'_, PyAny>,
@@ -231,6 +233,9 @@ fn resolve_plugin(
 ) -> PyResult<Result<(), ParamError>> {
     let table = queue::params_dict(py, &params.params)?;
     let answer = resolve.call1((&params.class, table))?;
+    if answer.is_none() {
+        return Ok(Ok(()));
+    }
     let Ok(source) = answer.extract::<String>() else {
         let (key, problem, accepted) = queue::refusal(&answer)?;
         return Ok(Err(ParamError::new(key, problem, accepted)));
@@ -259,8 +264,8 @@ fn read_file(read: &Bound<'_, PyAny>, name: &str) -> PyResult<Result<String, Str
 }
 
 /// Reads, checks and expands an experiment. `resolve` is called with the name and the parameters
-/// of every queue of kind `plugin`; it returns the hash of its source, or what is wrong with it:
-/// the key, the problem and what is accepted. `read` is called with the name of every file that it
+/// of every queue of kind `plugin`; it returns the hash of its source, `None` to leave it as it is, or
+/// what is wrong with it: the key, the problem and what is accepted. `read` is called with the name of every file that it
 /// names, a trace of rates; it returns the text, or the problem and what is accepted. `tables` is
 /// called for every group of kind `trace`, with its file, the duration and the round-trip time of
 /// the links in picoseconds, and whether there are links both ways; it returns a `Trace`, or what is

@@ -311,7 +311,7 @@ impl fmt::Debug for Plugins {
 #[serde(crate = "serde", deny_unknown_fields)]
 #[schemars(crate = "schemars")]
 pub struct PluginParams {
-    /// The queue: in Python `"my_queue.py:MyQueue"`, a file beside the experiment's and a class in it, or `"package.module:MyQueue"`; in Rust the name under which it was registered.
+    /// The queue: in Python `"my_queue.py:MyQueue"`, a file beside the experiment's and a class in it, or `"package.module:MyQueue"`; in Rust the name under which it was registered. `redtail run` executes this code; outside the experiment's folder it needs `--allow-code`.
     pub class: String,
     /// Most that may wait; the queue is told and has to keep to it, and the run fails if it does not. Without it there is no limit but the queue's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -42,9 +42,9 @@ pub struct Plan {
     pub warnings: Vec<String>,
     /// The keys that differ between cases, in the order of the file.
     pub factors: Vec<String>,
-    /// The queues of kind `plugin`: the name of each, once, and the text that tells where the
-    /// experiment first names it.
-    pub plugins: Vec<(String, String)>,
+    /// The queues of kind `plugin`: the name of each, once, the key of the first queue of that name,
+    /// and the text that tells where the experiment names it.
+    pub plugins: Vec<(String, String, String)>,
     /// Every combination of factor values; the last factor changes fastest. At least one.
     pub cases: Vec<Case>,
 }
@@ -246,10 +246,15 @@ fn expand_and_check(
         let found = case(&tree, &factors, combination, visit, read, tables);
         let (experiment, topology) = match found {
             Ok((experiment, topology, found, used)) => {
-                for PluginUse { class, place: at } in used {
-                    if plugins.iter().all(|(known, _)| *known != class) {
+                for PluginUse {
+                    class,
+                    key,
+                    place: at,
+                } in used
+                {
+                    if plugins.iter().all(|(known, _, _)| *known != class) {
                         let text = place(file, &at.origin) + at.message.trim_end();
-                        plugins.push((class, text));
+                        plugins.push((class, key, text));
                     }
                 }
                 found

@@ -55,6 +55,8 @@ pub struct TraceSite {
 pub(crate) struct PluginUse {
     /// Its name.
     pub class: String,
+    /// The key of the queue.
+    pub key: String,
     /// Where the file names it.
     pub place: Problem,
 }
@@ -597,6 +599,7 @@ impl Findings<'_> {
                     let problem = self.about(&format!("{key}.class"), "");
                     found.push(PluginUse {
                         class: params.class.clone(),
+                        key: key.to_owned(),
                         place: problem,
                     });
                     Ok(())

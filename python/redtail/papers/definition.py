@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import shutil
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from redtail.errors import SpecError, StoreError
+from redtail.files import is_file_name
 from redtail.metrics import Metric
 from redtail.papers import checks
 from redtail.papers.formula import Formula
@@ -409,8 +411,48 @@ def read(folder: Path) -> Paper:
     )
     top.end()
     findings.end()
+    _require_file_names(paper)
     _agree(paper)
     return paper
+
+
+def _require_file_names(paper: Paper) -> None:
+    """Refuse names that could not be those of files in the folder of results."""
+    for table, names in (
+        ("figure", [figure.name for figure in paper.figures]),
+        ("study", [study.name for study in paper.studies]),
+        ("study.scale", [name for study in paper.studies for name in study.scales]),
+    ):
+        for name in names:
+            if is_file_name(name):
+                continue
+            path = paper.folder / "paper.toml"
+            line = _line_of(path, table, name)
+            at = f"{path}:{line}" if line else str(path)
+            raise SpecError(
+                f"{at}: {table}.name = {name!r} cannot be the name of a file in the folder of "
+                "results; accepted: a name that does not begin with a dot, without control "
+                'characters and without / \\ : * ? " < > |',
+                file=str(path),
+                line=line,
+                key=f"{table}.name",
+            )
+
+
+def _line_of(path: Path, table: str, name: str) -> int | None:
+    """Return the line of `name = …` in a table of a list, if it stands on a line of its own."""
+    within = ""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if header := re.match(r"\s*\[\[\s*([\w.]+)\s*\]\]", line):
+            within = header[1]
+        elif within == table and re.match(r"\s*name\s*=", line):
+            try:
+                found = tomllib.loads(line)
+            except tomllib.TOMLDecodeError:
+                continue
+            if found == {"name": name}:
+                return number
+    return None
 
 
 def _agree(paper: Paper) -> None:
@@ -523,6 +565,10 @@ def _open(path: Path) -> _Part:
         raise SpecError(f"{path}: no such file", file=str(path)) from None
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"{path}: {error}", file=str(path)) from None
+    except UnicodeDecodeError as error:
+        raise SpecError(
+            f"{path}: not a text file in UTF-8 (byte {error.start})", file=str(path)
+        ) from None
 
 
 def _study(part: _Part, folder: Path) -> Study:

@@ -6,7 +6,9 @@ import json
 import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
+from redtail import escape
 from redtail import metrics as names
 from redtail.papers import definition
 from redtail.papers.checks import Evidence
@@ -21,7 +23,7 @@ from redtail.papers.reproduction import (
     versions,
 )
 from redtail.stats import Estimate
-from redtail.tables import shown
+from redtail.tables import plain, shown, title
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -67,7 +69,7 @@ def table(done: Reproduction) -> Table:
     from rich.table import Table
 
     made = Table(
-        title=f"{done.paper.name}, scale {done.scale}: {done.paper.title}",
+        title=title(f"{done.paper.name}, scale {done.scale}: {done.paper.title}"),
         title_justify="left",
         caption=(
             "+ and − say whether all numbers of a check are within their bounds; the one shown is "
@@ -87,12 +89,13 @@ def table(done: Reproduction) -> Table:
     made.add_column("evidence, and why", ratio=8)
     for verdict in done.verdicts:
         why = [] if verdict.judgement is Judgement.HOLDS else [verdict.why]
-        made.add_row(
-            verdict.finding.id,
-            verdict.finding.statement,
+        cells = (
+            escape.name(verdict.finding.id),
+            escape.text(verdict.finding.statement),
             _judgement(verdict),
-            "\n".join([*(summary(tested) for tested in verdict.tested), *why]),
+            "\n".join(map(escape.name, [*(summary(tested) for tested in verdict.tested), *why])),
         )
+        made.add_row(*map(plain, cells))
     return made
 
 
@@ -158,16 +161,18 @@ def markdown(done: Reproduction) -> str:
     paper = done.paper
     made = versions()
     lines = [
-        f"# {paper.name}: {paper.title}",
+        f"# {_md(paper.name)}: {_md(paper.title)}",
         "",
-        f"{paper.authors}. {paper.published}.",
+        escape.paragraph(f"{paper.authors}. {paper.published}."),
         "",
-        f"Scale {done.scale} ({paper.scales[done.scale]}), {done.run_count} runs with redtail "
-        f"{made['redtail_version']}. Means over replications ± half-width of the 95 % interval. "
+        f"Scale {_md(f'{done.scale} ({paper.scales[done.scale]})')}, {done.run_count} runs with "
+        f"redtail {made['redtail_version']}. Means over replications ± half-width of the 95 % "
+        "interval. "
         + (
-            f"redtail's documentation says what the set-up is and what was assumed: {paper.about}."
+            "redtail's documentation says what the set-up is and what was assumed: "
+            f"{_md(paper.about)}."
             if paper.about
-            else f"The set-up is in {paper.folder.name}/paper.toml and the files it names."
+            else f"The set-up is in {_md(paper.folder.name)}/paper.toml and the files it names."
         ),
         "",
         "## Verdicts",
@@ -181,24 +186,29 @@ def markdown(done: Reproduction) -> str:
     ]
     lines += figure_lines(done, "figures/")
     for table in paper.tables:
-        lines += [f"## {table.caption}", "", *table_lines(done, table), ""]
+        lines += [f"## {_md(table.caption)}", "", *table_lines(done, table), ""]
     if done.now:
         lines += ["## Then and now", "", *now_lines(done), ""]
     lines += ["## Numbers", ""]
     for verdict in done.verdicts:
         if verdict.tested:
-            lines += [f"### {verdict.finding.id}: {verdict.judgement}", ""]
-            lines += [verdict.finding.statement, "", "| | number | within |", "|---|---|---|"]
+            lines += [f"### {_md(verdict.finding.id)}: {verdict.judgement}", ""]
+            lines += [
+                escape.paragraph(verdict.finding.statement),
+                "",
+                "| | number | within |",
+                "|---|---|---|",
+            ]
             for tested in verdict.tested:
                 for row in tested.evidence:
                     answer = ("yes" if row.holds else "no") + ("" if row.clear else _UNCLEAR)
-                    lines.append(f"| {row.about} | {number(row)} | {answer} |")
+                    lines.append(f"| {_md(row.about)} | {_md(number(row))} | {answer} |")
             lines.append("")
     for name, study in done.studies.items():
         for label, values in study.solved.items():
             at = done.grids[name].at
             found = ", ".join(f"{value} at {at(load)}" for load, value in values.items())
-            lines += [f"{label} ({name}): {found}.", ""]
+            lines += [escape.paragraph(f"{label} ({name}): {found}."), ""]
     return "\n".join(lines)
 
 
@@ -207,10 +217,10 @@ def verdict_lines(done: Reproduction) -> list[str]:
     lines = ["| finding | | verdict | evidence, and why |", "|---|---|---|---|"]
     for verdict in done.verdicts:
         why = [] if verdict.judgement is Judgement.HOLDS else [verdict.why]
-        evidence = "<br>".join([*(summary(tested) for tested in verdict.tested), *why])
+        evidence = "<br>".join(map(_md, [*(summary(tested) for tested in verdict.tested), *why]))
         lines.append(
-            f"| {verdict.finding.id} | {verdict.finding.statement} | {_judgement(verdict)} "
-            f"| {evidence} |"
+            f"| {_md(verdict.finding.id)} | {_md(verdict.finding.statement)} "
+            f"| {_judgement(verdict)} | {evidence} |"
         )
     if not all(verdict.clear for verdict in done.verdicts):
         lines += ["", _UNCLEAR_MARKDOWN]
@@ -222,7 +232,9 @@ def figure_lines(done: Reproduction, folder: str) -> list[str]:
     lines = []
     for figure in done.paper.figures:
         if figure.study in done.grids:
-            lines += [f"![{figure.caption}]({folder}{figure.name}.png)", "", figure.caption, ""]
+            file = quote(f"{folder}{figure.name}.png")
+            about = escape.paragraph(figure.caption)
+            lines += [f"![{_md(figure.caption)}]({file})", "", about, ""]
     return lines
 
 
@@ -237,7 +249,7 @@ def table_lines(done: Reproduction, table: TableOf) -> list[str]:
     if not rows or table.modern:
         loads = tuple(dict.fromkeys(load for load, _ in rows)) or grid.loads
         rows = [(load, queue) for load in loads for queue in queues if grid.has(queue, load)]
-    lines = [f"In brackets: {table.source}.", ""] if table.source else []
+    lines = [f"In brackets: {_md(table.source)}.", ""] if table.source else []
     lines += _head(grid, table.metrics)
     for load, queue in rows:
         others = published.get((load, queue), ())
@@ -249,15 +261,18 @@ def now_lines(done: Reproduction) -> list[str]:
     """Return the headline findings under each setting, and numbers under each, in Markdown."""
     if not done.now:
         return ["Not asked for: `--then-and-now` runs it."]
-    names = [each.name for each in done.now]
+    names = [_md(each.name) for each in done.now]
     lines = [
         "| finding | | " + " | ".join(names) + " |",
         "|" + "---|" * (len(names) + 2),
     ]
     for finding, found in _under_settings(done):
-        lines.append(f"| {finding.id} | {finding.statement} | " + " | ".join(found) + " |")
+        cells = [_md(finding.id), _md(finding.statement), *found]
+        lines.append("| " + " | ".join(cells) + " |")
     lines.append("")
-    about = [f"{each.name}: {each.setting.about}" for each in done.now if each.setting]
+    about = [
+        escape.paragraph(f"{each.name}: {each.setting.about}") for each in done.now if each.setting
+    ]
     lines += [f"{'; '.join(about)}. Then is the paper's own set-up.", ""]
     if not all(verdict.clear for each in done.now for verdict in each.verdicts):
         lines += [_UNCLEAR_MARKDOWN, ""]
@@ -286,9 +301,9 @@ def now_table(done: Reproduction) -> Table:
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     made.add_column("finding", no_wrap=True)
     for each in done.now:
-        made.add_column(each.name)
+        made.add_column(plain(escape.name(each.name)))
     for finding, found in _under_settings(done):
-        made.add_row(finding.id, *found)
+        made.add_row(*(plain(escape.name(cell)) for cell in (finding.id, *found)))
     return made
 
 
@@ -309,7 +324,7 @@ def _head(grid: Grid, metrics: Sequence[str], *first: str) -> list[str]:
         f"{name}{each.short}{f' ({each.shown_unit})' if each.shown_unit else ''}"
         for each, name in zip(about, _prefixes(metrics), strict=True)
     ]
-    cells = [*first, "", "queue", *heads]
+    cells = [*first, "", "queue", *map(_md, heads)]
     return ["| " + " | ".join(cells) + " |", "|" + "---|" * len(cells)]
 
 
@@ -327,7 +342,12 @@ def _line(
         other = others[number_of] if others else math.nan
         beside = "" if math.isnan(other) else f" [{other * scale:.4g}]"
         cells.append(f"{shown(grid.estimate(metric, queue, load), scale)}{beside}")
-    return "| " + " | ".join([*first, *cells]) + " |"
+    return "| " + " | ".join([*map(_md, first), *cells]) + " |"
+
+
+def _md(text: str) -> str:
+    """Return a text of the paper's files, or a name of the experiments', in Markdown."""
+    return escape.markdown(text)
 
 
 def _prefixes(metrics: Sequence[str]) -> list[str]:

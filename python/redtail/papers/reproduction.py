@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from redtail import _engine, experiment, runner
 from redtail._engine import Plan
+from redtail.code import Allowed
 from redtail.errors import RedtailWarning, SpecError
 from redtail.papers.agreement import refuse_unknown
 from redtail.papers.checks import TESTS, Evidence
@@ -231,6 +232,7 @@ def reproduce(
     out: str | os.PathLike[str] = "runs",
     jobs: int | None = None,
     progress: Callable[[Progress], None] | None = None,
+    allow_code: Allowed = (),
 ) -> Reproduction:
     """Run a paper's studies and judge its findings; nothing but the runs is written.
 
@@ -242,6 +244,8 @@ def reproduce(
         out: the folder in which one for this paper and scale is made.
         jobs: number of runs at the same time; by default one per processor.
         progress: called after each finished run.
+        allow_code: files and folders outside the paper's own whose code may be executed, as for
+            `redtail.run`.
 
     Raises:
         SpecError: there is no such paper or scale.
@@ -250,7 +254,13 @@ def reproduce(
         Cancelled: it was interrupted; what was finished is kept.
     """
     return reproduce_paper(
-        load(name), scale=scale, then_and_now=then_and_now, out=out, jobs=jobs, progress=progress
+        load(name),
+        scale=scale,
+        then_and_now=then_and_now,
+        out=out,
+        jobs=jobs,
+        progress=progress,
+        allow_code=allow_code,
     )
 
 
@@ -262,6 +272,7 @@ def reproduce_paper(
     out: str | os.PathLike[str] = "runs",
     jobs: int | None = None,
     progress: Callable[[Progress], None] | None = None,
+    allow_code: Allowed = (),
 ) -> Reproduction:
     """As `reproduce`, for a paper that was read already."""
     if scale not in paper.scales:
@@ -274,10 +285,11 @@ def reproduce_paper(
     work = _Work(Path(out) / paper.name / scale, jobs, progress)
     studies = [study for study in paper.studies if scale in study.scales]
     settings = paper.settings if then_and_now else ()
-    wanted = [_Wanted(study, study.scales[scale], None) for study in studies]
+    trust = _Trust(paper.folder, allow_code)
+    wanted = [_Wanted(study, study.scales[scale], None, trust) for study in studies]
     for setting in settings:
         needed = _of_headlines(paper, studies)
-        wanted += [_Wanted(study, study.scales[scale], setting) for study in needed]
+        wanted += [_Wanted(study, study.scales[scale], setting, trust) for study in needed]
     refuse_unknown(
         paper,
         {
@@ -363,7 +375,8 @@ def _tested(check: Check, grids: Mapping[str, Grid]) -> Tested:
 class _Wanted:
     """A study to be run as it is, or under a setting, and what its runs measured so far."""
 
-    def __init__(self, study: Study, scale: Scale, setting: Setting | None) -> None:
+    def __init__(self, study: Study, scale: Scale, setting: Setting | None, trust: _Trust) -> None:
+        self.trust = trust
         self.study = study
         self.setting = setting
         self.variants = study.variants_at(scale.name)
@@ -388,10 +401,10 @@ class _File:
     def __init__(self, of: _Wanted, path: Path) -> None:
         self.of = of
         self.path = path
-        self.base = _Experiment(path, of.sets)
+        self.base = _Experiment(path, of.sets, of.trust)
         if of.setting is not None:
             name = f"{self.base.plan.name}, {of.setting.name}"
-            self.base = _Experiment(path, {**of.sets, "name": name})
+            self.base = _Experiment(path, {**of.sets, "name": name}, of.trust)
         self.found: list[Results] = []
 
     @property
@@ -421,15 +434,37 @@ class _File:
         """Return the file with one queue, a variant, in place of its queues."""
         # The experiment's name is the folder's; a variant keeps apart from what it came from.
         own = {"name": f"{self.plan.name}, {variant.label}", self.of.study.queue: [queue]}
-        return _Experiment(self.path, {**self.of.sets, **own, **variant.set})
+        return _Experiment(self.path, {**self.of.sets, **own, **variant.set}, self.of.trust)
+
+
+@dataclass(frozen=True)
+class _Trust:
+    """What code of a paper may be executed: that in its folder, and what is allowed."""
+
+    folder: Path
+    allowed: Allowed
 
 
 class _Experiment:
     """An experiment file with overrides; `same` is equal for those that run the same."""
 
-    def __init__(self, path: Path, sets: Mapping[str, Any]) -> None:
-        self.plan = experiment.check(path, set=sets)
+    def __init__(self, path: Path, sets: Mapping[str, Any], trust: _Trust) -> None:
+        self.path, self.sets, self.trust = path, sets, trust
+        self.plan = self._prepared(load=False)
         self.same = json.dumps([str(path), sets], sort_keys=True)
+
+    def loaded(self) -> Plan:
+        """Return its plan with the code that it names, if any, loaded."""
+        return self._prepared(load=True) if self.plan.code else self.plan
+
+    def _prepared(self, *, load: bool) -> Plan:
+        return experiment.prepare(
+            self.path,
+            set=self.sets,
+            allow_code=self.trust.allowed,
+            within=self.trust.folder,
+            load=load,
+        )
 
 
 class _Search:
@@ -533,11 +568,10 @@ class _Work:
                 self.progress(self.state)
 
         # Studies may look at the same file.
-        first = {each.same: each.plan for each in experiments}
-        self.state.total += sum(plan.runs for plan in first.values())
-        found = runner.execute_all(
-            list(first.values()), jobs=self.jobs, out=self.out, progress=advance
-        )
+        first = {each.same: each for each in experiments}
+        self.state.total += sum(each.plan.runs for each in first.values())
+        plans = [each.loaded() for each in first.values()]
+        found = runner.execute_all(plans, jobs=self.jobs, out=self.out, progress=advance)
         by_content = dict(zip(first, found, strict=True))
         return [by_content[each.same] for each in experiments]
 
