@@ -2,7 +2,7 @@
 //!
 //! A new discipline adds a line to [`disciplines`]; the checks know none of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::common::{Heard, Probe, build_on, link_of_four};
 use proptest::prelude::*;
@@ -994,6 +994,12 @@ fn config() -> ProptestConfig {
         failure_persistence: None,
         ..ProptestConfig::default()
     }
+}
+
+#[test]
+fn every_kind_is_among_the_disciplines() {
+    let examined: BTreeSet<&str> = disciplines().iter().map(|(_, spec, _)| spec.kind()).collect();
+    assert_eq!(examined, QueueSpec::KINDS.iter().copied().collect());
 }
 
 proptest! {
