@@ -13,6 +13,7 @@ from redtail import _engine, calibration, experiment
 from redtail._engine import Case, Outcome, Plan
 from redtail.errors import SpecError, StoreError
 from redtail.experiment import Overrides, Source
+from redtail.files import path_of
 from redtail.pool import available_cores
 
 Points: TypeAlias = "Mapping[str, str | os.PathLike[str]]"
@@ -111,10 +112,10 @@ def execute(
     # are written to as they are.
     asides: dict[Path, Path] = {}
     for _, file in points:
-        path = Path(file)
+        path = path_of(file)
         special = path.exists() and not path.is_file()
         asides[path] = path if special else path.with_name(f".{path.name}.part")
-    pairs = [(point, str(asides[Path(file)])) for point, file in points]
+    pairs = [(point, str(asides[path_of(file)])) for point, file in points]
     try:
         outcome = _interruptible(plan, plan.scenario(number, replication), pairs, ip)
         for path, aside in asides.items():

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from redtail import _engine
 from redtail._engine import Plan
 from redtail.errors import SpecError
+from redtail.files import path_of
 from redtail.metrics import Measured
 from redtail.queues import name_of
 from redtail.stopping import table
@@ -170,7 +171,7 @@ def _read(source: Source) -> tuple[str, str | None, str]:
     if isinstance(source, Toml):
         return source.text, source.name, "toml"
     if isinstance(source, str | os.PathLike):
-        path = Path(source)
+        path = path_of(source)
         try:
             return path.read_text(encoding="utf-8"), str(path), "toml"
         except FileNotFoundError:

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TypeAlias
 
 Refusal: TypeAlias = tuple[str, str]
 """What is wrong with a file that an experiment names: the problem, what is accepted."""
+
+
+def path_of(name: str | os.PathLike[str]) -> Path:
+    """Return the path that a user names; `~` at its beginning is the home folder.
+
+    A shell expands it too, but not in quotes and not in a file. As in a shell, `~NAME` stays as it
+    is if there is no such user, and `./~` is a file of that name.
+    """
+    return Path(os.path.expanduser(name))
 
 
 class Reader:
@@ -28,7 +38,7 @@ class Reader:
 
     def _text(self, name: str) -> str | Refusal:
         try:
-            return (self.folder / name).read_text(encoding="utf-8")
+            return (self.folder / path_of(name)).read_text(encoding="utf-8")
         except FileNotFoundError:
             return f"is no file in {self.folder}", "a path relative to the experiment's file"
         except UnicodeDecodeError as error:

@@ -22,6 +22,7 @@ from redtail.columns import numbers
 from redtail.columns import table as table_of
 from redtail.compare import Comparisons, Correction
 from redtail.errors import RedtailError, RedtailWarning, StoreError
+from redtail.files import path_of
 from redtail.objects import is_url
 from redtail.segments import LARGE, Ledger, LedgerRuns, in_segments, keys_of, ledger_of
 from redtail.stats import Estimate, band, estimate, exceedance, paired_difference, shares_within
@@ -788,7 +789,7 @@ class Results:
         """
         from redtail import plots
 
-        return plots.draw_all(self, self.folder / "figures" if folder is None else Path(folder))
+        return plots.draw_all(self, self.folder / "figures" if folder is None else path_of(folder))
 
     def write(self, store: ExperimentStore) -> list[Path]:
         """Write the experiment's own files; returns the paths of its data files."""
@@ -893,7 +894,7 @@ def load(folder: str | os.PathLike[str]) -> Results:
     Raises:
         StoreError: there is none, or a run in it is missing or damaged.
     """
-    path = Path(folder)
+    path = path_of(folder)
     try:
         if is_url(folder):
             path = _fetched(str(folder))

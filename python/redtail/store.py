@@ -48,6 +48,7 @@ from redtail import objects
 from redtail.columns import column
 from redtail.columns import table as table_of
 from redtail.errors import RedtailWarning, StoreError
+from redtail.files import path_of
 
 try:
     import fcntl
@@ -226,7 +227,7 @@ class ExperimentStore:
     """
 
     def __init__(self, root: str | os.PathLike[str], name: str) -> None:
-        self.root = objects.copy_of(str(root)) if objects.is_url(root) else Path(root)
+        self.root = objects.copy_of(str(root)) if objects.is_url(root) else path_of(root)
         self.folder = self.root / slug(name)
         self.place = str(self.folder)
         self.remote: objects.Remote | None = None
@@ -650,8 +651,10 @@ def open_parquet(source: Path | bytes) -> pq.ParquetFile:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    # Arrow takes a path that begins with "~" for one in a home folder.
     return pq.ParquetFile(
-        pa.BufferReader(source) if isinstance(source, bytes) else source, pre_buffer=False
+        pa.BufferReader(source) if isinstance(source, bytes) else source.absolute(),
+        pre_buffer=False,
     )
 
 

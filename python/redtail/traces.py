@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from redtail.errors import RedtailWarning, SpecError, StoreError
+from redtail.files import path_of
 from redtail.store import read_parquet
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ class TraceTable:
         """
         import pyarrow.parquet as pq
 
-        target = Path(path)
+        target = path_of(path)
         aside = target.with_name(f".{target.name}.part")
         try:
             pq.write_table(self.to_arrow(), aside, compression="zstd")
@@ -256,7 +257,7 @@ def read_trace(path: str | os.PathLike[str]) -> TraceTable:
     Raises:
         SpecError: the file cannot be read, or a row is not valid; the message names the first one.
     """
-    trace = _read(Path(path))
+    trace = _read(path_of(path))
     for text in trace.warnings:
         warnings.warn(text, RedtailWarning, stacklevel=2)
     return trace
@@ -683,7 +684,7 @@ def _changed(path: str) -> str:
 
 @functools.lru_cache(maxsize=4)
 def _loaded(name: str, path: str) -> Any:
-    trace = _read(Path(path))
+    trace = _read(path_of(path))
     if trace.name != name:
         raise SpecError(_changed(path), file=path)
     return trace.native()
@@ -735,7 +736,7 @@ class Resolver:
         return found.native
 
     def _find(self, file: str) -> _Found:
-        path = self.folder / file
+        path = self.folder / path_of(file)
         trace = _read(path)
         self.warnings += trace.warnings
         native = trace.native()

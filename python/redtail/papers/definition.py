@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from redtail.errors import SpecError, StoreError
+from redtail.files import path_of
 from redtail.metrics import Metric
 from redtail.papers import checks
 from redtail.papers.formula import Formula
@@ -354,7 +355,7 @@ def load(name: str | os.PathLike[str]) -> Paper:
     """
     if name in names():
         return read(FOLDER / name)
-    folder = Path(name)
+    folder = path_of(name)
     if (folder / "paper.toml").is_file():
         return read(folder)
     raise SpecError(
