@@ -99,6 +99,19 @@ OWN_FOLDERS = ("figures", FAILED, SEGMENTS)
 RUN_FILES = re.compile(r"(manifest|scenario)\.json|[a-z_]+\.parquet")
 """What the files of a run are called."""
 
+MALFORMED = (
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    IndexError,
+    OverflowError,
+    RecursionError,
+    NotImplementedError,
+)
+"""What reading a file raises that is not as it was written; Arrow's errors are among these."""
+
 # What the files that every run has always contain.
 _MARKS = {
     "manifest.json": (b'"code_version"', b'"redtail_version"'),
@@ -444,14 +457,32 @@ def checksums(data: bytes) -> dict[str, Any]:
     return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
-def sealed(manifest: dict[str, Any]) -> bytes:
+def sealed(manifest: dict[str, Any], *, ensure_ascii: bool = True) -> bytes:
     """Return a manifest as a file that carries its own checksum.
 
     It is the SHA-256 of the file with zeros in its place.
     """
-    text = json.dumps({**manifest, "checksum": _SEAL}, indent=2) + "\n"
+    text = json.dumps({**manifest, "checksum": _SEAL}, indent=2, ensure_ascii=ensure_ascii) + "\n"
     head, _, tail = text.rpartition(_SEAL)
     return f"{head}{hashlib.sha256(text.encode()).hexdigest()}{tail}".encode()
+
+
+def is_sealed(data: bytes, manifest: dict[str, Any]) -> bool:
+    """Return whether a file is as `sealed` has made it."""
+    seal = str(manifest["checksum"])
+    blank = data.replace(seal.encode(), _SEAL.encode())
+    return hashlib.sha256(blank).hexdigest() == seal
+
+
+def expect(value: Any, kind: Any, what: str) -> Any:
+    """Return a value that a file must have for something to be read from it.
+
+    Raises:
+        ValueError: it is of another type.
+    """
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise ValueError(f"{what} is {json.dumps(value)[:40]}")
+    return value
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -464,14 +495,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     with _read(folder):
         data = (folder / "manifest.json").read_bytes()
         manifest: dict[str, Any] = json.loads(data)
-        number = manifest["format"]
-        if not isinstance(number, int):
+        number = expect(manifest["format"], int, "manifest.json was altered: format")
+        if number > 1 and not is_sealed(data, manifest):
             raise ValueError("manifest.json was altered")
-        if number > 1:
-            seal = str(manifest["checksum"])
-            blank = data.replace(seal.encode(), _SEAL.encode())
-            if hashlib.sha256(blank).hexdigest() != seal:
-                raise ValueError("manifest.json was altered")
         if number not in READABLE:
             formats = " and ".join(map(str, READABLE))
             newer = "a newer" if number > FORMAT else "an older"
@@ -480,6 +506,14 @@ def read_manifest(folder: Path) -> dict[str, Any]:
                 f"({manifest.get('redtail_version', 'unknown')}), this redtail reads {formats}; "
                 "use that redtail, or choose another folder with --out DIR"
             )
+        for key in ("run", "backend", "code_version"):
+            expect(manifest[key], str, f"manifest.json: {key}")
+        for name, about in expect(manifest["files"], dict, "manifest.json: files").items():
+            if not RUN_FILES.fullmatch(name):
+                raise ValueError(f"manifest.json: {name!r} is no file of a run")
+            expect(about, dict, f"manifest.json: files: {name}")
+            expect(about["bytes"], int, f"manifest.json: bytes of {name}")
+            expect(about["sha256"], str, f"manifest.json: sha256 of {name}")
         return manifest
 
 
@@ -512,8 +546,9 @@ def read_run(folder: Path, key: str | None = None) -> StoredRun:
 
 
 def key_of(folder: Path, manifest: dict[str, Any]) -> str:
-    """Return the key of a run by what is in its folder."""
-    scenario = (folder / "scenario.json").read_bytes().decode()
+    """Return the key of a run by what is in its folder; errors as for `read_manifest`."""
+    with _read(folder):
+        scenario = (folder / "scenario.json").read_bytes().decode()
     return run_key(scenario, manifest["code_version"], manifest["backend"])
 
 
@@ -527,16 +562,7 @@ def _read(folder: Path) -> Iterator[None]:
             f"{folder}: the stored run cannot be read: {error.strerror}{owner(folder)}; "
             "ask for the right to read it, or choose another folder with --out DIR"
         ) from error
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        IndexError,
-        OverflowError,
-        RecursionError,
-    ) as error:
+    except MALFORMED as error:
         raise StoreError(f"{folder}: the stored run is damaged: {_brief(error)}") from error
 
 
