@@ -120,6 +120,8 @@ _MARKS = {
 
 _SEAL = "0" * 64
 
+_NAME_IN_RESULTS = re.compile(rb'"experiment": ("(?:[^"\\]|\\.)*")')
+
 _STALE_AFTER_S = 24 * 3600.0
 _HASH_DIGITS = 16
 
@@ -179,16 +181,21 @@ def slug(name: str) -> str:
     """Return `name` as the name of a folder.
 
     A name that a run's folder or one of `OWN_FOLDERS` has is changed: an experiment must not be
-    taken for one of them.
+    taken for one of them. One with letters beyond a to z gets a hash in their place, so that names
+    in Greek do not all have the same folder.
 
     >>> slug("Tail drop against RED, 64 bulk flows")
     'tail-drop-against-red-64-bulk-flows'
     >>> slug("…")
     'experiment'
+    >>> slug("Ουρά"), slug("Ουρά 2")
+    ('experiment-a6b4b196', '2-73c73d4e')
     >>> slug("2026112201300000"), slug("Figures")
     ('experiment-2026112201300000', 'experiment-figures')
     """
     found = re.sub(r"[^a-z0-9._]+", "-", name.lower()).strip("-._") or "experiment"
+    if any(letter.isalnum() and not letter.isascii() for letter in name):
+        found += f"-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
     taken = RUN_NAME.fullmatch(found) is not None or found in OWN_FOLDERS
     return f"experiment-{found}" if taken else found
 
@@ -278,6 +285,24 @@ class ExperimentStore:
         where: TracebackType | None,
     ) -> None:
         self.close()
+
+    def refuse_results_of_another(self, name: str) -> None:
+        """Refuse a folder with the results of an experiment of another name than this one.
+
+        Two names that differ in spaces, signs or capital letters alone have the same folder.
+
+        Raises:
+            StoreError: there are such results.
+        """
+        with contextlib.suppress(OSError, ValueError):
+            with (self.folder / "results.json").open("rb") as file:
+                found = _NAME_IN_RESULTS.search(file.read(1 << 16))
+            if found is not None and (other := json.loads(found[1])) != name:
+                raise StoreError(
+                    f"{self.place}: has the results of the experiment {other!r}, and {name!r} "
+                    "would have the same folder; choose a name that differs in a letter or digit, "
+                    "or another folder with --out DIR"
+                )
 
     def close(self) -> None:
         """Let others clean the folder; happens by itself when the store is forgotten."""
