@@ -1,0 +1,112 @@
+"""Checks experiment files and runs small ones, in a process that may die of it.
+
+    python -m attack.worker
+
+reads the name of a file from each line and answers with a line of JSON: {"end": "refused"},
+"checked" or "ran", or {"fault": "..."} for what must not happen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import resource
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Iterator
+
+import redtail
+from redtail import _engine
+from redtail.errors import SpecError
+
+# A check that takes more memory than this has gone wrong; a small run has too.
+_MEMORY = 3 << 30
+
+_SECONDS_OF_A_RUN = 2.0
+_SIMULATED = "300 ms"
+_MOST_FLOWS = 500
+_MOST_CASES = 200
+
+# Keys whose numbers make things that take memory.
+_COUNTS = ("flows", "users", "hosts", "servers", "connections")
+
+
+def main() -> None:
+    """Answer until there is nothing more to do."""
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    warnings.simplefilter("ignore")
+    for line in sys.stdin:
+        try:
+            answer = {"end": attempt(line.rstrip("\n"))}
+        except BaseException as error:
+            answer = {"fault": "".join(traceback.format_exception(error))[-3000:]}
+        print(json.dumps(answer), flush=True)
+
+
+def attempt(path: str) -> str:
+    """Check a file, and run it if it is small; returns how far that came.
+
+    Raises:
+        BaseException: what must not happen.
+    """
+    try:
+        plan = redtail.check(path)
+    except SpecError as error:
+        assert str(error).strip(), "refused without a word"
+        return "refused"
+    assert all(plan.warnings), "a warning without a word"
+    for case in range(min(len(plan.cases), _MOST_CASES)):
+        plan.example(case)
+    small = smaller(path)
+    if small is None:
+        return "checked"
+    with limited() as cancel, contextlib.suppress(redtail.Cancelled):
+        outcome = _engine.run_one(small.scenario(0, 0), cancel, small.queues, small.traces)
+        wrong = [name for name, value in outcome.metrics.items() if value in (-1e999, 1e999)]
+        assert not wrong, f"not finite: {wrong}"
+    return "ran"
+
+
+def smaller(path: str) -> _engine.Plan | None:
+    """The file with a short duration; None if it is not valid then, or large all the same."""
+    try:
+        plan = redtail.check(path, set={"duration": _SIMULATED, "warmup": "0 s"}, replications=1)
+    except SpecError:
+        return None
+    scenario = plan.example(0)
+    if len(scenario) > 100_000 or plan.loads(0):
+        return None
+    counts = list(numbers(json.loads(scenario)))
+    return plan if sum(counts) <= _MOST_FLOWS else None
+
+
+def numbers(tree: object) -> Iterator[float]:
+    """Every number that says how many there are of something."""
+    if isinstance(tree, dict):
+        for key, value in tree.items():
+            if key in _COUNTS and isinstance(value, int):
+                yield value
+            else:
+                yield from numbers(value)
+    elif isinstance(tree, list):
+        for value in tree:
+            yield from numbers(value)
+
+
+@contextlib.contextmanager
+def limited() -> Iterator[object]:
+    """What stops a run that takes long: rates may be of any size."""
+    cancel = _engine.cancel_token()
+    timer = threading.Timer(_SECONDS_OF_A_RUN, cancel.cancel)
+    timer.start()
+    try:
+        yield cancel
+    finally:
+        timer.cancel()
+        timer.join()
+
+
+if __name__ == "__main__":
+    main()
