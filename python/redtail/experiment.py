@@ -183,8 +183,9 @@ def _read(source: Source) -> tuple[str, str | None, str]:
             raise SpecError(
                 f"{path}: not a text file in UTF-8 (byte {error.start})", file=str(path)
             ) from None
-        except OSError as error:
-            raise SpecError(f"{path}: cannot be read: {error.strerror}", file=str(path)) from None
+        except (OSError, ValueError) as error:  # a name with a null byte, too
+            reason = getattr(error, "strerror", None) or error
+            raise SpecError(f"{path}: cannot be read: {reason}", file=str(path)) from None
     if hasattr(source, "to_json"):
         return source.to_json(), None, "json"
     raise SpecError(

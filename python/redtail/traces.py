@@ -282,10 +282,11 @@ def _read(path: Path) -> TraceTable:
         raise SpecError(
             f"{path}: not a text file in UTF-8 (byte {error.start})", file=str(path)
         ) from None
-    except OSError as error:
-        raise SpecError(
-            f"{path}: cannot be read: {error.strerror or error}", file=str(path)
-        ) from None
+    except SpecError:
+        raise
+    except (OSError, ValueError) as error:  # a name with a null byte, too
+        reason = getattr(error, "strerror", None) or error
+        raise SpecError(f"{path}: cannot be read: {reason}", file=str(path)) from None
 
 
 # --- Rows and columns -----------------------------------------------------------------------

@@ -15,7 +15,7 @@ import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 import redtail
 from redtail import _engine
@@ -28,6 +28,8 @@ _SECONDS_OF_A_RUN = 2.0
 _SIMULATED = "300 ms"
 _MOST_FLOWS = 500
 _MOST_CASES = 200
+# What is sent faster fills the memory before the time is over, as it would anywhere.
+_FASTEST = 1e9
 
 # Keys whose numbers make things that take memory.
 _COUNTS = ("flows", "users", "hosts", "servers", "connections")
@@ -78,21 +80,29 @@ def smaller(path: str) -> _engine.Plan | None:
     scenario = plan.example(0)
     if len(scenario) > 100_000 or plan.loads(0):
         return None
-    counts = list(numbers(json.loads(scenario)))
-    return plan if sum(counts) <= _MOST_FLOWS else None
+    tree = json.loads(scenario)
+    counts = sum(int(count) for count in values(tree, _COUNTS) if isinstance(count, int))
+    fastest = max(map(bits_per_s, values(tree, ("rate",))), default=0.0)
+    return plan if counts <= _MOST_FLOWS and fastest <= _FASTEST else None
 
 
-def numbers(tree: object) -> Iterator[float]:
-    """Every number that says how many there are of something."""
+def values(tree: object, keys: Container[str]) -> Iterator[object]:
+    """Every value of one of these keys."""
     if isinstance(tree, dict):
         for key, value in tree.items():
-            if key in _COUNTS and isinstance(value, int):
+            if key in keys:
                 yield value
-            else:
-                yield from numbers(value)
+            yield from values(value, keys)
     elif isinstance(tree, list):
         for value in tree:
-            yield from numbers(value)
+            yield from values(value, keys)
+
+
+def bits_per_s(text: object) -> float:
+    """A rate as a number; 0 for what is none."""
+    number, _, unit = str(text).partition(" ")
+    scale = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9}.get(unit)
+    return float(number) * scale if scale else 0.0
 
 
 @contextlib.contextmanager
