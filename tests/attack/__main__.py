@@ -10,6 +10,7 @@ beside it what went wrong and the command that repeats it.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import select
@@ -24,7 +25,7 @@ from attack.inputs import ROOT, copy_data
 FOLDER = ROOT / "target" / "attack"
 PARTS = ("mutate", "identities", "kills")
 # Cases of each part in a round.
-ROUND = {"mutate": 300, "identities": 9, "kills": 1}
+ROUND = {"mutate": 300, "identities": 100, "kills": 1}
 
 # Far more than a check or a limited run takes, on a machine that is busy too.
 _SECONDS = 120.0
@@ -50,8 +51,9 @@ class Worker:
                 cwd=path.parent,
             )
         assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.write(f"{path.name}\n".encode())
-        self.process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # it has died since
+            self.process.stdin.write(f"{path.name}\n".encode())
+            self.process.stdin.flush()
         ready, _, _ = select.select([self.process.stdout], [], [], _SECONDS)
         line = self.process.stdout.readline() if ready else b""
         if line:
