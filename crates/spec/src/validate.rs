@@ -231,7 +231,7 @@ impl Findings<'_> {
             std::iter::once(hop.delay).chain(back)
         });
         let sum: u128 = delays.map(|delay| u128::from(delay.as_ps())).sum();
-        if sum > u128::from(LONGEST_PATH.as_ps()) {
+        if self.errors.is_empty() && sum > u128::from(LONGEST_PATH.as_ps()) {
             let hours = sum / u128::from(LONGEST_DELAY.as_ps());
             let message = format!(
                 "chain: the delays of its hops, both ways, are {hours} h together, more than can \

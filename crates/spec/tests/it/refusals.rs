@@ -1031,7 +1031,7 @@ fn a_chain_whose_delays_sum_beyond_the_clock() {
     let with = |hops: usize, delay: &str| {
         format!(
             "name = \"far\"\nduration = \"1 s\"\n{}[[traffic]]\nname = \"a\"\nkind = \"bulk\"\n\
-             [[traffic]]\nname = \"w\"\nkind = \"web\"\nload = \"10 %\"\n",
+             [[traffic]]\nname = \"w\"\nkind = \"web\"\nmodel = \"http1\"\nload = \"10 %\"\n",
             hop(delay).repeat(hops)
         )
     };
