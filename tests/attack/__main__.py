@@ -89,7 +89,9 @@ class Attack:
         self.faults: list[str] = []
         if self.state.exists():
             kept = json.loads(self.state.read_text())
-            self.done, self.ends, self.faults = kept["done"], kept["ends"], kept["faults"]
+            self.done, self.ends = kept["done"], kept["ends"]
+            # What somebody has taken away is dealt with.
+            self.faults = [each for each in kept["faults"] if (folder / "found" / each).exists()]
         self.worker = Worker()
         self._expected: dict[str, bytes] | None = None
         copy_data(folder / "work")

@@ -9,17 +9,24 @@ reads the name of a file from each line and answers with a line of JSON: {"end":
 from __future__ import annotations
 
 import contextlib
+import io
 import json
+import math
 import resource
 import sys
+import tempfile
 import threading
 import traceback
 import warnings
 from collections.abc import Container, Iterator
+from pathlib import Path
+
+from rich.console import Console
 
 import redtail
-from redtail import _engine
+from redtail import _engine, runner, runs
 from redtail.errors import SpecError
+from redtail.tables import summary_table
 
 # A check that takes more memory than this has gone wrong; a small run has too.
 _MEMORY = 3 << 30
@@ -28,6 +35,9 @@ _SECONDS_OF_A_RUN = 2.0
 _SIMULATED = "300 ms"
 _MOST_FLOWS = 500
 _MOST_CASES = 200
+# Runs that end within so many seconds, of so many cases, are also stored and shown.
+_QUICK = 0.2
+_MOST_STORED = 4
 # What is sent faster fills the memory before the time is over, as it would anywhere.
 _FASTEST = 1e9
 
@@ -66,8 +76,10 @@ def attempt(path: str) -> str:
         return "checked"
     with limited() as cancel, contextlib.suppress(redtail.Cancelled):
         outcome = _engine.run_one(small.scenario(0, 0), cancel, small.queues, small.traces)
-        wrong = [name for name, value in outcome.metrics.items() if value in (-1e999, 1e999)]
+        wrong = [name for name, value in outcome.metrics.items() if not math.isfinite(value)]
         assert not wrong, f"not finite: {wrong}"
+        if outcome.wall_time_s < _QUICK and len(small.cases) <= _MOST_STORED:
+            stored(small)
     return "ran"
 
 
@@ -77,13 +89,35 @@ def smaller(path: str) -> _engine.Plan | None:
         plan = redtail.check(path, set={"duration": _SIMULATED, "warmup": "0 s"}, replications=1)
     except SpecError:
         return None
-    scenario = plan.example(0)
-    if len(scenario) > 100_000 or plan.loads(0):
-        return None
+    return plan if all(is_small(plan, case) for case in range(len(plan.cases))) else None
+
+
+def is_small(plan: _engine.Plan, case: int) -> bool:
+    """Whether a case can be run in no time and memory worth the name."""
+    scenario = plan.example(case)
+    if len(scenario) > 100_000 or plan.loads(case):
+        return False
     tree = json.loads(scenario)
     counts = sum(int(count) for count in values(tree, _COUNTS) if isinstance(count, int))
     fastest = max(map(bits_per_s, values(tree, ("rate",))), default=0.0)
-    return plan if counts <= _MOST_FLOWS and fastest <= _FASTEST else None
+    return counts <= _MOST_FLOWS and fastest <= _FASTEST
+
+
+def stored(plan: _engine.Plan) -> None:
+    """Run an experiment as a user would: stored, shown, read back and verified."""
+    with tempfile.TemporaryDirectory() as out:
+        try:
+            results = runner.execute(plan, jobs=1, out=out)
+        except SpecError:
+            return  # its stop rule asks for a metric that it has not
+        shown = Console(width=100, file=io.StringIO(), markup=False)
+        for phases in (False, True):
+            shown.print(summary_table(results, 100, phases))
+        assert json.loads(results.to_json())["experiment"] == plan.name
+        (folder,) = (path for path in Path(out).iterdir() if path.name != "calibrations")
+        assert json.loads(redtail.load(folder).to_json()) == json.loads(results.to_json())
+        assert list(runs.verify(folder)) == []
+        runs.text(runs.show(Path(out), folder))
 
 
 def values(tree: object, keys: Container[str]) -> Iterator[object]:
