@@ -269,6 +269,8 @@ def test_names_that_differ_do_not_share_a_folder(fake: FakeNative, tmp_path: Pat
     names = ["Ουρά", "Ουρά 2", "очередь", "隊列", "Zürich", "Zurich", "Zörich"]
     folders = {redtail.run(experiment(name), out=tmp_path).folder for name in names}
     assert len(folders) == len(names)
+    long = [redtail.run(experiment("x" * 5000 + end), out=tmp_path).folder for end in "ab"]
+    assert long[0] != long[1] and max(len(folder.name) for folder in long) < 255
     # Names without further letters keep the folder that they have always had.
     assert store.slug("Tail drop, 64 flows") == "tail-drop-64-flows"
     for other in ("ZURICH", "zurich!"):

@@ -120,6 +120,9 @@ _MARKS = {
 
 _SEAL = "0" * 64
 
+# File systems take 255 bytes.
+_LONGEST_SLUG = 200
+
 _NAME_IN_RESULTS = re.compile(rb'"experiment": ("(?:[^"\\]|\\.)*")')
 
 _STALE_AFTER_S = 24 * 3600.0
@@ -182,7 +185,7 @@ def slug(name: str) -> str:
 
     A name that a run's folder or one of `OWN_FOLDERS` has is changed: an experiment must not be
     taken for one of them. One with letters beyond a to z gets a hash in their place, so that names
-    in Greek do not all have the same folder.
+    in Greek do not all have the same folder; so does one that is cut because it is long.
 
     >>> slug("Tail drop against RED, 64 bulk flows")
     'tail-drop-against-red-64-bulk-flows'
@@ -194,8 +197,9 @@ def slug(name: str) -> str:
     ('experiment-2026112201300000', 'experiment-figures')
     """
     found = re.sub(r"[^a-z0-9._]+", "-", name.lower()).strip("-._") or "experiment"
-    if any(letter.isalnum() and not letter.isascii() for letter in name):
-        found += f"-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    cut = found[:_LONGEST_SLUG].strip("-._")
+    if cut != found or any(letter.isalnum() and not letter.isascii() for letter in name):
+        found = f"{cut}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
     taken = RUN_NAME.fullmatch(found) is not None or found in OWN_FOLDERS
     return f"experiment-{found}" if taken else found
 
