@@ -19,7 +19,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup setup-dev dev demo test check check-rust check-minimum deny test-rust check-python check-types \
-	check-fresh test-python test-determinism fuzz fuzz-corpus bench bench-peers compare-ns3 generate lock format clean
+	check-fresh test-python test-determinism fuzz fuzz-corpus attack bench bench-peers compare-ns3 generate lock format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -160,6 +160,14 @@ fuzz-corpus: $(FUZZ) ## the smallest set of found inputs that reaches everything
 	rm -rf target/fuzz/merged && mkdir -p target/fuzz/merged $(FUZZ_FOUND)
 	$(FUZZ) -set_cover_merge=1 -use_counters=0 target/fuzz/merged $(FUZZ_FOUND) $(FUZZ_CORPUS)
 	rm -rf $(FUZZ_CORPUS) && mv target/fuzz/merged $(FUZZ_CORPUS)
+
+# --- Attacking ------------------------------------------------------------------------------
+
+SECONDS ?= 300
+SEED ?= 1
+
+attack: dev ## damaged files, killed campaigns, figures that must agree (SECONDS=300 SEED=1)
+	PYTHONPATH=tests $(PY) -m attack --seconds $(SECONDS) --seed $(SEED) $(if $(ROUNDS),--rounds $(ROUNDS))
 
 # --- Measuring ------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import textwrap
 
 import pytest
 from typer.testing import CliRunner
@@ -175,3 +176,28 @@ def test_what_makes_no_sense_is_refused_with_key_value_and_what_is_accepted(
     done = runner.invoke(app, arguments)
     assert (done.exit_code, done.stdout) == (2, "")
     assert message in done.stderr
+
+
+@pytest.mark.parametrize("rate", ["10 Gbit/s", "100 Gbit/s", "400 Gbit/s"])
+@pytest.mark.parametrize("flows", [1, 100])
+def test_pi_on_a_fast_link_can_be_run_and_keeps_its_integral_gain(rate: str, flows: int) -> None:
+    found = redtail.advise(rate, "100 ms", flows=flows, queue="pi")
+    text = f"""
+    name = "fast"
+    duration = "1 s"
+    [bottleneck]
+    rate = "{rate}"
+    delay = "100 ms"
+    {found.queue}
+    [[traffic]]
+    name = "ftp"
+    kind = "bulk"
+    flows = {flows}
+    """
+    assert redtail.check(redtail.Toml(textwrap.dedent(text))).runs == 10
+    a, b = (float(found[key].toml or "") for key in ("a", "b"))
+    exact = found["a"].value - found["b"].value
+    assert a - b == pytest.approx(exact, rel=1e-3)
+    slow = 1 / found["crossover"].value
+    told = [text for text in found.cautions if f"1 / w_g, {slow:.0f} s" in text]
+    assert len(told) == (slow > 60)

@@ -195,3 +195,28 @@ def test_an_interrupt_keeps_what_is_finished(tmp_path: Path) -> None:
     assert not list(folder.glob(".tmp-*"))
     again = redtail.run(path, out=tmp_path / "runs", replications=kept)
     assert again.reused >= kept - os.cpu_count()  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "part"),
+    [
+        (
+            QUEUE,
+            'queue = { kind = "plugin", class = "\\u0000a.py:Q", limit = "9 packets" }',
+            "names a file that cannot be read",
+        ),
+        ('rate = "10 Mbit/s"', 'rate_trace = "\\u0000x"', "cannot be read"),
+        (
+            'kind = "bulk"\nflows = 4\ntcp = "sack"',
+            'kind = "trace"\nfile = "\\u0000x.csv"',
+            "cannot be read: embedded null byte",
+        ),
+    ],
+    ids=["class", "trace of rates", "table"],
+)
+def test_a_file_name_with_a_null_byte_is_refused(old: str, new: str, part: str) -> None:
+    assert old in GOOD
+    with pytest.raises(SpecError, match=part):
+        redtail.check(redtail.Toml(GOOD.replace(old, new, 1)))
+    with pytest.raises(SpecError, match="cannot be read: embedded null byte"):
+        redtail.check("\0.toml")

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import shlex
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from redtail import _engine
+import redtail
+from redtail import _engine, runs
 from redtail.cli import app
 from redtail.errors import RunError
 
@@ -227,3 +230,83 @@ def test_every_preset_of_tcp_is_listed_with_what_it_sets() -> None:
     assert "growth" not in own.partition("Beside what sack sets:")[2]  # as in `sack`
     alone = runner.invoke(app, ["list", "tcp", "sack"]).output
     assert 'growth = "reno"' in alone
+
+
+def to_full_device(*arguments: str) -> tuple[int, str]:
+    """Run a command whose standard output cannot be written; return exit code and complaints."""
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", "from redtail.cli import main; main()", *arguments],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_output_that_cannot_be_written_is_one_message(tmp_path: Path) -> None:
+    path = tmp_path / "short.toml"
+    path.write_text(SHORT)
+    out = str(tmp_path / "runs")
+    told = "error: standard output cannot be written: No space left on device\n"
+    kept = ["run", str(path), "--replications", "1", "--no-figures", "--out", out]
+    assert to_full_device("check", str(path)) == (1, told)
+    assert to_full_device(*kept) == (1, told)
+    assert to_full_device(*kept, "--json") == (1, told)
+    assert to_full_device("list", "queues") == (1, told)
+    assert to_full_device("runs", "list", "--out", out) == (1, told)
+    assert to_full_device("--help") == (1, told)
+    # What the command itself has to say comes first, and the runs are kept.
+    code, complaints = to_full_device("check", str(tmp_path / "none.toml"))
+    assert (code, complaints) == (2, f"error: {tmp_path / 'none.toml'}: no such file\n")
+    again = runner.invoke(app, kept)
+    assert "4 runs, 4 of them reused" in again.stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+def test_messages_that_cannot_be_written_leave_the_exit_code(tmp_path: Path) -> None:
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", "from redtail.cli import main; main()", "check", "none.toml"],
+            stderr=full,
+            check=False,
+            timeout=120,
+        )
+    assert done.returncode == 2
+
+
+def test_a_tilde_is_the_home_folder(
+    fake: FakeNative, fake_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(tmp_path)
+    done = runner.invoke(app, ["run", str(fake_file), "--no-figures", "--out", "~/kept"])
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert f"runs:    {home}/kept/fake-experiment/" in done.stdout
+    assert not Path("~").exists()
+    assert redtail.load("~/kept/fake-experiment").run_count == 12
+    assert redtail.run("~/../fake.toml", out="~/kept").reused == 12
+    assert len(runs.listing(Path(home, "kept"))) == 1
+    for command in (["runs", "list"], ["runs", "verify"], ["runs", "gc"]):
+        done = runner.invoke(app, [*command, "--out", "~/kept"])
+        assert (done.exit_code, done.stderr) == (0, ""), done.stderr
+    dry = runner.invoke(app, ["run", str(fake_file), "--dry-run", "--out", "~/kept"])
+    assert "3 runs stored" in dry.stdout
+    compared = ["compare", "~/kept/fake-experiment", "--metric", "goodput"]
+    assert runner.invoke(app, compared).exit_code == 0
+
+
+def test_a_folder_whose_name_begins_with_a_tilde_is_that_folder(
+    fake: FakeNative, fake_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Arrow would look for the home folder of a user; a shell leaves such a name as it is."""
+    monkeypatch.chdir(tmp_path)
+    for out in ("~no-such-user", "./~"):
+        assert redtail.run(fake_file, out=out).reused == 0
+        assert redtail.run(fake_file, out=out).reused == 12
+        assert (tmp_path / out / "fake-experiment").is_dir()

@@ -318,3 +318,11 @@ tcp = "sack"
     assert redtail.load(stuck.folder).warnings == stuck.warnings
     calm = redtail.run(redtail.Toml(lossy.replace("0.6", "0.01")), out=tmp_path)
     assert calm.warnings == ()
+
+
+def test_a_seed_beyond_a_signed_number_can_be_a_factor(fake: FakeNative, tmp_path: Path) -> None:
+    large = 2**64 - 1
+    text = f'name = "Seeds"\nreplications = 1\n[factors]\nseed = [1, {large}]\n'
+    results = redtail.run(redtail.Toml(text), out=tmp_path)
+    assert results.to_arrow()["seed"].to_pylist() == ["1", str(large)]
+    assert redtail.load(results.folder).run_count == 2

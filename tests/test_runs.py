@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ import redtail
 from redtail import cli, runs, store
 from redtail.cli import app
 from redtail.errors import StoreError
+from redtail.store import FAILED
 
 from conftest import FAKE_EXPERIMENT
 from fake_native import FakeNative
@@ -452,3 +455,153 @@ def test_a_text_that_is_no_file_has_no_command_to_repeat_a_run(
 def test_an_unreadable_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no such folder"):
         runs.listing(tmp_path / "none")
+
+
+WRONG = (None, 1.5, "x", [1], {"x": 1})
+
+
+def wrong_types(value: dict[str, object]) -> Iterator[tuple[str, dict[str, object]]]:
+    """Each value of a tree of tables and lists replaced by values of other types, or gone."""
+    for key, part in value.items():
+        yield f"without {key}", {k: v for k, v in value.items() if k != key}
+        for other in WRONG:
+            if type(other) is not type(part):
+                yield f"{key} = {other}", {**value, key: other}
+        if isinstance(part, dict):
+            for what, changed in wrong_types(part):
+                yield f"{key}: {what}", {**value, key: changed}
+        elif isinstance(part, list) and part and isinstance(part[0], dict):
+            for what, changed in wrong_types(part[0]):
+                yield f"{key}: {what}", {**value, key: [changed, *part[1:]]}
+
+
+def all_readers(root: Path, key: str) -> None:
+    """Whatever reads a store; raises nothing but our errors."""
+    folder = root / "fake-experiment"
+    readers: list[Callable[[], object]] = [
+        lambda: json.dumps([each.as_json() for each in runs.listing(root)]),
+        lambda: runs.table(runs.listing(root)),
+        lambda: runs.text(runs.show(root, folder)),
+        lambda: runs.text(runs.show(root, folder / key)),
+        lambda: runs.clean(folder, code_version="x", unreferenced=True),
+        lambda: redtail.load(folder).to_json(),
+    ]
+    for reader in readers:
+        with contextlib.suppress(StoreError):
+            reader()
+
+
+@pytest.mark.filterwarnings("ignore::redtail.errors.RedtailWarning")
+def test_a_manifest_of_wrong_types_with_a_valid_seal_is_damaged(root: Path) -> None:
+    key = referred(root)[0]
+    path = root / "fake-experiment" / key / "manifest.json"
+    manifest = json.loads(path.read_text())
+    del manifest["checksum"]
+    needed = {name: manifest[name] for name in ("run", "backend", "code_version", "files")}
+    tried = 0
+    for what, changed in wrong_types(needed):
+        rest = {name: value for name, value in manifest.items() if name not in needed}
+        path.write_bytes(store.sealed({**rest, **changed}))
+        found = list(runs.verify_run(path.parent))
+        # A file that the manifest does not name was not written by redtail.
+        kinds = {"foreign"} if what.startswith("files: without") else {"damaged"}
+        assert {each.kind for each in found} & kinds, (what, found)
+        all_readers(root, key)
+        tried += 1
+    assert tried > 40
+    for data in (b"[" * 100_000, b'{"format":' * 100_000, b"3", b"\xff"):
+        path.write_bytes(data)
+        assert {each.kind for each in runs.verify_run(path.parent)} == {"damaged"}
+        all_readers(root, key)
+    scenario = path.parent / "scenario.json"
+    scenario.write_bytes(b"\xff")
+    files = {**manifest["files"], "scenario.json": store.checksums(b"\xff")}
+    path.write_bytes(store.sealed({**manifest, "files": files}))
+    assert {each.kind for each in runs.verify_run(path.parent)} == {"damaged"}
+
+
+@pytest.mark.filterwarnings("ignore::redtail.errors.RedtailWarning")
+def test_a_results_json_of_wrong_types_with_a_valid_seal_is_damaged(root: Path) -> None:
+    folder = root / "fake-experiment"
+    path = folder / "results.json"
+    index = json.loads(path.read_text())
+    del index["checksum"]
+    refused = 0
+    for _, changed in wrong_types(index):
+        path.write_bytes(store.sealed(changed))
+        refused += runs.referred_to(folder) is None
+        all_readers(root, keys(root)[0])
+    assert refused > 40  # some are of right types all the same, such as another factor's value
+    for key in ("format", "experiment", "description", "factors", "cases", "files"):
+        path.write_bytes(store.sealed({**index, key: 1.5}))
+        told = [each for each in runs.verify(folder) if each.path == path]
+        assert [each.kind for each in told] == ["damaged"], key
+        assert f"cannot be read: {key} is 1.5; give the experiment's" in str(told[0])
+    for data in (b"[" * 100_000, b"3", b"\xff"):
+        path.write_bytes(data)
+        assert "damaged" in {each.kind for each in runs.verify(folder)}
+        all_readers(root, keys(root)[0])
+    path.write_bytes(
+        store.sealed({**index, "cases": [{**index["cases"][0], "runs": {"0": "../x"}}]})
+    )
+    with pytest.raises(StoreError, match=r"'\.\./x' is no run; give the experiment's command"):
+        redtail.load(folder)
+
+
+def test_cases_that_were_swapped_in_the_results_are_noticed(
+    root: Path, fake_file: Path, fake: FakeNative
+) -> None:
+    folder = root / "fake-experiment"
+    path = folder / "results.json"
+    whole = path.read_bytes()
+    index = json.loads(whole)
+    first, second, *_ = index["cases"]
+    first["runs"], second["runs"] = second["runs"], first["runs"]
+    path.write_text(json.dumps(index, indent=2, ensure_ascii=False) + "\n")
+    (finding,) = runs.verify(folder)
+    assert str(finding).startswith(f"{path}: damaged: cannot be read: its content was altered; ")
+    with pytest.raises(StoreError, match="altered; give the experiment's command again"):
+        redtail.load(folder)
+    # Nobody knows what is in the results, so nothing is removed for not being in them.
+    assert runs.clean(folder, unreferenced=True).removals == []
+    redtail.run(fake_file, out=root, replications=1)
+    assert path.read_bytes() == whole
+    # Results of before there was a checksum are read as ever.
+    del index["checksum"]
+    path.write_text(json.dumps(index))
+    assert redtail.load(folder).run_count == 4
+
+
+def test_links_that_lead_in_a_circle_are_foreign(root: Path, fake_file: Path) -> None:
+    folder = root / "fake-experiment"
+    run = folder / referred(root)[0]
+    for link, target in (
+        (root / "loop", "loop"),
+        (root / "here", "."),
+        (folder / "here", "."),
+        (folder / "x", "x"),
+        (folder / ("0" * 16), "0" * 16),
+        (folder / ("1" * 16), run.name),
+        (run / "loop", "loop"),
+    ):
+        link.symlink_to(target)
+    found = {each.path.name: each.kind for each in runs.verify(folder)}
+    assert found == dict.fromkeys(["here", "x", "0" * 16, "1" * 16, "loop"], "foreign")
+    all_readers(root, run.name)
+    (listed,) = runs.listing(root)
+    assert listed.runs == 12
+    (folder / "results.json").unlink()
+    (folder / "results.json").symlink_to("results.json")
+    all_readers(root, run.name)
+    assert "Too many levels of symbolic links" in " ".join(map(str, runs.verify(folder)))
+    assert redtail.run(fake_file, out=root, replications=1).reused == 4  # which puts it right
+    assert "results.json" not in " ".join(map(str, runs.verify(folder)))
+    (run / "manifest.json").unlink()
+    (run / "manifest.json").symlink_to("manifest.json")
+    assert {"damaged", "missing"} & {each.kind for each in runs.verify(folder)}
+    all_readers(root, run.name)
+    for name in (store.SEGMENTS, FAILED):
+        (folder / name).symlink_to(name)
+    all_readers(root, run.name)
+    with pytest.raises(StoreError, match="Too many levels of symbolic links"):
+        redtail.run(fake_file, out=root / "loop")

@@ -18,6 +18,7 @@ import redtail
 from redtail import results as results_module
 from redtail import runner, runs, segments
 from redtail.cli import app
+from redtail.errors import StoreError
 from redtail.store import FAILED
 
 TEXT = """
@@ -218,3 +219,58 @@ def test_gc_that_is_killed_loses_nothing_and_is_finished_by_the_next(
         if status == 0:
             break
     assert number > 4, "writing aside, renaming and two removals"
+
+
+@pytest.mark.filterwarnings("ignore::redtail.errors.RedtailWarning")
+def test_a_segment_of_wrong_types_under_the_name_of_its_bytes_is_damaged(
+    store: Path, tmp_path: Path
+) -> None:
+    import pyarrow as pa
+
+    (path,) = sorted((store / "many" / "segments").glob("*.parquet"))[:1]
+    table = segments.read_segment(path)
+    common = segments.about(table)
+    key = table.column("run")[0].as_py()
+
+    def about(**changes: object) -> pa.Table:
+        text = json.dumps({**common, **changes})
+        return table.replace_schema_metadata({"redtail": text})
+
+    def column(name: str, value: object, kind: pa.DataType) -> pa.Table:
+        values = pa.array([value] * table.num_rows, kind)
+        return table.set_column(table.schema.names.index(name), name, values)
+
+    tables = [table.replace_schema_metadata({}), table.replace_schema_metadata({"redtail": "x"})]
+    for wrong in (None, 3, "x", [], {}, [1], [["no such metric"]]):
+        tables += [about(**{name: wrong}) for name in ("format", "backend", "code_version")]
+        tables.append(about(metrics=wrong))
+    for name in ("run", "metrics", "consecutive_losses", "scenario", "created", "events"):
+        tables.append(table.drop_columns([name]))
+        for value, kind in ((None, pa.null()), (None, pa.string()), (9, pa.int64()), ("x", None)):
+            tables.append(column(name, value, kind))
+    for losses in ("[1]", "{", '{"bottleneck": 3}', '{"bottleneck": ["x"]}'):
+        tables.append(column("consecutive_losses", losses, pa.string()))
+    folder = tmp_path / "many"
+    for wrong in tables:
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / "segments").mkdir(parents=True)
+        data = segments._parquet(wrong)
+        new = folder / "segments" / f"{segments.name_of(data)}.parquet"
+        new.write_bytes(data)
+        readers = [
+            lambda: list(runs.verify(folder)),
+            lambda: runs.listing(tmp_path),
+            lambda: runs.text(runs.show(tmp_path, folder)),
+            lambda: runs.text(runs.show(tmp_path, folder / key)),
+            lambda: runs.clean(folder, unreferenced=True, code_version="x"),
+            lambda: segments.in_segments(folder),
+            lambda: segments.in_segments(folder).run(0),
+        ]
+        refused = 0
+        for reader in readers:
+            try:
+                reader()
+            except (StoreError, IndexError):  # there is no run 0
+                refused += 1
+        told = [each.kind for each in runs.verify(folder)]
+        assert told or refused, wrong.schema

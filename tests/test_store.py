@@ -260,3 +260,26 @@ def test_results_can_be_loaded_again(fake: FakeNative, fake_file: Path, tmp_path
     assert loaded.to_arrow("replications").equals(results.to_arrow("replications"))
     with pytest.raises(StoreError, match="not the folder of a finished experiment"):
         redtail.load(tmp_path)
+
+
+def test_names_that_differ_do_not_share_a_folder(fake: FakeNative, tmp_path: Path) -> None:
+    def experiment(name: str) -> redtail.Toml:
+        return redtail.Toml(f'name = "{name}"\nreplications = 1\n')
+
+    names = ["Ουρά", "Ουρά 2", "очередь", "隊列", "Zürich", "Zurich", "Zörich"]
+    folders = {redtail.run(experiment(name), out=tmp_path).folder for name in names}
+    assert len(folders) == len(names)
+    long = [redtail.run(experiment("x" * 5000 + end), out=tmp_path).folder for end in "ab"]
+    assert long[0] != long[1] and max(len(folder.name) for folder in long) < 255
+    # Names without further letters keep the folder that they have always had.
+    assert store.slug("Tail drop, 64 flows") == "tail-drop-64-flows"
+    for other in ("ZURICH", "zurich!"):
+        told = (
+            rf"{tmp_path}/zurich: has the results of the experiment 'Zurich', and '{other}' would"
+        )
+        with pytest.raises(StoreError, match=told):
+            redtail.run(experiment(other), out=tmp_path)
+    assert redtail.load(tmp_path / "zurich").name == "Zurich"
+    quoted = 'a \\"b\\" \\\\'
+    assert redtail.run(experiment(quoted), out=tmp_path).run_count == 1
+    assert redtail.run(experiment(quoted), out=tmp_path).reused == 1

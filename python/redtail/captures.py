@@ -15,6 +15,7 @@ from redtail._engine import Case, Outcome, Plan
 from redtail.code import Allowed
 from redtail.errors import SpecError, StoreError
 from redtail.experiment import Overrides, Source
+from redtail.files import path_of
 from redtail.interrupts import Interrupts
 from redtail.pool import TICK_S, available_cores
 
@@ -120,10 +121,10 @@ def execute(
     # are written to as they are.
     asides: dict[Path, Path] = {}
     for _, file in points:
-        path = Path(file)
+        path = path_of(file)
         special = path.exists() and not path.is_file()
         asides[path] = path if special else path.with_name(f".{path.name}.part")
-    pairs = [(point, str(asides[Path(file)])) for point, file in points]
+    pairs = [(point, str(asides[path_of(file)])) for point, file in points]
     try:
         outcome = _interruptible(plan, plan.scenario(number, replication), pairs, ip)
         for path, aside in asides.items():

@@ -7,8 +7,11 @@ standard error.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import functools
 import json
+import os
 import sys
 import time
 import warnings
@@ -116,7 +119,20 @@ class Part(StrEnum):
 
 def main() -> None:
     """Run the command line."""
-    app(prog_name="redtail")
+    try:
+        try:
+            app(prog_name="redtail")
+        finally:
+            if sys.stdout is not None:  # closed by who started it
+                sys.stdout.flush()
+    except OSError as error:
+        if error.filename is not None:
+            _complain(f"{error.filename}: {error.strerror}")
+        elif error.errno != errno.EPIPE:  # who reads it may stop when they have enough
+            _complain(f"standard output cannot be written: {error.strerror}")
+        # The interpreter would try again, at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.exit(EXIT_FAILED)
 
 
 def _reported(command: Callable[P, None]) -> Callable[P, None]:
@@ -144,7 +160,9 @@ def _reported(command: Callable[P, None]) -> Callable[P, None]:
 
 def _complain(text: str, kind: str = "error") -> None:
     # Plain print: a message may contain what rich would take for markup.
-    print(escape.text(f"{kind}: {text}"), file=sys.stderr)
+    # Where nobody can be told, the exit code still says how it ended.
+    with contextlib.suppress(OSError):
+        print(escape.text(f"{kind}: {text}"), file=sys.stderr)
 
 
 def _say(text: str) -> None:
@@ -417,10 +435,11 @@ def compare(
 ) -> None:
     """Compare cases replication by replication: difference, interval, whether they differ."""
     from redtail import experiment, results, runner
+    from redtail.files import path_of
 
     if correction not in ("holm", "none"):
         raise SpecError(f"--correction {correction}: accepted: holm, none")
-    if file.is_dir():
+    if path_of(file).is_dir():
         if sets or replications or until:
             raise SpecError(f"{file} holds results; --set and replications go with a file")
         found = results.load(file)
@@ -845,13 +864,14 @@ def runs_gc(
 ) -> None:
     """Remove leftovers and damaged runs, and on request runs that no results refer to."""
     from redtail import _engine, objects, runs
+    from redtail.files import path_of
 
     if objects.is_url(out):
         raise SpecError(
             f"--out {out}: an object store has no locks that would keep campaigns away; remove "
             "objects with its own tools, while no campaign is at work"
         )
-    root = Path(out)
+    root = path_of(out)
     where = runs.folders(root) if experiment is None else [runs.find(root, experiment)]
     count = 0
     size = 0

@@ -16,6 +16,7 @@ from redtail import _engine
 from redtail._engine import Plan
 from redtail.code import Allowed
 from redtail.errors import SpecError
+from redtail.files import path_of
 from redtail.metrics import Measured
 from redtail.queues import name_of
 from redtail.stopping import table
@@ -233,7 +234,7 @@ def _read(source: Source) -> tuple[str, str | None, str]:
     if isinstance(source, Toml):
         return source.text, source.name, "toml"
     if isinstance(source, str | os.PathLike):
-        path = Path(source)
+        path = path_of(source)
         try:
             return path.read_text(encoding="utf-8"), str(path), "toml"
         except FileNotFoundError:
@@ -246,8 +247,9 @@ def _read(source: Source) -> tuple[str, str | None, str]:
             raise SpecError(
                 f"{path}: not a text file in UTF-8 (byte {error.start})", file=str(path)
             ) from None
-        except OSError as error:
-            raise SpecError(f"{path}: cannot be read: {error.strerror}", file=str(path)) from None
+        except (OSError, ValueError) as error:  # a name with a null byte, too
+            reason = getattr(error, "strerror", None) or error
+            raise SpecError(f"{path}: cannot be read: {reason}", file=str(path)) from None
     if hasattr(source, "to_json"):
         return source.to_json(), None, "json"
     raise SpecError(

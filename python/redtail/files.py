@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TypeAlias
 
@@ -19,6 +20,15 @@ def is_file_name(name: str) -> bool:
     """
     plain = name == escape.name(name) and not set('/\\:*?"<>|') & set(name)
     return plain and name != "" and not name.startswith(".") and len(name.encode()) <= 200
+
+
+def path_of(name: str | os.PathLike[str]) -> Path:
+    """Return the path that a user names; `~` at its beginning is the home folder.
+
+    A shell expands it too, but not in quotes and not in a file. As in a shell, `~NAME` stays as it
+    is if there is no such user, and `./~` is a file of that name.
+    """
+    return Path(os.path.expanduser(name))
 
 
 class Reader:
@@ -40,7 +50,7 @@ class Reader:
 
     def _text(self, name: str) -> str | Refusal:
         try:
-            return (self.folder / name).read_text(encoding="utf-8")
+            return (self.folder / path_of(name)).read_text(encoding="utf-8")
         except FileNotFoundError:
             return f"is no file in {self.folder}", "a path relative to the experiment's file"
         except UnicodeDecodeError as error:

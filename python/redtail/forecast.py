@@ -12,6 +12,7 @@ from typing import Literal
 
 from redtail import _engine
 from redtail._engine import Plan
+from redtail.files import path_of
 from redtail.metrics import counted
 from redtail.objects import is_url
 from redtail.segments import in_segments
@@ -73,7 +74,7 @@ def forecast(
         plan = replace(plan, users=users)
 
     store = None
-    if is_url(out) or (Path(out) / slug(plan.name)).is_dir():
+    if is_url(out) or (path_of(out) / slug(plan.name)).is_dir():
         store = ExperimentStore(out, plan.name)
         if store.remote is not None:
             store.remote.puts = False

@@ -90,8 +90,8 @@ class StopRule(Part):
         at_least: How many runs each case gets before it is looked at for the first time; 2 or more.
             With fewer than 10 the interval at the end covers the mean less often than it says. A
             whole number, at least 2; default 10.
-        at_most: How many runs a case gets even if it is not sure then. A whole number, at least 2;
-            default 50.
+        at_most: How many runs a case gets even if it is not sure then; up to 1000000. A whole
+            number, at least 2; default 50.
     """
 
     until: str | Sequence[str]

@@ -25,6 +25,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from redtail.errors import RedtailWarning, StoreError
+from redtail.files import path_of
 
 _MANIFEST = "manifest.json"
 
@@ -237,7 +238,7 @@ def whole_copy(place: str | os.PathLike[str]) -> Iterator[Path]:
         StoreError: it cannot be read.
     """
     if not is_url(place):
-        yield Path(place)
+        yield path_of(place)
         return
     objects = Objects(str(place))
     with TemporaryDirectory(prefix="redtail-") as folder:

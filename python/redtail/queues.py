@@ -320,7 +320,7 @@ def _classes(module: ModuleType) -> str:
 def _from_file(path: Path) -> ModuleType:
     try:
         text = path.read_bytes()
-    except OSError as error:
+    except (OSError, ValueError) as error:  # a name with a null byte, too
         raise _Wrong("class", f"names a file that cannot be read: {path}", _ACCEPTED) from error
     # The name is that of the content: a file that has changed is another module.
     digest = _hash(str(path.resolve()).encode() + b"\0" + text)

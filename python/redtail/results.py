@@ -22,20 +22,30 @@ from redtail.columns import numbers
 from redtail.columns import table as table_of
 from redtail.compare import Comparisons, Correction
 from redtail.errors import RedtailError, RedtailWarning, StoreError
+from redtail.files import path_of
 from redtail.objects import is_url
 from redtail.segments import LARGE, Ledger, LedgerRuns, in_segments, keys_of, ledger_of
 from redtail.stats import Estimate, band, estimate, exceedance, paired_difference, shares_within
 from redtail.store import (
     FAILED,
+    MALFORMED,
+    RUN_FILES,
+    RUN_NAME,
     ExperimentStore,
     StoredRun,
+    UnreadableError,
+    _brief,
     checksums,
+    expect,
     field,
+    is_sealed,
     metric_field,
     open_parquet,
+    owner,
     parquet_bytes,
     read_run,
     read_series,
+    sealed,
 )
 
 if TYPE_CHECKING:
@@ -788,7 +798,7 @@ class Results:
         """
         from redtail import plots
 
-        return plots.draw_all(self, self.folder / "figures" if folder is None else Path(folder))
+        return plots.draw_all(self, self.folder / "figures" if folder is None else path_of(folder))
 
     def write(self, store: ExperimentStore) -> list[Path]:
         """Write the experiment's own files; returns the paths of its data files."""
@@ -815,9 +825,7 @@ class Results:
         }
         with store.writing():
             written = [store.write(name, data) for name, data in tables.items()]
-            store.write(
-                "results.json", (json.dumps(index, indent=2, ensure_ascii=False) + "\n").encode()
-            )
+            store.write("results.json", sealed(index, ensure_ascii=False))
         return written
 
     def _replications(self) -> pa.Table:
@@ -850,9 +858,15 @@ class Results:
         for key in self.factors:
             settings = [case.factors.get(key) for case in self.cases]
             kind: pa.DataType = pa.string()
-            if all(isinstance(value, int) and not isinstance(value, bool) for value in settings):
+            # A seed may be larger than a signed number; as text it keeps all its digits.
+            plain = all(
+                ((isinstance(value, int) and abs(value) < 2**63) or isinstance(value, float))
+                and not isinstance(value, bool)
+                for value in settings
+            )
+            if plain and all(isinstance(value, int) for value in settings):
                 kind = pa.int64()
-            elif all(isinstance(v, int | float) and not isinstance(v, bool) for v in settings):
+            elif plain:
                 kind = pa.float64()
             else:
                 settings = [case.labels.get(key) for case in self.cases]
@@ -893,16 +907,11 @@ def load(folder: str | os.PathLike[str]) -> Results:
     Raises:
         StoreError: there is none, or a run in it is missing or damaged.
     """
-    path = Path(folder)
+    path = path_of(folder)
     try:
         if is_url(folder):
             path = _fetched(str(folder))
-        index = json.loads((path / "results.json").read_bytes())
-        if index["format"] != FORMAT:
-            raise StoreError(
-                f"{path}/results.json: written in format {index['format']}, this redtail reads "
-                f"{FORMAT}; give the experiment's command again to write it anew"
-            )
+        index = read_index(path)
         runs = _Stored(path, index)
         results = Results(
             name=index["experiment"],
@@ -926,8 +935,66 @@ def load(folder: str | os.PathLike[str]) -> Results:
         raise StoreError(
             f"{folder}: not the folder of a finished experiment (it has no results.json)"
         ) from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except MALFORMED as error:
         raise StoreError(f"{path}/results.json: cannot be read: {error}") from error
+
+
+def read_index(folder: Path) -> dict[str, Any]:
+    """Read an experiment's results.json and check it.
+
+    Raises:
+        FileNotFoundError: there is none.
+        UnreadableError: it is of another format, or somebody else's.
+        StoreError: it was altered, or is nothing that redtail writes.
+    """
+    path = folder / "results.json"
+    again = "give the experiment's command again to write it anew"
+    try:
+        data = path.read_bytes()
+        index: dict[str, Any] = json.loads(data)
+        number = expect(index["format"], int, "format")
+        # Of before there was a checksum, the form alone can be checked.
+        if number == FORMAT and "checksum" in index and not is_sealed(data, index):
+            raise ValueError("its content was altered")
+        if number == FORMAT:
+            _check_form(index)
+    except FileNotFoundError:
+        raise
+    except PermissionError as error:
+        raise UnreadableError(
+            f"{path}: cannot be read: {error.strerror}{owner(path)}; ask for the right to read it"
+        ) from error
+    except MALFORMED as error:
+        what = f"{error} is missing" if isinstance(error, KeyError) else _brief(error)
+        raise StoreError(f"{path}: cannot be read: {what}; {again}") from error
+    if number != FORMAT:
+        raise UnreadableError(
+            f"{path}: written in format {number}, this redtail reads {FORMAT}; "
+            f"use the redtail that wrote it, or {again}"
+        )
+    return index
+
+
+def _check_form(index: dict[str, Any]) -> None:
+    """Refuse an index of wrong types, and names that are no run's or table's."""
+    expect(index["experiment"], str, "experiment")
+    expect(index["description"], str, "description")
+    for key in expect(index["factors"], list, "factors"):
+        expect(key, str, "a factor")
+    for case in expect(index["cases"], list, "cases"):
+        expect(case["factors"], dict, "factors of a case")
+        for label in expect(case["labels"], dict, "labels of a case").values():
+            expect(label, str, "a label")
+        for number, key in expect(case["runs"], dict, "runs of a case").items():
+            if not re.fullmatch("[0-9]{1,9}", number) or not RUN_NAME.fullmatch(
+                expect(key, str, "a run")
+            ):
+                raise ValueError(f"{number!r}: {key!r} is no run")
+    for name, about in expect(index.get("files", {}), dict, "files").items():
+        if not RUN_FILES.fullmatch(name):
+            raise ValueError(f"{name!r} is no table")
+        expect(expect(about, dict, name)["bytes"], int, f"bytes of {name}")
+        expect(about["sha256"], str, f"sha256 of {name}")
 
 
 def _fetched(url: str) -> Path:
@@ -945,7 +1012,7 @@ def _fetched(url: str) -> Path:
         remote.puts = False
         store.fetch_segments()
         remote.fetch(["cases.parquet", "replications.parquet", "results.json"])
-        index = json.loads((store.folder / "results.json").read_bytes())
+        index = read_index(store.folder)
         for case in index["cases"]:
             for key in case["runs"].values():
                 if key in remote.runs:
@@ -1015,13 +1082,13 @@ def replaced(results: Results, code_version: str) -> int:
         code_version: of the engine that made them.
     """
     try:
-        index = json.loads((results.folder / "results.json").read_bytes())
+        index = read_index(results.folder)
         old = {
-            (json.dumps(case["factors"], sort_keys=True), int(number)): str(key)
+            (json.dumps(case["factors"], sort_keys=True), int(number)): key
             for case in index["cases"]
             for number, key in case["runs"].items()
         }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (FileNotFoundError, StoreError):
         return 0  # there are none, or none that can be read
     new = {
         (json.dumps(case.factors, sort_keys=True), number): key
@@ -1032,7 +1099,7 @@ def replaced(results: Results, code_version: str) -> int:
     if not lost:
         return 0
     if old.keys() <= new.keys():
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        with contextlib.suppress(*MALFORMED):
             manifest = json.loads((results.folder / lost[0] / "manifest.json").read_bytes())
             if manifest["code_version"] != code_version:
                 return 0

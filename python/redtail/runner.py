@@ -210,6 +210,8 @@ def execute_all(
     with contextlib.ExitStack() as held:
         # All of them now, and not after hours: one may be somebody else's.
         stores = [held.enter_context(ExperimentStore(out, plan.name)) for plan in plans]
+        for store, plan in zip(stores, plans, strict=True):
+            store.refuse_results_of_another(plan.name)
         found = []
         notes: tuple[str, ...] = ()
         for plan in plans:
@@ -381,7 +383,9 @@ class _Study:
             return False
         # Replication by replication: what an interrupted experiment leaves then covers all cases
         # alike, and the time left is estimated from all of them.
-        runs = itertools.product(range(self._made, look), self.open_cases)
+        # Not itertools.product, which would make lists of both.
+        cases = self.open_cases
+        runs = ((number, case) for number in range(self._made, look) for case in cases)
         if self.stored.empty:
             count = (look - self._made) * len(self.open_cases)
             self._waiting = count

@@ -27,9 +27,10 @@ from typing import TYPE_CHECKING, Any
 from redtail import escape, segments, store
 from redtail import metrics as names
 from redtail.errors import StoreError
-from redtail.results import FORMAT as RESULTS_FORMAT
+from redtail.results import read_index
 from redtail.store import (
     FAILED,
+    MALFORMED,
     OWN_FILES,
     OWN_FOLDERS,
     RUN_FILES,
@@ -171,7 +172,7 @@ def glance(root: Path, folder: Path) -> Experiment:
     versions: dict[str, int] = {}
     for key in keys:
         # Not read_manifest: what cannot be relied on can still be counted.
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        with contextlib.suppress(*MALFORMED):
             manifest = json.loads((folder / key / "manifest.json").read_bytes())
             version = str(manifest["code_version"])
             versions[version] = versions.get(version, 0) + 1
@@ -410,8 +411,7 @@ def verify_run(folder: Path) -> Iterator[Finding]:
         yield Finding(folder, "refused", what, advice)
         return
     except StoreError as error:
-        what = str(error).removeprefix(f"{folder}: the stored run is damaged: ")
-        yield Finding(folder, "damaged", what, f"{_REMOVE}, or {_AGAIN}")
+        yield _damaged(folder, error)
         return
     whole = True
     for name, expected in manifest["files"].items():
@@ -425,7 +425,11 @@ def verify_run(folder: Path) -> Iterator[Finding]:
             yield _foreign(path)
     if not whole:
         return
-    key = store.key_of(folder, manifest)
+    try:
+        key = store.key_of(folder, manifest)
+    except StoreError as error:
+        yield _damaged(folder, error)
+        return
     if key != folder.name:
         yield Finding(
             folder,
@@ -437,8 +441,12 @@ def verify_run(folder: Path) -> Iterator[Finding]:
     try:
         store.read_run(folder)
     except StoreError as error:
-        what = str(error).removeprefix(f"{folder}: the stored run is damaged: ")
-        yield Finding(folder, "damaged", what, f"{_REMOVE}, or {_AGAIN}")
+        yield _damaged(folder, error)
+
+
+def _damaged(folder: Path, error: StoreError) -> Finding:
+    what = str(error).removeprefix(f"{folder}: the stored run is damaged: ")
+    return Finding(folder, "damaged", what, f"{_REMOVE}, or {_AGAIN}")
 
 
 def _verify_segment(path: Path, keys: set[str]) -> Iterator[Finding]:
@@ -580,18 +588,17 @@ def referred_to(folder: Path) -> dict[str, str] | None:
     None when there are no results, or none that this redtail can read.
     """
     try:
-        index = json.loads((folder / "results.json").read_bytes())
-        if index["format"] != RESULTS_FORMAT:
-            return None
-        return {
-            str(key): ", ".join(
-                [*map(str, case["labels"].values()), f"replication {int(replication)}"]
-            )
-            for case in index["cases"]
-            for replication, key in case["runs"].items()
-        }
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return _referred(read_index(folder))
+    except (FileNotFoundError, StoreError):
         return None
+
+
+def _referred(index: dict[str, Any]) -> dict[str, str]:
+    return {
+        key: ", ".join([*case["labels"].values(), f"replication {replication}"])
+        for case in index["cases"]
+        for replication, key in case["runs"].items()
+    }
 
 
 def run_names(folder: Path) -> list[str]:
@@ -650,7 +657,9 @@ def size_of(path: Path, nested: bool = True) -> int:
     with contextlib.suppress(FileNotFoundError):  # a campaign at work has renamed it
         for entry in os.scandir(path):
             inside = Path(entry.path)
-            if nested or not (entry.is_dir() and any(True for _ in _walk(inside))):
+            if nested or not (
+                entry.is_dir(follow_symlinks=False) and any(True for _ in _walk(inside))
+            ):
                 total += size_of(inside)
     return total
 
@@ -673,23 +682,16 @@ def shown_size(size: int) -> str:
 
 def _verify_results(folder: Path, keys: set[str]) -> Iterator[Finding]:
     path = folder / "results.json"
-    if not path.exists():
-        return
     try:
-        index = json.loads(path.read_bytes())
-        number = index["format"]
-        if number != RESULTS_FORMAT:
-            what = f"written in format {number}, this redtail reads {RESULTS_FORMAT}"
-            yield Finding(path, "refused", what, f"use the redtail that wrote it, or {_AGAIN}")
-            return
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        yield Finding(path, "damaged", f"cannot be read ({error})", _AGAIN)
+        index = read_index(folder)
+    except FileNotFoundError:
         return
-    referred = referred_to(folder)
-    if referred is None:
-        yield Finding(path, "damaged", "it does not say which runs are in the results", _AGAIN)
+    except StoreError as error:
+        what, _, advice = str(error).removeprefix(f"{path}: ").partition("; ")
+        kind = "refused" if isinstance(error, UnreadableError) else "damaged"
+        yield Finding(path, kind, what, advice)
         return
-    for key, about in referred.items():
+    for key, about in _referred(index).items():
         if key not in keys:
             what = f"the results refer to it ({about}), and it is not there"
             yield Finding(folder / key, "missing", what, _AGAIN)

@@ -32,12 +32,15 @@ from redtail.columns import table as table_of
 from redtail.errors import RedtailWarning, StoreError
 from redtail.metrics import column as column_of
 from redtail.store import (
+    MALFORMED,
     RUN_NAME,
     SEGMENTS,
     ExperimentStore,
     StoredRun,
+    _brief,
     _machine,
     _told,
+    expect,
     field,
     metric_field,
     open_parquet,
@@ -68,6 +71,9 @@ _SHARE = 0.01
 _MOST_RUNS = 5000
 
 _HASH_DIGITS = 16
+
+# The columns that every run has a value in.
+_WHOLE = ("run", "replication", "created", "metrics", "consecutive_losses", "scenario")
 
 
 class DamagedError(StoreError):
@@ -158,7 +164,7 @@ class Ledger:
             key=key,
             folder=self.folder / key,
             metrics=self.metrics(row),
-            consecutive_losses=json.loads(losses),
+            consecutive_losses=_counts(self.folder / key, losses),
             manifest={"run": key},
         )
 
@@ -357,6 +363,21 @@ class Shelf:
         return row
 
 
+def _counts(run: Path, losses: str) -> dict[str, list[int]]:
+    """Return loss events by queue from JSON.
+
+    Raises:
+        DamagedError: redtail has not written them.
+    """
+    try:
+        return {
+            link: [expect(count, int, "a count") for count in expect(counts, list, "counts")]
+            for link, counts in expect(json.loads(losses), dict, "loss events").items()
+        }
+    except MALFORMED as error:
+        raise DamagedError(f"{run}: its loss events are damaged: {_brief(error)}") from error
+
+
 def _used(counts: list[int]) -> list[int]:
     """Return counts up to the last that is not zero, as folders of runs keep them."""
     last = next((at for at in range(len(counts), 0, -1) if counts[at - 1]), 0)
@@ -504,9 +525,45 @@ def read_segment(
         number = about(table)["format"]
         if number != FORMAT:
             raise StoreError(f"{path}: stored in format {number}, this redtail reads {FORMAT}")
+        _check_form(table, file.schema_arrow)
         return table
-    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+    except OSError as error:
         raise StoreError(f"{path}: the segment cannot be read: {error}") from error
+    except (*MALFORMED, pa.ArrowException) as error:
+        raise DamagedError(f"{path}: the segment is damaged: {_brief(error)}") from error
+
+
+def _check_form(table: pa.Table, schema: pa.Schema) -> None:
+    """Refuse a segment that redtail has not written, though its name is that of its bytes."""
+    import pyarrow as pa
+
+    common = about(table)
+    for key in ("backend", "code_version"):
+        expect(common[key], str, key)
+    shapes = expect(common["metrics"], list, "metrics")
+    metrics = {
+        expect(name, str, "a metric") for names in shapes for name in expect(names, list, "metrics")
+    }
+    kinds = {
+        "run": pa.types.is_string,
+        "created": pa.types.is_timestamp,
+        "consecutive_losses": pa.types.is_string,
+        "scenario": pa.types.is_string,
+        **dict.fromkeys(
+            ("replication", "bottleneck_packets", "events", "metrics"),
+            pa.types.is_unsigned_integer,
+        ),
+        **dict.fromkeys(("wall_time_s", *map(column_of, metrics)), pa.types.is_floating),
+    }
+    for name, fits in kinds.items():
+        if not fits(schema.field(name).type):
+            raise ValueError(f"the column {name} is of type {schema.field(name).type}")
+        if name in table.column_names and name in _WHOLE and table.column(name).null_count:
+            raise ValueError(f"the column {name} has gaps")
+    if "metrics" in table.column_names and any(
+        shape >= len(shapes) for shape in table.column("metrics").unique().to_pylist()
+    ):
+        raise ValueError("there is no such list of metrics")
 
 
 def about(table: pa.Table) -> dict[str, Any]:
@@ -574,7 +631,7 @@ def run_of(path: Path, key: str) -> tuple[StoredRun, str]:
         key=key,
         folder=path.parent.parent / key,
         metrics={name: row[column_of(name)] for name in shapes[row["metrics"]]},
-        consecutive_losses=json.loads(row["consecutive_losses"]),
+        consecutive_losses=_counts(path, row["consecutive_losses"]),
         manifest=manifest,
     )
     return run, row["scenario"]
@@ -644,7 +701,8 @@ def _enter(ledger: Ledger, table: pa.Table) -> None:
     links: dict[int, Any] = {}
     for row, (key, shape) in enumerate(zip(runs, table.column("metrics").to_pylist(), strict=True)):
         if shape not in links:
-            links[shape] = json.loads(table.column("consecutive_losses")[row].as_py())
+            losses = table.column("consecutive_losses")[row].as_py()
+            links[shape] = _counts(ledger.folder / key, losses)
         ledger.add(key, {name: values[name][row] for name in shapes[shape]}, links[shape])
 
 

@@ -48,6 +48,7 @@ from redtail import objects
 from redtail.columns import column
 from redtail.columns import table as table_of
 from redtail.errors import RedtailWarning, StoreError
+from redtail.files import path_of
 
 try:
     import fcntl
@@ -98,6 +99,19 @@ OWN_FOLDERS = ("figures", FAILED, SEGMENTS)
 RUN_FILES = re.compile(r"(manifest|scenario)\.json|[a-z_]+\.parquet")
 """What the files of a run are called."""
 
+MALFORMED = (
+    OSError,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    IndexError,
+    OverflowError,
+    RecursionError,
+    NotImplementedError,
+)
+"""What reading a file raises that is not as it was written; Arrow's errors are among these."""
+
 # What the files that every run has always contain.
 _MARKS = {
     "manifest.json": (b'"code_version"', b'"redtail_version"'),
@@ -105,6 +119,11 @@ _MARKS = {
 }
 
 _SEAL = "0" * 64
+
+# File systems take 255 bytes.
+_LONGEST_SLUG = 200
+
+_NAME_IN_RESULTS = re.compile(rb'"experiment": ("(?:[^"\\]|\\.)*")')
 
 _STALE_AFTER_S = 24 * 3600.0
 _HASH_DIGITS = 16
@@ -165,16 +184,22 @@ def slug(name: str) -> str:
     """Return `name` as the name of a folder.
 
     A name that a run's folder or one of `OWN_FOLDERS` has is changed: an experiment must not be
-    taken for one of them.
+    taken for one of them. One with letters beyond a to z gets a hash in their place, so that names
+    in Greek do not all have the same folder; so does one that is cut because it is long.
 
     >>> slug("Tail drop against RED, 64 bulk flows")
     'tail-drop-against-red-64-bulk-flows'
     >>> slug("…")
     'experiment'
+    >>> slug("Ουρά"), slug("Ουρά 2")
+    ('experiment-a6b4b196', '2-73c73d4e')
     >>> slug("2026112201300000"), slug("Figures")
     ('experiment-2026112201300000', 'experiment-figures')
     """
     found = re.sub(r"[^a-z0-9._]+", "-", name.lower()).strip("-._") or "experiment"
+    cut = found[:_LONGEST_SLUG].strip("-._")
+    if cut != found or any(letter.isalnum() and not letter.isascii() for letter in name):
+        found = f"{cut}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"
     taken = RUN_NAME.fullmatch(found) is not None or found in OWN_FOLDERS
     return f"experiment-{found}" if taken else found
 
@@ -226,7 +251,7 @@ class ExperimentStore:
     """
 
     def __init__(self, root: str | os.PathLike[str], name: str) -> None:
-        self.root = objects.copy_of(str(root)) if objects.is_url(root) else Path(root)
+        self.root = objects.copy_of(str(root)) if objects.is_url(root) else path_of(root)
         self.folder = self.root / slug(name)
         self.place = str(self.folder)
         self.remote: objects.Remote | None = None
@@ -264,6 +289,24 @@ class ExperimentStore:
         where: TracebackType | None,
     ) -> None:
         self.close()
+
+    def refuse_results_of_another(self, name: str) -> None:
+        """Refuse a folder with the results of an experiment of another name than this one.
+
+        Two names that differ in spaces, signs or capital letters alone have the same folder.
+
+        Raises:
+            StoreError: there are such results.
+        """
+        with contextlib.suppress(OSError, ValueError):
+            with (self.folder / "results.json").open("rb") as file:
+                found = _NAME_IN_RESULTS.search(file.read(1 << 16))
+            if found is not None and (other := json.loads(found[1])) != name:
+                raise StoreError(
+                    f"{self.place}: has the results of the experiment {other!r}, and {name!r} "
+                    "would have the same folder; choose a name that differs in a letter or digit, "
+                    "or another folder with --out DIR"
+                )
 
     def close(self) -> None:
         """Let others clean the folder; happens by itself when the store is forgotten."""
@@ -443,14 +486,32 @@ def checksums(data: bytes) -> dict[str, Any]:
     return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
-def sealed(manifest: dict[str, Any]) -> bytes:
+def sealed(manifest: dict[str, Any], *, ensure_ascii: bool = True) -> bytes:
     """Return a manifest as a file that carries its own checksum.
 
     It is the SHA-256 of the file with zeros in its place.
     """
-    text = json.dumps({**manifest, "checksum": _SEAL}, indent=2) + "\n"
+    text = json.dumps({**manifest, "checksum": _SEAL}, indent=2, ensure_ascii=ensure_ascii) + "\n"
     head, _, tail = text.rpartition(_SEAL)
     return f"{head}{hashlib.sha256(text.encode()).hexdigest()}{tail}".encode()
+
+
+def is_sealed(data: bytes, manifest: dict[str, Any]) -> bool:
+    """Return whether a file is as `sealed` has made it."""
+    seal = str(manifest["checksum"])
+    blank = data.replace(seal.encode(), _SEAL.encode())
+    return hashlib.sha256(blank).hexdigest() == seal
+
+
+def expect(value: Any, kind: Any, what: str) -> Any:
+    """Return a value that a file must have for something to be read from it.
+
+    Raises:
+        ValueError: it is of another type.
+    """
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise ValueError(f"{what} is {json.dumps(value)[:40]}")
+    return value
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -463,14 +524,9 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     with _read(folder):
         data = (folder / "manifest.json").read_bytes()
         manifest: dict[str, Any] = json.loads(data)
-        number = manifest["format"]
-        if not isinstance(number, int):
+        number = expect(manifest["format"], int, "manifest.json was altered: format")
+        if number > 1 and not is_sealed(data, manifest):
             raise ValueError("manifest.json was altered")
-        if number > 1:
-            seal = str(manifest["checksum"])
-            blank = data.replace(seal.encode(), _SEAL.encode())
-            if hashlib.sha256(blank).hexdigest() != seal:
-                raise ValueError("manifest.json was altered")
         if number not in READABLE:
             formats = " and ".join(map(str, READABLE))
             newer = "a newer" if number > FORMAT else "an older"
@@ -479,6 +535,14 @@ def read_manifest(folder: Path) -> dict[str, Any]:
                 f"({manifest.get('redtail_version', 'unknown')}), this redtail reads {formats}; "
                 "use that redtail, or choose another folder with --out DIR"
             )
+        for key in ("run", "backend", "code_version"):
+            expect(manifest[key], str, f"manifest.json: {key}")
+        for name, about in expect(manifest["files"], dict, "manifest.json: files").items():
+            if not RUN_FILES.fullmatch(name):
+                raise ValueError(f"manifest.json: {name!r} is no file of a run")
+            expect(about, dict, f"manifest.json: files: {name}")
+            expect(about["bytes"], int, f"manifest.json: bytes of {name}")
+            expect(about["sha256"], str, f"manifest.json: sha256 of {name}")
         return manifest
 
 
@@ -511,8 +575,9 @@ def read_run(folder: Path, key: str | None = None) -> StoredRun:
 
 
 def key_of(folder: Path, manifest: dict[str, Any]) -> str:
-    """Return the key of a run by what is in its folder."""
-    scenario = (folder / "scenario.json").read_bytes().decode()
+    """Return the key of a run by what is in its folder; errors as for `read_manifest`."""
+    with _read(folder):
+        scenario = (folder / "scenario.json").read_bytes().decode()
     return run_key(scenario, manifest["code_version"], manifest["backend"])
 
 
@@ -526,16 +591,7 @@ def _read(folder: Path) -> Iterator[None]:
             f"{folder}: the stored run cannot be read: {error.strerror}{owner(folder)}; "
             "ask for the right to read it, or choose another folder with --out DIR"
         ) from error
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        IndexError,
-        OverflowError,
-        RecursionError,
-    ) as error:
+    except MALFORMED as error:
         raise StoreError(f"{folder}: the stored run is damaged: {_brief(error)}") from error
 
 
@@ -650,8 +706,10 @@ def open_parquet(source: Path | bytes) -> pq.ParquetFile:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    # Arrow takes a path that begins with "~" for one in a home folder.
     return pq.ParquetFile(
-        pa.BufferReader(source) if isinstance(source, bytes) else source, pre_buffer=False
+        pa.BufferReader(source) if isinstance(source, bytes) else source.absolute(),
+        pre_buffer=False,
     )
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from redtail.errors import RedtailWarning, SpecError, StoreError
+from redtail.files import path_of
 from redtail.store import read_parquet
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ class TraceTable:
         """
         import pyarrow.parquet as pq
 
-        target = Path(path)
+        target = path_of(path)
         aside = target.with_name(f".{target.name}.part")
         try:
             pq.write_table(self.to_arrow(), aside, compression="zstd")
@@ -256,7 +257,7 @@ def read_trace(path: str | os.PathLike[str]) -> TraceTable:
     Raises:
         SpecError: the file cannot be read, or a row is not valid; the message names the first one.
     """
-    trace = _read(Path(path))
+    trace = _read(path_of(path))
     for text in trace.warnings:
         warnings.warn(text, RedtailWarning, stacklevel=2)
     return trace
@@ -281,10 +282,11 @@ def _read(path: Path) -> TraceTable:
         raise SpecError(
             f"{path}: not a text file in UTF-8 (byte {error.start})", file=str(path)
         ) from None
-    except OSError as error:
-        raise SpecError(
-            f"{path}: cannot be read: {error.strerror or error}", file=str(path)
-        ) from None
+    except SpecError:
+        raise
+    except (OSError, ValueError) as error:  # a name with a null byte, too
+        reason = getattr(error, "strerror", None) or error
+        raise SpecError(f"{path}: cannot be read: {reason}", file=str(path)) from None
 
 
 # --- Rows and columns -----------------------------------------------------------------------
@@ -683,7 +685,7 @@ def _changed(path: str) -> str:
 
 @functools.lru_cache(maxsize=4)
 def _loaded(name: str, path: str) -> Any:
-    trace = _read(Path(path))
+    trace = _read(path_of(path))
     if trace.name != name:
         raise SpecError(_changed(path), file=path)
     return trace.native()
@@ -735,7 +737,7 @@ class Resolver:
         return found.native
 
     def _find(self, file: str) -> _Found:
-        path = self.folder / file
+        path = self.folder / path_of(file)
         trace = _read(path)
         self.warnings += trace.warnings
         native = trace.native()

@@ -325,6 +325,9 @@ const PI_REFERENCE: f64 = 50.0;
 /// ns-2.35, ns-default.tcl (`w_`), Hz.
 const PI_SAMPLING: f64 = 170.0;
 
+/// A loop that is slower than this, in s, hardly controls anything: our choice.
+const SLOW_LOOP: f64 = 60.0;
+
 fn pi(on: &Situated) -> Result<Advice, ParamError> {
     let capacity = on.packet_rate();
     let path = pi::Path {
@@ -352,10 +355,13 @@ fn pi(on: &Situated) -> Result<Advice, ParamError> {
     let q_ref = "ns-2.35, ns-default.tcl (qref_); a choice, not a result.";
     notes.packets("q_ref", "q_ref", PI_REFERENCE, q_ref);
     let gain = "K (1/z + T/2), designed for N or more flows and R or less (Hollot et al. 2001, proposition 2).";
-    // The difference of the two is the integral gain, and must survive the rounding.
-    notes.add("a", "a", (a, "1/packet"), Some(format!("{a:.7e}")), gain);
+    // The difference of the two is the integral gain, and four of its digits must survive.
+    let lost = libm::ceil(libm::log10(a / (a - b))).clamp(0.0, 12.0) as usize;
+    let digits = (lost + 4).max(7);
+    let key = |gain: f64| Some(format!("{gain:.digits$e}"));
+    notes.add("a", "a", (a, "1/packet"), key(a), gain);
     let gain = "K (1/z - T/2), the same.";
-    notes.add("b", "b", (b, "1/packet"), Some(format!("{b:.7e}")), gain);
+    notes.add("b", "b", (b, "1/packet"), key(b), gain);
     let sampling = Some(format!("\"{PI_SAMPLING} Hz\""));
     let often = "ns-2.35, ns-default.tcl (w_).";
     notes.add("sampling", "1/T", (PI_SAMPLING, "Hz"), sampling, often);
@@ -374,7 +380,15 @@ fn pi(on: &Situated) -> Result<Advice, ParamError> {
     let longest = "r_max with the queueing of q_ref packets.";
     notes.figure("round trip", "R", (path.round_trip, "s"), longest);
     let model = "Hollot, Misra, Towsley, Gong 2001: PI gains that keep the loop stable for N or more flows and round trips of R or less";
-    Ok(notes.finish("pi", model))
+    let mut advice = notes.finish("pi", model);
+    let settles = 1.0 / crossover;
+    if settles > SLOW_LOOP {
+        advice.cautions.push(format!(
+            "The loop takes about 1 / w_g, {settles:.0} s, to follow a change of the load: with so few \
+             flows at this rate the queue stays far from q_ref for as long."
+        ));
+    }
+    Ok(advice)
 }
 
 fn codel(on: &Situated, kind: &str) -> Advice {

@@ -398,9 +398,11 @@ impl<'a> Lines<'a> {
         self.starts.partition_point(|start| *start <= offset) - 1
     }
 
+    /// The line alone: to count the columns for each of many values on one line would take the
+    /// square of their number.
     fn origin(&self, offset: usize) -> Origin {
         Origin::File {
-            line: self.position(offset).0,
+            line: self.index(offset) as u32 + 1,
         }
     }
 

@@ -38,10 +38,10 @@ pub struct StopRule {
     #[serde(default = "default_at_least")]
     #[schemars(range(min = 2))]
     pub at_least: u32,
-    /// How many runs a case gets even if it is not sure then.
+    /// How many runs a case gets even if it is not sure then; up to 1000000.
     /// Source: our choice; five times as many as without a rule.
     #[serde(default = "default_at_most")]
-    #[schemars(range(min = 2))]
+    #[schemars(range(min = 2, max = MOST_REPLICATIONS))]
     pub at_most: u32,
 }
 
@@ -153,6 +153,10 @@ impl JsonSchema for UntilTexts {
     }
 }
 
+/// No case gets more runs than this: what they measured is kept in memory at the end, some hundred
+/// bytes for each.
+pub const MOST_REPLICATIONS: u32 = 1_000_000;
+
 impl Replications {
     /// The number of runs that each case gets at least.
     pub fn at_least(&self) -> u32 {
@@ -221,7 +225,7 @@ impl JsonSchema for Replications {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let rule = generator.subschema_for::<StopRule>();
-        json_schema!({ "anyOf": [{ "type": "integer", "minimum": 1, "maximum": u32::MAX }, rule] })
+        json_schema!({ "anyOf": [{ "type": "integer", "minimum": 1, "maximum": MOST_REPLICATIONS }, rule] })
     }
 }
 

@@ -15,7 +15,7 @@ use crate::node::Node;
 use crate::outline::{BandwidthDelay, base_round_trips, crossed, crosses, time_in_words};
 use crate::paths;
 use crate::rates::{Phases, entry_origin};
-use crate::replications::Replications;
+use crate::replications::{MOST_REPLICATIONS, Replications};
 
 /// Round trips that slow start may need before the statistics should begin: from one segment, ten
 /// doublings fill any path with a thousand segments in flight.
@@ -25,6 +25,8 @@ const FIRST_ROUND_TRIPS: u64 = 10;
 /// days.
 const LONGEST_RUN: Span = Span::from_s(100 * 24 * 3600);
 const LONGEST_DELAY: Span = Span::from_s(3600);
+/// Of all links of a chain together, both directions.
+const LONGEST_PATH: Span = Span::from_s(24 * 3600);
 
 /// More phases than this are a slip of the pen: each has some twenty metrics for every queue.
 const MOST_PHASES: usize = 100;
@@ -160,6 +162,14 @@ impl Findings<'_> {
         }
         match &experiment.replications {
             Replications::Fixed(0) => self.refuse("replications", "is zero; accepted: 1 or more"),
+            Replications::Fixed(count) if *count > MOST_REPLICATIONS => self.refuse(
+                "replications",
+                &format!("is more than can be kept; accepted: up to {MOST_REPLICATIONS}"),
+            ),
+            Replications::Until(rule) if rule.at_most > MOST_REPLICATIONS => self.refuse(
+                "replications.at_most",
+                &format!("is more than can be kept; accepted: up to {MOST_REPLICATIONS}"),
+            ),
             Replications::Until(rule) if rule.at_least < 2 => self.refuse(
                 "replications.at_least",
                 "has no interval to look at; accepted: 2 or more",
@@ -253,6 +263,19 @@ impl Findings<'_> {
             if let Some(link) = &hop.return_link {
                 self.link(&format!("{key}.return"), link, experiment.duration);
             }
+        }
+        let delays = topology.hops().iter().flat_map(|hop| {
+            let back = hop.return_link.as_ref().map(|link| link.delay);
+            std::iter::once(hop.delay).chain(back)
+        });
+        let sum: u128 = delays.map(|delay| u128::from(delay.as_ps())).sum();
+        if self.errors.is_empty() && sum > u128::from(LONGEST_PATH.as_ps()) {
+            let hours = sum / u128::from(LONGEST_DELAY.as_ps());
+            let message = format!(
+                "chain: the delays of its hops, both ways, are {hours} h together, more than can \
+                 be run; accepted: up to 24 h"
+            );
+            self.refuse_plainly("chain", &message);
         }
         Some(topology)
     }
@@ -615,6 +638,7 @@ impl Findings<'_> {
 
     fn degenerate(&mut self, experiment: &Experiment, topology: &Topology, flows: &Arc<FlowTable>) {
         self.late_starts(experiment);
+        self.early_stops(experiment);
         self.short_warmup(experiment, topology);
         self.slow_hosts(experiment, topology);
         for (key, link, index, direction) in links(topology) {
@@ -644,6 +668,25 @@ impl Findings<'_> {
                         "is as late as \"{latest}\", and the run ends at \"{}\": such \
                          flows never send",
                         experiment.duration
+                    ),
+                );
+            }
+        }
+    }
+
+    /// Groups that have stopped when the measurement begins.
+    fn early_stops(&mut self, experiment: &Experiment) {
+        for group in &experiment.traffic {
+            let Some(latest) = group.latest_stop() else {
+                continue;
+            };
+            if latest <= experiment.warmup {
+                self.warn(
+                    &format!("traffic.{}.stop", group.access().name),
+                    &format!(
+                        "is \"{latest}\" at the latest, and the measurement begins at \"{}\", after \
+                         the warm-up: what such flows send by then is in no result",
+                        experiment.warmup
                     ),
                 );
             }

@@ -278,6 +278,12 @@ impl TrafficGroup {
         starts.map(|start| start.latest()).max().unwrap_or_default()
     }
 
+    /// The latest that a flow of the group may stop; `None` if they do not.
+    pub fn latest_stop(&self) -> Option<Span> {
+        let stops = self.stops()?.values();
+        stops.iter().map(|stop| stop.latest()).max()
+    }
+
     /// The times at which flows start or stop that are not drawn.
     pub fn fixed_times(&self) -> Vec<Span> {
         let times = self.starts().into_iter().chain(self.stops());

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from redtail.errors import SpecError, StoreError
-from redtail.files import is_file_name
+from redtail.files import is_file_name, path_of
 from redtail.metrics import Metric
 from redtail.papers import checks
 from redtail.papers.formula import Formula
@@ -356,7 +356,7 @@ def load(name: str | os.PathLike[str]) -> Paper:
     """
     if name in names():
         return read(FOLDER / name)
-    folder = Path(name)
+    folder = path_of(name)
     if (folder / "paper.toml").is_file():
         return read(folder)
     raise SpecError(
@@ -539,13 +539,23 @@ class _Part:
     def table(self, key: str) -> dict[str, Any]:
         return dict(self.take(key, dict, "a table", {}))
 
-    def listed(self, key: str) -> list[Any]:
-        return list(self.take(key, list, "a list", []))
+    def listed(self, key: str, kind: Any = object, wanted: str = "") -> list[Any]:
+        found = list(self.take(key, list, "a list", []))
+        for number, value in enumerate(found, start=1):
+            if not isinstance(value, kind) or (isinstance(value, bool) and kind is not object):
+                raise SpecError(f"{self.where}: {key} {number} = {value!r}: {wanted} is wanted")
+        return found
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        return tuple(self.listed(key, str, "a text"))
+
+    def numbers(self, key: str) -> tuple[float, ...]:
+        return tuple(self.listed(key, int | float, "a number"))
 
     def tables(self, key: str) -> list[_Part]:
         parts = [
             _Part(table, f"{self.where}: {key} {number}")
-            for number, table in enumerate(self.listed(key), start=1)
+            for number, table in enumerate(self.listed(key, dict, "a table"), start=1)
         ]
         for part in parts:
             called = part.left.get("id", part.left.get("name", part.left.get("label")))
@@ -591,7 +601,7 @@ def _study(part: _Part, folder: Path) -> Study:
             inner.end()
         queue, sets = each.table("queue"), each.table("set")
         label, of, modern = each.text("label"), each.text("of"), each.flag("modern")
-        at = tuple(each.listed("scales"))
+        at = each.texts("scales")
         variants.append(Variant(label, of, queue, sets, solve, modern, at))
         each.end()
     found = Study(
@@ -599,11 +609,11 @@ def _study(part: _Part, folder: Path) -> Study:
         about=part.text("about"),
         queue=part.text("queue"),
         load=part.text("load"),
-        files=tuple(folder / file for file in part.listed("files")),
+        files=tuple(folder / file for file in part.texts("files")),
         scales={scale.name: scale for scale in scales},
         variants=tuple(variants),
         where=part.table("where"),
-        meant=tuple(part.listed("meant")),
+        meant=part.texts("meant"),
     )
     part.end()
     return found
@@ -665,8 +675,8 @@ def _figure(part: _Part) -> FigureOf:
         study=part.text("study"),
         draws=part.text("draws"),
         caption=part.text("caption"),
-        loads=tuple(part.listed("loads")),
-        queues=tuple(part.listed("queues")),
+        loads=part.numbers("loads"),
+        queues=part.texts("queues"),
         modern=part.flag("modern"),
     )
     part.end()
@@ -674,10 +684,10 @@ def _figure(part: _Part) -> FigureOf:
 
 
 def _table(part: _Part) -> TableOf:
-    metrics = tuple(part.listed("metrics"))
+    metrics = part.texts("metrics")
     rows = []
     for row in part.tables("rows"):
-        values = tuple(float(value) for value in row.listed("values"))
+        values = tuple(map(float, row.numbers("values")))
         if len(values) not in (0, len(metrics)):
             raise SpecError(f"{row.where}: {len(values)} values for {len(metrics)} metrics")
         values = values or (math.nan,) * len(metrics)
@@ -698,19 +708,18 @@ def _table(part: _Part) -> TableOf:
 
 def _setting(part: _Part) -> Setting:
     """Read a setting: `set` for all studies, `[setting.of.STUDY]` for one of them."""
+    of = _Part(part.table("of"), f"{part.where}: of")
     found = Setting(
         name=part.text("name"),
         about=part.text("about"),
-        set={"": part.table("set"), **part.table("of")},
+        set={"": part.table("set"), **{name: of.table(name) for name in list(of.left)}},
     )
     part.end()
     return found
 
 
 def _then_and_now(part: _Part) -> ThenAndNow:
-    found = ThenAndNow(
-        part.text("study"), tuple(part.listed("loads")), tuple(part.listed("metrics"))
-    )
+    found = ThenAndNow(part.text("study"), part.numbers("loads"), part.texts("metrics"))
     part.end()
     return found
 

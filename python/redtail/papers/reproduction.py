@@ -16,6 +16,7 @@ from redtail import _engine, experiment, runner
 from redtail._engine import Plan
 from redtail.code import Allowed
 from redtail.errors import RedtailWarning, SpecError
+from redtail.files import path_of
 from redtail.papers.agreement import refuse_unknown
 from redtail.papers.checks import TESTS, Evidence
 from redtail.papers.definition import (
@@ -282,7 +283,7 @@ def reproduce_paper(
             f"{paper.name} has no [[setting]] in paper.toml, or no finding with headline = true: "
             "there is no then and now to show"
         )
-    work = _Work(Path(out) / paper.name / scale, jobs, progress)
+    work = _Work(path_of(out) / paper.name / scale, jobs, progress)
     studies = [study for study in paper.studies if scale in study.scales]
     settings = paper.settings if then_and_now else ()
     trust = _Trust(paper.folder, allow_code)

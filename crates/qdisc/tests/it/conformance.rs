@@ -998,7 +998,10 @@ fn config() -> ProptestConfig {
 
 #[test]
 fn every_kind_is_among_the_disciplines() {
-    let examined: BTreeSet<&str> = disciplines().iter().map(|(_, spec, _)| spec.kind()).collect();
+    let examined: BTreeSet<&str> = disciplines()
+        .iter()
+        .map(|(_, spec, _)| spec.kind())
+        .collect();
     assert_eq!(examined, QueueSpec::KINDS.iter().copied().collect());
 }
 

@@ -1100,3 +1100,39 @@ fn loads_that_cannot_be_offered() {
     let message = refusal(&web("load = true"));
     assert!(message.contains("traffic.web.load = true"), "{message}");
 }
+
+#[test]
+fn more_replications_than_can_be_kept() {
+    let with = |count: &str| changed(&single(), &[("replications = 10", count)]);
+    assert_eq!(
+        refusal(&with("replications = 4294967295")),
+        "e.toml:4: replications = 4294967295 is more than can be kept; accepted: up to 1000000"
+    );
+    let rule = "replications = { until = \"loss within 5 %\", at_most = 1000001 }";
+    assert_eq!(
+        refusal(&with(rule)),
+        "e.toml:4: replications.at_most = 1000001 is more than can be kept; accepted: up to 1000000"
+    );
+    assert!(plan(&with("replications = 1000000"), &[]).is_ok());
+}
+
+#[test]
+fn a_chain_whose_delays_sum_beyond_the_clock() {
+    let hop = |delay: &str| {
+        format!(
+            "[[chain.hop]]\nrate = \"10 Mbit/s\"\ndelay = \"{delay}\"\nqueue = {{ kind = \"tail-drop\", limit = \"9 packets\" }}\n"
+        )
+    };
+    let with = |hops: usize, delay: &str| {
+        format!(
+            "name = \"far\"\nduration = \"1 s\"\n{}[[traffic]]\nname = \"a\"\nkind = \"bulk\"\n\
+             [[traffic]]\nname = \"w\"\nkind = \"web\"\nmodel = \"http1\"\nload = \"10 %\"\n",
+            hop(delay).repeat(hops)
+        )
+    };
+    assert_eq!(
+        refusal(&with(20_000, "1 h")),
+        "e.toml:3: chain: the delays of its hops, both ways, are 20000 h together, more than can be run; accepted: up to 24 h"
+    );
+    assert!(plan(&with(24, "1 h"), &[]).is_ok());
+}

@@ -66,6 +66,21 @@ fn a_packet_larger_than_a_byte_limit() {
 }
 
 #[test]
+fn a_stop_before_the_measurement() {
+    let stopped = |stop: &str| warnings(&[("flows = 4\n", &format!("flows = 4\nstop = {stop}\n"))]);
+    assert_eq!(
+        stopped("\"50 s\""),
+        [
+            "e.toml:23: traffic.cbr.stop = \"50 s\" is \"50 s\" at the latest, and the measurement begins at \"50 s\", \
+             after the warm-up: what such flows send by then is in no result"
+        ]
+    );
+    assert_eq!(stopped("\"uniform 1..40 s\"").len(), 1);
+    assert_eq!(stopped("\"50.1 s\""), [""; 0]);
+    assert_eq!(stopped("[\"10 s\", \"60 s\"]"), [""; 0]);
+}
+
+#[test]
 fn a_start_beyond_the_end() {
     assert_eq!(
         warnings(&[("flows = 4\n", "flows = 4\nstart = \"250 s\"\n")]),

@@ -1,0 +1,8 @@
+"""Looks for inputs that break redtail: damaged files, killed campaigns, figures that disagree.
+
+`make attack` runs it. Each part makes its cases from a seed and a number alone:
+
+    mutate      experiment files with seeded damage: each is refused with a message, or runs
+    identities  runs of every queue, preset and kind of traffic, whose figures must agree
+    kills       campaigns that are killed at random moments and finished: as if never killed
+"""

@@ -1,0 +1,211 @@
+"""The command behind `make attack`; it goes on where it was stopped.
+
+    python -m attack [PART ...] [--seed N] [--seconds S] [--rounds N]
+    python -m attack --repeat FILE
+
+Each round is so many cases of each part. What was found is in target/attack/found: the input, and
+beside it what went wrong and the command that repeats it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from attack import identities, kills, mutate
+from attack.inputs import ROOT, copy_data
+
+FOLDER = ROOT / "target" / "attack"
+PARTS = ("mutate", "identities", "kills")
+# Cases of each part in a round.
+ROUND = {"mutate": 300, "identities": 100, "kills": 1}
+
+# Far more than a check or a limited run takes, on a machine that is busy too.
+_SECONDS = 120.0
+_REPLICATIONS = 5
+
+
+class Worker:
+    """A process that checks files; a new one takes the place of one that died."""
+
+    def __init__(self) -> None:
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def attempt(self, path: Path) -> dict[str, str]:
+        """Return what the worker says of a file, or how it died of it."""
+        if self.process is None:
+            tests = str(Path(__file__).parent.parent)
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "attack.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": tests},
+                cwd=path.parent,
+            )
+        assert self.process.stdin is not None and self.process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):  # it has died since
+            self.process.stdin.write(f"{path.name}\n".encode())
+            self.process.stdin.flush()
+        ready, _, _ = select.select([self.process.stdout], [], [], _SECONDS)
+        line = self.process.stdout.readline() if ready else b""
+        if line:
+            answer: dict[str, str] = json.loads(line)
+            return answer
+        self.close()
+        if not ready:
+            return {"fault": f"no answer within {_SECONDS:.0f} s"}
+        return {"fault": "the process died of it"}
+
+    def close(self) -> None:
+        """End the process."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.communicate()
+            self.process = None
+
+
+class Attack:
+    """An attack with one seed.
+
+    Args:
+        seed: what all cases are made from.
+        folder: where the state and what was found are kept.
+    """
+
+    def __init__(self, seed: int, folder: Path = FOLDER) -> None:
+        self.seed = seed
+        self.folder = folder
+        self.state = folder / f"state-{seed}.json"
+        self.done: dict[str, int] = dict.fromkeys(PARTS, 0)
+        self.ends: dict[str, int] = {}
+        self.faults: list[str] = []
+        if self.state.exists():
+            kept = json.loads(self.state.read_text())
+            self.done, self.ends = kept["done"], kept["ends"]
+            # What somebody has taken away is dealt with.
+            self.faults = [each for each in kept["faults"] if (folder / "found" / each).exists()]
+        self.worker = Worker()
+        self._expected: dict[str, bytes] | None = None
+        copy_data(folder / "work")
+
+    def one(self, part: str) -> None:
+        """Make the next case of a part."""
+        number = self.done[part]
+        getattr(self, part)(number)
+        self.done[part] += 1
+        kept = {"done": self.done, "ends": self.ends, "faults": self.faults}
+        aside = self.state.with_suffix(".new")
+        aside.write_text(json.dumps(kept, indent=1))
+        aside.replace(self.state)
+
+    def mutate(self, number: int) -> None:
+        """Check, and perhaps run, a damaged file."""
+        name, data = mutate.mutant(self.seed, number)
+        path = self.folder / "work" / "mutant.toml"
+        path.write_bytes(data)
+        answer = self.worker.attempt(path)
+        end = answer.get("end", "fault")
+        self.ends[end] = self.ends.get(end, 0) + 1
+        if "fault" in answer:
+            self.keep(f"mutate-{self.seed}-{number}.toml", data, f"from {name}\n{answer['fault']}")
+
+    def identities(self, number: int) -> None:
+        """Run an experiment and look at its figures."""
+        queue, text = identities.scenario(self.seed, number)
+        try:
+            wrong = identities.wrong(queue, text)
+        except Exception as error:
+            wrong = [f"{type(error).__name__}: {error}"]
+        if wrong:
+            name = f"identities-{queue}-{self.seed}-{number}.toml"
+            self.keep(name, text.encode(), "\n".join(wrong))
+
+    def kills(self, number: int) -> None:
+        """Kill a campaign some times."""
+        if self._expected is None:
+            self._expected = kills.undisturbed(self.folder / "undisturbed", _REPLICATIONS)
+        folder = self.folder / "killed"
+        wrong = kills.wrong(self.seed, number, folder, self._expected, _REPLICATIONS)
+        if wrong:
+            self.keep(f"kills-{self.seed}-{number}.txt", b"", "\n".join(wrong))
+
+    def keep(self, name: str, data: bytes, fault: str) -> None:
+        """Keep an input with what went wrong."""
+        found = self.folder / "found"
+        copy_data(found)
+        path = found / name
+        path.write_bytes(data)
+        again = f"PYTHONPATH=tests {sys.executable} -m attack --repeat {path}"
+        path.with_suffix(".why").write_text(f"{again}\n\n{fault}\n")
+        self.faults.append(name)
+        print(f"FOUND {path}\n{fault[-800:]}\nrepeat with: {again}", flush=True)
+
+    def told(self) -> str:
+        """How far it is, in a line."""
+        ends = ", ".join(f"{count} {end}" for end, count in sorted(self.ends.items()))
+        return (
+            f"seed {self.seed}: {self.done['mutate']} files ({ends}), "
+            f"{self.done['identities']} runs, {self.done['kills']} killed campaigns; "
+            f"{len(self.faults)} faults"
+        )
+
+
+def repeat(path: Path) -> int:
+    """Make one case again; 1 if it goes wrong again."""
+    part, *_ = path.name.split("-")
+    if part == "mutate":
+        worker = Worker()
+        answer = worker.attempt(path.resolve())
+        worker.close()
+        print(answer.get("fault") or answer["end"])
+        return "fault" in answer
+    if part == "identities":
+        queue = path.stem.removeprefix("identities-").rsplit("-", 2)[0]
+        wrong = identities.wrong(queue, path.read_text())
+    else:
+        seed, number = map(int, path.stem.split("-")[1:])
+        expected = kills.undisturbed(FOLDER / "undisturbed", _REPLICATIONS)
+        wrong = kills.wrong(seed, number, FOLDER / "killed", expected, _REPLICATIONS)
+    print("\n".join(wrong) or "nothing is wrong")
+    return bool(wrong)
+
+
+def main() -> int:
+    """Attack for so long, or so many rounds."""
+    parser = argparse.ArgumentParser(prog="attack", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help="mutate, identities or kills")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=300.0)
+    parser.add_argument("--rounds", type=int, default=sys.maxsize)
+    parser.add_argument("--repeat", type=Path)
+    options = parser.parse_args()
+    if options.repeat is not None:
+        return repeat(options.repeat)
+    if strangers := set(options.parts) - set(PARTS):
+        parser.error(f"{', '.join(sorted(strangers))}: accepted: {', '.join(PARTS)}")
+    attack = Attack(options.seed)
+    end = time.monotonic() + options.seconds
+    try:
+        for _ in range(options.rounds):
+            for part in options.parts or PARTS:
+                for _ in range(ROUND[part]):
+                    if time.monotonic() > end:
+                        return bool(attack.faults)
+                    attack.one(part)
+            print(attack.told(), flush=True)
+        return bool(attack.faults)
+    finally:
+        attack.worker.close()
+        print(attack.told())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""Experiment files to start from: the examples, and one for each kind of queue, TCP and traffic."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+from redtail import _engine
+
+ROOT = Path(__file__).parent.parent.parent
+
+# Examples of queues and tables beside the files that name them.
+_DATA = ("*.trace", "*.csv", "*.cvec", "*.py")
+
+QUEUE = 'kind = "tail-drop"\nlimit = "50 packets"'
+
+# The keys that a kind of traffic needs; the traffic ends before the run does. A table of
+# connections (`trace`) is among the examples.
+TRAFFIC = {
+    "bulk": 'flows = 3\nstop = "2 s"',
+    "transfer": 'flows = 3\nsize = "60 kB"',
+    "cbr": 'flows = 2\nrate = "1 Mbit/s"\npacket = "1000 B"\nstop = "2 s"',
+    "voip": 'flows = 3\nstop = "2 s"',
+    "on-off": 'flows = 3\nrate = "1 Mbit/s"\npacket = "1000 B"\non = "exponential mean 200 ms"\n'
+    'off = "exponential mean 200 ms"\nstop = "2 s"',
+    "game": 'flows = 3\nstop = "2 s"',
+    "transactions": 'users = 2\nresponse = "5 kB"\nstop = "2 s"',
+    "web": 'model = "request-think"\nusers = 3\nstop = "2 s"',
+    "video": 'users = 2\nstop = "2 s"',
+    "arrivals": 'gap = "exponential mean 50 ms"\nsize = "20 kB"\nstop = "2 s"',
+}
+
+
+@cache
+def load_step() -> ModuleType:
+    """The script of the queues' pages, which has parameters for every queue."""
+    path = ROOT / "docs" / "queues" / "load_step.py"
+    spec = importlib.util.spec_from_file_location("load_step", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def experiment(queue: str, groups: list[tuple[str, str, str]], duration: str = "6 s") -> str:
+    """An experiment file with a queue's keys, and a group for each name, kind and keys."""
+    traffic = "".join(
+        f'[[traffic]]\nname = "{name}"\nkind = "{kind}"\n{keys}\n' for name, kind, keys in groups
+    )
+    return (
+        f'name = "Attack"\nduration = "{duration}"\nreplications = 1\n[bottleneck]\n'
+        f'rate = "5 Mbit/s"\ndelay = "10 ms"\n[bottleneck.queue]\n{queue}\n{traffic}'
+    )
+
+
+def queue_keys(kind: str) -> str:
+    """The keys of a queue of this kind, a line each."""
+    lines = load_step()._lines(load_step().QUEUES[kind])
+    return f'kind = "{kind}"\n{lines}'
+
+
+@cache
+def files() -> dict[str, str]:
+    """All files to start from, by name."""
+    found = {path.stem: path.read_text() for path in sorted((ROOT / "examples").glob("*.toml"))}
+    always = ("always", "bulk", "flows = 2")
+    for kind in load_step().QUEUES:
+        step = ("step", "cbr", TRAFFIC["cbr"])
+        found[f"queue-{kind}"] = experiment(queue_keys(kind), [always, step])
+    for preset in _engine.presets():
+        found[f"tcp-{preset}"] = experiment(QUEUE, [("always", "bulk", f'tcp = "{preset}"')])
+    for kind, keys in TRAFFIC.items():
+        found[f"traffic-{kind}"] = experiment(QUEUE, [("always", kind, keys)])
+    return found
+
+
+def copy_data(folder: Path) -> None:
+    """Copy what the examples name beside themselves."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for pattern in _DATA:
+        for path in (ROOT / "examples").glob(pattern):
+            shutil.copy(path, folder)

@@ -1,0 +1,111 @@
+"""A short form of `make attack`; and that it sees what it is to look for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import redtail
+from attack import identities, mutate
+from attack.__main__ import Attack, Worker, repeat
+from attack.inputs import copy_data, files
+from redtail import _engine
+from redtail.catalog import Catalog
+
+
+@pytest.fixture
+def attack(tmp_path: Path) -> Attack:
+    return Attack(20261122, tmp_path)
+
+
+def test_every_file_to_start_from_is_valid_and_every_kind_is_among_them(tmp_path: Path) -> None:
+    copy_data(tmp_path)
+    texts = []
+    for name, text in files().items():
+        path = tmp_path / f"{name}.toml"
+        path.write_text(text)
+        plan = redtail.check(path)
+        texts += [plan.example(case) for case in range(len(plan.cases))]
+    known = " ".join(texts)
+    catalog = Catalog(_engine.schema())
+    for section in (*catalog.queues, *catalog.traffic):
+        assert f'"kind":"{section.kind}"' in known, section.kind
+    for preset in _engine.presets():
+        assert f'"preset":"{preset}"' in known, preset
+
+
+def test_damaged_files_are_refused_with_a_message_or_run(attack: Attack) -> None:
+    for _ in range(400):
+        attack.one("mutate")
+    attack.worker.close()
+    assert attack.faults == []
+    assert min(attack.ends[end] for end in ("refused", "checked", "ran")) > 5
+
+
+def test_the_figures_of_every_queue_agree(attack: Attack) -> None:
+    for _ in range(34):  # as many as there are kinds
+        attack.one("identities")
+    assert attack.faults == []
+
+
+def test_a_killed_campaign_is_as_if_never_killed(attack: Attack) -> None:
+    attack.one("kills")
+    assert attack.faults == []
+
+
+def test_the_same_seed_makes_the_same_files() -> None:
+    first = [mutate.mutant(3, number) for number in range(20)]
+    assert first == [mutate.mutant(3, number) for number in range(20)]
+    assert first != [mutate.mutant(4, number) for number in range(20)]
+
+
+def test_it_goes_on_where_it_was_stopped(attack: Attack, tmp_path: Path) -> None:
+    for _ in range(3):
+        attack.one("mutate")
+    attack.worker.close()
+    again = Attack(attack.seed, tmp_path)
+    assert (again.done, again.ends) == (attack.done, attack.ends)
+    again.one("mutate")
+    again.worker.close()
+    assert json.loads(again.state.read_text())["done"]["mutate"] == 4
+
+
+def test_it_sees_what_it_looks_for(
+    attack: Attack, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # A process that dies, and the one that takes its place.
+    path = attack.folder / "work" / "x.toml"
+    path.write_text(files()["quickstart"])
+    worker = Worker()
+    assert worker.attempt(path)["end"] == "ran"
+    assert worker.process is not None
+    worker.process.kill()
+    worker.process.wait()
+    assert worker.attempt(path) == {"fault": "the process died of it"}
+    assert worker.attempt(path)["end"] == "ran"
+    worker.close()
+    # Figures that do not agree, kept with the command that repeats them.
+    queue, text = identities.scenario(1, 0)
+    assert identities.wrong(queue, text) == []
+    run_one = _engine.run_one
+
+    def altered(scenario: str) -> _engine.Outcome:
+        outcome = run_one(scenario)
+        outcome.metrics["queue_length_mean"] *= 0.999
+        outcome.metrics["loss"] = -0.1
+        return outcome
+
+    monkeypatch.setattr(_engine, "run_one", altered)
+    attack.one("identities")
+    assert len(attack.faults) == 1
+    (kept,) = (attack.folder / "found").glob("identities-*.toml")
+    told = kept.with_suffix(".why").read_text()
+    assert f"--repeat {kept}" in told
+    for part in ("packets waited", "its groups make", "is no fraction"):
+        assert part in told
+    assert repeat(kept) == 1
+    monkeypatch.undo()
+    assert repeat(kept) == 0
+    assert "nothing is wrong" in capsys.readouterr().out
