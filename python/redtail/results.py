@@ -119,7 +119,7 @@ class CaseResult:
 
     def metric(self, name: str) -> Estimate:
         """Return the estimate of a metric; one without any value when it is undefined here."""
-        return self.metrics.get(name, Estimate(math.nan, None, 0))
+        return self.metrics.get(name, estimate([]))
 
     def values(self, name: str) -> list[float]:
         """Return a metric replication by replication; NaN where it is undefined."""
@@ -363,7 +363,7 @@ class Results:
         return fitting[0]
 
     def table(self) -> pa.Table:
-        """Return a row per case and metric: mean, ci95 (half-width), n."""
+        """Return a row per case and metric: mean, ci95 (half-width), n, no_interval (why)."""
         return self.to_arrow("cases")
 
     def to_arrow(self, rows: Rows = "replications") -> pa.Table:
@@ -371,7 +371,8 @@ class Results:
 
         Args:
             rows: "replications" has a row per run and a column per metric, the SI unit in its
-                name; "cases" has a row per case and metric with mean, ci95 and n.
+                name; "cases" has a row per case and metric with mean, ci95, n, and
+                no_interval, which says why there is no ci95.
         """
         import pyarrow as pa
 
@@ -391,6 +392,7 @@ class Results:
             field("mean", pa.float64(), description="mean over replications"),
             field("ci95", pa.float64(), description="half-width of the 95 % interval"),
             field("n", pa.uint32(), description="replications with a value"),
+            field("no_interval", pa.string(), description="why there is no interval"),
         ]
         repeated += [
             [name for name, _, _ in estimates],
@@ -398,6 +400,7 @@ class Results:
             [None if math.isnan(found.mean) else found.mean for _, _, found in estimates],
             [found.ci95 for _, _, found in estimates],
             [found.n for _, _, found in estimates],
+            [found.no_interval for _, _, found in estimates],
         ]
         return table_of(repeated, fields)
 
@@ -771,7 +774,8 @@ class Results:
     def to_json(self) -> str:
         """Return what `redtail run --json` prints.
 
-        Per case: `factors`, `labels`, `metrics` (each `mean`, `ci95`, `n`), and
+        Per case: `factors`, `labels`, `metrics` (each `mean`, `ci95`, `n`, and where
+        `ci95` is null `no_interval`, which says why), and
         `consecutive_loss_exceeds`, the probability that a loss event at the first queue has
         more than `losses` losses.
         """

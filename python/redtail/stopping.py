@@ -2,9 +2,10 @@
 
 A rule looks at a case for the first time after `at_least` replications, then whenever half as many
 have been added again, and for the last time at `at_most`. A case needs no more once half the width
-of the 95 % interval of each metric named is at most the share asked for of its mean. All of this
-follows from what the runs measured, so the same file gives the same number of replications on any
-number of threads, and an interrupted experiment goes on to the same end.
+of the 95 % interval of each metric named is at most the share asked for of its mean. A metric
+without an interval (most of its values are equal, say) does not meet its bound. All of this follows
+from what the runs measured, so the same file gives the same number of replications on any number of
+threads, and an interrupted experiment goes on to the same end.
 
 Stopping when an interval is narrow favours samples that happen to vary little, so that intervals
 cover less often than they say. Few looks, far apart, and ten replications before the first one keep
@@ -106,8 +107,10 @@ class StopRule:
             reached = estimate(values(bound.metric))
             if not bound.met(reached):
                 share = (
-                    "without an interval"
-                    if reached.ci95 is None or reached.mean == 0
+                    f"no interval, {reached.no_interval}"
+                    if reached.ci95 is None
+                    else "the mean is 0"
+                    if reached.mean == 0
                     else f"±{100 * reached.ci95 / abs(reached.mean):.2g} %"
                 )
                 found.append(f"{bound}: {share}")
