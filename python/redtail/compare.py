@@ -21,6 +21,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from redtail import metrics as names
+from redtail import rare
 from redtail.errors import RedtailError
 from redtail.stats import Estimate, difference, estimate, holm, p_zero_mean
 
@@ -56,6 +57,7 @@ class Comparison:
             with fewer than two differences.
         p_adjusted: the same after the correction.
         shared: whether the two ran the same workload: they differ in queues alone.
+        refused: why there is no interval whatever the differences are; None when there may be one.
     """
 
     metric: str
@@ -68,11 +70,13 @@ class Comparison:
     p: float | None
     p_adjusted: float | None
     shared: bool
+    refused: str | None = None
 
     @property
     def difference(self) -> Estimate:
         """The mean difference with its 95 % interval, of this comparison taken alone."""
-        return estimate(self.differences.values(), skewed=False)
+        found = estimate(self.differences.values(), skewed=False)
+        return found if self.refused is None else found.without_interval(self.refused)
 
     @property
     def relative(self) -> Estimate:
@@ -255,9 +259,7 @@ class Comparisons(Sequence[Comparison]):
         )
         lines = ["mean ± half-width of the 95 % interval of each difference alone;", verdict]
         if any(row.test == "sign" for row in self.rows):
-            lines.append(
-                "±?: no interval, since most differences are equal; p is the exact sign test's"
-            )
+            lines.append("±?: no interval can be told; p is that of the exact sign test")
         return "\n".join(lines)
 
 
@@ -374,6 +376,7 @@ def _compared(
             differences[number] = difference(one, other)
             references.append(other)
     rest = [key for key in first.labels if key != factor]
+    refused = why_no_interval(metric, first, second, len(differences))
     return Comparison(
         metric=metric,
         factor=factor,
@@ -384,10 +387,17 @@ def _compared(
         ),
         differences=differences,
         reference=estimate(references).mean,
-        p=p_zero_mean(differences.values()),
+        p=p_zero_mean(differences.values(), signs=refused is not None),
         p_adjusted=None,
         shared=shared,
+        refused=refused,
     )
+
+
+def why_no_interval(metric: str, first: CaseResult, second: CaseResult, n: int) -> str | None:
+    """Return why a difference of two cases has no interval; None when it may have one."""
+    found = (rare.why_no_interval(metric, case.sharing, n) for case in (first, second))
+    return next((why for why in found if why is not None), None)
 
 
 def _warnings(results: Results, rows: Sequence[Comparison], changed: Sequence[str]) -> list[str]:

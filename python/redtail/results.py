@@ -11,6 +11,7 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from dataclasses import field as field_of
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -23,6 +24,7 @@ from redtail.columns import table as table_of
 from redtail.compare import Comparisons, Correction
 from redtail.errors import RedtailError, RedtailWarning, StoreError
 from redtail.objects import is_url
+from redtail.rare import why_no_interval
 from redtail.segments import LARGE, Ledger, LedgerRuns, in_segments, keys_of, ledger_of
 from redtail.stats import Estimate, band, estimate, exceedance, paired_difference, shares_within
 from redtail.store import (
@@ -68,6 +70,8 @@ class CaseResult:
         runs: the stored runs by replication, from 0.
         loads: how many users were found for the loads that groups were asked to offer.
         own: every key that the case sets and its value, if these are not its factors.
+        sharing: how many pairs of flows are expected to share a bucket of a hashing queue, by the
+            metrics that it decides (`rare.sharing`).
     """
 
     factors: dict[str, Any]
@@ -75,6 +79,7 @@ class CaseResult:
     runs: Mapping[int, StoredRun]
     loads: tuple[Calibrated, ...] = ()
     own: dict[str, Any] | None = None
+    sharing: Mapping[str, float] = field_of(default_factory=dict)
 
     @classmethod
     def of(
@@ -84,10 +89,11 @@ class CaseResult:
         runs: Mapping[int, StoredRun],
         loads: tuple[Calibrated, ...],
         own: dict[str, Any] | None = None,
+        sharing: Mapping[str, float] | None = None,
     ) -> CaseResult:
         """Return a case whose runs have what their groups offered among their metrics."""
         if not loads:
-            return cls(factors, labels, runs, loads, own)
+            return cls(factors, labels, runs, loads, own, sharing or {})
         with_loads = {}
         for number, run in runs.items():
             offered = {
@@ -96,7 +102,7 @@ class CaseResult:
                 if number in load.offered
             }
             with_loads[number] = replace(run, metrics={**run.metrics, **offered})
-        return cls(factors, labels, with_loads, loads, own)
+        return cls(factors, labels, with_loads, loads, own, sharing or {})
 
     @property
     def title(self) -> str:
@@ -115,7 +121,12 @@ class CaseResult:
             found = self.runs.names()
         else:
             found = dict.fromkeys(name for run in self.runs.values() for name in run.metrics)
-        return {name: estimate(self.values(name)) for name in found}
+        return {name: self._estimated(name) for name in found}
+
+    def _estimated(self, name: str) -> Estimate:
+        found = estimate(self.values(name))
+        why = why_no_interval(name, self.sharing, found.n)
+        return found if why is None else found.without_interval(why)
 
     def metric(self, name: str) -> Estimate:
         """Return the estimate of a metric; one without any value when it is undefined here."""
@@ -723,7 +734,9 @@ class Results:
                 [each.runs[number].metrics.get(metric, math.nan) for number in shared]
                 for each in (case, base)
             )
-            found.append((case, paired_difference(first, second)))
+            difference = paired_difference(first, second)
+            why = comparing.why_no_interval(metric, case, base, difference.n)
+            found.append((case, difference if why is None else difference.without_interval(why)))
         return found
 
     def compare(
@@ -811,6 +824,7 @@ class Results:
                     "labels": case.labels,
                     "runs": {str(number): key for number, key in keys_of(case.runs).items()},
                     **({"settings": case.own} if case.own is not None else {}),
+                    **({"sharing": dict(case.sharing)} if case.sharing else {}),
                     **({"loads": [load.as_json() for load in case.loads]} if case.loads else {}),
                 }
                 for case in self.cases
@@ -919,6 +933,7 @@ def load(folder: str | os.PathLike[str]) -> Results:
                     runs.of({int(number): key for number, key in case["runs"].items()}),
                     tuple(Calibrated.from_json(load) for load in case.get("loads", [])),
                     case.get("settings"),
+                    case.get("sharing"),
                 )
                 for case in index["cases"]
             ),

@@ -200,12 +200,12 @@ def paired_difference(
     return estimate(map(difference, first, second), confidence, skewed=False)
 
 
-def p_zero_mean(values: Iterable[float]) -> float | None:
+def p_zero_mean(values: Iterable[float], *, signs: bool = False) -> float | None:
     """Return the p-value of a two-sided test that the mean of `values` is zero.
 
     Of differences replication by replication this is the paired test. It is Student's. Where there
-    is no interval since most values are equal, it is the exact sign test: of the values that are
-    not zero, as many are positive as negative. A NaN is left out.
+    is no interval since most values are equal, or with `signs`, it is the exact sign test: of the
+    values that are not zero, as many are positive as negative. A NaN is left out.
 
     Source: W. J. Dixon, A. M. Mood, "The statistical sign test", Journal of the American
     Statistical Association 41 (1946) 557-566; zeros are left out as they propose.
@@ -225,11 +225,11 @@ def p_zero_mean(values: Iterable[float]) -> float | None:
     found = estimate(used, skewed=False)
     if found.n < 2:
         return None
-    if found.ci95 is None:
+    if signs or found.ci95 is None:
         above, below = (sum(sign * value > 0 for value in used) for sign in (1, -1))
         fewer = range(min(above, below) + 1)
-        tail = sum(math.comb(above + below, count) for count in fewer) / 2 ** (above + below)
-        return min(1.0, 2 * tail)
+        ways = sum(math.comb(above + below, count) for count in fewer)
+        return min(1.0, math.ldexp(ways, 1 - above - below))
     error = found.ci95 / t_quantile(0.95, found.n - 1)
     return float(2 * stdtr(found.n - 1, -abs(found.mean) / error))
 

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from redtail.stats import Estimate, estimate
@@ -38,6 +38,15 @@ GROWTH = 1.5
 
 Source: our choice; five looks from 10 to 50, and no case gets more than 1.5 times what it needs.
 """
+
+
+Why = Callable[[str, int], str | None]
+"""Says why a metric has no interval over so many replications; None when it may have one."""
+
+
+def never(metric: str, n: int) -> str | None:
+    """Say of no metric that it has no interval."""
+    return None
 
 
 @dataclass(frozen=True)
@@ -92,19 +101,19 @@ class StopRule:
             found.append(min(self.at_most, math.ceil(GROWTH * found[-1])))
         return found
 
-    def met(self, values: Callable[[str], Sequence[float]]) -> bool:
+    def met(self, values: Callable[[str], Sequence[float]], why: Why = never) -> bool:
         """Return whether a case needs no more replications.
 
         Args:
             values: gives a metric replication by replication.
+            why: says why a metric has no interval over so many of them, if it has none.
         """
-        return all(bound.met(estimate(values(bound.metric))) for bound in self.until)
+        return all(bound.met(found) for bound, found in self._reached(values, why))
 
-    def unmet(self, values: Callable[[str], Sequence[float]]) -> list[str]:
+    def unmet(self, values: Callable[[str], Sequence[float]], why: Why = never) -> list[str]:
         """Return the bounds that do not hold, each with what there is in its place."""
         found = []
-        for bound in self.until:
-            reached = estimate(values(bound.metric))
+        for bound, reached in self._reached(values, why):
             if not bound.met(reached):
                 share = (
                     f"no interval, {reached.no_interval}"
@@ -115,6 +124,14 @@ class StopRule:
                 )
                 found.append(f"{bound}: {share}")
         return found
+
+    def _reached(
+        self, values: Callable[[str], Sequence[float]], why: Why
+    ) -> Iterator[tuple[Bound, Estimate]]:
+        for bound in self.until:
+            found = estimate(values(bound.metric))
+            reason = why(bound.metric, found.n)
+            yield bound, found if reason is None else found.without_interval(reason)
 
 
 def table(until: Sequence[str], at_least: int | None = None, at_most: int | None = None) -> object:
