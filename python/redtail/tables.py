@@ -24,14 +24,14 @@ def shown(found: Estimate, scale: float = 1.0) -> str:
     No more than three decimals and four significant digits: what lies beyond them changes no
     decision, and a lucky interval of nearly nothing would push other columns off the screen.
 
-    An interval that the digits cannot show is as wide as one of the last digit, and never ±0. "±?"
+    An interval that the digits cannot show is less than one of the last digit, and never ±0. "±?"
     stands where several replications have no interval.
 
     >>> from redtail.stats import Estimate
     >>> shown(Estimate(0.1234567, 0.00123, 10), 1000), shown(Estimate(5.0, None, 1))
     ('123.5 ±1.2', '5')
     >>> shown(Estimate(2.3456, 0.098, 10)), shown(Estimate(99.99996, 0.00012, 10))
-    ('2.35 ±0.10', '100.0 ±0.1')
+    ('2.35 ±0.10', '100.0 ±<0.1')
     >>> shown(Estimate(100.0, None, 10)), shown(Estimate(0.0123, None, 10))
     ('100 ±?', '0.012 ±?')
     >>> shown(Estimate(310.7345, 0.09, 10)), shown(Estimate(12345.6, None, 1))
@@ -51,8 +51,9 @@ def shown(found: Estimate, scale: float = 1.0) -> str:
     half = found.ci95 * scale
     wanted = _decimals(half, digits=2 if _leading(half) < 3 else 1) if half > 0 else most
     decimals = min(wanted, most)
-    half = max(half, 10**-decimals)
-    return f"{mean:.{decimals}f} ±{half:.{decimals}f}"
+    least = 10**-decimals
+    text = f"{half:.{decimals}f}" if half >= least / 2 else f"<{least:.{decimals}f}"
+    return f"{mean:.{decimals}f} ±{text}"
 
 
 def _decimals(value: float, digits: int) -> int:
