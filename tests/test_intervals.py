@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from redtail.results import CaseResult, Results
 from redtail.stats import difference, estimate, p_zero_mean, paired_difference
 from redtail.store import StoredRun
 from redtail.tables import shown, summary_table
+
+PAGE = Path(__file__).parent.parent / "docs" / "explanation" / "coverage.md"
 
 Draw = Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
 
@@ -249,16 +252,81 @@ def test_a_stop_rule_about_what_rare_collisions_decide_is_not_met(tmp_path: Path
 
 def test_buckets_are_found_wherever_a_queue_is() -> None:
     queue = {"kind": "sfq", "divisor": 16}
-    traffic = [{"name": "a", "flows": 3, "tcp": {}}, {"name": "b", "users": 2, "tcp": {}}]
+    traffic = [
+        {"name": "a", "flows": 3, "tcp": {}},
+        {"name": "b", "users": 2, "tcp": {}},
+        {"name": "c", "flows": 1},
+    ]
     for scenario in (
         {"bottleneck": {"queue": queue}},
         {"bottleneck": {"return": {"queue": queue}}},
         {"chain": {"hop": [{"queue": {"kind": "htb", "class": [{"queue": queue}]}}]}},
     ):
-        # Of the pairs of 5 flows 9 have one of the first group's in them, 7 one of the other's.
-        assert rare.sharing({**scenario, "traffic": traffic}) == {
-            "a.fairness": 9 / 16,
-            "b.fairness": 7 / 16,
-            "fairness": 10 / 16,
+        # Of the 15 pairs of 6 flows 12 have one of the first group's in them, 9 one of the second's
+        # and 5 that of the third.
+        found = rare.sharing({**scenario, "traffic": traffic})
+        assert found == {
+            "a.fairness": 12 / 16,
+            "b.fairness": 9 / 16,
+            "c.": 5 / 16,
+            "udp_loss": 5 / 16,
+            "queue_delay_p50": 5 / 16,
+            "fairness": 12 / 16,
         }
+
+        def refused(name: str, found: dict[str, float] = found) -> bool:
+            return rare.why_no_interval(name, found, 10, lambda name: []) is not None
+
+        decided = ("c.queue_delay_mean", "hop1.c.loss", "queue_delay_p50", "hop2.udp_loss")
+        assert all(map(refused, (*decided, "fairness", "a.fairness")))
+        others = ("loss", "queue_delay_p95", "a.queue_delay_p50", "b.queue_delay_p50", "b.goodput")
+        assert not any(map(refused, others))
     assert rare.sharing({"bottleneck": {"queue": {"kind": "red"}}, "traffic": traffic}) == {}
+
+
+def test_a_quantile_of_few_times_has_no_interval(tmp_path: Path) -> None:
+    values = {
+        "web.responses": [900.0, 1000.0, 1100.0],
+        "web.response_time_p99": [1.0, 2.0, 3.0],
+        "web.response_time_p95": [1.0, 2.0, 3.0],
+    }
+    (case,) = _results(tmp_path, {"a": values}).cases
+    assert case.metric("web.response_time_p99").ci95 is not None  # 10 are beyond it
+    few = {**values, "web.responses": [90.0, 100.0, 110.0]}
+    results = _results(tmp_path, {"a": few, "b": few})
+    why = "about {} of the responses in each run are beyond this quantile, too few"
+    for name, beyond in (("web.response_time_p99", "1"), ("web.response_time_p95", "5")):
+        assert results.cases[0].metric(name).no_interval == why.format(beyond)
+        assert results.compare(name)[0].difference.ci95 is None
+
+
+def test_the_page_says_which_metrics_are_outside() -> None:
+    """The page's tables: what is below 90 % by more than chance is named above them."""
+    text = PAGE.read_text()
+    for scenario in ("bulk", "users"):
+        summary = _block(text, f"{scenario}: summary")
+        named = {row[0]: set(re.findall(r"`([^`]+)`", row[-1])) for row in summary[1:]}
+        head, *rows = _block(text, f"{scenario}: metrics")
+        assert len(rows) > 50
+        for column, queue in enumerate(head[1:], start=1):
+            shares, outside = [], set()
+            for row in rows:
+                found = re.fullmatch(r"([\d.]+)(?: \((\d+) of (\d+)\))?", row[column])
+                if found is None or int(found[3] or 200) < 20:
+                    continue  # no interval, or too few to judge by
+                share, given = float(found[1]) / 100, int(found[3] or 200)
+                shares.append(share)
+                if share < 0.90 - 1.96 * math.sqrt(0.09 / given):
+                    outside.add(row[0].strip("`"))
+            assert outside == named[queue]
+            assert 0.93 <= sum(shares) / len(shares) <= 0.97
+            assert len(outside) <= 0.05 * len(shares)
+            if scenario == "bulk":
+                assert not outside
+
+
+def _block(text: str, mark: str) -> list[list[str]]:
+    """The cells of a table of the page, without the line below its head."""
+    lines = text.split(f"<!-- {mark} -->")[1].split("<!-- end -->")[0].strip().splitlines()
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return [rows[0], *rows[2:]]

@@ -193,7 +193,7 @@ def measured(case: CaseResult) -> list[Coverage]:
         estimates = []
         for part in parts(values):
             each = estimate(part)
-            why = why_no_interval(name, case.sharing, each.n)
+            why = why_no_interval(name, case.sharing, each.n, case.values)
             estimates.append(each if why is None else each.without_interval(why))
         found.append(covered(name, values, estimates))
     return found

@@ -396,7 +396,7 @@ def _compared(
 
 def why_no_interval(metric: str, first: CaseResult, second: CaseResult, n: int) -> str | None:
     """Return why a difference of two cases has no interval; None when it may have one."""
-    found = (rare.why_no_interval(metric, case.sharing, n) for case in (first, second))
+    found = (rare.why_no_interval(metric, case.sharing, n, case.values) for case in (first, second))
     return next((why for why in found if why is not None), None)
 
 

@@ -125,7 +125,7 @@ class CaseResult:
 
     def _estimated(self, name: str) -> Estimate:
         found = estimate(self.values(name))
-        why = why_no_interval(name, self.sharing, found.n)
+        why = why_no_interval(name, self.sharing, found.n, self.values)
         return found if why is None else found.without_interval(why)
 
     def metric(self, name: str) -> Estimate:

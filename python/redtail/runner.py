@@ -445,7 +445,8 @@ class _Study:
     def _why(self, case: int) -> Callable[[str, int], str | None]:
         """Return what says why a case's metric has no interval over so many replications."""
         found = self._sharing(case)
-        return lambda metric, n: why_no_interval(metric, found, n)
+        values = functools.partial(self._values, case)
+        return lambda metric, n: why_no_interval(metric, found, n, values)
 
     def _finish(self) -> None:
         """Put the runs together and write the results."""

@@ -69,6 +69,17 @@ class Estimate:
         """The interval's upper end; NaN without an interval."""
         return math.nan if self.ci95 is None else self.mean + self.ci95
 
+    def __format__(self, spec: str) -> str:
+        """Return the mean and the interval, both as numbers of this format.
+
+        >>> format(Estimate(1.25, 0.5, 10), "+.2f"), f"{Estimate(0.5, None, 10):.1f}"
+        ('+1.25 ± 0.50', '0.5 ± ?')
+        """
+        if not spec:
+            return str(self)
+        half = "?" if self.ci95 is None else format(self.ci95, spec.lstrip("+"))
+        return f"{format(self.mean, spec)} ± {half}"
+
     def as_json(self) -> dict[str, float | int | str | None]:
         """Return the estimate as JSON knows it, where NaN is null.
 
