@@ -14,7 +14,7 @@ import pytest
 import redtail
 from redtail.errors import RedtailError, StoreError
 from redtail.results import CaseResult, Results
-from redtail.stats import estimate
+from redtail.stats import estimate, paired_difference
 from redtail.store import StoredRun, parquet_bytes
 from redtail.tables import summary_table
 
@@ -50,7 +50,7 @@ def test_json_has_null_where_there_is_no_interval(
 def test_a_metric_undefined_in_one_case_is_null_there(fake: FakeNative, tmp_path: Path) -> None:
     source = redtail.Toml('name = "x"\n[factors]\n"traffic.ftp.flows" = [13, 14]')
     told = redtail.run(source, out=tmp_path, replications=2).as_json()
-    assert told["cases"][0]["metrics"]["fairness"] == {"mean": None, "ci95": None, "n": 0}
+    assert told["cases"][0]["metrics"]["fairness"] == estimate([]).as_json()
     assert told["cases"][1]["metrics"]["fairness"]["mean"] == 0.9
 
 
@@ -101,8 +101,8 @@ def test_differences_are_paired_with_the_baseline_of_the_same_load(results: Resu
     found = results.differences("goodput", baseline="tail drop")
     assert [case.title for case, _ in found] == ["RED, ftp flows 16", "RED, ftp flows 64"]
     case, difference = found[0]
-    values = zip(case.values("goodput"), results.cases[0].values("goodput"), strict=True)
-    assert difference == estimate(a - b for a, b in values)
+    first, second = case.values("goodput"), results.cases[0].values("goodput")
+    assert difference == paired_difference(first, second)
     with pytest.raises(RedtailError, match="'blue' is not a setting"):
         results.differences("goodput", baseline="blue")
 
@@ -156,7 +156,7 @@ def test_the_table_of_the_demo_shows_losses_per_event_on_118_columns(tmp_path: P
     )
     text = _printed(results, 118)
     assert "losses/event" in text
-    assert "100.0 ±0.0 " in text and "310.7 ±0.1 " in text and "17.20 ±0.10" in text
+    assert "100.0 ±<0.1 " in text and "310.7 ±0.1 " in text and "17.20 ±0.10" in text
     assert max(map(len, text.splitlines())) <= 118
 
 

@@ -5,7 +5,8 @@ workload in each replication: the same transfers start at the same times. What o
 less the other, replication by replication, is therefore free of most of the workload's noise.
 
 The differences of a pair are independent from one replication to the next, so their mean carries a
-Student-t interval, and the paired t-test says whether it can be told from zero. When many pairs are
+Student-t interval, and the paired t-test says whether it can be told from zero. Where most
+differences are equal there is no interval, and the exact sign test says it. When many pairs are
 asked about, some would look different by chance; Holm's correction keeps the probability of one
 false alarm or more among all of them below 5 %.
 """
@@ -19,10 +20,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from redtail import escape
+from redtail import escape, rare
 from redtail import metrics as names
 from redtail.errors import RedtailError
-from redtail.stats import Estimate, estimate, holm, p_zero_mean
+from redtail.stats import Estimate, difference, estimate, holm, p_zero_mean
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,9 +53,11 @@ class Comparison:
         others: what the two have in common, in one line.
         differences: first less second by replication, where both have a value; SI units.
         reference: the second's mean over these replications.
-        p: the p-value of the paired t-test; None with fewer than two differences.
+        p: the p-value of the paired t-test, or of the sign test where there is no interval; None
+            with fewer than two differences.
         p_adjusted: the same after the correction.
         shared: whether the two ran the same workload: they differ in queues alone.
+        refused: why there is no interval whatever the differences are; None when there may be one.
     """
 
     metric: str
@@ -67,22 +70,34 @@ class Comparison:
     p: float | None
     p_adjusted: float | None
     shared: bool
+    refused: str | None = None
 
     @property
     def difference(self) -> Estimate:
         """The mean difference with its 95 % interval, of this comparison taken alone."""
-        return estimate(self.differences.values())
+        found = estimate(self.differences.values(), skewed=False)
+        return found if self.refused is None else found.without_interval(self.refused)
 
     @property
     def relative(self) -> Estimate:
         """The difference as a share of the baseline's mean; NaN when that is zero."""
         found = self.difference
         if self.reference == 0 or math.isnan(self.reference):
-            return Estimate(math.nan, None, found.n)
+            return Estimate(math.nan, None, found.n, "the baseline's mean is not above zero")
         scale = abs(self.reference)
         return Estimate(
-            found.mean / scale, None if found.ci95 is None else found.ci95 / scale, found.n
+            found.mean / scale,
+            None if found.ci95 is None else found.ci95 / scale,
+            found.n,
+            found.no_interval,
         )
+
+    @property
+    def test(self) -> str | None:
+        """What `p` is of: "student", or "sign" where there is no interval; None without one."""
+        if self.p is None:
+            return None
+        return "sign" if self.difference.ci95 is None else "student"
 
     @property
     def distinguishable(self) -> bool | None:
@@ -100,6 +115,7 @@ class Comparison:
             "difference": self.difference.as_json(),
             "relative": self.relative.as_json(),
             "p": self.p,
+            "test": self.test,
             "p_adjusted": self.p_adjusted,
             "distinguishable": self.distinguishable,
             "same_workload": self.shared,
@@ -148,7 +164,9 @@ class Comparisons(Sequence[Comparison]):
             field("ci95", pa.float64(), description="half-width of the 95 % interval, this alone"),
             field("n", pa.uint32(), description="replications that both have"),
             field("relative", pa.float64(), unit="1", description="mean over the baseline's"),
-            field("p", pa.float64(), unit="1", description="paired t-test"),
+            field("no_interval", pa.string(), description="why there is no interval"),
+            field("p", pa.float64(), unit="1", description="of the test"),
+            field("test", pa.string(), description="student (paired t-test) or sign"),
             field("p_adjusted", pa.float64(), unit="1", description=f"after {self.correction}"),
             field("distinguishable", pa.bool_()),
         ]
@@ -162,7 +180,9 @@ class Comparisons(Sequence[Comparison]):
             [difference.ci95 for _, difference, _ in found],
             [difference.n for _, difference, _ in found],
             [_or_none(relative.mean) for _, _, relative in found],
+            [difference.no_interval for _, difference, _ in found],
             [row.p for row in self.rows],
+            [row.test for row in self.rows],
             [row.p_adjusted for row in self.rows],
             [row.distinguishable for row in self.rows],
         ]
@@ -239,7 +259,10 @@ class Comparisons(Sequence[Comparison]):
             if self.correction == "holm"
             else f"verdicts are for each of the {count} alone (no correction, 5 %)"
         )
-        return f"mean ± half-width of the 95 % interval of each difference alone;\n{verdict}"
+        lines = ["mean ± half-width of the 95 % interval of each difference alone;", verdict]
+        if any(row.test == "sign" for row in self.rows):
+            lines.append("±?: no interval can be told; p is that of the exact sign test")
+        return "\n".join(lines)
 
 
 def compare(
@@ -352,9 +375,10 @@ def _compared(
     for number in sorted(first.runs.keys() & second.runs.keys()):
         one, other = (case.runs[number].metrics.get(metric, math.nan) for case in (first, second))
         if not math.isnan(one - other):
-            differences[number] = one - other
+            differences[number] = difference(one, other)
             references.append(other)
     rest = [key for key in first.labels if key != factor]
+    refused = why_no_interval(metric, first, second, len(differences))
     return Comparison(
         metric=metric,
         factor=factor,
@@ -365,10 +389,17 @@ def _compared(
         ),
         differences=differences,
         reference=estimate(references).mean,
-        p=p_zero_mean(differences.values()),
+        p=p_zero_mean(differences.values(), signs=refused is not None),
         p_adjusted=None,
         shared=shared,
+        refused=refused,
     )
+
+
+def why_no_interval(metric: str, first: CaseResult, second: CaseResult, n: int) -> str | None:
+    """Return why a difference of two cases has no interval; None when it may have one."""
+    found = (rare.why_no_interval(metric, case.sharing, n, case.values) for case in (first, second))
+    return next((why for why in found if why is not None), None)
 
 
 def _warnings(results: Results, rows: Sequence[Comparison], changed: Sequence[str]) -> list[str]:

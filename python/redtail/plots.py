@@ -275,10 +275,11 @@ def metric_figure(results: Results, name: str, about: Metric | None = None) -> F
         axes.errorbar(
             [x for x, _ in points],
             [found.mean * about.scale for _, found in points],
-            yerr=[(found.ci95 or 0.0) * about.scale for _, found in points],
+            yerr=[_half(found) * about.scale for _, found in points],
             label=_mark(label),
             **_look(number),
         )
+        _hollow(axes, [(x, found.mean * about.scale) for x, found in points if _unsure(found)])
     _load_axis(axes, load)
     axes.set_ylabel(escape.plot(title))
     if any(part in name for part in _FROM_ZERO):
@@ -287,6 +288,30 @@ def metric_figure(results: Results, name: str, about: Metric | None = None) -> F
         axes.set_ylim(*utilization_span(case.metric(name) for case in results.cases))
     _legend(figure, [axes], len(lines))
     return figure
+
+
+def _half(found: Estimate) -> float:
+    """Return half an interval; NaN, for which no bar is drawn, without one."""
+    return math.nan if found.ci95 is None else found.ci95
+
+
+def _unsure(found: Estimate) -> bool:
+    """Return whether several replications have no interval."""
+    return found.ci95 is None and found.n > 1
+
+
+def _hollow(axes: Axes, points: Sequence[tuple[float, float]]) -> None:
+    """Make the markers of these points hollow: there is no interval."""
+    if points:
+        axes.plot(
+            [x for x, _ in points],
+            [y for _, y in points],
+            linestyle="none",
+            marker="o",
+            markersize=2.5,
+            color="white",
+            zorder=10,
+        )
 
 
 def utilization_span(found: Iterable[Estimate]) -> tuple[float, float]:
@@ -341,8 +366,8 @@ def loss_figure(results: Results, link: str | None = None) -> Figure:
                 rarest = min(rarest, tail[-1].mean)
                 means = [found.mean for found in tail]
                 # An interval that reaches zero has no lower end on a logarithmic axis.
-                lower = [min(found.ci95 or 0.0, 0.999 * found.mean) for found in tail]
-                upper = [found.ci95 or 0.0 for found in tail]
+                upper = [_half(found) for found in tail]
+                lower = [min(up, 0.999 * found.mean) for up, found in zip(upper, tail, strict=True)]
                 axes.errorbar(
                     range(1, len(tail) + 1),
                     means,
@@ -420,7 +445,7 @@ def _distribution(
     look = _look(number)
     times = [times[0] / 10 ** (1 / names.BINS_PER_DECADE), *times]
     found = [estimate([0.0]), *found]
-    half = [each.ci95 or 0.0 for each in found]
+    half = [_half(each) for each in found]
     axes.fill_between(
         times,
         [max(0.0, each.mean - width) for each, width in zip(found, half, strict=True)],
@@ -566,11 +591,12 @@ def _rows(axes: Axes, results: Results, name: str) -> None:
         axes.errorbar(
             [found.mean * about.scale],
             [number],
-            xerr=[(found.ci95 or 0.0) * about.scale],
+            xerr=[_half(found) * about.scale],
             color=COLOURS[number % len(COLOURS)],
             marker=MARKERS[number % len(MARKERS)],
             linestyle="none",
         )
+        _hollow(axes, [(found.mean * about.scale, number)] if _unsure(found) else [])
     axes.set_yticks(
         range(len(results.cases)),
         [escape.plot(case.title or results.name) for case in results.cases],

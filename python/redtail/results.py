@@ -11,6 +11,7 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from dataclasses import field as field_of
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,6 +25,7 @@ from redtail.compare import Comparisons, Correction
 from redtail.errors import RedtailError, RedtailWarning, StoreError
 from redtail.files import path_of
 from redtail.objects import is_url
+from redtail.rare import why_no_interval
 from redtail.segments import LARGE, Ledger, LedgerRuns, in_segments, keys_of, ledger_of
 from redtail.stats import Estimate, band, estimate, exceedance, paired_difference, shares_within
 from redtail.store import (
@@ -78,6 +80,8 @@ class CaseResult:
         runs: the stored runs by replication, from 0.
         loads: how many users were found for the loads that groups were asked to offer.
         own: every key that the case sets and its value, if these are not its factors.
+        sharing: how many pairs of flows are expected to share a bucket of a hashing queue, by the
+            metrics that it decides (`rare.sharing`).
     """
 
     factors: dict[str, Any]
@@ -85,6 +89,7 @@ class CaseResult:
     runs: Mapping[int, StoredRun]
     loads: tuple[Calibrated, ...] = ()
     own: dict[str, Any] | None = None
+    sharing: Mapping[str, float] = field_of(default_factory=dict)
 
     @classmethod
     def of(
@@ -94,10 +99,11 @@ class CaseResult:
         runs: Mapping[int, StoredRun],
         loads: tuple[Calibrated, ...],
         own: dict[str, Any] | None = None,
+        sharing: Mapping[str, float] | None = None,
     ) -> CaseResult:
         """Return a case whose runs have what their groups offered among their metrics."""
         if not loads:
-            return cls(factors, labels, runs, loads, own)
+            return cls(factors, labels, runs, loads, own, sharing or {})
         with_loads = {}
         for number, run in runs.items():
             offered = {
@@ -106,7 +112,7 @@ class CaseResult:
                 if number in load.offered
             }
             with_loads[number] = replace(run, metrics={**run.metrics, **offered})
-        return cls(factors, labels, with_loads, loads, own)
+        return cls(factors, labels, with_loads, loads, own, sharing or {})
 
     @property
     def title(self) -> str:
@@ -125,11 +131,16 @@ class CaseResult:
             found = self.runs.names()
         else:
             found = dict.fromkeys(name for run in self.runs.values() for name in run.metrics)
-        return {name: estimate(self.values(name)) for name in found}
+        return {name: self._estimated(name) for name in found}
+
+    def _estimated(self, name: str) -> Estimate:
+        found = estimate(self.values(name))
+        why = why_no_interval(name, self.sharing, found.n, self.values)
+        return found if why is None else found.without_interval(why)
 
     def metric(self, name: str) -> Estimate:
         """Return the estimate of a metric; one without any value when it is undefined here."""
-        return self.metrics.get(name, Estimate(math.nan, None, 0))
+        return self.metrics.get(name, estimate([]))
 
     def values(self, name: str) -> list[float]:
         """Return a metric replication by replication; NaN where it is undefined."""
@@ -373,7 +384,7 @@ class Results:
         return fitting[0]
 
     def table(self) -> pa.Table:
-        """Return a row per case and metric: mean, ci95 (half-width), n."""
+        """Return a row per case and metric: mean, ci95 (half-width), n, no_interval (why)."""
         return self.to_arrow("cases")
 
     def to_arrow(self, rows: Rows = "replications") -> pa.Table:
@@ -381,7 +392,8 @@ class Results:
 
         Args:
             rows: "replications" has a row per run and a column per metric, the SI unit in its
-                name; "cases" has a row per case and metric with mean, ci95 and n.
+                name; "cases" has a row per case and metric with mean, ci95, n, and
+                no_interval, which says why there is no ci95.
         """
         import pyarrow as pa
 
@@ -401,6 +413,7 @@ class Results:
             field("mean", pa.float64(), description="mean over replications"),
             field("ci95", pa.float64(), description="half-width of the 95 % interval"),
             field("n", pa.uint32(), description="replications with a value"),
+            field("no_interval", pa.string(), description="why there is no interval"),
         ]
         repeated += [
             [name for name, _, _ in estimates],
@@ -408,6 +421,7 @@ class Results:
             [None if math.isnan(found.mean) else found.mean for _, _, found in estimates],
             [found.ci95 for _, _, found in estimates],
             [found.n for _, _, found in estimates],
+            [found.no_interval for _, _, found in estimates],
         ]
         return table_of(repeated, fields)
 
@@ -730,7 +744,9 @@ class Results:
                 [each.runs[number].metrics.get(metric, math.nan) for number in shared]
                 for each in (case, base)
             )
-            found.append((case, paired_difference(first, second)))
+            difference = paired_difference(first, second)
+            why = comparing.why_no_interval(metric, case, base, difference.n)
+            found.append((case, difference if why is None else difference.without_interval(why)))
         return found
 
     def compare(
@@ -781,7 +797,8 @@ class Results:
     def to_json(self) -> str:
         """Return what `redtail run --json` prints.
 
-        Per case: `factors`, `labels`, `metrics` (each `mean`, `ci95`, `n`), and
+        Per case: `factors`, `labels`, `metrics` (each `mean`, `ci95`, `n`, and where
+        `ci95` is null `no_interval`, which says why), and
         `consecutive_loss_exceeds`, the probability that a loss event at the first queue has
         more than `losses` losses.
         """
@@ -817,6 +834,7 @@ class Results:
                     "labels": case.labels,
                     "runs": {str(number): key for number, key in keys_of(case.runs).items()},
                     **({"settings": case.own} if case.own is not None else {}),
+                    **({"sharing": dict(case.sharing)} if case.sharing else {}),
                     **({"loads": [load.as_json() for load in case.loads]} if case.loads else {}),
                 }
                 for case in self.cases
@@ -924,6 +942,7 @@ def load(folder: str | os.PathLike[str]) -> Results:
                     runs.of({int(number): key for number, key in case["runs"].items()}),
                     tuple(Calibrated.from_json(load) for load in case.get("loads", [])),
                     case.get("settings"),
+                    case.get("sharing"),
                 )
                 for case in index["cases"]
             ),

@@ -26,6 +26,7 @@ from redtail.code import Allowed
 from redtail.errors import Cancelled, RedtailWarning, RunError, SpecError, StoreError
 from redtail.experiment import Overrides, Source, toml_value
 from redtail.pool import Needs, Pool, available_cores
+from redtail.rare import sharing, why_no_interval
 from redtail.results import CaseResult, Failure, Results, replaced
 from redtail.segments import LARGE, Shelf
 from redtail.stopping import StopRule
@@ -332,7 +333,7 @@ class _Study:
             self.open_cases = [
                 case
                 for case in self.open_cases
-                if not rule.met(functools.partial(self._values, case))
+                if not rule.met(functools.partial(self._values, case), self._why(case))
             ]
         if self.open_cases and self._begin_round():
             return True
@@ -448,6 +449,16 @@ class _Study:
         runs = (stored.metrics(key) for key in self.keys[case] if key in stored)
         return [run.get(metric, math.nan) for run in runs]
 
+    def _sharing(self, case: int) -> dict[str, float]:
+        """Return how many pairs of a case's flows are expected to share a bucket."""
+        return sharing(json.loads(self.plan.example(case)))
+
+    def _why(self, case: int) -> Callable[[str, int], str | None]:
+        """Return what says why a case's metric has no interval over so many replications."""
+        found = self._sharing(case)
+        values = functools.partial(self._values, case)
+        return lambda metric, n: why_no_interval(metric, found, n, values)
+
     def _finish(self) -> None:
         """Put the runs together and write the results."""
         plan = self.plan
@@ -455,7 +466,14 @@ class _Study:
         for number, case in enumerate(plan.cases):
             runs = self.stored.runs(dict(enumerate(self.keys[number])))
             cases.append(
-                CaseResult.of(case.factors, case.labels, runs, self.loads[number], case.settings)
+                CaseResult.of(
+                    case.factors,
+                    case.labels,
+                    runs,
+                    self.loads[number],
+                    case.settings,
+                    self._sharing(number),
+                )
             )
         self.results = Results(
             name=plan.name,
@@ -466,7 +484,7 @@ class _Study:
             reused=self.reused,
             failures=list(self.failures.values()),
         )
-        self.results.unsure = _unsure(plan, self.open_cases, self._values)
+        self.results.unsure = _unsure(plan, self.open_cases, self._values, self._why)
         self.results.replaced = replaced(self.results, self.code_version)
         self.results.write(self.store)
         self.store.close()
@@ -629,14 +647,17 @@ def _known(rule: StopRule, runs: Iterable[Mapping[str, float]]) -> None:
 
 
 def _unsure(
-    plan: Plan, cases: Sequence[int], values: Callable[[int, str], list[float]]
+    plan: Plan,
+    cases: Sequence[int],
+    values: Callable[[int, str], list[float]],
+    why: Callable[[int], Callable[[str, int], str | None]],
 ) -> tuple[str, ...]:
     """Return a line for each case whose intervals are wider than its rule asks for."""
     if plan.stop is None:
         return ()
     return tuple(
         f"{plan.cases[case].title or 'the case'} after {plan.stop.at_most} replications: "
-        + "; ".join(plan.stop.unmet(functools.partial(values, case)))
+        + "; ".join(plan.stop.unmet(functools.partial(values, case), why(case)))
         for case in cases
     )
 

@@ -1,7 +1,10 @@
 """Intervals over replications.
 
 Replications of a case use independent seeds, so their results are independent draws from one
-distribution; a mean over them carries a Student-t interval. Two cases that differ in the queue
+distribution; a mean over them carries a Student-t interval, made wider where the values are skewed.
+When more than half of the values are equal, there is no interval: the values that would show how
+far the mean can be off are too few. `docs/explanation/coverage.md` has what this was measured to
+cover. Two cases that differ in the queue
 alone share their seeds (common random numbers), so their difference is best taken replication
 by replication: the workload's share of the noise cancels.
 
@@ -10,14 +13,32 @@ Everything here works on plain numbers and knows nothing of experiments.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from random import Random
 
 _RESAMPLES = 1000
+
+_MOST_ALIKE = 0.5
+"""With more than this share of equal values there is no interval.
+
+Source: measured, `docs/explanation/coverage.md`: from half on, intervals cover too seldom.
+"""
+
+_DIGITS = 13
+"""Values that agree in so many significant digits are equal; a sum of doubles may lose the rest."""
+
+_SKEWNESS_SHRINKS = 10
+"""The sample's skewness counts for n / (n + this), since that of few values is mostly chance.
+
+Source: skewness has a variance of about 6 / n over samples of normal values, and of about 0.6 over
+the metrics of `docs/explanation/coverage.md`.
+"""
 
 
 @dataclass(frozen=True)
@@ -28,11 +49,15 @@ class Estimate:
         mean: the mean; NaN when no replication has a value.
         ci95: half the width of the interval, `mean ± ci95`; None with fewer than two values.
         n: number of replications with a value.
+        no_interval: why there is no interval; None when there is one.
+        constant: whether there are several values, all of them equal.
     """
 
     mean: float
     ci95: float | None
     n: int
+    no_interval: str | None = dataclasses.field(default=None, compare=False)
+    constant: bool = dataclasses.field(default=False, compare=False, repr=False)
 
     @property
     def low(self) -> float:
@@ -44,13 +69,34 @@ class Estimate:
         """The interval's upper end; NaN without an interval."""
         return math.nan if self.ci95 is None else self.mean + self.ci95
 
-    def as_json(self) -> dict[str, float | int | None]:
-        """Return the estimate as JSON knows it, where NaN is null."""
-        return {
+    def __format__(self, spec: str) -> str:
+        """Return the mean and the interval, both as numbers of this format.
+
+        >>> format(Estimate(1.25, 0.5, 10), "+.2f"), f"{Estimate(0.5, None, 10):.1f}"
+        ('+1.25 ± 0.50', '0.5 ± ?')
+        """
+        if not spec:
+            return str(self)
+        half = "?" if self.ci95 is None else format(self.ci95, spec.lstrip("+"))
+        return f"{format(self.mean, spec)} ± {half}"
+
+    def as_json(self) -> dict[str, float | int | str | None]:
+        """Return the estimate as JSON knows it, where NaN is null.
+
+        `no_interval` is there when `ci95` is null, and says why.
+        """
+        found: dict[str, float | int | str | None] = {
             "mean": None if math.isnan(self.mean) else self.mean,
             "ci95": self.ci95,
             "n": self.n,
         }
+        return found if self.no_interval is None else {**found, "no_interval": self.no_interval}
+
+    def without_interval(self, why: str) -> Estimate:
+        """Return the estimate without its interval, if it has one."""
+        if self.ci95 is None:
+            return self
+        return dataclasses.replace(self, ci95=None, no_interval=why)
 
 
 def t_quantile(confidence: float, degrees: int) -> float:
@@ -69,27 +115,81 @@ def t_quantile(confidence: float, degrees: int) -> float:
     return float(stdtrit(degrees, 0.5 + confidence / 2))
 
 
-def estimate(values: Iterable[float], confidence: float = 0.95) -> Estimate:
+def estimate(values: Iterable[float], confidence: float = 0.95, *, skewed: bool = True) -> Estimate:
     """Estimate the mean of independent `values` with a Student-t interval.
 
     A NaN stands for a replication in which the metric is undefined (no loss event, say) and is
-    left out; `n` says how many were used.
+    left out; `n` says how many were used. Where more than half of the values are equal there is no
+    interval, and `no_interval` says so. The interval of skewed values is wider: it is the longer
+    side of the one that Hall's transformation gives; not with `skewed` false, when it is Student's.
+
+    Source: P. Hall, "On the removal of skewness by transformation", Journal of the Royal
+    Statistical Society B 54 (1992) 221-228, for the transformation.
 
     >>> found = estimate([1.0, 2.0, 3.0])
     >>> f"{found.mean} ± {found.ci95:.3f} from {found.n}"
     '2.0 ± 2.484 from 3'
     >>> estimate([1.0])
-    Estimate(mean=1.0, ci95=None, n=1)
+    Estimate(mean=1.0, ci95=None, n=1, no_interval='one replication')
+    >>> estimate([0.0, 0.0, 0.0, 4.0]).no_interval
+    '3 of 4 replications are 0'
     """
     used = [value for value in values if not math.isnan(value)]
     n = len(used)
     if n == 0:
-        return Estimate(math.nan, None, 0)
+        return Estimate(math.nan, None, 0, "no replication has a value")
     mean = math.fsum(used) / n
     if n == 1:
-        return Estimate(mean, None, 1)
-    variance = math.fsum([(value - mean) ** 2 for value in used]) / (n - 1)
-    return Estimate(mean, t_quantile(confidence, n - 1) * math.sqrt(variance / n), n)
+        return Estimate(mean, None, 1, "one replication")
+    largest = max(map(abs, used))
+    value, alike = Counter(_tidied(each, largest) for each in used).most_common(1)[0]
+    if alike > _MOST_ALIKE * n:
+        which = f"all {n}" if alike == n else f"{alike} of {n}"
+        return Estimate(
+            mean,
+            None,
+            n,
+            f"{which} replications are {'0' if value == 0 else 'equal'}",
+            constant=alike == n,
+        )
+    squares = math.fsum([(value - mean) ** 2 for value in used])
+    error = math.sqrt(squares / (n - 1) / n)
+    if not skewed or error == 0:
+        return Estimate(mean, t_quantile(confidence, n - 1) * error, n)
+    deviation = math.sqrt(squares / n)
+    skewness = math.fsum([((value - mean) / deviation) ** 3 for value in used]) / n
+    return Estimate(mean, _t_for_skewed(skewness, n, confidence) * error, n)
+
+
+def _tidied(value: float, largest: float) -> float:
+    """Return a value without what rounding made of it, from the size of what it came from."""
+    if largest == 0 or not math.isfinite(largest):
+        return value
+    return round(value, _DIGITS - 1 - math.floor(math.log10(largest)))
+
+
+def difference(first: float, second: float) -> float:
+    """Return `first - second`, where equal differences come out equal.
+
+    >>> 0.3 - 0.1 == 0.4 - 0.2, difference(0.3, 0.1) == difference(0.4, 0.2)
+    (False, True)
+    """
+    return _tidied(first - second, abs(first) + abs(second))
+
+
+def _t_for_skewed(skewness: float, n: int, confidence: float) -> float:
+    """Return Student's t, or what takes its place for a sample of this skewness.
+
+    Hall's transformation of the studentized mean, T + aT²/3 + a²T³/27 + a/6 with a the skewness
+    over √n, is nearly symmetrical. Student's quantiles, transformed back, are the ends of the
+    interval; the longer side stands for both.
+    """
+    t = t_quantile(confidence, n - 1)
+    a = skewness * n / (n + _SKEWNESS_SHRINKS) / math.sqrt(n)
+    if abs(a) < 1e-6:
+        return t
+    ends = [(math.cbrt(1 + a * (side - a / 6)) - 1) * 3 / a for side in (-t, t)]
+    return max(t, *map(abs, ends))
 
 
 def paired_difference(
@@ -97,41 +197,51 @@ def paired_difference(
 ) -> Estimate:
     """Estimate the mean of `first - second`, taken replication by replication.
 
-    Use it for two cases that share their seeds. A pair with a NaN on either side is left out.
+    The interval is Student's: what both share cancels, and most of the skewness with it. Use it for
+    two cases that share their seeds. A pair with a NaN on either side is left out.
 
     Raises:
         ValueError: the sequences differ in length, so they cannot be pairs.
 
-    >>> paired_difference([3.0, 5.0, 7.0], [1.0, 3.0, 5.0])
-    Estimate(mean=2.0, ci95=0.0, n=3)
+    >>> paired_difference([3.0, 6.0, 9.0], [1.0, 3.0, 5.0]).mean
+    3.0
     """
     if len(first) != len(second):
         raise ValueError(f"{len(first)} values cannot be paired with {len(second)}")
-    return estimate((a - b for a, b in zip(first, second, strict=True)), confidence)
+    return estimate(map(difference, first, second), confidence, skewed=False)
 
 
-def p_zero_mean(values: Iterable[float]) -> float | None:
-    """Return the p-value of Student's two-sided t-test that the mean of `values` is zero.
+def p_zero_mean(values: Iterable[float], *, signs: bool = False) -> float | None:
+    """Return the p-value of a two-sided test that the mean of `values` is zero.
 
-    Of differences replication by replication this is the paired t-test. A NaN is left out.
+    Of differences replication by replication this is the paired test. It is Student's. Where there
+    is no interval since most values are equal, or with `signs`, it is the exact sign test: of the
+    values that are not zero, as many are positive as negative. A NaN is left out.
+
+    Source: W. J. Dixon, A. M. Mood, "The statistical sign test", Journal of the American
+    Statistical Association 41 (1946) 557-566; zeros are left out as they propose.
 
     Returns:
-        The probability of a mean at least this far from zero were the true mean zero; None with
-        fewer than two values. Values that are all the same leave no doubt: 1 for zeros, else 0.
+        The probability of a result at least this far from zero were the true mean zero; None with
+        fewer than two values.
 
     >>> round(p_zero_mean([1.0, 2.0, 3.0]), 4)
     0.0742
-    >>> p_zero_mean([0.0, 0.0]), p_zero_mean([1.0])
-    (1.0, None)
+    >>> p_zero_mean([0.0, 0.0]), p_zero_mean([3.0] * 6), p_zero_mean([1.0])
+    (1.0, 0.03125, None)
     """
     from scipy.special import stdtr
 
-    found = estimate(values)
-    if found.ci95 is None:
+    used = [value for value in values if not math.isnan(value)]
+    found = estimate(used, skewed=False)
+    if found.n < 2:
         return None
+    if signs or found.ci95 is None:
+        above, below = (sum(sign * value > 0 for value in used) for sign in (1, -1))
+        fewer = range(min(above, below) + 1)
+        ways = sum(math.comb(above + below, count) for count in fewer)
+        return min(1.0, math.ldexp(ways, 1 - above - below))
     error = found.ci95 / t_quantile(0.95, found.n - 1)
-    if error == 0:
-        return 1.0 if found.mean == 0 else 0.0
     return float(2 * stdtr(found.n - 1, -abs(found.mean) / error))
 
 
@@ -234,7 +344,8 @@ def bootstrap(
     value = number(cells)
     count = min(len(cell) for cell in cells)
     if count < 2 or math.isnan(value):
-        return Estimate(value, None, count)
+        why = "it is undefined" if math.isnan(value) else "fewer than two replications"
+        return Estimate(value, None, count, why)
     rng = Random(count)
     drawn = []
     for _ in range(_RESAMPLES):

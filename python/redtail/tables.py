@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 _GAP = 2  # columns of space between two columns
 
+_UNSURE = "\n±?: no interval can be told from these replications; cases.parquet says why"
+
 
 def shown(found: Estimate, scale: float = 1.0) -> str:
     """Return an estimate as text, to one or two digits of its interval.
@@ -24,11 +26,16 @@ def shown(found: Estimate, scale: float = 1.0) -> str:
     No more than three decimals and four significant digits: what lies beyond them changes no
     decision, and a lucky interval of nearly nothing would push other columns off the screen.
 
+    An interval that the digits cannot show is less than one of the last digit, and never ±0. "±?"
+    stands where several replications have no interval.
+
     >>> from redtail.stats import Estimate
     >>> shown(Estimate(0.1234567, 0.00123, 10), 1000), shown(Estimate(5.0, None, 1))
     ('123.5 ±1.2', '5')
     >>> shown(Estimate(2.3456, 0.098, 10)), shown(Estimate(99.99996, 0.00012, 10))
-    ('2.35 ±0.10', '100.0 ±0.0')
+    ('2.35 ±0.10', '100.0 ±<0.1')
+    >>> shown(Estimate(100.0, None, 10)), shown(Estimate(0.0123, None, 10))
+    ('100 ±?', '0.012 ±?')
     >>> shown(Estimate(310.7345, 0.09, 10)), shown(Estimate(12345.6, None, 1))
     ('310.7 ±0.1', '12346')
     >>> shown(Estimate(float("nan"), None, 0))
@@ -41,11 +48,14 @@ def shown(found: Estimate, scale: float = 1.0) -> str:
     most = _decimals(rounded, digits=4)
     if found.ci95 is None:
         text = f"{mean:.{most}f}"
-        return text.rstrip("0").rstrip(".") if "." in text else text
+        text = text.rstrip("0").rstrip(".") if "." in text else text
+        return f"{text} ±?" if found.n > 1 else text
     half = found.ci95 * scale
     wanted = _decimals(half, digits=2 if _leading(half) < 3 else 1) if half > 0 else most
     decimals = min(wanted, most)
-    return f"{mean:.{decimals}f} ±{half:.{decimals}f}"
+    least = 10**-decimals
+    text = f"{half:.{decimals}f}" if half >= least / 2 else f"<{least:.{decimals}f}"
+    return f"{mean:.{decimals}f} ±{text}"
 
 
 def _decimals(value: float, digits: int) -> int:
@@ -96,12 +106,13 @@ def summary_table(results: Results, width: int, phases: bool = False) -> Table:
         columns.append((head, "right", texts))
 
     replications = max((len(case.runs) for case in results.cases), default=0)
+    unsure = any("±?" in text for _, _, texts in columns for text in texts)
     table = Table(
         title=title(escape.name(results.name)),
         title_justify="left",
         caption=(
             f"mean ± half-width of the 95 % interval over {replications} replications; "
-            "all metrics are in cases.parquet"
+            f"all metrics are in cases.parquet{_UNSURE if unsure else ''}"
             if replications > 1
             else "one replication, so no intervals; all metrics are in cases.parquet"
         ),

@@ -97,11 +97,14 @@ class Evidence:
 
     @property
     def clear(self) -> bool:
-        """Whether the whole interval is on the mean's side of the bounds."""
+        """Whether the whole interval is on the mean's side of the bounds.
+
+        Without an interval it is when all replications are equal, and not otherwise.
+        """
         if math.isnan(self.value.mean):
             return True  # nothing to measure: more replications would not tell either
         if self.value.ci95 is None:
-            return False
+            return self.value.constant  # no replication says otherwise
         low, high = self.value.low, self.value.high
         if self.holds:
             return self.bounds.hold(low) and self.bounds.hold(high)

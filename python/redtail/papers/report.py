@@ -383,5 +383,5 @@ def _row(row: Evidence) -> dict[str, Any]:
     }
 
 
-def _estimate(found: Estimate) -> dict[str, float | int | None]:
+def _estimate(found: Estimate) -> dict[str, float | int | str | None]:
     return found.as_json()
