@@ -2001,6 +2001,10 @@ class Bulk(Part):
             ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
+        host_jitter: Each packet that the sending hosts send waits a random time before their access
+            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
+            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
+            else stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
@@ -2057,6 +2061,7 @@ class Bulk(Part):
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
+    host_jitter: str | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -2096,6 +2101,10 @@ class Transfer(Part):
             ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
+        host_jitter: Each packet that the sending hosts send waits a random time before their access
+            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
+            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
+            else stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
@@ -2152,6 +2161,7 @@ class Transfer(Part):
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
+    host_jitter: str | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -2193,6 +2203,10 @@ class Cbr(Part):
             ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
+        host_jitter: Each packet that the sending hosts send waits a random time before their access
+            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
+            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
+            else stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
@@ -2218,6 +2232,7 @@ class Cbr(Part):
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
+    host_jitter: str | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -2265,6 +2280,10 @@ class Voip(Part):
             ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
+        host_jitter: Each packet that the sending hosts send waits a random time before their access
+            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
+            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
+            else stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
@@ -2292,6 +2311,7 @@ class Voip(Part):
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
+    host_jitter: str | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -2335,6 +2355,10 @@ class OnOff(Part):
             ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
+        host_jitter: Each packet that the sending hosts send waits a random time before their access
+            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
+            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
+            else stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
@@ -2361,6 +2385,7 @@ class OnOff(Part):
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
+    host_jitter: str | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -2404,6 +2429,10 @@ class Game(Part):
             ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
+        host_jitter: Each packet that the sending hosts send waits a random time before their access
+            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
+            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
+            else stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
@@ -2430,6 +2459,7 @@ class Game(Part):
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
+    host_jitter: str | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -2481,6 +2511,10 @@ class Transactions(Part):
             ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
+        host_jitter: Each packet that the sending hosts send waits a random time before their access
+            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
+            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
+            else stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
@@ -2542,6 +2576,7 @@ class Transactions(Part):
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
+    host_jitter: str | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -2617,6 +2652,10 @@ class Web(Part):
             ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
+        host_jitter: Each packet that the sending hosts send waits a random time before their access
+            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
+            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
+            else stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
@@ -2689,6 +2728,7 @@ class Web(Part):
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
+    host_jitter: str | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -2755,6 +2795,10 @@ class Video(Part):
             ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
+        host_jitter: Each packet that the sending hosts send waits a random time before their access
+            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
+            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
+            else stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
@@ -2823,6 +2867,7 @@ class Video(Part):
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
+    host_jitter: str | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -2874,6 +2919,10 @@ class Arrivals(Part):
             ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
+        host_jitter: Each packet that the sending hosts send waits a random time before their access
+            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
+            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
+            else stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
@@ -2934,6 +2983,7 @@ class Arrivals(Part):
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
+    host_jitter: str | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -2977,6 +3027,10 @@ class Trace(Part):
             ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
+        host_jitter: Each packet that the sending hosts send waits a random time before their access
+            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
+            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
+            else stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
@@ -3033,6 +3087,7 @@ class Trace(Part):
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
+    host_jitter: str | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -3084,6 +3139,9 @@ class Experiment(Whole):
             table with rate, delay, queue, random_loss, return, ….
         chain: Several bottleneck links in a row. Give either this or `bottleneck`. A table with
             hop.
+        host_jitter: The `host_jitter` of the groups that give none: a random time that each packet
+            waits before it leaves its sender; up to 1 s. A time with its unit, for example "100
+            ms".
         phases: Where results are split: what is measured from one of these times to the next is
             reported for each phase too. With "auto", at every change of a rate and at every fixed
             start and stop of a group. "auto", or a list, each a time with its unit, for example
@@ -3107,6 +3165,7 @@ class Experiment(Whole):
     seed: int | None = None
     bottleneck: Hop | None = None
     chain: Chain | None = None
+    host_jitter: str | None = None
     phases: Literal["auto"] | Sequence[str] | None = None
     series: Series | None = None
     factors: Mapping[str, Sequence[Any] | Mapping[str, Any]] | None = None
