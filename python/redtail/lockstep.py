@@ -91,7 +91,7 @@ def _asked(case: CaseResult) -> tuple[list[str], float] | None:
     except OSError:  # cleaned away since
         return None
     scenario = json.loads(text)
-    groups = [group for group in scenario["traffic"] if "tcp" in group]
+    groups = [group for group in scenario.get("traffic", ()) if "tcp" in group]
     # What users have is in "users".
     if sum(group.get("flows", math.inf) for group in groups) not in _FEW_FLOWS:
         return None
