@@ -2004,6 +2004,10 @@ class Bulk(Part):
             ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
+        host_jitter: Each packet that the sending hosts send waits a random time before their access
+            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
+            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
+            else stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
@@ -2060,6 +2064,7 @@ class Bulk(Part):
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
+    host_jitter: str | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -2099,6 +2104,10 @@ class Transfer(Part):
             ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
+        host_jitter: Each packet that the sending hosts send waits a random time before their access
+            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
+            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
+            else stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
@@ -2155,6 +2164,7 @@ class Transfer(Part):
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
+    host_jitter: str | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -2196,6 +2206,10 @@ class Cbr(Part):
             ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
+        host_jitter: Each packet that the sending hosts send waits a random time before their access
+            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
+            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
+            else stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
@@ -2221,6 +2235,7 @@ class Cbr(Part):
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
+    host_jitter: str | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -2268,6 +2283,10 @@ class Voip(Part):
             ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
+        host_jitter: Each packet that the sending hosts send waits a random time before their access
+            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
+            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
+            else stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
@@ -2295,6 +2314,7 @@ class Voip(Part):
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
+    host_jitter: str | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -2339,6 +2359,10 @@ class OnOff(Part):
             ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
+        host_jitter: Each packet that the sending hosts send waits a random time before their access
+            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
+            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
+            else stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
@@ -2365,6 +2389,7 @@ class OnOff(Part):
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
+    host_jitter: str | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -2409,6 +2434,10 @@ class Game(Part):
             ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
+        host_jitter: Each packet that the sending hosts send waits a random time before their access
+            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
+            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
+            else stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
@@ -2435,6 +2464,7 @@ class Game(Part):
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
+    host_jitter: str | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -2486,6 +2516,10 @@ class Transactions(Part):
             ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
+        host_jitter: Each packet that the sending hosts send waits a random time before their access
+            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
+            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
+            else stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
@@ -2547,6 +2581,7 @@ class Transactions(Part):
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
+    host_jitter: str | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -2622,6 +2657,10 @@ class Web(Part):
             ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
+        host_jitter: Each packet that the sending hosts send waits a random time before their access
+            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
+            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
+            else stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
@@ -2694,6 +2733,7 @@ class Web(Part):
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
+    host_jitter: str | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -2760,6 +2800,10 @@ class Video(Part):
             ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
+        host_jitter: Each packet that the sending hosts send waits a random time before their access
+            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
+            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
+            else stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
@@ -2828,6 +2872,7 @@ class Video(Part):
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
+    host_jitter: str | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -2879,6 +2924,10 @@ class Arrivals(Part):
             ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
+        host_jitter: Each packet that the sending hosts send waits a random time before their access
+            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
+            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
+            else stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
@@ -2939,6 +2988,7 @@ class Arrivals(Part):
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
+    host_jitter: str | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -2982,6 +3032,10 @@ class Trace(Part):
             ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
+        host_jitter: Each packet that the sending hosts send waits a random time before their access
+            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
+            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
+            else stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
@@ -3038,6 +3092,7 @@ class Trace(Part):
     exit_delay: str | Sequence[str] | None = None
     return_delay: str | Sequence[str] | None = None
     hosts: int | None = None
+    host_jitter: str | None = None
     direction: Literal["forward", "reverse"] | None = None
     dscp: str | int | None = None
     port: int | None = None
@@ -3090,6 +3145,9 @@ class Experiment(Whole):
             table with rate, delay, queue, random_loss, return, ….
         chain: Several bottleneck links in a row. Give either this or `bottleneck`. A table with
             hop.
+        host_jitter: The `host_jitter` of the groups that give none: a random time that each packet
+            waits before it leaves its sender; up to 1 s. A time with its unit, for example "100
+            ms".
         phases: Where results are split: what is measured from one of these times to the next is
             reported for each phase too. With "auto", at every change of a rate and at every fixed
             start and stop of a group. "auto", or a list, each a time with its unit, for example
@@ -3113,6 +3171,7 @@ class Experiment(Whole):
     seed: int | None = None
     bottleneck: Hop | None = None
     chain: Chain | None = None
+    host_jitter: str | None = None
     phases: Literal["auto"] | Sequence[str] | None = None
     series: Series | None = None
     factors: Mapping[str, Sequence[Any] | Mapping[str, Any]] | None = None

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from redtail import compare as comparing
+from redtail import lockstep
 from redtail import metrics as names
 from redtail.calibration import Calibrated
 from redtail.columns import numbers
@@ -311,7 +312,10 @@ class Results:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What to check before these results are trusted, a line for each group of flows."""
+        """What to check before these results are trusted.
+
+        A line for each group with flows that made no progress, and one if replications are alike.
+        """
         found = []
         for name in self.metric_names:
             if names.base(name) != "stalls":
@@ -330,7 +334,7 @@ class Results:
                 f"{worst.metric(name).mean:.3g} times in a run; {name} and {group}.ack_wait_max "
                 "have it case by case"
             )
-        return tuple(found)
+        return (*found, *lockstep.warnings(self))
 
     @cached_property
     def metric_names(self) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from random import Random
 
 _RESAMPLES = 1000
@@ -322,6 +322,48 @@ def exceedance(counts: Sequence[int]) -> list[float]:
             break
         probabilities.append(tail / total)
     return probabilities
+
+
+ALIKE = 0.01
+"""Replications whose values differ by less than this part of their mean are alike."""
+
+_FEWEST = 5
+_OF_A_CLUSTER = 4
+_GAP = 10
+
+
+def clusters(values: Iterable[float]) -> list[list[float]]:
+    """Return the clusters in which implausibly like replications lie; none if they are plausible.
+
+    They are implausible when five values or more differ by less than `ALIKE` of their mean; or when
+    they form clusters that narrow, with four values to a cluster or more on the mean, and with gaps
+    between them ten times as wide as any cluster. Of independent values from a normal distribution
+    whose standard deviation is 3 % of its mean, five are found alike with probability 7e-4, eight
+    with 2e-5; with 1 % five are with 4e-2, eight with 3e-3 and ten with 4e-4.
+
+    >>> clusters([14.7, 14.71, 14.68, 14.72, 14.7])
+    [[14.68, 14.7, 14.7, 14.71, 14.72]]
+    >>> [len(found) for found in clusters([10.1] * 4 + [17.3] * 5)]
+    [4, 5]
+    >>> clusters([14.1, 15.0, 12.7, 13.3, 16.2])
+    []
+    """
+    used = sorted(value for value in values if not math.isnan(value))
+    if len(used) < _FEWEST:
+        return []
+    width = ALIKE * abs(math.fsum(used)) / len(used)
+    found: list[list[float]] = []
+    for value in used:
+        if found and value - found[-1][0] < width:
+            found[-1].append(value)
+        else:
+            found.append([value])
+    if len(found) > 1:
+        widest = max(each[-1] - each[0] for each in found)
+        gaps = (after[0] - before[-1] for before, after in pairwise(found))
+        if len(found) * _OF_A_CLUSTER > len(used) or min(gaps) < _GAP * widest:
+            return []
+    return found
 
 
 def quantile(values: Sequence[float], share: float) -> float:

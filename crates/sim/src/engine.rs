@@ -419,6 +419,11 @@ impl<'a> Engine<'a> {
             self.offer(link, packet);
             return;
         }
+        if target == Target::Departure {
+            packet.leg += 1;
+            self.network.send(packet, self.now, &mut self.scheduler);
+            return;
+        }
         if self.many_flows {
             self.prefetch_after(line);
         }
@@ -445,7 +450,7 @@ impl<'a> Engine<'a> {
             }
             Target::Client => self.client_hears(packet.endpoint, packet.content),
             Target::Server => self.server_hears(packet.endpoint, packet.content),
-            Target::Link(_) => unreachable!("handled above"),
+            Target::Link(_) | Target::Departure => unreachable!("handled above"),
         }
     }
 
@@ -460,7 +465,11 @@ impl<'a> Engine<'a> {
                     self.flows.senders[endpoint].sender.prefetch();
                 }
                 Target::Sender => self.flows.senders[endpoint].sender.prefetch(),
-                Target::UdpSink | Target::Client | Target::Server | Target::Link(_) => {}
+                Target::UdpSink
+                | Target::Client
+                | Target::Server
+                | Target::Departure
+                | Target::Link(_) => {}
             }
         }
         if let Some((packet, target)) = self.network.upcoming(line, 4) {
@@ -473,7 +482,11 @@ impl<'a> Engine<'a> {
                     prefetch(&self.flows.senders[endpoint]);
                 }
                 Target::Sender => prefetch(&self.flows.senders[endpoint]),
-                Target::UdpSink | Target::Client | Target::Server | Target::Link(_) => {}
+                Target::UdpSink
+                | Target::Client
+                | Target::Server
+                | Target::Departure
+                | Target::Link(_) => {}
             }
         }
     }

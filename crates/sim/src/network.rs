@@ -4,7 +4,8 @@
 //! and packets enter each in the order of the events that send them there, so
 //! when a packet leaves one is known on entry: a number to keep
 //! ([`Pipe::busy_until`]), no event. What is in flight lies in delay lines,
-//! first-in first-out, whose heads alone are scheduled.
+//! first-in first-out, whose heads alone are scheduled. What hosts hold for a
+//! random time is in a line of its own, in the order in which it leaves them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -127,11 +128,39 @@ struct Pipe {
     group: u32,
 }
 
+/// What the sending hosts of a group keep packets for: a random time for each.
+///
+/// A packet leaves its host at the later of two times: that at which the one before it of the same
+/// flow leaves, and the present with a draw from [0, `longest`) added.
+#[derive(Debug)]
+struct Jitter {
+    longest: Span,
+    stream: Stream,
+    /// By flow number: when the latest packet leaves.
+    latest: Vec<Time>,
+}
+
+impl Jitter {
+    /// When a packet of `flow` leaves that is sent now.
+    fn departure(&mut self, flow: u32, now: Time) -> Time {
+        let flow = flow as usize;
+        if flow >= self.latest.len() {
+            self.latest.resize(flow + 1, Time::ZERO);
+        }
+        let drawn = now + self.stream.uniform_span(Span::ZERO, self.longest);
+        let latest = &mut self.latest[flow];
+        *latest = drawn.max(*latest);
+        *latest
+    }
+}
+
 /// Where a leg ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The queue of a link.
     Link(u32),
+    /// The host's own link: its time in the host is over.
+    Departure,
     /// A TCP receiver.
     Receiver,
     /// A TCP sender.
@@ -164,6 +193,8 @@ pub struct Route {
     pub group: u32,
     /// The class its packets ask for.
     pub dscp: Dscp,
+    /// What the host that sends its packets keeps them for.
+    jitter: Option<u32>,
     legs: Vec<Leg>,
 }
 
@@ -180,6 +211,8 @@ pub struct Network {
     pub routes: Vec<Route>,
     pipes: Vec<Pipe>,
     lines: Vec<Line>,
+    /// By group, of those that have one.
+    jitters: Vec<Jitter>,
     /// The contents of all packets in the network.
     pub contents: Contents,
     /// The flows that cross it, as queues may know them.
@@ -221,7 +254,24 @@ impl Network {
             class: TrafficClass::new(self.routes[to.route as usize].dscp, segment.ecn),
             id: to.id,
         };
-        self.send(packet, now, scheduler);
+        match self.routes[to.route as usize].jitter {
+            None => self.send(packet, now, scheduler),
+            Some(jitter) => self.hold(packet, jitter, now, scheduler),
+        }
+    }
+
+    /// Keeps `packet` in its host for a random time. The first leg of its route is this time.
+    #[cold]
+    fn hold(&mut self, mut packet: SimPacket, jitter: u32, now: Time, scheduler: &mut Scheduler) {
+        packet.stamp = self.jitters[jitter as usize].departure(packet.flow, now);
+        let line = self.routes[packet.route as usize].legs[0].line;
+        let held = &mut self.lines[line as usize].0;
+        // Behind those that leave at the same time, so that a flow's stay in order.
+        let place = held.partition_point(|other| other.stamp <= packet.stamp);
+        if place == 0 {
+            scheduler.set_line(line, Some(packet.stamp));
+        }
+        held.insert(place, packet);
     }
 
     /// Sends `packet` into the leg it stands before.
@@ -329,11 +379,13 @@ pub fn compile(scenario: &Scenario, plugins: &Plugins) -> (Network, Vec<Vec<Host
             routes: Vec::new(),
             pipes: Vec::new(),
             lines: Vec::new(),
+            jitters: Vec::new(),
             contents: Contents::default(),
             flows: scenario.flow_table(),
         },
         delays: Vec::new(),
         pure_lines: BTreeMap::new(),
+        held: None,
         hops: Vec::new(),
     };
     compiler.add_links();
@@ -341,6 +393,7 @@ pub fn compile(scenario: &Scenario, plugins: &Plugins) -> (Network, Vec<Vec<Host
     let routes = groups
         .map(|(i, group)| {
             let access = group.access();
+            let jitter = compiler.add_jitter(&access);
             let ends = match group {
                 group if group.has_users() => [Target::Client, Target::Server],
                 group if group.tcp().is_some() => [Target::Receiver, Target::Sender],
@@ -352,7 +405,7 @@ pub fn compile(scenario: &Scenario, plugins: &Plugins) -> (Network, Vec<Vec<Host
                     if group.is_reverse(host) {
                         access.direction = access.direction.opposite();
                     }
-                    compiler.add_host(i as u32, &access, host, ends)
+                    compiler.add_host(i as u32, &access, host, ends, jitter)
                 })
                 .collect()
         })
@@ -376,6 +429,8 @@ struct Compiler<'a> {
     /// Lines of legs without a pipe, by their delay: packets put in at
     /// non-decreasing times leave in that order, wherever they come from.
     pure_lines: BTreeMap<Span, u32>,
+    /// The line of what random delays keep in hosts, in the order in which it leaves them.
+    held: Option<u32>,
     hops: Vec<HopLinks>,
 }
 
@@ -447,6 +502,7 @@ impl Compiler<'_> {
         access: &Access<'_>,
         host: usize,
         ends: [Target; 2],
+        jitter: Option<u32>,
     ) -> HostRoutes {
         let last = access.last_hop.map_or(self.hops.len(), |hop| hop as usize);
         let first = access.first_hop.map_or(1, |hop| hop as usize);
@@ -461,12 +517,16 @@ impl Compiler<'_> {
         let filled_in = "a scenario has the rates of hosts' links filled in";
         let entry = self.add_pipe(group, *access.access_rate.expect(filled_in).get(host));
         let exit = self.add_pipe(group, *access.exit_rate.expect(filled_in).get(host));
-        // Data: access link, bottlenecks, exit link.
-        let mut legs = vec![self.leg(
+        // Data: time in the host, access link, bottlenecks, exit link.
+        let mut legs = Vec::new();
+        if jitter.is_some() {
+            legs.push(self.held_leg());
+        }
+        legs.push(self.leg(
             Span::ZERO,
             Some((entry, *access.access_delay.get(host))),
             Target::Link(data[0]),
-        )];
+        ));
         for pair in data.windows(2) {
             legs.push(self.leg(self.delays[pair[0] as usize], None, Target::Link(pair[1])));
         }
@@ -476,7 +536,7 @@ impl Compiler<'_> {
             Some((exit, *access.exit_delay.get(host))),
             ends[0],
         ));
-        let data = self.add_route(group, access.dscp, legs);
+        let data = self.add_route(group, access.dscp, jitter, legs);
 
         // Acknowledgements: the links of the other direction, then the delay of
         // the way back; hosts' links are taken as idle that way.
@@ -489,7 +549,7 @@ impl Compiler<'_> {
         }
         legs.push(self.leg(from + way_back, None, ends[1]));
         let back_at_once = back.is_empty() && way_back == Span::ZERO;
-        let back = self.add_route(group, access.dscp, legs);
+        let back = self.add_route(group, access.dscp, None, legs);
         HostRoutes {
             data,
             back,
@@ -536,8 +596,38 @@ impl Compiler<'_> {
         }
     }
 
-    fn add_route(&mut self, group: u32, dscp: Dscp, legs: Vec<Leg>) -> u32 {
-        self.network.routes.push(Route { group, dscp, legs });
+    /// The random delays of a group's sending hosts, if they have any.
+    fn add_jitter(&mut self, access: &Access<'_>) -> Option<u32> {
+        let longest = access.host_jitter.filter(|it| *it > Span::ZERO)?;
+        let (seed, replication) = (self.scenario.seed, self.scenario.replication);
+        self.network.jitters.push(Jitter {
+            longest,
+            stream: Stream::named(seed, replication, &format!("jitter.{}", access.name)),
+            latest: Vec::new(),
+        });
+        Some(self.network.jitters.len() as u32 - 1)
+    }
+
+    /// The time that a packet spends in its host. What all hosts hold is in one line.
+    fn held_leg(&mut self) -> Leg {
+        let line = self.held.unwrap_or_else(|| self.add_line());
+        self.held = Some(line);
+        Leg {
+            before: Span::ZERO,
+            pipe: None,
+            after: Span::ZERO,
+            line,
+            target: Target::Departure,
+        }
+    }
+
+    fn add_route(&mut self, group: u32, dscp: Dscp, jitter: Option<u32>, legs: Vec<Leg>) -> u32 {
+        self.network.routes.push(Route {
+            group,
+            dscp,
+            jitter,
+            legs,
+        });
         self.network.routes.len() as u32 - 1
     }
 }

@@ -43,6 +43,10 @@ pub struct Experiment {
     /// Several bottleneck links in a row. Give either this or `bottleneck`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chain: Option<Chain>,
+    /// The `host_jitter` of the groups that give none: a random time that each packet waits before it leaves its sender; up to 1 s.
+    /// Source: none, so that results are those of hosts that send at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host_jitter: Option<Span>,
     /// The groups of flows.
     pub traffic: Vec<TrafficGroup>,
     /// Where results are split: what is measured from one of these times to the next is reported for each phase too. With "auto", at every change of a rate and at every fixed start and stop of a group.

@@ -1,6 +1,6 @@
 //! From the text of a file to the runs it asks for.
 
-use redtail_core::{ParamError, Rate};
+use redtail_core::{ParamError, Rate, Span};
 use redtail_qdisc::plugin::PluginParams;
 use redtail_traffic::{Dealt, Direction, TraceGroup, TrafficGroup};
 use serde_json::{Map, Value as Json, json};
@@ -518,7 +518,7 @@ impl Gathered {
 fn scenario(experiment: &Experiment, topology: Topology) -> Scenario {
     let mut traffic = experiment.traffic.clone();
     for group in &mut traffic {
-        fill_in(group, &topology);
+        fill_in(group, &topology, experiment.host_jitter);
     }
     let phases = match &experiment.phases {
         None => Vec::new(),
@@ -540,7 +540,7 @@ fn scenario(experiment: &Experiment, topology: Topology) -> Scenario {
 /// How much faster than the bottleneck access links are unless the file says otherwise.
 const ACCESS_SPEED_UP: u64 = 10;
 
-fn fill_in(group: &mut TrafficGroup, topology: &Topology) {
+fn fill_in(group: &mut TrafficGroup, topology: &Topology, host_jitter: Option<Span>) {
     let access = group.access();
     let hops = outline::crossed(&access, topology);
     let met_first = match access.direction {
@@ -550,6 +550,11 @@ fn fill_in(group: &mut TrafficGroup, topology: &Topology) {
     let most = met_first.max(group.host_peak()).as_bps();
     let rate = Dealt::one(Rate::from_bps(most.saturating_mul(ACCESS_SPEED_UP)));
     let host_count = access.host_count() as u32;
+    // None at all is the same run, and has the same text.
+    let host_jitter = access
+        .host_jitter
+        .or(host_jitter)
+        .filter(|it| *it > Span::ZERO);
     let numbers =
         matches!(topology, Topology::Chain(_)).then_some((hops.start as u32 + 1, hops.end as u32));
     macro_rules! fill_in {
@@ -559,6 +564,7 @@ fn fill_in(group: &mut TrafficGroup, topology: &Topology) {
                     group.access_rate.get_or_insert_with(|| rate.clone());
                     group.exit_rate.get_or_insert(rate);
                     group.hosts.get_or_insert(host_count);
+                    group.host_jitter = host_jitter;
                     group.first_hop = numbers.map(|(first, _)| first);
                     group.last_hop = numbers.map(|(_, last)| last);
                 })*

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use redtail_core::{ParamError, ParamWarning, Rate, Span};
 use redtail_qdisc::plugin::PluginParams;
 use redtail_qdisc::{FlowTable, Limit, LinkFacts, QueueSpec};
-use redtail_traffic::{Access, Direction, TraceGroup, TraceTable, TrafficGroup};
+use redtail_traffic::{Access, Direction, TraceGroup, TraceTable, TrafficGroup, check_host_jitter};
 
 use crate::error::Problem;
 use crate::experiment::{Experiment, Hop, LinkSpec, Topology, topology};
@@ -145,6 +145,10 @@ impl Findings<'_> {
                 "name",
                 "has no letter or digit; accepted: a text that can name a folder",
             );
+        }
+        if let Err(error) = check_host_jitter(experiment.host_jitter) {
+            let clause = format!("{}; accepted: {}", error.problem, error.accepted);
+            self.refuse(&error.key, &clause);
         }
         if experiment.duration == Span::ZERO {
             self.refuse("duration", "is zero; accepted: a time such as \"200 s\"");

@@ -15,7 +15,7 @@ use crate::arrivals::ArrivalsGroup;
 use crate::bounds::refuse_fast;
 use crate::dealt::Dealt;
 use crate::game::GameGroup;
-use crate::keys::{MAX_FLOWS, groups};
+use crate::keys::{MAX_FLOWS, check_host_jitter, groups};
 use crate::load::Load;
 use crate::on_off::OnOffGroup;
 use crate::start::Start;
@@ -141,6 +141,7 @@ pub struct Access<'a> {
     pub exit_delay: &'a Dealt<Span>,
     pub return_delay: &'a Dealt<Span>,
     pub hosts: Option<u32>,
+    pub host_jitter: Option<Span>,
     pub direction: Direction,
     pub dscp: Dscp,
     pub port: u16,
@@ -441,6 +442,7 @@ impl TrafficGroup {
             let accepted = format!("1 to {MAX_FLOWS}");
             return Err(ParamError::new(key, problem, accepted));
         }
+        check_host_jitter(access.host_jitter)?;
         let rates = [
             ("access_rate", access.access_rate),
             ("exit_rate", access.exit_rate),

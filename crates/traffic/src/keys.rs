@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use redtail_core::Span;
 use redtail_core::serde::de::{Deserializer, Error, Unexpected, Visitor};
+use redtail_core::{ParamError, Span};
 
 use crate::dealt::Dealt;
 use crate::start::Start;
@@ -74,6 +74,10 @@ macro_rules! groups {
             #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::keys::some_count")]
             #[schemars(range(min = 1, max = 1_000_000))]
             pub hosts: Option<u32>,
+            /// Each packet that the sending hosts send waits a random time before their access links, uniform from none to this, and none overtakes another one of its flow; up to 1 s. The transmission time of one packet at the bottleneck ends phase effects. Draws of all else stay the same.
+            /// Source: none, or the experiment's `host_jitter`; Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", Internetworking: Research and Experience 3 (1992), and `overhead_` of ns-2's TCP.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub host_jitter: Option<Span>,
             /// Which way the data travels.
             /// Source: along the bottlenecks in their order.
             #[serde(default)]
@@ -107,6 +111,7 @@ macro_rules! groups {
                     exit_delay: &self.exit_delay,
                     return_delay: &self.return_delay,
                     hosts: self.hosts,
+                    host_jitter: self.host_jitter,
                     direction: self.direction,
                     dscp: self.dscp,
                     port: self.port.unwrap_or(0),
@@ -118,6 +123,10 @@ macro_rules! groups {
     };
 }
 pub(crate) use groups;
+
+/// Longest time that hosts may delay packets at random: more than a packet takes on any link from
+/// 12 kbit/s on.
+pub const MAX_HOST_JITTER: Span = Span::from_s(1);
 
 /// Most flows in a group: a million senders take about a gigabyte.
 pub const MAX_FLOWS: u32 = 1_000_000;
@@ -152,6 +161,24 @@ pub(crate) fn some_count<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<u32>, D::Error> {
     count(deserializer).map(Some)
+}
+
+/// Refuses random delays that are longer than they can be.
+///
+/// # Errors
+/// [`ParamError`] names the key and what is accepted.
+pub fn check_host_jitter(jitter: Option<Span>) -> Result<(), ParamError> {
+    match jitter {
+        Some(jitter) if jitter > MAX_HOST_JITTER => Err(ParamError::new(
+            "host_jitter",
+            "is more than hosts delay packets",
+            format!(
+                "up to \"{MAX_HOST_JITTER}\"; the transmission time of one packet at the \
+                 bottleneck is enough"
+            ),
+        )),
+        _ => Ok(()),
+    }
 }
 
 pub(crate) fn no_delay() -> Dealt<Span> {

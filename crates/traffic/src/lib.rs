@@ -30,7 +30,7 @@ pub use dealt::Dealt;
 pub use dist::{Anchor, Dist, Drawn, Law};
 pub use game::GameGroup;
 pub use group::{Access, BulkGroup, CbrGroup, Direction, TrafficGroup, TransferGroup};
-pub use keys::MAX_FLOWS;
+pub use keys::{MAX_FLOWS, MAX_HOST_JITTER, check_host_jitter};
 pub use load::Load;
 pub use on_off::OnOffGroup;
 pub use start::Start;

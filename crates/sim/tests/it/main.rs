@@ -8,6 +8,7 @@ mod common;
 mod conservation;
 mod exact_timing;
 mod golden;
+mod jitter;
 mod queues_aqm;
 mod queues_classes;
 mod queues_codel;

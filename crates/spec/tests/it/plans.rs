@@ -101,6 +101,27 @@ fn the_scenario_has_every_default_and_no_label() {
 }
 
 #[test]
+fn the_delays_of_hosts_are_the_experiments_unless_a_group_has_its_own() {
+    let jitters = |changes: &[(&str, &str)]| {
+        let text = changed(&single(), changes);
+        let scenario = plan(&text, &[]).unwrap().scenario(0, 0).unwrap();
+        assert_reads_back(&scenario);
+        let of_groups = scenario.traffic.iter().map(|it| it.access().host_jitter);
+        let texts = of_groups.map(|jitter| jitter.map(|it| it.to_string()));
+        texts.collect::<Vec<_>>()
+    };
+    let own = |jitter: &str| format!("flows = 4\nhost_jitter = \"{jitter}\"");
+    let all = ("warmup", "host_jitter = \"1 ms\"\nwarmup");
+    let ms = |n: u32| Some(format!("{n} ms"));
+    assert_eq!(jitters(&[]), [None, None]);
+    assert_eq!(jitters(&[all]), [ms(1), ms(1)]);
+    assert_eq!(jitters(&[("flows = 4", &own("2 ms"))]), [None, ms(2)]);
+    assert_eq!(jitters(&[all, ("flows = 4", &own("2 ms"))]), [ms(1), ms(2)]);
+    // None at all has the text, and so the key, of a run without.
+    assert_eq!(jitters(&[all, ("flows = 4", &own("0 s"))]), [ms(1), None]);
+}
+
+#[test]
 fn equal_experiments_have_equal_texts_however_they_are_written() {
     let text = plan(&single(), &[])
         .unwrap()

@@ -48,7 +48,7 @@ fn unknown_keys() {
     assert_eq!(
         single_with("warmup", "colour"),
         "e.toml:3: colour: unknown key; accepted: name, description, duration, warmup, replications, seed, bottleneck, \
-         chain, traffic, phases, series"
+         chain, host_jitter, traffic, phases, series"
     );
     let message = single_with("flows = 64", "flow = 64");
     assert!(
@@ -145,6 +145,25 @@ fn zero_and_negative_rates() {
     assert_eq!(
         single_with("flows = 4", "flows = 4\naccess_rate = \"0 bit/s\""),
         r#"e.toml:23: traffic.cbr.access_rate = "0 bit/s" is zero; accepted: a rate such as "100 Mbit/s""#
+    );
+}
+
+#[test]
+fn hosts_that_delay_packets_for_too_long() {
+    let accepted = "is more than hosts delay packets; accepted: up to \"1 s\"; the transmission time of one \
+                    packet at the bottleneck is enough";
+    assert_eq!(
+        single_with("flows = 4", "flows = 4\nhost_jitter = \"1001 ms\""),
+        format!("e.toml:23: traffic.cbr.host_jitter = \"1001 ms\" {accepted}")
+    );
+    assert_eq!(
+        single_with("warmup", "host_jitter = \"1 h\"\nwarmup"),
+        format!("e.toml:3: host_jitter = \"1 h\" {accepted}")
+    );
+    let message = single_with("flows = 4", "flows = 4\nhost_jitter = 0.01");
+    assert!(
+        message.starts_with("e.toml:23: traffic.cbr.host_jitter = 0.01: "),
+        "{message}"
     );
 }
 
@@ -533,7 +552,7 @@ fn factors_that_are_empty_or_name_nothing() {
     assert_eq!(
         file_with("\"bottleneck.queue\"", "\"botleneck.queue\""),
         "e.toml:27: factors.\"botleneck.queue\": there is no key botleneck; accepted: name, description, duration, warmup, \
-         replications, seed, bottleneck, chain, traffic, phases, series; did you mean \"bottleneck\"?"
+         replications, seed, bottleneck, chain, host_jitter, traffic, phases, series; did you mean \"bottleneck\"?"
     );
     assert_eq!(
         file_with("\"bottleneck.queue\"", "\"bottleneck.qeue\""),

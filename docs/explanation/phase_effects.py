@@ -1,0 +1,395 @@
+"""Measures what `phase-effects.md` shows, and puts it there.
+
+    .venv/bin/python docs/explanation/phase_effects.py [--out DIR] [PART ...]
+
+Parts are `shares` (two flows, the example), `third` (Riva's third flow), `kernel` (the scenarios of
+a Linux kernel) and `findings` (Riva's findings); without a part all are measured, in some minutes.
+In the page what stands between `<!-- measured: PART -->` and the next `<!-- end -->` is replaced,
+and the figures of the page are drawn anew. Runs are kept in DIR (runs/ by default).
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import statistics
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import redtail
+from redtail import papers, plots
+from redtail.papers import reproduction
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+FIGURES = HERE.parent / "figures"
+PAGE = HERE / "phase-effects.md"
+EXAMPLE = ROOT / "examples" / "phase-effects.toml"
+RIVA = Path(papers.__file__).parent / "riva2003"
+
+#: Riva's packet of 1500 bytes takes 85.7 ms at 140 kbit/s: random delays of up to so much of it.
+PACKET_MS = 1500 * 8 / 140
+PARTS_OF_A_PACKET = (0.0, 0.1, 0.5, 1.0, 2.0)
+
+#: What is looked at, and the TCP that the kernel's runs had.
+THIRD = "third.completion_time_mean"
+KERNELS_TCP = '{ preset = "linux", growth = "linux-reno", slow_start = "standard" }'
+SEEDS_OF_SLOW = 60
+
+_MEASURED = re.compile(r"(<!-- measured: (\w+) -->\n).*?(<!-- end -->)", re.S)
+
+
+def ms(value: float) -> str:
+    """A time as the experiment file has it."""
+    return f"{value:.4g} ms"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table of the page."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join("| " + " | ".join(map(str, line)) + " |\n" for line in lines)
+
+
+def run(source: Any, folder: Path, **arguments: Any) -> redtail.Results:
+    """Run an experiment without its warnings: they are what the page is about."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", redtail.RedtailWarning)
+        return redtail.run(source, out=folder, **arguments)
+
+
+# --- Two flows --------------------------------------------------------------------------------
+
+
+def share(case: Any) -> float:
+    """The second flow's share of what both get, in percent, on the mean over replications."""
+    a, b = (case.metric(f"{name}.goodput").mean for name in ("a", "b"))
+    return float(100 * b / (a + b))
+
+
+def shares(folder: Path) -> str:
+    """The example: the second flow's share against its round trip."""
+    results = run(EXAMPLE, folder)
+    by_jitter: dict[str, list[tuple[float, float]]] = {}
+    for case in results.cases:
+        longer = float(case.factors["traffic.b.return_delay"].removesuffix(" ms")) - 100
+        by_jitter.setdefault(case.factors["host_jitter"], []).append((longer, share(case)))
+    drawn, axes = canvas()
+    for (jitter, points), colour in zip(by_jitter.items(), plots.COLOURS, strict=False):
+        axes.plot(*zip(*points, strict=True), marker="o", color=colour, label=named(jitter))
+    axes.set_xlabel("What the second flow's round trip is longer by (ms; a packet takes 10 ms)")
+    axes.set_ylabel("Its share of the goodput (%)")
+    axes.set_ylim(0, 100)
+    axes.legend(frameon=False)
+    save(drawn, "phase-effects-shares")
+    rows = []
+    for jitter, points in by_jitter.items():
+        values = [value for _, value in points]
+        rows.append((f"`{jitter}`", f"{min(values):.0f} %", f"{max(values):.0f} %"))
+    return table(("`host_jitter`", "least share", "largest share"), rows)
+
+
+# --- Riva's third flow ------------------------------------------------------------------------
+
+
+def third(folder: Path) -> str:
+    """Riva's third flow behind tail drop, by its start and the hosts' random delays."""
+    papers_tcp = (RIVA / "lockout.toml").read_text()
+    kernels_tcp = papers_tcp.replace('{ preset = "linux-2000", quick_acks = 16 }', KERNELS_TCP)
+    assert papers_tcp != kernels_tcp
+    draw_all_starts(folder)
+    return (
+        f"With the paper's TCP:\n\n{third_table(folder / 'third', papers_tcp)}\n"
+        f"With a kernel's, `{KERNELS_TCP}`:\n\n{third_table(folder / 'kernels', kernels_tcp)}\n"
+        "In the scenario of `tests/reference/linux.json`, whose delays are 10 ms:\n\n"
+        f"{slow_table()}"
+    )
+
+
+def third_table(folder: Path, text: str) -> str:
+    """The third flow's time behind tail drop: mean, least and most, by start and delay."""
+    rows, starts = [], []
+    for part in PARTS_OF_A_PACKET:
+        source = redtail.Toml(f'host_jitter = "{ms(part * PACKET_MS)}"\n{text}', "lockout")
+        row = []
+        for case in run(source, folder / str(part)).cases:
+            if case.labels["bottleneck.queue"] == "tail drop":
+                row.append(spread_of(case.values(THIRD)))
+                starts.append(case.labels["traffic.third.start"])
+        rows.append((f"{part:g} packets", *row))
+    return table(("`host_jitter`", *dict.fromkeys(starts)), rows)
+
+
+def slow_table() -> str:
+    """The short transfer of the kernel's scenarios D beside ours."""
+    first, _ = tests()
+    rows = []
+    for part in PARTS_OF_A_PACKET:
+        row = []
+        for text in first.SLOW.values():
+            seeds = first.run(with_jitter(text, part), SEEDS_OF_SLOW)
+            row.append(spread_of([seed["short.completion_time_mean"] for seed in seeds]))
+        rows.append((f"{part:g} packets", *row))
+    kernels = []
+    for name in first.SLOW:
+        found = first.SCENARIOS[name]["metrics"]["elapsed_s"][2]
+        kernels.append(f"{found['mean']:.1f} ± {found['ci95']:.1f} ({found['n']} runs)")
+    rows.append(("the kernel", *kernels))
+    return table(("`host_jitter`", *(f"`{name}`" for name in first.SLOW)), rows)
+
+
+def spread_of(values: Sequence[float]) -> str:
+    """The mean of some times, with the least and the most."""
+    return f"{statistics.fmean(values):.1f} ({min(values):.1f} to {max(values):.1f})"
+
+
+def draw_all_starts(folder: Path) -> None:
+    """Draw the third flow's time at every quarter of a second, with and without random delays."""
+    drawn, axes = canvas()
+    for part, colour, aside in ((0.0, plots.COLOURS[0], -0.03), (1.0, plots.COLOURS[1], 0.03)):
+        jitter = ms(part * PACKET_MS)
+        results = run(
+            RIVA / "lockout-all-starts.toml", folder / f"all-{part}", set={"host_jitter": jitter}
+        )
+        points = sorted(
+            (float(case.factors["traffic.third.start"].removesuffix(" s")), case.values(THIRD))
+            for case in results.cases
+            if case.labels["bottleneck.queue"] == "tail drop"
+        )
+        at = [start + aside for start, _ in points]
+        means = [statistics.fmean(values) for _, values in points]
+        reach = [
+            [mean - min(values) for mean, (_, values) in zip(means, points, strict=True)],
+            [max(values) - mean for mean, (_, values) in zip(means, points, strict=True)],
+        ]
+        label = named(jitter if part else "0 s")
+        axes.errorbar(
+            at, means, reach, color=colour, marker="o", markersize=3, linewidth=0.8, label=label
+        )
+    axes.set_xlabel("Start of the third flow (s)")
+    axes.set_ylabel("Its time (s): mean, least and most of 20")
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False)
+    save(drawn, "phase-effects-third")
+
+
+# --- A kernel's scenarios -----------------------------------------------------------------------
+
+
+def tests() -> tuple[ModuleType, ModuleType]:
+    """The tests that hold redtail against a kernel's figures."""
+    import importlib
+
+    sys.path.insert(0, str(ROOT / "tests"))
+    first, more = (
+        importlib.import_module(name) for name in ("test_linux_reference", "test_linux_more")
+    )
+    return first, more
+
+
+def with_jitter(text: str, part: float) -> str:
+    """A scenario whose hosts delay packets by up to so many transmission times of a packet."""
+    found = re.search(r'\[bottleneck\]\nrate = "(\d+) (k|M)bit/s"', text)
+    assert found is not None
+    rate = int(found[1]) * {"k": 1e3, "M": 1e6}[found[2]]
+    jitter = f'host_jitter = "{part * 1500 * 8 / rate * 1e6:.0f} us"\n'
+    return (jitter if part else "") + text
+
+
+def judged(part: float) -> dict[str, dict[str, tuple[bool, float, float]]]:
+    """By scenario and metric: whether it is within its tolerance, ours, the kernel's."""
+    first, more = tests()
+    found: dict[str, dict[str, tuple[bool, float, float]]] = {}
+
+    def plain(seeds: Sequence[dict[str, float]], metrics: dict[str, Any]) -> dict[str, Any]:
+        out = {}
+        for metric, (relative, absolute) in first.TOLERANCES.items():
+            if metric in metrics:
+                ours = statistics.fmean(seed.get(metric, 0.0) for seed in seeds)
+                theirs = metrics[metric]["mean"]
+                inside = abs(ours - theirs) <= max(relative * theirs, absolute)
+                out[metric] = (inside, ours, theirs)
+        return out
+
+    def spread(ours: Sequence[float], reference: dict[str, float]) -> tuple[bool, float, float]:
+        inside = first.inside_spread(ours, reference, first.ELAPSED)
+        return inside, statistics.fmean(ours), reference["mean"]
+
+    def seeds_of(text: str, count: int = first.SEEDS) -> tuple[dict[str, float], ...]:
+        seeds: tuple[dict[str, float], ...] = first.run(with_jitter(text, part), count)
+        return seeds
+
+    for name, reference in first.SCENARIOS.items():
+        metrics = reference["metrics"]
+        if name in first.SLOW:
+            seeds = seeds_of(first.SLOW[name], first.MANY_SEEDS)
+            found[name] = plain([first.to_the_end(seed) for seed in seeds], metrics)
+            both = [sorted(seed[f"{x}.completion_time_mean"] for x in "ab") for seed in seeds]
+            short = [seed["short.completion_time_mean"] for seed in seeds]
+            for number, (title, times) in enumerate(
+                {
+                    "slower": [it[1] for it in both],
+                    "faster": [it[0] for it in both],
+                    "short": short,
+                }.items()
+            ):
+                found[name][title] = spread(times, metrics["elapsed_s"][number])
+        elif name in first.SHARED:
+            ecn = first.SHARED[name]
+            found[name] = plain(seeds_of(first.shared(ecn, 160)), metrics)
+            beyond = seeds_of(first.shared(ecn, 320))
+            times = [seed["one.completion_time_mean"] for seed in beyond]
+            found[name]["elapsed"] = spread(times, metrics["elapsed_s"][0])
+        else:
+            found[name] = plain(seeds_of((first.BULK | first.CUBIC)[name]), metrics)
+    texts = dict(more.EXPERIMENTS)
+    try:
+        for name in more.SCENARIOS:
+            more.EXPERIMENTS[name] = with_jitter(texts[name], part)
+            more.run.cache_clear()
+            seeds = more.run(name)
+            metrics = more.SCENARIOS[name]["metrics"]
+            found[name] = plain(seeds, metrics)
+            for metric in more.spread_metrics(name):
+                found[name][metric] = spread([seed[metric] for seed in seeds], metrics[metric])
+    finally:
+        more.EXPERIMENTS |= texts
+        more.run.cache_clear()
+    return found
+
+
+def kernel(folder: Path) -> str:
+    """How many of the kernel's figures are met with random delays and without."""
+    _, more = tests()
+    parts = (0.0, 0.1, 1.0)
+    all_found = {part: judged(part) for part in parts}
+    rows: list[Sequence[object]] = []
+    for part, found in all_found.items():
+        each = [(name, met) for name, metrics in found.items() for met, _, _ in metrics.values()]
+        met = sum(inside for _, inside in each)
+        outside = sum(not inside for name, inside in each if name in more.OUTSIDE)
+        scenarios = sum(all(it[0] for it in metrics.values()) for metrics in found.values())
+        rows.append(
+            (
+                f"{part:g} packets",
+                f"{met} of {len(each)}",
+                f"{scenarios} of {len(found)}",
+                f"{outside} in {len(more.OUTSIDE)}",
+            )
+        )
+    text = table(
+        ("`host_jitter`", "figures", "scenarios", "outside, in scenarios known for it"), rows
+    )
+    text += "\nEvery figure that is outside at one of these values:\n\n"
+    figures = []
+    for name, metrics in all_found[0.0].items():
+        for metric, (_, _, theirs) in metrics.items():
+            all_of = [all_found[part][name][metric] for part in parts]
+            if not all(inside for inside, _, _ in all_of):
+                shown = [f"**{ours:.4g}**" if met else f"{ours:.4g}" for met, ours, _ in all_of]
+                figures.append((f"`{name}`", f"`{metric}`", f"{theirs:.4g}", *shown))
+    head = ("scenario", "figure", "kernel", *(f"{part:g} packets" for part in parts))
+    return text + table(head, figures)
+
+
+# --- Riva's findings ----------------------------------------------------------------------------
+
+
+def findings(folder: Path) -> str:
+    """The verdicts on Riva's findings at quick scale, by the hosts' random delays."""
+    paper = papers.load("riva2003")
+    verdicts: dict[str, list[str]] = {}
+    parts = (0.0, 0.1, 0.5, 1.0)
+    for part in parts:
+        setting = {"host_jitter": ms(part * PACKET_MS)}
+        studies = tuple(
+            replace(
+                study,
+                scales={
+                    name: replace(scale, set={**scale.set, **setting})
+                    for name, scale in study.scales.items()
+                },
+            )
+            for study in paper.studies
+        )
+        done = reproduction.reproduce_paper(
+            replace(paper, studies=studies), out=folder / f"riva-{part}"
+        )
+        for verdict in done.verdicts:
+            text = str(verdict.judgement) + ("" if verdict.clear else " *")
+            verdicts.setdefault(verdict.finding.id, []).append(text)
+    head = ("finding", *(f"{part:g} packets" for part in parts))
+    return table(head, ((name, *texts) for name, texts in verdicts.items()))
+
+
+# --- The page -----------------------------------------------------------------------------------
+
+
+def named(jitter: str) -> str:
+    """A line's name in a figure."""
+    return "hosts send at once" if jitter == "0 s" else f"host_jitter = {jitter}"
+
+
+def canvas() -> tuple[Any, Any]:
+    """A figure with one pair of axes, in the style of the others."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context(plots._STYLE):
+        drawn = Figure(figsize=(6.4, 3.4), layout="constrained")
+        return drawn, drawn.subplots()
+
+
+def save(drawn: Any, name: str) -> None:
+    """Keep a figure, with few colours."""
+    from io import BytesIO
+
+    from PIL import Image
+
+    data = BytesIO()
+    drawn.savefig(data, format="png", dpi=130)
+    with Image.open(data) as image:
+        few = image.convert("RGB").quantize(32)
+    few.save(FIGURES / f"{name}.png", optimize=True)
+
+
+MEASURE: dict[str, Callable[[Path], str]] = {
+    "shares": shares,
+    "third": third,
+    "kernel": kernel,
+    "findings": findings,
+}
+
+
+def main() -> None:
+    """Measure the parts and put them into the page."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("parts", nargs="*", metavar="PART")
+    parser.add_argument("--out", default="runs")
+    given = parser.parse_args()
+    unknown = set(given.parts) - set(MEASURE)
+    if unknown:
+        parser.error(f"unknown: {', '.join(sorted(unknown))}; accepted: {', '.join(MEASURE)}")
+    measured = {
+        name: measure(Path(given.out))
+        for name, measure in MEASURE.items()
+        if not given.parts or name in given.parts
+    }
+    for text in measured.values():
+        print(text)
+
+    def filled(mark: re.Match[str]) -> str:
+        text = measured.get(mark[2])
+        return mark[0] if text is None else f"{mark[1]}\n{text}\n{mark[3]}"
+
+    PAGE.write_text(_MEASURED.sub(filled, PAGE.read_text()))
+
+
+if __name__ == "__main__":
+    main()
