@@ -34,6 +34,7 @@ queue = { kind = "tail-drop", limit = "10 packets" }
 [[traffic]]
 name = "ftp"
 kind = "bulk"
+host_jitter = "6 ms"
 [factors]
 "bottleneck.queue" = [
   { kind = "tail-drop", limit = "10 packets" },

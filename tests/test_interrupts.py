@@ -125,7 +125,7 @@ def test_the_second_ends_the_program_while_a_queue_in_python_never_returns(tmp_p
     path, out = endless(tmp_path), tmp_path / "runs"
     arguments = [str(path), "--out", str(out), "--jobs", "1", "--no-figures"]
     with redtail_process("run", *arguments) as process:
-        wait_until(process, lambda: list(out.glob("endless/*/manifest.json")))
+        wait_until(process, lambda: list(out.glob("endless/[!.]*/manifest.json")))
         wait_until(process, (tmp_path / "reached").exists)
         process.send_signal(signal.SIGINT)
         wait_for_line(process, MESSAGE)
