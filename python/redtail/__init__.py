@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from redtail._engine import Case, Plan
     from redtail._native import Packet, QueueContext
     from redtail.advice import Advice, Advised, advise
+    from redtail.campaign import Campaign, CampaignResults
     from redtail.captures import Captured, capture
     from redtail.errors import (
         Cancelled,
@@ -28,11 +29,14 @@ if TYPE_CHECKING:
         StoreError,
     )
     from redtail.experiment import Toml, check
+    from redtail.model import *  # noqa: F403 (every typed object, by its `__all__`)
     from redtail.queues import Queue
     from redtail.results import CaseResult, Results, load
     from redtail.runner import Progress, run
     from redtail.stats import Estimate
     from redtail.traces import TraceTable, read_trace
+
+    __version__: str
 
 _HOMES = {
     "Advice": "advice",
@@ -99,19 +103,24 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        return import_module("redtail._engine").version()
-    home = _HOMES.get(name)
-    if home is not None:
-        return getattr(import_module(f"redtail.{home}"), name)
-    if name[:1].isupper():
+def _typed_objects() -> Any:
+    return import_module("redtail.model")
+
+
+# A type checker that saw this would take any name for one of redtail's.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name == "__version__":
+            return import_module("redtail._engine").version()
+        home = _HOMES.get(name)
+        if home is not None:
+            return getattr(import_module(f"redtail.{home}"), name)
         # The typed objects are many and generated; their module lists them.
-        model = import_module("redtail.model")
-        if name in model.__all__:
-            return getattr(model, name)
-    raise AttributeError(f"module 'redtail' has no attribute {name!r}")
+        if name[:1].isupper() and name in _typed_objects().__all__:
+            return getattr(_typed_objects(), name)
+        raise AttributeError(f"module 'redtail' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*__all__, *_typed_objects().__all__})

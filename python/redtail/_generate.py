@@ -83,7 +83,7 @@ class _Classes:
             return "Literal[" + ", ".join(repr(choice.value) for choice in choices) + "]"
         kinds = catalog.kinds(found)
         if kinds:
-            union = class_name(name or "Kinds")
+            union = f"Any{class_name(name or 'Kind')}"  # `redtail.Queue` is the base of users' own
             if union not in self.unions:
                 self.unions[union] = [class_name(str(kind.kind)) for kind in kinds]
                 for kind in kinds:
@@ -263,7 +263,7 @@ def reference(schema: dict[str, Any], presets: dict[str, dict[str, Any]]) -> str
             if name == "Tcp":
                 lines += _presets(catalog, presets)
     for union, members in classes.unions.items():
-        lines += [f"## {_heading(union)}", ""]
+        lines += [f"## {_heading(union.removeprefix('Any'))}", ""]
         for member in members:
             section = rest[member]
             lines += _page(catalog, f'`kind = "{section.kind}"`', section, level=3)

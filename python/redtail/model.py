@@ -14,6 +14,8 @@ from redtail._model import Part, Whole
 
 __all__ = [
     "AdaptiveRed",
+    "AnyQueue",
+    "AnyTraffic",
     "Arrivals",
     "Avq",
     "Blue",
@@ -50,7 +52,6 @@ __all__ = [
     "Prio",
     "PrioClass",
     "Profile",
-    "Queue",
     "RateChange",
     "Red",
     "RedTail",
@@ -67,7 +68,6 @@ __all__ = [
     "Tbf",
     "Tcp",
     "Trace",
-    "Traffic",
     "Transactions",
     "Transfer",
     "Video",
@@ -1402,7 +1402,7 @@ class PrioClass(Part):
     """
 
     name: str
-    queue: Queue
+    queue: AnyQueue
     match: Rule | Sequence[Rule] | None = None
 
 
@@ -1444,7 +1444,7 @@ class DrrClass(Part):
     """
 
     name: str
-    queue: Queue
+    queue: AnyQueue
     match: Rule | Sequence[Rule] | None = None
     quantum: str | None = None
 
@@ -1487,7 +1487,7 @@ class WfqClass(Part):
     """
 
     name: str
-    queue: Queue
+    queue: AnyQueue
     match: Rule | Sequence[Rule] | None = None
     weight: int | None = None
 
@@ -1537,7 +1537,7 @@ class Tbf(Part):
 
     rate: str
     burst: str
-    queue: Queue
+    queue: AnyQueue
     peak_rate: str | None = None
     mtu: str | None = None
     label: str | None = None
@@ -1582,7 +1582,7 @@ class HtbClass(Part):
     quantum: str | None = None
     burst: str | None = None
     cburst: str | None = None
-    queue: Queue | None = None
+    queue: AnyQueue | None = None
     class_: Sequence[HtbClass] | None = None
 
 
@@ -1671,7 +1671,7 @@ class Link(Part):
     """
 
     delay: str
-    queue: Queue
+    queue: AnyQueue
     rate: str | None = None
     random_loss: float | None = None
     rate_changes: Sequence[RateChange] | None = None
@@ -1706,7 +1706,7 @@ class Hop(Part):
     """
 
     delay: str
-    queue: Queue
+    queue: AnyQueue
     rate: str | None = None
     random_loss: float | None = None
     return_: Link | None = None
@@ -3164,7 +3164,7 @@ class Experiment(Whole):
 
     name: str
     duration: str
-    traffic: Sequence[Traffic]
+    traffic: Sequence[AnyTraffic]
     description: str | None = None
     warmup: str | None = None
     replications: int | StopRule | None = None
@@ -3178,10 +3178,10 @@ class Experiment(Whole):
     case: Sequence[Mapping[str, Any]] | None = None
 
 
-Queue: TypeAlias = "TailDrop | Red | AdaptiveRed | SelfConfiguringRed | DynamicThresholdRed | RedTail | Wred | Pi | Pie | DocsisPie | Pi2 | Dualpi2 | HeadDrop | Step | Rem | Blue | Sred | Avq | Choke | Gsp | Codel | FqCodel | Fq | Sfq | Cobalt | Cake | Sfb | FqPie | PfifoFast | Prio | Drr | Wfq | Tbf | Htb | Plugin"
+AnyQueue: TypeAlias = "TailDrop | Red | AdaptiveRed | SelfConfiguringRed | DynamicThresholdRed | RedTail | Wred | Pi | Pie | DocsisPie | Pi2 | Dualpi2 | HeadDrop | Step | Rem | Blue | Sred | Avq | Choke | Gsp | Codel | FqCodel | Fq | Sfq | Cobalt | Cake | Sfb | FqPie | PfifoFast | Prio | Drr | Wfq | Tbf | Htb | Plugin"
 """One of these."""
 
-Traffic: TypeAlias = (
+AnyTraffic: TypeAlias = (
     "Bulk | Transfer | Cbr | Voip | OnOff | Game | Transactions | Web | Video | Arrivals | Trace"
 )
 """One of these."""
