@@ -4,7 +4,7 @@
 //! around one window. The law says how the window grows in congestion avoidance
 //! and by what factor an event reduces it; what is reduced, and when, is common.
 //!
-//! Adding a growth law: one file here, and its line in the list of [`laws`].
+//! Adding a growth law: one file here, and its line in the list of `laws.rs`.
 
 pub mod additive;
 pub mod bbr;
@@ -282,9 +282,9 @@ pub struct ControllerConfig {
     pub slow_start: SlowStartKind,
     /// How it grows afterwards.
     pub growth: Growth,
-    /// What a model of the path takes from it: [`ModelConfig::lt_bw`].
+    /// For a model of the path: [`ModelConfig::lt_bw`](model::ModelConfig::lt_bw).
     pub lt_bw: bool,
-    /// And [`ModelConfig::ecn_max_rtt`].
+    /// For a model of the path: [`ModelConfig::ecn_max_rtt`](model::ModelConfig::ecn_max_rtt).
     pub ecn_max_rtt: Option<Span>,
 }
 
