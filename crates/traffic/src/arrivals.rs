@@ -16,14 +16,15 @@ use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, serde};
 use redtail_transport::TcpSpec;
 
+use crate::access::Direction;
 use crate::application::{Answer, Application, Exchange, Network};
+use crate::bounds::refuse_nothing;
 use crate::bounds::refuse_short_gap;
 use crate::dealt::Dealt;
 use crate::dist::Dist;
-use crate::group::Direction;
 use crate::keys::groups;
 use crate::start::Start;
-use crate::transactions::{default_request, nothing, refuse_nothing};
+use crate::transactions::{default_request, nothing};
 use crate::web::draw_host;
 
 groups! {

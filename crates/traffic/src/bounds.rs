@@ -1,6 +1,6 @@
-//! How much may happen at once.
+//! What a group may ask for: sizes, rates and gaps, and how much happens at once.
 
-use redtail_core::{ParamError, Rate, Span};
+use redtail_core::{Bytes, ParamError, Rate, Span};
 
 use crate::dist::Dist;
 
@@ -11,6 +11,21 @@ const LEAST_GAP: Span = Span::from_ns(1);
 /// How much a user does in one event. What is left follows in another event at the same instant, so
 /// that a run can be stopped between the two.
 pub(crate) const MOST_AT_ONCE: usize = 1024;
+
+/// No gap is longer, so that times of events stay in range: 53 days.
+pub(crate) const LONGEST_GAP: Span = Span::from_ps(u64::MAX / 4);
+
+/// Longest time that hosts may delay packets at random: more than a packet takes on any link from
+/// 12 kbit/s on.
+pub const MAX_HOST_JITTER: Span = Span::from_s(1);
+
+/// Most flows in a group: a million senders take about a gigabyte.
+pub const MAX_FLOWS: u32 = 1_000_000;
+
+/// A gap that keeps the times of events in range.
+pub(crate) fn in_range(gap: Span) -> Span {
+    gap.min(LONGEST_GAP)
+}
 
 /// Refuses a law of gaps that lets things happen more often than timers can.
 pub(crate) fn refuse_short_gap(
@@ -40,4 +55,58 @@ pub(crate) fn refuse_fast(key: &'static str, rate: Rate) -> Result<(), ParamErro
         "is faster than the clock resolves: a byte takes less than a picosecond",
         format!("up to \"{}\"", Rate::FASTEST),
     ))
+}
+
+/// Refuses a packet that IP cannot carry, or that takes no time.
+pub(crate) fn check_packet(packet: Bytes) -> Result<(), ParamError> {
+    match packet.as_u64() {
+        1..=65_535 => Ok(()),
+        _ => Err(ParamError::new(
+            "packet",
+            "does not fit an IP packet",
+            "\"1 B\" to \"65535 B\"",
+        )),
+    }
+}
+
+/// Refuses a rate of zero.
+pub(crate) fn check_rate(rate: Rate) -> Result<(), ParamError> {
+    match rate.as_bps() {
+        0 => Err(ParamError::new(
+            "rate",
+            "is zero",
+            "a rate such as \"250 kbit/s\"",
+        )),
+        _ => refuse_fast("rate", rate),
+    }
+}
+
+/// Refuses a size that is always zero.
+pub(crate) fn refuse_nothing(key: &'static str, size: &Dist<Bytes>) -> Result<(), ParamError> {
+    if size.only() == Some(Bytes::ZERO) {
+        return Err(ParamError::new(
+            key,
+            "is zero",
+            "a size such as \"5 kB\", or a distribution",
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses random delays that are longer than they can be.
+///
+/// # Errors
+/// [`ParamError`] names the key and what is accepted.
+pub fn check_host_jitter(jitter: Option<Span>) -> Result<(), ParamError> {
+    match jitter {
+        Some(jitter) if jitter > MAX_HOST_JITTER => Err(ParamError::new(
+            "host_jitter",
+            "is more than hosts delay packets",
+            format!(
+                "up to \"{MAX_HOST_JITTER}\"; the transmission time of one packet at the \
+                 bottleneck is enough"
+            ),
+        )),
+        _ => Ok(()),
+    }
 }

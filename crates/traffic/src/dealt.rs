@@ -10,7 +10,7 @@ use redtail_core::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use redtail_core::serde::{Deserialize, Deserializer, Serialize, Serializer};
 use redtail_core::{Bytes, Rate, Span};
 
-use crate::keys::MAX_FLOWS;
+use crate::bounds::MAX_FLOWS;
 use crate::start::{Start, ends};
 
 /// What can be dealt out.

@@ -17,13 +17,13 @@ use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, serde};
 
+use crate::access::Direction;
+use crate::bounds::in_range;
 use crate::bounds::refuse_short_gap;
 use crate::dealt::Dealt;
 use crate::dist::Dist;
-use crate::group::Direction;
 use crate::keys::groups;
 use crate::start::Start;
-use crate::udp::in_range;
 
 /// Who sends the packets of a game.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

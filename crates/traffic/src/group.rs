@@ -11,11 +11,13 @@ use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, kinded, schemars, serde};
 use redtail_transport::TcpSpec;
 
+use crate::access::{Access, Direction};
 use crate::arrivals::ArrivalsGroup;
-use crate::bounds::refuse_fast;
+use crate::bounds::{MAX_FLOWS, check_host_jitter, refuse_fast};
+use crate::cbr::CbrGroup;
 use crate::dealt::Dealt;
 use crate::game::GameGroup;
-use crate::keys::{MAX_FLOWS, check_host_jitter, groups};
+use crate::keys::groups;
 use crate::load::Load;
 use crate::on_off::OnOffGroup;
 use crate::start::Start;
@@ -25,29 +27,6 @@ use crate::user::User;
 use crate::video::VideoGroup;
 use crate::voip::VoipGroup;
 use crate::web::WebGroup;
-
-/// Which way a group's data travels.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", rename_all = "kebab-case")]
-#[schemars(crate = "schemars")]
-pub enum Direction {
-    /// Along the bottlenecks in their order.
-    #[default]
-    Forward,
-    /// Against it, over the return links.
-    Reverse,
-}
-
-impl Direction {
-    /// The other one.
-    #[must_use]
-    pub fn opposite(self) -> Self {
-        match self {
-            Self::Forward => Self::Reverse,
-            Self::Reverse => Self::Forward,
-        }
-    }
-}
 
 groups! {
     /// TCP senders that always have data to send.
@@ -79,26 +58,6 @@ groups! {
         #[serde(default = "crate::keys::at_once")]
         pub start: Dealt<Start>,
     }
-
-    /// UDP sources of constant rate.
-    pub struct CbrGroup {
-        /// Rate of each source on the link, headers included.
-        pub rate: Rate,
-        /// Size of each packet on the link, headers included.
-        pub packet: Bytes,
-        /// Draw each gap between packets uniformly from (1 - dither) to (1 + dither) times the nominal one.
-        /// Source: none, a strictly constant rate.
-        #[serde(default)]
-        pub dither: f64,
-        /// When sources start; dealt out. Left out, each starts at a random phase of its first gap.
-        /// Source: a random phase keeps like sources out of lockstep.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub start: Option<Dealt<Start>>,
-        /// When sources stop; dealt out. Left out, they go on to the end of the run.
-        /// Source: none.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub stop: Option<Dealt<Start>>,
-    }
 }
 
 kinded! {
@@ -126,41 +85,6 @@ kinded! {
         "arrivals" => Arrivals(ArrivalsGroup),
         /// Connections from a table.
         "trace" => Trace(TraceGroup),
-    }
-}
-
-/// What every group has: its name, its flows and how they reach the bottleneck.
-#[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)] // each field is documented as a key of the group
-pub struct Access<'a> {
-    pub name: &'a str,
-    pub flows: u32,
-    pub access_rate: Option<&'a Dealt<Rate>>,
-    pub access_delay: &'a Dealt<Span>,
-    pub exit_rate: Option<&'a Dealt<Rate>>,
-    pub exit_delay: &'a Dealt<Span>,
-    pub return_delay: &'a Dealt<Span>,
-    pub hosts: Option<u32>,
-    pub host_jitter: Option<Span>,
-    pub direction: Direction,
-    pub dscp: Dscp,
-    pub port: u16,
-    pub first_hop: Option<u32>,
-    pub last_hop: Option<u32>,
-}
-
-impl Access<'_> {
-    /// Number of hosts on each side.
-    pub fn host_count(&self) -> usize {
-        let longest = [
-            self.access_delay.values().len(),
-            self.exit_delay.values().len(),
-            self.return_delay.values().len(),
-            self.access_rate.map_or(1, |rate| rate.values().len()),
-            self.exit_rate.map_or(1, |rate| rate.values().len()),
-        ];
-        let longest = longest.into_iter().max().unwrap_or(1);
-        self.hosts.map_or(longest, |hosts| hosts as usize)
     }
 }
 
@@ -496,30 +420,6 @@ impl TrafficGroup {
     }
 }
 
-/// Refuses a packet that IP cannot carry, or that takes no time.
-pub(crate) fn check_packet(packet: Bytes) -> Result<(), ParamError> {
-    match packet.as_u64() {
-        1..=65_535 => Ok(()),
-        _ => Err(ParamError::new(
-            "packet",
-            "does not fit an IP packet",
-            "\"1 B\" to \"65535 B\"",
-        )),
-    }
-}
-
-/// Refuses a rate of zero.
-pub(crate) fn check_rate(rate: Rate) -> Result<(), ParamError> {
-    match rate.as_bps() {
-        0 => Err(ParamError::new(
-            "rate",
-            "is zero",
-            "a rate such as \"250 kbit/s\"",
-        )),
-        _ => refuse_fast("rate", rate),
-    }
-}
-
 impl TransferGroup {
     fn check(&self) -> Result<(), ParamError> {
         if self.size.values().iter().any(|size| size.as_u64() == 0) {
@@ -527,26 +427,6 @@ impl TransferGroup {
                 "size",
                 "is zero",
                 "a size such as \"292 kB\"",
-            ));
-        }
-        Ok(())
-    }
-}
-
-impl CbrGroup {
-    /// The nominal time between the starts of two packets.
-    pub fn gap(&self) -> Span {
-        self.rate.tx_time(self.packet)
-    }
-
-    fn check(&self) -> Result<(), ParamError> {
-        check_rate(self.rate)?;
-        check_packet(self.packet)?;
-        if !(0.0..=1.0).contains(&self.dither) {
-            return Err(ParamError::new(
-                "dither",
-                "is not between 0 and 1",
-                "a number from 0 to 1",
             ));
         }
         Ok(())

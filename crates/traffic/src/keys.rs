@@ -2,9 +2,10 @@
 
 use std::fmt;
 
+use redtail_core::Span;
 use redtail_core::serde::de::{Deserializer, Error, Unexpected, Visitor};
-use redtail_core::{ParamError, Span};
 
+use crate::bounds::MAX_FLOWS;
 use crate::dealt::Dealt;
 use crate::start::Start;
 
@@ -101,8 +102,8 @@ macro_rules! groups {
         }
 
         impl $name {
-            pub(crate) fn access(&self) -> $crate::group::Access<'_> {
-                $crate::group::Access {
+            pub(crate) fn access(&self) -> $crate::access::Access<'_> {
+                $crate::access::Access {
                     name: &self.name,
                     flows: self.flows,
                     access_rate: self.access_rate.as_ref(),
@@ -123,13 +124,6 @@ macro_rules! groups {
     };
 }
 pub(crate) use groups;
-
-/// Longest time that hosts may delay packets at random: more than a packet takes on any link from
-/// 12 kbit/s on.
-pub const MAX_HOST_JITTER: Span = Span::from_s(1);
-
-/// Most flows in a group: a million senders take about a gigabyte.
-pub const MAX_FLOWS: u32 = 1_000_000;
 
 pub(crate) fn one_flow() -> u32 {
     1
@@ -161,24 +155,6 @@ pub(crate) fn some_count<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<u32>, D::Error> {
     count(deserializer).map(Some)
-}
-
-/// Refuses random delays that are longer than they can be.
-///
-/// # Errors
-/// [`ParamError`] names the key and what is accepted.
-pub fn check_host_jitter(jitter: Option<Span>) -> Result<(), ParamError> {
-    match jitter {
-        Some(jitter) if jitter > MAX_HOST_JITTER => Err(ParamError::new(
-            "host_jitter",
-            "is more than hosts delay packets",
-            format!(
-                "up to \"{MAX_HOST_JITTER}\"; the transmission time of one packet at the \
-                 bottleneck is enough"
-            ),
-        )),
-        _ => Ok(()),
-    }
 }
 
 pub(crate) fn no_delay() -> Dealt<Span> {

@@ -4,9 +4,11 @@
 //! starts and, for sources that pace themselves, when the next packet is due;
 //! TCP does the rest. Users run an [`Application`], which opens connections and asks.
 
+pub mod access;
 pub mod application;
 pub mod arrivals;
 mod bounds;
+pub mod cbr;
 pub mod dealt;
 pub mod dist;
 pub mod e_model;
@@ -24,13 +26,15 @@ pub mod video;
 pub mod voip;
 pub mod web;
 
+pub use access::{Access, Direction};
 pub use application::{Answer, Application, ConnectionId, Exchange, Network, Server};
 pub use arrivals::ArrivalsGroup;
+pub use bounds::{MAX_FLOWS, MAX_HOST_JITTER, check_host_jitter};
+pub use cbr::CbrGroup;
 pub use dealt::Dealt;
 pub use dist::{Anchor, Dist, Drawn, Law};
 pub use game::GameGroup;
-pub use group::{Access, BulkGroup, CbrGroup, Direction, TrafficGroup, TransferGroup};
-pub use keys::{MAX_FLOWS, MAX_HOST_JITTER, check_host_jitter};
+pub use group::{BulkGroup, TrafficGroup, TransferGroup};
 pub use load::Load;
 pub use on_off::OnOffGroup;
 pub use start::Start;

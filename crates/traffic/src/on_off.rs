@@ -16,12 +16,13 @@ use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, serde};
 
+use crate::access::Direction;
+use crate::bounds::{LONGEST_GAP, in_range};
+use crate::bounds::{check_packet, check_rate};
 use crate::dealt::Dealt;
 use crate::dist::Dist;
-use crate::group::{Direction, check_packet, check_rate};
 use crate::keys::groups;
 use crate::start::Start;
-use crate::udp::{LONGEST_GAP, in_range};
 
 groups! {
     /// UDP sources that send at a constant rate for a while and then pause.

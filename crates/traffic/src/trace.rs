@@ -29,10 +29,10 @@ use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Dscp, ParamError, Rate, Span, Time, schemars, serde};
 use redtail_transport::TcpSpec;
 
+use crate::access::Direction;
 use crate::application::{Answer, Application, ConnectionId, Exchange, Network, Server};
 use crate::bounds::MOST_AT_ONCE;
 use crate::dealt::Dealt;
-use crate::group::Direction;
 use crate::keys::groups;
 
 groups! {

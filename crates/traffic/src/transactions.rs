@@ -11,10 +11,11 @@ use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, serde};
 use redtail_transport::TcpSpec;
 
+use crate::access::Direction;
 use crate::application::{Answer, Application, ConnectionId, Exchange, Network, Server};
+use crate::bounds::refuse_nothing;
 use crate::dealt::Dealt;
 use crate::dist::Dist;
-use crate::group::Direction;
 use crate::keys::groups;
 use crate::start::Start;
 
@@ -102,18 +103,6 @@ impl TransactionGroup {
             stream,
         }
     }
-}
-
-/// Refuses a size that is always zero.
-pub(crate) fn refuse_nothing(key: &'static str, size: &Dist<Bytes>) -> Result<(), ParamError> {
-    if size.only() == Some(Bytes::ZERO) {
-        return Err(ParamError::new(
-            key,
-            "is zero",
-            "a size such as \"5 kB\", or a distribution",
-        ));
-    }
-    Ok(())
 }
 
 /// A user of a [`TransactionGroup`].

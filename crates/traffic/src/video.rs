@@ -25,13 +25,14 @@ use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, serde};
 use redtail_transport::TcpSpec;
 
+use crate::access::Direction;
 use crate::application::{Answer, Application, ConnectionId, Exchange, Network, Server};
+use crate::bounds::refuse_nothing;
 use crate::dealt::Dealt;
 use crate::dist::Dist;
-use crate::group::Direction;
 use crate::keys::groups;
 use crate::start::Start;
-use crate::transactions::{default_request, refuse_nothing};
+use crate::transactions::default_request;
 
 use adaptation::Adaptation;
 use playback::Playback;

@@ -26,13 +26,13 @@ use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, serde};
 
+use crate::access::Direction;
+use crate::bounds::in_range;
 use crate::dealt::Dealt;
 use crate::dist::Dist;
 use crate::e_model::{Impairment, r_factor};
-use crate::group::Direction;
 use crate::keys::groups;
 use crate::start::Start;
-use crate::udp::in_range;
 
 /// How voice is coded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

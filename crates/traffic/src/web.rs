@@ -27,15 +27,15 @@ use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, serde};
 use redtail_transport::TcpSpec;
 
+use crate::access::Direction;
 use crate::application::{Answer, Application, ConnectionId, Exchange, Network, Server};
+use crate::bounds::refuse_nothing;
 use crate::bounds::{MOST_AT_ONCE, refuse_short_gap};
 use crate::dealt::Dealt;
 use crate::dist::Dist;
-use crate::group::Direction;
 use crate::keys::groups;
 use crate::load::Load;
 use crate::start::Start;
-use crate::transactions::refuse_nothing;
 
 pub use model::{Browser, ServerChoice, ThinkFrom, WebModel};
 

@@ -322,7 +322,8 @@ fn rounds_in_which_no_class_can_send_are_made_at_once() {
     while rounds.iter().any(|waiting| !waiting.is_empty()) {
         for &i in &order {
             deficits[i] += quanta[i];
-            while let Some(packet) = rounds[i].pop_front_if(|it| it.size <= deficits[i]) {
+            while rounds[i].front().is_some_and(|it| it.size <= deficits[i]) {
+                let packet = rounds[i].pop_front().expect("seen above");
                 deficits[i] -= packet.size;
                 expected.push(packet.id);
             }

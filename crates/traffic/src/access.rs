@@ -1,0 +1,65 @@
+//! How a group reaches the bottleneck.
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Dscp, Rate, Span, schemars, serde};
+
+use crate::dealt::Dealt;
+
+/// Which way a group's data travels.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(crate = "serde", rename_all = "kebab-case")]
+#[schemars(crate = "schemars")]
+pub enum Direction {
+    /// Along the bottlenecks in their order.
+    #[default]
+    Forward,
+    /// Against it, over the return links.
+    Reverse,
+}
+
+impl Direction {
+    /// The other one.
+    #[must_use]
+    pub fn opposite(self) -> Self {
+        match self {
+            Self::Forward => Self::Reverse,
+            Self::Reverse => Self::Forward,
+        }
+    }
+}
+
+/// What every group has: its name, its flows and how they reach the bottleneck.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs)] // each field is documented as a key of the group
+pub struct Access<'a> {
+    pub name: &'a str,
+    pub flows: u32,
+    pub access_rate: Option<&'a Dealt<Rate>>,
+    pub access_delay: &'a Dealt<Span>,
+    pub exit_rate: Option<&'a Dealt<Rate>>,
+    pub exit_delay: &'a Dealt<Span>,
+    pub return_delay: &'a Dealt<Span>,
+    pub hosts: Option<u32>,
+    pub host_jitter: Option<Span>,
+    pub direction: Direction,
+    pub dscp: Dscp,
+    pub port: u16,
+    pub first_hop: Option<u32>,
+    pub last_hop: Option<u32>,
+}
+
+impl Access<'_> {
+    /// Number of hosts on each side.
+    pub fn host_count(&self) -> usize {
+        let longest = [
+            self.access_delay.values().len(),
+            self.exit_delay.values().len(),
+            self.return_delay.values().len(),
+            self.access_rate.map_or(1, |rate| rate.values().len()),
+            self.exit_rate.map_or(1, |rate| rate.values().len()),
+        ];
+        let longest = longest.into_iter().max().unwrap_or(1);
+        self.hosts.map_or(longest, |hosts| hosts as usize)
+    }
+}

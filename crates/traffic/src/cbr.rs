@@ -1,0 +1,84 @@
+//! UDP sources of constant rate.
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, schemars, serde};
+
+use crate::access::Direction;
+use crate::bounds::{check_packet, check_rate};
+use crate::dealt::Dealt;
+use crate::keys::groups;
+use crate::start::Start;
+
+groups! {
+    /// UDP sources of constant rate.
+    pub struct CbrGroup {
+        /// Rate of each source on the link, headers included.
+        pub rate: Rate,
+        /// Size of each packet on the link, headers included.
+        pub packet: Bytes,
+        /// Draw each gap between packets uniformly from (1 - dither) to (1 + dither) times the nominal one.
+        /// Source: none, a strictly constant rate.
+        #[serde(default)]
+        pub dither: f64,
+        /// When sources start; dealt out. Left out, each starts at a random phase of its first gap.
+        /// Source: a random phase keeps like sources out of lockstep.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub start: Option<Dealt<Start>>,
+        /// When sources stop; dealt out. Left out, they go on to the end of the run.
+        /// Source: none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pub stop: Option<Dealt<Start>>,
+    }
+}
+
+impl CbrGroup {
+    /// The nominal time between the starts of two packets.
+    pub fn gap(&self) -> Span {
+        self.rate.tx_time(self.packet)
+    }
+
+    pub(crate) fn check(&self) -> Result<(), ParamError> {
+        check_rate(self.rate)?;
+        check_packet(self.packet)?;
+        if !(0.0..=1.0).contains(&self.dither) {
+            return Err(ParamError::new(
+                "dither",
+                "is not between 0 and 1",
+                "a number from 0 to 1",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A source of constant rate at work.
+#[derive(Clone, Copy, Debug)]
+pub struct CbrSource {
+    size: u32,
+    gap: Span,
+    /// How far a gap may be from the nominal one; none without dither.
+    width: Option<Span>,
+}
+
+impl CbrSource {
+    pub(crate) fn new(group: &CbrGroup) -> Self {
+        let gap = group.gap();
+        let width = (gap.as_ps() as f64 * group.dither) as u64;
+        Self {
+            size: group.packet.as_u64() as u32,
+            gap,
+            width: (group.dither != 0.0).then(|| Span::from_ps(width)),
+        }
+    }
+
+    /// The size on the link of the packet sent now, in bytes, and the time to the next.
+    #[inline]
+    pub(crate) fn send(&mut self, stream: &mut Stream) -> (u32, Span) {
+        let gap = match self.width {
+            None => self.gap,
+            Some(width) => stream.uniform_span(self.gap - width, self.gap + width),
+        };
+        (self.size, gap)
+    }
+}
