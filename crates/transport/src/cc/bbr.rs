@@ -73,7 +73,7 @@ const LT_USE_ROUNDS: u32 = 48;
 const MOST_EXTRA_S: f64 = 0.1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum BbrState {
     Startup,
     Drain,
     /// With the phase of the gain cycle.
@@ -99,7 +99,7 @@ struct LongTerm {
 #[derive(Clone, Debug)]
 pub struct Bbr {
     config: ModelConfig,
-    state: State,
+    state: BbrState,
     cwnd: f64,
     pacing_rate: f64,
     quantum: u64,
@@ -136,7 +136,7 @@ impl Bbr {
     /// A model at the start of a connection.
     pub fn new(config: ModelConfig) -> Self {
         let mut bbr = Self {
-            state: State::Startup,
+            state: BbrState::Startup,
             cwnd: config.initial_cwnd,
             pacing_rate: 0.0,
             quantum: 0,
@@ -176,11 +176,11 @@ impl Bbr {
 
     fn pacing_gain(&self) -> f64 {
         match self.state {
-            State::Startup => HIGH_GAIN,
-            State::Drain => DRAIN_GAIN,
-            State::ProbeBw(_) if self.lt.in_use => 1.0,
-            State::ProbeBw(phase) => CYCLE_GAINS[usize::from(phase)],
-            State::ProbeRtt => 1.0,
+            BbrState::Startup => HIGH_GAIN,
+            BbrState::Drain => DRAIN_GAIN,
+            BbrState::ProbeBw(_) if self.lt.in_use => 1.0,
+            BbrState::ProbeBw(phase) => CYCLE_GAINS[usize::from(phase)],
+            BbrState::ProbeRtt => 1.0,
         }
     }
 
@@ -195,9 +195,9 @@ impl Bbr {
 
     fn cwnd_gain(&self) -> f64 {
         match self.state {
-            State::Startup | State::Drain => HIGH_GAIN,
-            State::ProbeBw(_) => CWND_GAIN,
-            State::ProbeRtt => 1.0,
+            BbrState::Startup | BbrState::Drain => HIGH_GAIN,
+            BbrState::ProbeBw(_) => CWND_GAIN,
+            BbrState::ProbeRtt => 1.0,
         }
     }
 
@@ -217,7 +217,7 @@ impl Bbr {
         let segments = segments + 3 * self.quantum_segments;
         // Even, so that delayed acknowledgements do not leave one behind.
         let even = segments + segments % 2;
-        let probing = 2 * u64::from(self.state == State::ProbeBw(0));
+        let probing = 2 * u64::from(self.state == BbrState::ProbeBw(0));
         as_f64(even + probing) * self.config.mss
     }
 
@@ -271,7 +271,7 @@ impl Bbr {
     fn sample_long_term(&mut self, sample: &RateSample) {
         let round = u32::from(self.rounds.started);
         if self.lt.in_use {
-            if matches!(self.state, State::ProbeBw(_)) {
+            if matches!(self.state, BbrState::ProbeBw(_)) {
                 self.lt.rounds += round;
                 if self.lt.rounds >= LT_USE_ROUNDS {
                     self.reset_long_term(sample.now);
@@ -335,7 +335,7 @@ impl Bbr {
     }
 
     fn update_cycle(&mut self, sample: &RateSample) {
-        let State::ProbeBw(phase) = self.state else {
+        let BbrState::ProbeBw(phase) = self.state else {
             return;
         };
         let elapsed = sample.now.saturating_since(self.cycle_stamp);
@@ -364,7 +364,7 @@ impl Bbr {
     }
 
     fn enter_phase(&mut self, phase: u8, now: Time) {
-        self.state = State::ProbeBw(phase);
+        self.state = BbrState::ProbeBw(phase);
         self.cycle_stamp = now;
     }
 
@@ -388,11 +388,11 @@ impl Bbr {
     }
 
     fn check_drain(&mut self, sample: &RateSample) {
-        if self.state == State::Startup && self.full_bw_reached {
-            self.state = State::Drain;
+        if self.state == BbrState::Startup && self.full_bw_reached {
+            self.state = BbrState::Drain;
         }
         let drained = self.in_network(sample.in_flight, sample) <= self.inflight(1.0);
-        if self.state == State::Drain && drained {
+        if self.state == BbrState::Drain && drained {
             self.enter_probe_bw(sample.now);
         }
     }
@@ -412,12 +412,12 @@ impl Bbr {
             self.set_min_rtt(rtt);
             self.min_rtt_stamp = now;
         }
-        if expired && !self.idle_restart && self.state != State::ProbeRtt {
+        if expired && !self.idle_restart && self.state != BbrState::ProbeRtt {
             self.save_cwnd();
-            self.state = State::ProbeRtt;
+            self.state = BbrState::ProbeRtt;
             self.probe_rtt_done = None;
         }
-        if self.state == State::ProbeRtt {
+        if self.state == BbrState::ProbeRtt {
             let low = as_f64(sample.in_flight) <= self.min_cwnd();
             match self.probe_rtt_done {
                 None if low => {
@@ -448,7 +448,7 @@ impl Bbr {
         if self.full_bw_reached {
             self.enter_probe_bw(now);
         } else {
-            self.state = State::Startup;
+            self.state = BbrState::Startup;
         }
     }
 
@@ -487,7 +487,7 @@ impl Bbr {
                 self.cwnd = self.cwnd.max(self.min_cwnd());
             }
         }
-        if self.state == State::ProbeRtt {
+        if self.state == BbrState::ProbeRtt {
             self.cwnd = self.cwnd.min(self.min_cwnd());
         }
     }
@@ -517,7 +517,7 @@ impl Bbr {
     }
 
     fn save_cwnd(&mut self) {
-        let modulated = self.episode != Episode::Open || self.state == State::ProbeRtt;
+        let modulated = self.episode != Episode::Open || self.state == BbrState::ProbeRtt;
         self.prior_cwnd = if modulated {
             self.prior_cwnd.max(self.cwnd)
         } else {
@@ -591,9 +591,9 @@ impl Model for Bbr {
         self.idle_restart = true;
         self.aggregation.restart(now);
         match self.state {
-            State::ProbeBw(_) => self.set_pacing_rate(1.0),
-            State::ProbeRtt => self.check_probe_rtt_done(now),
-            State::Startup | State::Drain => {}
+            BbrState::ProbeBw(_) => self.set_pacing_rate(1.0),
+            BbrState::ProbeRtt => self.check_probe_rtt_done(now),
+            BbrState::Startup | BbrState::Drain => {}
         }
     }
 
@@ -617,17 +617,17 @@ impl Model for Bbr {
     }
 
     fn probes_rtt(&self) -> bool {
-        self.state == State::ProbeRtt
+        self.state == BbrState::ProbeRtt
     }
 
     fn state(&self) -> &'static str {
         match self.state {
-            State::Startup => "startup",
-            State::Drain => "drain",
-            State::ProbeBw(0) => "probe_bw_up",
-            State::ProbeBw(1) => "probe_bw_down",
-            State::ProbeBw(_) => "probe_bw_cruise",
-            State::ProbeRtt => "probe_rtt",
+            BbrState::Startup => "startup",
+            BbrState::Drain => "drain",
+            BbrState::ProbeBw(0) => "probe_bw_up",
+            BbrState::ProbeBw(1) => "probe_bw_down",
+            BbrState::ProbeBw(_) => "probe_bw_cruise",
+            BbrState::ProbeRtt => "probe_rtt",
         }
     }
 }

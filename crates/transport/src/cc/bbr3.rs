@@ -155,7 +155,7 @@ struct Before {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum Bbr3State {
     Startup,
     Drain,
     Down,
@@ -182,7 +182,7 @@ pub struct Bbr3 {
     rules: &'static Rules,
     marks: Marks,
     before: Before,
-    state: State,
+    state: Bbr3State,
     cwnd: f64,
     pacing_rate: f64,
     quantum: u64,
@@ -279,7 +279,7 @@ impl Bbr3 {
             } else {
                 ExtraAcked::Rounds(RoundMax::default())
             },
-            state: State::Startup,
+            state: Bbr3State::Startup,
             cwnd: config.initial_cwnd,
             pacing_rate: 0.0,
             quantum: 0,
@@ -356,18 +356,18 @@ impl Bbr3 {
 
     fn pacing_gain(&self) -> f64 {
         match self.state {
-            State::Startup => self.rules.startup_gain,
-            State::Drain => self.rules.drain_gain,
-            State::Down => self.rules.down_gain,
-            State::Up => UP_PACING_GAIN,
-            State::Cruise | State::Refill | State::ProbeRtt => 1.0,
+            Bbr3State::Startup => self.rules.startup_gain,
+            Bbr3State::Drain => self.rules.drain_gain,
+            Bbr3State::Down => self.rules.down_gain,
+            Bbr3State::Up => UP_PACING_GAIN,
+            Bbr3State::Cruise | Bbr3State::Refill | Bbr3State::ProbeRtt => 1.0,
         }
     }
 
     fn cwnd_gain(&self) -> f64 {
         match self.state {
-            State::Up => UP_CWND_GAIN,
-            State::ProbeRtt => PROBE_RTT_CWND_GAIN,
+            Bbr3State::Up => UP_CWND_GAIN,
+            Bbr3State::ProbeRtt => PROBE_RTT_CWND_GAIN,
             _ => CWND_GAIN,
         }
     }
@@ -391,7 +391,11 @@ impl Bbr3 {
     /// QuantizationBudget.
     fn with_quanta(&self, bytes: f64) -> f64 {
         let offload = 3.0 * self.quantum_goal;
-        let probing = if self.state == State::Up { 2.0 } else { 0.0 };
+        let probing = if self.state == Bbr3State::Up {
+            2.0
+        } else {
+            0.0
+        };
         bytes.max(offload).max(self.min_pipe()) + probing * self.config.mss
     }
 
@@ -431,7 +435,7 @@ impl Bbr3 {
     fn in_probe_bw(&self) -> bool {
         matches!(
             self.state,
-            State::Down | State::Cruise | State::Refill | State::Up
+            Bbr3State::Down | Bbr3State::Cruise | Bbr3State::Refill | Bbr3State::Up
         )
     }
 
@@ -529,7 +533,10 @@ impl Bbr3 {
         if !self.loss_round_start {
             return;
         }
-        let probing = matches!(self.state, State::Startup | State::Refill | State::Up);
+        let probing = matches!(
+            self.state,
+            Bbr3State::Startup | Bbr3State::Refill | Bbr3State::Up
+        );
         let mut ecn_inflight = f64::INFINITY;
         if self.marks.in_round && !probing {
             // bbr_ecn_lower_bounds: of the flight, not of the rate.
@@ -598,8 +605,8 @@ impl Bbr3 {
             }
             self.loss_ranges = 0;
         }
-        if self.state == State::Startup && self.full_bw_reached {
-            self.state = State::Drain;
+        if self.state == Bbr3State::Startup && self.full_bw_reached {
+            self.state = Bbr3State::Drain;
             self.drain_start_round = self.rounds.count;
             if self.rules.google {
                 self.reset_congestion_signals(); // bbr_check_drain
@@ -608,7 +615,7 @@ impl Bbr3 {
     }
 
     fn check_drain_done(&mut self, sample: &RateSample) {
-        if self.state != State::Drain {
+        if self.state != Bbr3State::Drain {
             return;
         }
         let bw = if self.rules.google {
@@ -637,7 +644,7 @@ impl Bbr3 {
             // bbr_start_bw_probe_cruise.
             self.inflight_shortterm = self.inflight_shortterm.min(self.inflight_longterm);
         }
-        self.state = State::Cruise;
+        self.state = Bbr3State::Cruise;
     }
 
     fn start_down(&mut self, delivered: u64, now: Time) {
@@ -650,7 +657,7 @@ impl Bbr3 {
         self.cycle_stamp = now;
         self.ack_phase = AckPhase::ProbeStopping;
         self.start_round(delivered);
-        self.state = State::Down;
+        self.state = Bbr3State::Down;
     }
 
     /// Refill, after which the probe grows from 2^`up_rounds` segments a round on.
@@ -661,14 +668,14 @@ impl Bbr3 {
         self.prev_probe_precautionary = false;
         self.ack_phase = AckPhase::Refilling;
         self.start_round(sample.total_delivered);
-        self.state = State::Refill;
+        self.state = Bbr3State::Refill;
     }
 
     fn start_up(&mut self, sample: &RateSample) {
         self.ack_phase = AckPhase::ProbeStarting;
         self.start_round(sample.total_delivered);
         self.reset_full_bw(sample.delivery_rate.unwrap_or(0.0));
-        self.state = State::Up;
+        self.state = Bbr3State::Up;
         self.raise_slope();
     }
 
@@ -677,27 +684,27 @@ impl Bbr3 {
             return;
         }
         match self.state {
-            State::Down => {
+            Bbr3State::Down => {
                 if !self.probe_if_due(sample) && self.is_time_to_cruise(sample) {
                     self.start_cruise();
                 }
             }
-            State::Cruise => {
+            Bbr3State::Cruise => {
                 self.probe_if_due(sample);
             }
-            State::Refill => {
+            Bbr3State::Refill => {
                 if self.rounds.started {
                     self.bw_probe_sample = true;
                     self.start_up(sample);
                 }
             }
-            State::Up => {
+            Bbr3State::Up => {
                 if self.is_time_to_go_down(sample) {
                     self.prev_probe_too_high = false;
                     self.start_down(sample.total_delivered, sample.now);
                 }
             }
-            State::Startup | State::Drain | State::ProbeRtt => {}
+            Bbr3State::Startup | Bbr3State::Drain | Bbr3State::ProbeRtt => {}
         }
     }
 
@@ -802,7 +809,7 @@ impl Bbr3 {
         }
         if self.inflight_longterm.is_finite() && !too_high(sample.lost, sample.sent_in_flight) {
             self.inflight_longterm = self.inflight_longterm.max(as_f64(sample.sent_in_flight));
-            if self.state == State::Up {
+            if self.state == Bbr3State::Up {
                 self.probe_long_term_upward(sample);
             }
         }
@@ -830,7 +837,7 @@ impl Bbr3 {
         if !app_limited {
             self.inflight_longterm = in_flight.max(self.target_inflight() * BETA);
         }
-        if self.state == State::Up {
+        if self.state == Bbr3State::Up {
             self.start_down(delivered, now);
         }
     }
@@ -864,14 +871,14 @@ impl Bbr3 {
             self.min_rtt_stamp = self.probe_rtt_min_stamp;
         }
         // CheckProbeRTT.
-        if self.state != State::ProbeRtt && expired && !self.idle_restart {
+        if self.state != Bbr3State::ProbeRtt && expired && !self.idle_restart {
             self.save_cwnd();
-            self.state = State::ProbeRtt;
+            self.state = Bbr3State::ProbeRtt;
             self.probe_rtt_done = None;
             self.ack_phase = AckPhase::ProbeStopping;
             self.start_round(sample.total_delivered);
         }
-        if self.state == State::ProbeRtt {
+        if self.state == Bbr3State::ProbeRtt {
             self.in_probe_rtt(sample);
         }
         if sample.delivered > 0 {
@@ -912,7 +919,7 @@ impl Bbr3 {
             self.start_down(delivered, now);
             self.start_cruise();
         } else {
-            self.state = State::Startup;
+            self.state = Bbr3State::Startup;
         }
     }
 
@@ -947,13 +954,13 @@ impl Bbr3 {
             self.cwnd += acked;
         }
         self.cwnd = self.cwnd.max(self.min_pipe());
-        if self.state == State::ProbeRtt {
+        if self.state == Bbr3State::ProbeRtt {
             self.cwnd = self.cwnd.min(self.probe_rtt_cwnd());
         }
         let cap = match self.state {
-            State::Down | State::Refill | State::Up => self.inflight_longterm,
-            State::Cruise | State::ProbeRtt => self.inflight_with_headroom(),
-            State::Startup | State::Drain => f64::INFINITY,
+            Bbr3State::Down | Bbr3State::Refill | Bbr3State::Up => self.inflight_longterm,
+            Bbr3State::Cruise | Bbr3State::ProbeRtt => self.inflight_with_headroom(),
+            Bbr3State::Startup | Bbr3State::Drain => f64::INFINITY,
         };
         let cap = cap.min(self.inflight_shortterm).max(self.min_pipe());
         self.cwnd = self.cwnd.min(cap);
@@ -988,7 +995,7 @@ impl Bbr3 {
     }
 
     fn save_cwnd(&mut self) {
-        let modulated = self.episode != Episode::Open || self.state == State::ProbeRtt;
+        let modulated = self.episode != Episode::Open || self.state == Bbr3State::ProbeRtt;
         self.prior_cwnd = if modulated {
             self.prior_cwnd.max(self.cwnd)
         } else {
@@ -1089,7 +1096,10 @@ impl Model for Bbr3 {
         if self.rules.google {
             // bbr_set_state.
             self.reset_full_bw(0.0);
-            let probing = matches!(self.state, State::Startup | State::Refill | State::Up);
+            let probing = matches!(
+                self.state,
+                Bbr3State::Startup | Bbr3State::Refill | Bbr3State::Up
+            );
             if !probing && self.inflight_shortterm.is_infinite() {
                 self.inflight_shortterm = self.cwnd.max(self.prior_cwnd);
             }
@@ -1124,7 +1134,7 @@ impl Model for Bbr3 {
         self.aggregation.restart(now);
         if self.in_probe_bw() {
             self.set_pacing_rate(1.0);
-        } else if self.state == State::ProbeRtt {
+        } else if self.state == Bbr3State::ProbeRtt {
             self.check_probe_rtt_done(delivered, now);
         }
     }
@@ -1149,18 +1159,18 @@ impl Model for Bbr3 {
     }
 
     fn probes_rtt(&self) -> bool {
-        self.state == State::ProbeRtt
+        self.state == Bbr3State::ProbeRtt
     }
 
     fn state(&self) -> &'static str {
         match self.state {
-            State::Startup => "startup",
-            State::Drain => "drain",
-            State::Down => "probe_bw_down",
-            State::Cruise => "probe_bw_cruise",
-            State::Refill => "probe_bw_refill",
-            State::Up => "probe_bw_up",
-            State::ProbeRtt => "probe_rtt",
+            Bbr3State::Startup => "startup",
+            Bbr3State::Drain => "drain",
+            Bbr3State::Down => "probe_bw_down",
+            Bbr3State::Cruise => "probe_bw_cruise",
+            Bbr3State::Refill => "probe_bw_refill",
+            Bbr3State::Up => "probe_bw_up",
+            Bbr3State::ProbeRtt => "probe_rtt",
         }
     }
 }

@@ -25,7 +25,7 @@
 #[derive(Clone, Debug)]
 pub(super) struct Prr {
     recover_fs: f64,
-    /// Whether the acknowledgement that began it is reckoned in.
+    /// Whether the acknowledgement that began it is expected in.
     begun: bool,
     delivered: f64,
     sent: f64,

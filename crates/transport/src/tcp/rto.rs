@@ -80,7 +80,7 @@ pub enum SynLoss {
 
 impl SynLoss {
     /// Whether so many retransmissions cut the first window to one segment.
-    pub(super) fn cuts_window(self, retransmissions: u32) -> bool {
+    pub(super) fn reduces_window(self, retransmissions: u32) -> bool {
         match self {
             Self::First => retransmissions > 0,
             Self::Second => retransmissions > 1,

@@ -430,7 +430,7 @@ impl Sender {
         } else {
             self.rtt.restart_with(Span::from_s(3));
         }
-        if self.syn_loss.cuts_window(retransmissions) {
+        if self.syn_loss.reduces_window(retransmissions) {
             self.controller.set_cwnd(f64::from(self.mss));
         }
         self.update_pacing();
@@ -642,7 +642,7 @@ impl Sender {
         if self.linux.is_some() {
             return self.on_timeout_as_linux(now);
         }
-        self.doubt_episode(true);
+        self.allow_undo(true);
         if let Some(frto) = self.undo.as_mut().and_then(|undo| undo.frto.as_mut()) {
             frto.on_timeout(self.phase == Phase::Open);
         }
@@ -672,11 +672,11 @@ impl Sender {
         self.dup_acks = 0;
         self.resend_first = true;
         self.prr = None;
-        self.quiet_timers();
+        self.stop_rack_timers();
     }
 
     /// Nothing is suspected and nothing probed any more.
-    fn quiet_timers(&mut self) {
+    fn stop_rack_timers(&mut self) {
         if let Some(timers) = &mut self.timers {
             **timers = RackTimers::default();
         }
@@ -700,7 +700,7 @@ impl Sender {
         self.newly_lost |= judged.lost;
         if let Some(timers) = &mut self.timers {
             let wait = |at: Time| at - now + self.wheel.allowance();
-            timers.judge_at = judged.again.map(|at| self.wheel.expiry(now, wait(at)));
+            timers.judge_at = judged.next_check.map(|at| self.wheel.expiry(now, wait(at)));
         }
         judged.retransmission
     }
@@ -950,13 +950,13 @@ impl Sender {
         if probe.retransmitted && !original(&probe) && self.phase == Phase::Open {
             self.reduce(CongestionKind::Loss, now);
             self.controller.on_episode_end(false, now);
-            self.confirm_episode();
+            self.forbid_undo();
         }
     }
 
     /// An episode is about to reduce the window. It can be taken back later, unless
     /// it adds to one that goes on.
-    fn doubt_episode(&mut self, timeout: bool) {
+    fn allow_undo(&mut self, timeout: bool) {
         if let Some(undo) = &mut self.undo {
             if self.phase == Phase::Open {
                 undo.on_episode(self.controller.window(), self.board.una(), timeout);
@@ -967,7 +967,7 @@ impl Sender {
     }
 
     /// The latest reduction has come to stay.
-    fn confirm_episode(&mut self) {
+    fn forbid_undo(&mut self) {
         if let Some(undo) = &mut self.undo {
             undo.confirm();
         }
@@ -993,7 +993,7 @@ impl Sender {
             rack.on_duplicate(segment.ack, next, now);
         }
         if undo.on_duplicate(duplicate, self.mss) {
-            self.take_back(true);
+            self.undo_reduction(true);
         }
     }
 
@@ -1025,7 +1025,7 @@ impl Sender {
         match verdict {
             Verdict::Open => {}
             // A mark stands, whatever became of the timeout (RFC 4015, section 3.1).
-            Verdict::Spurious => self.take_back(!echoed),
+            Verdict::Spurious => self.undo_reduction(!echoed),
             Verdict::Genuine => {
                 // No further than slow start would have come without F-RTO.
                 let window = self.controller.window();
@@ -1037,7 +1037,7 @@ impl Sender {
 
     /// What the latest episode took for losses were none: back to before it, the
     /// window included if `restore`.
-    fn take_back(&mut self, restore: bool) {
+    fn undo_reduction(&mut self, restore: bool) {
         let Some((prior, timeout)) = self.undo.as_mut().and_then(|undo| undo.take()) else {
             return;
         };
@@ -1053,7 +1053,7 @@ impl Sender {
         }
         self.counters.spurious_timeouts += 1;
         if self.phase == Phase::Loss {
-            self.board.take_back_losses();
+            self.board.undo_losses();
             self.phase = Phase::Open;
             self.recover = Some(self.board.una());
             self.timeouts_in_row = 0;
@@ -1089,7 +1089,7 @@ impl Sender {
         }
         if marks.reduce && self.phase != Phase::Recovery {
             self.counters.ecn_reductions += 1;
-            self.confirm_episode();
+            self.forbid_undo();
             self.ecn.on_reduction(next, now);
             self.controller.on_congestion(&CongestionEvent {
                 now,
@@ -1221,7 +1221,7 @@ impl Sender {
             };
             self.rto_at = None;
             self.release();
-            self.quiet_timers();
+            self.stop_rack_timers();
         }
         all
     }
@@ -1345,9 +1345,9 @@ impl Sender {
         };
         self.counters.recoveries += 1;
         if self.ecn.covers(una) {
-            self.confirm_episode();
+            self.forbid_undo();
         } else {
-            self.doubt_episode(starts_over);
+            self.allow_undo(starts_over);
         }
         self.phase = phase;
         self.recover = Some(self.board.next());
@@ -1645,7 +1645,7 @@ impl Sender {
                 self.send_new(now)
             }
             Phase::Loss => {
-                if let Some(answer) = self.send_in_doubt(now) {
+                if let Some(answer) = self.send_for_frto(now) {
                     return answer;
                 }
                 match self.board.next_lost() {
@@ -1708,7 +1708,7 @@ impl Sender {
     }
 
     /// What F-RTO sends in place of retransmissions; `None` when it has no say.
-    fn send_in_doubt(&mut self, now: Time) -> Option<Option<Segment>> {
+    fn send_for_frto(&mut self, now: Time) -> Option<Option<Segment>> {
         let frto = self.undo.as_ref()?.frto.as_ref()?;
         if !frto.sends_new()? {
             return Some(None);
@@ -1852,7 +1852,7 @@ impl Sender {
         let len = self.new_len();
         if self.board.next() >= self.size {
             self.idle |= self.board.outstanding() == 0;
-            self.note_dry();
+            self.note_app_limited();
         } else if len.is_none() {
             self.on_blocked(now);
         }
@@ -1907,7 +1907,7 @@ impl Sender {
 
     /// There is room in the window and nothing to fill it with.
     #[inline(never)]
-    fn note_dry(&mut self) {
+    fn note_app_limited(&mut self) {
         let in_flight = self.board.pipe();
         if let Some(rates) = self.board.rates()
             && as_f64(in_flight) < self.controller.window().cwnd

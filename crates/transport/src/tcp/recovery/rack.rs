@@ -17,7 +17,7 @@ impl LossRecovery for RackTlp {
     }
 
     fn detects_loss(&self, board: &Scoreboard, _dup_acks: u32, _dup_thresh: u32) -> bool {
-        board.awaits_resending()
+        board.awaits_retransmission()
     }
 
     fn may_enter(&self, una: u64, recover: u64) -> bool {

@@ -422,7 +422,7 @@ impl Sender {
                     if self.board.retransmissions_out() > 0 {
                         return Sends::New; // what they tell is waited for
                     }
-                    if !self.board.first_was_resent() {
+                    if !self.board.first_was_retransmitted() {
                         states.undo.forget_retransmissions();
                     }
                     self.undo_as_linux(states, true);
@@ -524,7 +524,7 @@ impl Sender {
     /// (`tcp_undo_cwnd_reduction`).
     fn undo_as_linux(&mut self, states: &mut LinuxStates, unmark: bool) {
         if unmark {
-            self.board.take_back_all_losses();
+            self.board.undo_all_losses();
         }
         let (prior, timeout) = states.undo.take();
         if let Some(prior) = prior {
@@ -578,7 +578,7 @@ impl Sender {
 
     /// `tcp_any_retrans_done`.
     fn has_retransmissions(&self) -> bool {
-        self.board.first_was_resent() || self.board.retransmissions_out() > 0
+        self.board.first_was_retransmitted() || self.board.retransmissions_out() > 0
     }
 
     /// Judges what is lost if anything was delivered since this was done last; says whether
@@ -722,7 +722,7 @@ impl Sender {
         self.phase = Phase::Loss;
         self.timeouts_in_row += 1;
         self.resend_first = true;
-        self.quiet_timers();
+        self.stop_rack_timers();
         states.cwr = false;
         states.disorder = false;
         states.high = next;
