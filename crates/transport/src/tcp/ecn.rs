@@ -165,7 +165,7 @@ pub enum EcnResponse {
         /// CWR is still to be sent.
         cwr: bool,
         /// Reduce by less than for a loss (ABE).
-        gently: bool,
+        abe: bool,
         /// The SYN-ACK was marked, and nothing sent since was acknowledged.
         syn_ack_marked: bool,
     },
@@ -193,7 +193,7 @@ pub struct Counted {
     /// Marks were seen before the present acknowledgement.
     seen: bool,
     /// By what share of the window a mark reduces it now.
-    cut: f64,
+    reduction_share: f64,
     /// The round ends when this is acknowledged, and not before `least_round` has passed.
     round_end: u64,
     round_began: Time,
@@ -216,7 +216,7 @@ impl EcnResponse {
             EcnFeedback::Echo => Self::Echo {
                 reduced_at: None,
                 cwr: false,
-                gently: reduction == EcnReduction::Abe,
+                abe: reduction == EcnReduction::Abe,
                 syn_ack_marked: false,
             },
             feedback => Self::Counted(Box::new(Counted {
@@ -239,7 +239,7 @@ impl EcnResponse {
                 },
                 start: params.alpha_start,
                 seen: false,
-                cut: 0.5,
+                reduction_share: 0.5,
                 round_end: 0,
                 round_began: Time::ZERO,
                 rounds: 0,
@@ -298,7 +298,7 @@ impl EcnResponse {
                 0b001 => Self::Echo {
                     reduced_at: None,
                     cwr: false,
-                    gently: counted.reduction == EcnReduction::Abe,
+                    abe: counted.reduction == EcnReduction::Abe,
                     syn_ack_marked: false,
                 },
                 // The reserved 0b101 agrees as well (section 3.1.3).
@@ -377,11 +377,11 @@ impl EcnResponse {
     pub fn beta(&self, gentle: f64) -> Option<f64> {
         match self {
             Self::None => None,
-            Self::Echo { gently, .. } => gently.then_some(gentle),
+            Self::Echo { abe, .. } => abe.then_some(gentle),
             Self::Counted(counted) => match counted.reduction {
                 EcnReduction::Loss | EcnReduction::Bbr => None,
                 EcnReduction::Abe => Some(gentle),
-                EcnReduction::Dctcp | EcnReduction::Prague => Some(1.0 - counted.cut),
+                EcnReduction::Dctcp | EcnReduction::Prague => Some(1.0 - counted.reduction_share),
             },
         }
     }
@@ -491,7 +491,7 @@ impl Counted {
         if arrival.segment.ack > self.round_end && arrival.now >= self.round_began + least_round {
             self.end_round(arrival);
         }
-        self.cut = match (self.start, self.reduction) {
+        self.reduction_share = match (self.start, self.reduction) {
             (AlphaStart::Zero, _) if first => 0.5,
             (_, EcnReduction::Prague) => before / 2.0,
             _ => self.alpha / 2.0,

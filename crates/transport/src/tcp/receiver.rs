@@ -9,7 +9,7 @@ use redtail_core::{Ecn, Span, Time, prefetch};
 use super::ack_policy::AckPolicy;
 use super::adaptive_acks::{AdaptiveAcks, Arrived, Place};
 use super::closing::Closing;
-use super::ecn::feedback::{Feedback, Haste};
+use super::ecn::feedback::{AckUrgency, Feedback};
 use super::ranges::Ranges;
 use super::slow_reader::SlowReader;
 use super::timestamps::{before, timestamp};
@@ -238,7 +238,7 @@ impl Receiver {
         let haste = if self.ecn.enabled() {
             self.note_marks(segment)
         } else {
-            Haste::None
+            AckUrgency::None
         };
         if self.duplicate.is_some() {
             self.note_duplicate(segment.seq, end);
@@ -263,7 +263,7 @@ impl Receiver {
             }
             _ => self
                 .policy
-                .on_data(now, fin || !in_order || haste == Haste::Agreed),
+                .on_data(now, fin || !in_order || haste == AckUrgency::Agreed),
         };
         if special {
             self.maybe_update_window(now);
@@ -277,7 +277,7 @@ impl Receiver {
         &mut self,
         segment: &Segment,
         place: Place,
-        haste: Haste,
+        haste: AckUrgency,
         now: Time,
     ) -> bool {
         let fin = segment.flags.contains(Flags::FIN);
@@ -285,8 +285,8 @@ impl Receiver {
             place,
             len: segment.len,
             pushed: AdaptiveAcks::is_pushed(segment.flags),
-            now: fin || matches!(haste, Haste::Agreed | Haste::Now),
-            soon: haste == Haste::Soon,
+            now: fin || matches!(haste, AckUrgency::Agreed | AckUrgency::Now),
+            soon: haste == AckUrgency::Soon,
             next: self.next,
             read: self.reader().is_none(),
         };
@@ -295,7 +295,7 @@ impl Receiver {
     }
 
     /// What the codepoint of arriving data says of when to acknowledge it.
-    fn note_marks(&mut self, segment: &Segment) -> Haste {
+    fn note_marks(&mut self, segment: &Segment) -> AckUrgency {
         let waiting = self.policy.deadline().is_some();
         let haste = self.ecn.on_data(segment, self.next, waiting);
         if self.ecn.has_early() {

@@ -185,7 +185,7 @@ impl LinuxUndo {
     }
 
     /// Whether the reduction was spurious.
-    pub(super) fn is_false(&self, echo: Option<u32>) -> bool {
+    pub(super) fn is_spurious(&self, echo: Option<u32>) -> bool {
         self.all_reported() || self.answers_original(echo)
     }
 

@@ -15,7 +15,7 @@ const MARKS_PER_ACK: u8 = 2;
 
 /// How soon arriving data is to be acknowledged for what its codepoint and flags say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Haste {
+pub(in super::super) enum AckUrgency {
     /// They say nothing of it.
     None,
     /// At once, by the rules of the feedback itself.
@@ -148,22 +148,22 @@ impl Feedback {
         segment: &Segment,
         next: u64,
         waiting: bool,
-    ) -> Haste {
+    ) -> AckUrgency {
         match self {
-            Self::Off => Haste::None,
+            Self::Off => AckUrgency::None,
             Self::Echo { pending, seen } => {
                 let reduced = segment.flags.contains(Flags::CWR);
                 *pending &= !reduced;
                 let first_mark = segment.ecn == Ecn::Ce && !*pending;
                 *pending |= first_mark;
-                let again = segment.ecn == Ecn::NotEct && *seen;
+                let retransmission = segment.ecn == Ecn::NotEct && *seen;
                 *seen |= segment.ecn != Ecn::NotEct;
-                if first_mark || again {
-                    Haste::Soon
+                if first_mark || retransmission {
+                    AckUrgency::Soon
                 } else if reduced {
-                    Haste::Now
+                    AckUrgency::Now
                 } else {
-                    Haste::None
+                    AckUrgency::None
                 }
             }
             Self::Counted(counted) => counted.on_data(segment, next, waiting),
@@ -216,7 +216,7 @@ impl Feedback {
 }
 
 impl Counted {
-    fn on_data(&mut self, segment: &Segment, next: u64, waiting: bool) -> Haste {
+    fn on_data(&mut self, segment: &Segment, next: u64, waiting: bool) -> AckUrgency {
         let marked = segment.ecn == Ecn::Ce;
         let changed = marked != self.marked;
         let before = std::mem::replace(&mut self.marked, marked);
@@ -224,14 +224,14 @@ impl Counted {
             if changed && waiting {
                 self.early = Some((next, before));
             }
-            let again = segment.ecn == Ecn::NotEct && self.seen;
+            let retransmission = segment.ecn == Ecn::NotEct && self.seen;
             self.seen |= segment.ecn != Ecn::NotEct;
-            return if again {
-                Haste::Soon
+            return if retransmission {
+                AckUrgency::Soon
             } else if changed || segment.flags.contains(Flags::CWR) {
-                Haste::Now
+                AckUrgency::Now
             } else {
-                Haste::None
+                AckUrgency::None
             };
         }
         if marked {
@@ -243,9 +243,9 @@ impl Counted {
         }
         // At the start of a run of marks, and while it lasts (section 3.2.2.5.1).
         if marked && (changed || self.since_ack >= MARKS_PER_ACK) {
-            Haste::Agreed
+            AckUrgency::Agreed
         } else {
-            Haste::None
+            AckUrgency::None
         }
     }
 }
