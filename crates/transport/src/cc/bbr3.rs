@@ -68,7 +68,7 @@ const PROBE_RTT_DURATION: Span = Span::from_ms(200);
 const PROBE_WAIT: Span = Span::from_s(2);
 const PROBE_WAIT_RANDOM: Span = Span::from_s(1);
 /// Most rounds between probes, for the sake of Reno and CUBIC beside it.
-const MOST_PROBE_ROUNDS: f64 = 63.0;
+const MAX_PROBE_ROUNDS: f64 = 63.0;
 const MOST_QUANTUM: f64 = 65_536.0;
 const QUANTUM_S: f64 = 1e-3;
 /// Google: a short least round trip adds this to the quantum, halved for every 512 us of it
@@ -76,7 +76,7 @@ const QUANTUM_S: f64 = 1e-3;
 const SHORT_PATH_QUANTUM: f64 = 65_536.0;
 const SHORT_PATH_HALVING_S: f64 = 512e-6;
 const EXTRA_ROUNDS: u32 = 5;
-const MOST_EXTRA_S: f64 = 0.1;
+const MAX_EXTRA_ACKED_S: f64 = 0.1;
 const ECN_GAIN: f64 = 1.0 / 16.0;
 const ECN_FACTOR: f64 = 85.0 / 256.0;
 const ECN_THRESH: f64 = 0.5;
@@ -148,7 +148,7 @@ struct Marks {
 
 /// What losses have changed, to be undone (undo_bw_lo and so on).
 #[derive(Clone, Copy, Debug)]
-struct Before {
+struct Saved {
     bw_shortterm: f64,
     inflight_shortterm: f64,
     inflight_longterm: f64,
@@ -181,7 +181,7 @@ pub struct Bbr3 {
     config: ModelConfig,
     rules: &'static Rules,
     marks: Marks,
-    before: Before,
+    saved: Saved,
     state: Bbr3State,
     cwnd: f64,
     pacing_rate: f64,
@@ -253,7 +253,7 @@ impl Bbr3 {
     }
 
     fn with(config: ModelConfig, rules: &'static Rules) -> Self {
-        let unbounded = Before {
+        let unbounded = Saved {
             bw_shortterm: f64::INFINITY,
             inflight_shortterm: f64::INFINITY,
             inflight_longterm: f64::INFINITY,
@@ -271,7 +271,7 @@ impl Bbr3 {
                 startup_rounds: 0,
                 recent: None,
             },
-            before: unbounded,
+            saved: unbounded,
             quantum_goal: 0.0,
             loss_in_cycle: false,
             extra_acked: if rules.google {
@@ -731,7 +731,7 @@ impl Bbr3 {
     }
 
     fn is_time_to_probe(&self, now: Time) -> bool {
-        let rounds = (self.target_inflight() / self.config.mss).min(MOST_PROBE_ROUNDS);
+        let rounds = (self.target_inflight() / self.config.mss).min(MAX_PROBE_ROUNDS);
         now > self.cycle_stamp + self.probe_wait || self.rounds_since_probe as f64 >= rounds
     }
 
@@ -938,7 +938,7 @@ impl Bbr3 {
         let extra = match &self.extra_acked {
             ExtraAcked::Rounds(rounds) if self.full_bw_reached => rounds.max(),
             ExtraAcked::Rounds(rounds) => rounds.latest(),
-            ExtraAcked::Windows(windows) => windows.max().min(MOST_EXTRA_S * self.bw),
+            ExtraAcked::Windows(windows) => windows.max().min(MAX_EXTRA_ACKED_S * self.bw),
         };
         let most = self.with_quanta(self.bdp(self.bw, self.cwnd_gain()) + extra);
         let small = if self.rules.google {
@@ -987,7 +987,7 @@ impl Bbr3 {
     }
 
     fn save_bounds(&mut self) {
-        self.before = Before {
+        self.saved = Saved {
             bw_shortterm: self.bw_shortterm,
             inflight_shortterm: self.inflight_shortterm,
             inflight_longterm: self.inflight_longterm,
@@ -1114,10 +1114,10 @@ impl Model for Bbr3 {
         }
         self.reset_full_bw(0.0);
         self.loss_in_round = false;
-        let before = self.before;
-        self.bw_shortterm = self.bw_shortterm.max(before.bw_shortterm);
-        self.inflight_shortterm = self.inflight_shortterm.max(before.inflight_shortterm);
-        self.inflight_longterm = self.inflight_longterm.max(before.inflight_longterm);
+        let saved = self.saved;
+        self.bw_shortterm = self.bw_shortterm.max(saved.bw_shortterm);
+        self.inflight_shortterm = self.inflight_shortterm.max(saved.inflight_shortterm);
+        self.inflight_longterm = self.inflight_longterm.max(saved.inflight_longterm);
         self.cwnd = self.prior_cwnd;
     }
 

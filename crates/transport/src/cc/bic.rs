@@ -50,7 +50,7 @@ const BETA: u64 = 819;
 /// Most for cnt while last_max is not known.
 const UNKNOWN_CEILING: u64 = 20;
 /// How long cnt holds while the window does not change, in ticks.
-const HOLDS: u64 = TICKS_PER_S / 32;
+const UPDATE_INTERVAL: u64 = TICKS_PER_S / 32;
 /// The ratio is kept in sixteenths.
 const RATIO_SHIFT: u32 = 4;
 
@@ -84,7 +84,7 @@ impl Bic {
         let tick = ticks(now);
         if self
             .computed
-            .is_some_and(|(window, at)| window == w && tick - at <= HOLDS)
+            .is_some_and(|(window, at)| window == w && tick - at <= UPDATE_INTERVAL)
         {
             return;
         }

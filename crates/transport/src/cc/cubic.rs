@@ -40,11 +40,11 @@ pub struct Cubic {
     /// Congestion avoidance since the last reduction.
     epoch: Option<Epoch>,
     /// The same before the last reduction, should that be undone (section 4.9).
-    before: Option<Before>,
+    saved: Option<Saved>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Before {
+struct Saved {
     w_max: f64,
     cwnd_prior: f64,
     after_timeout: bool,
@@ -119,7 +119,7 @@ impl GrowthLaw for Cubic {
     }
 
     fn on_congestion(&mut self, window: f64, kind: CongestionKind) {
-        self.before = Some(Before {
+        self.saved = Some(Saved {
             w_max: self.w_max,
             cwnd_prior: self.cwnd_prior,
             after_timeout: self.after_timeout,
@@ -136,11 +136,11 @@ impl GrowthLaw for Cubic {
     }
 
     fn undo(&mut self) {
-        if let Some(before) = self.before.take() {
-            self.w_max = before.w_max;
-            self.cwnd_prior = before.cwnd_prior;
-            self.after_timeout = before.after_timeout;
-            self.epoch = before.epoch;
+        if let Some(saved) = self.saved.take() {
+            self.w_max = saved.w_max;
+            self.cwnd_prior = saved.cwnd_prior;
+            self.after_timeout = saved.after_timeout;
+            self.epoch = saved.epoch;
         }
     }
 }

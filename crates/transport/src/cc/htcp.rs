@@ -62,7 +62,7 @@ pub struct Htcp {
     /// When the last congestion event was over.
     last_cong: Option<u64>,
     /// last_cong, RTT_max and B_max of the reduction before, should the last be undone.
-    before: Option<(Option<u64>, u64, u64)>,
+    saved: Option<(Option<u64>, u64, u64)>,
     /// The tick of the latest acknowledgement.
     now: u64,
     // The bandwidth.
@@ -85,7 +85,7 @@ impl Default for Htcp {
             rtt_min: 0,
             rtt_max: 0,
             last_cong: None,
-            before: None,
+            saved: None,
             now: 0,
             packets: 0,
             since: None,
@@ -226,19 +226,19 @@ impl GrowthLaw for Htcp {
 
     fn on_congestion(&mut self, _window: f64, _kind: CongestionKind) {
         self.additive.reset();
-        self.before = Some((self.last_cong, self.rtt_max, self.old_b_max));
+        self.saved = Some((self.last_cong, self.rtt_max, self.old_b_max));
         self.last_cong = Some(self.now);
     }
 
     fn on_episode_end(&mut self, _timeout: bool, _mss: f64, now: Time) -> Option<f64> {
-        if self.before.take().is_some() {
+        if self.saved.take().is_some() {
             self.last_cong = Some(ticks(now));
         }
         None
     }
 
     fn undo(&mut self) {
-        if let Some((last_cong, rtt_max, old_b_max)) = self.before.take() {
+        if let Some((last_cong, rtt_max, old_b_max)) = self.saved.take() {
             self.last_cong = last_cong;
             self.rtt_max = rtt_max;
             self.old_b_max = old_b_max;

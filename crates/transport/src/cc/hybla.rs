@@ -37,7 +37,7 @@ const RTT_0: Span = Span::from_ms(25);
 const FRACTIONS: [u64; 8] = [128, 139, 152, 165, 181, 197, 215, 234];
 const MOST_DOUBLINGS: u64 = 16;
 /// snd_cwnd_clamp.
-const MOST: u64 = 65_535;
+const MAX_WINDOW: u64 = 65_535;
 
 /// rho, from the least smoothed round trip.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +77,7 @@ pub struct Hybla {
     rho: Rho,
     state: CaState,
     /// 1/128 of segments.
-    cents: u64,
+    fraction: u64,
 }
 
 impl GrowthLaw for Hybla {
@@ -93,10 +93,10 @@ impl GrowthLaw for Hybla {
             self.additive.cnt += 1;
         }
         grown += increment >> 7;
-        self.cents += increment & 127;
-        if self.cents >= 128 {
+        self.fraction += increment & 127;
+        if self.fraction >= 128 {
             grown += 1;
-            self.cents -= 128;
+            self.fraction -= 128;
             self.additive.reset();
         }
         // A window so large that the increase is nothing.
@@ -104,7 +104,7 @@ impl GrowthLaw for Hybla {
             grown += 1;
             self.additive.reset();
         }
-        grown.min(MOST.max(w)) as f64 * mss
+        grown.min(MAX_WINDOW.max(w)) as f64 * mss
     }
 
     fn watches(&self) -> bool {
@@ -140,7 +140,7 @@ pub(super) struct HyblaSlowStart {
     mss: f64,
     rho: Rho,
     state: CaState,
-    cents: u64,
+    fraction: u64,
 }
 
 impl HyblaSlowStart {
@@ -149,7 +149,7 @@ impl HyblaSlowStart {
             mss,
             rho: Rho::default(),
             state: CaState::Open,
-            cents: 0,
+            fraction: 0,
         }
     }
 
@@ -170,14 +170,14 @@ impl HyblaSlowStart {
             let doublings = self.rho.whole().min(MOST_DOUBLINGS);
             let fraction = FRACTIONS[(self.rho.eighths & 7) as usize];
             let increment = (fraction << doublings) - 128;
-            self.cents += increment & 127;
-            let more = (increment >> 7) + (self.cents >> 7);
-            self.cents &= 127;
+            self.fraction += increment & 127;
+            let more = (increment >> 7) + (self.fraction >> 7);
+            self.fraction &= 127;
             window.cwnd + as_f64(more) * self.mss
         } else {
             window.cwnd + grows
         };
-        let most = as_f64(MOST) * self.mss;
+        let most = as_f64(MAX_WINDOW) * self.mss;
         window.cwnd = grown.min(window.ssthresh).min(most.max(window.cwnd));
     }
 }

@@ -49,7 +49,7 @@ use super::tick::{TICKS_PER_S, ticks, ticks_of};
 use super::{AckSample, CongestionKind, GrowthLaw, Window};
 
 /// How long what was computed for a window holds while that does not change.
-const HOLDS: u64 = TICKS_PER_S / 32;
+const UPDATE_INTERVAL: u64 = TICKS_PER_S / 32;
 /// C in 1/1024 (`bic_scale`, times 10).
 const C: u64 = 410;
 /// 2^40: the scale of C and, three times, that of t.
@@ -136,7 +136,7 @@ impl LinuxCubic {
         self.reno_acked += acked;
         if self
             .computed
-            .is_some_and(|(window, at)| window == w && tick - at <= HOLDS)
+            .is_some_and(|(window, at)| window == w && tick - at <= UPDATE_INTERVAL)
         {
             return;
         }

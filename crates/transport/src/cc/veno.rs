@@ -29,7 +29,7 @@ use super::{AckSample, CaState, CongestionKind, GrowthLaw, PathSample, Window};
 /// beta in halves of a segment (V_PARAM_SHIFT).
 const BETA: u64 = 3 << 1;
 /// Stands for a round trip that is not known.
-const NEVER: u64 = 0x7fff_ffff;
+const UNKNOWN_RTT: u64 = 0x7fff_ffff;
 
 /// The law's state.
 #[derive(Clone, Debug)]
@@ -50,8 +50,8 @@ impl Default for Veno {
     fn default() -> Self {
         Self {
             additive: Additive::default(),
-            base_rtt: NEVER,
-            rtt: NEVER,
+            base_rtt: UNKNOWN_RTT,
+            rtt: UNKNOWN_RTT,
             samples: 0,
             state: CaState::Open,
             inc: true,
@@ -70,7 +70,7 @@ impl Veno {
         if judges {
             self.diff = 2 * w - 2 * w * self.base_rtt.min(self.rtt) / self.rtt;
         }
-        self.rtt = NEVER;
+        self.rtt = UNKNOWN_RTT;
         judges
     }
 }
@@ -111,7 +111,7 @@ impl GrowthLaw for Veno {
             self.samples = self.samples.saturating_add(1);
         }
         if sample.state == CaState::Open && self.state != CaState::Open {
-            self.rtt = NEVER; // veno_enable
+            self.rtt = UNKNOWN_RTT; // veno_enable
         }
         self.state = sample.state;
     }
@@ -135,8 +135,8 @@ impl GrowthLaw for Veno {
     }
 
     fn after_pause(&mut self, _sent: Time, _now: Time) {
-        self.base_rtt = NEVER;
-        self.rtt = NEVER;
+        self.base_rtt = UNKNOWN_RTT;
+        self.rtt = UNKNOWN_RTT;
         self.inc = true;
     }
 }

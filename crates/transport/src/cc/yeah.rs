@@ -49,7 +49,7 @@ const PHI: u64 = 8;
 const RHO: u32 = 16;
 const ZETA: u32 = 50;
 /// Stands for a round trip that is not known.
-const NEVER: u64 = 0x7fff_ffff;
+const UNKNOWN_RTT: u64 = 0x7fff_ffff;
 
 /// The law's state.
 #[derive(Clone, Debug)]
@@ -76,8 +76,8 @@ impl Default for Yeah {
             additive: Additive::default(),
             state: CaState::Open,
             end: 0,
-            base_rtt: NEVER,
-            round_rtt: NEVER,
+            base_rtt: UNKNOWN_RTT,
+            round_rtt: UNKNOWN_RTT,
             samples: 0,
             queue: 0,
             slow_rounds: 0,
@@ -101,7 +101,7 @@ impl Yeah {
     fn begin_round(&mut self, end: u64) {
         self.end = end;
         self.samples = 0;
-        self.round_rtt = NEVER;
+        self.round_rtt = UNKNOWN_RTT;
     }
 
     fn judge(&mut self, w: u64) -> Option<u64> {
@@ -194,7 +194,7 @@ impl GrowthLaw for Yeah {
     }
 
     fn after_pause(&mut self, _sent: Time, _now: Time) {
-        self.base_rtt = NEVER;
+        self.base_rtt = UNKNOWN_RTT;
         self.begin_round(self.end);
     }
 }
