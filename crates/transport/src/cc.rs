@@ -248,10 +248,10 @@ pub trait GrowthLaw {
     /// Nothing was sent for longer than a timeout: estimates of time are out of date.
     fn after_idle(&mut self) {}
 
-    /// Sending goes on at `now`, there having been nothing to send since `sent`.
+    /// Sending resumes at `now` after a pause since `sent`, in which there was no data to send.
     fn after_pause(&mut self, _sent: Time, _now: Time) {}
 
-    /// The latest congestion event was none.
+    /// The latest congestion event was spurious.
     fn undo(&mut self) {}
 }
 
@@ -567,7 +567,7 @@ impl Controller {
         }
     }
 
-    /// Sending goes on at `now`, there having been nothing to send since `sent`.
+    /// Sending resumes at `now` after a pause since `sent`, in which there was no data to send.
     pub fn after_pause(&mut self, sent: Time, now: Time) {
         law!(&mut self.law, l => l.after_pause(sent, now));
     }

@@ -1,8 +1,8 @@
 //! BBR, version 3.
 //!
-//! Source: draft-ietf-ccwg-bbr-06, section 5. Besides the rate and the round trip of
-//! version 1 the model has bounds that losses teach: a long-term one on what is in
-//! flight, found by probing, and short-term ones that hold between probes.
+//! Source: draft-ietf-ccwg-bbr-06, section 5. In addition to the rate and the round trip of version
+//! 1, the model has bounds learnt from losses: a long-term bound on the bytes in flight, found by
+//! probing, and short-term bounds that hold between probes.
 //!
 //! | symbol | meaning | unit |
 //! |---|---|---|
@@ -25,8 +25,8 @@
 //! ProbeRTT        1            0.5        0.85 longterm, shortterm 200 ms and a round
 //! ```
 //!
-//! [`Bbr3::google`] is the same as Google's code has it (github.com/google/bbr, branch v3,
-//! net/ipv4/tcp_bbr.c), with the `Rules` that differ and an answer to marks:
+//! [`Bbr3::google`] is version 3 as in Google's code (github.com/google/bbr, branch v3,
+//! net/ipv4/tcp_bbr.c), with the `Rules` that differ and a response to marks:
 //!
 //! ```text
 //! ecn_alpha <- 15/16 ecn_alpha + 1/16 (marked / delivered)      once a round, at first 1
@@ -35,9 +35,9 @@
 //! sample was marked. When marks cease in a cycle without losses, the next begins at once.
 //! ```
 //!
-//! It does so where the least round trip is at most `bbr_ecn_max_rtt`. Left out with the
-//! draft's rules: undoing what a spurious recovery did (section 5.5.11); with both: what
-//! a tail loss probe says of losses, and load balancing (PLB).
+//! The response to marks applies if the least round trip is at most `bbr_ecn_max_rtt`. Left out
+//! with the draft's rules: the undo of a spurious recovery (section 5.5.11). Left out with both:
+//! losses shown by a tail loss probe, and load balancing (PLB).
 
 use redtail_core::{Span, Stream, Time};
 
@@ -51,7 +51,7 @@ const CWND_GAIN: f64 = 2.0;
 const UP_PACING_GAIN: f64 = 1.25;
 const UP_CWND_GAIN: f64 = 2.25;
 const PROBE_RTT_CWND_GAIN: f64 = 0.5;
-/// Share of the rate that is used (PacingMarginPercent).
+/// Share of the rate at which segments are paced (PacingMarginPercent).
 const PACING_MARGIN: f64 = 0.99;
 const LOSS_THRESH: f64 = 0.02;
 const BETA: f64 = 0.7;
@@ -64,15 +64,15 @@ const STARTUP_LOSS_RANGES: u32 = 6;
 const MIN_RTT_FILTER: Span = Span::from_s(10);
 const PROBE_RTT_INTERVAL: Span = Span::from_s(5);
 const PROBE_RTT_DURATION: Span = Span::from_ms(200);
-/// Least wait between probes, and what chance adds at most.
+/// The least wait between probes, and the most that is added at random.
 const PROBE_WAIT: Span = Span::from_s(2);
 const PROBE_WAIT_RANDOM: Span = Span::from_s(1);
-/// Most rounds between probes, for the sake of Reno and CUBIC beside it.
+/// The most rounds between probes, for fairness to Reno and CUBIC.
 const MAX_PROBE_ROUNDS: f64 = 63.0;
 const MOST_QUANTUM: f64 = 65_536.0;
 const QUANTUM_S: f64 = 1e-3;
-/// Google: a short least round trip adds this to the quantum, halved for every 512 us of it
-/// (bbr_tso_rtt_shift), and the rest of its constants.
+/// Google's constants. This one is added to the quantum on a short path, halved for every 512 us of
+/// the least round trip (bbr_tso_rtt_shift).
 const SHORT_PATH_QUANTUM: f64 = 65_536.0;
 const SHORT_PATH_HALVING_S: f64 = 512e-6;
 const EXTRA_ROUNDS: u32 = 5;
@@ -83,7 +83,7 @@ const ECN_THRESH: f64 = 0.5;
 const ECN_STARTUP_ROUNDS: u32 = 2;
 const ECN_REPROBE_GAIN: f64 = 0.5;
 
-/// What the draft and Google's code have differently.
+/// The differences between the draft and Google's code.
 #[derive(Debug)]
 struct Rules {
     /// 4 ln 2: the least gain with which the rate doubles each round.
@@ -92,9 +92,9 @@ struct Rules {
     down_gain: f64,
     /// Share of the rate at which the initial window is paced.
     initial_margin: f64,
-    /// Rounds after which Drain ends whatever is in flight.
+    /// Rounds after which Drain ends, regardless of the bytes in flight.
     drain_rounds: u64,
-    /// Google's rules besides, each named where it is asked for.
+    /// Whether Google's other rules apply; each is named where it is used.
     google: bool,
 }
 
@@ -108,7 +108,7 @@ static DRAFT: Rules = Rules {
     google: false,
 };
 
-/// In the code's fixed point (bbr_startup_pacing_gain, bbr_drain_gain, bbr_pacing_gain).
+/// Google's code, in its fixed point (bbr_startup_pacing_gain, bbr_drain_gain, bbr_pacing_gain).
 static GOOGLE: Rules = Rules {
     startup_gain: 710.0 / 256.0,
     drain_gain: 88.0 / 256.0,
@@ -118,21 +118,21 @@ static GOOGLE: Rules = Rules {
     google: true,
 };
 
-/// The greatest of what was aggregated.
+/// The maximum of extra_acked.
 #[derive(Clone, Debug)]
 enum ExtraAcked {
-    /// Of ten rounds (draft, section 5.5.9).
+    /// Over ten rounds (draft, section 5.5.9).
     Rounds(RoundMax<10>),
-    /// Of five to ten (bbr_extra_acked_win_rtts).
+    /// Over five to ten rounds (bbr_extra_acked_win_rtts).
     Windows(TwoWindows),
 }
 
-/// The answer to marks; all zero when there is none to give.
+/// The response to marks; all zero if there is none.
 #[derive(Clone, Debug)]
 struct Marks {
     /// bbr_ecn_max_rtt_us.
     max_rtt: Option<Span>,
-    /// The least round trip has been short enough (ecn_eligible).
+    /// Whether the least round trip is short enough (ecn_eligible).
     eligible: bool,
     alpha: f64,
     // At the latest update.
@@ -141,12 +141,12 @@ struct Marks {
     in_round: bool,
     in_cycle: bool,
     startup_rounds: u32,
-    /// Marks have come within a round trip: the one that ends when what is sent beyond so
-    /// much delivered is itself delivered (the kernel's state CWR).
+    /// Marks arrived in the latest round trip (the kernel's state CWR). It ends when more than this
+    /// is delivered, counted as C.delivered.
     recent: Option<u64>,
 }
 
-/// What losses have changed, to be undone (undo_bw_lo and so on).
+/// The bounds before losses changed them, for an undo (undo_bw_lo and so on).
 #[derive(Clone, Copy, Debug)]
 struct Saved {
     bw_shortterm: f64,
@@ -165,7 +165,7 @@ enum Bbr3State {
     ProbeRtt,
 }
 
-/// What the acknowledgements of the present round answer (BBR.ack_phase).
+/// The data that the acknowledgements of the present round cover (BBR.ack_phase).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AckPhase {
     Init,
@@ -186,10 +186,10 @@ pub struct Bbr3 {
     cwnd: f64,
     pacing_rate: f64,
     quantum: u64,
-    /// What the window allows for.
+    /// The quantum for which the window has an allowance.
     quantum_goal: f64,
     rounds: Rounds,
-    /// The greatest rates of the cycle before and of this one.
+    /// The greatest delivery rates of the previous cycle and of this one.
     cycle_bw: [f64; 2],
     bw: f64,
     bw_latest: f64,
@@ -202,13 +202,13 @@ pub struct Bbr3 {
     full_bw_count: u32,
     full_bw_now: bool,
     full_bw_reached: bool,
-    // Losses, by round trips that begin at a loss.
+    // Losses, in round trips that begin at a loss.
     loss_in_round: bool,
     loss_round_delivered: u64,
     loss_round_start: bool,
     loss_in_cycle: bool,
-    /// Discontiguous ranges lost in this round (Google: acknowledgements that brought
-    /// losses), and where the latest ends.
+    /// Discontiguous ranges lost in this round (Google: acknowledgements that reported losses), and
+    /// the end of the latest.
     loss_ranges: u32,
     loss_range_end: u64,
     // Probing for bandwidth.
@@ -226,7 +226,7 @@ pub struct Bbr3 {
     // Round trips.
     has_seen_rtt: bool,
     min_rtt: Option<Span>,
-    /// The same in seconds, to divide once.
+    /// `min_rtt` in seconds, stored to avoid repeated conversion.
     min_rtt_s: f64,
     min_rtt_stamp: Time,
     probe_rtt_min_delay: Option<Span>,
@@ -242,12 +242,12 @@ pub struct Bbr3 {
 }
 
 impl Bbr3 {
-    /// A model at the start of a connection, by the draft.
+    /// A model at the start of a connection, with the draft's rules.
     pub fn new(config: ModelConfig) -> Self {
         Self::with(config, &DRAFT)
     }
 
-    /// The same by Google's code.
+    /// A model at the start of a connection, with the rules of Google's code.
     pub fn google(config: ModelConfig) -> Self {
         Self::with(config, &GOOGLE)
     }
@@ -336,8 +336,9 @@ impl Bbr3 {
         self.set_quantum();
     }
 
-    /// A millisecond's worth, two segments at least. Google's code counts 2^-10 s, and more
-    /// on short paths (bbr_tso_segs_generic), in whole segments.
+    /// Sets the quantum to a millisecond at the pacing rate, and at least two segments. Google's
+    /// code takes 2^-10 s, adds to it on short paths (bbr_tso_segs_generic), and counts whole
+    /// segments.
     fn set_quantum(&mut self) {
         let mss = self.config.mss;
         let quantum = if self.rules.google {
@@ -413,7 +414,7 @@ impl Bbr3 {
         target.min(self.cwnd)
     }
 
-    /// C.inflight, or with Google's code what will be in the network when the next quantum
+    /// C.inflight. With Google's code, the bytes that will be in the network when the next quantum
     /// leaves (bbr_packets_in_net_at_edt).
     fn in_flight(&self, in_flight: u64, sample: &RateSample) -> f64 {
         if !self.rules.google {
@@ -460,10 +461,10 @@ impl Bbr3 {
         }
     }
 
-    /// A round, and once in it the share of marks (bbr_update_ecn_alpha).
+    /// Counts rounds, and updates the share of marks once a round (bbr_update_ecn_alpha).
     fn update_round(&mut self, sample: &RateSample) {
         if self.rules.google && sample.delivery_rate.is_none() {
-            self.rounds.started = false; // no observation (bbr_update_round_start)
+            self.rounds.started = false; // the sample is ignored (bbr_update_round_start)
         } else {
             self.rounds.update(sample);
         }
@@ -539,7 +540,7 @@ impl Bbr3 {
         );
         let mut ecn_inflight = f64::INFINITY;
         if self.marks.in_round && !probing {
-            // bbr_ecn_lower_bounds: of the flight, not of the rate.
+            // bbr_ecn_lower_bounds: only the bound on the bytes in flight, not on the rate.
             if self.inflight_shortterm.is_infinite() {
                 self.inflight_shortterm = self.cwnd;
             }
@@ -572,8 +573,8 @@ impl Bbr3 {
     }
 
     fn check_full_bw(&mut self, sample: &RateSample) {
-        // Google's code looks for growth with every acknowledgement
-        // (bbr_check_full_bw_reached), the draft once a round.
+        // Google's code checks for growth at every acknowledgement (bbr_check_full_bw_reached), the
+        // draft once a round.
         let looks = self.rounds.started || self.rules.google;
         if self.full_bw_now || !looks || sample.app_limited {
             return;
@@ -592,8 +593,8 @@ impl Bbr3 {
     }
 
     fn check_startup_done(&mut self, sample: &RateSample) {
-        // CheckStartupHighLoss: a full round of recovery, more than 2 % in it, and in
-        // several places.
+        // CheckStartupHighLoss: a full round in recovery, with more than 2 % lost, in several
+        // ranges.
         self.loss_ranges += u32::from(self.rules.google && sample.newly_lost > 0);
         if self.loss_round_start {
             if !self.full_bw_reached
@@ -660,7 +661,7 @@ impl Bbr3 {
         self.state = Bbr3State::Down;
     }
 
-    /// Refill, after which the probe grows from 2^`up_rounds` segments a round on.
+    /// Begins Refill. The probe after it begins with 2^`up_rounds` segments a round.
     fn start_refill(&mut self, up_rounds: u32, sample: &RateSample) {
         self.reset_short_term();
         self.probe_up_rounds = up_rounds;
@@ -708,7 +709,7 @@ impl Bbr3 {
         }
     }
 
-    /// Begins a probe if it is time (bbr_check_time_to_probe_bw).
+    /// Begins a probe if one is due (bbr_check_time_to_probe_bw).
     fn probe_if_due(&mut self, sample: &RateSample) -> bool {
         let marks = &self.marks;
         if marks.eligible
@@ -717,7 +718,7 @@ impl Bbr3 {
             && !self.loss_in_cycle
             && sample.episode == Episode::Open
         {
-            // Marks have kept the flight low: as soon as they cease there may be room.
+            // Marks have limited the bytes in flight; when they cease there may be room for more.
             let segments = self.inflight_longterm * ECN_REPROBE_GAIN / self.config.mss;
             let rounds = segments.clamp(1.0, 2f64.powi(30)) as u32;
             self.start_refill(rounds.ilog2(), sample);
@@ -747,7 +748,7 @@ impl Bbr3 {
             return true;
         }
         if sample.window_limited && self.cwnd >= self.inflight_longterm {
-            // The bound, not the path, limits the rate.
+            // The bound limits the rate, not the path.
             self.reset_full_bw(sample.delivery_rate.unwrap_or(0.0));
             return false;
         }
@@ -776,7 +777,7 @@ impl Bbr3 {
         }
     }
 
-    /// AdaptLongTermModel: whether it began a state.
+    /// AdaptLongTermModel. Returns whether it changed the state.
     fn adapt_long_term(&mut self, sample: &RateSample) -> bool {
         if self.rounds.started {
             match self.ack_phase {
@@ -817,7 +818,7 @@ impl Bbr3 {
     }
 
     fn advance_max_bw(&mut self) {
-        // A cycle without samples leaves the estimate as it is.
+        // A cycle without samples does not change the estimate.
         if self.cycle_bw[1] > 0.0 {
             self.cycle_bw = [self.cycle_bw[1], 0.0];
         }
@@ -830,7 +831,7 @@ impl Bbr3 {
         lossy || self.marks.eligible && marked
     }
 
-    /// HandleInflightTooHigh, with so much in flight.
+    /// HandleInflightTooHigh, with `in_flight` bytes in flight.
     fn end_probe(&mut self, in_flight: f64, app_limited: bool, delivered: u64, now: Time) {
         self.prev_probe_too_high = true;
         self.bw_probe_sample = false;
@@ -926,7 +927,7 @@ impl Bbr3 {
     fn set_pacing_rate(&mut self, gain: f64) {
         let rate = PACING_MARGIN * gain * self.bw;
         if rate != self.pacing_rate && (self.full_bw_reached || rate > self.pacing_rate) {
-            // Whatever was measured, the sender must not stand still for ever.
+            // The rate must not be zero, or the flow would stop for ever.
             self.pacing_rate = rate.max(1.0);
             self.set_quantum();
         }
@@ -947,7 +948,7 @@ impl Bbr3 {
             as_f64(sample.total_delivered) < self.config.initial_cwnd
         };
         if acked == 0.0 && self.rules.google {
-            // Nothing was delivered: only the bounds apply (bbr_set_cwnd).
+            // Nothing was delivered, so only the bounds apply (bbr_set_cwnd).
         } else if self.full_bw_reached {
             self.cwnd = (self.cwnd + acked).min(most);
         } else if self.cwnd < most || small {
@@ -1004,13 +1005,12 @@ impl Bbr3 {
     }
 }
 
-/// IsInflightTooHigh: of what was in flight, more than 2 % were lost.
+/// IsInflightTooHigh: more than 2 % of the bytes in flight were lost.
 fn too_high(lost: u64, sent_in_flight: u64) -> bool {
     as_f64(lost) > as_f64(sent_in_flight) * LOSS_THRESH
 }
 
-/// InflightAtLoss: how much was in flight when losses, of which this is the latest,
-/// crossed 2 %.
+/// InflightAtLoss: the bytes in flight when the losses, of which this is the latest, exceeded 2 %.
 fn inflight_at_loss(lost: &LostSegment) -> f64 {
     let len = f64::from(lost.len);
     let in_flight_before = as_f64(lost.sent_in_flight) - len;
@@ -1028,7 +1028,7 @@ impl Model for Bbr3 {
             self.min_rtt_stamp = sample.now;
             self.init_pacing_rate(srtt);
         }
-        // Google's code restores the window after a timeout alone (bbr_exit_loss_recovery).
+        // Google's code restores the window only after a timeout (bbr_exit_loss_recovery).
         let restores = match self.episode {
             Episode::Open => false,
             Episode::Recovery => !self.rules.google && sample.episode == Episode::Open,
@@ -1107,7 +1107,7 @@ impl Model for Bbr3 {
         self.cwnd = self.config.mss;
     }
 
-    /// bbr_undo_cwnd; the draft's of section 5.5.11 is left out.
+    /// bbr_undo_cwnd. The draft's undo of section 5.5.11 is left out.
     fn on_undo(&mut self) {
         if !self.rules.google {
             return;

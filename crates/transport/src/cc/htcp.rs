@@ -26,10 +26,10 @@
 //! w += 1 for w / alpha acknowledged;   loss: w = floor(beta w), at least 2
 //! ```
 //!
-//! RTT_max follows round trips that are up to 20 ms above it, and at each reduction goes
-//! back by 5 % of its distance to RTT_min. After a change of B_max the next reduction is
-//! by 0.5 as well. As in Linux, and unlike the draft: f is in whole numbers, so that up to
-//! Delta_L alpha is Reno's for round trips above 200 ms as well.
+//! RTT_max follows round trips that are up to 20 ms above it, and is lowered at each reduction by 5
+//! % of its distance to RTT_min. After a change of B_max the next reduction is by 0.5 as well. As
+//! in Linux, and unlike the draft: f is a whole number, so that up to Delta_L alpha is Reno's for
+//! round trips above 200 ms as well.
 
 use redtail_core::{Span, Time};
 
@@ -41,7 +41,7 @@ const SHIFT: u32 = 7;
 const ONE: u64 = 1 << SHIFT;
 const BETA_MIN: u64 = ONE / 2;
 const BETA_MAX: u64 = 102;
-/// Up to this above RTT_max a round trip raises it.
+/// The largest excess over RTT_max by which a round trip raises it.
 const RTT_STEP: u64 = 5;
 /// RTT_min above which beta follows the round trips: 10 ms in ticks, rounded up.
 const LEAST_RTT: u64 = 3;
@@ -52,16 +52,16 @@ pub struct Htcp {
     additive: Additive,
     alpha: u64,
     beta: u64,
-    /// The next reduction may follow the round trips.
+    /// Whether the next reduction may use the ratio of the round trips.
     follows_rtt: bool,
-    /// Segments acknowledged by the acknowledgement at hand.
+    /// Segments acknowledged by the present acknowledgement.
     acked: u64,
     /// Zero when none is known.
     rtt_min: u64,
     rtt_max: u64,
-    /// When the last congestion event was over.
+    /// When the last congestion event ended.
     last_cong: Option<u64>,
-    /// last_cong, RTT_max and B_max of the reduction before, should the last be undone.
+    /// last_cong, RTT_max and B_max before the last reduction, for an undo.
     saved: Option<(Option<u64>, u64, u64)>,
     /// The tick of the latest acknowledgement.
     now: u64,

@@ -17,9 +17,9 @@
 //! otherwise:  w += 1 every other round trip   a loss leaves floor(w / 2); at least 2 each
 //! ```
 //!
-//! As in Linux, and unlike the paper: RTT is that of the latest acknowledgement rather than of
-//! a round trip; with less than three samples, and while data is missing or repaired, the
-//! growth is Reno's; and a loss is judged by the N for which the window last could grow.
+//! As in Linux, and unlike the paper: RTT is that of the latest acknowledgement rather than of a
+//! round trip; with fewer than three samples, and while data is missing or being repaired, the
+//! growth is Reno's; and a loss uses the N with which the window could last grow.
 
 use redtail_core::{Span, Time};
 
@@ -28,7 +28,7 @@ use super::{AckSample, CaState, CongestionKind, GrowthLaw, PathSample, Window};
 
 /// beta in halves of a segment (V_PARAM_SHIFT).
 const BETA: u64 = 3 << 1;
-/// Stands for a round trip that is not known.
+/// The value of an unknown round trip.
 const UNKNOWN_RTT: u64 = 0x7fff_ffff;
 
 /// The law's state.
@@ -40,7 +40,7 @@ pub struct Veno {
     rtt: u64,
     samples: u32,
     state: CaState,
-    /// The next turn of the congestive state grows the window.
+    /// Whether the next step in the congestive state grows the window.
     inc: bool,
     /// N in halves of a segment.
     diff: u64,
@@ -61,7 +61,7 @@ impl Default for Veno {
 }
 
 impl Veno {
-    /// Whether N is known; brings it up to date, for a window of `w`.
+    /// Updates N for a window of `w`. Returns whether N is known.
     fn judges(&mut self, w: u64) -> bool {
         if self.state != CaState::Open {
             return false;

@@ -32,7 +32,7 @@
 //!       at least 2 are left; count_reno /= 2, at least 2
 //! ```
 //!
-//! The paper's rounds of fast mode must be in a row as well; in Linux, and here, only losses
+//! In the paper the rounds of fast mode must be consecutive. In Linux, and here, only losses
 //! interrupt them.
 
 use redtail_core::{Span, Time};
@@ -48,7 +48,7 @@ const EPSILON: u32 = 1;
 const PHI: u64 = 8;
 const RHO: u32 = 16;
 const ZETA: u32 = 50;
-/// Stands for a round trip that is not known.
+/// The value of an unknown round trip.
 const UNKNOWN_RTT: u64 = 0x7fff_ffff;
 
 /// The law's state.
@@ -56,7 +56,7 @@ const UNKNOWN_RTT: u64 = 0x7fff_ffff;
 pub struct Yeah {
     additive: Additive,
     state: CaState,
-    /// The round is over when more than this is acknowledged.
+    /// The round ends when more than this is acknowledged.
     end: u64,
     /// In microseconds, plus one.
     base_rtt: u64,
@@ -64,7 +64,7 @@ pub struct Yeah {
     samples: u32,
     /// Q of the latest round.
     queue: u64,
-    /// Rounds of slow mode in a row; zero in fast mode.
+    /// Consecutive rounds of slow mode; zero in fast mode.
     slow_rounds: u32,
     count_reno: u64,
     fast_rounds: u32,
@@ -88,7 +88,8 @@ impl Default for Yeah {
 }
 
 impl Yeah {
-    /// Ends the round if `sample` does; returns what an early decongestion leaves of `w`.
+    /// Ends the round if `sample` is past its end. Returns the window that an early decongestion
+    /// leaves of `w`.
     fn end_round(&mut self, w: u64, sample: &AckSample) -> Option<u64> {
         if sample.una <= self.end {
             return None;
