@@ -133,7 +133,7 @@ pub struct Connection {
     /// Nothing more will be asked.
     last_asked: bool,
     /// The server's program may have something to do, other than what the next two say.
-    stirred: bool,
+    has_work: bool,
     /// The SYN of a client that will not speak first, as long as the server waits for more.
     syn: Option<Box<Syn>>,
     /// What of the client's stream it has looked at.
@@ -165,7 +165,7 @@ impl Connection {
             closed: false,
             client_closed: false,
             last_asked: false,
-            stirred: false,
+            has_work: false,
             syn: None,
             seen: 0,
             next_ready: None,
@@ -181,7 +181,7 @@ impl Connection {
     /// The client's application asks.
     pub fn ask(&mut self, exchange: Exchange, now: Time) {
         debug_assert!(!self.last_asked, "asked after the last exchange");
-        self.stirred = true;
+        self.has_work = true;
         if exchange.request > 0 {
             self.asked_bytes += exchange.request;
             self.client.write(exchange.request);
@@ -203,7 +203,7 @@ impl Connection {
     /// The client's application closes; what was asked is still answered.
     pub fn close(&mut self) {
         self.last_asked = true;
-        self.stirred = true;
+        self.has_work = true;
     }
 
     /// A segment arrives at `side`.
@@ -226,7 +226,7 @@ impl Connection {
     fn setting_up(&mut self, segment: &Segment, now: Time) {
         if !segment.flags.contains(Flags::SYN) {
             self.set_up = true;
-            self.stirred = true;
+            self.has_work = true;
             self.syn = None;
         } else if (self.exchanges.front()).is_some_and(|it| it.exchange.request == 0) {
             self.syn = Some(Box::new(Syn {
@@ -244,7 +244,7 @@ impl Connection {
                 // What came last of the handshake is lost. A client of ours does not answer a
                 // repeated SYN-ACK; that exchange is left out.
                 self.set_up = true;
-                self.stirred = true;
+                self.has_work = true;
                 self.syn = None;
             } else {
                 syn.wait = syn.wait + syn.wait;
@@ -263,14 +263,14 @@ impl Connection {
     #[inline]
     pub fn serve(&mut self, now: Time) {
         let due = self.next_ready.is_some_and(|at| at <= now);
-        if self.stirred || due || self.server.delivered() > self.seen {
+        if self.has_work || due || self.server.delivered() > self.seen {
             self.work(now);
         }
     }
 
     #[inline(never)] // most segments that a server hears are acknowledgements
     fn work(&mut self, now: Time) {
-        self.stirred = false;
+        self.has_work = false;
         self.seen = self.server.delivered();
         for pending in &mut self.exchanges {
             if pending.request_end > self.seen || !self.set_up {
@@ -288,7 +288,7 @@ impl Connection {
         let unwritten = |it: &Pending| it.response_end.is_none();
         let written = !self.exchanges.iter().any(unwritten);
         // Frames wait for room, which acknowledgements make.
-        self.stirred = !written && self.order == Order::Interleaved;
+        self.has_work = !written && self.order == Order::Interleaved;
         if self.last_asked && written && !self.closed {
             self.closed = true;
             self.server.close();
@@ -489,7 +489,7 @@ pub struct Connections {
     /// By group; `None` for one without users.
     groups: Vec<Option<Group>>,
     /// Connections that were over when a packet of theirs was lost, perhaps the last.
-    suspects: Vec<u32>,
+    possibly_gone: Vec<u32>,
     /// Packets lost, over all.
     pub dropped: u64,
     opened: u64,
@@ -616,13 +616,13 @@ impl Connections {
         let connection = self.get(place);
         connection.dropped[from as usize] += 1;
         if connection.is_over() {
-            self.suspects.push(place);
+            self.possibly_gone.push(place);
         }
     }
 
     /// The next connection that may be gone because its last packet was lost.
-    pub fn next_suspect(&mut self) -> Option<u32> {
-        self.suspects.pop()
+    pub fn next_possibly_gone(&mut self) -> Option<u32> {
+        self.possibly_gone.pop()
     }
 
     /// Takes out the connection at a place if it is over and has no packet left in the network;

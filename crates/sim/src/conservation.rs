@@ -36,7 +36,7 @@ impl Sink<SimPacket> for Emptied<'_> {
 }
 
 /// More wakeups in a row than any queue needs for its next packet.
-const IN_VAIN_AT_MOST: u32 = 100_000;
+const MAX_USELESS_WAKEUPS: u32 = 100_000;
 
 /// Checks the books. Empties the queues, so what these report must be known by then.
 ///
@@ -81,11 +81,11 @@ pub fn check(
             count(packet);
         }
         // A queue that shapes gives its packets when it says, the last perhaps long after the end.
-        let (mut now, mut in_vain) = (now, 0);
+        let (mut now, mut useless) = (now, 0);
         while link.queue.backlog().packets > 0 {
             if let Some(packet) = link.queue.dequeue(now, &mut Emptied(&mut count)) {
                 count(&packet);
-                in_vain = 0;
+                useless = 0;
                 continue;
             }
             if link.queue.backlog().packets == 0 {
@@ -93,8 +93,8 @@ pub fn check(
             }
             let wakeup = link.queue.next_wakeup();
             let wakeup = wakeup.filter(|at| *at < Time::MAX);
-            in_vain += 1;
-            let Some(at) = wakeup.filter(|_| in_vain < IN_VAIN_AT_MOST) else {
+            useless += 1;
+            let Some(at) = wakeup.filter(|_| useless < MAX_USELESS_WAKEUPS) else {
                 panic!("the queue at {} cannot be emptied", link.name);
             };
             now = now.max(at);
