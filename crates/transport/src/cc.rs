@@ -4,7 +4,7 @@
 //! The law determines how the window grows in congestion avoidance and by what factor an event
 //! reduces it. When and what to reduce is the same for all laws.
 //!
-//! Adding a growth law: one file here, and its line in the list of [`laws`].
+//! Adding a growth law: one file here, and its line in the list of `laws`.
 
 pub mod additive;
 pub mod bbr;
@@ -281,9 +281,9 @@ pub struct ControllerConfig {
     pub slow_start: SlowStartKind,
     /// How it grows afterwards.
     pub growth: Growth,
-    /// For a model of the path: [`ModelConfig::lt_bw`].
+    /// For a model of the path: `ModelConfig::lt_bw`.
     pub lt_bw: bool,
-    /// For a model of the path: [`ModelConfig::ecn_max_rtt`].
+    /// For a model of the path: `ModelConfig::ecn_max_rtt`.
     pub ecn_max_rtt: Option<Span>,
 }
 

@@ -115,7 +115,7 @@ impl GrowthLaw for Cubic {
     }
 
     fn after_idle(&mut self) {
-        self.epoch = None; // t excludes the time in which the window was not used (RFC 9438, section 5.8)
+        self.epoch = None; // t excludes unused time (RFC 9438, section 5.8)
     }
 
     fn on_congestion(&mut self, window: f64, kind: CongestionKind) {
