@@ -1,4 +1,4 @@
-//! The class that a packet asks for.
+//! The differentiated services codepoint, by which a packet asks for a class.
 //!
 //! Source: RFC 2474 (the field), RFC 2597 (AF), RFC 3246 (EF), RFC 8622 (LE).
 
@@ -25,7 +25,7 @@ impl Dscp {
     /// Expedited forwarding (RFC 3246).
     pub const EF: Self = Self(46);
 
-    /// The codepoint with this number, if it is one.
+    /// The codepoint with this number; `None` above 63.
     pub const fn new(value: u8) -> Option<Self> {
         if value < 64 { Some(Self(value)) } else { None }
     }

@@ -8,7 +8,7 @@
 /// `kind` as the variant's name. (serde's own internal tagging would buffer the
 /// table and lose the line numbers of its keys.)
 ///
-/// This is the "one line in an enum" that adding a queue or a traffic model costs.
+/// To add a queue or a traffic model is one line in such an enum.
 #[macro_export]
 macro_rules! kinded {
     ($(#[$meta:meta])* $vis:vis enum $name:ident {
@@ -23,7 +23,7 @@ macro_rules! kinded {
         }
 
         impl $name {
-            /// Every `kind` there is, in the order of the definition.
+            /// Every `kind`, in the order of the definition.
             pub const KINDS: &'static [&'static str] = &[$($kind),+];
 
             /// The `kind` that chooses this variant in the experiment file.

@@ -1,8 +1,7 @@
-//! What every part of redtail shares: exact units, identifiers, the view of a
-//! packet that a queue has, named random streams, and the words in which
-//! parameters are refused.
+//! The types that every part of redtail shares: exact units, identifiers, a queue's view of a
+//! packet, named random streams, and the errors by which parameters are refused.
 //!
-//! Nothing in this crate knows a clock: time is always an argument.
+//! Nothing in this crate reads a clock: time is always an argument.
 
 pub mod dscp;
 pub mod kinded;

@@ -6,13 +6,13 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The values that a text stands for, or what is wrong with it; `None` if it is for one value.
+/// The values that a text stands for, or the error. `None` if the text stands for one value.
 pub type Several<T> = fn(&str) -> Option<Result<Vec<T>, String>>;
 
-/// How such a value is read.
+/// The serde visitor that reads such a value.
 #[derive(Clone, Copy, Debug)]
 pub struct OneOrList {
-    /// What is expected, for the message that refuses something else.
+    /// The expected form, for error messages.
     pub expected: &'static str,
     /// Whether a value may be a table.
     pub tables: bool,
@@ -22,7 +22,7 @@ impl OneOrList {
     /// Reads a value, or a list with at least one.
     ///
     /// # Errors
-    /// Those of the value's own type, or that what is there is neither.
+    /// The errors of the value's own type, or an error if the input is neither a value nor a list.
     pub fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
         self,
         deserializer: D,
@@ -30,11 +30,11 @@ impl OneOrList {
         self.deserialize_with(deserializer, |_| None)
     }
 
-    /// The same where a text may stand for several values: `several` says what they are, or
-    /// what is wrong with it; `None` leaves the text to the value's own type.
+    /// As [`deserialize`](Self::deserialize), where a text may stand for several values. `several`
+    /// returns the values or the error; `None` leaves the text to the value's own type.
     ///
     /// # Errors
-    /// Those of `several` and of [`deserialize`](Self::deserialize).
+    /// The errors of `several` and of [`deserialize`](Self::deserialize).
     pub fn deserialize_with<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
         self,
         deserializer: D,
@@ -47,10 +47,10 @@ impl OneOrList {
     }
 }
 
-/// Writes the only value as itself, others as a list.
+/// Writes a single value without a list, and several as a list.
 ///
 /// # Errors
-/// Those of the serializer.
+/// The errors of the serializer.
 pub fn serialize<T: Serialize, S: Serializer>(
     values: &[T],
     serializer: S,
@@ -79,7 +79,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for OneOrListVisitor<T> {
         f.write_str(self.read.expected)
     }
 
-    // What is no list goes to the value's own type, which words its own errors.
+    // Anything but a list is read by the value's own type, which has its own errors.
     fn visit_str<E: Error>(self, text: &str) -> Result<Vec<T>, E> {
         match (self.several)(text) {
             Some(values) => values.map_err(E::custom),

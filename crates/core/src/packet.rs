@@ -1,4 +1,4 @@
-//! What a queue may know of a packet.
+//! A queue's view of a packet.
 
 use crate::dscp::Dscp;
 use crate::units::{Bytes, Time};
@@ -29,16 +29,16 @@ pub trait Packet {
     fn size(&self) -> Bytes;
     /// The flow it belongs to.
     fn flow(&self) -> FlowId;
-    /// The class it asks for now.
+    /// The class it asks for.
     fn dscp(&self) -> Dscp;
     /// Changes the class it asks for.
     fn set_dscp(&mut self, dscp: Dscp);
-    /// The ECN bits it carries now.
+    /// Its ECN bits.
     fn ecn(&self) -> Ecn;
-    /// Sets CE if the packet is ECN-capable; says whether it now carries CE.
+    /// Sets CE if the packet is ECN-capable. Returns whether it carries CE.
     fn mark_ce(&mut self) -> bool;
     /// When it entered the queue that holds it.
     fn enqueued(&self) -> Time;
-    /// Stamps the entry; called once by each queue that admits the packet.
+    /// Records when it entered a queue. Called once by each queue that admits the packet.
     fn set_enqueued(&mut self, now: Time);
 }

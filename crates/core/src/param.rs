@@ -1,13 +1,13 @@
-//! How a parameter that makes no sense is refused, and one that hardly does is warned about.
+//! Errors about parameters that cannot be run, and warnings about those that are probably wrong.
 
 use std::borrow::Cow;
 
 /// A parameter, or a combination of them, that cannot be run.
 ///
-/// The layer that read the value adds where it stands (file and line).
+/// The layer that read the value adds the file and the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamError {
-    /// The key as written in the experiment file; dotted if in a table within.
+    /// The key as written in the experiment file; dotted if it is in a nested table.
     pub key: Cow<'static, str>,
     /// What is wrong with the value, in a clause: "must be below max_th (195 packets)".
     pub problem: String,
@@ -29,7 +29,7 @@ impl ParamError {
         }
     }
 
-    /// The same, of a key in the table called `table`.
+    /// Puts the key into the table called `table`.
     #[must_use]
     pub fn within(self, table: &str) -> Self {
         Self {
@@ -51,13 +51,13 @@ impl std::fmt::Display for ParamError {
 
 impl std::error::Error for ParamError {}
 
-/// A parameter, or a combination of them, that can be run but hardly means what its
-/// author wants.
+/// A parameter, or a combination of them, that can be run but probably does not do what its author
+/// wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParamWarning {
-    /// The key as written in the experiment file; dotted if in a table within.
+    /// The key as written in the experiment file; dotted if it is in a nested table.
     pub key: Cow<'static, str>,
-    /// What is odd about the value, in a clause.
+    /// What is unusual about the value, in a clause.
     pub clause: String,
 }
 
@@ -70,7 +70,7 @@ impl ParamWarning {
         }
     }
 
-    /// The same, of a key in the table called `table`.
+    /// Puts the key into the table called `table`.
     #[must_use]
     pub fn within(self, table: &str) -> Self {
         Self {

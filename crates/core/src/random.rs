@@ -1,9 +1,8 @@
 //! Named random streams.
 //!
-//! Every component that draws has a stream of its own, keyed by the run's seed,
-//! its replication and the component's name. Two scenarios that differ in one
-//! component therefore draw the same numbers everywhere else (common random
-//! numbers), however often the changed component draws.
+//! Every component that draws random numbers has its own stream, determined by the run's seed, the
+//! replication and the component's name. If two scenarios differ in one component, all other
+//! components draw the same numbers (common random numbers), however often the changed one draws.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -18,9 +17,9 @@ pub struct Stream(Xoshiro256PlusPlus);
 impl Stream {
     /// The stream called `name` in replication `replication` of a scenario with `seed`.
     pub fn named(seed: u64, replication: u32, name: &str) -> Self {
-        // FNV-1a over seed, replication and name: stable across platforms and
-        // releases, which no hasher of the standard library promises. The
-        // generator's own SplitMix64 seeding then spreads the bits.
+        // FNV-1a over seed, replication and name. It is stable across platforms and releases, which
+        // the standard library does not promise for its hashers. SplitMix64 then distributes the
+        // bits.
         const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
         const PRIME: u64 = 0x0000_0100_0000_01b3;
         let bytes = seed
@@ -40,8 +39,8 @@ impl Stream {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// A stream of its own for a part called `name` of what this one belongs to. It
-    /// depends on how far this one has been drawn: derive it before drawing.
+    /// The stream of a part called `name` of the component to which this stream belongs. It depends
+    /// on the numbers already drawn from this stream, so derive it before drawing.
     #[must_use]
     pub fn child(&self, name: &str) -> Self {
         Self::named(self.0.clone().next_u64(), 0, name)

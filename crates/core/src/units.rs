@@ -2,8 +2,8 @@
 //!
 //! Each is a whole number of a base unit (picoseconds, bit/s, bytes, packets), so arithmetic is
 //! exact and runs are the same on every machine. In files a quantity is always a text with its
-//! unit, such as `"10 Mbit/s"`. Reading refuses what it cannot hold exactly, and reading back what
-//! was printed gives the same value.
+//! unit, such as `"10 Mbit/s"`. A text that cannot be held exactly is refused, and a printed
+//! quantity is read back as the same value.
 //!
 //! ```
 //! use redtail_core::units::{Bytes, Rate, Span};
@@ -65,20 +65,19 @@ pub enum QueueSize {
 /// How often something is done: as a frequency, or as the time from one to the next.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Sampling {
-    /// So many times in 1000 s, which is a frequency in mHz.
+    /// The number of times in 1000 s, which is the frequency in mHz.
     Frequency(u64),
     /// Once in this time.
     Interval(Span),
 }
 
 impl Sampling {
-    /// From Hz.
+    /// From a frequency in Hz.
     pub const fn hz(hz: u64) -> Self {
         Sampling::Frequency(hz * 1_000)
     }
 
-    /// The time from one to the next, to the nearest picosecond; none for never, and for
-    /// a frequency or a time of zero.
+    /// The interval, to the nearest picosecond; `None` for a frequency or an interval of zero.
     pub const fn interval(self) -> Option<Span> {
         const PS_IN_1000_S: u64 = 1_000 * PS_PER_S;
         match self {
@@ -93,7 +92,7 @@ impl Sampling {
 }
 
 impl QueueSize {
-    /// The same on a link of this rate, without the time: what it sends in it, in bytes.
+    /// The size on a link of this rate: a time is converted to the bytes that the link sends in it.
     #[must_use]
     pub fn at(self, rate: Rate) -> Self {
         match self {
@@ -102,13 +101,13 @@ impl QueueSize {
         }
     }
 
-    /// Whether it counts packets; else it amounts to bytes.
+    /// Whether it is a number of packets; otherwise it is equivalent to bytes.
     pub fn counts_packets(self) -> bool {
         matches!(self, QueueSize::Packets(_))
     }
 }
 
-/// The earlier of two times, of those that are set.
+/// The earlier of two times, of which either may be unset.
 #[inline]
 pub fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
     match (one, other) {
@@ -120,7 +119,7 @@ pub fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
 impl Time {
     /// The start of the run.
     pub const ZERO: Time = Time(0);
-    /// The last moment that can be told; later than any event.
+    /// The last moment that can be represented, later than any event.
     pub const MAX: Time = Time(u64::MAX);
 
     /// The moment this many picoseconds after the start.
@@ -148,7 +147,7 @@ impl Time {
         self.0 as f64 / PS_PER_S_F64
     }
 
-    /// The time passed since `earlier`, zero if that is in fact later.
+    /// The time since `earlier`; zero if that is later.
     #[inline]
     pub const fn saturating_since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
@@ -156,9 +155,9 @@ impl Time {
 }
 
 impl Span {
-    /// No time at all.
+    /// Zero.
     pub const ZERO: Span = Span(0);
-    /// The longest that can be told, 213 days.
+    /// The longest span that can be represented, 213 days.
     pub const MAX: Span = Span(u64::MAX);
 
     /// From picoseconds.
@@ -216,7 +215,7 @@ impl Span {
         Span(self.0.saturating_sub(other.0))
     }
 
-    /// The product, none if it exceeds [`Span::MAX`].
+    /// The product; `None` if it exceeds [`Span::MAX`].
     #[inline]
     pub const fn checked_mul(self, times: u64) -> Option<Span> {
         match self.0.checked_mul(times) {
@@ -227,8 +226,8 @@ impl Span {
 }
 
 impl Rate {
-    /// At which a byte takes a picosecond, the clock's resolution: what is faster may take no time
-    /// at all.
+    /// The rate at which a byte takes a picosecond, the clock's resolution. Above it a transmission
+    /// may take no time.
     pub const FASTEST: Rate = Rate(8 * PS_PER_S);
 
     /// From bit/s.
@@ -252,7 +251,8 @@ impl Rate {
     /// If the rate is zero; experiment files with a zero rate are refused.
     #[inline]
     pub const fn tx_time(self, size: Bytes) -> Span {
-        // Up to 2.3 MB at any sensible rate, all packets that is, this fits in 64 bits.
+        // Sizes up to 2.3 MB, which includes all packets, fit in 64 bits here at any realistic
+        // rate.
         if let Some(bits) = size.0.checked_mul(8)
             && let Some(scaled) = bits.checked_mul(PS_PER_S)
             && let Some(sum) = scaled.checked_add(self.0 / 2)
@@ -278,7 +278,7 @@ impl Rate {
         })
     }
 
-    /// How many bytes pass in `span`; a fraction, so for bounds and statistics only.
+    /// How many bytes pass in `span`, with a fraction; only for bounds and statistics.
     #[inline]
     pub fn bytes_in(self, span: Span) -> f64 {
         self.0 as f64 * span.as_secs_f64() / 8.0
@@ -301,13 +301,13 @@ impl Bytes {
         self.0
     }
 
-    /// The number of bits, at most what 64 bits hold.
+    /// The number of bits, at most the largest 64-bit number.
     #[inline]
     pub const fn bits(self) -> u64 {
         self.0.saturating_mul(8)
     }
 
-    /// The difference, zero if `other` is more.
+    /// The difference; zero if `other` is larger.
     #[inline]
     pub const fn saturating_sub(self, other: Bytes) -> Bytes {
         Bytes(self.0.saturating_sub(other.0))
@@ -321,8 +321,8 @@ impl From<u64> for Bytes {
     }
 }
 
-/// At most [`Time::MAX`]: what is due after the last moment that can be told is never due. A sum
-/// that began at zero again would be due at once, and again and again.
+/// At most [`Time::MAX`], so that an event after the last representable moment is never due. A sum
+/// that wrapped around would be due at once, repeatedly.
 impl Add<Span> for Time {
     type Output = Time;
     #[inline]
@@ -338,7 +338,7 @@ impl AddAssign<Span> for Time {
     }
 }
 
-/// Panics in debug builds if that is before the start; otherwise it is the start.
+/// Panics in debug builds if the result is before the start; in release builds it is the start.
 impl Sub<Span> for Time {
     type Output = Time;
     #[inline]
@@ -348,7 +348,7 @@ impl Sub<Span> for Time {
     }
 }
 
-/// Panics in debug builds if the right side is the later one, otherwise zero; see
+/// Panics in debug builds if the right side is later; in release builds the result is zero. See
 /// [`Time::saturating_since`].
 impl Sub for Time {
     type Output = Span;
@@ -377,8 +377,8 @@ impl Div<u64> for Span {
     }
 }
 
-/// Sums and differences of like quantities. A sum is at most the largest that can be told; a negative
-/// difference is a bug: it panics in debug builds, and is zero otherwise.
+/// Sums and differences of like quantities. A sum is at most the largest value. A negative
+/// difference is a bug: it panics in debug builds and is zero in release builds.
 macro_rules! additive {
     ($($quantity:ident),*) => {$(
         impl Add for $quantity {
@@ -422,7 +422,7 @@ macro_rules! additive {
 
 additive!(Span, Bytes);
 
-/// What every quantity has: one way to be read and one way to be printed.
+/// Reading and printing, which are the same for every quantity.
 trait Quantity: Sized {
     const WANTED: Wanted;
     /// The `x-unit` mark in the schema, by which tools know the dimension.
@@ -451,7 +451,7 @@ macro_rules! quantity {
     };
 }
 
-/// The text form of a [`Quantity`], wherever Rust asks for one.
+/// Implements the text form of a [`Quantity`] for the traits of Rust, serde and schemars.
 macro_rules! textual {
     ($quantity:ident) => {
         impl FromStr for $quantity {
@@ -477,7 +477,8 @@ macro_rules! textual {
 
         impl<'de> Deserialize<'de> for $quantity {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                // Not `deserialize_str`: numbers must reach the visitor to be told about units.
+                // Not `deserialize_str`: numbers must reach the visitor, whose error explains
+                // units.
                 deserializer.deserialize_any(QuantityVisitor(std::marker::PhantomData))
             }
         }

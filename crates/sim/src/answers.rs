@@ -1,12 +1,12 @@
-//! What users of a group were answered, and how soon.
+//! Response times of the users of a group.
 //!
-//! An exchange counts if it was asked for in the measurement period; its time runs from there
-//! to the arrival of the response's last byte, connection set-up included. Distributions are kept as
-//! histograms, so that a run's length costs no memory.
+//! An exchange counts if it was requested in the measurement period. Its time runs from the request
+//! to the arrival of the response's last byte, connection set-up included. Distributions are
+//! histograms, so that memory does not grow with the length of a run.
 //!
-//! *Slowdown* is that time over the least it could be on this path without queues or losses and
-//! with an open window: a round trip (two, if the connection had to be opened first), what the
-//! server takes, and the response's packets at the rate of the slowest link they cross.
+//! *Slowdown* is that time divided by the least possible time on this path, without queues, losses
+//! or a limiting window: a round trip (two, if the connection had to be opened first), the server's
+//! time, and the transmission of the response's packets at the rate of the slowest link they cross.
 
 use hdrhistogram::Histogram;
 use redtail_core::{Rate, Span, Time};
@@ -17,8 +17,8 @@ use crate::connections::Done;
 use crate::result::ResponseTimes;
 use crate::statistics::TimeWeighted;
 
-/// Upper ends of the classes of response sizes, in bytes; the last class has none. A tenth of them
-/// is one segment; the others are decades.
+/// Upper ends of the classes of response sizes, in bytes; the last class has none. The first is one
+/// segment; the others are decades.
 pub const SIZE_CLASSES: [u64; 4] = [1_460, 10_000, 100_000, 1_000_000];
 
 const CLASSES: usize = SIZE_CLASSES.len() + 1;
@@ -88,7 +88,7 @@ impl Times {
     }
 }
 
-/// What the users of one group were answered.
+/// The response times of the users of one group.
 #[derive(Clone, Debug)]
 pub struct Answers {
     from: Time,
@@ -100,10 +100,9 @@ pub struct Answers {
     opened: u64,
     /// Round-trip time without queues of each host, in seconds.
     round_trips: Vec<f64>,
-    /// Of the slowest link that responses cross, by whether these go against the group's
-    /// direction.
+    /// The rate of the slowest link that responses cross: in the group's direction, and against it.
     rates: [Rate; 2],
-    /// By host: whether its responses do.
+    /// By host: whether its responses go against the group's direction.
     reverse: Vec<bool>,
     mss: u64,
     header: u64,
@@ -170,7 +169,7 @@ impl Answers {
     /// A response from `host` is complete.
     pub fn on_answer(&mut self, done: &Done, host: u32, now: Time) {
         let (request, response) = (done.exchange.request, done.exchange.response);
-        // Nobody waits for what comes unasked, but for a greeting.
+        // Nobody waits for data that was not requested, except for a greeting.
         let unasked = request == 0 && !done.first;
         if done.asked < self.from || response == 0 || unasked {
             return;
@@ -194,7 +193,7 @@ impl Answers {
             .expect("the histogram grows with its values");
     }
 
-    /// A page is complete that took `took`.
+    /// A page was completed in the time `took`.
     pub fn on_page(&mut self, took: Span, now: Time) {
         if now >= self.from + took {
             self.pages.record(took);

@@ -1,4 +1,4 @@
-//! What links carry whose rate is not constant.
+//! The capacity of links whose rate is not constant.
 //!
 //! | symbol | is | unit |
 //! |---|---|---|
@@ -6,13 +6,13 @@
 //! | W(a, b) | capacity from a to b: the integral of the rate | bit * ps/s |
 //! | t_1 <= ... <= t_n | opportunities of one round of a trace, each for 1500 bytes | ps |
 //!
-//! A transmission that begins at a ends at the b at which W(a, b) is its number of bits: what is
-//! left of it when the rate changes goes on at the new rate. Changes are known in advance, so its
-//! end is known when it begins, and a change costs no event.
+//! A transmission that begins at a ends at the time b for which W(a, b) is its number of bits: when
+//! the rate changes, the remainder is sent at the new rate. Changes are known in advance, so the
+//! end is known when a transmission begins, and a change needs no event.
 //!
-//! An opportunity of a trace carries the packets at the head of the queue up to 1500 bytes; what
-//! is left of the last one waits for the next opportunity, and bytes that find no packet are lost.
-//! Source: manual page mm-link(1) of mahimahi.
+//! An opportunity of a trace carries up to 1500 bytes from the head of the queue. The remainder of
+//! the last packet waits for the next opportunity. Unused bytes of an opportunity are lost. Source:
+//! manual page mm-link(1) of mahimahi.
 
 use redtail_core::{Bytes, Rate, Span, Time};
 use redtail_spec::{LinkSpec, OPPORTUNITY, RateTrace};
@@ -30,7 +30,7 @@ pub enum Capacity {
 }
 
 impl Capacity {
-    /// `None` for a constant rate.
+    /// The capacity of `link`; `None` for a constant rate.
     pub fn of(link: &LinkSpec) -> Option<Box<Capacity>> {
         let capacity = match &link.rate_trace {
             Some(trace) => Capacity::Trace(Deliveries::new(trace)),
@@ -44,8 +44,8 @@ impl Capacity {
         Some(Box::new(capacity))
     }
 
-    /// What a transmission from `from` to `to` takes. Nothing of a trace, which says of every byte
-    /// when it was carried.
+    /// The capacity that a transmission from `from` to `to` uses; 0 for a trace, for which
+    /// delivered bytes are counted instead.
     pub fn taken(&self, from: Time, to: Time) -> u128 {
         match self {
             Capacity::Steps(steps) => steps.between(from, to),
@@ -53,8 +53,8 @@ impl Capacity {
         }
     }
 
-    /// What can be carried from `from` (included) to `to` (excluded): bit * ps/s of steps, bytes
-    /// of a trace.
+    /// The capacity from `from` (included) to `to` (excluded): in bit * ps/s for steps, in bytes
+    /// for a trace.
     pub fn between(&self, from: Time, to: Time) -> u128 {
         match self {
             Capacity::Steps(steps) => steps.between(from, to),
@@ -66,7 +66,7 @@ impl Capacity {
 /// A rate that changes at given times.
 #[derive(Debug)]
 pub struct Steps {
-    /// Since when each rate holds, the first from the start of the run.
+    /// The rates, each with the time from which it applies; the first from the start of the run.
     rates: Vec<(Time, Rate)>,
 }
 
@@ -78,7 +78,7 @@ impl Steps {
         }
     }
 
-    /// Each rate that holds somewhere after `from`, with the time at which it ends.
+    /// Each rate that applies after `from`, with the time at which it ends.
     fn after(&self, from: Time) -> impl Iterator<Item = (Rate, Time)> {
         let next = self.rates.partition_point(|&(since, _)| since <= from);
         let ends = self.rates[next..].iter().map(|&(since, _)| since);
@@ -119,13 +119,13 @@ impl Steps {
     }
 }
 
-/// The opportunities of a trace, and what is left of the packet under way.
+/// The opportunities of a trace, and the remainder of the packet being delivered.
 #[derive(Debug)]
 pub struct Deliveries {
-    /// Of one round, from its beginning; the last one is where the next round begins.
+    /// The times of one round, from its beginning; the next round begins at the last one.
     round: Vec<u64>,
     length: u64,
-    /// Bytes of the packet under way that no opportunity has carried yet.
+    /// Bytes of the packet being delivered that no opportunity has carried yet.
     pub left: u32,
 }
 
@@ -139,7 +139,7 @@ impl Deliveries {
         }
     }
 
-    /// Number of rounds that have ended by `at`, and the time since then.
+    /// The number of rounds that have ended by `at`, and the time since the last end.
     fn place(&self, at: Time) -> (u64, u64) {
         (at.as_ps() / self.length, at.as_ps() % self.length)
     }
@@ -155,7 +155,7 @@ impl Deliveries {
     fn before(&self, at: Time) -> u64 {
         let (rounds, since) = self.place(at);
         let here = self.round.partition_point(|&other| other < since) as u64;
-        // Those at the very end of a round that ends now are not before now.
+        // Opportunities at the end of a round that ends now are not before now.
         let at_end = match (rounds, since) {
             (1.., 0) => self.round.len() - self.round.partition_point(|&at| at < self.length),
             _ => 0,

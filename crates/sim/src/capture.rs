@@ -1,9 +1,8 @@
-//! Packet captures: what passes chosen points of the network, as pcapng files.
+//! Packet captures: the packets that pass chosen points of the network, as pcapng files.
 //!
-//! The engine offers every packet that reaches or leaves a link to the recorder,
-//! if there is one. Recording reads and never writes: a run is the same with it.
-//! The simulator's packets have no header bytes; `headers` makes those that real
-//! endpoints would have sent, `pcapng` writes them down.
+//! The engine offers every packet that reaches or leaves a link to the recorder, if there is one.
+//! Recording does not change a run. The simulator's packets have no header bytes; `headers` creates
+//! those that real endpoints would send, and `pcapng` writes them.
 
 mod headers;
 mod pcapng;
@@ -43,9 +42,9 @@ const IP_AND_UDP_HEADERS: u32 = 28;
 /// Which end of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum End {
-    /// What arrives at its queue, before the queue decides on it.
+    /// Packets that arrive at its queue, before the queue admits or drops them.
     In,
-    /// What its transmitter has sent off, at the end of the transmission.
+    /// Packets that its transmitter has sent, at the end of the transmission.
     Out,
 }
 
@@ -99,16 +98,16 @@ pub struct Capture<'a> {
     pub files: Vec<(Vec<Point>, Box<dyn Write + Send + 'a>)>,
 }
 
-/// Why there is no capture, or no whole one.
+/// Why there is no capture, or no complete one.
 #[derive(Debug)]
 pub enum CaptureError {
-    /// What was asked for does not exist or cannot be expressed; the text says why.
+    /// A point does not exist or cannot be expressed; the text says why.
     Impossible(String),
     /// A file could not be written.
     Io {
         /// Its index in [`Capture::files`].
         file: usize,
-        /// What happened.
+        /// The error.
         error: io::Error,
     },
     /// A plug-in failed.
@@ -117,7 +116,7 @@ pub enum CaptureError {
     Cancelled,
 }
 
-/// What the headers of a flow's packets need to know.
+/// The facts about a flow that the headers of its packets need.
 #[derive(Clone, Copy, Debug)]
 struct FlowFacts {
     conversation: Conversation,
@@ -127,7 +126,7 @@ struct FlowFacts {
 
 #[derive(Clone, Copy, Debug)]
 struct TcpFacts {
-    /// It carries data both ways, and the side that receives more of it opens it.
+    /// Whether it carries data both ways; the side that receives more data opens it.
     duplex: bool,
     mss: u16,
     receive_window: u32,
@@ -138,7 +137,7 @@ struct TcpFacts {
     accecn: Option<bool>,
 }
 
-/// A point as the recorder uses it: the file, and the interface in that file.
+/// A point in the recorder: the file, and the interface in that file.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     file: usize,
@@ -152,9 +151,9 @@ pub(crate) struct Recorder<'a> {
     /// By link, for each of its ends.
     places: Vec<[Vec<Place>; 2]>,
     flows: Vec<FlowFacts>,
-    /// Whose flows those after the last of `flows` are.
+    /// The table of the flows whose numbers are beyond `flows`.
     table: Arc<FlowTable>,
-    /// By route: whether it leads to the side that sends data, or serves.
+    /// Whether a route leads to the side that sends data or serves, by route.
     back: Vec<bool>,
     frame: Frame,
     /// The first file that could not be written; nothing is written after that.
@@ -236,7 +235,7 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Whether a file could not be written: the rest of the run is in vain.
+    /// Whether a file could not be written; the run then ends.
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.is_some()
     }
@@ -355,8 +354,8 @@ fn write_frame(
     write_tcp(frame, &fields, segment.len);
 }
 
-/// Stream offsets become sequence numbers: the SYN has the initial one, the
-/// first byte of data the next, whether there was a SYN or not.
+/// Converts stream offsets to sequence numbers: the SYN has the initial one and the first byte of
+/// data the next, with or without a SYN.
 fn tcp_fields(
     tcp: &TcpFacts,
     conversation: Conversation,
@@ -368,8 +367,7 @@ fn tcp_fields(
         first.wrapping_add(offset as u32)
     };
     let syn = segment.flags.contains(Flags::SYN);
-    // A data sender's segments do not say how much it could receive, for
-    // nothing is sent to it.
+    // The segments of a data sender have no window, because no data is sent to it.
     let window = match side {
         Side::Sender if !tcp.duplex => tcp.receive_window,
         _ => segment.window,

@@ -1,7 +1,7 @@
 //! Congestion events at a queue: how many of its flows lose together, and how often.
 //!
-//! A congestion event begins with a drop and takes one round-trip time: what is dropped
-//! within it belongs to it, for senders react to all of that once.
+//! A congestion event begins with a drop and lasts one round-trip time. All drops in that time
+//! belong to it, because senders react to them once.
 //!
 //! Source: the loss event of RFC 5348, section 5.2 (losses within a round-trip time of the first
 //! are one), taken for all flows of a link together; synchronization is the fraction of the
@@ -22,20 +22,21 @@
 
 use redtail_core::{Span, Time};
 
-/// What is known of the congestion events so far.
+/// The congestion events so far.
 #[derive(Clone, Debug)]
 pub struct CongestionEvents {
     /// R; without it there are no events.
     round_trip: Option<Span>,
-    /// First drop of the latest event; nothing before the first event.
+    /// First drop of the latest event; `None` before the first event.
     began: Option<Time>,
     /// When the latest event ends.
     until: Time,
-    /// Its number, from 1.
+    /// The number of the latest event, from 1.
     number: u32,
     active: u32,
     losing: u32,
-    /// By flow: the latest event in which it was active, and in which it lost.
+    /// For each flow, the latest event in which it was active and the latest in which it lost
+    /// packets.
     flows: Vec<[u32; 2]>,
     /// Events that have ended, and the sum of l/a over them.
     ended: u32,
@@ -53,7 +54,7 @@ pub struct CongestionSummary {
     pub synchronization: Option<f64>,
     /// Mean time from one event to the next, in seconds.
     pub interval_mean: Option<f64>,
-    /// Its standard deviation, in seconds.
+    /// Standard deviation of the time from one event to the next, in seconds.
     pub interval_std: Option<f64>,
 }
 
@@ -84,7 +85,7 @@ impl CongestionEvents {
         }
     }
 
-    /// A packet of `flow` was dropped; `delay` is D, should an event begin with it.
+    /// A packet of `flow` was dropped; `delay` is D if an event begins with it.
     pub fn on_drop(&mut self, flow: u32, delay: Span, now: Time) {
         let Some(round_trip) = self.round_trip else {
             return;
@@ -130,8 +131,8 @@ impl CongestionEvents {
         }
     }
 
-    /// The summary at `now`, where the period ends. An event that goes on then has not shown all
-    /// its flows and does not count for synchronization.
+    /// The summary at `now`, the end of the period. An event that is then in progress is incomplete
+    /// and does not count for synchronization.
     pub fn finish(mut self, now: Time) -> CongestionSummary {
         if now >= self.until {
             self.end();

@@ -1,9 +1,9 @@
 //! Connections that users open and close during a run.
 //!
-//! A connection has two endpoints and a server's program between them, which answers each
-//! request when all of it has arrived. Places are used again: a connection leaves its place
-//! when both sides have closed and none of its packets is left in the network, so that none
-//! can reach the one that comes after it.
+//! A connection has two endpoints and a server's program, which answers each request when all of it
+//! has arrived. Places are reused: a connection is removed from its place when both sides have
+//! closed and none of its packets is in the network, so that no packet can reach the next
+//! connection at that place.
 
 use std::collections::VecDeque;
 use std::ops::AddAssign;
@@ -20,14 +20,14 @@ use crate::scheduler::Alarm;
 /// A side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// It opens and asks.
+    /// It opens the connection and sends requests.
     Client,
-    /// It answers.
+    /// It sends responses.
     Server,
 }
 
 impl Side {
-    /// The other one.
+    /// The other side.
     pub fn peer(self) -> Self {
         match self {
             Self::Client => Self::Server,
@@ -36,42 +36,42 @@ impl Side {
     }
 }
 
-/// An exchange that is not over.
+/// An exchange that is not complete.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
-    /// In the order of asking, counted from 1.
+    /// Its number in the order of the requests, from 1.
     number: u32,
     exchange: Exchange,
     asked: Time,
     /// It was the first on its connection, and waited for it to be set up.
     first: bool,
-    /// Where its request ends in the client's stream.
+    /// The end of its request in the client's stream.
     request_end: u64,
-    /// When the server has its response ready; `None` before all of the request is there.
+    /// When the server has its response ready; `None` before all of the request has arrived.
     ready: Option<Time>,
-    /// Of the response, what is not yet written.
+    /// Bytes of the response not yet written.
     unwritten: u64,
-    /// Where its response ends in the server's stream, once all of it is written.
+    /// The end of its response in the server's stream, once all of it is written.
     response_end: Option<u64>,
 }
 
-/// An exchange that is over.
+/// An exchange that is complete.
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
-    /// What was exchanged.
+    /// The exchange.
     pub exchange: Exchange,
-    /// When it was asked for.
+    /// When it was requested.
     pub asked: Time,
     /// It was the first on its connection, and waited for it to be set up.
     pub first: bool,
 }
 
-/// How a server writes several responses.
+/// The order in which a server writes several responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// One after the other, in the order of the requests (RFC 9112, section 9.3.2).
     InTurn,
-    /// Frames of all that are ready in rotation (RFC 9113, section 5).
+    /// Frames of all ready responses in rotation (RFC 9113, section 5).
     Interleaved,
 }
 
@@ -79,18 +79,18 @@ pub enum Order {
 /// SETTINGS_MAX_FRAME_SIZE (RFC 9113, section 6.5.2).
 const FRAME: u64 = 16_384;
 
-/// What a server that interleaves writes ahead of its connection: two frames.
+/// The unsent bytes up to which a server that interleaves writes: two frames.
 const WRITTEN_AHEAD: u64 = 2 * FRAME;
 
-/// After what time a SYN-ACK is repeated that nothing has answered: the initial retransmission timeout
-/// (RFC 6298, section 2); it doubles.
+/// The timeout after which an unanswered SYN-ACK is retransmitted: the initial retransmission
+/// timeout (RFC 6298, section 2). It doubles each time.
 const SYN_ACK_TIMEOUT: Span = Span::from_s(1);
 
-/// What a server does that is to speak first: nobody else would repair the loss of what came last
-/// of the handshake.
+/// The retransmission of the SYN-ACK by a server that sends first. No other timer would repair the
+/// loss of the last segment of the handshake.
 #[derive(Clone, Debug)]
 struct Syn {
-    /// As if it came again, the server answers it again.
+    /// The SYN. The server answers it again as if it had been repeated.
     segment: Segment,
     again: Time,
     wait: Span,
@@ -99,51 +99,53 @@ struct Syn {
 /// A connection and its place in the network.
 #[derive(Clone, Debug)]
 pub struct Connection {
-    /// Its number, in the order of their opening.
+    /// Its number, in the order of opening.
     pub number: u64,
-    /// Whose it is, and where it goes.
+    /// Its user, and its host.
     pub at: Opening,
-    /// Routes of what the client sends, and the server.
+    /// The routes of the client's packets and of the server's.
     pub routes: [u32; 2],
     /// Bytes of headers on each segment.
     pub header: u32,
     client: Endpoint,
     server: Endpoint,
-    /// For whatever is due first.
+    /// The alarm for its earliest timer.
     pub alarm: Alarm,
-    /// Packets that the client and the server sent, and that were delivered to them.
+    /// Packets sent by and delivered to the client and the server.
     passed: [Passed; 2],
-    /// Packets of the client and of the server that were lost.
+    /// Lost packets of the client and of the server.
     dropped: [u64; 2],
     order: Order,
     exchanges: VecDeque<Pending>,
-    /// Bytes that the client and the server have written.
+    /// Bytes written by the client and by the server.
     asked_bytes: u64,
     written_bytes: u64,
     /// Exchanges begun.
     begun: u32,
-    /// The server's program has the connection: what came last of the handshake has arrived.
+    /// Whether the server's program has the connection: the last segment of the handshake has
+    /// arrived.
     set_up: bool,
-    /// Number of the exchange that the latest frame was of.
+    /// Number of the exchange to which the latest frame belongs.
     turn: u32,
-    /// The server has closed.
+    /// Whether the server has closed.
     closed: bool,
-    /// The client has.
+    /// Whether the client has closed.
     client_closed: bool,
-    /// Nothing more will be asked.
+    /// Whether the client has sent its last request.
     last_asked: bool,
-    /// The server's program may have something to do, other than what the next two say.
-    stirred: bool,
-    /// The SYN of a client that will not speak first, as long as the server waits for more.
+    /// Whether the server's program may have work other than new data of the client (`seen`) and
+    /// ready responses (`next_ready`).
+    has_work: bool,
+    /// The SYN of a client that does not send first, until the handshake is complete.
     syn: Option<Box<Syn>>,
-    /// What of the client's stream it has looked at.
+    /// Bytes of the client's stream that the server's program has processed.
     seen: u64,
-    /// When the next response that it works on is ready.
+    /// When the next response will be ready.
     next_ready: Option<Time>,
 }
 
 impl Connection {
-    /// What every connection of a group is before it is opened.
+    /// A connection of a group before it is opened, of which all are copies.
     fn template(params: &TcpParams, order: Order) -> Self {
         Self {
             number: 0,
@@ -165,23 +167,23 @@ impl Connection {
             closed: false,
             client_closed: false,
             last_asked: false,
-            stirred: false,
+            has_work: false,
             syn: None,
             seen: 0,
             next_ready: None,
         }
     }
 
-    /// What its senders draw at random comes from `stream`.
+    /// Its senders take random numbers from `stream`.
     fn draw_from(&mut self, stream: &Stream) {
         self.client.draw_from(stream.child("client"));
         self.server.draw_from(stream.child("server"));
     }
 
-    /// The client's application asks.
+    /// The client's application sends a request.
     pub fn ask(&mut self, exchange: Exchange, now: Time) {
         debug_assert!(!self.last_asked, "asked after the last exchange");
-        self.stirred = true;
+        self.has_work = true;
         if exchange.request > 0 {
             self.asked_bytes += exchange.request;
             self.client.write(exchange.request);
@@ -200,10 +202,10 @@ impl Connection {
         });
     }
 
-    /// The client's application closes; what was asked is still answered.
+    /// The client's application closes. Requests already sent are still answered.
     pub fn close(&mut self) {
         self.last_asked = true;
-        self.stirred = true;
+        self.has_work = true;
     }
 
     /// A segment arrives at `side`.
@@ -226,7 +228,7 @@ impl Connection {
     fn setting_up(&mut self, segment: &Segment, now: Time) {
         if !segment.flags.contains(Flags::SYN) {
             self.set_up = true;
-            self.stirred = true;
+            self.has_work = true;
             self.syn = None;
         } else if (self.exchanges.front()).is_some_and(|it| it.exchange.request == 0) {
             self.syn = Some(Box::new(Syn {
@@ -237,14 +239,14 @@ impl Connection {
         }
     }
 
-    /// Whatever timer is due.
+    /// Handles the timers that are due.
     pub fn on_wakeup(&mut self, now: Time) {
         if let Some(syn) = self.syn.as_deref_mut().filter(|syn| syn.again <= now) {
             if self.client.is_established() {
-                // What came last of the handshake is lost. A client of ours does not answer a
-                // repeated SYN-ACK; that exchange is left out.
+                // The last segment of the handshake was lost. Our clients do not answer a repeated
+                // SYN-ACK, so that exchange is left out.
                 self.set_up = true;
-                self.stirred = true;
+                self.has_work = true;
                 self.syn = None;
             } else {
                 syn.wait = syn.wait + syn.wait;
@@ -259,18 +261,18 @@ impl Connection {
         }
     }
 
-    /// What the server's program has to do now: take in requests, write responses, close.
+    /// Runs the server's program: it reads requests, writes responses and closes.
     #[inline]
     pub fn serve(&mut self, now: Time) {
         let due = self.next_ready.is_some_and(|at| at <= now);
-        if self.stirred || due || self.server.delivered() > self.seen {
+        if self.has_work || due || self.server.delivered() > self.seen {
             self.work(now);
         }
     }
 
     #[inline(never)] // most segments that a server hears are acknowledgements
     fn work(&mut self, now: Time) {
-        self.stirred = false;
+        self.has_work = false;
         self.seen = self.server.delivered();
         for pending in &mut self.exchanges {
             if pending.request_end > self.seen || !self.set_up {
@@ -287,8 +289,8 @@ impl Connection {
         self.next_ready = ready.filter(|at| *at > now).min();
         let unwritten = |it: &Pending| it.response_end.is_none();
         let written = !self.exchanges.iter().any(unwritten);
-        // Frames wait for room, which acknowledgements make.
-        self.stirred = !written && self.order == Order::Interleaved;
+        // Frames wait for acknowledgements, which make room for them.
+        self.has_work = !written && self.order == Order::Interleaved;
         if self.last_asked && written && !self.closed {
             self.closed = true;
             self.server.close();
@@ -312,7 +314,7 @@ impl Connection {
         }
     }
 
-    /// Writes a frame of each response in turn, until enough is written ahead.
+    /// Writes frames of the ready responses in rotation, until `WRITTEN_AHEAD` bytes are unsent.
     fn write_frames(&mut self, now: Time) {
         while let Some(index) = self.next_frame(now) {
             let pending = &mut self.exchanges[index];
@@ -327,7 +329,8 @@ impl Connection {
         }
     }
 
-    /// Which exchange's response the next frame is of, if one is to be written now.
+    /// The index of the exchange whose response the next frame belongs to, if a frame is to be
+    /// written now.
     fn next_frame(&self, now: Time) -> Option<usize> {
         if self.server.unsent() >= WRITTEN_AHEAD {
             return None;
@@ -338,8 +341,8 @@ impl Connection {
         order.find(|&index| is_ready(&self.exchanges[index]))
     }
 
-    /// The server writes more where some of what it had written has been sent, so that it is the
-    /// window that limits what is sent.
+    /// The server writes more when written data has been sent, so that the window limits sending
+    /// and not the server.
     #[inline]
     pub fn write_ahead(&mut self, now: Time) {
         if self.order == Order::Interleaved {
@@ -347,7 +350,7 @@ impl Connection {
         }
     }
 
-    /// The next exchange whose response has arrived, which is then over.
+    /// Removes and returns the next exchange whose response has arrived.
     pub fn take_done(&mut self) -> Option<Done> {
         let arrived = self.client.delivered();
         let is_over = |it: &Pending| it.response_end.is_some_and(|end| end <= arrived);
@@ -363,7 +366,7 @@ impl Connection {
         })
     }
 
-    /// The client closes when it has everything and will ask no more.
+    /// The client closes if all responses have arrived and it has sent its last request.
     pub fn maybe_close(&mut self) {
         if self.last_asked && self.exchanges.is_empty() && !self.client_closed {
             self.client_closed = true;
@@ -382,7 +385,7 @@ impl Connection {
         Some(segment)
     }
 
-    /// When something is due: a timer of either side, or a response.
+    /// When the next timer of either side or the next response is due.
     #[inline]
     pub fn next_wakeup(&self, now: Time) -> Option<Time> {
         let ready = self.next_ready.filter(|at| *at > now);
@@ -414,14 +417,14 @@ impl Connection {
         self.passed[side as usize]
     }
 
-    /// What both sides' senders have done.
+    /// The counters of both senders.
     pub fn counters(&self) -> SenderCounters {
         let mut done = self.client.counters();
         done += self.server.counters();
         done
     }
 
-    /// Of responses, what has reached the client.
+    /// The response bytes that have reached the client.
     pub fn reached(&self) -> Reached {
         Reached {
             delivered: self.client.delivered(),
@@ -429,12 +432,12 @@ impl Connection {
         }
     }
 
-    /// Of both sides: how long data waited at most, and whether it does so for more than 10 s.
+    /// For each side: the longest wait of data, and whether the present wait is longer than 10 s.
     fn waits(&self, now: Time) -> [(Span, bool); 2] {
         [&self.client, &self.server].map(|side| side.sender().longest_wait(now))
     }
 
-    /// Exchanges that are not over, with the time when each was asked for.
+    /// The request times of the exchanges that are not complete.
     pub fn unfinished(&self) -> impl Iterator<Item = Time> + '_ {
         let answered = self.exchanges.iter().filter(|it| it.exchange.response > 0);
         answered.map(|it| it.asked)
@@ -446,13 +449,14 @@ impl Connection {
 pub struct Reached {
     /// In order, for the application to read.
     pub delivered: u64,
-    /// Distinct ones, in order or not.
+    /// Distinct bytes, in order or not.
     pub received: u64,
 }
 
 impl Reached {
-    /// Bytes that were delivered in order since `before`, but no more than have arrived since:
-    /// what had arrived and waited behind a gap that closes would make more than a link carries.
+    /// Bytes that were delivered in order since `before`, but at most those that arrived since.
+    /// Data that had arrived before and waited behind a gap would otherwise give more than a link
+    /// carries.
     pub fn goodput_since(self, before: Self) -> u64 {
         (self.delivered - before.delivered).min(self.received - before.received)
     }
@@ -465,14 +469,14 @@ impl AddAssign for Reached {
     }
 }
 
-/// What the connections of a group have in common.
+/// The common state of the connections of a group.
 #[derive(Clone, Debug)]
 struct Group {
     template: Connection,
     params: TcpParams,
     hosts: Vec<HostRoutes>,
     name: String,
-    /// What those did that are gone.
+    /// The counters of the connections that are gone.
     done: SenderCounters,
     reached: Reached,
     longest_wait: Span,
@@ -483,25 +487,25 @@ struct Group {
 pub struct Connections {
     places: Vec<Option<Box<Connection>>>,
     free: Vec<u32>,
-    /// Connections that are gone: their memory serves those to come.
+    /// Connections that are gone, whose memory is reused.
     #[allow(clippy::vec_box)] // a place holds a pointer: large, and often empty
     spare: Vec<Box<Connection>>,
     /// By group; `None` for one without users.
     groups: Vec<Option<Group>>,
-    /// Connections that were over when a packet of theirs was lost, perhaps the last.
-    suspects: Vec<u32>,
-    /// Packets lost, over all.
+    /// Places of connections that were over when one of their packets, perhaps the last, was lost.
+    possibly_gone: Vec<u32>,
+    /// Packets lost, of all connections.
     pub dropped: u64,
     opened: u64,
     seed: (u64, u32),
 }
 
-/// Where a connection is to go.
+/// The user, flow, group and host of a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Opening {
     /// Number of the user.
     pub user: u32,
-    /// Which of the user's connections it will be.
+    /// Which of the user's connections it is.
     pub nth: u32,
     /// Number of its flow.
     pub flow: u32,
@@ -512,7 +516,7 @@ pub struct Opening {
 }
 
 impl Connections {
-    /// None yet, of groups to be added.
+    /// No connections and no groups.
     pub fn new(scenario: &Scenario) -> Self {
         Self {
             seed: (scenario.seed, scenario.replication),
@@ -541,7 +545,7 @@ impl Connections {
         }));
     }
 
-    /// Opens a connection; says where it is.
+    /// Opens a connection. Returns its place.
     pub fn open(&mut self, opening: Opening) -> u32 {
         let group = self.groups[opening.group as usize].as_ref();
         let group = group.expect("its users have connections");
@@ -590,13 +594,13 @@ impl Connections {
         self.places[place as usize].as_deref_mut()
     }
 
-    /// All that are there, with their places.
+    /// The open connections, with their places.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &Connection)> {
         let places = self.places.iter().enumerate();
         places.filter_map(|(place, connection)| Some((place, connection.as_deref()?)))
     }
 
-    /// The routes of what the client sends and the server, of the connection at a place.
+    /// The routes of the client's and of the server's packets, for the connection at a place.
     ///
     /// # Panics
     /// When there is none: a bug of the engine.
@@ -616,17 +620,17 @@ impl Connections {
         let connection = self.get(place);
         connection.dropped[from as usize] += 1;
         if connection.is_over() {
-            self.suspects.push(place);
+            self.possibly_gone.push(place);
         }
     }
 
     /// The next connection that may be gone because its last packet was lost.
-    pub fn next_suspect(&mut self) -> Option<u32> {
-        self.suspects.pop()
+    pub fn next_possibly_gone(&mut self) -> Option<u32> {
+        self.possibly_gone.pop()
     }
 
-    /// Takes out the connection at a place if it is over and has no packet left in the network;
-    /// says whose it was.
+    /// Removes the connection at a place if it is over and has no packet in the network. Returns
+    /// its user and host.
     #[inline]
     pub fn take_if_gone(&mut self, place: u32, now: Time) -> Option<Opening> {
         let slot = &mut self.places[place as usize];
@@ -644,13 +648,13 @@ impl Connections {
         Some(was)
     }
 
-    /// The connections of a group that are there.
+    /// The open connections of a group.
     fn of(&self, group: u32) -> impl Iterator<Item = &Connection> {
         let live = self.iter().map(|(_, connection)| connection);
         live.filter(move |it| it.at.group == group)
     }
 
-    /// What the senders of a group's connections have done so far.
+    /// The counters of the senders of a group's connections so far.
     pub fn done(&self, group: u32) -> SenderCounters {
         let gone = self.groups[group as usize].as_ref();
         let mut done = gone.map(|gone| gone.done).unwrap_or_default();
@@ -658,7 +662,7 @@ impl Connections {
         done
     }
 
-    /// What responses have brought a group's users so far.
+    /// The response bytes that have reached a group's users so far.
     pub fn reached(&self, group: u32) -> Reached {
         let gone = self.groups[group as usize].as_ref();
         let mut reached = gone.map(|gone| gone.reached).unwrap_or_default();
@@ -666,8 +670,8 @@ impl Connections {
         reached
     }
 
-    /// How long data waited at most, and whether it does so for more than 10 s: for each sender of
-    /// a group that is there, and once for all that are gone.
+    /// The longest wait of data, and whether the present wait is longer than 10 s: for each sender
+    /// of an open connection of the group, and once for all that are gone.
     pub fn waits(&self, group: u32, now: Time) -> impl Iterator<Item = (Span, bool)> {
         let gone = self.groups[group as usize].as_ref();
         let gone = gone.map(|gone| (gone.longest_wait, false));
@@ -675,7 +679,7 @@ impl Connections {
             .chain(self.of(group).flat_map(move |it| it.waits(now)))
     }
 
-    /// Forgets the waits that are over.
+    /// Forgets the waits that have ended.
     pub fn forget_waits(&mut self) {
         for group in self.groups.iter_mut().flatten() {
             group.longest_wait = Span::ZERO;
@@ -698,14 +702,14 @@ mod tests {
 
     const DELAY: Span = Span::from_ms(50);
 
-    /// Two sides and a path without losses or queues; asks at given times for responses of
-    /// given sizes.
+    /// Two sides and a path without losses or queues. Requests responses of given sizes at given
+    /// times.
     struct Path {
         connection: Connection,
         now: Time,
         wire: BTreeMap<(Time, u64), (Side, Segment)>,
         count: u64,
-        /// Segments with data that the server sent, and when.
+        /// The data segments that the server sent, with their times.
         sent: Vec<(Time, u32)>,
         /// When each response was complete, by its tag.
         done: Vec<(Time, u32)>,
@@ -758,7 +762,7 @@ mod tests {
             self.act();
         }
 
-        /// Runs until nothing is to be done at `end`.
+        /// Runs all events up to `end`.
         fn run_to(&mut self, end: Time) {
             loop {
                 let timer = self.connection.next_wakeup(self.now);
@@ -812,7 +816,7 @@ mod tests {
         path.ask(1000, 1);
         let asked = path.now;
         path.run_to(asked + DELAY * 2 + Span::from_ms(1));
-        // What was written ahead, a frame of the other, and the window of its round trip.
+        // The bytes written ahead, a frame of the other response, and the window of its round trip.
         path.run_to(asked + DELAY * 6);
         assert_eq!(path.tags(), [1]);
     }

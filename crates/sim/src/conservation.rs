@@ -1,10 +1,9 @@
-//! No packet is made or lost by the engine itself.
+//! Checks that the engine neither creates nor loses packets.
 //!
-//! At the end of every run, for each flow and direction: sent = delivered +
-//! dropped + in flight; and for each link: arrived = departed + dropped +
-//! waiting + in transmission. What is lost on a wire has departed from its link,
-//! and counts as dropped for its flow: over all flows, dropped is what queues
-//! dropped and wires lost.
+//! At the end of every run, for each flow and direction: sent = delivered + dropped + in flight;
+//! and for each link: arrived = departed + dropped + waiting + in transmission. A packet lost on a
+//! wire has departed from its link, and counts as dropped for its flow: over all flows, dropped is
+//! the number of packets that queues dropped and wires lost.
 
 use redtail_core::Time;
 use redtail_qdisc::{DropReason, QueueDiscipline, Sink};
@@ -25,7 +24,7 @@ pub struct LinkPassed {
     pub dropped: u64,
 }
 
-/// Counts what a queue drops while it is emptied.
+/// Counts the drops of a queue while it is emptied.
 struct Emptied<'a>(&'a mut dyn FnMut(&SimPacket));
 
 impl Sink<SimPacket> for Emptied<'_> {
@@ -35,13 +34,13 @@ impl Sink<SimPacket> for Emptied<'_> {
     fn marked(&mut self, _packet: &SimPacket, _now: Time) {}
 }
 
-/// More wakeups in a row than any queue needs for its next packet.
-const IN_VAIN_AT_MOST: u32 = 100_000;
+/// More consecutive wakeups than any queue needs for its next packet.
+const MAX_USELESS_WAKEUPS: u32 = 100_000;
 
-/// Checks the books. Empties the queues, so what these report must be known by then.
+/// Checks the counters. It empties the queues, so their metrics must have been read before.
 ///
 /// # Panics
-/// When they do not balance: a bug of the engine or of a queue discipline.
+/// When the counters do not balance: a bug of the engine or of a queue discipline.
 pub fn check(
     network: &mut Network,
     flows: &Flows,
@@ -80,21 +79,22 @@ pub fn check(
         if let Some((packet, _)) = &link.transmitting {
             count(packet);
         }
-        // A queue that shapes gives its packets when it says, the last perhaps long after the end.
-        let (mut now, mut in_vain) = (now, 0);
+        // A shaping queue releases its packets at its own times, the last possibly long after the
+        // end.
+        let (mut now, mut useless) = (now, 0);
         while link.queue.backlog().packets > 0 {
             if let Some(packet) = link.queue.dequeue(now, &mut Emptied(&mut count)) {
                 count(&packet);
-                in_vain = 0;
+                useless = 0;
                 continue;
             }
             if link.queue.backlog().packets == 0 {
-                break; // dropped, all of it
+                break; // the queue dropped the rest
             }
             let wakeup = link.queue.next_wakeup();
             let wakeup = wakeup.filter(|at| *at < Time::MAX);
-            in_vain += 1;
-            let Some(at) = wakeup.filter(|_| in_vain < IN_VAIN_AT_MOST) else {
+            useless += 1;
+            let Some(at) = wakeup.filter(|_| useless < MAX_USELESS_WAKEUPS) else {
                 panic!("the queue at {} cannot be emptied", link.name);
             };
             now = now.max(at);
@@ -128,7 +128,7 @@ pub fn check(
                 let passed = flows.udp[i as usize].passed;
                 [(passed.sent, passed.delivered), (0, 0)]
             }
-            // A connection that is gone had nothing in flight: that is when it goes.
+            // A connection is removed only when it has nothing in flight.
             Source::User(_) => continue,
         };
         for (direction, (sent, delivered)) in directions.into_iter().enumerate() {

@@ -1,8 +1,7 @@
 //! The run loop.
 //!
-//! Order within a run is total: see [`Class`]. The
-//! measurement period is [warm-up, duration): an event at the very end of the
-//! duration no longer happens.
+//! The order of events is total: see [`Class`]. The measurement period is [warm-up, duration): an
+//! event at the end of the duration does not happen.
 
 mod report;
 mod users;
@@ -27,13 +26,13 @@ use crate::packet::{ContentId, Contents, SimPacket};
 use crate::result::RunResult;
 use crate::scheduler::{Alarm, Class, Event, Scheduler};
 use crate::series::Sampler;
-use crate::statistics::{LinkStatistics, Measured, Whose};
+use crate::statistics::{LinkStatistics, Measured, PacketOwner};
 
 /// The run was cancelled before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cancelled;
 
-/// Why a run with plug-ins did not come to its end.
+/// Why a run with plug-ins did not complete.
 #[derive(Debug)]
 pub enum Stopped {
     /// It was cancelled.
@@ -53,7 +52,7 @@ impl std::fmt::Display for Stopped {
 
 impl std::error::Error for Stopped {}
 
-/// What a run needs beside its scenario, which names it.
+/// The plug-ins and tables of a run, to which its scenario refers by name.
 #[derive(Clone, Debug, Default)]
 pub struct Beside {
     /// The queues of kind `plugin`.
@@ -80,18 +79,18 @@ impl From<&Traces> for Beside {
     }
 }
 
-/// Events between two looks at the cancel flag. Each event is bounded (by windows, backlogs and
-/// `MOST_UPDATES` of a law), and hardly any takes a millisecond.
+/// Events between two checks of the cancel flag. The work of an event is bounded (by windows,
+/// backlogs and `MOST_UPDATES` of a law) and rarely takes a millisecond.
 const CANCEL_INTERVAL: u64 = 1 << 8;
 
-/// From about here on endpoints fall out of the second-level cache between two
-/// of their packets.
+/// From about this number on, endpoints are evicted from the second-level cache between two of
+/// their packets.
 const MANY_FLOWS: usize = 1000;
 
 /// Runs `scenario`, which must have passed validation, to its end.
 ///
 /// # Errors
-/// [`Cancelled`] when `cancel` was set meanwhile.
+/// [`Cancelled`] if `cancel` was set during the run.
 ///
 /// # Panics
 /// When packets are not conserved, or a queue breaks its contract: our bugs. And when the
@@ -103,15 +102,15 @@ pub fn run(scenario: &Scenario, cancel: &AtomicBool) -> Result<RunResult, Cancel
     })
 }
 
-/// As [`run`]; the queues of kind `plugin`, and the tables, are those of `beside`: a `&Plugins`, a
+/// As [`run`], with the queues of kind `plugin` and the tables of `beside`: a `&Plugins`, a
 /// `&Traces` or both.
 ///
 /// # Errors
-/// [`Stopped`] when `cancel` was set meanwhile, or a plug-in failed.
+/// [`Stopped`] if `cancel` was set during the run, or a plug-in failed.
 ///
 /// # Panics
-/// When packets are not conserved, or a queue of ours breaks its contract: our bugs. And when the
-/// scenario has a table that is not there.
+/// When packets are not conserved, or a queue of ours breaks its contract: our bugs. And when a
+/// table of the scenario is missing.
 pub fn run_with(
     scenario: &Scenario,
     beside: impl Into<Beside>,
@@ -127,8 +126,8 @@ pub fn run_with(
         .map_err(|Cancelled| Stopped::Cancelled)
 }
 
-/// As [`run`], and writes what passes the points of `capture`. The result is the
-/// same as without.
+/// As [`run`], and captures the packets that pass the points of `capture`. The result is the same
+/// as without a capture.
 ///
 /// # Errors
 /// [`CaptureError`] when a point does not exist, a file cannot be written, or
@@ -171,14 +170,14 @@ fn capture_run(
     let recorder = Recorder::new(capture, scenario, &engine.network, &engine.flows)?;
     engine.recorder = Some(Box::new(recorder));
     let ran = engine.run(cancel);
-    // A file that cannot be written also ends the run.
+    // An error in writing a file also ends the run.
     let recorder = engine.recorder.take().expect("it was put there");
     recorder.finish()?;
     ran.map_err(|Cancelled| CaptureError::Cancelled)?;
     Ok(engine.finish())
 }
 
-/// What is counted about one link.
+/// The counters of one link.
 #[derive(Debug)]
 struct LinkBooks {
     passed: LinkPassed,
@@ -201,34 +200,34 @@ struct Engine<'a> {
     dropped: Vec<[u64; 2]>,
     sampler: Option<Sampler>,
     recorder: Option<Box<Recorder<'a>>>,
-    /// For what pacing holds back, by sender.
+    /// The alarm for the segment that pacing holds back, by sender.
     releases: Vec<Alarm>,
-    /// More endpoints than the cache keeps.
+    /// Whether there are more endpoints than the cache holds.
     many_flows: bool,
-    /// Connections that a user has something done with.
+    /// Connections on which a user's program has acted.
     touched: Vec<u32>,
-    /// What the senders of each group had done when the measurement began.
+    /// The counters of the senders of each group when the measurement began.
     done_before: Vec<SenderCounters>,
-    /// What had reached the receivers of each group by then.
+    /// The bytes that had reached the receivers of each group when the measurement began.
     reached_before: Vec<Reached>,
     phases: Phases,
     events: u64,
 }
 
-/// What has been measured phase by phase.
+/// The measurements of the phases.
 #[derive(Debug, Default)]
 struct Phases {
-    /// Number of the present one, from 1.
+    /// Number of the present phase, from 1.
     number: u32,
-    /// When it began.
+    /// When the present phase began.
     since: Time,
-    /// What had reached the receivers then, by group.
+    /// The bytes that had reached the receivers when the phase began, by group.
     reached_before: Vec<Reached>,
-    /// Metrics of those that have ended.
+    /// Metrics of the phases that have ended.
     metrics: Vec<(String, f64)>,
 }
 
-/// Hears what a queue drops and marks while it handles one call.
+/// Receives the drops and marks of a queue during one call.
 struct QueueEvents<'a> {
     books: &'a mut LinkBooks,
     dropped: &'a mut [[u64; 2]],
@@ -236,12 +235,12 @@ struct QueueEvents<'a> {
     routes: &'a [Route],
     contents: &'a mut Contents,
     measure_from: Time,
-    /// The packet being offered, as long as it has not been dropped.
+    /// The packet being offered, unless it has been dropped.
     arriving: Option<ContentId>,
 }
 
-/// Tells the flow of `packet` that it was dropped or lost. `dropped` counts by flow and direction
-/// (0 data, 1 acknowledgements); users' connections keep their own books.
+/// Counts a packet that was dropped or lost, for its flow. `dropped` counts by flow and direction
+/// (0 data, 1 acknowledgements); users' connections have their own counters.
 fn note_loss(
     flows: &mut Flows,
     dropped: &mut [[u64; 2]],
@@ -269,8 +268,8 @@ fn note_loss(
     dropped[packet.flow as usize][direction] += 1;
 }
 
-/// Of a link: the group of the packet being transmitted, and since when.
-fn cut(link: &Link, routes: &[Route]) -> Option<(usize, Time)> {
+/// The group of the packet that a link is transmitting, and the start of the transmission.
+fn in_transmission(link: &Link, routes: &[Route]) -> Option<(usize, Time)> {
     let (packet, since) = link.transmitting.as_ref()?;
     Some((routes[packet.route as usize].group as usize, *since))
 }
@@ -290,7 +289,7 @@ impl Sink<SimPacket> for QueueEvents<'_> {
         if let Some(statistics) = &mut self.books.statistics {
             let flow = packet.flow;
             let waited = waited.then_some(packet.stamp);
-            statistics.on_drop(Whose { group, flow }, waited, now);
+            statistics.on_drop(PacketOwner { group, flow }, waited, now);
         }
     }
 
@@ -407,7 +406,7 @@ impl<'a> Engine<'a> {
         cancel.load(Ordering::Relaxed) || self.recorder.as_deref().is_some_and(in_vain)
     }
 
-    /// The head of a delay line arrives somewhere.
+    /// The packet at the head of a delay line arrives.
     #[inline]
     fn on_arrival(&mut self, line: u32) {
         let (mut packet, target) = self.network.arrive(line, &mut self.scheduler);
@@ -427,7 +426,7 @@ impl<'a> Engine<'a> {
         if self.many_flows {
             self.prefetch_after(line);
         }
-        // The packet leaves the network; its place may be taken by the answer.
+        // The packet leaves the network. Its memory may be reused for the answer.
         self.network.contents.free(packet.content);
         let segment = self.network.contents.get_mut(packet.content);
         segment.ecn = packet.class.ecn();
@@ -454,8 +453,8 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Fetches into the cache what arrivals from `line` will soon touch: places in
-    /// the line first, then what they name, then what that points to.
+    /// Prefetches into the cache the data of the next arrivals from `line`: first their entries in
+    /// the line, then their endpoints and contents, then what these point to.
     fn prefetch_after(&self, line: u32) {
         if let Some((packet, target)) = self.network.upcoming(line, 1) {
             let endpoint = packet.endpoint as usize;
@@ -478,7 +477,7 @@ impl<'a> Engine<'a> {
             match target {
                 Target::Receiver => {
                     prefetch(&self.flows.receivers[endpoint]);
-                    // The answer is often back soon.
+                    // The answer often arrives soon.
                     prefetch(&self.flows.senders[endpoint]);
                 }
                 Target::Sender => prefetch(&self.flows.senders[endpoint]),
@@ -515,8 +514,8 @@ impl<'a> Engine<'a> {
         let admitted = events.arriving.is_some();
         books.waiting[group] += u64::from(admitted);
         if let Some(statistics) = &mut books.statistics {
-            let whose = Whose { group, flow };
-            statistics.on_arrival(whose, admitted, outlook.backlog, self.now);
+            let owner = PacketOwner { group, flow };
+            statistics.on_arrival(owner, admitted, outlook.backlog, self.now);
         }
         let wakeup = if link.transmitting.is_none() {
             self.transmit_next(index)
@@ -526,8 +525,8 @@ impl<'a> Engine<'a> {
         self.arm_queue(index, wakeup);
     }
 
-    /// Begins the next transmission of an idle link, if there is something to transmit; when
-    /// the queue wants to be woken after that.
+    /// Begins the next transmission of an idle link, if there is a packet. Returns when the queue
+    /// is to be woken next.
     #[inline]
     fn transmit_next(&mut self, index: u32) -> Option<Time> {
         if self.network.links[index as usize].capacity.is_some() {
@@ -557,9 +556,9 @@ impl<'a> Engine<'a> {
         wakeup
     }
 
-    /// Begins to transmit the next packet from a link's queue, if there is one. Returns what `end`
-    /// makes of the packet's size and the present (when it will be done), and when the queue
-    /// wants to be woken.
+    /// Begins to transmit the next packet from a link's queue, if there is one. `end` computes the
+    /// end of the transmission from the packet's size and the present time. Returns this end, and
+    /// when the queue is to be woken next.
     #[inline(always)]
     fn begin(
         &mut self,
@@ -607,7 +606,7 @@ impl<'a> Engine<'a> {
         self.arm_queue(index, wakeup);
     }
 
-    /// A trace has an opportunity to deliver, or several at once.
+    /// A trace has one or more opportunities to deliver at this time.
     #[cold]
     fn on_opportunity(&mut self, index: u32) {
         let mut room = match self.network.links[index as usize].deliveries() {
@@ -681,7 +680,7 @@ impl<'a> Engine<'a> {
         contents.free(packet.content);
     }
 
-    /// Shows a packet to the recorder, which is there.
+    /// Passes a packet to the recorder, which must exist.
     #[cold]
     fn record(&mut self, link: u32, end: End, packet: &SimPacket) {
         if let Some(recorder) = &mut self.recorder {
@@ -696,7 +695,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Sees to it that a queue is woken when it wants to be.
+    /// Schedules the wakeup of a queue.
     #[inline]
     fn arm_queue(&mut self, index: u32, wakeup: Option<Time>) {
         let link = &mut self.network.links[index as usize];
@@ -712,7 +711,7 @@ impl<'a> Engine<'a> {
     fn on_queue_wakeup(&mut self, index: u32) {
         let link = &mut self.network.links[index as usize];
         if link.wakeup.is_none_or(|armed| armed > self.now) {
-            return; // replaced by an earlier one meanwhile
+            return; // replaced by an earlier wakeup
         }
         link.wakeup = None;
         if link.queue.next_wakeup().is_some_and(|at| at <= self.now) {
@@ -724,8 +723,9 @@ impl<'a> Engine<'a> {
         let link = &self.network.links[index as usize];
         let next = link.queue.next_wakeup();
         if next.is_some_and(|at| at <= self.now) {
-            // It still waits for what has come. A busy link asks it when it is free, one with
-            // a trace when it can deliver; with an idle one this would go on for ever.
+            // The wakeup that the queue asks for is already due. A busy link polls the queue when
+            // it is free, and one with a trace when it can deliver. On an idle link this would
+            // repeat for ever.
             let busy = link.transmitting.is_some() || link.has_trace();
             assert!(
                 busy,
@@ -737,7 +737,7 @@ impl<'a> Engine<'a> {
         self.arm_queue(index, next);
     }
 
-    /// Puts on the wire what a sender has to send now.
+    /// Sends all segments that a sender may send now.
     #[inline]
     fn sender_transmits(&mut self, index: u32) {
         let slot = &mut self.flows.senders[index as usize];
@@ -759,7 +759,8 @@ impl<'a> Engine<'a> {
         let deadline = slot.sender.next_timer();
         slot.alarm
             .arm(deadline, Class::SenderTimer, index, &mut self.scheduler);
-        // An alarm of its own: the other one's, far off, stays as it is.
+        // Releases have a separate alarm, so that the distant timer of the other one is not
+        // rescheduled.
         if let Some(release) = slot.sender.next_release() {
             let alarm = &mut self.releases[index as usize];
             alarm.arm(
@@ -778,7 +779,7 @@ impl<'a> Engine<'a> {
         while let Some(segment) = slot.receiver.poll_transmit(self.now) {
             slot.passed.sent += 1;
             if slot.at_once {
-                // A way back that takes no time needs no place in the schedule.
+                // A return path without delay needs no event.
                 self.flows.senders[index as usize].hear(&segment, self.now);
                 delivered = true;
                 continue;
@@ -912,7 +913,7 @@ impl<'a> Engine<'a> {
         self.begin_phase();
     }
 
-    /// What the senders of each group have done so far.
+    /// The counters of the senders of each group so far.
     fn done_by_group(&self) -> Vec<SenderCounters> {
         let mut done = vec![SenderCounters::default(); self.scenario.traffic.len()];
         for slot in &self.flows.senders {
@@ -928,11 +929,12 @@ impl<'a> Engine<'a> {
         if !self.scenario.phases.is_empty() {
             self.end_phase();
         }
-        // A transmission cut by the end has used the link up to it.
+        // A transmission that the end of the run interrupts has used the link up to the end.
         for (link, books) in self.network.links.iter().zip(&mut self.books) {
-            if let (Some((group, since)), Some(statistics)) =
-                (cut(link, &self.network.routes), &mut books.statistics)
-            {
+            if let (Some((group, since)), Some(statistics)) = (
+                in_transmission(link, &self.network.routes),
+                &mut books.statistics,
+            ) {
                 let capacity = link.capacity.as_deref();
                 statistics.on_transmitted(group, since, self.now, capacity);
             }

@@ -71,21 +71,21 @@ pub struct ReceiverSlot {
     pub flow: u32,
     /// Bytes of headers on each acknowledgement.
     pub header: u32,
-    /// Its acknowledgements reach the sender at once: the way back has neither
+    /// Whether its acknowledgements reach the sender at once, because the return path has neither
     /// delay nor link.
     pub at_once: bool,
-    /// Nothing has been delivered yet, and when something is is to be noted.
+    /// Whether the delivery of the first byte is still to be recorded.
     pub awaits_first_byte: bool,
     /// When the first byte was delivered to the application.
     pub first_byte: Option<Time>,
-    /// What had reached it when the measurement began.
+    /// The bytes that had reached it when the measurement began.
     pub reached_before: Reached,
     /// Packets sent by this endpoint and those delivered to it.
     pub passed: Passed,
 }
 
 impl ReceiverSlot {
-    /// What has reached it so far.
+    /// The bytes that have reached it so far.
     pub fn reached(&self) -> Reached {
         Reached {
             delivered: self.receiver.delivered(),
@@ -163,9 +163,9 @@ impl UdpSlot {
 /// A user with its place in the network.
 #[derive(Debug)]
 pub struct UserSlot {
-    /// Its program; taken out while it is at work.
+    /// Its program; `None` while it runs.
     pub program: Option<Box<User>>,
-    /// For its next wakeup.
+    /// The alarm for its next wakeup.
     pub alarm: Alarm,
     /// Number of its first flow.
     pub flow: u32,
@@ -173,9 +173,9 @@ pub struct UserSlot {
     pub group: u32,
     /// Number of its own host, within its group.
     pub host: u32,
-    /// The place of each of its connections among all; `None` where there is none.
+    /// The place of each of its connections; `None` where it has none.
     pub open: Vec<Option<u32>>,
-    /// Before this place in `open` none is free.
+    /// All places in `open` below this one are in use.
     pub may_be_free: usize,
 }
 
@@ -183,15 +183,15 @@ pub struct UserSlot {
 #[derive(Debug, Default)]
 pub struct FlowNumbers {
     first: u32,
-    /// The least that was never taken.
+    /// The least number that was never taken.
     next: u32,
-    /// Those that were given back. The one that has waited longest is taken first, for a queue may
+    /// Numbers that were given back. The one given back first is taken first, because a queue may
     /// remember the flow that had it.
     free: VecDeque<u32>,
 }
 
 impl FlowNumbers {
-    /// Numbers from `first` on.
+    /// The numbers from `first` on.
     fn starting_at(first: u32) -> Self {
         Self {
             first,
@@ -212,7 +212,8 @@ impl FlowNumbers {
         })
     }
 
-    /// A flow is over. Nothing happens if it is not one of those that users open.
+    /// Gives back the number of a flow that is over. Does nothing for flows that users did not
+    /// open.
     pub fn give_back(&mut self, number: u32) {
         if number >= self.first {
             self.free.push_back(number);
@@ -220,7 +221,7 @@ impl FlowNumbers {
     }
 }
 
-/// What starts: a TCP flow, a UDP source or a user.
+/// A source of traffic: a TCP flow, a UDP source or a user.
 #[derive(Clone, Copy, Debug)]
 pub enum Source {
     /// The TCP sender of this number.
@@ -242,15 +243,15 @@ pub struct Flows {
     pub udp: Vec<UdpSlot>,
     /// Users, in the order of their flows.
     pub users: Vec<UserSlot>,
-    /// What they have open.
+    /// The users' connections.
     pub connections: Connections,
-    /// The numbers of the flows that these are.
+    /// The flow numbers of the users' connections.
     pub numbers: FlowNumbers,
-    /// By group: what users were answered, in groups that have users.
+    /// The response times, by group; `None` for a group without users.
     pub answers: Vec<Option<Box<Answers>>>,
     /// One-way delays of UDP packets sent in the measurement period, by group.
     pub delays: Vec<Delays>,
-    /// By flow number; users have their first flow here.
+    /// The source of each flow, by flow number; of a user's flows only the first is included.
     pub sources: Vec<Source>,
     /// Group of each of these flows.
     pub groups: Vec<u32>,
@@ -258,7 +259,7 @@ pub struct Flows {
     pub starts: Vec<Time>,
     /// When each flow stops; [`Time::MAX`] is never.
     pub stops: Vec<Time>,
-    /// Of TCP segments, by group.
+    /// The options of TCP segments, by group.
     pub options: Vec<Option<TcpOptions>>,
 }
 

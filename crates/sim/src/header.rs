@@ -1,4 +1,4 @@
-//! What a queue that reads TCP headers finds in a packet's.
+//! The TCP header of a packet, for queues that read it.
 
 use redtail_qdisc::TcpHeader;
 use redtail_spec::Scenario;
@@ -7,7 +7,7 @@ use redtail_transport::{Flags, Segment};
 
 use crate::packet::SimPacket;
 
-/// The options that all segments of a group have but its SYNs.
+/// The options of all segments of a group except SYNs.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpOptions {
     /// Timestamps (RFC 7323).

@@ -1,9 +1,9 @@
 //! The simulator: links, routes, endpoints and the loop that moves packets
 //! between them.
 //!
-//! A run is a function of its [`Scenario`](redtail_spec::Scenario): no clock, no
-//! thread, no hash-map order takes part. The engine knows links and routes; it
-//! does not know what a dumbbell is (`network` compiles that).
+//! A run is a function of its [`Scenario`](redtail_spec::Scenario) only: it does not depend on a
+//! clock, on threads or on the order of a hash map. The engine knows links and routes; `network`
+//! compiles topologies such as a dumbbell into these.
 
 mod answers;
 mod capacity;

@@ -1,11 +1,11 @@
 //! Links, delay lines and routes, compiled from a scenario's template.
 //!
-//! Only a link with a queue under study costs events. Access links never drop,
-//! and packets enter each in the order of the events that send them there, so
-//! when a packet leaves one is known on entry: a number to keep
-//! ([`Pipe::busy_until`]), no event. What is in flight lies in delay lines,
-//! first-in first-out, whose heads alone are scheduled. What hosts hold for a
-//! random time is in a line of its own, in the order in which it leaves them.
+//! Only a link with a queue under study needs events. Access links never drop, and packets enter
+//! each in the order of the events that send them there. The time at which a packet leaves an
+//! access link is therefore known when it enters: it needs a number ([`Pipe::busy_until`]) and no
+//! event. Packets in flight are in delay lines, first-in first-out, of which only the head is
+//! scheduled. Packets that hosts hold for a random time are in a separate line, in the order in
+//! which they leave.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -27,23 +27,23 @@ pub struct Link {
     pub name: String,
     /// Whether data of forward groups crosses it.
     pub forward: bool,
-    /// How long transmissions take at that rate.
+    /// The transmitter, which computes transmission times.
     pub transmitter: Transmitter,
-    /// What it carries if its rate is not constant.
+    /// Its capacity, if its rate is not constant.
     pub capacity: Option<Box<Capacity>>,
     /// Mean round-trip time, without queueing, of the TCP flows with packets here.
     pub round_trip: Option<Span>,
     /// Packets waiting.
     pub queue: AnyQueue<SimPacket>,
-    /// The packet being transmitted, since when.
+    /// The packet being transmitted, and when the transmission began.
     pub transmitting: Option<(SimPacket, Time)>,
     /// The earliest wakeup scheduled for the queue.
     pub wakeup: Option<Time>,
-    /// What happens to packets on the way after the transmitter; `None` when nothing does.
+    /// Random losses after the transmitter; `None` if there are none.
     pub wire: Option<Box<Wire>>,
 }
 
-/// Loses each packet with the same probability, whatever happened to others.
+/// Loses each packet with the same probability, independently of others.
 #[derive(Debug)]
 pub struct Wire {
     /// Probability of a loss.
@@ -53,17 +53,17 @@ pub struct Wire {
     pub lost: u64,
     /// Packets transmitted in the measurement period.
     pub transmitted: u64,
-    /// Those of them that were lost.
+    /// Packets transmitted in the measurement period that were lost.
     pub lost_of_transmitted: u64,
 }
 
 impl Link {
-    /// Whether a trace says when it delivers.
+    /// Whether a trace determines when it delivers.
     pub fn has_trace(&self) -> bool {
         matches!(self.capacity.as_deref(), Some(Capacity::Trace(_)))
     }
 
-    /// Where a trace says when it delivers: that trace.
+    /// The trace that determines when it delivers, if there is one.
     #[inline]
     pub fn deliveries(&mut self) -> Option<&mut Deliveries> {
         match self.capacity.as_deref_mut() {
@@ -74,8 +74,8 @@ impl Link {
 }
 
 impl Wire {
-    /// Whether the packet transmitted now is lost. Draws for every packet, so that
-    /// with the same random numbers a higher probability loses the same and more.
+    /// Whether the packet transmitted now is lost. It draws for every packet, so that with the same
+    /// random numbers a higher probability loses the same packets and others.
     pub fn loses(&mut self, measuring: bool) -> bool {
         let lost = self.stream.uniform() < self.probability;
         self.lost += u64::from(lost);
@@ -85,9 +85,9 @@ impl Wire {
     }
 }
 
-/// A transmitter's rate, with the answer to the latest question: most packets
-/// on a link have the size of the one before, and a division costs more than
-/// everything else that is done for them there.
+/// A transmitter's rate, with the latest size and its transmission time. Most packets on a link
+/// have the size of the one before, and the division costs more than the rest of the work for a
+/// packet.
 #[derive(Clone, Debug)]
 pub struct Transmitter {
     rate: Rate,
@@ -122,13 +122,13 @@ impl Transmitter {
 struct Pipe {
     transmitter: Transmitter,
     busy_until: Time,
-    /// The longest that a packet has waited for it, in the measurement period.
+    /// The longest time that a packet has waited for it in the measurement period.
     longest_wait: Span,
     /// The traffic group whose host's link it is.
     group: u32,
 }
 
-/// What the sending hosts of a group keep packets for: a random time for each.
+/// The random time for which the sending hosts of a group hold each packet.
 ///
 /// A packet leaves its host at the later of two times: that at which the one before it of the same
 /// flow leaves, and the present with a draw from [0, `longest`) added.
@@ -136,12 +136,12 @@ struct Pipe {
 struct Jitter {
     longest: Span,
     stream: Stream,
-    /// By flow number: when the latest packet leaves.
+    /// When the latest packet leaves, by flow number.
     latest: Vec<Time>,
 }
 
 impl Jitter {
-    /// When a packet of `flow` leaves that is sent now.
+    /// When a packet of `flow` that is sent now leaves its host.
     fn departure(&mut self, flow: u32, now: Time) -> Time {
         let flow = flow as usize;
         if flow >= self.latest.len() {
@@ -154,12 +154,12 @@ impl Jitter {
     }
 }
 
-/// Where a leg ends.
+/// The end of a leg.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// The queue of a link.
     Link(u32),
-    /// The host's own link: its time in the host is over.
+    /// The host's own link, when the packet leaves the host.
     Departure,
     /// A TCP receiver.
     Receiver,
@@ -167,14 +167,14 @@ pub enum Target {
     Sender,
     /// The end of a UDP flow.
     UdpSink,
-    /// The side of a user's connection that asks.
+    /// The client of a user's connection.
     Client,
-    /// The side that answers.
+    /// The server of a user's connection.
     Server,
 }
 
-/// The way from one event to the next: from an endpoint or a link's
-/// transmitter, perhaps through a pipe, to a link's queue or an endpoint.
+/// The path from one event to the next: from an endpoint or a link's transmitter, possibly through
+/// a pipe, to a link's queue or an endpoint.
 #[derive(Clone, Copy, Debug)]
 struct Leg {
     /// Propagation before the pipe (or all of it).
@@ -186,14 +186,14 @@ struct Leg {
     target: Target,
 }
 
-/// A way through the network.
+/// A path through the network.
 #[derive(Debug)]
 pub struct Route {
     /// Index of the traffic group that uses it.
     pub group: u32,
     /// The class its packets ask for.
     pub dscp: Dscp,
-    /// What the host that sends its packets keeps them for.
+    /// Index of the random delays of the host that sends its packets.
     jitter: Option<u32>,
     legs: Vec<Leg>,
 }
@@ -211,7 +211,7 @@ pub struct Network {
     pub routes: Vec<Route>,
     pipes: Vec<Pipe>,
     lines: Vec<Line>,
-    /// By group, of those that have one.
+    /// The random delays of the groups that have them.
     jitters: Vec<Jitter>,
     /// The contents of all packets in the network.
     pub contents: Contents,
@@ -219,7 +219,7 @@ pub struct Network {
     pub flows: Arc<FlowTable>,
 }
 
-/// Who sends a packet, and to whom.
+/// The flow, the endpoint and the route of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Address {
     /// Number of the flow.
@@ -233,7 +233,7 @@ pub struct Address {
 }
 
 impl Network {
-    /// An endpoint puts a segment of `size` bytes on the wire.
+    /// An endpoint sends a segment of `size` bytes.
     #[inline(always)]
     pub fn emit(
         &mut self,
@@ -266,7 +266,7 @@ impl Network {
         packet.stamp = self.jitters[jitter as usize].departure(packet.flow, now);
         let line = self.routes[packet.route as usize].legs[0].line;
         let held = &mut self.lines[line as usize].0;
-        // Behind those that leave at the same time, so that a flow's stay in order.
+        // Behind the packets that leave at the same time, so that those of a flow stay in order.
         let place = held.partition_point(|other| other.stamp <= packet.stamp);
         if place == 0 {
             scheduler.set_line(line, Some(packet.stamp));
@@ -274,7 +274,7 @@ impl Network {
         held.insert(place, packet);
     }
 
-    /// Sends `packet` into the leg it stands before.
+    /// Sends `packet` into its next leg.
     #[inline(always)] // keeps the packet in registers until it is in its line
     pub fn send(&mut self, mut packet: SimPacket, now: Time, scheduler: &mut Scheduler) {
         let leg = self.routes[packet.route as usize].legs[packet.leg as usize];
@@ -298,7 +298,7 @@ impl Network {
         line.push_back(packet);
     }
 
-    /// Takes the head of `line` and schedules the next; says where it arrived.
+    /// Removes the head of `line` and schedules the next packet. Returns where the head arrived.
     #[inline]
     pub fn arrive(&mut self, line: u32, scheduler: &mut Scheduler) -> (SimPacket, Target) {
         let waiting = &mut self.lines[line as usize].0;
@@ -316,7 +316,7 @@ impl Network {
         Some((packet, leg.target))
     }
 
-    /// Fetches the packet `ahead` places behind the head of `line` into the cache.
+    /// Prefetches the packet `ahead` places behind the head of `line` into the cache.
     #[inline]
     pub fn prefetch(&self, line: u32, ahead: usize) {
         if let Some(packet) = self.lines[line as usize].0.get(ahead) {
@@ -324,21 +324,22 @@ impl Network {
         }
     }
 
-    /// By route: whether it leads to the side that sends data, or serves.
+    /// Whether a route leads to the side that sends data or serves, by route.
     pub fn back_routes(&self) -> Vec<bool> {
         let end = |route: &Route| route.legs.last().map(|leg| leg.target);
         let back = |route| matches!(end(route), Some(Target::Sender | Target::Server));
         self.routes.iter().map(back).collect()
     }
 
-    /// The measurement begins: forgets what packets have waited for hosts' links.
+    /// The measurement begins: forgets how long packets have waited for hosts' links.
     pub fn start_measuring(&mut self) {
         for pipe in &mut self.pipes {
             pipe.longest_wait = Span::ZERO;
         }
     }
 
-    /// The longest that a packet has waited for a link of a group's hosts since then.
+    /// The longest time that a packet has waited for a link of a group's hosts since the
+    /// measurement began.
     pub fn longest_host_wait(&self, group: u32) -> Span {
         let pipes = self.pipes.iter().filter(|pipe| pipe.group == group);
         pipes
@@ -365,7 +366,7 @@ pub struct HostRoutes {
     pub data: u32,
     /// For acknowledgements.
     pub back: u32,
-    /// The way back takes no time: it has neither delay nor link.
+    /// Whether the return path takes no time, because it has neither delay nor link.
     pub back_at_once: bool,
 }
 
@@ -426,10 +427,10 @@ struct Compiler<'a> {
     network: Network,
     /// Propagation delay of each link.
     delays: Vec<Span>,
-    /// Lines of legs without a pipe, by their delay: packets put in at
-    /// non-decreasing times leave in that order, wherever they come from.
+    /// Lines of legs without a pipe, by their delay. Packets enter at non-decreasing times and
+    /// leave in the same order, wherever they come from.
     pure_lines: BTreeMap<Span, u32>,
-    /// The line of what random delays keep in hosts, in the order in which it leaves them.
+    /// The line of the packets that hosts hold for random delays, in the order in which they leave.
     held: Option<u32>,
     hops: Vec<HopLinks>,
 }
@@ -495,7 +496,7 @@ impl Compiler<'_> {
         self.network.links.len() as u32 - 1
     }
 
-    /// `ends`: what data arrives at, and what comes back from there.
+    /// Adds a host. `ends` are the targets of data and of the packets in the other direction.
     fn add_host(
         &mut self,
         group: u32,
@@ -538,8 +539,8 @@ impl Compiler<'_> {
         ));
         let data = self.add_route(group, access.dscp, jitter, legs);
 
-        // Acknowledgements: the links of the other direction, then the delay of
-        // the way back; hosts' links are taken as idle that way.
+        // Acknowledgements: the links of the other direction, then the delay of the return path.
+        // Hosts' links count as idle in this direction.
         let way_back = *access.return_delay.get(host);
         let mut legs = Vec::new();
         let mut from = Span::ZERO;
@@ -572,9 +573,9 @@ impl Compiler<'_> {
         self.network.lines.len() as u32 - 1
     }
 
-    /// A leg, with the line it needs: a pipe's output is a line of its own.
-    /// Each pipe serves legs that reach it with one delay only (those of one
-    /// host), which is what makes its computation on entry exact.
+    /// Creates a leg, with the line it needs: the output of each pipe is a separate line. All legs
+    /// that reach a pipe have the same delay (they belong to one host), so that the computation on
+    /// entry is exact.
     fn leg(&mut self, before: Span, pipe: Option<(u32, Span)>, target: Target) -> Leg {
         let line = match pipe {
             Some(_) => self.add_line(),
@@ -608,7 +609,8 @@ impl Compiler<'_> {
         Some(self.network.jitters.len() as u32 - 1)
     }
 
-    /// The time that a packet spends in its host. What all hosts hold is in one line.
+    /// The leg for the time that a packet spends in its host. The packets of all hosts are in one
+    /// line.
     fn held_leg(&mut self) -> Leg {
         let line = self.held.unwrap_or_else(|| self.add_line());
         self.held = Some(line);

@@ -1,13 +1,13 @@
-//! The packet of the simulator: a small value that is moved, and its content,
-//! which stays where it was written until the packet is delivered or dropped.
+//! The packet of the simulator: a small value that is moved, and its content, which is not moved
+//! until the packet is delivered or dropped.
 //!
-//! Queues and delay lines move 32 bytes; a segment with its SACK blocks is
-//! written once and read once (docs/performance.md has what that is worth).
+//! Queues and delay lines move 32 bytes; a segment with its SACK blocks is written once and read
+//! once (measured in docs/performance.md).
 
 use redtail_core::{Bytes, Dscp, Ecn, FlowId, Packet, Time};
 use redtail_transport::Segment;
 
-/// A packet on its way.
+/// A packet in the network.
 #[derive(Clone, Copy, Debug)]
 pub struct SimPacket {
     /// In a queue: when it entered. In a delay line: when it arrives.
@@ -22,7 +22,7 @@ pub struct SimPacket {
     pub size: u32,
     /// The route it takes.
     pub route: u32,
-    /// How far along the route it is: the leg it is on, or the next to enter.
+    /// Its position on the route: the leg it is on, or the next one.
     pub leg: u8,
     /// The class and the ECN bits of its IP header.
     pub class: TrafficClass,
@@ -42,7 +42,7 @@ impl TrafficClass {
         Self(dscp.get() << 2 | ecn as u8)
     }
 
-    /// As it stands in the header.
+    /// The octet as in the header.
     #[inline]
     pub const fn octet(self) -> u8 {
         self.0
@@ -143,7 +143,7 @@ impl Contents {
         &mut self.places[id.0 as usize]
     }
 
-    /// The packet is gone.
+    /// Frees the content of a packet that has left the network.
     #[inline]
     pub fn free(&mut self, id: ContentId) {
         self.free.push(id);

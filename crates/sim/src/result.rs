@@ -1,4 +1,4 @@
-//! What a run yields.
+//! The result of a run.
 
 /// Samples of every queue, a row per link and sampling time.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,4 +1,4 @@
-//! What happens next.
+//! The schedule of events.
 //!
 //! Few things need a place here: each link in transmission, the head of each
 //! delay line, each armed timer. Events at the same picosecond happen in the
@@ -39,7 +39,7 @@ pub enum Class {
     Source = 8,
 }
 
-/// By their number; what is left of a power of two is not used.
+/// The classes by number, filled up to a power of two.
 const CLASSES: [Class; 16] = [
     Class::Measure,
     Class::Sample,
@@ -71,19 +71,19 @@ impl Event {
         Self(u128::from(at.as_ps()) << 64 | u128::from(class as u8) << 32 | u128::from(index))
     }
 
-    /// When it happens.
+    /// The time of the event.
     #[inline]
     pub fn at(self) -> Time {
         Time::from_ps((self.0 >> 64) as u64)
     }
 
-    /// What it is.
+    /// The class of the event.
     #[inline]
     pub fn class(self) -> Class {
         CLASSES[(self.0 >> 32) as usize & 15]
     }
 
-    /// Which component it concerns.
+    /// The index of its component.
     #[inline]
     pub fn index(self) -> u32 {
         self.0 as u32
@@ -92,8 +92,8 @@ impl Event {
 
 /// The next events of a fixed set of components, at most one each.
 ///
-/// A winner tree: the root is the least of all leaves, each inner node the less
-/// of its two children, the left one in a tie.
+/// A winner tree: the root is the least of all leaves. Each inner node is the lesser of its two
+/// children, or the left one in a tie.
 #[derive(Debug)]
 struct Tournament {
     /// Node 1 is the root; node i has the children 2i and 2i + 1; the leaves
@@ -139,9 +139,8 @@ impl Tournament {
     }
 }
 
-/// Any number of events: a calendar of days, each an unsorted list, and a heap
-/// for the present day. Thousands of timers lie in the lists, where adding one is
-/// an append; the heap stays small.
+/// Any number of events: a calendar of days, each an unsorted list, and a heap for the present day.
+/// Thousands of timers are in the lists, to which one is added by an append; the heap stays small.
 #[derive(Debug)]
 struct Calendar {
     /// Events up to the end of day `today`; empty only if everything is.
@@ -224,11 +223,11 @@ pub struct Scheduler {
     wires: Tournament,
     links: u32,
     timers: Calendar,
-    /// The earliest in `timers`; at the end of time if there is none.
+    /// The earliest event in `timers`; [`LAST`] if there is none.
     next_timer: Event,
 }
 
-/// Later than everything.
+/// An event later than all others.
 const LAST: Event = Event(u128::MAX);
 
 impl Scheduler {
@@ -242,13 +241,13 @@ impl Scheduler {
         }
     }
 
-    /// `link` will have finished its transmission at `at`; `None`: it is idle.
+    /// `link` will finish its transmission at `at`; `None` if it is idle.
     #[inline]
     pub fn set_link(&mut self, link: u32, at: Option<Time>) {
         self.wires.set(link, at.map_or(NEVER, Time::as_ps));
     }
 
-    /// The head of `line` will arrive at `at`; `None`: it is empty.
+    /// The head of `line` will arrive at `at`; `None` if the line is empty.
     #[inline]
     pub fn set_line(&mut self, line: u32, at: Option<Time>) {
         self.wires
@@ -287,7 +286,7 @@ impl Scheduler {
 pub struct Alarm(Option<Time>);
 
 impl Alarm {
-    /// Sees to it that there is an event no later than `deadline`.
+    /// Ensures that there is an event no later than `deadline`.
     #[inline]
     pub fn arm(
         &mut self,
@@ -330,7 +329,7 @@ mod tests {
             )
         ) {
             let mut scheduler = Scheduler::new(5, 5);
-            // What is pending: wires by component, timers as they were added.
+            // The pending events: wires by component, timers in the order in which they were added.
             let mut wires: BTreeMap<(Class, u32), u64> = BTreeMap::new();
             let mut timers: Vec<Key> = Vec::new();
             for (ps, scale, class, index, take) in steps {

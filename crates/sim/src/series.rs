@@ -29,7 +29,7 @@ impl Sampler {
         }
     }
 
-    /// Samples what was asked for.
+    /// Takes the requested samples.
     pub fn sample(&mut self, network: &Network, flows: &Flows, now: Time) {
         let time_s = now.as_secs_f64();
         if self.request.queues {

@@ -1,6 +1,6 @@
-//! What is measured at the queues, from the measurement period only.
+//! Measurements at the queues, in the measurement period only.
 //!
-//! Recording never changes a run: nothing here is read by the engine.
+//! Measurements never change a run: the engine does not read them.
 
 use hdrhistogram::Histogram;
 use redtail_core::{Span, Time};
@@ -9,7 +9,7 @@ use redtail_qdisc::Backlog;
 use crate::capacity::Capacity;
 use crate::congestion::{CongestionEvents, CongestionSummary};
 
-/// A quantity that changes at instants, weighted by how long it keeps a value.
+/// A quantity that is constant between changes. Its statistics weight each value by its duration.
 #[derive(Clone, Debug)]
 pub struct TimeWeighted {
     since: Time,
@@ -19,7 +19,7 @@ pub struct TimeWeighted {
 }
 
 impl TimeWeighted {
-    /// It has had `value` from `now` on.
+    /// The quantity has `value` from `now` on.
     pub fn new(now: Time, value: f64) -> Self {
         Self {
             since: now,
@@ -29,7 +29,7 @@ impl TimeWeighted {
         }
     }
 
-    /// It is `value` from `now` on.
+    /// Sets the quantity to `value` from `now` on.
     #[inline]
     pub fn set(&mut self, value: f64, now: Time) {
         let held = (now - self.since).as_ps() as f64;
@@ -40,12 +40,12 @@ impl TimeWeighted {
         self.since = now;
     }
 
-    /// It is `change` more from `now` on.
+    /// Adds `change` to the quantity from `now` on.
     pub fn add(&mut self, change: f64, now: Time) {
         self.set(self.value + change, now);
     }
 
-    /// Forgets what was before `now`.
+    /// Forgets the values before `now`.
     pub fn restart(&mut self, now: Time) {
         *self = Self::new(now, self.value);
     }
@@ -60,17 +60,17 @@ impl TimeWeighted {
     }
 }
 
-/// A distribution of times, in memory that does not grow with their number.
+/// A distribution of times, in memory that does not depend on their number.
 #[derive(Clone, Debug, Default)]
 pub struct Delays {
-    /// In nanoseconds, three significant digits; none before the first.
+    /// In nanoseconds, three significant digits; `None` before the first.
     histogram: Option<Box<Histogram<u64>>>,
     /// In picoseconds.
     sum: f64,
 }
 
 impl Delays {
-    /// Counts one more.
+    /// Records a time.
     #[inline]
     pub fn record(&mut self, took: Span) {
         self.sum += took.as_ps() as f64;
@@ -100,13 +100,13 @@ impl Delays {
 pub struct Tally {
     /// Packets that arrived.
     pub arrivals: u64,
-    /// Packets dropped, whenever they arrived.
+    /// Packets dropped, including those that arrived before the measurement.
     drops: u64,
-    /// Of the packets that arrived, those that were dropped since.
+    /// Packets that arrived in the measurement and were dropped.
     pub lost: u64,
-    /// Of the packets that arrived, those that were marked since.
+    /// Packets that arrived in the measurement and were marked.
     pub marks: u64,
-    /// Capacity of the link that they took: picoseconds, or the unit of [`Capacity::between`].
+    /// The capacity of the link that was used: picoseconds, or the unit of [`Capacity::between`].
     used: u128,
     /// Queueing delays in nanoseconds, three significant digits.
     delays: Histogram<u64>,
@@ -114,7 +114,7 @@ pub struct Tally {
     delay_sum: f64,
     delay_sum_of_squares: f64,
     waiting: TimeWeighted,
-    /// Packets lost in the loss event going on.
+    /// Packets lost in the present loss event.
     losing: u64,
     /// Loss events by their number of packets, from 1.
     pub loss_events: Vec<u64>,
@@ -225,7 +225,7 @@ pub struct LinkStatistics {
     last_delay: Span,
 }
 
-/// What [`LinkStatistics`] has to say at its end.
+/// The summary of [`LinkStatistics`].
 #[derive(Debug)]
 pub struct LinkSummary {
     /// All groups together.
@@ -239,8 +239,8 @@ pub struct LinkSummary {
 }
 
 impl LinkStatistics {
-    /// Begins at `now`, with `waiting[g]` packets of group g in the queue. `round_trip` is that of
-    /// the flows here, without queueing.
+    /// Statistics that begin at `now`, with `waiting[g]` packets of group g in the queue.
+    /// `round_trip` is the mean round trip of the flows at this link, without queueing.
     pub fn new(now: Time, waiting: &[u64], round_trip: Option<Span>) -> Self {
         Self {
             congestion: CongestionEvents::new(round_trip),
@@ -254,11 +254,10 @@ impl LinkStatistics {
         }
     }
 
-    /// A packet of `whose` flow arrived; it was `admitted` or dropped. The queue now holds
-    /// `backlog`.
-    #[inline(always)] // into the engine, beside the call for a phase
-    fn on_arrival(&mut self, whose: Whose, admitted: bool, backlog: Backlog, now: Time) {
-        let tally = &mut self.groups[whose.group];
+    /// A packet of `owner` arrived; it was `admitted` or dropped. The queue now holds `backlog`.
+    #[inline(always)] // into the engine, next to the call for a phase
+    fn on_arrival(&mut self, owner: PacketOwner, admitted: bool, backlog: Backlog, now: Time) {
+        let tally = &mut self.groups[owner.group];
         tally.arrivals += 1;
         if admitted {
             tally.end_loss_event();
@@ -266,13 +265,13 @@ impl LinkStatistics {
             self.all.end_loss_event();
             self.all.waiting.set(backlog.packets as f64, now);
         }
-        self.congestion.on_arrival(whose.flow, now);
+        self.congestion.on_arrival(owner.flow, now);
     }
 
-    fn on_drop(&mut self, whose: Whose, waited: Option<Time>, now: Time) {
-        // A packet that waited since before the beginning is in no rate: it is no arrival either.
+    fn on_drop(&mut self, owner: PacketOwner, waited: Option<Time>, now: Time) {
+        // A packet that arrived before the beginning counts neither as an arrival nor in a rate.
         let counts = waited.is_none_or(|since| since >= self.begin);
-        for tally in [&mut self.groups[whose.group], &mut self.all] {
+        for tally in [&mut self.groups[owner.group], &mut self.all] {
             tally.drops += 1;
             tally.lost += u64::from(counts);
             tally.losing += 1;
@@ -280,7 +279,7 @@ impl LinkStatistics {
                 tally.waiting.set(tally.waiting.value - 1.0, now);
             }
         }
-        self.congestion.on_drop(whose.flow, self.last_delay, now);
+        self.congestion.on_drop(owner.flow, self.last_delay, now);
     }
 
     fn on_mark(&mut self, group: usize, waited: Option<Time>) {
@@ -341,17 +340,17 @@ impl LinkStatistics {
     }
 }
 
-/// Whose packet it is.
+/// The traffic group and the flow of a packet.
 #[derive(Clone, Copy, Debug)]
-pub struct Whose {
+pub struct PacketOwner {
     /// Index of the traffic group.
     pub group: usize,
     /// Number of the flow.
     pub flow: u32,
 }
 
-/// What is measured at one link over the whole period, and over the present phase if there are
-/// phases. Each is measured for itself, so that phases change nothing of the whole.
+/// The measurements at one link over the whole period, and over the present phase if there are
+/// phases. They are separate, so that phases do not change the whole.
 #[derive(Debug)]
 pub struct Measured {
     /// From the beginning of the measurement period.
@@ -363,26 +362,26 @@ pub struct Measured {
 impl Measured {
     /// A packet arrived; it was `admitted` or dropped. The queue now holds `backlog`.
     #[inline(always)]
-    pub fn on_arrival(&mut self, whose: Whose, admitted: bool, backlog: Backlog, now: Time) {
-        self.whole.on_arrival(whose, admitted, backlog, now);
+    pub fn on_arrival(&mut self, owner: PacketOwner, admitted: bool, backlog: Backlog, now: Time) {
+        self.whole.on_arrival(owner, admitted, backlog, now);
         if let Some(phase) = &mut self.phase {
-            aside(|| phase.on_arrival(whose, admitted, backlog, now));
+            out_of_line(|| phase.on_arrival(owner, admitted, backlog, now));
         }
     }
 
-    /// A packet was dropped; it has `waited` since then, if it had been admitted before.
-    pub fn on_drop(&mut self, whose: Whose, waited: Option<Time>, now: Time) {
-        self.whole.on_drop(whose, waited, now);
+    /// A packet was dropped. `waited` is when it was admitted, if it was.
+    pub fn on_drop(&mut self, owner: PacketOwner, waited: Option<Time>, now: Time) {
+        self.whole.on_drop(owner, waited, now);
         if let Some(phase) = &mut self.phase {
-            aside(|| phase.on_drop(whose, waited, now));
+            out_of_line(|| phase.on_drop(owner, waited, now));
         }
     }
 
-    /// A packet of `group` was marked; it has `waited` since then, if it is not arriving now.
+    /// A packet of `group` was marked. `waited` is when it was admitted, if it is not arriving now.
     pub fn on_mark(&mut self, group: usize, waited: Option<Time>) {
         self.whole.on_mark(group, waited);
         if let Some(phase) = &mut self.phase {
-            aside(|| phase.on_mark(group, waited));
+            out_of_line(|| phase.on_mark(group, waited));
         }
     }
 
@@ -391,7 +390,7 @@ impl Measured {
     pub fn on_departure(&mut self, group: usize, delay: Span, backlog: Backlog, now: Time) {
         self.whole.on_departure(group, delay, backlog, now);
         if let Some(phase) = &mut self.phase {
-            aside(|| phase.on_departure(group, delay, backlog, now));
+            out_of_line(|| phase.on_departure(group, delay, backlog, now));
         }
     }
 
@@ -406,7 +405,7 @@ impl Measured {
     ) {
         self.whole.on_transmitted(group, since, now, capacity);
         if let Some(phase) = &mut self.phase {
-            aside(|| phase.on_transmitted(group, since, now, capacity));
+            out_of_line(|| phase.on_transmitted(group, since, now, capacity));
         }
     }
 
@@ -414,15 +413,15 @@ impl Measured {
     pub fn on_delivered(&mut self, group: usize, bytes: u64) {
         self.whole.groups[group].used += u128::from(bytes);
         if let Some(phase) = &mut self.phase {
-            aside(|| phase.groups[group].used += u128::from(bytes));
+            out_of_line(|| phase.groups[group].used += u128::from(bytes));
         }
     }
 }
 
-/// Keeps what is done for phases, which few runs have, out of the way of what all runs do.
+/// Calls `does` out of line: few runs have phases, so their code is kept out of the main path.
 #[cold]
 #[inline(never)]
-fn aside(does: impl FnOnce()) {
+fn out_of_line(does: impl FnOnce()) {
     does();
 }
 
@@ -461,12 +460,12 @@ mod tests {
     #[test]
     fn loss_events_are_runs_of_drops_between_admitted_arrivals() {
         let mut link = LinkStatistics::new(at(0), &[0, 0], None);
-        let whose = Whose { group: 0, flow: 0 };
+        let owner = PacketOwner { group: 0, flow: 0 };
         let empty = Backlog::default();
         for dropped in [true, true, false, false, true, false, true] {
-            link.on_arrival(whose, !dropped, empty, at(1));
+            link.on_arrival(owner, !dropped, empty, at(1));
             if dropped {
-                link.on_drop(whose, None, at(1));
+                link.on_drop(owner, None, at(1));
             }
         }
         let LinkSummary {

@@ -1,8 +1,8 @@
-//! Congestion control: how the window grows and what an event does to it.
+//! Congestion control: the growth of the window and its reduction by congestion events.
 //!
-//! A controller is a slow start ([`slow_start`]) and a growth law (a file each),
-//! around one window. The law says how the window grows in congestion avoidance
-//! and by what factor an event reduces it; what is reduced, and when, is common.
+//! A controller is a slow start ([`slow_start`]) and a growth law (a file each), for one window.
+//! The law determines how the window grows in congestion avoidance and by what factor an event
+//! reduces it. When and what to reduce is the same for all laws.
 //!
 //! Adding a growth law: one file here, and its line in the list of `laws.rs`.
 
@@ -69,10 +69,10 @@ pub enum IdleDecay {
     Halving,
 }
 
-/// The two numbers every sender's behaviour hangs on, in bytes.
+/// The congestion window and the slow start threshold, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
-    /// Congestion window. A fraction of a segment is kept: it adds up.
+    /// Congestion window. Fractions of a segment are kept, because they add up.
     pub cwnd: f64,
     /// Slow start threshold; infinite before the first congestion event.
     pub ssthresh: f64,
@@ -95,19 +95,19 @@ pub struct AckSample {
     pub rtt: Option<Span>,
     /// The smoothed round trip, once there is one.
     pub srtt: Option<Span>,
-    /// Growth that has a virtual round trip goes by it.
+    /// Whether growth with a virtual round trip uses it.
     pub rtt_independent: bool,
 }
 
 /// What the sender is doing, in the terms of Linux (tcp_ca_state).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CaState {
-    /// All is well.
+    /// No loss and no marks.
     #[default]
     Open,
-    /// Data is missing that was not declared lost.
+    /// Data is missing and not declared lost.
     Disorder,
-    /// A reduction that marks called for is spread over a round trip (CWR).
+    /// A reduction by marks is spread over a round trip (CWR).
     Reduction,
     /// Fast recovery.
     Recovery,
@@ -122,20 +122,19 @@ impl CaState {
     }
 }
 
-/// An acknowledgement of any kind, duplicates and those of recovery included, for laws that
-/// watch the path.
+/// Any acknowledgement, including duplicates and those in recovery, for laws that watch the path.
 #[derive(Clone, Copy, Debug)]
 pub struct PathSample {
     /// When it arrived.
     pub now: Time,
-    /// Bytes it newly acknowledged cumulatively; none if it is a duplicate.
+    /// Bytes it newly acknowledged cumulatively; 0 if it is a duplicate.
     pub acked: u64,
     /// The cumulative acknowledgement, as an offset in the stream.
     pub una: u64,
     /// The next new byte to send, as an offset in the stream.
     pub next: u64,
-    /// The round trip of the newest segment it newly covers, if all that it covers was sent
-    /// once: without the time for which a delayed acknowledgement waited for that segment.
+    /// The round trip of the newest segment it newly covers, if all segments that it covers were
+    /// sent once. It excludes the time for which a delayed acknowledgement waited for that segment.
     pub rtt: Option<Span>,
     /// The smoothed round trip, once there is one.
     pub srtt: Option<Span>,
@@ -144,22 +143,22 @@ pub struct PathSample {
 }
 
 impl PathSample {
-    /// The segments it newly acknowledged, a short one in full.
+    /// The segments it newly acknowledged; a short one counts as one.
     fn segments(&self, mss: f64) -> u64 {
         self.acked.div_ceil(mss as u64)
     }
 }
 
-/// A reason to reduce.
+/// The cause of a congestion event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CongestionKind {
     /// Duplicate or selective acknowledgements reported a loss.
     Loss,
     /// The peer echoed a congestion mark.
     Ecn,
-    /// The retransmission timer ran out, or a loss is answered as if it had.
+    /// The retransmission timer expired, or a loss is treated as if it had.
     Timeout {
-        /// Whether it is a repetition for data already retransmitted by timeout.
+        /// Whether it is a further timeout of data already retransmitted by a timeout.
         repeated: bool,
     },
 }
@@ -167,18 +166,18 @@ pub enum CongestionKind {
 /// A congestion event.
 #[derive(Clone, Copy, Debug)]
 pub struct CongestionEvent {
-    /// When it was recognised.
+    /// When it was detected.
     pub now: Time,
-    /// What it was.
+    /// Its cause.
     pub kind: CongestionKind,
     /// Bytes outstanding (RFC 5681's FlightSize).
     pub flight: u64,
-    /// By what to multiply, if that is not the law's to say.
+    /// The factor of the reduction, if it replaces the law's.
     pub beta: Option<f64>,
 }
 
-/// Bytes as a number to calculate with. Through a signed number, which below 2^63 is the
-/// same and takes the processor one instruction instead of five.
+/// Converts bytes to a floating-point number. The conversion goes through a signed integer, which
+/// is the same below 2^63 and takes one instruction instead of five.
 #[inline]
 pub(crate) fn as_f64(bytes: u64) -> f64 {
     bytes.cast_signed() as f64
@@ -202,22 +201,22 @@ pub trait GrowthLaw {
         false
     }
 
-    /// An acknowledgement with which slow start has grown the window: for laws that keep
-    /// round trips, and such as end slow start.
+    /// An acknowledgement with which slow start has grown the window. For laws that measure round
+    /// trips, and for those that end slow start.
     fn observe(&mut self, _window: &mut Window, _sample: &AckSample, _mss: f64) {}
 
-    /// Whether it is to be told of every acknowledgement.
+    /// Whether [`watch`](Self::watch) is to be called for every acknowledgement.
     fn watches(&self) -> bool {
         false
     }
 
-    /// An acknowledgement of any kind, with a window of `cwnd` bytes; before `grown`.
+    /// Any acknowledgement, with a window of `cwnd` bytes. Called before `grown`.
     fn watch(&mut self, _cwnd: f64, _sample: &PathSample, _mss: f64) {}
 
     /// The handshake is complete.
     fn on_handshake(&mut self, _now: Time) {}
 
-    /// The factor by which an event multiplies what is in flight.
+    /// The factor by which a congestion event multiplies the window or the bytes in flight.
     fn beta(&self) -> f64;
 
     /// The factor for a mark under ABE (RFC 8511, section 3.1).
@@ -228,31 +227,31 @@ pub trait GrowthLaw {
     /// A congestion event is about to reduce a window of `window` segments.
     fn on_congestion(&mut self, _window: f64, _kind: CongestionKind) {}
 
-    /// The window, in segments, that an event leaves of one of `window` segments, for
-    /// laws that do not take a share of what is in flight. Before `on_congestion`, and not
-    /// for a repeated timeout.
+    /// The window, in segments, after an event reduces one of `window` segments; for laws that do
+    /// not multiply the bytes in flight. Called before `on_congestion`, and not for a repeated
+    /// timeout.
     fn ssthresh(&mut self, _window: f64, _kind: CongestionKind) -> Option<f64> {
         None
     }
 
-    /// Fast recovery, a reduction by marks or the repair after a timeout is over. Gives the
-    /// window and ssthresh to go on with, in segments, if they are the law's to say.
+    /// Fast recovery, a reduction by marks or the repair after a timeout has ended. Returns the new
+    /// window and ssthresh in segments, if the law sets them.
     fn on_episode_end(&mut self, _timeout: bool, _mss: f64, _now: Time) -> Option<f64> {
         None
     }
 
-    /// Whether reductions leave whole segments.
+    /// Whether a reduced window is a whole number of segments.
     fn counts_segments(&self) -> bool {
         false
     }
 
-    /// Nothing was sent for longer than a timeout: what was learned of time is old.
+    /// Nothing was sent for longer than a timeout: estimates of time are out of date.
     fn after_idle(&mut self) {}
 
-    /// Sending goes on at `now`, there having been nothing to send since `sent`.
+    /// Sending resumes at `now` after a pause since `sent`, in which there was no data to send.
     fn after_pause(&mut self, _sent: Time, _now: Time) {}
 
-    /// The latest congestion event was none.
+    /// The latest congestion event was spurious.
     fn undo(&mut self) {}
 }
 
@@ -267,7 +266,7 @@ pub struct Controller {
     law: Law,
 }
 
-/// What a controller is made of.
+/// The configuration of a controller.
 #[derive(Clone, Copy, Debug)]
 pub struct ControllerConfig {
     /// Size of a full segment, bytes.
@@ -322,7 +321,7 @@ impl Controller {
             return;
         }
         if cwnd < ssthresh {
-            // Counting bytes, a delayed acknowledgement counts in full (RFC 3465).
+            // With byte counting a delayed acknowledgement counts in full (RFC 3465).
             let most = if self.byte_counting {
                 f64::INFINITY
             } else {
@@ -343,15 +342,16 @@ impl Controller {
     fn avoid(&mut self, sample: &AckSample) {
         let Window { cwnd, ssthresh } = self.window;
         let grown = law!(&mut self.law, l => l.grown(cwnd, sample, self.mss));
-        // A law that shrinks the window does not return to slow start by it.
+        // A law that shrinks the window does not cause a return to slow start.
         self.window = Window {
             cwnd: grown,
             ssthresh: ssthresh.min(grown),
         };
     }
 
-    /// Slow start has grown the window beyond ssthresh. Laws that count segments stop it
-    /// there and take what is left (Linux, `tcp_slow_start`).
+    /// Slow start has grown the window beyond ssthresh. For laws that count segments, slow start
+    /// stops at ssthresh and congestion avoidance takes the remaining bytes (Linux,
+    /// `tcp_slow_start`).
     #[cold]
     fn pass_ssthresh(&mut self, sample: &AckSample) {
         if !law!(&self.law, l => l.counts_segments()) {
@@ -365,7 +365,7 @@ impl Controller {
         });
     }
 
-    /// Congestion: reduce.
+    /// Reduces the window because of a congestion event.
     pub fn on_congestion(&mut self, event: &CongestionEvent) {
         if let Law::Model(model) = &mut self.law {
             match event.kind {
@@ -380,7 +380,7 @@ impl Controller {
             return;
         }
         let (cwnd, mss) = (self.window.cwnd, self.mss);
-        // Marks may be answered by a factor of their own.
+        // Marks may have a factor of their own.
         let repeated = event.kind == CongestionKind::Timeout { repeated: true };
         let own = if event.beta.is_none() && !repeated {
             law!(&mut self.law, l => l.ssthresh(cwnd / mss, event.kind))
@@ -392,9 +392,9 @@ impl Controller {
         let (ssthresh, reduced) = match (own, self.halving) {
             (Some(segments), _) => (segments * mss, segments * mss),
             (None, Halving::FlightSize | Halving::LinuxWindow) => {
-                // What limited transmit sent beyond the window does not count
-                // (RFC 5681, section 3.2, step 2), nor does what was sent while
-                // selective acknowledgements kept an episode going.
+                // Bytes that limited transmit sent beyond the window do not count (RFC 5681,
+                // section 3.2, step 2). Nor do bytes sent while selective acknowledgements
+                // prolonged an episode.
                 let whole = match self.halving {
                     Halving::LinuxWindow => cwnd,
                     _ => (event.flight as f64).min(cwnd),
@@ -413,7 +413,7 @@ impl Controller {
         };
         match event.kind {
             CongestionKind::Loss | CongestionKind::Ecn => {
-                // A reduction never raises the window: at one segment it stays there.
+                // A reduction never raises the window; one segment stays one segment.
                 self.window = Window {
                     cwnd: reduced.min(cwnd),
                     ssthresh,
@@ -431,12 +431,12 @@ impl Controller {
         }
     }
 
-    /// Whether the law is to be told of every acknowledgement.
+    /// Whether the law needs every acknowledgement.
     pub fn watches(&self) -> bool {
         law!(&self.law, l => l.watches()) || matches!(self.slow_start, SlowStart::Hybla(_))
     }
 
-    /// Tells the law of an acknowledgement of any kind.
+    /// Passes any acknowledgement to the law.
     pub fn watch(&mut self, sample: &PathSample) {
         law!(&mut self.law, l => l.watch(self.window.cwnd, sample, self.mss));
         if let SlowStart::Hybla(hybla) = &mut self.slow_start {
@@ -444,7 +444,7 @@ impl Controller {
         }
     }
 
-    /// Tells the law that an episode is over, `timeout` if the repair after one.
+    /// Tells the law that an episode has ended; `timeout` if it was the repair after a timeout.
     pub fn on_episode_end(&mut self, timeout: bool, now: Time) {
         if let Some(segments) = law!(&mut self.law, l => l.on_episode_end(timeout, self.mss, now)) {
             self.window.cwnd = segments * self.mss;
@@ -457,8 +457,8 @@ impl Controller {
         law!(&self.law, l => l.beta_ecn())
     }
 
-    /// The latest congestion event was none: the window is at least what it was
-    /// before, which was `prior`.
+    /// The latest congestion event was spurious. The window becomes at least `prior`, its value
+    /// before the event.
     pub fn undo(&mut self, prior: Window) {
         law!(&mut self.law, l => l.undo());
         if let Law::Model(model) = &self.law {
@@ -477,8 +477,8 @@ impl Controller {
         self.window
     }
 
-    /// Replaces the congestion window, in bytes; for a handshake that lost its SYN
-    /// (RFC 5681, section 3.1) and for what recovery leaves behind.
+    /// Sets the congestion window, in bytes: after a handshake that lost its SYN (RFC 5681, section
+    /// 3.1), and after recovery.
     pub fn set_cwnd(&mut self, cwnd: f64) {
         self.window.cwnd = cwnd;
         if let Law::Model(model) = &mut self.law {
@@ -486,7 +486,7 @@ impl Controller {
         }
     }
 
-    /// The model, if it steers by one.
+    /// The model, if the controller has one.
     #[inline]
     fn model(&mut self) -> Option<&mut AnyModel> {
         match &mut self.law {
@@ -495,7 +495,7 @@ impl Controller {
         }
     }
 
-    /// Lets a model draw from `stream`.
+    /// Gives a model the stream of random numbers from which it draws.
     pub fn set_stream(&mut self, stream: Stream) {
         if let Some(model) = self.model() {
             model!(model, m => m.set_stream(stream));
@@ -523,14 +523,14 @@ impl Controller {
         }
     }
 
-    /// Tells a model of a segment declared lost.
+    /// Passes a segment that was declared lost to the model.
     pub fn on_lost(&mut self, lost: &LostSegment, now: Time) {
         if let Some(model) = self.model() {
             model!(model, m => m.on_lost(lost, now));
         }
     }
 
-    /// Tells a model of an acknowledgement and takes the window it gives.
+    /// Passes the rate sample of an acknowledgement to the model and takes over the model's window.
     #[inline]
     pub fn on_rate_sample(&mut self, sample: &RateSample) {
         if let Law::Model(model) = &mut self.law {
@@ -541,7 +541,7 @@ impl Controller {
         }
     }
 
-    /// What a model asks of the pacer: its rate in bytes/s and its quantum in bytes.
+    /// The model's pacing rate in bytes/s and its send quantum in bytes.
     #[inline]
     pub fn pacing(&self) -> Option<(f64, u64)> {
         match &self.law {
@@ -550,7 +550,7 @@ impl Controller {
         }
     }
 
-    /// Whether a model keeps the flight small on purpose.
+    /// Whether a model is limiting the bytes in flight to probe for the round trip.
     #[inline]
     pub fn probes_rtt(&self) -> bool {
         match &self.law {
@@ -567,13 +567,13 @@ impl Controller {
         }
     }
 
-    /// Sending goes on at `now`, there having been nothing to send since `sent`.
+    /// Sending resumes at `now` after a pause since `sent`, in which there was no data to send.
     pub fn after_pause(&mut self, sent: Time, now: Time) {
         law!(&mut self.law, l => l.after_pause(sent, now));
     }
 
-    /// Sending goes on after nothing was sent for longer than a timeout, with no more
-    /// than `restart` bytes if that is asked for (RW of RFC 5681, section 4.1).
+    /// Sending resumes after nothing was sent for longer than a timeout. The window is at most
+    /// `restart` bytes, if given (RW of RFC 5681, section 4.1).
     pub fn after_idle(&mut self, restart: Option<f64>) {
         law!(&mut self.law, l => l.after_idle());
         if let Some(restart) = restart {
@@ -581,8 +581,8 @@ impl Controller {
         }
     }
 
-    /// The same after so many timeouts without sending, by
-    /// [`IdleDecay::Halving`]; `reducing` while a reduction is under way.
+    /// Sending resumes after `timeouts` timeouts without sending, with [`IdleDecay::Halving`];
+    /// `reducing` while a reduction is in progress.
     pub fn decay(&mut self, restart: f64, timeouts: u64, reducing: bool) {
         law!(&mut self.law, l => l.after_idle());
         if let Law::Model(_) = self.law {
@@ -703,7 +703,7 @@ mod tests {
     #[test]
     fn a_timeout_never_raises_ssthresh_above_half_the_window() {
         let mut reno = controller(10, Halving::FlightSize);
-        // Far more than a window can be outstanding while an episode lasts.
+        // Much more than a window can be outstanding during an episode.
         reno.on_congestion(&event(CongestionKind::Timeout { repeated: false }, 200_000));
         assert_eq!(reno.window().ssthresh, 5000.0);
     }

@@ -1,10 +1,9 @@
 //! TCP as sans-I/O state machines.
 //!
-//! An endpoint is told of segments and of time and asked for segments to send;
-//! it never reads a clock and owns no socket. A sender is composed of small
-//! strategies, a file each: growth of the window (`cc`), loss recovery
-//! (`tcp::recovery`), response to ECN (`tcp::ecn`), and, at the receiver, the
-//! policy of acknowledging (`tcp::ack_policy`).
+//! An endpoint is given segments and the time, and is asked for segments to send. It never reads a
+//! clock and owns no socket. A sender is composed of small strategies, a file each: growth of the
+//! window (`cc`), loss recovery (`tcp::recovery`), response to ECN (`tcp::ecn`), and, at the
+//! receiver, the policy of acknowledging (`tcp::ack_policy`).
 
 pub mod cc;
 pub mod params;

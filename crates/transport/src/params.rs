@@ -1,4 +1,4 @@
-//! Parameters of a TCP connection, and the presets that set them all.
+//! The parameters of a TCP connection, and the presets that set all of them.
 
 use std::fmt;
 
@@ -455,11 +455,11 @@ impl Default for TcpParams {
     }
 }
 
-/// Most that a window can be shifted by (RFC 7323, section 2.3).
+/// The largest window scale (RFC 7323, section 2.3).
 const MAX_WINDOW_SCALE: u8 = 14;
 
-/// The largest initial window, which one event sends: more segments of 1460 B than the largest
-/// window has (1 GiB, RFC 7323).
+/// The largest initial window, which is sent in one event. It is more segments of 1460 B than the
+/// largest window holds (1 GiB, RFC 7323).
 const LARGEST_INITIAL_WINDOW: u32 = 1 << 20;
 
 /// The shortest retransmission timeout.
@@ -472,26 +472,26 @@ impl TcpParams {
         Bytes::new(u64::from(len) + self.header.as_u64())
     }
 
-    /// Most SACK blocks in a segment: what fits beside the other options.
+    /// Most SACK blocks that fit in a segment with the other options.
     pub(crate) fn sack_blocks(&self) -> u8 {
         let accecn = self.ecn && self.ecn_feedback == EcnFeedback::Accecn;
         match self.recovery.uses_sack() {
             false => 0,
-            // 40 bytes less 12 of timestamps, 8 of AccECN and 4 before the blocks.
+            // 40 bytes, of which timestamps take 12, AccECN 8 and the option's start 4.
             true if accecn && self.timestamps => 2,
             true => MAX_SACK_BLOCKS as u8,
         }
     }
 
-    /// By how many bits announced windows are shifted: the least with which
-    /// `receive_window` fits the field of 16 bits, at most 14 (RFC 7323, section 2.3).
+    /// The window scale, the number of bits by which announced windows are shifted: the least with
+    /// which `receive_window` fits the field of 16 bits, at most 14 (RFC 7323, section 2.3).
     pub fn window_scale(&self) -> u8 {
         let fits = |shift: &u8| self.receive_window.as_u64() >> shift <= u64::from(u16::MAX);
         (0..MAX_WINDOW_SCALE).find(fits).unwrap_or(MAX_WINDOW_SCALE)
     }
 
-    /// What a receiver announces when it has room for `bytes`: a multiple of the
-    /// window scale's unit, rounded down, and no more than the field holds.
+    /// The window that a receiver announces when it has room for `bytes`: rounded down to the unit
+    /// of the window scale, and at most what the field holds.
     pub fn announced(&self, bytes: u64) -> u64 {
         let scale = self.window_scale();
         (bytes >> scale).min(u64::from(u16::MAX)) << scale
@@ -635,7 +635,8 @@ impl TcpParams {
         Ok(())
     }
 
-    /// A model of the path brings its own start, rate and answer to losses.
+    /// Refuses parameters that conflict with a model of the path, which has its own slow start,
+    /// pacing rate and response to losses.
     fn check_model(&self) -> Result<(), ParamError> {
         let startup = self.slow_start == SlowStartKind::Startup;
         let by_model = self.ecn_reduction == EcnReduction::Bbr;
@@ -699,18 +700,18 @@ impl TcpParams {
     }
 }
 
-/// A connection's TCP as the experiment file gives it: a preset's name, or a
-/// table with `preset` and what departs from it. It is resolved on reading.
+/// A connection's TCP as written in the experiment file: a preset's name, or a table with `preset`
+/// and the parameters that differ from it. It is resolved when it is read.
 #[derive(Clone, Debug)]
 pub struct TcpSpec {
-    /// The file's form.
+    /// The form in the file.
     pub table: TcpTable,
     /// All parameters.
     pub params: TcpParams,
 }
 
 impl PartialEq for TcpSpec {
-    /// Two ways of writing the same parameters are equal.
+    /// Two specifications of the same preset and parameters are equal, however they are written.
     fn eq(&self, other: &Self) -> bool {
         self.table.preset == other.table.preset && self.params == other.params
     }
@@ -732,8 +733,8 @@ impl Default for TcpSpec {
 }
 
 impl Serialize for TcpSpec {
-    /// Writes the preset's name and every parameter, so that a stored scenario
-    /// says what was run even after a preset changed.
+    /// Writes the preset's name and every parameter, so that a stored scenario still says what was
+    /// run after a preset has changed.
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         #[serde(crate = "serde")]

@@ -1,4 +1,4 @@
-//! What travels between two TCP endpoints.
+//! The segments that two TCP endpoints exchange.
 
 use redtail_core::Ecn;
 
@@ -13,8 +13,8 @@ impl Flags {
     pub const FIN: Self = Self(0x01);
     /// Synchronise: opens a connection.
     pub const SYN: Self = Self(0x02);
-    /// Accurate ECN (RFC 9768). In the header it stands before the byte of flags; here
-    /// it takes the place of RST, which nothing sends.
+    /// Accurate ECN (RFC 9768). In the header it precedes the byte of flags. Here it has the bit of
+    /// RST, which is never sent.
     pub const AE: Self = Self(0x04);
     /// Push: the application wrote up to here.
     pub const PSH: Self = Self(0x08);
@@ -25,7 +25,7 @@ impl Flags {
     /// Congestion window reduced (RFC 3168).
     pub const CWR: Self = Self(0x80);
 
-    /// As they stand in the header, AE above the byte of flags.
+    /// The bits in the order of the header, with AE above the byte of flags.
     #[inline]
     pub const fn bits(self) -> u16 {
         let byte = (self.0 & !Self::AE.0) as u16;
@@ -42,13 +42,13 @@ impl Flags {
         (self.bits() >> 6) as u8
     }
 
-    /// The bits of an ACE field, of which the lower three bits of `count` are taken.
+    /// The flags whose ACE field holds the lower three bits of `count`.
     #[inline]
     pub const fn from_ace(count: u8) -> Self {
         Self((count & 3) << 6 | (count & 4))
     }
 
-    /// These bits but for those of the ACE field.
+    /// These bits without those of the ACE field.
     #[inline]
     #[must_use]
     pub const fn without_ace(self) -> Self {
@@ -90,12 +90,12 @@ pub const MAX_SACK_BLOCKS: usize = 3;
 
 /// The SACK option: up to three blocks, the most recently received first.
 ///
-/// The first may be a report of data that arrived twice (D-SACK, RFC 2883): it
-/// then lies below the acknowledgement, or within the second.
+/// The first may report a duplicate (D-SACK, RFC 2883): it is then below the acknowledgement, or
+/// within the second.
 ///
-/// Kept as signed offsets from the acknowledgement, which keeps packets small:
-/// one above is at most a receive window, below 2^30 (RFC 7323), and duplicates
-/// from further below than 2^31 are not reported.
+/// Stored as signed offsets from the acknowledgement, to keep packets small. An offset above it is
+/// at most a receive window, below 2^30 (RFC 7323). Duplicates more than 2^31 below it are not
+/// reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     /// An empty block ends the list.
@@ -103,8 +103,8 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// Appends a block, given the acknowledgement it goes with; one block too many,
-    /// or one that is too far off, is left out.
+    /// Appends a block to the option of a segment that acknowledges `ack`. A block beyond the
+    /// maximum number, or too far from `ack`, is left out.
     pub fn push(&mut self, ack: u64, block: SackBlock) {
         let offset = |position: u64| i32::try_from(position.wrapping_sub(ack).cast_signed());
         let free = self.blocks.iter_mut().find(|slot| slot.0 == slot.1);
@@ -121,7 +121,7 @@ impl SackBlocks {
         self.blocks[0].0 == self.blocks[0].1
     }
 
-    /// The blocks, given the acknowledgement they were built against.
+    /// The blocks, given the acknowledgement with which they were built.
     pub fn iter(&self, ack: u64) -> impl Iterator<Item = SackBlock> + use<> {
         let blocks = self.blocks.into_iter();
         let blocks = blocks.take_while(|(start, end)| start != end);
@@ -131,8 +131,8 @@ impl SackBlocks {
         })
     }
 
-    /// What the first block reports as having arrived twice, if it does so
-    /// (RFC 2883, section 4: it lies below the acknowledgement, or within the second).
+    /// The first block, if it reports a duplicate (RFC 2883, section 4: it is below the
+    /// acknowledgement, or within the second).
     pub fn duplicate(&self, ack: u64) -> Option<SackBlock> {
         let mut blocks = self.iter(ack);
         let first = blocks.next()?;
@@ -161,7 +161,7 @@ impl ByteCounter {
         u32::from_be_bytes([0, a, b, c])
     }
 
-    /// How much it grew since it was `earlier`, if by less than 2^24.
+    /// The increase since the value `earlier`, modulo 2^24.
     #[inline]
     pub fn since(self, earlier: Self) -> u32 {
         self.get().wrapping_sub(earlier.get()) & 0x00ff_ffff
@@ -176,7 +176,7 @@ impl From<u32> for ByteCounter {
     }
 }
 
-/// The AccECN option: payload bytes that arrived since the start (RFC 9768, section
+/// The AccECN option: payload bytes that arrived since the start, by codepoint (RFC 9768, section
 /// 3.2.3); zero without it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EcnBytes {
@@ -200,16 +200,16 @@ pub struct Segment {
     pub window: u32,
     /// Selective acknowledgements.
     pub sack: SackBlocks,
-    /// Timestamp of its sending, in microseconds modulo 2^32 (RFC 7323, TSval);
-    /// 0 without timestamps.
+    /// Timestamp at which it was sent, in microseconds modulo 2^32 (RFC 7323, TSval); 0 without
+    /// timestamps.
     pub ts_val: u32,
-    /// The timestamp it answers (TSecr).
+    /// The timestamp that it echoes (TSecr).
     pub ts_ecr: u32,
-    /// What arrived with which ECN bits, if the peers agreed on AccECN.
+    /// Bytes that arrived by codepoint, if the peers agreed on AccECN.
     pub ecn_bytes: EcnBytes,
     /// Control bits.
     pub flags: Flags,
-    /// ECN bits its packet is to carry, or carried on arrival.
+    /// ECN bits of its packet, as sent or on arrival.
     pub ecn: Ecn,
 }
 

@@ -1,4 +1,4 @@
-//! The two endpoints of a connection and what they are composed of.
+//! The two endpoints of a connection and their parts.
 
 pub mod ack_policy;
 pub(crate) mod adaptive_acks;

@@ -1,28 +1,28 @@
-//! How quantities are written in files: one table of units for each dimension, exact decimal
-//! arithmetic, and one printer. Nothing here goes through floating point, so what a file says is
-//! what a run uses.
+//! The text form of quantities in files: one table of units for each dimension, exact decimal
+//! arithmetic, and one printer. No floating point is used, so a run uses exactly the value in the
+//! file.
 
 use std::fmt;
 
-/// A unit: its name, and how many base units it is.
+/// A unit: its name, and its size in base units.
 type Unit = (&'static str, u64);
 
-/// What kind of quantity a text may hold, with all that is said about it in messages and in the
-/// schema.
+/// A dimension that a text may have, with its description for messages and the schema.
 pub(super) struct Dimension {
     /// With its article, as in `"100 ms" is a time`.
     pub noun: &'static str,
     /// As in `"Mbit" is not a unit of rate`.
     pub unit_of: &'static str,
-    /// A good value, quoted as in a file.
+    /// An example value, quoted as in a file.
     pub example: &'static str,
-    /// Spelling used in print, from small to large, in powers of ten. The first is the base unit.
+    /// The units used in printing, from small to large, in powers of ten. The first is the base
+    /// unit.
     printed: &'static [Unit],
-    /// Every other spelling that is read.
+    /// All other spellings that are read.
     also_read: &'static [Unit],
-    /// Named in the message for a value that is too fine.
+    /// The base unit in the message about a value that is too fine.
     pub base: &'static str,
-    /// How nothing is printed.
+    /// The text for zero.
     pub zero: &'static str,
 }
 
@@ -39,7 +39,7 @@ pub(super) const TIME: Dimension = Dimension {
     ],
     also_read: &[
         ("\u{b5}s", 1_000_000),  // micro sign
-        ("\u{3bc}s", 1_000_000), // Greek small mu: looks the same, and keyboards differ
+        ("\u{3bc}s", 1_000_000), // Greek small mu, which looks the same
         ("sec", 1_000_000_000_000),
         ("second", 1_000_000_000_000),
         ("seconds", 1_000_000_000_000),
@@ -60,8 +60,7 @@ pub(super) const RATE: Dimension = Dimension {
         ("Mbit/s", 1_000_000),
         ("Gbit/s", 1_000_000_000),
     ],
-    // "kb/s" and "MB/s" are left out on purpose: half the world means bits by it and the other half
-    // bytes.
+    // "kb/s" and "MB/s" are left out on purpose, because they are used for bits and for bytes.
     also_read: &[
         ("bps", 1),
         ("kbps", 1_000),
@@ -127,8 +126,8 @@ impl Dimension {
     }
 }
 
-/// A text that is not the quantity wanted. Its display is a whole message that begins with the
-/// offending value.
+/// The error about a text that is not the quantity wanted. Its display is a whole message that
+/// begins with the value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnitError(String);
 
@@ -140,7 +139,7 @@ impl fmt::Display for UnitError {
 
 impl std::error::Error for UnitError {}
 
-/// What a place in the file wants: one dimension, or for the size of a queue either of two.
+/// The dimension that a key accepts; for the size of a queue, either of two.
 pub(super) struct Wanted {
     pub noun: &'static str,
     pub unit_of: &'static str,
@@ -192,7 +191,7 @@ impl Wanted {
         }
     }
 
-    /// For a number that stands without a unit; `value` is as it stands in the file.
+    /// The error about a number without a unit; `value` is as written in the file.
     pub fn bare(&self, value: impl fmt::Display) -> UnitError {
         UnitError(format!(
             "{value}: {} carries its unit, for example {}",
@@ -258,7 +257,7 @@ impl Wanted {
         )
     }
 
-    /// For `expecting` in serde visitors and for the schema.
+    /// The expected form, for serde visitors and for the schema.
     pub fn expectation(&self) -> String {
         format!("{} with its unit, for example {}", self.noun, self.example)
     }
@@ -341,8 +340,8 @@ impl<'a> Decimal<'a> {
         if mantissa == 0 {
             return Ok(0);
         }
-        // Negative powers are cancelled prime by prime before anything is multiplied, so nothing
-        // overflows on the way to a result that fits.
+        // Negative powers are cancelled prime by prime before the multiplication, so that no
+        // intermediate value overflows if the result fits.
         while power < 0 {
             for prime in [2, 5] {
                 if mantissa % prime == 0 {
@@ -365,7 +364,7 @@ impl<'a> Decimal<'a> {
     }
 }
 
-/// Splits off the leading digits (`_` allowed between two of them); none if there are no digits.
+/// Splits off the leading digits (`_` allowed between two of them); `None` if there are no digits.
 fn split_digits(text: &str) -> Option<(&str, &str)> {
     let end = text
         .find(|c: char| !c.is_ascii_digit() && c != '_')
@@ -375,8 +374,8 @@ fn split_digits(text: &str) -> Option<(&str, &str)> {
     well_grouped.then_some((digits, rest))
 }
 
-/// Prints exactly, in the unit that makes the shortest text of a number not below one; between two
-/// texts of one length the one with the smaller unit, so `1500 B` rather than `1.5 kB`, but `1.5
+/// Prints exactly, in the unit that gives the shortest text with a number of at least one. Of two
+/// texts with the same length it takes the smaller unit: `1500 B` rather than `1.5 kB`, but `1.5
 /// Mbit/s` and `100 ms`.
 pub(super) fn print(dimension: &Dimension, value: u64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let text = dimension

@@ -1,8 +1,8 @@
 //! Header bytes: Ethernet II, IPv4 or IPv6, TCP or UDP.
 //!
-//! Source: RFC 791 and RFC 6864 (IPv4), RFC 8200 (IPv6), RFC 9293 (TCP),
-//! RFC 7323 and RFC 2018 (options), RFC 768 (UDP), RFC 1071 (checksum). The
-//! payload is all zeros and not kept; checksums and lengths count it.
+//! Source: RFC 791 and RFC 6864 (IPv4), RFC 8200 (IPv6), RFC 9293 (TCP), RFC 7323 and RFC 2018
+//! (options), RFC 768 (UDP), RFC 1071 (checksum). The payload is all zeros and is not stored;
+//! checksums and lengths include it.
 
 use crate::packet::TrafficClass;
 
@@ -81,7 +81,7 @@ impl Conversation {
         }
     }
 
-    /// Any number will do; these differ, so that tools see them wrap in some flows.
+    /// The initial sequence number. The numbers differ, so that they wrap in some flows.
     pub fn initial_sequence_number(self, side: Side) -> u32 {
         let connection = self.connection.map_or(0, |number| number as u32) << 8;
         let flow = ((self.group << 16) ^ self.flow ^ connection).wrapping_add(1);
@@ -130,7 +130,7 @@ impl Conversation {
     }
 }
 
-/// A packet's headers, and how long it was with its payload.
+/// A packet's headers, and its length with the payload.
 #[derive(Debug, Default)]
 pub struct Frame {
     bytes: Vec<u8>,
@@ -161,7 +161,7 @@ impl Frame {
         self.bytes.extend_from_slice(&conversation.mac(side));
         let [source, destination] = [side, to].map(|side| conversation.port(side).to_be_bytes());
         self.ports = [source[0], source[1], destination[0], destination[1]];
-        // Lengths, protocol and checksum come when the rest is known.
+        // Lengths, protocol and checksum are filled in by `end`.
         match ip {
             IpVersion::V4 => {
                 self.bytes.extend_from_slice(&[0x08, 0x00]);
@@ -193,8 +193,8 @@ impl Frame {
         self.transport = self.bytes.len();
     }
 
-    /// Fills in what depends on the whole packet; `checksum` is where the
-    /// transport's stands in its header.
+    /// Fills in the fields that depend on the whole packet; `checksum` is the offset of the
+    /// checksum in the transport header.
     fn end(&mut self, protocol: u8, checksum: usize, payload: u32) {
         self.payload = payload;
         let length = (self.bytes.len() - self.transport) as u32 + payload;
@@ -237,7 +237,7 @@ fn fold(mut sum: u32) -> u16 {
     sum as u16
 }
 
-/// The fields of a TCP header, as they stand in it.
+/// The fields of a TCP header.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpFields {
     pub seq: u32,
@@ -272,7 +272,7 @@ pub fn write_udp(frame: &mut Frame, payload: u32) {
     frame.end(PROTOCOL_UDP, 6, payload);
 }
 
-/// A window as its field has it: rounded down, and no more than the field holds.
+/// The window field for `bytes`: scaled, rounded down, and at most what the field holds.
 pub fn scaled_window(bytes: u32, shift: u8) -> u16 {
     (bytes >> shift).min(u32::from(u16::MAX)) as u16
 }
@@ -318,17 +318,17 @@ impl Options {
         self.push(&[Self::MSS, 4, high, low]);
     }
 
-    /// Selective acknowledgements are understood (RFC 2018, section 2).
+    /// Selective acknowledgements are permitted (RFC 2018, section 2).
     pub fn push_sack_permitted(&mut self) {
         self.push(&[Self::NOP, Self::NOP, Self::SACK_PERMITTED, 2]);
     }
 
-    /// By how much window fields are shifted (RFC 7323, section 2.2).
+    /// The window scale (RFC 7323, section 2.2).
     pub fn push_window_scale(&mut self, shift: u8) {
         self.push(&[Self::NOP, Self::WINDOW_SCALE, 3, shift]);
     }
 
-    /// RFC 7323, section 3.2.
+    /// The timestamps (RFC 7323, section 3.2).
     pub fn push_timestamps(&mut self, value: u32, echo: u32) {
         self.push(&[Self::NOP, Self::NOP, Self::TIMESTAMPS, 10]);
         self.push(&value.to_be_bytes());

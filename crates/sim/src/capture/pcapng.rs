@@ -23,7 +23,7 @@ const IF_SPEED: u16 = 8;
 const IF_TSRESOL: u16 = 9;
 const END_OF_OPTIONS: u16 = 0;
 
-/// Stamps count units of 10^-9 s.
+/// Timestamps are in units of 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
 /// A pcapng file with one section.
@@ -85,7 +85,7 @@ impl<W: Write> Writer<W> {
         self.end()
     }
 
-    /// Writes what is still held back.
+    /// Flushes the output.
     pub fn finish(mut self) -> io::Result<()> {
         self.out.flush()
     }
@@ -111,7 +111,7 @@ impl<W: Write> Writer<W> {
         self.pad();
     }
 
-    /// The length stands at both ends of a block.
+    /// Ends a block, which has its length at both ends.
     fn end(&mut self) -> io::Result<()> {
         let length = (self.block.len() as u32 + 4).to_le_bytes();
         self.block[4..8].copy_from_slice(&length);

@@ -1,9 +1,9 @@
-//! From what was counted to the metrics of a result.
+//! Computes the metrics of a result from the counters of a run.
 
 use redtail_core::{Bytes, Span, Time};
 use redtail_qdisc::QueueDiscipline;
 
-use super::{Engine, cut};
+use super::{Engine, in_transmission};
 use redtail_traffic::e_model::mos;
 use redtail_traffic::{Application, TrafficGroup, VoipGroup};
 
@@ -14,7 +14,7 @@ use crate::result::{RunResult, Transfers};
 use crate::statistics::{TallySummary, jain};
 
 impl Engine<'_> {
-    /// Metrics of the queues. Those of a lone bottleneck bear no prefix.
+    /// Metrics of the queues. Those of a single bottleneck have no prefix.
     pub(super) fn report_links(&mut self, result: &mut RunResult) {
         for i in 0..self.books.len() {
             let books = &mut self.books[i];
@@ -42,7 +42,7 @@ impl Engine<'_> {
         }
     }
 
-    /// What stands before the metrics of a link.
+    /// The prefix of the metrics of a link.
     fn link_prefix(&self, index: usize) -> String {
         let single = self.scenario.topology.hops().len() == 1;
         match &self.network.links[index].name {
@@ -68,7 +68,7 @@ impl Engine<'_> {
         }
     }
 
-    /// A phase begins now; the links' statistics of it are there.
+    /// A phase begins now. The links' statistics of it already exist.
     pub(super) fn begin_phase(&mut self) {
         self.phases.number += 1;
         self.phases.since = self.now;
@@ -85,7 +85,7 @@ impl Engine<'_> {
             let mut statistics = statistics.expect("there are phases");
             let link = &self.network.links[i];
             let capacity = link.capacity.as_deref();
-            if let Some((group, since)) = cut(link, &self.network.routes) {
+            if let Some((group, since)) = in_transmission(link, &self.network.routes) {
                 statistics.on_transmitted(group, since, self.now, capacity);
             }
             let summary = statistics.finish(self.now, capacity);
@@ -110,7 +110,7 @@ impl Engine<'_> {
         self.phases.metrics = metrics;
     }
 
-    /// What has reached the receivers and users of each group so far.
+    /// The bytes that have reached the receivers and users of each group so far.
     pub(super) fn reached_by_group(&self) -> Vec<Reached> {
         let mut reached = vec![Reached::default(); self.scenario.traffic.len()];
         for slot in &self.flows.receivers {
@@ -123,8 +123,8 @@ impl Engine<'_> {
         reached
     }
 
-    /// Of a group: the longest time for which anything waited for an acknowledgement that
-    /// advances, and how many waits of more than 10 s go on.
+    /// For a group: the longest wait for an acknowledgement that advances, and the number of
+    /// present waits of more than 10 s.
     fn waits(&self, group: usize) -> (Span, u64) {
         let of_group = |flow: u32| self.flows.groups[flow as usize] as usize == group;
         let slots = self.flows.senders.iter();
@@ -198,11 +198,11 @@ impl Engine<'_> {
                     period,
                     &mut add,
                 );
-                for (metric, amount, per) in self.told_by_users(index) {
+                for (metric, amount, per) in self.user_metrics(index) {
                     add(metric, (per > 0.0).then(|| amount / per));
                 }
                 users_rate += rates.iter().sum::<f64>();
-                continue; // how fair users are to each other, what they ask for decides
+                continue; // fairness between users depends on what they request
             }
             all_tcp.extend_from_slice(&rates);
             let (mut received, mut lost) = (0, 0);
@@ -243,28 +243,29 @@ impl Engine<'_> {
         }
     }
 
-    /// What the users of a group alone know, summed over them: name, amount, and what it is per.
-    fn told_by_users(&self, group: usize) -> Vec<(&'static str, f64, f64)> {
-        let mut told: Vec<(&'static str, f64, f64)> = Vec::new();
+    /// The metrics that the programs of a group's users report, summed over the users: name, amount
+    /// and divisor.
+    fn user_metrics(&self, group: usize) -> Vec<(&'static str, f64, f64)> {
+        let mut metrics: Vec<(&'static str, f64, f64)> = Vec::new();
         let users = self.flows.users.iter();
         for user in users.filter(|user| user.group as usize == group) {
             let program = user.program.as_deref();
             let program = program.expect("nobody is at work");
-            program.report(self.now, &mut |name, amount, per| match told
+            program.report(self.now, &mut |name, amount, per| match metrics
                 .iter_mut()
-                .find(|told| told.0 == name)
+                .find(|known| known.0 == name)
             {
-                Some(told) => {
-                    told.1 += amount;
-                    told.2 += per;
+                Some(known) => {
+                    known.1 += amount;
+                    known.2 += per;
                 }
-                None => told.push((name, amount, per)),
+                None => metrics.push((name, amount, per)),
             });
         }
-        told
+        metrics
     }
 
-    /// Exchanges of a group that were asked for in the measurement period and are not over.
+    /// Exchanges of a group that were requested in the measurement period and are not complete.
     fn unanswered(&self, group: usize) -> u64 {
         let connections = self.flows.connections.iter();
         let of_group = connections.filter(|(_, it)| it.at.group as usize == group);
@@ -272,7 +273,7 @@ impl Engine<'_> {
         asked.filter(|at| *at >= self.measure_from).count() as u64
     }
 
-    /// What the listeners of a group's calls got, each call counting the same.
+    /// The quality of a group's calls at the listeners, averaged over the calls.
     fn call_quality(&self, index: usize, group: &VoipGroup) -> [(&'static str, Option<f64>); 5] {
         let (mut late, mut jitter) = (Mean::default(), Mean::default());
         let (mut rating, mut opinion, mut worst) =
@@ -299,9 +300,9 @@ impl Engine<'_> {
         ]
     }
 
-    /// Of the transfers of a group that had not completed when the measurement
-    /// began: the times from start to the SYN-ACK, to the delivery of the first byte
-    /// and to the acknowledgement of the last.
+    /// The times of the transfers of a group that had not completed when the measurement began:
+    /// from the start to the SYN-ACK, to the delivery of the first byte, and to the acknowledgement
+    /// of the last byte.
     fn transfer_times(&self, group: usize) -> [Times; 3] {
         let mut times = [Times::default(); 3];
         for (sender, receiver) in self.flows.senders.iter().zip(&self.flows.receivers) {
@@ -345,7 +346,7 @@ impl Engine<'_> {
     }
 }
 
-/// The mean of what is defined.
+/// The mean of the values that are defined.
 #[derive(Default)]
 struct Mean {
     sum: f64,
@@ -365,7 +366,7 @@ impl Mean {
     }
 }
 
-/// How often something took place, and how long it took.
+/// The number of events of one kind, and their total duration.
 #[derive(Clone, Copy, Debug, Default)]
 struct Times {
     all: u32,
@@ -386,13 +387,13 @@ impl Times {
         (self.all > 0).then(|| f64::from(self.count) / f64::from(self.all))
     }
 
-    /// In seconds.
+    /// The mean in seconds.
     fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.seconds / f64::from(self.count))
     }
 }
 
-/// Metrics of a group that has users; `unanswered` exchanges are not over.
+/// Metrics of a group that has users, of which `unanswered` exchanges are not complete.
 fn add_answers(
     summary: AnswerSummary,
     unanswered: u64,

@@ -1,4 +1,4 @@
-//! Users at work: what their programs ask for, and what their connections do.
+//! The users' programs and their connections in the engine.
 
 use redtail_core::{Span, Time};
 use redtail_qdisc::FlowTable;
@@ -17,7 +17,7 @@ struct Port<'a> {
     table: &'a FlowTable,
     user: u32,
     now: Time,
-    /// The connections it has done something with.
+    /// The connections on which the program has acted.
     touched: &'a mut Vec<u32>,
 }
 
@@ -92,13 +92,13 @@ impl Network for Port<'_> {
     }
 }
 
-/// The next exchange that is over on the connection at a place, if that is still there.
+/// The next completed exchange on the connection at a place, if that still exists.
 fn connection_done(flows: &mut Flows, place: u32) -> Option<Done> {
     flows.connections.find(place)?.take_done()
 }
 
 impl Engine<'_> {
-    /// A user's time has come.
+    /// The timer of a user's program has expired.
     pub(super) fn on_user(&mut self, user: u32) {
         if self.flows.users[user as usize].alarm.rings(self.now) {
             self.with_user(user, |program, port| {
@@ -109,9 +109,9 @@ impl Engine<'_> {
         }
     }
 
-    /// Lets a user's program act, and its connections do what it asks of them.
+    /// Runs a user's program, and then the connections on which it acted.
     fn with_user(&mut self, user: u32, act: impl FnOnce(&mut User, &mut Port<'_>)) {
-        while let Some(place) = self.flows.connections.next_suspect() {
+        while let Some(place) = self.flows.connections.next_possibly_gone() {
             self.maybe_gone(place);
         }
         let slot = &mut self.flows.users[user as usize];
@@ -138,8 +138,8 @@ impl Engine<'_> {
         self.touched = touched;
     }
 
-    /// A segment arrives at the side of a connection that answers.
-    #[inline(never)] // apart from the loop, whose registers other traffic needs
+    /// A segment arrives at the server side of a connection.
+    #[inline(never)] // keeps the registers of the loop free for other traffic
     pub(super) fn server_hears(&mut self, place: u32, content: ContentId) {
         let segment = self.network.contents.get(content);
         let connection = self.flows.connections.get(place);
@@ -149,7 +149,7 @@ impl Engine<'_> {
         self.settle(place);
     }
 
-    /// A segment arrives at the side that asks.
+    /// A segment arrives at the client side of a connection.
     #[inline(never)]
     pub(super) fn client_hears(&mut self, place: u32, content: ContentId) {
         let segment = self.network.contents.get(content);
@@ -175,7 +175,7 @@ impl Engine<'_> {
         }
     }
 
-    /// A timer of a connection, or a response that is ready.
+    /// A timer of a connection has expired, or a response is ready.
     pub(super) fn on_connection_timer(&mut self, place: u32) {
         let now = self.now;
         if let Some(connection) = self.flows.connections.find(place)
@@ -186,7 +186,7 @@ impl Engine<'_> {
         }
     }
 
-    /// A connection does all that there is to do now, and goes when that was the last.
+    /// A connection does all that is due now, and is removed if it is over.
     fn connection_acts(&mut self, place: u32) {
         let Some(connection) = self.flows.connections.find(place) else {
             return;
@@ -198,7 +198,7 @@ impl Engine<'_> {
         self.settle(place);
     }
 
-    /// Puts on the wire what one side of a connection has to send now.
+    /// Sends all segments that one side of a connection may send now.
     #[inline]
     fn transmit(&mut self, place: u32, side: Side) {
         let connection = self.flows.connections.get(place);
@@ -216,7 +216,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Sees to what a connection waits for, or takes it away if it is over.
+    /// Schedules the next timer of a connection, or removes the connection if it is over.
     #[inline]
     fn settle(&mut self, place: u32) {
         let connection = self.flows.connections.get(place);
@@ -227,7 +227,7 @@ impl Engine<'_> {
         self.maybe_gone(place);
     }
 
-    /// Takes away a connection that is over.
+    /// Removes a connection if it is over.
     #[inline]
     fn maybe_gone(&mut self, place: u32) {
         if let Some(gone) = self.flows.connections.take_if_gone(place, self.now) {

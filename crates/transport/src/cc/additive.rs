@@ -14,11 +14,11 @@
 //! reduction: cnt = 0
 //! ```
 //!
-//! The first line is for an `each` that has become smaller: what was counted at the
-//! larger one brings a single segment.
+//! The first line applies if `each` has become smaller: the count from before then adds only one
+//! segment.
 
-/// The count, and what was acknowledged of a segment that is not whole yet: 8 bytes, so
-/// that a law made of it alone needs no box.
+/// The count, and the acknowledged bytes that do not yet make a whole segment. It takes 8 bytes, so
+/// that a law with no other state needs no box.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Additive {
     /// snd_cwnd_cnt.
@@ -26,15 +26,15 @@ pub struct Additive {
     bytes: u32,
 }
 
-/// A window of bytes in whole segments, at least one.
+/// A window in bytes, converted to whole segments; at least one.
 #[inline]
 pub(super) fn whole(cwnd: f64, mss: f64) -> u64 {
     ((cwnd / mss) as u64).max(1)
 }
 
 impl Additive {
-    /// The whole segments that `acked` bytes complete. Linux counts segments, so that a
-    /// short one counts in full; bytes are known here.
+    /// The whole segments that `acked` bytes complete. Linux counts a short segment in full; here
+    /// bytes are counted.
     #[inline]
     pub fn segments(&mut self, acked: u64, mss: f64) -> u64 {
         let bytes = u64::from(self.bytes) + acked;
@@ -43,8 +43,8 @@ impl Additive {
         bytes / mss
     }
 
-    /// The window after `acked` more segments were acknowledged, from `w`, which grows by
-    /// one for `each`.
+    /// The window `w` after `acked` more segments were acknowledged; it grows by one for every
+    /// `each` segments.
     #[inline]
     pub fn grown(&mut self, w: u64, each: u64, acked: u64) -> u64 {
         let mut grown = w;
@@ -57,8 +57,8 @@ impl Additive {
         grown + cnt / each
     }
 
-    /// The window of bytes after `acked` more were acknowledged, from `cwnd`, of a law whose
-    /// window of w segments grows by one for `each(w)`.
+    /// The window `cwnd`, in bytes, after `acked` more bytes were acknowledged, for a law whose
+    /// window of w segments grows by one for every `each(w)` segments.
     #[inline]
     pub(super) fn grow(
         &mut self,
@@ -71,7 +71,7 @@ impl Additive {
         self.grown(w, each(w), acked) as f64 * mss
     }
 
-    /// A reduction forgets what was counted.
+    /// Resets the count, for a reduction.
     pub fn reset(&mut self) {
         self.cnt = 0;
     }

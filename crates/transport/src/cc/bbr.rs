@@ -1,9 +1,9 @@
 //! BBR, version 1.
 //!
-//! Source: N. Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue
-//! 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00; where the two leave room,
-//! Linux (net/ipv4/tcp_bbr.c). It sends at the greatest rate lately delivered and keeps
-//! in flight about what that rate and the least round trip need.
+//! Source: N. Cardwell et al., "BBR: Congestion-Based Congestion Control", ACM Queue 14(5), 2016;
+//! draft-cardwell-iccrg-bbr-congestion-control-00; where neither specifies a detail, Linux
+//! (net/ipv4/tcp_bbr.c). It sends at the greatest recent delivery rate and keeps about the product
+//! of that rate and the least round trip in flight.
 //!
 //! | symbol | meaning | unit |
 //! |---|---|---|
@@ -22,15 +22,15 @@
 //! PROBE_RTT  1                                4 segments 200 ms and a round
 //! ```
 //!
-//! As in Linux: a round trip equal to RTprop does not renew it; the first round of fast
-//! recovery conserves packets, after which the window returns; 1 % is kept off the rate;
-//! what is aggregated is kept for five to ten rounds; a phase of the cycle ends by what will
-//! be in flight when the next quantum leaves; a sample of less than the least round trip
-//! ends no round. With `lt_bw`, two intervals of 4 to 16 rounds, each ended by a loss, with a
-//! fifth lost and rates within an eighth of each other, are taken for a policer: their mean
-//! is the rate of the next 48 rounds, without probing.
-//! Left out: Linux's doubt about round trips that an acknowledgement of less than a segment
-//! gives, and the three samples by which it approximates the maximum of 10 rounds.
+//! As in Linux: a round trip equal to RTprop does not renew it. The first round of fast recovery
+//! conserves packets; the window is restored after it. The rate is reduced by 1 %. extra_acked is
+//! the maximum of five to ten rounds. A phase of the cycle ends by the bytes that will be in flight
+//! when the next quantum leaves. A sample whose interval is shorter than the least round trip ends
+//! no round. With `lt_bw`, a policer is assumed after two intervals of 4 to 16 rounds, each ended
+//! by a loss, in which a fifth is lost and whose rates are within an eighth of each other. The mean
+//! of the two rates is then used for 48 rounds, without probing. Left out: the rule by which Linux
+//! ignores round trips from an acknowledgement of less than a segment, and its approximation of the
+//! maximum of 10 rounds by three samples.
 
 use redtail_core::{Span, Stream, Time};
 
@@ -45,7 +45,7 @@ const HIGH_GAIN: f64 = 739.0 / 256.0;
 const DRAIN_GAIN: f64 = 88.0 / 256.0;
 const CYCLE_GAINS: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
 const CWND_GAIN: f64 = 2.0;
-/// Share of the rate that is used.
+/// Share of the rate at which segments are paced.
 const PACING_MARGIN: f64 = 0.99;
 const BW_ROUNDS: usize = 10;
 const MIN_RTT_WINDOW: Span = Span::from_s(10);
@@ -53,27 +53,29 @@ const PROBE_RTT_DURATION: Span = Span::from_ms(200);
 const MIN_CWND_SEGMENTS: f64 = 4.0;
 const FULL_BW_GROWTH: f64 = 1.25;
 const FULL_BW_ROUNDS: u32 = 3;
-/// Below this rate (1.2 Mbit/s) segments leave one by one.
+/// Below this rate (1.2 Mbit/s) the quantum is one segment.
 const LONE_SEGMENT_RATE: f64 = 150_000.0;
 const MOST_QUANTUM: f64 = 65_536.0;
-/// A flow of a short least round trip sends in larger quanta: this halved for every 512 us of
-/// it (Linux, tcp_tso_autosize, tcp_tso_rtt_log).
+/// Added to the quantum of a flow with a short least round trip, halved for every 512 us of it
+/// (Linux, tcp_tso_autosize, tcp_tso_rtt_log).
 const SHORT_PATH_QUANTUM: f64 = 65_536.0;
 const SHORT_PATH_HALVING_S: f64 = 512e-6;
-/// Rounds for which a maximum of extra_acked is kept at least (bbr_extra_acked_win_rtts).
+/// The least number of rounds for which a maximum of extra_acked is kept
+/// (bbr_extra_acked_win_rtts).
 const EXTRA_ROUNDS: u32 = 5;
-/// The policer's rate (bbr_lt_...): rounds of an interval, share of losses, how much
-/// two intervals may differ, in share and in bytes/s, and for how many rounds it is used.
+/// The estimate of a policer's rate (bbr_lt_...): the rounds of an interval, the share of losses,
+/// the allowed difference of two intervals as a share and in bytes/s, and the rounds for which the
+/// rate is used.
 const LT_ROUNDS: u32 = 4;
 const LT_LOSS: f64 = 50.0 / 256.0;
 const LT_RATIO: f64 = 0.125;
 const LT_DIFFERENCE: f64 = 500.0;
 const LT_USE_ROUNDS: u32 = 48;
-/// Most of extra_acked that the window grows by, in time at BtlBw.
-const MOST_EXTRA_S: f64 = 0.1;
+/// The largest extra_acked that is added to the window, as a time at BtlBw.
+const MAX_EXTRA_ACKED_S: f64 = 0.1;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum BbrState {
     Startup,
     Drain,
     /// With the phase of the gain cycle.
@@ -85,7 +87,7 @@ enum State {
 #[derive(Clone, Debug, Default)]
 struct LongTerm {
     sampling: bool,
-    /// Of the latest interval, or in use; bytes/s, zero before.
+    /// The rate of the latest interval or the rate in use, bytes/s; zero before.
     bw: f64,
     in_use: bool,
     rounds: u32,
@@ -99,16 +101,16 @@ struct LongTerm {
 #[derive(Clone, Debug)]
 pub struct Bbr {
     config: ModelConfig,
-    state: State,
+    state: BbrState,
     cwnd: f64,
     pacing_rate: f64,
     quantum: u64,
-    /// The same in whole segments.
+    /// The quantum in whole segments.
     quantum_segments: u64,
     bw: RoundMax<BW_ROUNDS>,
     rounds: Rounds,
     min_rtt: Option<Span>,
-    /// The same in seconds, to divide once.
+    /// `min_rtt` in seconds, stored to avoid repeated conversion.
     min_rtt_s: f64,
     min_rtt_stamp: Time,
     cycle_stamp: Time,
@@ -136,7 +138,7 @@ impl Bbr {
     /// A model at the start of a connection.
     pub fn new(config: ModelConfig) -> Self {
         let mut bbr = Self {
-            state: State::Startup,
+            state: BbrState::Startup,
             cwnd: config.initial_cwnd,
             pacing_rate: 0.0,
             quantum: 0,
@@ -176,15 +178,15 @@ impl Bbr {
 
     fn pacing_gain(&self) -> f64 {
         match self.state {
-            State::Startup => HIGH_GAIN,
-            State::Drain => DRAIN_GAIN,
-            State::ProbeBw(_) if self.lt.in_use => 1.0,
-            State::ProbeBw(phase) => CYCLE_GAINS[usize::from(phase)],
-            State::ProbeRtt => 1.0,
+            BbrState::Startup => HIGH_GAIN,
+            BbrState::Drain => DRAIN_GAIN,
+            BbrState::ProbeBw(_) if self.lt.in_use => 1.0,
+            BbrState::ProbeBw(phase) => CYCLE_GAINS[usize::from(phase)],
+            BbrState::ProbeRtt => 1.0,
         }
     }
 
-    /// The rate that is steered by: BtlBw, or a policer's.
+    /// The rate that the model uses: BtlBw, or that of a policer.
     fn bw(&self) -> f64 {
         if self.lt.in_use {
             self.lt.bw
@@ -195,13 +197,13 @@ impl Bbr {
 
     fn cwnd_gain(&self) -> f64 {
         match self.state {
-            State::Startup | State::Drain => HIGH_GAIN,
-            State::ProbeBw(_) => CWND_GAIN,
-            State::ProbeRtt => 1.0,
+            BbrState::Startup | BbrState::Drain => HIGH_GAIN,
+            BbrState::ProbeBw(_) => CWND_GAIN,
+            BbrState::ProbeRtt => 1.0,
         }
     }
 
-    /// `gain` BDP, with allowance for quanta under way (Linux's bbr_inflight).
+    /// `gain` BDP plus an allowance for quanta that are being sent (Linux's bbr_inflight).
     fn inflight(&self, gain: f64) -> f64 {
         let bdp = match self.min_rtt {
             None => self.config.initial_cwnd,
@@ -211,19 +213,20 @@ impl Bbr {
     }
 
     fn with_quanta(&self, bytes: f64) -> f64 {
-        // In integers: rounding up takes a call otherwise.
+        // In integers, because rounding up a floating-point number takes a function call.
         let whole = (bytes / self.config.mss) as u64;
         let segments = whole + u64::from(as_f64(whole) * self.config.mss < bytes);
         let segments = segments + 3 * self.quantum_segments;
-        // Even, so that delayed acknowledgements do not leave one behind.
+        // Even, because delayed acknowledgements cover two segments.
         let even = segments + segments % 2;
-        let probing = 2 * u64::from(self.state == State::ProbeBw(0));
+        let probing = 2 * u64::from(self.state == BbrState::ProbeBw(0));
         as_f64(even + probing) * self.config.mss
     }
 
-    /// A millisecond's worth, as near as Linux's shift by 10 comes to it; at low rates a
-    /// segment, else two at least (bbr_min_tso_segs). What leaves at once is more on a short
-    /// path (tcp_tso_autosize), what the window allows for is not (bbr_tso_segs_goal).
+    /// Sets the quantum to about a millisecond at the pacing rate (Linux shifts by 10). It is one
+    /// segment at low rates and otherwise at least two (bbr_min_tso_segs). On a short path the
+    /// quantum is larger (tcp_tso_autosize), but the window's allowance for it is not
+    /// (bbr_tso_segs_goal).
     fn set_quantum(&mut self) {
         let mss = self.config.mss;
         let least = if self.pacing_rate < LONE_SEGMENT_RATE {
@@ -244,7 +247,7 @@ impl Bbr {
 
     fn update_bw(&mut self, sample: &RateSample) {
         self.rounds.started = false;
-        // One without a rate is no observation.
+        // A sample without a rate is ignored.
         let Some(rate) = sample.delivery_rate else {
             return;
         };
@@ -271,7 +274,7 @@ impl Bbr {
     fn sample_long_term(&mut self, sample: &RateSample) {
         let round = u32::from(self.rounds.started);
         if self.lt.in_use {
-            if matches!(self.state, State::ProbeBw(_)) {
+            if matches!(self.state, BbrState::ProbeBw(_)) {
                 self.lt.rounds += round;
                 if self.lt.rounds >= LT_USE_ROUNDS {
                     self.reset_long_term(sample.now);
@@ -335,7 +338,7 @@ impl Bbr {
     }
 
     fn update_cycle(&mut self, sample: &RateSample) {
-        let State::ProbeBw(phase) = self.state else {
+        let BbrState::ProbeBw(phase) = self.state else {
             return;
         };
         let elapsed = sample.now.saturating_since(self.cycle_stamp);
@@ -343,8 +346,8 @@ impl Bbr {
         let gain = self.pacing_gain();
         let in_flight = self.in_network(sample.prior_in_flight, sample);
         let over = if gain > 1.0 {
-            // Long enough to have put the gain's worth in flight, unless losses show
-            // that the path does not hold it.
+            // Until `gain` BDP is in flight, unless losses show that the path does not hold as
+            // much.
             full_length && (sample.newly_lost > 0 || in_flight >= self.inflight(gain))
         } else if gain < 1.0 {
             full_length || in_flight <= self.inflight(1.0)
@@ -356,7 +359,7 @@ impl Bbr {
         }
     }
 
-    /// What of `in_flight` will be in the network when the next quantum leaves.
+    /// The part of `in_flight` that will be in the network when the next quantum leaves.
     fn in_network(&self, in_flight: u64, sample: &RateSample) -> f64 {
         let quantum = as_f64(self.quantum_segments) * self.config.mss;
         let raising = self.pacing_gain() > 1.0;
@@ -364,11 +367,11 @@ impl Bbr {
     }
 
     fn enter_phase(&mut self, phase: u8, now: Time) {
-        self.state = State::ProbeBw(phase);
+        self.state = BbrState::ProbeBw(phase);
         self.cycle_stamp = now;
     }
 
-    /// Begins the gain cycle anywhere but at 3/4, the queue being drained.
+    /// Begins the gain cycle at a random phase other than 3/4, because the queue is drained.
     fn enter_probe_bw(&mut self, now: Time) {
         let draw = (self.config.stream.uniform() * 7.0) as u8;
         self.enter_phase((8 - draw) % 8, now);
@@ -388,11 +391,11 @@ impl Bbr {
     }
 
     fn check_drain(&mut self, sample: &RateSample) {
-        if self.state == State::Startup && self.full_bw_reached {
-            self.state = State::Drain;
+        if self.state == BbrState::Startup && self.full_bw_reached {
+            self.state = BbrState::Drain;
         }
         let drained = self.in_network(sample.in_flight, sample) <= self.inflight(1.0);
-        if self.state == State::Drain && drained {
+        if self.state == BbrState::Drain && drained {
             self.enter_probe_bw(sample.now);
         }
     }
@@ -412,12 +415,12 @@ impl Bbr {
             self.set_min_rtt(rtt);
             self.min_rtt_stamp = now;
         }
-        if expired && !self.idle_restart && self.state != State::ProbeRtt {
+        if expired && !self.idle_restart && self.state != BbrState::ProbeRtt {
             self.save_cwnd();
-            self.state = State::ProbeRtt;
+            self.state = BbrState::ProbeRtt;
             self.probe_rtt_done = None;
         }
-        if self.state == State::ProbeRtt {
+        if self.state == BbrState::ProbeRtt {
             let low = as_f64(sample.in_flight) <= self.min_cwnd();
             match self.probe_rtt_done {
                 None if low => {
@@ -448,14 +451,14 @@ impl Bbr {
         if self.full_bw_reached {
             self.enter_probe_bw(now);
         } else {
-            self.state = State::Startup;
+            self.state = BbrState::Startup;
         }
     }
 
     fn set_pacing_rate(&mut self, gain: f64) {
         let rate = PACING_MARGIN * gain * self.bw();
         if rate != self.pacing_rate && (self.full_bw_reached || rate > self.pacing_rate) {
-            // A window of a segment must not stand still for ever.
+            // The rate must not be zero, or the flow would stop for ever.
             self.pacing_rate = rate.max(1.0);
             self.set_quantum();
         }
@@ -466,7 +469,7 @@ impl Bbr {
         if acked > 0.0 {
             let recovering = self.recover_or_restore(sample);
             if !recovering {
-                let most = MOST_EXTRA_S * self.bw();
+                let most = MAX_EXTRA_ACKED_S * self.bw();
                 let extra = if self.full_bw_reached {
                     self.extra_acked.max().min(most)
                 } else {
@@ -487,12 +490,13 @@ impl Bbr {
                 self.cwnd = self.cwnd.max(self.min_cwnd());
             }
         }
-        if self.state == State::ProbeRtt {
+        if self.state == BbrState::ProbeRtt {
             self.cwnd = self.cwnd.min(self.min_cwnd());
         }
     }
 
-    /// What recovery makes of the window; whether that is all.
+    /// Sets the window at the beginning and the end of recovery. Returns whether nothing else may
+    /// change it.
     fn recover_or_restore(&mut self, sample: &RateSample) -> bool {
         let flight = as_f64(sample.in_flight + sample.newly_acked).max(self.config.mss);
         let lost = as_f64(sample.newly_lost);
@@ -517,7 +521,7 @@ impl Bbr {
     }
 
     fn save_cwnd(&mut self) {
-        let modulated = self.episode != Episode::Open || self.state == State::ProbeRtt;
+        let modulated = self.episode != Episode::Open || self.state == BbrState::ProbeRtt;
         self.prior_cwnd = if modulated {
             self.prior_cwnd.max(self.cwnd)
         } else {
@@ -568,7 +572,7 @@ impl Model for Bbr {
         self.episode = Episode::Loss;
         self.full_bw = 0.0;
         if self.config.lt_bw {
-            // As the end of a round with a loss (bbr_set_state).
+            // Treated as the end of a round with a loss (bbr_set_state).
             self.rounds.started = true;
             self.sample_long_term(&RateSample {
                 now,
@@ -591,9 +595,9 @@ impl Model for Bbr {
         self.idle_restart = true;
         self.aggregation.restart(now);
         match self.state {
-            State::ProbeBw(_) => self.set_pacing_rate(1.0),
-            State::ProbeRtt => self.check_probe_rtt_done(now),
-            State::Startup | State::Drain => {}
+            BbrState::ProbeBw(_) => self.set_pacing_rate(1.0),
+            BbrState::ProbeRtt => self.check_probe_rtt_done(now),
+            BbrState::Startup | BbrState::Drain => {}
         }
     }
 
@@ -617,17 +621,17 @@ impl Model for Bbr {
     }
 
     fn probes_rtt(&self) -> bool {
-        self.state == State::ProbeRtt
+        self.state == BbrState::ProbeRtt
     }
 
     fn state(&self) -> &'static str {
         match self.state {
-            State::Startup => "startup",
-            State::Drain => "drain",
-            State::ProbeBw(0) => "probe_bw_up",
-            State::ProbeBw(1) => "probe_bw_down",
-            State::ProbeBw(_) => "probe_bw_cruise",
-            State::ProbeRtt => "probe_rtt",
+            BbrState::Startup => "startup",
+            BbrState::Drain => "drain",
+            BbrState::ProbeBw(0) => "probe_bw_up",
+            BbrState::ProbeBw(1) => "probe_bw_down",
+            BbrState::ProbeBw(_) => "probe_bw_cruise",
+            BbrState::ProbeRtt => "probe_rtt",
         }
     }
 }

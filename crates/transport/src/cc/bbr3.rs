@@ -1,8 +1,8 @@
 //! BBR, version 3.
 //!
-//! Source: draft-ietf-ccwg-bbr-06, section 5. Besides the rate and the round trip of
-//! version 1 the model has bounds that losses teach: a long-term one on what is in
-//! flight, found by probing, and short-term ones that hold between probes.
+//! Source: draft-ietf-ccwg-bbr-06, section 5. In addition to the rate and the round trip of version
+//! 1, the model has bounds learnt from losses: a long-term bound on the bytes in flight, found by
+//! probing, and short-term bounds that hold between probes.
 //!
 //! | symbol | meaning | unit |
 //! |---|---|---|
@@ -25,8 +25,8 @@
 //! ProbeRTT        1            0.5        0.85 longterm, shortterm 200 ms and a round
 //! ```
 //!
-//! [`Bbr3::google`] is the same as Google's code has it (github.com/google/bbr, branch v3,
-//! net/ipv4/tcp_bbr.c), with the `Rules` that differ and an answer to marks:
+//! [`Bbr3::google`] is version 3 as in Google's code (github.com/google/bbr, branch v3,
+//! net/ipv4/tcp_bbr.c), with the `Rules` that differ and a response to marks:
 //!
 //! ```text
 //! ecn_alpha <- 15/16 ecn_alpha + 1/16 (marked / delivered)      once a round, at first 1
@@ -35,9 +35,9 @@
 //! sample was marked. When marks cease in a cycle without losses, the next begins at once.
 //! ```
 //!
-//! It does so where the least round trip is at most `bbr_ecn_max_rtt`. Left out with the
-//! draft's rules: undoing what a spurious recovery did (section 5.5.11); with both: what
-//! a tail loss probe says of losses, and load balancing (PLB).
+//! The response to marks applies if the least round trip is at most `bbr_ecn_max_rtt`. Left out
+//! with the draft's rules: the undo of a spurious recovery (section 5.5.11). Left out with both:
+//! losses shown by a tail loss probe, and load balancing (PLB).
 
 use redtail_core::{Span, Stream, Time};
 
@@ -51,7 +51,7 @@ const CWND_GAIN: f64 = 2.0;
 const UP_PACING_GAIN: f64 = 1.25;
 const UP_CWND_GAIN: f64 = 2.25;
 const PROBE_RTT_CWND_GAIN: f64 = 0.5;
-/// Share of the rate that is used (PacingMarginPercent).
+/// Share of the rate at which segments are paced (PacingMarginPercent).
 const PACING_MARGIN: f64 = 0.99;
 const LOSS_THRESH: f64 = 0.02;
 const BETA: f64 = 0.7;
@@ -64,26 +64,26 @@ const STARTUP_LOSS_RANGES: u32 = 6;
 const MIN_RTT_FILTER: Span = Span::from_s(10);
 const PROBE_RTT_INTERVAL: Span = Span::from_s(5);
 const PROBE_RTT_DURATION: Span = Span::from_ms(200);
-/// Least wait between probes, and what chance adds at most.
+/// The least wait between probes, and the most that is added at random.
 const PROBE_WAIT: Span = Span::from_s(2);
 const PROBE_WAIT_RANDOM: Span = Span::from_s(1);
-/// Most rounds between probes, for the sake of Reno and CUBIC beside it.
-const MOST_PROBE_ROUNDS: f64 = 63.0;
+/// The most rounds between probes, for fairness to Reno and CUBIC.
+const MAX_PROBE_ROUNDS: f64 = 63.0;
 const MOST_QUANTUM: f64 = 65_536.0;
 const QUANTUM_S: f64 = 1e-3;
-/// Google: a short least round trip adds this to the quantum, halved for every 512 us of it
-/// (bbr_tso_rtt_shift), and the rest of its constants.
+/// Google's constants. This one is added to the quantum on a short path, halved for every 512 us of
+/// the least round trip (bbr_tso_rtt_shift).
 const SHORT_PATH_QUANTUM: f64 = 65_536.0;
 const SHORT_PATH_HALVING_S: f64 = 512e-6;
 const EXTRA_ROUNDS: u32 = 5;
-const MOST_EXTRA_S: f64 = 0.1;
+const MAX_EXTRA_ACKED_S: f64 = 0.1;
 const ECN_GAIN: f64 = 1.0 / 16.0;
 const ECN_FACTOR: f64 = 85.0 / 256.0;
 const ECN_THRESH: f64 = 0.5;
 const ECN_STARTUP_ROUNDS: u32 = 2;
 const ECN_REPROBE_GAIN: f64 = 0.5;
 
-/// What the draft and Google's code have differently.
+/// The differences between the draft and Google's code.
 #[derive(Debug)]
 struct Rules {
     /// 4 ln 2: the least gain with which the rate doubles each round.
@@ -92,9 +92,9 @@ struct Rules {
     down_gain: f64,
     /// Share of the rate at which the initial window is paced.
     initial_margin: f64,
-    /// Rounds after which Drain ends whatever is in flight.
+    /// Rounds after which Drain ends, regardless of the bytes in flight.
     drain_rounds: u64,
-    /// Google's rules besides, each named where it is asked for.
+    /// Whether Google's other rules apply; each is named where it is used.
     google: bool,
 }
 
@@ -108,7 +108,7 @@ static DRAFT: Rules = Rules {
     google: false,
 };
 
-/// In the code's fixed point (bbr_startup_pacing_gain, bbr_drain_gain, bbr_pacing_gain).
+/// Google's code, in its fixed point (bbr_startup_pacing_gain, bbr_drain_gain, bbr_pacing_gain).
 static GOOGLE: Rules = Rules {
     startup_gain: 710.0 / 256.0,
     drain_gain: 88.0 / 256.0,
@@ -118,21 +118,21 @@ static GOOGLE: Rules = Rules {
     google: true,
 };
 
-/// The greatest of what was aggregated.
+/// The maximum of extra_acked.
 #[derive(Clone, Debug)]
 enum ExtraAcked {
-    /// Of ten rounds (draft, section 5.5.9).
+    /// Over ten rounds (draft, section 5.5.9).
     Rounds(RoundMax<10>),
-    /// Of five to ten (bbr_extra_acked_win_rtts).
+    /// Over five to ten rounds (bbr_extra_acked_win_rtts).
     Windows(TwoWindows),
 }
 
-/// The answer to marks; all zero when there is none to give.
+/// The response to marks; all zero if there is none.
 #[derive(Clone, Debug)]
 struct Marks {
     /// bbr_ecn_max_rtt_us.
     max_rtt: Option<Span>,
-    /// The least round trip has been short enough (ecn_eligible).
+    /// Whether the least round trip is short enough (ecn_eligible).
     eligible: bool,
     alpha: f64,
     // At the latest update.
@@ -141,21 +141,21 @@ struct Marks {
     in_round: bool,
     in_cycle: bool,
     startup_rounds: u32,
-    /// Marks have come within a round trip: the one that ends when what is sent beyond so
-    /// much delivered is itself delivered (the kernel's state CWR).
+    /// Marks arrived in the latest round trip (the kernel's state CWR). It ends when more than this
+    /// is delivered, counted as C.delivered.
     recent: Option<u64>,
 }
 
-/// What losses have changed, to be undone (undo_bw_lo and so on).
+/// The bounds before losses changed them, for an undo (undo_bw_lo and so on).
 #[derive(Clone, Copy, Debug)]
-struct Before {
+struct Saved {
     bw_shortterm: f64,
     inflight_shortterm: f64,
     inflight_longterm: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum Bbr3State {
     Startup,
     Drain,
     Down,
@@ -165,7 +165,7 @@ enum State {
     ProbeRtt,
 }
 
-/// What the acknowledgements of the present round answer (BBR.ack_phase).
+/// The data that the acknowledgements of the present round cover (BBR.ack_phase).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AckPhase {
     Init,
@@ -181,15 +181,15 @@ pub struct Bbr3 {
     config: ModelConfig,
     rules: &'static Rules,
     marks: Marks,
-    before: Before,
-    state: State,
+    saved: Saved,
+    state: Bbr3State,
     cwnd: f64,
     pacing_rate: f64,
     quantum: u64,
-    /// What the window allows for.
+    /// The quantum for which the window has an allowance.
     quantum_goal: f64,
     rounds: Rounds,
-    /// The greatest rates of the cycle before and of this one.
+    /// The greatest delivery rates of the previous cycle and of this one.
     cycle_bw: [f64; 2],
     bw: f64,
     bw_latest: f64,
@@ -202,13 +202,13 @@ pub struct Bbr3 {
     full_bw_count: u32,
     full_bw_now: bool,
     full_bw_reached: bool,
-    // Losses, by round trips that begin at a loss.
+    // Losses, in round trips that begin at a loss.
     loss_in_round: bool,
     loss_round_delivered: u64,
     loss_round_start: bool,
     loss_in_cycle: bool,
-    /// Discontiguous ranges lost in this round (Google: acknowledgements that brought
-    /// losses), and where the latest ends.
+    /// Discontiguous ranges lost in this round (Google: acknowledgements that reported losses), and
+    /// the end of the latest.
     loss_ranges: u32,
     loss_range_end: u64,
     // Probing for bandwidth.
@@ -226,7 +226,7 @@ pub struct Bbr3 {
     // Round trips.
     has_seen_rtt: bool,
     min_rtt: Option<Span>,
-    /// The same in seconds, to divide once.
+    /// `min_rtt` in seconds, stored to avoid repeated conversion.
     min_rtt_s: f64,
     min_rtt_stamp: Time,
     probe_rtt_min_delay: Option<Span>,
@@ -242,18 +242,18 @@ pub struct Bbr3 {
 }
 
 impl Bbr3 {
-    /// A model at the start of a connection, by the draft.
+    /// A model at the start of a connection, with the draft's rules.
     pub fn new(config: ModelConfig) -> Self {
         Self::with(config, &DRAFT)
     }
 
-    /// The same by Google's code.
+    /// A model at the start of a connection, with the rules of Google's code.
     pub fn google(config: ModelConfig) -> Self {
         Self::with(config, &GOOGLE)
     }
 
     fn with(config: ModelConfig, rules: &'static Rules) -> Self {
-        let unbounded = Before {
+        let unbounded = Saved {
             bw_shortterm: f64::INFINITY,
             inflight_shortterm: f64::INFINITY,
             inflight_longterm: f64::INFINITY,
@@ -271,7 +271,7 @@ impl Bbr3 {
                 startup_rounds: 0,
                 recent: None,
             },
-            before: unbounded,
+            saved: unbounded,
             quantum_goal: 0.0,
             loss_in_cycle: false,
             extra_acked: if rules.google {
@@ -279,7 +279,7 @@ impl Bbr3 {
             } else {
                 ExtraAcked::Rounds(RoundMax::default())
             },
-            state: State::Startup,
+            state: Bbr3State::Startup,
             cwnd: config.initial_cwnd,
             pacing_rate: 0.0,
             quantum: 0,
@@ -336,8 +336,9 @@ impl Bbr3 {
         self.set_quantum();
     }
 
-    /// A millisecond's worth, two segments at least. Google's code counts 2^-10 s, and more
-    /// on short paths (bbr_tso_segs_generic), in whole segments.
+    /// Sets the quantum to a millisecond at the pacing rate, and at least two segments. Google's
+    /// code takes 2^-10 s, adds to it on short paths (bbr_tso_segs_generic), and counts whole
+    /// segments.
     fn set_quantum(&mut self) {
         let mss = self.config.mss;
         let quantum = if self.rules.google {
@@ -356,18 +357,18 @@ impl Bbr3 {
 
     fn pacing_gain(&self) -> f64 {
         match self.state {
-            State::Startup => self.rules.startup_gain,
-            State::Drain => self.rules.drain_gain,
-            State::Down => self.rules.down_gain,
-            State::Up => UP_PACING_GAIN,
-            State::Cruise | State::Refill | State::ProbeRtt => 1.0,
+            Bbr3State::Startup => self.rules.startup_gain,
+            Bbr3State::Drain => self.rules.drain_gain,
+            Bbr3State::Down => self.rules.down_gain,
+            Bbr3State::Up => UP_PACING_GAIN,
+            Bbr3State::Cruise | Bbr3State::Refill | Bbr3State::ProbeRtt => 1.0,
         }
     }
 
     fn cwnd_gain(&self) -> f64 {
         match self.state {
-            State::Up => UP_CWND_GAIN,
-            State::ProbeRtt => PROBE_RTT_CWND_GAIN,
+            Bbr3State::Up => UP_CWND_GAIN,
+            Bbr3State::ProbeRtt => PROBE_RTT_CWND_GAIN,
             _ => CWND_GAIN,
         }
     }
@@ -391,7 +392,11 @@ impl Bbr3 {
     /// QuantizationBudget.
     fn with_quanta(&self, bytes: f64) -> f64 {
         let offload = 3.0 * self.quantum_goal;
-        let probing = if self.state == State::Up { 2.0 } else { 0.0 };
+        let probing = if self.state == Bbr3State::Up {
+            2.0
+        } else {
+            0.0
+        };
         bytes.max(offload).max(self.min_pipe()) + probing * self.config.mss
     }
 
@@ -409,7 +414,7 @@ impl Bbr3 {
         target.min(self.cwnd)
     }
 
-    /// C.inflight, or with Google's code what will be in the network when the next quantum
+    /// C.inflight. With Google's code, the bytes that will be in the network when the next quantum
     /// leaves (bbr_packets_in_net_at_edt).
     fn in_flight(&self, in_flight: u64, sample: &RateSample) -> f64 {
         if !self.rules.google {
@@ -431,7 +436,7 @@ impl Bbr3 {
     fn in_probe_bw(&self) -> bool {
         matches!(
             self.state,
-            State::Down | State::Cruise | State::Refill | State::Up
+            Bbr3State::Down | Bbr3State::Cruise | Bbr3State::Refill | Bbr3State::Up
         )
     }
 
@@ -456,10 +461,10 @@ impl Bbr3 {
         }
     }
 
-    /// A round, and once in it the share of marks (bbr_update_ecn_alpha).
+    /// Counts rounds, and updates the share of marks once a round (bbr_update_ecn_alpha).
     fn update_round(&mut self, sample: &RateSample) {
         if self.rules.google && sample.delivery_rate.is_none() {
-            self.rounds.started = false; // no observation (bbr_update_round_start)
+            self.rounds.started = false; // the sample is ignored (bbr_update_round_start)
         } else {
             self.rounds.update(sample);
         }
@@ -529,10 +534,13 @@ impl Bbr3 {
         if !self.loss_round_start {
             return;
         }
-        let probing = matches!(self.state, State::Startup | State::Refill | State::Up);
+        let probing = matches!(
+            self.state,
+            Bbr3State::Startup | Bbr3State::Refill | Bbr3State::Up
+        );
         let mut ecn_inflight = f64::INFINITY;
         if self.marks.in_round && !probing {
-            // bbr_ecn_lower_bounds: of the flight, not of the rate.
+            // bbr_ecn_lower_bounds: only the bound on the bytes in flight, not on the rate.
             if self.inflight_shortterm.is_infinite() {
                 self.inflight_shortterm = self.cwnd;
             }
@@ -565,8 +573,8 @@ impl Bbr3 {
     }
 
     fn check_full_bw(&mut self, sample: &RateSample) {
-        // Google's code looks for growth with every acknowledgement
-        // (bbr_check_full_bw_reached), the draft once a round.
+        // Google's code checks for growth at every acknowledgement (bbr_check_full_bw_reached), the
+        // draft once a round.
         let looks = self.rounds.started || self.rules.google;
         if self.full_bw_now || !looks || sample.app_limited {
             return;
@@ -585,8 +593,8 @@ impl Bbr3 {
     }
 
     fn check_startup_done(&mut self, sample: &RateSample) {
-        // CheckStartupHighLoss: a full round of recovery, more than 2 % in it, and in
-        // several places.
+        // CheckStartupHighLoss: a full round in recovery, with more than 2 % lost, in several
+        // ranges.
         self.loss_ranges += u32::from(self.rules.google && sample.newly_lost > 0);
         if self.loss_round_start {
             if !self.full_bw_reached
@@ -598,8 +606,8 @@ impl Bbr3 {
             }
             self.loss_ranges = 0;
         }
-        if self.state == State::Startup && self.full_bw_reached {
-            self.state = State::Drain;
+        if self.state == Bbr3State::Startup && self.full_bw_reached {
+            self.state = Bbr3State::Drain;
             self.drain_start_round = self.rounds.count;
             if self.rules.google {
                 self.reset_congestion_signals(); // bbr_check_drain
@@ -608,7 +616,7 @@ impl Bbr3 {
     }
 
     fn check_drain_done(&mut self, sample: &RateSample) {
-        if self.state != State::Drain {
+        if self.state != Bbr3State::Drain {
             return;
         }
         let bw = if self.rules.google {
@@ -637,7 +645,7 @@ impl Bbr3 {
             // bbr_start_bw_probe_cruise.
             self.inflight_shortterm = self.inflight_shortterm.min(self.inflight_longterm);
         }
-        self.state = State::Cruise;
+        self.state = Bbr3State::Cruise;
     }
 
     fn start_down(&mut self, delivered: u64, now: Time) {
@@ -650,10 +658,10 @@ impl Bbr3 {
         self.cycle_stamp = now;
         self.ack_phase = AckPhase::ProbeStopping;
         self.start_round(delivered);
-        self.state = State::Down;
+        self.state = Bbr3State::Down;
     }
 
-    /// Refill, after which the probe grows from 2^`up_rounds` segments a round on.
+    /// Begins Refill. The probe after it begins with 2^`up_rounds` segments a round.
     fn start_refill(&mut self, up_rounds: u32, sample: &RateSample) {
         self.reset_short_term();
         self.probe_up_rounds = up_rounds;
@@ -661,14 +669,14 @@ impl Bbr3 {
         self.prev_probe_precautionary = false;
         self.ack_phase = AckPhase::Refilling;
         self.start_round(sample.total_delivered);
-        self.state = State::Refill;
+        self.state = Bbr3State::Refill;
     }
 
     fn start_up(&mut self, sample: &RateSample) {
         self.ack_phase = AckPhase::ProbeStarting;
         self.start_round(sample.total_delivered);
         self.reset_full_bw(sample.delivery_rate.unwrap_or(0.0));
-        self.state = State::Up;
+        self.state = Bbr3State::Up;
         self.raise_slope();
     }
 
@@ -677,31 +685,31 @@ impl Bbr3 {
             return;
         }
         match self.state {
-            State::Down => {
+            Bbr3State::Down => {
                 if !self.probe_if_due(sample) && self.is_time_to_cruise(sample) {
                     self.start_cruise();
                 }
             }
-            State::Cruise => {
+            Bbr3State::Cruise => {
                 self.probe_if_due(sample);
             }
-            State::Refill => {
+            Bbr3State::Refill => {
                 if self.rounds.started {
                     self.bw_probe_sample = true;
                     self.start_up(sample);
                 }
             }
-            State::Up => {
+            Bbr3State::Up => {
                 if self.is_time_to_go_down(sample) {
                     self.prev_probe_too_high = false;
                     self.start_down(sample.total_delivered, sample.now);
                 }
             }
-            State::Startup | State::Drain | State::ProbeRtt => {}
+            Bbr3State::Startup | Bbr3State::Drain | Bbr3State::ProbeRtt => {}
         }
     }
 
-    /// Begins a probe if it is time (bbr_check_time_to_probe_bw).
+    /// Begins a probe if one is due (bbr_check_time_to_probe_bw).
     fn probe_if_due(&mut self, sample: &RateSample) -> bool {
         let marks = &self.marks;
         if marks.eligible
@@ -710,7 +718,7 @@ impl Bbr3 {
             && !self.loss_in_cycle
             && sample.episode == Episode::Open
         {
-            // Marks have kept the flight low: as soon as they cease there may be room.
+            // Marks have limited the bytes in flight; when they cease there may be room for more.
             let segments = self.inflight_longterm * ECN_REPROBE_GAIN / self.config.mss;
             let rounds = segments.clamp(1.0, 2f64.powi(30)) as u32;
             self.start_refill(rounds.ilog2(), sample);
@@ -724,7 +732,7 @@ impl Bbr3 {
     }
 
     fn is_time_to_probe(&self, now: Time) -> bool {
-        let rounds = (self.target_inflight() / self.config.mss).min(MOST_PROBE_ROUNDS);
+        let rounds = (self.target_inflight() / self.config.mss).min(MAX_PROBE_ROUNDS);
         now > self.cycle_stamp + self.probe_wait || self.rounds_since_probe as f64 >= rounds
     }
 
@@ -740,7 +748,7 @@ impl Bbr3 {
             return true;
         }
         if sample.window_limited && self.cwnd >= self.inflight_longterm {
-            // The bound, not the path, limits the rate.
+            // The bound limits the rate, not the path.
             self.reset_full_bw(sample.delivery_rate.unwrap_or(0.0));
             return false;
         }
@@ -769,7 +777,7 @@ impl Bbr3 {
         }
     }
 
-    /// AdaptLongTermModel: whether it began a state.
+    /// AdaptLongTermModel. Returns whether it changed the state.
     fn adapt_long_term(&mut self, sample: &RateSample) -> bool {
         if self.rounds.started {
             match self.ack_phase {
@@ -802,7 +810,7 @@ impl Bbr3 {
         }
         if self.inflight_longterm.is_finite() && !too_high(sample.lost, sample.sent_in_flight) {
             self.inflight_longterm = self.inflight_longterm.max(as_f64(sample.sent_in_flight));
-            if self.state == State::Up {
+            if self.state == Bbr3State::Up {
                 self.probe_long_term_upward(sample);
             }
         }
@@ -810,7 +818,7 @@ impl Bbr3 {
     }
 
     fn advance_max_bw(&mut self) {
-        // A cycle without samples leaves the estimate as it is.
+        // A cycle without samples does not change the estimate.
         if self.cycle_bw[1] > 0.0 {
             self.cycle_bw = [self.cycle_bw[1], 0.0];
         }
@@ -823,14 +831,14 @@ impl Bbr3 {
         lossy || self.marks.eligible && marked
     }
 
-    /// HandleInflightTooHigh, with so much in flight.
+    /// HandleInflightTooHigh, with `in_flight` bytes in flight.
     fn end_probe(&mut self, in_flight: f64, app_limited: bool, delivered: u64, now: Time) {
         self.prev_probe_too_high = true;
         self.bw_probe_sample = false;
         if !app_limited {
             self.inflight_longterm = in_flight.max(self.target_inflight() * BETA);
         }
-        if self.state == State::Up {
+        if self.state == Bbr3State::Up {
             self.start_down(delivered, now);
         }
     }
@@ -864,14 +872,14 @@ impl Bbr3 {
             self.min_rtt_stamp = self.probe_rtt_min_stamp;
         }
         // CheckProbeRTT.
-        if self.state != State::ProbeRtt && expired && !self.idle_restart {
+        if self.state != Bbr3State::ProbeRtt && expired && !self.idle_restart {
             self.save_cwnd();
-            self.state = State::ProbeRtt;
+            self.state = Bbr3State::ProbeRtt;
             self.probe_rtt_done = None;
             self.ack_phase = AckPhase::ProbeStopping;
             self.start_round(sample.total_delivered);
         }
-        if self.state == State::ProbeRtt {
+        if self.state == Bbr3State::ProbeRtt {
             self.in_probe_rtt(sample);
         }
         if sample.delivered > 0 {
@@ -912,14 +920,14 @@ impl Bbr3 {
             self.start_down(delivered, now);
             self.start_cruise();
         } else {
-            self.state = State::Startup;
+            self.state = Bbr3State::Startup;
         }
     }
 
     fn set_pacing_rate(&mut self, gain: f64) {
         let rate = PACING_MARGIN * gain * self.bw;
         if rate != self.pacing_rate && (self.full_bw_reached || rate > self.pacing_rate) {
-            // Whatever was measured, the sender must not stand still for ever.
+            // The rate must not be zero, or the flow would stop for ever.
             self.pacing_rate = rate.max(1.0);
             self.set_quantum();
         }
@@ -931,7 +939,7 @@ impl Bbr3 {
         let extra = match &self.extra_acked {
             ExtraAcked::Rounds(rounds) if self.full_bw_reached => rounds.max(),
             ExtraAcked::Rounds(rounds) => rounds.latest(),
-            ExtraAcked::Windows(windows) => windows.max().min(MOST_EXTRA_S * self.bw),
+            ExtraAcked::Windows(windows) => windows.max().min(MAX_EXTRA_ACKED_S * self.bw),
         };
         let most = self.with_quanta(self.bdp(self.bw, self.cwnd_gain()) + extra);
         let small = if self.rules.google {
@@ -940,20 +948,20 @@ impl Bbr3 {
             as_f64(sample.total_delivered) < self.config.initial_cwnd
         };
         if acked == 0.0 && self.rules.google {
-            // Nothing was delivered: only the bounds apply (bbr_set_cwnd).
+            // Nothing was delivered, so only the bounds apply (bbr_set_cwnd).
         } else if self.full_bw_reached {
             self.cwnd = (self.cwnd + acked).min(most);
         } else if self.cwnd < most || small {
             self.cwnd += acked;
         }
         self.cwnd = self.cwnd.max(self.min_pipe());
-        if self.state == State::ProbeRtt {
+        if self.state == Bbr3State::ProbeRtt {
             self.cwnd = self.cwnd.min(self.probe_rtt_cwnd());
         }
         let cap = match self.state {
-            State::Down | State::Refill | State::Up => self.inflight_longterm,
-            State::Cruise | State::ProbeRtt => self.inflight_with_headroom(),
-            State::Startup | State::Drain => f64::INFINITY,
+            Bbr3State::Down | Bbr3State::Refill | Bbr3State::Up => self.inflight_longterm,
+            Bbr3State::Cruise | Bbr3State::ProbeRtt => self.inflight_with_headroom(),
+            Bbr3State::Startup | Bbr3State::Drain => f64::INFINITY,
         };
         let cap = cap.min(self.inflight_shortterm).max(self.min_pipe());
         self.cwnd = self.cwnd.min(cap);
@@ -980,7 +988,7 @@ impl Bbr3 {
     }
 
     fn save_bounds(&mut self) {
-        self.before = Before {
+        self.saved = Saved {
             bw_shortterm: self.bw_shortterm,
             inflight_shortterm: self.inflight_shortterm,
             inflight_longterm: self.inflight_longterm,
@@ -988,7 +996,7 @@ impl Bbr3 {
     }
 
     fn save_cwnd(&mut self) {
-        let modulated = self.episode != Episode::Open || self.state == State::ProbeRtt;
+        let modulated = self.episode != Episode::Open || self.state == Bbr3State::ProbeRtt;
         self.prior_cwnd = if modulated {
             self.prior_cwnd.max(self.cwnd)
         } else {
@@ -997,13 +1005,12 @@ impl Bbr3 {
     }
 }
 
-/// IsInflightTooHigh: of what was in flight, more than 2 % were lost.
+/// IsInflightTooHigh: more than 2 % of the bytes in flight were lost.
 fn too_high(lost: u64, sent_in_flight: u64) -> bool {
     as_f64(lost) > as_f64(sent_in_flight) * LOSS_THRESH
 }
 
-/// InflightAtLoss: how much was in flight when losses, of which this is the latest,
-/// crossed 2 %.
+/// InflightAtLoss: the bytes in flight when the losses, of which this is the latest, exceeded 2 %.
 fn inflight_at_loss(lost: &LostSegment) -> f64 {
     let len = f64::from(lost.len);
     let in_flight_before = as_f64(lost.sent_in_flight) - len;
@@ -1021,7 +1028,7 @@ impl Model for Bbr3 {
             self.min_rtt_stamp = sample.now;
             self.init_pacing_rate(srtt);
         }
-        // Google's code restores the window after a timeout alone (bbr_exit_loss_recovery).
+        // Google's code restores the window only after a timeout (bbr_exit_loss_recovery).
         let restores = match self.episode {
             Episode::Open => false,
             Episode::Recovery => !self.rules.google && sample.episode == Episode::Open,
@@ -1089,7 +1096,10 @@ impl Model for Bbr3 {
         if self.rules.google {
             // bbr_set_state.
             self.reset_full_bw(0.0);
-            let probing = matches!(self.state, State::Startup | State::Refill | State::Up);
+            let probing = matches!(
+                self.state,
+                Bbr3State::Startup | Bbr3State::Refill | Bbr3State::Up
+            );
             if !probing && self.inflight_shortterm.is_infinite() {
                 self.inflight_shortterm = self.cwnd.max(self.prior_cwnd);
             }
@@ -1097,17 +1107,17 @@ impl Model for Bbr3 {
         self.cwnd = self.config.mss;
     }
 
-    /// bbr_undo_cwnd; the draft's of section 5.5.11 is left out.
+    /// bbr_undo_cwnd. The draft's undo of section 5.5.11 is left out.
     fn on_undo(&mut self) {
         if !self.rules.google {
             return;
         }
         self.reset_full_bw(0.0);
         self.loss_in_round = false;
-        let before = self.before;
-        self.bw_shortterm = self.bw_shortterm.max(before.bw_shortterm);
-        self.inflight_shortterm = self.inflight_shortterm.max(before.inflight_shortterm);
-        self.inflight_longterm = self.inflight_longterm.max(before.inflight_longterm);
+        let saved = self.saved;
+        self.bw_shortterm = self.bw_shortterm.max(saved.bw_shortterm);
+        self.inflight_shortterm = self.inflight_shortterm.max(saved.inflight_shortterm);
+        self.inflight_longterm = self.inflight_longterm.max(saved.inflight_longterm);
         self.cwnd = self.prior_cwnd;
     }
 
@@ -1124,7 +1134,7 @@ impl Model for Bbr3 {
         self.aggregation.restart(now);
         if self.in_probe_bw() {
             self.set_pacing_rate(1.0);
-        } else if self.state == State::ProbeRtt {
+        } else if self.state == Bbr3State::ProbeRtt {
             self.check_probe_rtt_done(delivered, now);
         }
     }
@@ -1149,18 +1159,18 @@ impl Model for Bbr3 {
     }
 
     fn probes_rtt(&self) -> bool {
-        self.state == State::ProbeRtt
+        self.state == Bbr3State::ProbeRtt
     }
 
     fn state(&self) -> &'static str {
         match self.state {
-            State::Startup => "startup",
-            State::Drain => "drain",
-            State::Down => "probe_bw_down",
-            State::Cruise => "probe_bw_cruise",
-            State::Refill => "probe_bw_refill",
-            State::Up => "probe_bw_up",
-            State::ProbeRtt => "probe_rtt",
+            Bbr3State::Startup => "startup",
+            Bbr3State::Drain => "drain",
+            Bbr3State::Down => "probe_bw_down",
+            Bbr3State::Cruise => "probe_bw_cruise",
+            Bbr3State::Refill => "probe_bw_refill",
+            Bbr3State::Up => "probe_bw_up",
+            Bbr3State::ProbeRtt => "probe_rtt",
         }
     }
 }

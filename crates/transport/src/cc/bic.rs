@@ -31,9 +31,10 @@
 //! ```
 //!
 //! The paper searches by halves (B = 2) with S_max of 32 and a reduction to 0.875; the values here
-//! are Linux's. Dividing by the ratio goes back to when acknowledgements were counted. It starts
-//! at two, and its rounding keeps it from falling below 31/16; since Linux counts segments,
-//! the window grows about twice as fast as the increase says, whatever is delayed.
+//! are Linux's. The division by the ratio dates from the time when Linux counted acknowledgements.
+//! The ratio starts at two, and rounding keeps it at 31/16 or above. Because Linux now counts
+//! segments, the window grows about twice as fast as the increase says, with or without delayed
+//! acknowledgements.
 
 use redtail_core::Time;
 
@@ -47,10 +48,10 @@ const B: u64 = 4;
 const SMOOTH_PART: u64 = 20;
 /// Reduction in 1/1024.
 const BETA: u64 = 819;
-/// Most for cnt while last_max is not known.
+/// The largest cnt while last_max is not known.
 const UNKNOWN_CEILING: u64 = 20;
-/// How long cnt holds while the window does not change, in ticks.
-const HOLDS: u64 = TICKS_PER_S / 32;
+/// Ticks after which cnt is computed again if the window has not changed.
+const UPDATE_INTERVAL: u64 = TICKS_PER_S / 32;
 /// The ratio is kept in sixteenths.
 const RATIO_SHIFT: u32 = 4;
 
@@ -61,9 +62,9 @@ pub struct Bic {
     cnt: u64,
     /// 0 when none is known.
     last_max: u64,
-    /// For which window and when cnt was computed last.
+    /// The window and the tick for which cnt was last computed.
     computed: Option<(u64, u64)>,
-    /// In sixteenths (delayed_ack).
+    /// The ratio in sixteenths (delayed_ack).
     ratio: u64,
 }
 
@@ -84,13 +85,13 @@ impl Bic {
         let tick = ticks(now);
         if self
             .computed
-            .is_some_and(|(window, at)| window == w && tick - at <= HOLDS)
+            .is_some_and(|(window, at)| window == w && tick - at <= UPDATE_INTERVAL)
         {
             return;
         }
         self.computed = Some((w, tick));
         if w <= LOW_WINDOW {
-            self.cnt = w; // without the rest, the ratio included
+            self.cnt = w; // the remaining rules, with the ratio, do not apply
             return;
         }
         let last_max = self.last_max;

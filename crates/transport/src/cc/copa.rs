@@ -1,8 +1,8 @@
 //! Copa: a target rate in inverse proportion to the queueing delay.
 //!
-//! Source: V. Arun and H. Balakrishnan, "Copa: Practical Delay-Based Congestion Control for
-//! the Internet", NSDI 2018, sections 2.1 (the rate), 2.2 (competitive mode) and 3; where it
-//! leaves room, its authors' code (genericCC, markoviancc.cc; mvfst, Copa.cpp).
+//! Source: V. Arun and H. Balakrishnan, "Copa: Practical Delay-Based Congestion Control for the
+//! Internet", NSDI 2018, sections 2.1 (the rate), 2.2 (competitive mode) and 3; where it does not
+//! specify a detail, its authors' code (genericCC, markoviancc.cc; mvfst, Copa.cpp).
 //!
 //! | symbol | meaning | unit |
 //! |---|---|---|
@@ -27,15 +27,14 @@
 //! d_q < 0.1 (RTTmax - RTTmin) in the latest 5 round trips: default, else competitive
 //! ```
 //!
-//! Alone, a flow's queue swings between nothing and 2.5 / delta segments every five round
-//! trips, 1.25 / delta on average (section 2.3). Losses are repaired, but in default mode do not
-//! change the window. From the code: the window is at least 2 segments; v is 1 at once when the
-//! target is on the other side of what the direction was. Ours, for what the paper does not
-//! say: a step is no larger than what was acknowledged, so that the window at most
-//! doubles in a round trip; a timeout starts over from slow start; the window does not grow
-//! while the application limits the rate. The three round trips are kept as Linux keeps
-//! windowed extremes (lib/win_minmax.c): three candidates each, of successive parts of
-//! the window.
+//! The queue of a single flow oscillates between zero and 2.5 / delta segments every five round
+//! trips, with 1.25 / delta on average (section 2.3). Losses are repaired, but do not change the
+//! window in default mode. From the code: the window is at least 2 segments; v becomes 1 as soon as
+//! the target is in the opposite direction. Our rules, where the paper is silent: a step is no
+//! larger than the bytes acknowledged, so that the window at most doubles in a round trip; a
+//! timeout begins slow start; the window does not grow while the application limits the rate. The
+//! three round trips are windowed extremes as in Linux (lib/win_minmax.c): each has three
+//! candidates, from successive parts of the window.
 
 use redtail_core::{Span, Stream, Time};
 
@@ -47,7 +46,7 @@ const DELTA: f64 = 0.5;
 const RTT_MIN_WINDOW: Span = Span::from_s(10);
 /// Round trips over which RTTmax is the greatest.
 const RTT_MAX_ROUNDS: u64 = 4;
-/// Round trips without a nearly empty queue after which others are taken to fill it.
+/// Round trips without a nearly empty queue after which competing flows are assumed to fill it.
 const EMPTY_ROUNDS: u64 = 5;
 /// Share of the swing below which the queue counts as nearly empty.
 const NEARLY_EMPTY: f64 = 0.1;
@@ -57,25 +56,26 @@ const MIN_CWND_SEGMENTS: f64 = 2.0;
 /// Share of w / RTTstanding at which segments are paced.
 const PACING_GAIN: f64 = 2.0;
 
-/// The least or, with `MAX`, the greatest of a window of time.
+/// The least sample in a window of time, or with `MAX` the greatest.
 #[derive(Clone, Debug, Default)]
 struct Extreme<const MAX: bool> {
-    /// The best, and the best since the times of those before; the first is the oldest.
+    /// The best sample; the best sample after it; and the best after that.
     best: Option<[(Time, Span); 3]>,
 }
 
 impl<const MAX: bool> Extreme<MAX> {
     /// Whether `a` replaces `b`.
-    fn beats(a: Span, b: Span) -> bool {
+    fn replaces(a: Span, b: Span) -> bool {
         if MAX { a >= b } else { a <= b }
     }
 
-    /// Takes a sample and gives the extreme of the latest `window`.
+    /// Adds a sample. Returns the extreme of the latest `window`.
     fn update(&mut self, now: Time, sample: Span, window: Span) -> Span {
         let new = (now, sample);
         let best = match &mut self.best {
             Some(best)
-                if !Self::beats(sample, best[0].1) && now.saturating_since(best[2].0) <= window =>
+                if !Self::replaces(sample, best[0].1)
+                    && now.saturating_since(best[2].0) <= window =>
             {
                 best
             }
@@ -84,9 +84,9 @@ impl<const MAX: bool> Extreme<MAX> {
                 return sample;
             }
         };
-        if Self::beats(sample, best[1].1) {
+        if Self::replaces(sample, best[1].1) {
             (best[1], best[2]) = (new, new);
-        } else if Self::beats(sample, best[2].1) {
+        } else if Self::replaces(sample, best[2].1) {
             best[2] = new;
         }
         let age = now.saturating_since(best[0].0);
@@ -116,24 +116,25 @@ pub struct Copa {
     rtt_max: Extreme<true>,
     rounds: Rounds,
     velocity: f64,
-    /// Whether the window moved up in the latest window, and in how many before it.
+    /// Whether cwnd rose over the latest window of data, and for how many windows it has moved in
+    /// that direction.
     up: bool,
     same: u32,
-    /// The window when the present one began.
+    /// cwnd at the beginning of the present window of data.
     cwnd_before: f64,
     /// 1/delta.
     weight: f64,
     competitive: bool,
-    /// It may leave the default mode.
+    /// Whether it may leave the default mode.
     switches: bool,
     /// When the queue was nearly empty last.
     emptied: Option<Time>,
-    /// Segments were lost in the present round.
+    /// Whether segments were lost in the present round.
     lost: bool,
 }
 
 impl Copa {
-    /// A model at the start of a connection, which `switches` to competitive mode or not.
+    /// A model at the start of a connection; `switches` if it has the competitive mode.
     pub fn new(config: ModelConfig, switches: bool) -> Self {
         let mut copa = Self {
             cwnd: config.initial_cwnd,
@@ -163,7 +164,7 @@ impl Copa {
         self.pacing_rate = PACING_GAIN * self.cwnd / standing;
     }
 
-    /// Which mode it is, from the latest round trips.
+    /// Chooses the mode from the latest round trips.
     fn update_mode(&mut self, now: Time, queueing: f64, swing: f64, srtt: Span) {
         if queueing <= NEARLY_EMPTY * swing {
             self.emptied = Some(now);
@@ -221,7 +222,7 @@ impl Model for Copa {
 
         let mss = self.config.mss;
         let acked = as_f64(sample.newly_acked);
-        // w / RTTstanding <= 1 / (delta d_q), without dividing by what may be zero.
+        // w / RTTstanding <= 1 / (delta d_q), without a division by zero.
         let up = self.cwnd / mss * queueing <= self.weight * standing.as_secs_f64();
         if up && self.slow_start {
             if !sample.app_limited {

@@ -1,8 +1,8 @@
 //! CUBIC.
 //!
-//! Source: RFC 9438, section 4. The window is a cubic function of the time since
-//! congestion avoidance began: concave up to the window at which the last loss
-//! happened, flat around it, convex beyond; and never below what Reno would have.
+//! Source: RFC 9438, section 4. The window is a cubic function of the time since congestion
+//! avoidance began: concave up to the window at which the last loss happened, flat around it,
+//! convex beyond it. It is never below the window that Reno would have.
 //!
 //! | symbol | meaning | unit |
 //! |---|---|---|
@@ -35,16 +35,16 @@ pub struct Cubic {
     w_max: f64,
     /// The window when the last reduction began.
     cwnd_prior: f64,
-    /// The last reduction was a timeout: the next epoch starts at its plateau.
+    /// Whether the last reduction was a timeout: the next epoch then starts at its plateau.
     after_timeout: bool,
     /// Congestion avoidance since the last reduction.
     epoch: Option<Epoch>,
-    /// The same before the last reduction, should that be undone (section 4.9).
-    before: Option<Before>,
+    /// The state before the last reduction, for an undo (section 4.9).
+    saved: Option<Saved>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Before {
+struct Saved {
     w_max: f64,
     cwnd_prior: f64,
     after_timeout: bool,
@@ -67,7 +67,7 @@ impl Cubic {
 
     fn begin_epoch(&mut self, cwnd: f64, now: Time) -> Epoch {
         if self.after_timeout || cwnd >= self.w_max {
-            // No known ceiling above: grow from a plateau here (sections 4.8 and 4.10).
+            // No larger W_max is known, so the epoch starts at its plateau (sections 4.8 and 4.10).
             self.w_max = cwnd;
         }
         self.after_timeout = false;
@@ -115,11 +115,11 @@ impl GrowthLaw for Cubic {
     }
 
     fn after_idle(&mut self) {
-        self.epoch = None; // t leaves out what was not used (RFC 9438, section 5.8)
+        self.epoch = None; // t excludes unused time (RFC 9438, section 5.8)
     }
 
     fn on_congestion(&mut self, window: f64, kind: CongestionKind) {
-        self.before = Some(Before {
+        self.saved = Some(Saved {
             w_max: self.w_max,
             cwnd_prior: self.cwnd_prior,
             after_timeout: self.after_timeout,
@@ -127,7 +127,7 @@ impl GrowthLaw for Cubic {
         });
         self.after_timeout = matches!(kind, CongestionKind::Timeout { .. });
         self.cwnd_prior = window;
-        // Fast convergence (section 4.7): a flow that is losing ground releases more.
+        // Fast convergence (section 4.7): a flow whose window shrinks releases more.
         self.w_max = if window < self.w_max {
             window * (1.0 + BETA) / 2.0
         } else {
@@ -136,11 +136,11 @@ impl GrowthLaw for Cubic {
     }
 
     fn undo(&mut self) {
-        if let Some(before) = self.before.take() {
-            self.w_max = before.w_max;
-            self.cwnd_prior = before.cwnd_prior;
-            self.after_timeout = before.after_timeout;
-            self.epoch = before.epoch;
+        if let Some(saved) = self.saved.take() {
+            self.w_max = saved.w_max;
+            self.cwnd_prior = saved.cwnd_prior;
+            self.after_timeout = saved.after_timeout;
+            self.epoch = saved.epoch;
         }
     }
 }
@@ -190,7 +190,7 @@ mod tests {
         let at = [2.0, 5.0, k, 12.0, 15.0];
         for (time, window) in at.into_iter().zip(run(&mut cubic, 700.0, 0.05, &at)) {
             let expected = 0.4 * (time - k).powi(3) + 1000.0;
-            // The window chases W_cubic(t + RTT) and so runs a round trip ahead.
+            // The window follows W_cubic(t + RTT), so it is a round trip ahead.
             assert!(
                 (window - expected).abs() < 0.01 * expected,
                 "{time}: {window} {expected}"

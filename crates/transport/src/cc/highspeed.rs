@@ -19,16 +19,15 @@
 //! w   -= floor(b(w) w), at least 2 are left
 //! ```
 //!
-//! As in Linux, and unlike the RFC: a(w) and b(w) are those of the table, each row of which
-//! holds up to the window at which the RFC has its values, so that a(w) is rounded up; and
-//! it is counted for each
-//! acknowledgement, however much it covers, so that with delayed acknowledgements the window
-//! grows half as fast as the RFC's equation has it.
+//! As in Linux, and unlike the RFC: a(w) and b(w) are taken from the table. Each row applies up to
+//! the window for which the RFC lists it, so that a(w) is rounded up. a(w) is added for each
+//! acknowledgement, however much it covers, so that with delayed acknowledgements the window grows
+//! half as fast as by the RFC's equation.
 
 use super::additive::{Additive, whole};
 use super::{AckSample, CongestionKind, GrowthLaw};
 
-/// By a(w) from 1 on: the largest window it is for, and b(w) in 1/256.
+/// One row for each a(w), from 1: the largest window it applies to, and b(w) in 1/256.
 const TABLE: [(u64, u64); 72] = [
     (38, 128),
     (118, 112),
@@ -108,7 +107,7 @@ const TABLE: [(u64, u64); 72] = [
 #[derive(Clone, Debug, Default)]
 pub struct HighSpeed {
     additive: Additive,
-    /// The row of the window when it was last looked at.
+    /// The row that was last used.
     row: u32,
 }
 
@@ -143,8 +142,8 @@ impl GrowthLaw for HighSpeed {
         self.additive.reset();
     }
 
-    /// By the row for which the window last grew in congestion avoidance: a loss in slow
-    /// start reduces by the one before, at first a half (Linux).
+    /// By the row with which the window last grew in congestion avoidance. A loss in slow start
+    /// therefore uses the row from before, at first one half (Linux).
     fn ssthresh(&mut self, window: f64, _kind: CongestionKind) -> Option<f64> {
         let w = window as u64;
         let (_, decrease) = TABLE[self.row as usize];

@@ -26,10 +26,10 @@
 //! w += 1 for w / alpha acknowledged;   loss: w = floor(beta w), at least 2
 //! ```
 //!
-//! RTT_max follows round trips that are up to 20 ms above it, and at each reduction goes
-//! back by 5 % of its distance to RTT_min. After a change of B_max the next reduction is
-//! by 0.5 as well. As in Linux, and unlike the draft: f is in whole numbers, so that up to
-//! Delta_L alpha is Reno's for round trips above 200 ms as well.
+//! RTT_max follows round trips that are up to 20 ms above it, and is lowered at each reduction by 5
+//! % of its distance to RTT_min. After a change of B_max the next reduction is by 0.5 as well. As
+//! in Linux, and unlike the draft: f is a whole number, so that up to Delta_L alpha is Reno's for
+//! round trips above 200 ms as well.
 
 use redtail_core::{Span, Time};
 
@@ -41,7 +41,7 @@ const SHIFT: u32 = 7;
 const ONE: u64 = 1 << SHIFT;
 const BETA_MIN: u64 = ONE / 2;
 const BETA_MAX: u64 = 102;
-/// Up to this above RTT_max a round trip raises it.
+/// The largest excess over RTT_max by which a round trip raises it.
 const RTT_STEP: u64 = 5;
 /// RTT_min above which beta follows the round trips: 10 ms in ticks, rounded up.
 const LEAST_RTT: u64 = 3;
@@ -52,17 +52,17 @@ pub struct Htcp {
     additive: Additive,
     alpha: u64,
     beta: u64,
-    /// The next reduction may follow the round trips.
+    /// Whether the next reduction may use the ratio of the round trips.
     follows_rtt: bool,
-    /// Segments acknowledged by the acknowledgement at hand.
+    /// Segments acknowledged by the present acknowledgement.
     acked: u64,
     /// Zero when none is known.
     rtt_min: u64,
     rtt_max: u64,
-    /// When the last congestion event was over.
+    /// When the last congestion event ended.
     last_cong: Option<u64>,
-    /// last_cong, RTT_max and B_max of the reduction before, should the last be undone.
-    before: Option<(Option<u64>, u64, u64)>,
+    /// last_cong, RTT_max and B_max before the last reduction, for an undo.
+    saved: Option<(Option<u64>, u64, u64)>,
     /// The tick of the latest acknowledgement.
     now: u64,
     // The bandwidth.
@@ -85,7 +85,7 @@ impl Default for Htcp {
             rtt_min: 0,
             rtt_max: 0,
             last_cong: None,
-            before: None,
+            saved: None,
             now: 0,
             packets: 0,
             since: None,
@@ -226,19 +226,19 @@ impl GrowthLaw for Htcp {
 
     fn on_congestion(&mut self, _window: f64, _kind: CongestionKind) {
         self.additive.reset();
-        self.before = Some((self.last_cong, self.rtt_max, self.old_b_max));
+        self.saved = Some((self.last_cong, self.rtt_max, self.old_b_max));
         self.last_cong = Some(self.now);
     }
 
     fn on_episode_end(&mut self, _timeout: bool, _mss: f64, now: Time) -> Option<f64> {
-        if self.before.take().is_some() {
+        if self.saved.take().is_some() {
             self.last_cong = Some(ticks(now));
         }
         None
     }
 
     fn undo(&mut self) {
-        if let Some((last_cong, rtt_max, old_b_max)) = self.before.take() {
+        if let Some((last_cong, rtt_max, old_b_max)) = self.saved.take() {
             self.last_cong = last_cong;
             self.rtt_max = rtt_max;
             self.old_b_max = old_b_max;

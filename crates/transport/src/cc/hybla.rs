@@ -1,4 +1,5 @@
-//! Hybla: the rate of a flow with a round trip of 25 ms, whatever the round trip.
+//! Hybla: a flow gets the rate of a Reno flow with a round trip of 25 ms, whatever its own round
+//! trip.
 //!
 //! Source: C. Caini and R. Firrincieli, "TCP Hybla: a TCP enhancement for heterogeneous
 //! networks", International Journal of Satellite Communications and Networking 22(5), 2004,
@@ -18,13 +19,12 @@
 //! loss:                  half, as Reno
 //! ```
 //!
-//! Over round trips of RTT that makes w = rho W where Reno over RTT_0 has W, and so the
-//! same rate. Increases are kept in 1/128 of a segment, by `rho^2/w` rounded down to them;
-//! while data is missing, and until a timeout's repair is over, Reno's whole segments are
-//! counted instead. An increase is for an acknowledgement, however much it covers: with
-//! delayed ones it grows half as fast. The window ends at 65535 segments. As in Linux,
-//! and unlike the paper: no estimate of the bandwidth sets the first ssthresh, and nothing
-//! is paced.
+//! If a Reno flow with RTT_0 has the window W, a flow with RTT has w = rho W, which gives the same
+//! rate. Increases are kept in 1/128 of a segment; `rho^2/w` is rounded down to these. While data
+//! is missing, and during the repair after a timeout, Reno's whole segments are counted instead. An
+//! increase is made for each acknowledgement, however much it covers: with delayed acknowledgements
+//! the window grows half as fast. The window is at most 65535 segments. As in Linux, and unlike the
+//! paper: the first ssthresh is not set by an estimate of the bandwidth, and nothing is paced.
 
 use redtail_core::Span;
 
@@ -37,7 +37,7 @@ const RTT_0: Span = Span::from_ms(25);
 const FRACTIONS: [u64; 8] = [128, 139, 152, 165, 181, 197, 215, 234];
 const MOST_DOUBLINGS: u64 = 16;
 /// snd_cwnd_clamp.
-const MOST: u64 = 65_535;
+const MAX_WINDOW: u64 = 65_535;
 
 /// rho, from the least smoothed round trip.
 #[derive(Clone, Copy, Debug)]
@@ -76,8 +76,8 @@ pub struct Hybla {
     additive: Additive,
     rho: Rho,
     state: CaState,
-    /// 1/128 of segments.
-    cents: u64,
+    /// The fraction of a segment, in 1/128.
+    fraction: u64,
 }
 
 impl GrowthLaw for Hybla {
@@ -93,18 +93,18 @@ impl GrowthLaw for Hybla {
             self.additive.cnt += 1;
         }
         grown += increment >> 7;
-        self.cents += increment & 127;
-        if self.cents >= 128 {
+        self.fraction += increment & 127;
+        if self.fraction >= 128 {
             grown += 1;
-            self.cents -= 128;
+            self.fraction -= 128;
             self.additive.reset();
         }
-        // A window so large that the increase is nothing.
+        // The window is so large that the increase rounds to zero.
         if increment == 0 && u64::from(self.additive.cnt) >= grown {
             grown += 1;
             self.additive.reset();
         }
-        grown.min(MOST.max(w)) as f64 * mss
+        grown.min(MAX_WINDOW.max(w)) as f64 * mss
     }
 
     fn watches(&self) -> bool {
@@ -140,7 +140,7 @@ pub(super) struct HyblaSlowStart {
     mss: f64,
     rho: Rho,
     state: CaState,
-    cents: u64,
+    fraction: u64,
 }
 
 impl HyblaSlowStart {
@@ -149,7 +149,7 @@ impl HyblaSlowStart {
             mss,
             rho: Rho::default(),
             state: CaState::Open,
-            cents: 0,
+            fraction: 0,
         }
     }
 
@@ -164,20 +164,21 @@ impl HyblaSlowStart {
         self.state = sample.state;
     }
 
-    /// An acknowledgement by which a standard slow start would grow `grows` bytes.
+    /// Processes an acknowledgement for which standard slow start would grow the window by `grows`
+    /// bytes.
     pub(super) fn on_ack(&mut self, window: &mut Window, _sample: &AckSample, grows: f64) {
         let grown = if self.state == CaState::Open {
             let doublings = self.rho.whole().min(MOST_DOUBLINGS);
             let fraction = FRACTIONS[(self.rho.eighths & 7) as usize];
             let increment = (fraction << doublings) - 128;
-            self.cents += increment & 127;
-            let more = (increment >> 7) + (self.cents >> 7);
-            self.cents &= 127;
+            self.fraction += increment & 127;
+            let more = (increment >> 7) + (self.fraction >> 7);
+            self.fraction &= 127;
             window.cwnd + as_f64(more) * self.mss
         } else {
             window.cwnd + grows
         };
-        let most = as_f64(MOST) * self.mss;
+        let most = as_f64(MAX_WINDOW) * self.mss;
         window.cwnd = grown.min(window.ssthresh).min(most.max(window.cwnd));
     }
 }

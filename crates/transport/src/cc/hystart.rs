@@ -1,10 +1,9 @@
-//! HyStart: slow start that stops when acknowledgements say the pipe is full.
+//! HyStart: slow start that ends when acknowledgements indicate that the path is full.
 //!
-//! Source: S. Ha and I. Rhee, "Taming the elephants: New TCP slow start", Computer
-//! Networks 55(9), 2011, sections 3.2 and 3.3, with what Linux's CUBIC makes of it
-//! (`tcp_cubic.c`, `hystart_update`): the constants, the ninth sample of a round as
-//! the first to be judged, and the start over after a timeout. Left out is its
-//! allowance for segments that a network card sends in one go: there are none.
+//! Source: S. Ha and I. Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9),
+//! 2011, sections 3.2 and 3.3, with the changes of Linux's CUBIC (`tcp_cubic.c`, `hystart_update`):
+//! the constants, the check from the ninth sample of a round on, and the restart after a timeout.
+//! Left out is its allowance for segmentation offload, which the simulator does not have.
 //!
 //! | symbol | meaning | unit |
 //! |---|---|---|
@@ -20,9 +19,9 @@
 //! exit:     ssthresh = cwnd
 //! ```
 //!
-//! Half of D_min stands for the one-way delay, which the train of a window that
-//! fills the pipe lasts. A sender that paces would need the whole of it: pacing
-//! spreads a window of slow start over half a round trip.
+//! Half of D_min is the estimate of the one-way delay, which is the length of the train if the
+//! window fills the path. A sender that paces would need all of D_min, because pacing spreads a
+//! window of slow start over half a round trip.
 
 use redtail_core::{Span, Time};
 
@@ -45,13 +44,13 @@ pub(super) struct HyStart {
     round: Option<Round>,
     /// D_min.
     delay_min: Option<Span>,
-    /// Slow start was left by this; what follows a timeout starts anew.
+    /// HyStart has ended slow start. It is cleared by a timeout.
     found: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Round {
-    /// It is over when more than this is acknowledged.
+    /// The round ends when more than this is acknowledged.
     end: u64,
     start: Time,
     /// The last acknowledgement of the train.
@@ -72,7 +71,7 @@ impl HyStart {
         }
     }
 
-    /// A timeout: everything is learnt anew.
+    /// A timeout: forgets all measurements.
     pub(super) fn on_timeout(&mut self) {
         *self = Self::new(self.mss);
     }
@@ -150,8 +149,8 @@ mod tests {
             }
         }
 
-        /// A round that begins at `at` ms: a window's acknowledgements, `us` apart,
-        /// each with round trip `rtt` in ms. Says after how many slow start ended.
+        /// Runs a round that begins at `at` ms: the acknowledgements of a window, `us` apart, each
+        /// with round trip `rtt` in ms. Returns after how many of them slow start ended.
         fn round(&mut self, at: u64, us: u64, rtt: u64) -> Option<u64> {
             self.now = Time::ZERO + Span::from_ms(at);
             let acks = (self.window.cwnd / MSS) as u64;

@@ -51,19 +51,19 @@ pub struct Illinois {
     additive: Additive,
     alpha: u64,
     beta: u64,
-    /// Of the round's round trips, in microseconds.
+    /// The sum of the round trips of this round, microseconds.
     sum_rtt: u64,
     samples: u64,
     /// Least and greatest round trip, microseconds.
     base_rtt: u64,
     max_rtt: u64,
-    /// The round is over when more than this is acknowledged.
+    /// The round ends when more than this is acknowledged.
     end: Option<u64>,
-    /// Segments acknowledged by the acknowledgement at hand.
+    /// Segments acknowledged by the present acknowledgement.
     acked: u64,
-    /// d_a has been above d_1.
+    /// Whether d_a has been above d_1.
     above: bool,
-    /// Rounds since then that were not.
+    /// Rounds since then in which d_a was not above d_1.
     low: u32,
 }
 

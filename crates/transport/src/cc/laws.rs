@@ -15,9 +15,9 @@ use super::{
     scalable, vegas, veno, westwood, yeah,
 };
 
-/// Makes of the list the choices of the experiment file ([`Growth`]), the enum that holds a running
-/// law ([`Law`]) and the macro `law!`, which calls a method of whichever law it is. A `$` is passed, since
-/// a macro that writes another cannot name one.
+/// Generates from the list the choices of the experiment file ([`Growth`]), the enum that holds a
+/// running law ([`Law`]) and the macro `law!`, which calls a method of the law in use. A `$` is
+/// passed as an argument, because a macro that defines a macro cannot write one.
 macro_rules! growth_laws {
     (
         $dollar:tt
@@ -47,8 +47,8 @@ macro_rules! growth_laws {
             }
         }
 
-        /// Any of the laws, dispatched statically. A law with state is boxed, so that the
-        /// senders of one without it stay small: thousands of them share a cache.
+        /// Any of the laws, dispatched statically. A law with state is boxed, so that senders with
+        /// another law stay small: thousands of them share a cache.
         #[derive(Clone, Debug)]
         pub(super) enum Law {
             $($law($storage<$type>),)+
@@ -56,7 +56,7 @@ macro_rules! growth_laws {
         }
 
         impl Law {
-            /// What `config` asks for, at the start of a connection.
+            /// The law that `config` selects, at the start of a connection.
             pub(super) fn new(config: &ControllerConfig) -> Self {
                 match config.growth {
                     $(Growth::$law => Self::$law(<$type as GrowthLaw>::start(config).into()),)+
@@ -67,7 +67,7 @@ macro_rules! growth_laws {
             }
         }
 
-        /// Calls a method of whichever law it is.
+        /// Calls a method of the law in use.
         macro_rules! law {
             ($dollar law:expr, $dollar l:ident => $dollar call:expr) => {
                 match $dollar law {
@@ -130,7 +130,7 @@ growth_laws! {
     }
 }
 
-/// How a small law is held, as `Box` holds a large one.
+/// Holds a small law without a box.
 type Inline<T> = T;
 
 fn model_config(config: &ControllerConfig) -> ModelConfig {

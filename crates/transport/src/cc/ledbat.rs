@@ -1,8 +1,8 @@
 //! LEDBAT: low extra delay background transport.
 //!
-//! Source: RFC 6817, section 2.4.2 for the algorithm, section 2.5 for the parameters. The
-//! window settles where queues on the path add TARGET of delay: a flow alone uses
-//! the link, one beside traffic that fills queues gives way to it.
+//! Source: RFC 6817, section 2.4.2 for the algorithm, section 2.5 for the parameters. The window
+//! converges so that queues on the path add TARGET of delay: a single flow uses the whole link, and
+//! a flow gives way to traffic that fills queues.
 //!
 //! | symbol | meaning | unit |
 //! |---|---|---|
@@ -20,11 +20,11 @@
 //! cwnd          = min(cwnd, flightsize + ALLOWED_INCREASE MSS), at least MIN_CWND MSS
 //! ```
 //!
-//! The RFC measures one-way delays. Without timestamps there are none, so round trips
-//! stand for them, as in several TCP implementations: the difference to the base then
-//! contains queueing on the way back and delayed acknowledgements (the filter drops most
-//! of these). The RFC's halving on loss and its one segment after a timeout are common
-//! code. Slow start, at first and after a timeout, is the controller's; the RFC has none.
+//! The RFC measures one-way delays. Round trips replace them here, as in several TCP
+//! implementations. The difference to the base then includes queueing on the return path and
+//! delayed acknowledgements (the filter removes most of these). The RFC's halving on loss and its
+//! window of one segment after a timeout are in the controller. Slow start, at first and after a
+//! timeout, is the controller's too; the RFC has none.
 
 use redtail_core::{Span, Time};
 
@@ -72,12 +72,12 @@ impl Ledbat {
         }
     }
 
-    /// In seconds; `None` before the first sample.
+    /// The queueing delay in seconds; `None` before the first sample.
     fn queueing_delay(&self, now: Time, rtt: Option<Span>) -> Option<f64> {
         let base = self.base.iter().flatten().min()?;
         let (_, latest) = self.current[0]?;
-        // Samples must not be older than a round trip (section 2.5); the latest counts
-        // whatever its age, there being nothing else.
+        // Samples must not be older than a round trip (section 2.5). The latest is used whatever
+        // its age, because there is no other.
         let fresh = |at: Time| rtt.is_some_and(|rtt| now.saturating_since(at) <= rtt);
         let current = self.current.iter().flatten();
         let current = current
@@ -96,7 +96,7 @@ impl GrowthLaw for Ledbat {
         let off_target = queueing.map_or(1.0, |queueing| (TARGET - queueing) / TARGET);
         let acked = sample.acked as f64;
         let grown = cwnd + GAIN * off_target * acked * mss / cwnd;
-        // flightsize is what was outstanding before this acknowledgement.
+        // flightsize is the number of bytes outstanding before this acknowledgement.
         let flight = (sample.next - sample.una) as f64 + acked;
         grown
             .min(flight + ALLOWED_INCREASE * mss)
@@ -176,11 +176,11 @@ mod tests {
         for (at, rtt) in [(0, 50), (1000, 90), (1010, 300), (1020, 310), (1030, 320)] {
             ledbat.measure(&sample(at, Some(rtt)));
         }
-        // The last four are 90 to 320 ms; then the 90 falls out by age, not by number.
+        // The last four are 90 to 320 ms; then the 90 is dropped because of its age.
         let of = |at: u64| ledbat.queueing_delay(now(at), srtt).unwrap();
         assert!((of(1030) - 0.040).abs() < 1e-12);
         assert!((of(1201) - 0.250).abs() < 1e-12);
-        // All too old: the latest stands.
+        // All are too old, so the latest is used.
         assert!((of(9000) - 0.270).abs() < 1e-12);
         let mut fifth = ledbat.clone();
         fifth.measure(&sample(1040, Some(330)));

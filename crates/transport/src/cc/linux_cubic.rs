@@ -5,10 +5,9 @@
 //! function itself is that of Ha, Rhee and Xu, "CUBIC: A New TCP-Friendly High-Speed
 //! TCP Variant", ACM SIGOPS Operating Systems Review 42(5), 2008.
 //!
-//! With windows of a few segments this is another law than RFC 9438's. The distance from
-//! the plateau is rounded down, so that the target is the plateau itself from 1.36 s
-//! before K to 1.36 s after it; w_reno grows by whole segments, and never faster than
-//! by 8/15 of one a round trip.
+//! With windows of a few segments this law differs from RFC 9438's. The distance from the plateau
+//! is rounded down, so that the target is the plateau itself from 1.36 s before K to 1.36 s after
+//! it; w_reno grows by whole segments, and never faster than by 8/15 of one a round trip.
 //!
 //! | symbol | meaning | unit |
 //! |---|---|---|
@@ -36,11 +35,11 @@
 //! idle:      the epoch's start moves by the time in which nothing was sent
 //! ```
 //!
-//! The target is computed when the tick or the window changed, and no more than every
-//! eight ticks while the window stays the same.
+//! The target is computed when the tick or the window has changed, but only every eight ticks while
+//! the window stays the same.
 //!
-//! The cube root here is exact; the kernel's, by a table and one step of Newton's
-//! method, is off by 0.2 % on average.
+//! The cube root here is exact. The kernel's, from a table and one step of Newton's method, has an
+//! error of 0.2 % on average.
 
 use redtail_core::{Span, Time};
 
@@ -48,11 +47,11 @@ use super::additive::{Additive, whole};
 use super::tick::{TICKS_PER_S, ticks, ticks_of};
 use super::{AckSample, CongestionKind, GrowthLaw, Window};
 
-/// How long what was computed for a window holds while that does not change.
-const HOLDS: u64 = TICKS_PER_S / 32;
+/// Ticks after which the target is computed again if the window has not changed.
+const UPDATE_INTERVAL: u64 = TICKS_PER_S / 32;
 /// C in 1/1024 (`bic_scale`, times 10).
 const C: u64 = 410;
-/// 2^40: the scale of C and, three times, that of t.
+/// The exponent of 2^40, the product of the scale of C and the cube of the scale of t.
 const SCALE: u32 = 40;
 /// beta in 1/1024.
 const BETA: u64 = 717;
@@ -61,9 +60,9 @@ const BETA: u64 = 717;
 const RENO_EIGHTHS: u64 = 15;
 /// cnt at a plateau, in windows.
 const PLATEAU: u64 = 100;
-/// Most for cnt while no window is known at which there were losses: 5 % a round trip.
+/// The largest cnt while last_max is not known: growth of 5 % a round trip.
 const UNKNOWN_CEILING: u64 = 20;
-/// Least for cnt: the window grows by a half in a round trip.
+/// The least cnt: the window grows by a half in a round trip.
 const FASTEST: u64 = 2;
 
 /// The law's state, in segments and ticks.
@@ -73,7 +72,7 @@ pub struct LinuxCubic {
     /// 0 when none is known.
     last_max: u64,
     epoch: Option<Epoch>,
-    /// For which window and when the target was computed last.
+    /// The window and the tick for which the target was last computed.
     computed: Option<(u64, u64)>,
     /// Acknowledged since w_reno last grew.
     reno_acked: u64,
@@ -115,10 +114,10 @@ impl LinuxCubic {
         }
     }
 
-    /// The window aimed at, a round trip from `tick`.
+    /// The target window, a round trip after `tick`.
     fn target(&self, epoch: &Epoch, tick: u64) -> u64 {
         let ahead = self.delay_min.map_or(0, ticks_of);
-        // A shifted epoch may begin in the future only by rounding.
+        // An epoch that was moved begins in the future only because of rounding.
         let t = ((tick.saturating_sub(epoch.start) + ahead) << 10) / TICKS_PER_S;
         let off = t.abs_diff(epoch.k);
         // After some six minutes this saturates, far above any window.
@@ -136,7 +135,7 @@ impl LinuxCubic {
         self.reno_acked += acked;
         if self
             .computed
-            .is_some_and(|(window, at)| window == w && tick - at <= HOLDS)
+            .is_some_and(|(window, at)| window == w && tick - at <= UPDATE_INTERVAL)
         {
             return;
         }
@@ -158,7 +157,7 @@ impl LinuxCubic {
                 self.cnt = self.cnt.min(UNKNOWN_CEILING);
             }
         }
-        // A Reno-friendly flow's window, once for each of its segments.
+        // The window of a Reno-friendly flow, raised once for each of its segments.
         let each = (w * RENO_EIGHTHS / 8).max(1);
         let grown = self.reno_acked.saturating_sub(1) / each;
         self.reno_acked -= grown * each;
@@ -225,7 +224,7 @@ impl GrowthLaw for LinuxCubic {
         let w = window as u64;
         self.epoch = None;
         self.additive.reset();
-        // Fast convergence: a flow that is losing ground releases more.
+        // Fast convergence: a flow whose window shrinks releases more.
         self.last_max = if w < self.last_max {
             w * (1024 + BETA) / 2048
         } else {

@@ -8,7 +8,7 @@
 //! each = w in the additive increase of `additive`;  ssthresh = max(floor(w / 2), 2)
 //! ```
 //!
-//! What was counted is forgotten when the window is reduced.
+//! A reduction resets the counter.
 
 use super::additive::Additive;
 use super::{AckSample, CongestionKind, GrowthLaw};

@@ -1,9 +1,8 @@
-//! Controllers that steer by a model of the path instead of a window's growth.
+//! Controllers that use a model of the path instead of a growth law.
 //!
-//! A model is fed a [`RateSample`] with every acknowledgement, duplicates and those of
-//! fast recovery included, and hears of each segment lost. It gives a congestion
-//! window, a pacing rate and a quantum; the sender obeys them and has no slow start,
-//! reduction or recovery of its own for it.
+//! A model gets a [`RateSample`] for every acknowledgement, including duplicates and those in fast
+//! recovery, and every lost segment. It sets the congestion window, the pacing rate and the
+//! quantum. A sender with a model has no other slow start or reduction of the window.
 //!
 //! Source: draft-ietf-ccwg-bbr-06, section 4.1.2 (the rate sample), sections 5.2 and 5.6.
 
@@ -14,10 +13,10 @@ use super::bbr3::Bbr3;
 use super::copa::Copa;
 use super::{AckSample, GrowthLaw, as_f64};
 
-/// What loss recovery is doing.
+/// The state of loss recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Episode {
-    /// Nothing.
+    /// No recovery.
     #[default]
     Open,
     /// Fast recovery.
@@ -26,8 +25,8 @@ pub enum Episode {
     Loss,
 }
 
-/// What an acknowledgement says of the path (RS of the draft). Fields that come from the
-/// newest segment delivered are zero or absent if it delivered none.
+/// The rate sample of an acknowledgement (RS of the draft). Fields that are taken from the newest
+/// delivered segment are zero or absent if none was delivered.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RateSample {
     /// When it arrived.
@@ -44,7 +43,8 @@ pub struct RateSample {
     pub delivered: u64,
     /// RS.delivery_rate in bytes/s, if the interval is long enough to give one.
     pub delivery_rate: Option<f64>,
-    /// RS.is_app_limited: the sender had run out of data, so that the path may do better.
+    /// RS.is_app_limited: the sender had no data to send, so the path may be faster than the
+    /// sample.
     pub app_limited: bool,
     /// RS.rtt: round trip of the newest of the delivered segments that were sent once.
     pub rtt: Option<Span>,
@@ -56,12 +56,12 @@ pub struct RateSample {
     pub prior_in_flight: u64,
     /// C.inflight: bytes in flight after it.
     pub in_flight: u64,
-    /// C.is_cwnd_limited: in the latest round trip the window, not the rate or the
-    /// application, held the sender back.
+    /// C.is_cwnd_limited: in the latest round trip the window, not the rate or the application,
+    /// limited sending.
     pub window_limited: bool,
     /// C.srtt.
     pub srtt: Option<Span>,
-    /// How long pacing holds back the next segment.
+    /// The time for which pacing holds back the next segment.
     pub held_for: Span,
     /// Bytes that this acknowledgement newly reports as marked (ECN).
     pub newly_marked: u64,
@@ -69,7 +69,7 @@ pub struct RateSample {
     pub marked: u64,
     /// Bytes reported as marked since the start.
     pub total_marked: u64,
-    /// What loss recovery is doing after it.
+    /// The state of loss recovery after it.
     pub episode: Episode,
 }
 
@@ -95,10 +95,11 @@ pub trait Model {
     /// An acknowledgement.
     fn on_ack(&mut self, sample: &RateSample);
 
-    /// A segment was declared lost; told before the acknowledgement that says so.
+    /// A segment was declared lost. Called before `on_ack` for the acknowledgement that showed the
+    /// loss.
     fn on_lost(&mut self, _lost: &LostSegment, _now: Time) {}
 
-    /// Draws come from `stream` from now on.
+    /// Takes random numbers from `stream` from now on.
     fn set_stream(&mut self, stream: Stream);
 
     /// Fast recovery begins.
@@ -114,7 +115,7 @@ pub trait Model {
     /// everything was delivered: `delivered` bytes since the start.
     fn on_restart(&mut self, now: Time, delivered: u64);
 
-    /// What the latest episode took for losses were none.
+    /// The latest episode was spurious: nothing was lost.
     fn on_undo(&mut self) {}
 
     /// Replaces the window.
@@ -126,11 +127,11 @@ pub trait Model {
     /// The pacing rate.
     fn pacing_rate(&self) -> f64;
 
-    /// The most that leaves at once.
+    /// The most bytes that are sent at once.
     fn send_quantum(&self) -> u64;
 
-    /// Whether the flight is being kept small on purpose, so that its delivery rate says
-    /// nothing of the path.
+    /// Whether the bytes in flight are limited to probe for the round trip. Their delivery rate
+    /// then says nothing about the path.
     fn probes_rtt(&self) -> bool;
 
     /// The state's name.
@@ -145,7 +146,7 @@ pub(super) enum AnyModel {
     Copa(Copa),
 }
 
-/// Calls a method of whichever model it is.
+/// Calls a method of the model in use.
 macro_rules! model {
     ($model:expr, $m:ident => $call:expr) => {
         match $model {
@@ -157,7 +158,7 @@ macro_rules! model {
 }
 pub(super) use model;
 
-/// A model sets the window itself, so that as a law it leaves it alone.
+/// As a growth law a model does not change the window, because it sets the window itself.
 impl GrowthLaw for Box<AnyModel> {
     fn grown(&mut self, cwnd: f64, _sample: &AckSample, _mss: f64) -> f64 {
         cwnd
@@ -172,19 +173,19 @@ impl GrowthLaw for Box<AnyModel> {
     }
 }
 
-/// What a model starts with.
+/// The configuration of a model.
 #[derive(Clone, Debug)]
 pub struct ModelConfig {
     /// Size of a full segment, bytes.
     pub mss: f64,
     /// The initial window, bytes.
     pub initial_cwnd: f64,
-    /// Where it draws from.
+    /// The stream of random numbers.
     pub stream: Stream,
     /// Version 1: estimate the rate of a policer (Linux).
     pub lt_bw: bool,
-    /// Version 3 as Google has it: answer marks if the least round trip is no longer; zero
-    /// for any. `None` without ECN.
+    /// Version 3 with Google's rules: the longest least round trip with which it responds to marks;
+    /// zero for any. `None` without ECN.
     pub ecn_max_rtt: Option<Span>,
 }
 
@@ -219,7 +220,7 @@ pub(super) struct RoundMax<const N: usize> {
     /// By round modulo `N`.
     slots: [f64; N],
     round: u64,
-    /// Of the present round.
+    /// The greatest sample of the present round.
     latest: f64,
     max: f64,
 }
@@ -258,7 +259,7 @@ impl<const N: usize> RoundMax<N> {
         self.max
     }
 
-    /// Of the round of the latest sample alone.
+    /// The greatest sample of the latest round.
     pub fn latest(&self) -> f64 {
         self.latest
     }
@@ -268,7 +269,7 @@ impl<const N: usize> RoundMax<N> {
 /// Linux keeps it (tcp_bbr.c, bbr_update_ack_aggregation).
 #[derive(Clone, Debug, Default)]
 pub(super) struct TwoWindows {
-    /// Of the window before and the present one.
+    /// The greatest samples of the previous window and of the present one.
     slots: [f64; 2],
     /// Rounds that the present window has lasted.
     rounds: u32,
@@ -293,8 +294,8 @@ impl TwoWindows {
     }
 }
 
-/// How much more than the estimated rate accounts for is acknowledged at times: what
-/// links and receivers aggregate (draft, section 5.5.9).
+/// Estimates extra_acked: the bytes acknowledged beyond the estimated rate, because links and
+/// receivers aggregate (draft, section 5.5.9).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Aggregation {
     /// BBR.extra_acked_interval_start.
@@ -304,7 +305,7 @@ pub(super) struct Aggregation {
 }
 
 impl Aggregation {
-    /// What `sample` makes of it at the estimated rate `bw`, at most `cwnd`; bytes.
+    /// extra_acked in bytes after `sample`, at the estimated rate `bw`; at most `cwnd`.
     pub fn extra(&mut self, sample: &RateSample, bw: f64, cwnd: f64) -> f64 {
         let expected = bw * sample.now.saturating_since(self.since).as_secs_f64();
         let mut extra = -expected;
@@ -323,9 +324,9 @@ impl Aggregation {
     }
 }
 
-/// What of `in_flight` bytes will be in the network when the next quantum leaves
-/// (tcp_bbr.c, bbr_packets_in_net_at_edt): `quantum` more if the flight is being raised,
-/// less what is delivered at `bw` until then.
+/// The part of `in_flight` that will be in the network when the next quantum leaves (tcp_bbr.c,
+/// bbr_packets_in_net_at_edt): `quantum` more if the model is raising the bytes in flight, less the
+/// bytes delivered at `bw` until then.
 pub(super) fn in_network_at_departure(
     in_flight: u64,
     sample: &RateSample,

@@ -2,8 +2,8 @@
 //!
 //! Source: draft-briscoe-iccrg-prague-congestion-control-04, section 2.4; its reference
 //! implementation (L4STeam/linux, net/ipv4/tcp_prague.c, prague_update_cwnd and
-//! prague_rate_scaled_ai_ack_increase). What marks do to the window is the ECN response's
-//! ([`EcnReduction::Prague`](crate::tcp::ecn::EcnReduction)); a loss halves it.
+//! prague_rate_scaled_ai_ack_increase). The reduction by marks is in the ECN response
+//! ([`EcnReduction::Prague`](crate::tcp::ecn::EcnReduction)). A loss halves the window.
 //!
 //! | symbol | meaning | unit |
 //! |---|---|---|
@@ -16,10 +16,10 @@
 //! cwnd += (RTT / RTT_v)^2 SMSS (acked - marked) / cwnd     rtt_transition rounds after slow start
 //! ```
 //!
-//! With the second, flows of short round trips grow their rates as one of 25 ms does; the
-//! first lets transfers that end soon be faster. Rounds are counted with marks, so without
-//! AccECN's or DCTCP's feedback the first holds (the reference falls back to Reno then).
-//! Only what arrived unmarked grows the window, also while it is being reduced.
+//! By the second rule the rate of a flow with a short round trip grows as that of a flow with 25
+//! ms. The first rule makes short transfers faster. Rounds are counted by the feedback of marks, so
+//! without AccECN's or DCTCP's feedback the first rule always applies (the reference implementation
+//! falls back to Reno then). Only unmarked bytes grow the window, also during a reduction.
 
 use super::{AckSample, GrowthLaw, as_f64};
 use crate::tcp::ecn::PRAGUE_LEAST_ROUND;

@@ -18,8 +18,8 @@ use super::{AckSample, ControllerConfig, GrowthLaw, as_f64};
 /// The law; it has no state beyond the window.
 #[derive(Clone, Debug, Default)]
 pub struct Reno {
-    /// Grow with what is acknowledged, not with acknowledgements (RFC 3465,
-    /// section 2.1), which makes delayed acknowledgements cost no growth.
+    /// Grow with the bytes acknowledged, not with the number of acknowledgements (RFC 3465, section
+    /// 2.1), so that delayed acknowledgements do not slow the growth.
     pub byte_counting: bool,
 }
 

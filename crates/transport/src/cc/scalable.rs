@@ -15,11 +15,10 @@
 //! w -= floor(b w), at least 2 are left
 //! ```
 //!
-//! The minimum makes it Reno's increase up to 100 segments. The paper's is a for each up
-//! to any window, with Reno's whole law below a window (its legacy window, 16 segments);
-//! Linux reduces by an eighth there too. Where losses come every 1/p segments, the window
-//! is a/(b p) on average (a T/b times 1/T in the paper's section 3.1), whatever the round
-//! trip.
+//! Because of the minimum the increase is Reno's up to 100 segments. In the paper the increase is a
+//! for each segment at any window, and Reno's law applies below the legacy window of 16 segments;
+//! Linux reduces by an eighth there too. With one loss for every 1/p segments, the window is a/(b
+//! p) on average (a T/b times 1/T in the paper's section 3.1), whatever the round trip.
 
 use super::additive::Additive;
 use super::{AckSample, CongestionKind, GrowthLaw};

@@ -41,8 +41,8 @@ pub(super) enum SlowStart {
 }
 
 impl SlowStart {
-    /// Grows `window` by an acknowledgement, of at most `most` bytes (RFC 5681,
-    /// equation 2: a segment).
+    /// Grows `window` for an acknowledgement by at most `most` bytes (RFC 5681, equation 2: one
+    /// segment).
     #[inline]
     pub(super) fn on_ack(&mut self, window: &mut Window, sample: &AckSample, most: f64) {
         let grows = most.min(as_f64(sample.acked));
@@ -109,7 +109,8 @@ impl HyStartPlusPlus {
         }
     }
 
-    /// Whether round trips have grown, or shrunk back.
+    /// Enters conservative slow start if round trips have grown, and leaves it if they have shrunk
+    /// again.
     fn judge(&mut self) {
         let Some(current) = self.round_min else {
             return;

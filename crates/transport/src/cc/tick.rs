@@ -1,4 +1,4 @@
-//! The kernel's clock, for laws as Linux computes them.
+//! The kernel's clock, for laws that follow Linux.
 //!
 //! A tick (jiffy) at 250 Hz, as in Debian's kernels and the kernel's default configuration.
 

@@ -18,14 +18,14 @@
 //! cwnd    += 1 if Diff < alpha,  -1 if Diff > beta,  once a round
 //! ```
 //!
-//! The paper's experiments have alpha and beta of 1 and 3, and of 2 and 4; Linux
-//! (net/ipv4/tcp_vegas.c) has the latter, taken here. Also as in Linux, and unlike the
-//! paper: RTT is the least of a round rather than that of one segment, which keeps
-//! delayed acknowledgements out; a loss halves what is in flight as Reno does (ns-2's
-//! Vegas, after its authors' code, takes a quarter off at a fast retransmission); leaving
-//! slow start gives up what waits in the queue. Linux scales Diff by RTT / BaseRTT, which
-//! the paper does not. The paper's retransmission on the first duplicate belongs to loss
-//! recovery and is not part of this law.
+//! The paper's experiments have alpha and beta of 1 and 3, and of 2 and 4. Linux
+//! (net/ipv4/tcp_vegas.c) has 2 and 4, which are used here. Also as in Linux, and unlike the paper:
+//! RTT is the least of a round rather than that of one segment, which excludes delayed
+//! acknowledgements; a loss halves the bytes in flight as with Reno (ns-2's Vegas, after its
+//! authors' code, reduces by a quarter at a fast retransmission); when slow start ends, the window
+//! is reduced by the segments that wait in the queue. Linux scales Diff by RTT / BaseRTT, which the
+//! paper does not. The paper's retransmission on the first duplicate belongs to loss recovery and
+//! is not part of this law.
 
 use redtail_core::Span;
 
@@ -35,7 +35,7 @@ const ALPHA: f64 = 2.0;
 const BETA: f64 = 4.0;
 const GAMMA: f64 = 1.0;
 
-/// Segments waiting in queues when a window of `cwnd` takes `rtt`.
+/// Segments waiting in queues with a window of `cwnd` and a round trip of `rtt`.
 fn queued(cwnd: f64, rtt: Span, base: Span) -> f64 {
     let (rtt, base) = (rtt.as_secs_f64(), base.as_secs_f64());
     if rtt > base {
@@ -45,10 +45,10 @@ fn queued(cwnd: f64, rtt: Span, base: Span) -> f64 {
     }
 }
 
-/// Cuts the acknowledgements into rounds of a window each.
+/// Divides the acknowledgements into rounds of one window each.
 #[derive(Clone, Debug, Default)]
 struct Rounds {
-    /// The round ends when data beyond this offset is acknowledged: data sent in it.
+    /// The round ends when data beyond this offset, which was sent in the round, is acknowledged.
     end: Option<u64>,
 }
 
@@ -113,21 +113,21 @@ impl GrowthLaw for Vegas {
     }
 
     fn on_congestion(&mut self, _window: f64, _kind: CongestionKind) {
-        // What the round measured belongs to the window before the reduction.
+        // The measurements of this round belong to the window before the reduction.
         self.rounds = Rounds::default();
         self.round_min = None;
     }
 }
 
-/// Vegas' slow start: the window doubles every other round and rests in between, so
-/// that what is measured belongs to one window (section III.C of the paper).
+/// Vegas' slow start: the window doubles every other round and is constant in between, so that a
+/// measurement belongs to one window (section III.C of the paper).
 #[derive(Clone, Debug)]
 pub(super) struct VegasSlowStart {
     /// Size of a full segment, bytes.
     mss: f64,
     base: Option<Span>,
     rounds: Rounds,
-    /// The window rests in this round.
+    /// The window is constant in this round.
     resting: bool,
 }
 
@@ -141,14 +141,14 @@ impl VegasSlowStart {
         }
     }
 
-    /// An acknowledgement by which the window may grow `grows` bytes.
+    /// Processes an acknowledgement for which the window may grow by `grows` bytes.
     pub(super) fn on_ack(&mut self, window: &mut Window, sample: &AckSample, grows: f64) {
         self.base = least(self.base, sample.rtt);
         if let Some(ended) = self.rounds.begun(sample) {
             if self.resting
                 && let (Some(rtt), Some(base)) = (sample.rtt, self.base)
-                // The first segment sent in the round that ends: the paper's
-                // distinguished segment. Earlier ones saw the growing window's bursts.
+                // The first segment sent in the round that ends is the paper's distinguished
+                // segment. Earlier segments met the bursts of the growing window.
                 && queued(window.cwnd / self.mss, rtt, base) > GAMMA
             {
                 self.leave(window, rtt, base);
@@ -161,7 +161,7 @@ impl VegasSlowStart {
         }
     }
 
-    /// Goes on with what fills the path, and a segment to probe (as Linux does).
+    /// Ends slow start with the window that fills the path and one segment to probe (as in Linux).
     fn leave(&mut self, window: &mut Window, rtt: Span, base: Span) {
         let fills = window.cwnd * base.as_secs_f64() / rtt.as_secs_f64();
         window.cwnd = window.cwnd.min(fills + self.mss);
@@ -193,7 +193,7 @@ mod tests {
                     acked: MSS as u64,
                     marked: 0,
                     una: self.una,
-                    // Before what this acknowledgement lets go.
+                    // Before the segments that this acknowledgement allows.
                     next: self.una + cwnd as u64 - MSS as u64,
                     rtt: rtt.map(Span::from_ms),
                     srtt: None,

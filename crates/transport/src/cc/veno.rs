@@ -17,9 +17,9 @@
 //! otherwise:  w += 1 every other round trip   a loss leaves floor(w / 2); at least 2 each
 //! ```
 //!
-//! As in Linux, and unlike the paper: RTT is that of the latest acknowledgement rather than of
-//! a round trip; with less than three samples, and while data is missing or repaired, the
-//! growth is Reno's; and a loss is judged by the N for which the window last could grow.
+//! As in Linux, and unlike the paper: RTT is that of the latest acknowledgement rather than of a
+//! round trip; with fewer than three samples, and while data is missing or being repaired, the
+//! growth is Reno's; and a loss uses the N with which the window could last grow.
 
 use redtail_core::{Span, Time};
 
@@ -28,8 +28,8 @@ use super::{AckSample, CaState, CongestionKind, GrowthLaw, PathSample, Window};
 
 /// beta in halves of a segment (V_PARAM_SHIFT).
 const BETA: u64 = 3 << 1;
-/// Stands for a round trip that is not known.
-const NEVER: u64 = 0x7fff_ffff;
+/// The value of an unknown round trip.
+const UNKNOWN_RTT: u64 = 0x7fff_ffff;
 
 /// The law's state.
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub struct Veno {
     rtt: u64,
     samples: u32,
     state: CaState,
-    /// The next turn of the congestive state grows the window.
+    /// Whether the next step in the congestive state grows the window.
     inc: bool,
     /// N in halves of a segment.
     diff: u64,
@@ -50,8 +50,8 @@ impl Default for Veno {
     fn default() -> Self {
         Self {
             additive: Additive::default(),
-            base_rtt: NEVER,
-            rtt: NEVER,
+            base_rtt: UNKNOWN_RTT,
+            rtt: UNKNOWN_RTT,
             samples: 0,
             state: CaState::Open,
             inc: true,
@@ -61,7 +61,7 @@ impl Default for Veno {
 }
 
 impl Veno {
-    /// Whether N is known; brings it up to date, for a window of `w`.
+    /// Updates N for a window of `w`. Returns whether N is known.
     fn judges(&mut self, w: u64) -> bool {
         if self.state != CaState::Open {
             return false;
@@ -70,7 +70,7 @@ impl Veno {
         if judges {
             self.diff = 2 * w - 2 * w * self.base_rtt.min(self.rtt) / self.rtt;
         }
-        self.rtt = NEVER;
+        self.rtt = UNKNOWN_RTT;
         judges
     }
 }
@@ -111,7 +111,7 @@ impl GrowthLaw for Veno {
             self.samples = self.samples.saturating_add(1);
         }
         if sample.state == CaState::Open && self.state != CaState::Open {
-            self.rtt = NEVER; // veno_enable
+            self.rtt = UNKNOWN_RTT; // veno_enable
         }
         self.state = sample.state;
     }
@@ -135,8 +135,8 @@ impl GrowthLaw for Veno {
     }
 
     fn after_pause(&mut self, _sent: Time, _now: Time) {
-        self.base_rtt = NEVER;
-        self.rtt = NEVER;
+        self.base_rtt = UNKNOWN_RTT;
+        self.rtt = UNKNOWN_RTT;
         self.inc = true;
     }
 }

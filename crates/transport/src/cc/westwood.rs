@@ -22,10 +22,10 @@
 //! timeout:         ssthresh = max(BWE RTT_min / MSS, 2); RTT_min is measured anew
 //! ```
 //!
-//! A duplicate counts for a segment, and what is acknowledged later is less by what was
-//! counted so (`westwood_acked_count`). The papers set the window at once when the third
-//! duplicate arrives and have one filter; Linux reduces as Reno during recovery, sets it
-//! when that is over, and filters twice.
+//! A duplicate acknowledgement counts as one segment, which is subtracted from later
+//! acknowledgements (`westwood_acked_count`). The papers set the window when the third duplicate
+//! arrives, and have one filter. Linux reduces as Reno does during recovery, sets the window when
+//! recovery ends, and filters twice.
 
 use redtail_core::Time;
 
@@ -35,26 +35,26 @@ use super::{AckSample, CaState, CongestionKind, GrowthLaw, PathSample};
 
 /// TCP_WESTWOOD_RTT_MIN.
 const LEAST_INTERVAL: u64 = TICKS_PER_S / 20;
-/// TCP_WESTWOOD_INIT_RTT: what stands for the round trip before there is a sample.
+/// TCP_WESTWOOD_INIT_RTT: the round trip before the first sample.
 const INITIAL_RTT: u64 = 20 * TICKS_PER_S;
 
 /// The law's state.
 #[derive(Clone, Debug)]
 pub struct Westwood {
     additive: Additive,
-    /// s and BWE, once there are.
+    /// s and BWE; `None` before the first interval.
     estimate: Option<(u64, u64)>,
     /// When the interval began.
     since: Option<u64>,
     /// d.
     acked: u64,
-    /// What duplicates were counted for.
+    /// Bytes already counted for duplicates.
     accounted: u64,
     rtt: u64,
     rtt_min: u64,
-    /// The next acknowledgement sets RTT_min.
+    /// Whether the next acknowledgement sets RTT_min.
     reset_rtt_min: bool,
-    /// The first acknowledgement only says where counting begins.
+    /// Whether the first acknowledgement, from which counting begins, has arrived.
     begun: bool,
     /// Size of a full segment, bytes.
     mss: u64,
@@ -89,7 +89,7 @@ impl Westwood {
         });
     }
 
-    /// What an acknowledgement counts for, of `acked` bytes.
+    /// The bytes that an acknowledgement of `acked` bytes counts for.
     fn count(&mut self, acked: u64, state: CaState) -> u64 {
         if state == CaState::Open {
             return acked;

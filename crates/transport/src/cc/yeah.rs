@@ -32,7 +32,7 @@
 //!       at least 2 are left; count_reno /= 2, at least 2
 //! ```
 //!
-//! The paper's rounds of fast mode must be in a row as well; in Linux, and here, only losses
+//! In the paper the rounds of fast mode must be consecutive. In Linux, and here, only losses
 //! interrupt them.
 
 use redtail_core::{Span, Time};
@@ -48,15 +48,15 @@ const EPSILON: u32 = 1;
 const PHI: u64 = 8;
 const RHO: u32 = 16;
 const ZETA: u32 = 50;
-/// Stands for a round trip that is not known.
-const NEVER: u64 = 0x7fff_ffff;
+/// The value of an unknown round trip.
+const UNKNOWN_RTT: u64 = 0x7fff_ffff;
 
 /// The law's state.
 #[derive(Clone, Debug)]
 pub struct Yeah {
     additive: Additive,
     state: CaState,
-    /// The round is over when more than this is acknowledged.
+    /// The round ends when more than this is acknowledged.
     end: u64,
     /// In microseconds, plus one.
     base_rtt: u64,
@@ -64,7 +64,7 @@ pub struct Yeah {
     samples: u32,
     /// Q of the latest round.
     queue: u64,
-    /// Rounds of slow mode in a row; zero in fast mode.
+    /// Consecutive rounds of slow mode; zero in fast mode.
     slow_rounds: u32,
     count_reno: u64,
     fast_rounds: u32,
@@ -76,8 +76,8 @@ impl Default for Yeah {
             additive: Additive::default(),
             state: CaState::Open,
             end: 0,
-            base_rtt: NEVER,
-            round_rtt: NEVER,
+            base_rtt: UNKNOWN_RTT,
+            round_rtt: UNKNOWN_RTT,
             samples: 0,
             queue: 0,
             slow_rounds: 0,
@@ -88,7 +88,8 @@ impl Default for Yeah {
 }
 
 impl Yeah {
-    /// Ends the round if `sample` does; returns what an early decongestion leaves of `w`.
+    /// Ends the round if `sample` is past its end. Returns the window that an early decongestion
+    /// leaves of `w`.
     fn end_round(&mut self, w: u64, sample: &AckSample) -> Option<u64> {
         if sample.una <= self.end {
             return None;
@@ -101,7 +102,7 @@ impl Yeah {
     fn begin_round(&mut self, end: u64) {
         self.end = end;
         self.samples = 0;
-        self.round_rtt = NEVER;
+        self.round_rtt = UNKNOWN_RTT;
     }
 
     fn judge(&mut self, w: u64) -> Option<u64> {
@@ -194,7 +195,7 @@ impl GrowthLaw for Yeah {
     }
 
     fn after_pause(&mut self, _sent: Time, _now: Time) {
-        self.base_rtt = NEVER;
+        self.base_rtt = UNKNOWN_RTT;
         self.begin_round(self.end);
     }
 }

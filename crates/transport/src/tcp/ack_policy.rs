@@ -17,17 +17,17 @@ pub enum AckPolicy {
     Delayed {
         /// How long an acknowledgement may be held back.
         timeout: Span,
-        /// When the one held back must go.
+        /// When the delayed acknowledgement is due.
         deadline: Option<Time>,
-        /// Segments at the start still to be acknowledged at once.
+        /// The number of segments at the start that are still acknowledged at once.
         quick: u32,
     },
-    /// As Linux's receiver.
+    /// As a Linux receiver does.
     Adaptive(Box<AdaptiveAcks>),
 }
 
 impl AckPolicy {
-    /// A policy without anything held back.
+    /// A policy without a delayed acknowledgement.
     pub fn new(params: &TcpParams) -> Self {
         match (params.delayed_ack, params.adaptive_acks) {
             (false, _) => Self::EverySegment,
@@ -49,13 +49,13 @@ impl AckPolicy {
         }
     }
 
-    /// A data segment arrived at `now`; says whether to acknowledge it at once.
-    /// `urgent` segments (out of order, filling a gap, or old) are never held
-    /// back (RFC 5681, section 4.2).
+    /// A data segment arrived at `now`. Returns whether to acknowledge it at once. The
+    /// acknowledgement of an `urgent` segment (out of order, filling a gap, or old) is never
+    /// delayed (RFC 5681, section 4.2).
     #[inline]
     pub fn on_data(&mut self, now: Time, urgent: bool) -> bool {
         match self {
-            // That asks for more: `AdaptiveAcks::on_data`.
+            // The adaptive policy is asked by `AdaptiveAcks::on_data`.
             Self::EverySegment | Self::Adaptive(_) => true,
             Self::Delayed {
                 timeout,
@@ -77,7 +77,7 @@ impl AckPolicy {
         }
     }
 
-    /// An acknowledgement goes for another reason: none is held back any more.
+    /// An acknowledgement is sent for another reason: cancels the delayed one.
     pub fn cancel(&mut self) {
         match self {
             Self::EverySegment => {}
@@ -86,7 +86,7 @@ impl AckPolicy {
         }
     }
 
-    /// When a held-back acknowledgement is due.
+    /// When the delayed acknowledgement is due.
     #[inline]
     pub fn deadline(&self) -> Option<Time> {
         match self {
@@ -96,7 +96,7 @@ impl AckPolicy {
         }
     }
 
-    /// Whether the deadline has come; it is then cleared.
+    /// Whether the delayed acknowledgement is due. Its deadline is then cleared.
     pub fn take_due(&mut self, now: Time) -> bool {
         match self {
             Self::Delayed { deadline, .. } if deadline.is_some_and(|due| due <= now) => {

@@ -1,4 +1,4 @@
-//! When a receiver acknowledges whose delay follows what arrives.
+//! The acknowledgement policy whose delay adapts to the arriving segments.
 //!
 //! Source: Linux 6.1, net/ipv4/tcp_input.c (tcp_event_data_recv, tcp_measure_rcv_mss,
 //! tcp_incr_quickack, tcp_enter_quickack_mode, __tcp_ack_snd_check), tcp.c
@@ -24,12 +24,12 @@
 //!          and a segment that is pushed or shorter than rcv_mss, once it is read
 //! ```
 //!
-//! A side that sends data within ato of what it received is interactive (pingpong): its data
-//! is waited for to carry the acknowledgement, in spite of quick and of one push, until the
-//! delay runs out or an event brings quick acknowledgements.
+//! A side that sends data within ato of receiving some is interactive (pingpong): its
+//! acknowledgements wait for data to carry them, in spite of quick and of one push. The wait ends
+//! when the delay expires or an event starts quick acknowledgements.
 //!
-//! Not here: acknowledgements of what arrives out of order that wait for up to 1 ms and 5 % of
-//! the round trip to be put together (tcp_comp_sack_delay_ns).
+//! Left out: the compression of selective acknowledgements, which delays them by up to 1 ms and 5 %
+//! of the round trip (tcp_comp_sack_delay_ns).
 
 use redtail_core::{Span, Time};
 
@@ -39,45 +39,46 @@ use crate::params::TcpParams;
 use crate::segment::{Flags, Segment};
 
 /// The longest delay (TCP_DELACK_MAX).
-const LONGEST: Span = Span::from_ms(200);
-/// What rcv_mss begins with (TCP_MSS_DEFAULT), bytes.
+const MAX_DELAY: Span = Span::from_ms(200);
+/// The initial value of rcv_mss (TCP_MSS_DEFAULT), bytes.
 const MSS_DEFAULT: u32 = 536;
-/// The least segment size to be believed of a peer that does not push (TCP_MIN_MSS), bytes.
+/// The least segment size that is accepted as full from a peer that does not push (TCP_MIN_MSS),
+/// bytes.
 const MSS_MIN: u32 = 88;
-/// TCP's header with and without the timestamps, bytes.
+/// TCP's header without options, bytes.
 const HEADER: u32 = 20;
-/// The timestamps, bytes.
+/// The timestamps option, bytes.
 const TIMESTAMPS: u32 = 12;
-/// The timeout where the handshake gave no round trip (TCP_TIMEOUT_FALLBACK).
-const FALLBACK: Span = Span::from_s(3);
+/// The timeout if the handshake gave no round trip (TCP_TIMEOUT_FALLBACK).
+const FALLBACK_TIMEOUT: Span = Span::from_s(3);
 
-/// Where arriving data lies.
+/// The position of arriving data in the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// It continues what has arrived.
+    /// In order, with no data above it.
     InOrder,
-    /// The same, and there is data above it, or was.
+    /// In order, and there is or was data above it.
     InGap,
     /// Above a gap.
     OutOfOrder,
-    /// All of it had arrived.
+    /// All of it had arrived before.
     Old,
 }
 
-/// What arrived.
+/// A data segment that arrived.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrived {
     pub place: Place,
     /// Payload, bytes.
     pub len: u32,
     pub pushed: bool,
-    /// It must be acknowledged now, whatever the policy.
+    /// Acknowledge it at once, whatever the policy.
     pub now: bool,
-    /// Acknowledge this and the next at once.
+    /// Acknowledge this segment and the next at once.
     pub soon: bool,
     /// The next byte expected.
     pub next: u64,
-    /// The application has read everything.
+    /// Whether the application has read everything.
     pub read: bool,
 }
 
@@ -91,20 +92,20 @@ pub struct AdaptiveAcks {
     ato: Span,
     /// When data last arrived in order, by the clock of the timers.
     last: Time,
-    /// When a held-back acknowledgement is meant to go, and when its timer runs out.
+    /// The intended time of the delayed acknowledgement, and the expiry of its timer.
     timer: Option<(Time, Time)>,
     quick: u32,
-    most_quick: u32,
+    max_quick: u32,
     interactive: bool,
-    /// Something is to be acknowledged.
+    /// Whether data has not been acknowledged.
     scheduled: bool,
-    /// Pushed segments since the last acknowledgement: none, one, or more.
+    /// Pushed segments since the last acknowledgement: 0, 1, or 2 for more.
     pushes: u8,
     rcv_mss: u32,
-    /// The size of the latest segment, if it was short.
+    /// The size of the latest segment if it was shorter than rcv_mss and may be full, else 0.
     short: u32,
     mss: u32,
-    /// What TCP's header has, options of every segment included; bytes.
+    /// Size of TCP's header with the options of every segment, bytes.
     header: u32,
     window: u32,
     /// Acknowledged so far.
@@ -113,7 +114,7 @@ pub struct AdaptiveAcks {
     rto: Span,
     min_rto: Span,
     timestamps: bool,
-    /// When the SYN-ACK left, until it is answered, and whether it left again.
+    /// When the SYN-ACK was sent, until it is acknowledged, and whether it was retransmitted.
     syn_ack: Option<(Time, bool)>,
 }
 
@@ -128,7 +129,7 @@ impl AdaptiveAcks {
             last: Time::ZERO,
             timer: None,
             quick: 0,
-            most_quick: params.quick_acks,
+            max_quick: params.quick_acks,
             interactive: false,
             scheduled: false,
             pushes: 0,
@@ -164,10 +165,10 @@ impl AdaptiveAcks {
         self.srtt = sent.map(|sent| now - sent);
         self.rto = self
             .srtt
-            .map_or(FALLBACK, |srtt| srtt + (srtt * 2).max(self.min_rto));
+            .map_or(FALLBACK_TIMEOUT, |srtt| srtt + (srtt * 2).max(self.min_rto));
     }
 
-    /// A segment that is no SYN arrived.
+    /// A segment without SYN arrived.
     #[inline]
     pub(super) fn on_segment(&mut self, segment: &Segment, now: Time) {
         if self.syn_ack.is_some() {
@@ -175,28 +176,28 @@ impl AdaptiveAcks {
         }
     }
 
-    /// What this side, which sends data too, knows of round trips.
+    /// The smoothed round trip and the timeout of this side's sender.
     #[inline]
     pub(super) fn on_round_trip(&mut self, srtt: Option<Span>, rto: Span) {
         (self.srtt, self.rto) = (srtt.or(self.srtt), rto);
     }
 
-    /// Data arrived at `now`; says whether to acknowledge it at once.
+    /// Data arrived at `now`. Returns whether to acknowledge it at once.
     pub(super) fn on_data(&mut self, now: Time, arrived: Arrived) -> bool {
         self.scheduled = true;
         match arrived.place {
             Place::InOrder | Place::InGap => self.on_progress(now, arrived),
-            Place::Old => self.be_quick(self.most_quick),
+            Place::Old => self.enter_quick_mode(self.max_quick),
             Place::OutOfOrder => {}
         }
         if arrived.soon {
-            self.be_quick(2);
+            self.enter_quick_mode(2);
         }
         let at_once = arrived.now
             || arrived.place != Place::InOrder
             || arrived.next - self.acked > u64::from(self.rcv_mss)
             || self.quick > 0 && !self.interactive;
-        // The application reads what is there, after which a push is acknowledged.
+        // The application reads the data; a push is acknowledged after that.
         let read = arrived.read && self.pushes > u8::from(self.interactive);
         at_once || read || self.delay(now)
     }
@@ -206,7 +207,7 @@ impl AdaptiveAcks {
         self.measure(arrived);
         let now = self.wheel.floor(now);
         if self.ato == Span::ZERO {
-            self.more_quick(self.most_quick);
+            self.raise_quick(self.max_quick);
             self.ato = self.least;
         } else {
             let since = now - self.last;
@@ -215,13 +216,13 @@ impl AdaptiveAcks {
             } else if since < self.ato {
                 self.ato = (self.ato / 2 + since).min(self.rto);
             } else if since > self.rto {
-                self.more_quick(self.most_quick);
+                self.raise_quick(self.max_quick);
             }
         }
         self.last = now;
     }
 
-    /// Learns the peer's segment size; one that is shorter counts as pushed.
+    /// Estimates the peer's segment size. A shorter segment counts as pushed.
     fn measure(&mut self, arrived: Arrived) {
         let (len, pushed) = (arrived.len, arrived.pushed);
         let before = std::mem::take(&mut self.short);
@@ -243,21 +244,23 @@ impl AdaptiveAcks {
         self.pushes = (self.pushes + 1).min(2);
     }
 
-    /// At least `count` acknowledgements go at once, as the window allows (tcp_incr_quickack).
-    fn more_quick(&mut self, count: u32) {
+    /// Sends the next `count` acknowledgements at once, or fewer if the window is small
+    /// (tcp_incr_quickack).
+    fn raise_quick(&mut self, count: u32) {
         let halves = self.window / (2 * self.rcv_mss);
         let quick = if halves == 0 { 2 } else { halves }.min(count);
         self.quick = self.quick.max(quick);
     }
 
-    /// The same, and not for data of this side to carry them (tcp_enter_quickack_mode).
-    fn be_quick(&mut self, count: u32) {
-        self.more_quick(count);
+    /// Sends the next acknowledgements at once, and ends the interactive mode
+    /// (tcp_enter_quickack_mode).
+    fn enter_quick_mode(&mut self, count: u32) {
+        self.raise_quick(count);
         self.interactive = false;
         self.ato = self.least;
     }
 
-    /// Holds an acknowledgement back, unless the one before is nearly due; says whether it is.
+    /// Delays an acknowledgement, unless the pending one is nearly due; returns whether it is.
     fn delay(&mut self, now: Time) -> bool {
         let mut ato = self.ato;
         if ato > self.least
@@ -265,7 +268,7 @@ impl AdaptiveAcks {
         {
             ato = ato.min(srtt.max(self.least));
         }
-        let ato = ato.min(LONGEST);
+        let ato = ato.min(MAX_DELAY);
         let meant = self.wheel.floor(now) + ato;
         match self.timer {
             Some((before, _)) if before <= self.wheel.floor(now) + ato / 4 => return true,
@@ -275,7 +278,7 @@ impl AdaptiveAcks {
         false
     }
 
-    /// An acknowledgement leaves, of everything up to `next`.
+    /// An acknowledgement of everything up to `next` is sent.
     pub(super) fn on_ack_sent(&mut self, next: u64) {
         if self.quick > 0 && self.scheduled {
             self.quick -= 1;
@@ -289,25 +292,25 @@ impl AdaptiveAcks {
         self.timer = None;
     }
 
-    /// Data of this side leaves.
+    /// This side sends data.
     pub(super) fn on_data_sent(&mut self, now: Time) {
         if self.wheel.floor(now) - self.last < self.ato {
             self.interactive = true;
         }
     }
 
-    /// Nothing is held back any more.
+    /// Cancels the delayed acknowledgement.
     pub(super) fn cancel(&mut self) {
         self.timer = None;
     }
 
-    /// When a held-back acknowledgement is due.
+    /// When the delayed acknowledgement is due.
     #[inline]
     pub(super) fn deadline(&self) -> Option<Time> {
         self.timer.map(|timer| timer.1)
     }
 
-    /// Whether that has come.
+    /// Whether the delayed acknowledgement is due. Its timer is then cleared.
     pub(super) fn take_due(&mut self, now: Time) -> bool {
         if self.timer.take_if(|timer| timer.1 <= now).is_none() {
             return false;

@@ -1,4 +1,5 @@
-//! Delivery rate samples: how fast the network delivered what an acknowledgement covers.
+//! Delivery rate samples: the rate at which the network delivered the data that an acknowledgement
+//! covers.
 //!
 //! Source: draft-ietf-ccwg-bbr-06, section 4.1 (first draft-cheng-iccrg-delivery-rate-estimation;
 //! Linux, net/ipv4/tcp_rate.c).
@@ -19,8 +20,8 @@
 //! delivery_rate = (C.delivered - P.delivered) / max(ack_elapsed, send_elapsed)
 //! ```
 //!
-//! P being the newest segment delivered. An interval shorter than the least round trip
-//! gives no rate: it stems from an answer to another transmission than the latest.
+//! P is the newest segment delivered. An interval shorter than the least round trip gives no rate,
+//! because an earlier transmission of P was acknowledged.
 
 use std::collections::VecDeque;
 
@@ -29,18 +30,21 @@ use redtail_core::{Span, Time};
 use crate::cc::as_f64;
 use crate::cc::model::{Episode, LostSegment, RateSample};
 
-/// What was so when a segment was last sent: 32 bytes, beside the scoreboard's record.
+/// The state when a segment was last sent. It takes 32 bytes in addition to the scoreboard's
+/// record.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sent {
-    /// P.delivered, the lower half: what is delivered while it is outstanding fits the window.
+    /// The lower 32 bits of P.delivered; fewer than 2^32 bytes are delivered while the segment is
+    /// outstanding.
     delivered: u32,
-    /// Marked by then, likewise.
+    /// The lower 32 bits of the bytes marked by then.
     marked: u32,
     delivered_time: Time,
     first_send_time: Time,
-    /// P.tx_in_flight, below 2^31, and in the highest bit P.is_app_limited.
+    /// P.tx_in_flight, below 2^31. The highest bit is P.is_app_limited.
     in_flight: u32,
-    /// P.lost, the lower half: less than 2^32 are lost while it is outstanding.
+    /// The lower 32 bits of P.lost; fewer than 2^32 bytes are lost while the segment is
+    /// outstanding.
     lost: u32,
 }
 
@@ -59,12 +63,12 @@ impl Sent {
 /// A segment as the scoreboard knows it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SegmentInfo {
-    /// Its place among the outstanding ones.
+    /// Its position among the outstanding segments.
     pub place: usize,
     pub start: u64,
     pub len: u32,
     pub sent: Time,
-    /// It was sent more than once.
+    /// Whether it was sent more than once.
     pub ambiguous: bool,
 }
 
@@ -76,7 +80,7 @@ struct Newest {
     send_elapsed: Span,
 }
 
-/// What only the sender knows of an acknowledgement.
+/// The part of a rate sample that only the sender knows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AckContext {
     pub prior_in_flight: u64,
@@ -87,11 +91,11 @@ pub(super) struct AckContext {
     pub episode: Episode,
     /// Bytes newly reported as marked.
     pub marked: u64,
-    /// How long pacing holds back the next segment.
+    /// The time for which pacing holds back the next segment.
     pub held_for: Span,
 }
 
-/// Takes the samples; kept with the scoreboard, whose records it runs beside.
+/// The sampler. It is kept in the scoreboard and has an entry for each of its records.
 #[derive(Clone, Debug, Default)]
 pub struct RateSampler {
     sent: VecDeque<Sent>,
@@ -100,33 +104,33 @@ pub struct RateSampler {
     first_send_time: Time,
     lost: u64,
     marked: u64,
-    /// C.app_limited; zero when samples count in full.
+    /// C.app_limited; zero if the sender is not application-limited.
     app_limited: u64,
-    /// The window held the sender back when this was the next offset to send.
+    /// The next offset to send when the window last prevented sending.
     window_limited_at: Option<u64>,
     min_rtt: Option<Span>,
-    // Of the acknowledgement at hand.
+    // Of the present acknowledgement.
     newest: Option<Newest>,
-    /// When the newest delivered segment that was sent once was sent.
+    /// The send time of the newest delivered segment that was sent once.
     timed: Option<Time>,
     newly_acked: u64,
     lost_before: u64,
-    /// Declared lost and not told yet.
+    /// Segments declared lost and not yet reported.
     losses: Vec<LostSegment>,
 }
 
-/// Capacity, in records, up to which giving memory back is not worth it.
-const SMALL: usize = 16;
+/// Capacity, in records, below which memory is not released.
+const MIN_SHRINK_CAPACITY: usize = 16;
 
 impl RateSampler {
-    /// A new segment was sent; `in_flight` bytes are, its `len` included.
-    #[inline(never)] // so that senders without a model are not burdened
+    /// A new segment of `len` bytes was sent; `in_flight` bytes are in flight, its own included.
+    #[inline(never)] // keeps the path of senders without a model short
     pub(super) fn on_new(&mut self, len: u32, in_flight: u64, now: Time) {
         let sent = self.snapshot(len, in_flight, now);
         self.sent.push_back(sent);
     }
 
-    /// The segment at `place` was sent again.
+    /// The segment at position `place` was retransmitted.
     pub(super) fn on_resent(&mut self, place: usize, len: u32, in_flight: u64, now: Time) {
         self.sent[place] = self.snapshot(len, in_flight, now);
     }
@@ -150,7 +154,7 @@ impl RateSampler {
     }
 
     /// A segment was delivered (UpdateRateSample of the draft).
-    #[inline(never)] // so that senders without a model are not burdened
+    #[inline(never)] // keeps the path of senders without a model short
     pub(super) fn on_delivered(&mut self, segment: SegmentInfo, now: Time) {
         self.deliver(segment, now);
     }
@@ -178,8 +182,8 @@ impl RateSampler {
         }
     }
 
-    /// The first outstanding segment is acknowledged and, unless `known` to be so
-    /// already, delivered.
+    /// The first outstanding segment is cumulatively acknowledged. With `known`, its delivery was
+    /// already counted.
     #[inline]
     pub(super) fn on_acked(&mut self, first: SegmentInfo, known: bool, now: Time) {
         if !known {
@@ -188,10 +192,10 @@ impl RateSampler {
         self.sent.pop_front();
     }
 
-    /// Gives memory back that a large window needed.
+    /// Releases the memory that a large window needed.
     pub(super) fn shrink(&mut self) {
         let capacity = self.sent.capacity();
-        if capacity > SMALL && self.sent.len() < capacity / 4 {
+        if capacity > MIN_SHRINK_CAPACITY && self.sent.len() < capacity / 4 {
             self.sent.shrink_to(capacity / 2);
         }
     }
@@ -210,18 +214,18 @@ impl RateSampler {
         });
     }
 
-    /// Whether segments were declared lost since they were last asked for.
+    /// Whether segments were declared lost since the last call of [`losses`](Self::losses).
     #[inline]
     pub(super) fn has_losses(&self) -> bool {
         !self.losses.is_empty()
     }
 
-    /// Segments declared lost since this was last asked.
+    /// Segments declared lost since the last call.
     pub(super) fn losses(&mut self) -> impl Iterator<Item = LostSegment> + '_ {
         self.losses.drain(..)
     }
 
-    /// Losses known so far are not those of the next acknowledgement.
+    /// Attributes the losses so far to the present acknowledgement, not to the next.
     pub(super) fn settle_losses(&mut self) {
         self.lost_before = self.lost;
     }
@@ -237,21 +241,21 @@ impl RateSampler {
         self.delivered
     }
 
-    /// Whether the sender has lately had nothing to send.
+    /// Whether the sender is application-limited.
     pub(super) fn is_app_limited(&self) -> bool {
         self.app_limited > 0
     }
 
-    /// The window holds back what would be sent from offset `next` on.
+    /// The window prevents sending; `next` is the next offset to send.
     #[inline]
     pub(super) fn mark_window_limited(&mut self, next: u64) {
         self.window_limited_at = Some(next);
     }
 
-    /// What the acknowledgement at hand comes to (GenerateRateSample of the draft).
+    /// The rate sample of the present acknowledgement (GenerateRateSample of the draft).
     pub(super) fn finish(&mut self, context: AckContext, now: Time) -> RateSample {
         if self.app_limited > 0 && self.delivered > self.app_limited {
-            self.app_limited = 0; // the bubble has left the path
+            self.app_limited = 0; // all data sent while application-limited is delivered
         }
         let rtt = self.timed.take().map(|sent| now.saturating_since(sent));
         if let Some(rtt) = rtt {
@@ -292,7 +296,8 @@ impl RateSampler {
         sample
     }
 
-    /// As many segments are known here as on the scoreboard; for tests.
+    /// Checks that there is an entry for each of the `outstanding` segments of the scoreboard; for
+    /// tests.
     pub(super) fn assert_consistent(&self, outstanding: usize) {
         assert_eq!(self.sent.len(), outstanding, "samples lost their segments");
         assert!(self.newest.is_none(), "an acknowledgement was not finished");
@@ -309,8 +314,7 @@ mod tests {
         Time::ZERO + Span::from_ms(ms)
     }
 
-    /// A sampler with the little of a scoreboard that it needs: every segment is
-    /// acknowledged alone, in order.
+    /// A sampler with a minimal scoreboard: each segment is acknowledged separately, in order.
     #[derive(Default)]
     struct Script {
         sampler: RateSampler,
@@ -352,8 +356,8 @@ mod tests {
             self.sampler.finish(context, at(ms))
         }
 
-        /// Sends one segment every `every` ms and has each acknowledged 100 ms later,
-        /// from `from` to `to`; the rates.
+        /// Sends one segment every `every` ms from `from` to `to`, each acknowledged 100 ms later.
+        /// Returns the rates.
         fn steady(&mut self, from: u64, to: u64, every: u64) -> Vec<(Option<f64>, bool)> {
             let mut samples = Vec::new();
             for ms in from..to {
@@ -377,7 +381,7 @@ mod tests {
     fn at_a_steady_rate_the_estimate_is_exact() {
         let mut script = Script::default();
         let samples = script.steady(0, 1000, 10);
-        // After the first round trip, in which the path fills: 1000 bytes each 10 ms.
+        // After the first round trip, 1000 bytes are delivered every 10 ms.
         for (rate, _) in &samples[11..] {
             let rate = rate.expect("a sample has a rate");
             assert!((rate - 100_000.0).abs() < 1e-6, "{rate}");
@@ -398,11 +402,11 @@ mod tests {
 
     #[test]
     fn an_interval_below_the_least_round_trip_gives_no_rate() {
-        // Section 4.1.2.3: the answer is to another transmission.
+        // Section 4.1.2.3: another transmission is acknowledged.
         let mut script = Script::default();
         script.steady(0, 300, 10);
-        // After a timeout the first is sent again, nothing else being in flight; the
-        // original's answer comes 10 ms later.
+        // After a timeout the first segment is retransmitted with nothing else in flight. The
+        // acknowledgement of the original arrives 10 ms later.
         let len = u64::from(LEN);
         script.ambiguous = true;
         script.sampler.on_resent(0, LEN, len, at(300));
@@ -421,8 +425,8 @@ mod tests {
         script.sampler.mark_app_limited(in_flight);
         assert!(script.sampler.is_app_limited());
         let samples = script.steady(300, 800, 50);
-        // What was sent before counts in full; what is sent after, until something that
-        // was sent after is delivered.
+        // Segments sent before are not application-limited. Segments sent after are, until one of
+        // them is delivered.
         let limited: Vec<bool> = samples.iter().map(|&(_, limited)| limited).collect();
         assert_eq!(limited[..10], [false; 10]);
         assert!(limited[10] && limited[11]);

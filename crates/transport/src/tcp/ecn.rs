@@ -1,5 +1,5 @@
-//! Explicit congestion notification, the sender's part: what the feedback of marks
-//! says and what is done about it. The receiver's part is in [`feedback`].
+//! Explicit congestion notification, the sender's part: it reads the feedback of marks and decides
+//! on the reduction. The receiver's part is in [`feedback`].
 //!
 //! Source: RFC 3168, section 6.1 (echo and one reduction a window); RFC 8511 (ABE);
 //! RFC 8257, section 3.3 (DCTCP); RFC 9768 (AccECN); the reduction of Prague:
@@ -17,13 +17,12 @@
 //! cwnd  <- cwnd (1 - alpha / 2)     at most once a round  (step 9)
 //! ```
 //!
-//! With Prague the order is the other way: an acknowledgement that ends a round and calls
-//! for a reduction reduces by the alpha of before (prague_enter_cwr comes before
-//! prague_update_alpha). From `rtt_transition` rounds after slow start on, a round lasts
-//! 25 ms at least.
+//! Prague reduces first and updates alpha then: an acknowledgement that ends a round and requires a
+//! reduction reduces by the old alpha (prague_enter_cwr comes before prague_update_alpha). From
+//! `rtt_transition` rounds after slow start on, a round lasts at least 25 ms.
 //!
-//! Linux keeps alpha in fixed point, whose rounding lets it fall to zero from 2^-6
-//! on; here it decays without end.
+//! Linux keeps alpha in fixed point, so that it is rounded to zero once it falls below 2^-6. Here
+//! it decays without reaching zero.
 
 pub mod feedback;
 
@@ -79,7 +78,7 @@ pub enum AlphaStart {
 }
 
 impl EcnReduction {
-    /// Whether it is in proportion to what is marked.
+    /// Whether the reduction is in proportion to the share of marked bytes.
     pub fn is_scalable(self) -> bool {
         matches!(self, Self::Dctcp | Self::Prague | Self::Bbr)
     }
@@ -96,17 +95,17 @@ pub enum EcnCodepoint {
     Ect1,
 }
 
-/// Prague's virtual round trip is never shorter (section 2.4.4 of the draft).
+/// The shortest virtual round trip of Prague (section 2.4.4 of the draft).
 pub const PRAGUE_LEAST_ROUND: Span = Span::from_ms(25);
 
 /// Gain of the estimate (RFC 8257, section 4.2).
 const GAIN: f64 = 1.0 / 16.0;
 
-/// Packets counted at the start of AccECN (RFC 9768, section 3.2.1).
+/// Initial value of AccECN's packet counter (RFC 9768, section 3.2.1).
 const INITIAL_PACKETS: u8 = 5;
 
-/// How a SYN or SYN-ACK arrived, as AccECN's handshake tells of it (RFC 9768, tables 2
-/// and 3).
+/// The ACE code by which AccECN's handshake reports the codepoint of a SYN or SYN-ACK (RFC 9768,
+/// tables 2 and 3).
 fn arrival_code(ecn: Ecn) -> u8 {
     match ecn {
         Ecn::NotEct => 0b010,
@@ -121,7 +120,7 @@ fn arrival_code(ecn: Ecn) -> u8 {
 pub struct Marks {
     /// Bytes it newly reports as marked.
     pub bytes: u64,
-    /// They call for a reduction now.
+    /// Whether they require a reduction now.
     pub reduce: bool,
 }
 
@@ -132,7 +131,7 @@ impl Marks {
     };
 }
 
-/// An acknowledgement that has not been entered into the scoreboard yet.
+/// An acknowledgement, before it updates the scoreboard.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival<'a> {
     /// The segment.
@@ -143,7 +142,7 @@ pub struct Arrival<'a> {
     pub next: u64,
     /// When it arrived.
     pub now: Time,
-    /// The window was in slow start before it.
+    /// Whether the window was in slow start before it.
     pub slow_start: bool,
 }
 
@@ -162,18 +161,18 @@ pub enum EcnResponse {
     Echo {
         /// Highest data sent when the window was last reduced; `None` before.
         reduced_at: Option<u64>,
-        /// CWR is still to be sent.
+        /// CWR has not been sent yet.
         cwr: bool,
         /// Reduce by less than for a loss (ABE).
-        gently: bool,
+        abe: bool,
         /// The SYN-ACK was marked, and nothing sent since was acknowledged.
         syn_ack_marked: bool,
     },
-    /// Everything else. Boxed, so that other senders stay small.
+    /// DCTCP's or AccECN's feedback. Boxed, so that other senders stay small.
     Counted(Box<Counted>),
 }
 
-/// The state of a sender that knows how much was marked.
+/// The state of a sender that knows how many bytes were marked.
 #[derive(Clone, Debug)]
 pub struct Counted {
     feedback: EcnFeedback,
@@ -183,24 +182,25 @@ pub struct Counted {
     cwr: bool,
     /// When the window was last reduced.
     reduced: Option<Time>,
-    /// How the SYN-ACK arrived, as far as that is still told of.
+    /// The codepoint with which the SYN-ACK arrived, while it is still echoed.
     syn_ack: Ecn,
-    /// Marked packets and bytes that the peer has told of.
+    /// The peer's counters of packets and bytes at the last acknowledgement.
     packets: u8,
     bytes: EcnBytes,
     alpha: f64,
     start: AlphaStart,
-    /// Marks were seen before the present acknowledgement.
+    /// Whether a mark was ever reported.
     seen: bool,
-    /// By what share of the window a mark reduces it now.
-    cut: f64,
+    /// The share of the window by which a mark reduces it.
+    reduction_share: f64,
     /// The round ends when this is acknowledged, and not before `least_round` has passed.
     round_end: u64,
     round_began: Time,
-    /// Rounds that ended outside slow start, and from how many on the virtual round trip counts.
+    /// Rounds that ended outside slow start, and the number of them after which the virtual round
+    /// trip is used.
     rounds: u32,
     transition: u32,
-    /// It counts now.
+    /// Whether the virtual round trip is used now.
     rtt_independent: bool,
     least_round: Span,
     acked: u64,
@@ -216,7 +216,7 @@ impl EcnResponse {
             EcnFeedback::Echo => Self::Echo {
                 reduced_at: None,
                 cwr: false,
-                gently: reduction == EcnReduction::Abe,
+                abe: reduction == EcnReduction::Abe,
                 syn_ack_marked: false,
             },
             feedback => Self::Counted(Box::new(Counted {
@@ -232,14 +232,15 @@ impl EcnResponse {
                 syn_ack: Ecn::NotEct,
                 packets: INITIAL_PACKETS,
                 bytes: EcnBytes::default(),
-                // Until it is known better, as a loss (RFC 8257, section 3.3).
+                // The initial estimate, by which a mark reduces as a loss does (RFC 8257, section
+                // 3.3).
                 alpha: match params.alpha_start {
                     AlphaStart::Decaying | AlphaStart::Held => 1.0,
                     AlphaStart::Zero => 0.0,
                 },
                 start: params.alpha_start,
                 seen: false,
-                cut: 0.5,
+                reduction_share: 0.5,
                 round_end: 0,
                 round_began: Time::ZERO,
                 rounds: 0,
@@ -283,22 +284,23 @@ impl EcnResponse {
         }
     }
 
-    /// What the SYN-ACK agreed to, and how it arrived.
+    /// Processes the SYN-ACK, which says what the peer agreed to. `arrived` is its codepoint on
+    /// arrival.
     ///
-    /// A mark on it is echoed (RFC 5562, section 3.2) on everything that is sent until
-    /// some of it is acknowledged. The rest of the RFC is the server's, whose answer would be another
-    /// SYN-ACK, not ECN-capable, and an initial window of one segment: ours sends no data.
+    /// A mark on the SYN-ACK is echoed (RFC 5562, section 3.2) on every segment until data is
+    /// acknowledged. The server's answer is left out, because our server sends no data: a second
+    /// SYN-ACK that is not ECN-capable, and an initial window of one segment.
     pub fn on_syn_ack(&mut self, flags: Flags, arrived: Ecn) {
         let ace = flags.ace();
         *self = match std::mem::replace(self, Self::None) {
             Self::Counted(counted) if counted.feedback == EcnFeedback::Accecn => match ace {
                 // No ECN, or bits that no server sends (RFC 9768, section 3.1.2, table 2).
                 0b000 | 0b111 => Self::None,
-                // A peer of RFC 3168: its echo is all there will be (section 3.1.2).
+                // A peer of RFC 3168, which only echoes marks (section 3.1.2).
                 0b001 => Self::Echo {
                     reduced_at: None,
                     cwr: false,
-                    gently: counted.reduction == EcnReduction::Abe,
+                    abe: counted.reduction == EcnReduction::Abe,
                     syn_ack_marked: false,
                 },
                 // The reserved 0b101 agrees as well (section 3.1.3).
@@ -314,8 +316,8 @@ impl EcnResponse {
         }
     }
 
-    /// The control bits of a segment without data: with AccECN, the first
-    /// tells how the SYN-ACK arrived (RFC 9768, section 3.2.2.1, table 3).
+    /// The control bits of a segment without data. With AccECN the first one reports the codepoint
+    /// of the SYN-ACK (RFC 9768, section 3.2.2.1, table 3).
     pub fn ack_flags(&self, first: bool) -> Flags {
         match self {
             Self::None => Flags::NONE,
@@ -327,7 +329,7 @@ impl EcnResponse {
         }
     }
 
-    /// The latest reduction was taken back: what it covered is not answered yet.
+    /// The latest reduction was undone, so marks in that window may cause another.
     pub fn on_undo(&mut self) {
         let (reduced_at, cwr) = match self {
             Self::None => return,
@@ -343,7 +345,7 @@ impl EcnResponse {
         *cwr = false;
     }
 
-    /// The peer may not understand: sends nothing ECN-capable any more.
+    /// Turns ECN off, because the peer may not support it.
     pub fn give_up(&mut self) {
         *self = Self::None;
     }
@@ -362,7 +364,7 @@ impl EcnResponse {
                 if !arrival.segment.flags.contains(Flags::ECE) {
                     return Marks::NONE;
                 }
-                // Only when data sent after the last reduction is acknowledged.
+                // Reduce only if data sent after the last reduction is acknowledged.
                 Marks {
                     bytes: arrival.acked().max(1),
                     reduce: reduced_at.is_none_or(|at| arrival.segment.ack > at),
@@ -372,28 +374,28 @@ impl EcnResponse {
         }
     }
 
-    /// The factor by which a mark multiplies the window, if it is not that of a loss;
-    /// `gentle` is what ABE takes for the growth law.
+    /// The factor by which a mark multiplies the window, if it differs from that of a loss.
+    /// `gentle` is ABE's factor for the growth law.
     pub fn beta(&self, gentle: f64) -> Option<f64> {
         match self {
             Self::None => None,
-            Self::Echo { gently, .. } => gently.then_some(gentle),
+            Self::Echo { abe, .. } => abe.then_some(gentle),
             Self::Counted(counted) => match counted.reduction {
                 EcnReduction::Loss | EcnReduction::Bbr => None,
                 EcnReduction::Abe => Some(gentle),
-                EcnReduction::Dctcp | EcnReduction::Prague => Some(1.0 - counted.cut),
+                EcnReduction::Dctcp | EcnReduction::Prague => Some(1.0 - counted.reduction_share),
             },
         }
     }
 
-    /// Whether a reduction by marks may be spread over the round trip that follows, in which
-    /// the window does not grow. Prague's may not: it grows with what arrives unmarked,
-    /// reduced or not (tcp_prague.c, prague_update_cwnd).
+    /// Whether a reduction by marks may be spread over the next round trip, in which the window
+    /// does not grow. Prague's may not, because its window grows with unmarked bytes during a
+    /// reduction too (tcp_prague.c, prague_update_cwnd).
     pub fn spreads_reduction(&self) -> bool {
         !matches!(self, Self::Counted(counted) if counted.reduction == EcnReduction::Prague)
     }
 
-    /// Whether a window that grows as Prague's does so by its virtual round trip.
+    /// Whether a window with Prague's growth uses the virtual round trip.
     pub fn is_rtt_independent(&self) -> bool {
         matches!(self, Self::Counted(counted) if counted.rtt_independent)
     }
@@ -409,20 +411,20 @@ impl EcnResponse {
         }
     }
 
-    /// Whether the window that includes byte `una` was already reduced as for a loss.
+    /// Whether the window that includes byte `una` was already reduced as much as for a loss.
     pub fn covers(&self, una: u64) -> bool {
         let reduced_at = match self {
             Self::None => None,
             Self::Echo { reduced_at, .. } => *reduced_at,
-            // A reduction in proportion does not stand for one by a loss (RFC 8257,
-            // section 3.5).
+            // A reduction in proportion to marks does not replace the reduction for a loss (RFC
+            // 8257, section 3.5).
             Self::Counted(counted) if counted.reduction.is_scalable() => None,
             Self::Counted(counted) => counted.reduced_at,
         };
         reduced_at.is_some_and(|at| una <= at)
     }
 
-    /// The window was reduced, for whatever reason, with data sent up to `highest`.
+    /// The window was reduced, for any reason, with data sent up to `highest`.
     pub fn on_reduction(&mut self, highest: u64, now: Time) {
         let (reduced_at, cwr) = match self {
             Self::None => return,
@@ -438,8 +440,8 @@ impl EcnResponse {
         *cwr = true;
     }
 
-    /// The control bits of a data segment about to be sent; CWR is given once, and
-    /// on ECN-capable ones only (RFC 3168, section 6.1.2).
+    /// The control bits of a data segment about to be sent. CWR is set once, and only on an
+    /// ECN-capable segment (RFC 3168, section 6.1.2).
     #[inline]
     pub fn data_flags(&mut self, capable: bool) -> Flags {
         let (cwr, echo) = match self {
@@ -462,8 +464,8 @@ impl EcnResponse {
 }
 
 impl Counted {
-    /// What a segment tells of marks. Nothing but the SYN-ACK comes back ECN-capable, so
-    /// AccECN's count of packets stays where that left it.
+    /// The control bits that echo marks. Of the segments that this side receives, only the SYN-ACK
+    /// is ECN-capable, so AccECN's packet counter does not change after it.
     fn echo(&self) -> Flags {
         let marked = self.syn_ack == Ecn::Ce;
         match self.feedback {
@@ -491,13 +493,13 @@ impl Counted {
         if arrival.segment.ack > self.round_end && arrival.now >= self.round_began + least_round {
             self.end_round(arrival);
         }
-        self.cut = match (self.start, self.reduction) {
+        self.reduction_share = match (self.start, self.reduction) {
             (AlphaStart::Zero, _) if first => 0.5,
             (_, EcnReduction::Prague) => before / 2.0,
             _ => self.alpha / 2.0,
         };
         let covered = self.reduced_at.is_some_and(|at| arrival.segment.ack <= at);
-        // A virtual round trip may be longer than the window that was in flight.
+        // A virtual round trip may be longer than the real one.
         let early = self
             .reduced
             .is_some_and(|at| arrival.now < at + least_round);
@@ -517,7 +519,7 @@ impl Counted {
                 }
             }
             EcnFeedback::Accecn => {
-                // An acknowledgement that was overtaken has smaller counters.
+                // A reordered acknowledgement has smaller counters.
                 if segment.ack < arrival.una {
                     return 0;
                 }
@@ -537,7 +539,7 @@ impl Counted {
     fn end_round(&mut self, arrival: &Arrival<'_>) {
         let known = self.seen || self.start == AlphaStart::Decaying;
         if self.acked > 0 && known {
-            // A receiver counts what arrived twice; no more than all was marked.
+            // A receiver counts duplicates too, so the quotient may exceed 1.
             let share = (self.marked as f64 / self.acked as f64).min(1.0);
             self.alpha += GAIN * (share - self.alpha);
         }

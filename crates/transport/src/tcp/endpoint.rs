@@ -1,13 +1,13 @@
-//! One side of a connection that carries data both ways: a sender of its own stream and a
-//! receiver of the peer's, whose segments are one.
+//! One side of a connection that carries data both ways: a sender of its own stream and a receiver
+//! of the peer's. They share one stream of segments.
 //!
 //! Source: RFC 9293, sections 3.5 (the three-way handshake), 3.6 (each direction closes with a
 //! FIN of its own) and 3.10 (segments acknowledge what has come the other way); RFC 5681, section 2
 //! (a segment with data is no duplicate acknowledgement).
 //!
-//! The halves know nothing of each other. What joins them is here: an acknowledgement goes
-//! with data where there is data, so that none is held back or sent besides; the passive side's
-//! sender learns from the handshake what an active one learns from the SYN-ACK.
+//! The two halves do not know each other; this module joins them. Each data segment carries the
+//! acknowledgement, so that none is delayed or sent separately. The sender of the passive side gets
+//! from the handshake what an active sender gets from the SYN-ACK.
 
 use redtail_core::{Stream, Time, earlier};
 
@@ -21,8 +21,8 @@ use crate::segment::{Flags, Segment};
 enum Role {
     /// It sends the SYN.
     Active,
-    /// It answers it. `since` is when its SYN-ACK left, until that is acknowledged; it was sent
-    /// again so many times.
+    /// It answers the SYN. `since` is when the SYN-ACK was last sent, until it is acknowledged;
+    /// `repeated` counts its retransmissions.
     Passive { since: Option<Time>, repeated: u32 },
 }
 
@@ -45,7 +45,8 @@ impl Endpoint {
         }
     }
 
-    /// The side that waits for the other one; opened when the connection takes no handshake.
+    /// The side that waits for the other one. It is open from the start if the connection has no
+    /// handshake.
     pub fn server(params: &TcpParams) -> Self {
         let mut server = Self {
             role: Role::Passive {
@@ -60,7 +61,7 @@ impl Endpoint {
         server
     }
 
-    /// What it draws at random comes from `stream`. Only model-based controllers draw.
+    /// Takes random numbers from `stream`. Only model-based controllers draw.
     pub fn draw_from(&mut self, stream: Stream) {
         self.sender.draw_from(stream);
     }
@@ -98,7 +99,7 @@ impl Endpoint {
         self.receiver.received()
     }
 
-    /// Whether the handshake is over as far as this side knows.
+    /// Whether this side has completed the handshake.
     pub fn is_established(&self) -> bool {
         self.sender.is_established()
     }
@@ -108,17 +109,17 @@ impl Endpoint {
         self.sender.is_closed()
     }
 
-    /// What its sender has done so far.
+    /// The counters of its sender so far.
     pub fn counters(&self) -> SenderCounters {
         self.sender.counters()
     }
 
-    /// Forgets how long anything has waited that was acknowledged by now.
+    /// Forgets the waits that have ended.
     pub fn forget_waits(&mut self) {
         self.sender.forget_waits();
     }
 
-    /// The sender's half, for its state.
+    /// The sender half.
     pub fn sender(&self) -> &Sender {
         &self.sender
     }
@@ -129,7 +130,7 @@ impl Endpoint {
         earlier(self.sender.next_wakeup(), self.receiver.next_wakeup())
     }
 
-    /// Whatever timer is due.
+    /// Handles the timers that are due.
     pub fn on_wakeup(&mut self, now: Time) {
         self.sender.on_wakeup(now);
         self.receiver.on_wakeup(now);
@@ -161,8 +162,8 @@ impl Endpoint {
                 self.sender.on_segment(segment, now);
                 self.receiver.on_syn_ack(segment);
             }
-            // One that comes when the handshake is over, late and overtaken, is old: acknowledged
-            // and otherwise dropped (RFC 5961, section 4.2).
+            // A reordered SYN that arrives after the handshake is old: it is acknowledged and
+            // otherwise dropped (RFC 5961, section 4.2).
             Role::Passive { since: None, .. } if self.sender.is_established() => {
                 self.receiver.acknowledge_again();
             }
@@ -195,7 +196,7 @@ impl Endpoint {
         }
     }
 
-    /// A segment of the receiver alone takes its place in the sender's stream.
+    /// Sets the sequence number of a segment from the receiver, which has no data.
     #[inline]
     fn without_data(&mut self, mut segment: Segment, now: Time) -> Segment {
         if segment.flags.contains(Flags::SYN) {

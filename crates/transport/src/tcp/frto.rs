@@ -1,28 +1,27 @@
 //! Whether a retransmission timeout was spurious: forward RTO-recovery.
 //!
-//! Source: RFC 5682, section 2.1 (the basic algorithm) and section 3.1 (the
-//! SACK-enhanced one). After a timeout only the first segment is sent again. If
-//! its acknowledgement leaves other data open, new data follows instead of more
-//! old data; what the next acknowledgement covers then tells whether the segments
-//! sent before the timeout are still arriving.
+//! Source: RFC 5682, section 2.1 (the basic algorithm) and section 3.1 (the SACK-enhanced one).
+//! After a timeout only the first segment is sent again. If its acknowledgement does not cover all
+//! outstanding data, new data follows instead of further retransmissions. The next acknowledgement
+//! then shows whether segments sent before the timeout are still arriving.
 //!
 //! | symbol | meaning | unit |
 //! |---|---|---|
 //! | recover, RecoveryPoint | end of what was sent before the new data | bytes |
 //! | SND.UNA | the cumulative acknowledgement | bytes |
 //!
-//! Where no new data can be sent, the timeout is answered as a genuine one
-//! (step 2b). Linux goes further: it takes any acknowledgement of data not sent again
-//! since the timeout, the first one included, as a proof (`tcp_process_loss`).
+//! If no new data can be sent, the timeout is treated as genuine (step 2b). Linux goes further: any
+//! acknowledgement of data not retransmitted since the timeout, the first one included, proves the
+//! timeout spurious (`tcp_process_loss`).
 
-/// The step of the algorithm that is waited in.
+/// The current step of the algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// The timeout is over, or none is in doubt.
+    /// No timeout is being checked.
     Done,
-    /// Step 2: the answer to the retransmission is to come.
+    /// Step 2: the acknowledgement of the retransmission has not arrived.
     Retransmitted,
-    /// Step 3: new data follows it, of which this many segments may still be sent.
+    /// Step 3: new data is sent; `left` more segments of it may be sent.
     SendsNew { left: u8, sent: bool },
 }
 
@@ -31,7 +30,7 @@ enum Step {
 pub(super) struct Frto {
     sack: bool,
     step: Step,
-    /// The end of the segment that the timeout sent again; `None` before it was.
+    /// The end of the segment retransmitted after the timeout; `None` before the retransmission.
     resent: Option<u64>,
     recover: u64,
 }
@@ -41,25 +40,25 @@ pub(super) struct Frto {
 pub(super) struct Answer {
     /// The cumulative acknowledgement.
     pub ack: u64,
-    /// It is higher than the one before; otherwise it repeats it.
+    /// Whether it is higher than the one before.
     pub advances: bool,
-    /// It acknowledges data not acknowledged before, selectively or not.
+    /// Whether it newly acknowledges data, cumulatively or selectively.
     pub delivers: bool,
-    /// The highest byte acknowledged so far, selectively or not.
+    /// The highest byte acknowledged so far, cumulatively or selectively.
     pub highest: u64,
     /// The next new byte.
     pub next: u64,
 }
 
-/// What an acknowledgement tells.
+/// The result of an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Nothing new.
+    /// Undecided.
     Open,
-    /// Segments sent before the timeout arrive: nothing was lost.
+    /// Segments sent before the timeout arrive: the timeout was spurious.
     Spurious,
-    /// The loss is real, and two round trips have passed since the timeout: a
-    /// window of three segments has been earned (step 3a).
+    /// The timeout was genuine, and two round trips have passed since: the window is three segments
+    /// (step 3a).
     Genuine,
 }
 
@@ -74,8 +73,8 @@ impl Frto {
         }
     }
 
-    /// Step 1: the timer ran out. `doubted` unless data from before the recovery
-    /// point of an earlier episode is still outstanding.
+    /// Step 1: the retransmission timer has expired. The timeout is checked if `doubted`, which is
+    /// false while data below the recovery point of an earlier episode is outstanding.
     pub(super) fn on_timeout(&mut self, doubted: bool) {
         self.resent = None;
         self.step = if doubted {
@@ -85,14 +84,14 @@ impl Frto {
         };
     }
 
-    /// The first segment was sent again, up to `end`.
+    /// The first segment, which ends at `end`, was retransmitted.
     pub(super) fn on_resent(&mut self, end: u64) {
         if self.step == Step::Retransmitted {
             self.resent.get_or_insert(end);
         }
     }
 
-    /// Forgets the timeout in doubt.
+    /// Stops checking the timeout.
     pub(super) fn give_up(&mut self) {
         self.step = Step::Done;
     }
@@ -117,7 +116,7 @@ impl Frto {
 
     fn on_first_ack(&mut self, answer: Answer) {
         if !answer.advances {
-            // With selective acknowledgements duplicates are waited out.
+            // With selective acknowledgements a duplicate decides nothing.
             if !self.sack {
                 self.step = Step::Done;
             }
@@ -151,8 +150,8 @@ impl Frto {
         }
     }
 
-    /// Whether only new data is to be sent now, and whether any may: `None` when
-    /// retransmissions go on as after any timeout.
+    /// Whether new data may be sent now, and no retransmissions. `None` if retransmissions continue
+    /// as after any timeout.
     pub(super) fn sends_new(&self) -> Option<bool> {
         match self.step {
             Step::SendsNew { left, .. } => Some(left > 0),
@@ -160,8 +159,8 @@ impl Frto {
         }
     }
 
-    /// New data was sent, or there was none to send; says whether the algorithm
-    /// goes on.
+    /// New data was sent if `done`; otherwise there was none. Returns whether the algorithm
+    /// continues.
     pub(super) fn on_sent_new(&mut self, done: bool) -> bool {
         match &mut self.step {
             Step::SendsNew { left, sent } if done => {

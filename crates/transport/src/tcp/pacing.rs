@@ -18,11 +18,10 @@
 //!                              pacing_ca_ratio cwnd / srtt  otherwise, 1.2 by default
 //! ```
 //!
-//! A window-based sender's quantum is a segment; Linux puts two or more together for the
-//! sake of segmentation offload. Before there is a round trip to divide by, nothing is
-//! held back: the initial window of a connection without a handshake leaves as a burst. Nor
-//! are the first `unpaced_segments`, of which Linux has ten (net/ipv4/tcp_output.c,
-//! tcp_update_skb_after_send).
+//! A window-based sender's quantum is a segment; Linux puts two or more together for the sake of
+//! segmentation offload. Without a round-trip sample nothing is paced: the initial window of a
+//! connection without a handshake leaves as a burst. The first `unpaced_segments` are not paced
+//! either; in Linux there are ten (net/ipv4/tcp_output.c, tcp_update_skb_after_send).
 
 use redtail_core::{Span, Time};
 
@@ -38,30 +37,31 @@ const PS_PER_S: f64 = 1e12;
 pub struct Pacer {
     /// Share of cwnd / srtt outside slow start.
     ca_ratio: f64,
-    /// Segments still to leave without being paced.
+    /// Segments that may still leave unpaced.
     unpaced: u32,
     /// pacing_rate; zero before there is one.
     rate: f64,
-    /// Its inverse, likewise: a rate is asked for more often than it changes.
+    /// The inverse of `rate`, zero before there is one. It is stored because the rate is read more
+    /// often than it changes.
     ps_per_byte: f64,
     /// next_send_time.
     next: Time,
     /// When the latest quantum began to leave.
     quantum_at: Time,
-    /// Another segment of the size of the latest belongs to the same quantum.
+    /// Whether another segment of the size of the latest belongs to the same quantum.
     quantum_open: bool,
     quantum: u64,
-    /// Of the latest quantum, what has not left; bytes.
+    /// Bytes of the latest quantum that have not left.
     left: u64,
-    /// A segment waits for its release, then.
+    /// When the segment that is held back may leave; `None` if there is none.
     release_at: Option<Time>,
-    /// The next offset to send when last the window, not the rate, held a segment back.
+    /// The next offset to send when the window, not the rate, last prevented sending.
     window_full_at: u64,
 }
 
 impl Pacer {
-    /// A pacer without a rate. Outside slow start a window goes with `ca_ratio` times its
-    /// own rate. The first `unpaced` segments leave as they come and hold nothing back.
+    /// A pacer without a rate. Outside slow start the pacing rate is `ca_ratio` times cwnd / srtt.
+    /// The first `unpaced` segments are not paced.
     pub fn new(ca_ratio: f64, unpaced: u32) -> Self {
         Self {
             ca_ratio,
@@ -78,23 +78,23 @@ impl Pacer {
         }
     }
 
-    /// The window holds back what would be sent from offset `next` on.
+    /// The window prevents sending; `next` is the next offset to send.
     #[inline]
     pub fn on_full_window(&mut self, next: u64) {
         self.window_full_at = next;
     }
 
-    /// Whether the window was full in the round trip that an acknowledgement beyond `una`
-    /// answers. A paced sender often has room for a segment that it may not send yet
-    /// (Linux, tcp_cwnd_validate: what was limited by the window counts as such until what
-    /// was sent by then is acknowledged).
+    /// Whether the window was full in the round trip that ends with an acknowledgement beyond
+    /// `una`. A paced sender often has room in the window for a segment that it may not send yet.
+    /// As in Linux (tcp_cwnd_validate), a sender counts as limited by the window until the data
+    /// sent by then is acknowledged.
     #[inline]
     pub fn had_full_window(&self, una: u64) -> bool {
         una < self.window_full_at
     }
 
-    /// Sets pacing_rate, in bytes/s, and send_quantum, in bytes. What has left is not
-    /// paced anew.
+    /// Sets pacing_rate, in bytes/s, and send_quantum, in bytes. The departure times of segments
+    /// already sent do not change.
     #[inline]
     pub fn set(&mut self, rate: f64, quantum: u64) {
         if rate != self.rate {
@@ -104,7 +104,7 @@ impl Pacer {
         self.quantum = quantum;
     }
 
-    /// Sets the rate that goes with a window, by segments.
+    /// Sets the rate of a window-based sender; the quantum is one segment.
     pub fn follow(&mut self, window: Window, srtt: Span) {
         let ratio = if window.cwnd < window.ssthresh / 2.0 {
             SLOW_START_RATIO
@@ -143,7 +143,7 @@ impl Pacer {
         self.quantum_open = self.left >= bytes;
     }
 
-    /// Whether a segment may leave; nothing is held back then.
+    /// Whether a segment may leave; if so, no segment is held back any more.
     #[inline]
     pub fn lets_pass(&mut self, now: Time) -> bool {
         let allowed = self.allows(now);
@@ -153,7 +153,7 @@ impl Pacer {
         allowed
     }
 
-    /// None may; if there is one, its release is then known.
+    /// No segment may leave. With `more`, the release of the next one is scheduled.
     #[inline]
     pub fn hold_back(&mut self, more: bool) {
         self.release_at = more.then_some(self.next);
@@ -165,7 +165,7 @@ impl Pacer {
         self.release_at = None;
     }
 
-    /// How long the next segment would be held back.
+    /// The time for which the next segment would be held back.
     #[inline]
     pub fn held_for(&self, now: Time) -> Span {
         self.next.saturating_since(now)
@@ -186,7 +186,7 @@ mod tests {
         Time::ZERO + Span::from_us(us)
     }
 
-    /// When each of `count` segments of 1000 bytes leaves, the first at `from`; in µs.
+    /// The departure times of `count` segments of 1000 bytes, the first at `from`; in µs.
     fn departures(pacer: &mut Pacer, from: u64, count: usize) -> Vec<u64> {
         let mut now = at(from);
         let mut times = Vec::new();
@@ -220,7 +220,7 @@ mod tests {
         let mut pacer = Pacer::new(1.2, 0);
         pacer.set(1e6, 0);
         assert_eq!(departures(&mut pacer, 5, 3), [5, 1005, 2005]);
-        // After a pause the next does not make up for it.
+        // After a pause the pacer does not catch up.
         assert_eq!(departures(&mut pacer, 9000, 2), [9000, 10_000]);
     }
 

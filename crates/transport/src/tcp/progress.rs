@@ -1,21 +1,21 @@
-//! How long a sender waits for a cumulative acknowledgement of what it has sent.
+//! How long a sender waits for cumulative progress of the data it has sent.
 
 use redtail_core::{Span, Time};
 
-/// Without cumulative progress for longer than this a flow is stalled. A connection whose segments
-/// get through waits a round trip, or a few timeouts of 200 ms or 1 s.
+/// A flow is stalled if it makes no cumulative progress for longer than this. A connection whose
+/// segments arrive waits a round trip, or a few timeouts of 200 ms or 1 s.
 pub const STALL: Span = Span::from_s(10);
 
-/// Since when the oldest data waits for its acknowledgement.
+/// The wait of the oldest data for its acknowledgement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Progress {
     since: Time,
-    /// The longest such wait that is over.
+    /// The longest wait that has ended.
     longest: Span,
 }
 
 impl Progress {
-    /// Something is sent while nothing was outstanding.
+    /// Data is sent while nothing is outstanding.
     #[inline]
     pub fn begin(&mut self, now: Time) {
         self.since = now;
@@ -32,7 +32,7 @@ impl Progress {
         waited > STALL
     }
 
-    /// Forgets the waits that are over; one that goes on counts from its beginning.
+    /// Forgets the waits that have ended. A present wait still counts from its beginning.
     pub fn forget(&mut self) {
         self.longest = Span::ZERO;
     }

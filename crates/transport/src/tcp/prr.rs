@@ -1,4 +1,4 @@
-//! Proportional rate reduction: what may be sent while a window is being reduced.
+//! Proportional rate reduction: how much may be sent during a reduction of the window.
 //!
 //! Source: RFC 9937 (which replaces RFC 6937), section 6.
 //!
@@ -25,7 +25,7 @@
 #[derive(Clone, Debug)]
 pub(super) struct Prr {
     recover_fs: f64,
-    /// Whether the acknowledgement that began it is reckoned in.
+    /// Whether the acknowledgement that began it is expected in.
     begun: bool,
     delivered: f64,
     sent: f64,
@@ -37,18 +37,18 @@ pub(super) struct Prr {
 /// An acknowledgement in recovery.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Delivery {
-    /// Newly delivered.
+    /// Bytes newly delivered.
     pub delivered: u64,
-    /// In flight after it.
+    /// Bytes in flight after it.
     pub in_flight: u64,
-    /// It advanced and reported no further loss.
+    /// Whether it advanced and reported no further loss.
     pub safe: bool,
 }
 
 impl Prr {
-    /// Recovery begins with `outstanding` bytes sent and not acknowledged, of which `sacked`
-    /// are acknowledged selectively. What the acknowledgement that begins it delivers is
-    /// told next, with [`on_ack`](Self::on_ack); if it was none, [`begin`](Self::begin) is called.
+    /// Recovery begins with `outstanding` bytes sent and not acknowledged, of which `sacked` are
+    /// acknowledged selectively. If an acknowledgement began it, [`on_ack`](Self::on_ack) is called
+    /// next with what that delivered; otherwise [`begin`](Self::begin) is called.
     pub(super) fn new(outstanding: u64, sacked: u64) -> Self {
         Self {
             recover_fs: outstanding.saturating_sub(sacked).max(1) as f64,
@@ -60,9 +60,9 @@ impl Prr {
         }
     }
 
-    /// The window is being reduced because of marks, with data sent up to `next` (Linux's
-    /// CWR state, which RFC 9937 leaves open). The other two are those before the
-    /// acknowledgement that tells of them.
+    /// A reduction because of marks begins, with data sent up to `next` (Linux's CWR state, which
+    /// RFC 9937 does not specify). `outstanding` and `sacked` are the values before the
+    /// acknowledgement that reports the marks.
     pub(super) fn for_marks(outstanding: u64, sacked: u64, next: u64) -> Self {
         Self {
             until: Some(next),
@@ -71,7 +71,7 @@ impl Prr {
         }
     }
 
-    /// No acknowledgement began it.
+    /// Recovery began without an acknowledgement.
     pub(super) fn begin(&mut self) {
         self.begun = true;
     }
@@ -91,7 +91,7 @@ impl Prr {
             self.recover_fs += ack.delivered as f64;
         }
         if ack.delivered == 0 {
-            return; // section 6.2: one that delivers nothing allows nothing
+            return; // section 6.2: an acknowledgement that delivers nothing allows nothing
         }
         let (fresh, in_flight) = (ack.delivered as f64, ack.in_flight as f64);
         self.delivered += fresh;
@@ -113,7 +113,7 @@ impl Prr {
     }
 }
 
-/// A reduction as Linux spreads it, because of losses or of marks; in segments.
+/// Linux's proportional rate reduction, for losses and for marks; in segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SegmentPrr {
     /// The window before the reduction (prior_cwnd).
@@ -123,7 +123,7 @@ pub(super) struct SegmentPrr {
 }
 
 impl SegmentPrr {
-    /// A window of `prior` segments is being reduced (`tcp_init_cwnd_reduction`).
+    /// A reduction of a window of `prior` segments begins (`tcp_init_cwnd_reduction`).
     pub(super) fn new(prior: f64) -> Self {
         Self {
             prior,
@@ -131,9 +131,9 @@ impl SegmentPrr {
         }
     }
 
-    /// The window after an acknowledgement of `delivered` segments, in segments, while
-    /// `ssthresh` segments are aimed at; `None` when it changes nothing. `safe` if it
-    /// advanced and reported no further loss.
+    /// The window in segments after an acknowledgement that delivers `delivered` segments;
+    /// `ssthresh` is the target, in segments. `None` if the window does not change. `safe` if the
+    /// acknowledgement advanced and reported no further loss.
     pub(super) fn on_ack(
         &mut self,
         delivered: u64,
@@ -154,7 +154,7 @@ impl SegmentPrr {
             let more = if safe { 1.0 } else { 0.0 };
             room.min((self.delivered - out).max(fresh) + more)
         };
-        // One at least until something was sent: the fast retransmit.
+        // At least one segment before the first was sent: the fast retransmit.
         let least = if self.sent == 0 { 1.0 } else { 0.0 };
         Some(in_flight + send.max(least))
     }

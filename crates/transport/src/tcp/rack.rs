@@ -1,8 +1,7 @@
-//! What RACK knows: time instead of counting duplicates.
+//! RACK: loss detection by time instead of by counting duplicates.
 //!
-//! Source: RFC 8985, sections 5 and 6. A segment is lost when one sent later has
-//! been delivered and a round trip, with some room for reordering, has passed
-//! since it was sent.
+//! Source: RFC 8985, sections 5 and 6. A segment is lost if a segment sent later has been
+//! delivered, and a round trip and the reordering window have passed since it was sent.
 //!
 //! | symbol | meaning |
 //! |---|---|
@@ -27,19 +26,19 @@ use redtail_core::{Span, Time};
 
 use super::timestamps::{before, timestamp};
 
-/// Whose reading.
+/// Which version of the algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rules {
     /// RFC 8985.
     Rfc,
-    /// RACK.rtt is that of whatever was delivered last (`tcp_rack_advance`); timestamps tell
-    /// that a retransmission was not needed when it is acknowledged cumulatively alone
-    /// (`tcp_clean_rtx_queue`); reports of duplicates widen the window only after
-    /// reordering was seen (`tcp_dsack_seen`).
+    /// Linux 6.1. RACK.rtt is that of the segment delivered last (`tcp_rack_advance`). A timestamp
+    /// shows that a retransmission was spurious only if the segment is acknowledged cumulatively
+    /// (`tcp_clean_rtx_queue`). D-SACK reports widen the window only after reordering was seen
+    /// (`tcp_dsack_seen`).
     Linux,
 }
 
-/// The state of RACK; kept with the scoreboard, whose records it judges.
+/// The state of RACK, kept in the scoreboard.
 #[derive(Clone, Debug)]
 pub struct Rack {
     rules: Rules,
@@ -55,17 +54,17 @@ pub struct Rack {
     persist: u32,
     /// RACK.dsack_round: no further widening before this is acknowledged.
     round: Option<u64>,
-    /// When the window was widened last.
+    /// When the window was last widened.
     widened: Option<Time>,
-    /// The timestamp of what the latest acknowledgement answers, if there is one.
+    /// The timestamp that the latest acknowledgement echoes, if it has one.
     answered: Option<u32>,
-    /// Something was delivered since losses were judged last (Linux's rack.advanced).
+    /// Something was delivered since the last loss detection (Linux's rack.advanced).
     advanced: bool,
-    /// The lowest end of segments that were sent once and delivered by the
-    /// acknowledgement at hand.
+    /// The lowest end of the segments that were sent once and delivered by the present
+    /// acknowledgement.
     original: Option<u64>,
-    /// Retransmissions in the order of their sending, by the scoreboard's index; some
-    /// are settled already.
+    /// Retransmissions in the order in which they were sent, by the scoreboard's index. Some may
+    /// already be acknowledged or lost.
     pub(super) resent: VecDeque<(Time, u64)>,
 }
 
@@ -107,7 +106,7 @@ impl Rack {
     pub(super) fn on_delivered(&mut self, segment: Delivered, now: Time) {
         let rtt = now - segment.sent;
         if segment.resent {
-            // An early answer to a retransmission answers the original.
+            // An acknowledgement that arrives too early for the retransmission is of the original.
             let sent = timestamp(segment.sent);
             let early = self.answered.is_some_and(|answered| before(answered, sent))
                 && !(segment.sacked && self.rules == Rules::Linux);
@@ -144,35 +143,35 @@ impl Rack {
         self.answered = Some(timestamp);
     }
 
-    /// An acknowledgement is about to be entered, with the timestamp that it echoes.
+    /// An acknowledgement is about to update the scoreboard; it echoes the timestamp `answered`.
     pub(super) fn begin_ack(&mut self, answered: Option<u32>) {
         self.answered = answered;
         self.original = None;
     }
 
-    /// Whether the acknowledgement at hand delivered a segment that was sent once and ends
-    /// at or before `end`.
+    /// Whether the present acknowledgement delivered a segment that was sent once and ends at or
+    /// below `end`.
     pub(super) fn delivered_original(&self, end: u64) -> bool {
         self.original.is_some_and(|original| original <= end)
     }
 
-    /// Losses are to be judged again even if nothing more is delivered.
+    /// Requests loss detection even if nothing more is delivered.
     pub(super) fn advance(&mut self) {
         self.advanced = true;
     }
 
-    /// Whether losses have to be judged; asked once.
+    /// Whether losses are to be detected. Clears the request.
     pub(super) fn take_advanced(&mut self) -> bool {
         std::mem::take(&mut self.advanced)
     }
 
-    /// A hole was filled by a segment that was late, not lost.
+    /// A reordered segment, which was not lost, filled a hole.
     pub(super) fn on_reordering(&mut self) {
         self.reordering_seen = true;
     }
 
-    /// Data was reported to have arrived twice, with `una` acknowledged and data
-    /// sent up to `next` (section 6.2, step 4).
+    /// A D-SACK report arrived, with data acknowledged up to `una` and sent up to `next` (section
+    /// 6.2, step 4).
     pub(super) fn on_duplicate(&mut self, una: u64, next: u64, now: Time) {
         if self.rules == Rules::Linux && !self.reordering_seen {
             return;
@@ -196,13 +195,14 @@ impl Rack {
         }
     }
 
-    /// What was taken for the delivery of a retransmission was none.
+    /// Forgets the segment delivered last, which was taken for a retransmission but was the
+    /// original.
     pub(super) fn forget_latest(&mut self) {
         self.latest = None;
     }
 
-    /// Room for reordering (section 6.2, step 4). `certain` when recovery is going
-    /// on or enough is selectively acknowledged to rule reordering out.
+    /// The reordering window (section 6.2, step 4). `certain` in recovery, or if enough data is
+    /// selectively acknowledged to rule out reordering.
     pub(super) fn reordering_window(&self, certain: bool, srtt: Option<Span>) -> Span {
         if certain && !self.reordering_seen {
             return Span::ZERO;
@@ -212,13 +212,13 @@ impl Rack {
         srtt.map_or(window, |srtt| window.min(srtt))
     }
 
-    /// Whether something sent at or after `sent` has been delivered.
+    /// Whether a segment sent at or after `sent` has been delivered.
     pub(super) fn overtakes(&self, sent: Time) -> bool {
         self.latest.is_some_and(|(latest, _)| latest >= sent)
     }
 
-    /// For a segment sent at `sent` and ending at `end`: `None` if nothing sent
-    /// later has been delivered, else when it will be taken for lost (step 5).
+    /// When a segment that was sent at `sent` and ends at `end` is declared lost (step 5). `None`
+    /// if no segment sent later has been delivered.
     pub(super) fn lost_at(&self, sent: Time, end: u64, window: Span) -> Option<Time> {
         let latest = self.latest?;
         (latest > (sent, end)).then(|| sent + self.rtt + window)

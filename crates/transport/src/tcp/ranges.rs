@@ -1,11 +1,11 @@
-//! Sets of byte ranges: what arrived out of order, what is selectively acknowledged.
+//! Sets of byte ranges, such as those that arrived out of order or are selectively acknowledged.
 
 use crate::segment::SackBlock;
 
 /// Disjoint, non-adjacent ranges in ascending order.
 ///
-/// A sorted vector: there are rarely more than a few ranges, and they change
-/// mostly at the upper end.
+/// A sorted vector, because there are rarely more than a few ranges and most changes are at the
+/// upper end.
 #[derive(Clone, Debug, Default)]
 pub struct Ranges(Vec<SackBlock>);
 
@@ -36,8 +36,8 @@ impl Ranges {
     /// Adds `new`, calls `on_gap` for each part that was not in the set yet
     /// (lowest first), and returns the range that now holds it.
     pub fn insert(&mut self, new: SackBlock, mut on_gap: impl FnMut(SackBlock)) -> SackBlock {
-        // The ranges that touch or overlap `new` are [first, last). Mostly it is about the
-        // highest, which is not searched for then.
+        // The ranges that touch or overlap `new` are [first, last). In most cases they are at the
+        // upper end, which needs no search.
         let count = self.0.len();
         let (first, last) = match self.0.last() {
             Some(top) if top.start <= new.start => {
@@ -79,7 +79,7 @@ impl Ranges {
         merged
     }
 
-    /// Forgets everything below `position`.
+    /// Removes everything below `position`.
     #[inline]
     pub fn remove_below(&mut self, position: u64) {
         if self.0.first().is_none_or(|range| range.start >= position) {
@@ -93,7 +93,7 @@ impl Ranges {
         }
     }
 
-    /// Takes the lowest range if it starts at or below `position`.
+    /// Removes and returns the lowest range if it starts at or below `position`.
     #[inline]
     pub fn take_reaching(&mut self, position: u64) -> Option<SackBlock> {
         let lowest = *self.0.first()?;
@@ -105,7 +105,7 @@ impl Ranges {
         Some(lowest)
     }
 
-    /// Returns the memory of a burst of losses once it is over.
+    /// Releases the memory that a burst of losses needed.
     #[inline]
     fn give_back(&mut self) {
         const SMALL: usize = 4;

@@ -9,7 +9,7 @@ use redtail_core::{Ecn, Span, Time, prefetch};
 use super::ack_policy::AckPolicy;
 use super::adaptive_acks::{AdaptiveAcks, Arrived, Place};
 use super::closing::Closing;
-use super::ecn::feedback::{Feedback, Haste};
+use super::ecn::feedback::{AckUrgency, Feedback};
 use super::ranges::Ranges;
 use super::slow_reader::SlowReader;
 use super::timestamps::{before, timestamp};
@@ -18,50 +18,52 @@ use crate::segment::{Flags, MAX_SACK_BLOCKS, SackBlock, SackBlocks, Segment};
 
 const PS_PER_US: u64 = 1_000_000;
 
-/// A TCP receiver. Alone, its application sends nothing and closes when its peer has; as half of
-/// an [`Endpoint`](super::endpoint::Endpoint) it leaves both to the sender beside it.
+/// A TCP receiver. On its own, its application sends nothing and closes when its peer has closed.
+/// As half of an [`Endpoint`](super::endpoint::Endpoint), it leaves sending and closing to the
+/// sender half.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     /// Next byte expected.
     next: u64,
-    /// What arrived above it.
+    /// The ranges that arrived above it.
     above: Ranges,
     /// Starts of ranges in `above`, the most recently changed first.
     recent: Vec<u64>,
     policy: AckPolicy,
     window: u32,
-    /// Most blocks in an acknowledgement; none without selective ones.
+    /// Most SACK blocks in an acknowledgement; 0 without selective acknowledgements.
     sack_blocks: u8,
     ecn: Feedback,
-    /// The SYN-ACK is ECN-capable if ECN is agreed on (RFC 5562); one sent again is not.
+    /// Whether the SYN-ACK is ECN-capable if ECN is agreed on (RFC 5562). A retransmission of it is
+    /// not.
     ecn_syn_ack: bool,
     timestamps: bool,
     /// TS.Recent and Last.ACK.sent of RFC 7323, section 4.3.
     ts_recent: u32,
     last_ack_sent: u64,
     ack_due: bool,
-    /// A segment other than an ordinary acknowledgement is due: the SYN-ACK, or what a
-    /// change of marking brought on.
+    /// A segment other than an ordinary acknowledgement is due: the SYN-ACK, or the acknowledgement
+    /// for a change of marking.
     other_due: bool,
     syn_ack_due: bool,
     /// Distinct sequence numbers that have arrived: payload bytes and the FIN.
     received: u64,
-    /// What to report as having arrived twice, for a receiver that reports it.
+    /// The duplicate to report (D-SACK); `None` for a receiver that does not report duplicates.
     duplicate: Option<Box<Option<SackBlock>>>,
-    /// What most connections lack.
-    more: Option<Box<More>>,
-    /// First timeout of its own FIN, microseconds.
+    /// State that most connections do not need.
+    optional: Option<Box<OptionalState>>,
+    /// The first timeout of its own FIN, microseconds.
     fin_timeout: u32,
-    /// Its side sends data as well, and closes with that.
+    /// Whether it is half of an endpoint, which also sends data and closes with it.
     half: bool,
 }
 
-/// What a receiver has whose application reads slowly, or whose peer has closed.
+/// The additional state of a receiver whose application reads slowly, or whose peer has closed.
 #[derive(Clone, Debug, Default)]
-struct More {
-    /// An application that does not read at once.
+struct OptionalState {
+    /// The application, if it does not read at once.
     reader: Option<SlowReader>,
-    /// Once the peer's FIN has arrived.
+    /// The closing, after the peer's FIN has arrived.
     closing: Option<Closing>,
 }
 
@@ -85,8 +87,8 @@ impl Receiver {
             syn_ack_due: false,
             received: 0,
             duplicate: (params.dsack && params.recovery.uses_sack()).then(Box::default),
-            more: SlowReader::new(params).map(|reader| {
-                Box::new(More {
+            optional: SlowReader::new(params).map(|reader| {
+                Box::new(OptionalState {
                     reader: Some(reader),
                     closing: None,
                 })
@@ -106,18 +108,18 @@ impl Receiver {
         }
     }
 
-    /// The flags with which the SYN is answered.
+    /// The ECN flags of the SYN-ACK.
     pub(super) fn syn_ack_flags(&self) -> Flags {
         self.ecn.syn_ack_flags()
     }
 
-    /// The peer has answered this side's SYN.
+    /// The SYN-ACK to this side's SYN has arrived.
     pub(super) fn on_syn_ack(&mut self, segment: &Segment) {
         self.ts_recent = segment.ts_val;
         self.ecn.on_syn_ack(segment.flags);
     }
 
-    /// What this side's sender knows of round trips, for a policy that asks.
+    /// Passes the smoothed round trip and the timeout of this side's sender to the adaptive policy.
     #[inline]
     pub(super) fn on_round_trip(&mut self, known: impl FnOnce() -> (Option<Span>, Span)) {
         if let Some(adaptive) = self.policy.adaptive() {
@@ -126,7 +128,7 @@ impl Receiver {
         }
     }
 
-    /// Says once more what has arrived.
+    /// Schedules a repeated acknowledgement.
     pub(super) fn acknowledge_again(&mut self) {
         self.ack_due = true;
     }
@@ -137,8 +139,7 @@ impl Receiver {
         self.other_due
     }
 
-    /// Puts what an acknowledgement would say now on a segment with data, so that none has to
-    /// follow it.
+    /// Adds the acknowledgement that is due now to a data segment, so that none is sent separately.
     #[inline]
     pub(super) fn piggyback(&mut self, data: Segment, now: Time) -> Segment {
         self.policy.cancel();
@@ -148,8 +149,9 @@ impl Receiver {
         {
             adaptive.on_data_sent(now);
         }
-        // The first acknowledgement of a handshake has a code in place of AccECN's counter
-        // (RFC 9768, section 3.2.2.1), which is the sender's; from then on the counter is ours.
+        // The first acknowledgement of a handshake carries the sender's code in place of AccECN's
+        // counter (RFC 9768, section 3.2.2.1). All later segments carry the counter of this
+        // receiver.
         let first = data.len == 0 && !data.flags.contains(Flags::FIN);
         let flags = match (self.ecn.counts_packets(), first) {
             (false, _) => data.flags.with(own.flags),
@@ -166,8 +168,7 @@ impl Receiver {
         }
     }
 
-    /// Fetches into the cache what the next segment will touch beyond the receiver
-    /// itself.
+    /// Prefetches into the cache what the next segment reads outside the receiver itself.
     #[inline]
     pub fn prefetch(&self) {
         self.above.as_slice().first().map(prefetch);
@@ -188,22 +189,22 @@ impl Receiver {
 
     #[inline]
     fn reader(&self) -> Option<&SlowReader> {
-        self.more.as_ref()?.reader.as_ref()
+        self.optional.as_ref()?.reader.as_ref()
     }
 
     #[inline]
     fn reader_mut(&mut self) -> Option<&mut SlowReader> {
-        self.more.as_mut()?.reader.as_mut()
+        self.optional.as_mut()?.reader.as_mut()
     }
 
     #[inline]
     fn closing(&self) -> Option<&Closing> {
-        self.more.as_ref()?.closing.as_ref()
+        self.optional.as_ref()?.closing.as_ref()
     }
 
     #[inline]
     fn closing_mut(&mut self) -> Option<&mut Closing> {
-        self.more.as_mut()?.closing.as_mut()
+        self.optional.as_mut()?.closing.as_mut()
     }
 
     /// A segment from the peer.
@@ -225,7 +226,7 @@ impl Receiver {
             adaptive.on_segment(segment, now);
         }
         let fin = segment.flags.contains(Flags::FIN);
-        let special = fin || self.more.is_some();
+        let special = fin || self.optional.is_some();
         let mut end = segment.seq + u64::from(segment.len);
         if special {
             match self.admit(segment, now) {
@@ -235,10 +236,10 @@ impl Receiver {
         } else if segment.len == 0 {
             return;
         }
-        let haste = if self.ecn.enabled() {
+        let urgency = if self.ecn.enabled() {
             self.note_marks(segment)
         } else {
-            Haste::None
+            AckUrgency::None
         };
         if self.duplicate.is_some() {
             self.note_duplicate(segment.seq, end);
@@ -259,11 +260,11 @@ impl Receiver {
                     (false, false) if end <= before => Place::Old,
                     (false, false) => Place::OutOfOrder,
                 };
-                self.acknowledges_now(segment, place, haste, now)
+                self.acknowledges_now(segment, place, urgency, now)
             }
             _ => self
                 .policy
-                .on_data(now, fin || !in_order || haste == Haste::Agreed),
+                .on_data(now, fin || !in_order || urgency == AckUrgency::Agreed),
         };
         if special {
             self.maybe_update_window(now);
@@ -271,13 +272,13 @@ impl Receiver {
         }
     }
 
-    /// Asks the adaptive policy whether to acknowledge what arrived at once.
+    /// Asks the adaptive policy whether to acknowledge a segment at once.
     #[inline(never)]
     fn acknowledges_now(
         &mut self,
         segment: &Segment,
         place: Place,
-        haste: Haste,
+        urgency: AckUrgency,
         now: Time,
     ) -> bool {
         let fin = segment.flags.contains(Flags::FIN);
@@ -285,8 +286,8 @@ impl Receiver {
             place,
             len: segment.len,
             pushed: AdaptiveAcks::is_pushed(segment.flags),
-            now: fin || matches!(haste, Haste::Agreed | Haste::Now),
-            soon: haste == Haste::Soon,
+            now: fin || matches!(urgency, AckUrgency::Agreed | AckUrgency::Now),
+            soon: urgency == AckUrgency::Soon,
             next: self.next,
             read: self.reader().is_none(),
         };
@@ -294,18 +295,18 @@ impl Receiver {
         adaptive.is_none_or(|adaptive| adaptive.on_data(now, arrived))
     }
 
-    /// What the codepoint of arriving data says of when to acknowledge it.
-    fn note_marks(&mut self, segment: &Segment) -> Haste {
+    /// Processes the codepoint of arriving data. Returns how soon the data is to be acknowledged.
+    fn note_marks(&mut self, segment: &Segment) -> AckUrgency {
         let waiting = self.policy.deadline().is_some();
-        let haste = self.ecn.on_data(segment, self.next, waiting);
+        let urgency = self.ecn.on_data(segment, self.next, waiting);
         if self.ecn.has_early() {
             self.policy.cancel();
             self.other_due = true;
         }
-        haste
+        urgency
     }
 
-    /// Tells the peer of a larger window, if it may be waiting for it.
+    /// Sends a window update if the peer may be waiting for one.
     #[cold]
     fn maybe_update_window(&mut self, now: Time) {
         if self.window_update().is_some_and(|at| at <= now) {
@@ -314,8 +315,8 @@ impl Receiver {
         }
     }
 
-    /// Where a segment ends, its FIN included and what lies outside the window left
-    /// out; `None` if nothing of it is to be taken.
+    /// The end of a segment with its FIN, trimmed to the window; `None` if nothing of it is
+    /// accepted.
     #[cold]
     fn admit(&mut self, segment: &Segment, now: Time) -> Option<u64> {
         if let Some(closing) = self.closing_mut() {
@@ -336,7 +337,7 @@ impl Receiver {
             }
         }
         if fin {
-            let closing = &mut self.more.get_or_insert_default().closing;
+            let closing = &mut self.optional.get_or_insert_default().closing;
             closing.get_or_insert(Closing::new(end + 1, self.half));
         }
         Some(end + u64::from(fin))
@@ -353,7 +354,7 @@ impl Receiver {
         }
     }
 
-    /// When the application sees the end of file, if that is known and was not yet.
+    /// When the application sees the end of file; `None` if that is not known or has happened.
     fn end_of_file(&self) -> Option<Time> {
         let closing = self.closing()?;
         let waits = closing.awaits_application() && closing.is_reached(self.next);
@@ -363,8 +364,7 @@ impl Receiver {
         })
     }
 
-    /// Notes what of a segment is there already: its first such part (RFC 2883,
-    /// section 4).
+    /// Records the first part of a segment that had arrived before (RFC 2883, section 4).
     fn note_duplicate(&mut self, seq: u64, end: u64) {
         let known = if seq < self.next {
             Some(SackBlock {
@@ -386,7 +386,7 @@ impl Receiver {
 
     fn on_disorder(&mut self, seq: u64, end: u64) {
         if end <= self.next {
-            return; // old: acknowledged again
+            return; // old: acknowledge it again
         }
         let block = SackBlock {
             start: seq.max(self.next),
@@ -410,7 +410,7 @@ impl Receiver {
     /// When [`on_wakeup`](Self::on_wakeup) is due.
     #[inline]
     pub fn next_wakeup(&self) -> Option<Time> {
-        if self.more.is_none() {
+        if self.optional.is_none() {
             return self.policy.deadline();
         }
         let timers = [
@@ -422,18 +422,18 @@ impl Receiver {
         timers.into_iter().flatten().min()
     }
 
-    /// When the peer is to be told of a larger window.
+    /// When a window update is due.
     fn window_update(&self) -> Option<Time> {
-        // After the peer's FIN there is nothing it could send.
+        // After its FIN the peer sends no data.
         let reader = self.reader().filter(|_| self.closing().is_none())?;
         reader.update_at(self.next, self.delivered())
     }
 
-    /// Whatever timer is due: of a delayed acknowledgement, of a window update, or of
-    /// the closing.
+    /// Handles the timers that are due: of a delayed acknowledgement, a window update or the
+    /// closing.
     pub fn on_wakeup(&mut self, now: Time) {
         self.ack_due |= self.policy.take_due(now);
-        if self.more.is_none() {
+        if self.optional.is_none() {
             return;
         }
         self.maybe_update_window(now);
@@ -480,13 +480,13 @@ impl Receiver {
             segment.flags = segment.flags.with(self.ecn.ack_flags());
             segment.ecn_bytes = self.ecn.bytes();
         }
-        if self.more.is_some() {
+        if self.optional.is_some() {
             self.complete(&mut segment, now);
         }
         segment
     }
 
-    /// The SYN-ACK, or an acknowledgement of what came before a change of marking.
+    /// The SYN-ACK, or the acknowledgement of the data before a change of marking.
     #[inline(never)]
     fn send_other(&mut self, now: Time) -> Option<Segment> {
         let mut segment = if std::mem::take(&mut self.syn_ack_due) {
@@ -494,7 +494,7 @@ impl Receiver {
                 adaptive.on_syn_ack(now);
             }
             let flags = Flags::SYN.with(Flags::ACK).with(self.ecn.syn_ack_flags());
-            // RFC 5562, section 3.1: not ECN-capable when it is sent again.
+            // RFC 5562, section 3.1: a retransmitted SYN-ACK is not ECN-capable.
             let capable = std::mem::take(&mut self.ecn_syn_ack) && self.ecn.enabled();
             Segment {
                 ecn: if capable { Ecn::Ect0 } else { Ecn::NotEct },
@@ -517,9 +517,9 @@ impl Receiver {
         Some(segment)
     }
 
-    /// The most recently changed ranges first (RFC 2018, section 4).
+    /// Appends the SACK blocks, the most recently changed range first (RFC 2018, section 4).
     fn report(&self, sack: &mut SackBlocks) {
-        // A report of a duplicate has taken the first place.
+        // A D-SACK report is already the first block.
         let free = self.sack_blocks - u8::from(!sack.is_empty());
         for &start in self.recent.iter().take(usize::from(free)) {
             let ranges = self.above.as_slice();
@@ -542,7 +542,7 @@ impl Receiver {
         }
     }
 
-    /// Fills in what most connections have constant: the window, and our own FIN.
+    /// Fills in the fields that are constant in most connections: the window, and our own FIN.
     #[cold]
     fn complete(&mut self, segment: &mut Segment, now: Time) {
         let (next, available) = (self.next, self.delivered());

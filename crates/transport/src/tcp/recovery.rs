@@ -1,9 +1,9 @@
-//! Loss recovery: what a sender makes of duplicate and selective
-//! acknowledgements, and what it retransmits.
+//! Loss recovery: how a sender detects losses from duplicate and selective acknowledgements, and
+//! what it retransmits.
 //!
-//! The sender owns the phases (open, recovery, loss after a timeout) and the
-//! recovery point; a strategy here says when a loss is recognised, how many
-//! bytes are in flight during recovery, and what to retransmit next.
+//! The sender owns the phases (open, recovery, loss after a timeout) and the recovery point. A
+//! strategy here decides when a loss is detected, how many bytes are in flight during recovery, and
+//! what to retransmit next.
 //!
 //! Adding a strategy: one file here, one variant of [`RecoveryKind`] and of
 //! `Recovery`.
@@ -57,24 +57,24 @@ pub(super) trait LossRecovery {
     /// given the bytes it newly acknowledges selectively.
     fn is_duplicate(&self, newly_sacked: u64) -> bool;
 
-    /// Whether a loss is recognised after `dup_acks` duplicates.
+    /// Whether a loss is detected after `dup_acks` duplicates.
     fn detects_loss(&self, board: &Scoreboard, dup_acks: u32, dup_thresh: u32) -> bool;
 
-    /// Whether recovery may start again with `una` acknowledged after an episode,
-    /// or a timeout, that covered data up to `recover`.
+    /// Whether recovery may start with data up to `una` acknowledged. The last episode or timeout
+    /// covered data up to `recover`.
     fn may_enter(&self, una: u64, recover: u64) -> bool;
 
-    /// Recovery starts: the first outstanding segment is to be retransmitted at once.
+    /// Recovery starts. The first outstanding segment is retransmitted at once.
     fn on_enter(&mut self, board: &mut Scoreboard, dup_acks: u32, mss: u32);
 
     /// An acknowledgement in recovery that does not advance.
     fn on_duplicate(&mut self, mss: u32);
 
-    /// An acknowledgement of `acked` bytes that does not end recovery; says
-    /// whether the first outstanding segment is to be retransmitted at once.
+    /// A partial acknowledgement of `acked` bytes. Returns whether the first outstanding segment is
+    /// retransmitted at once.
     fn on_partial_ack(&mut self, board: &mut Scoreboard, acked: u64, mss: u32) -> bool;
 
-    /// Whether a loss is answered by slow start, as a timeout is, instead of recovery.
+    /// Whether a loss begins slow start, as a timeout does, instead of fast recovery.
     fn starts_over(&self) -> bool {
         false
     }
@@ -84,7 +84,7 @@ pub(super) trait LossRecovery {
         false
     }
 
-    /// The congestion window after recovery, which was `cwnd` during it; in bytes.
+    /// The congestion window after recovery, in bytes; `cwnd` is the window during recovery.
     fn window_after(&self, _board: &Scoreboard, cwnd: f64, _mss: u32) -> f64 {
         cwnd
     }
@@ -94,8 +94,8 @@ pub(super) trait LossRecovery {
         false
     }
 
-    /// Whether the recovery point of an episode is forgotten at its end, so that
-    /// the next may start at once.
+    /// Whether the recovery point is forgotten when an episode ends, so that the next one may start
+    /// at once.
     fn forgets_recovery_point(&self) -> bool;
 
     /// Whether limited transmit also applies to the retransmissions after a timeout.
@@ -109,21 +109,21 @@ pub(super) trait LossRecovery {
         false
     }
 
-    /// Whether the scoreboard's own estimate holds outside recovery as well.
+    /// Whether the pipe of the scoreboard is also used outside recovery.
     fn pipe_is_exact(&self) -> bool {
         false
     }
 
-    /// Whether losses are judged by the time segments were sent (RFC 8985).
+    /// Whether losses are detected by the time at which segments were sent (RFC 8985).
     fn judges_by_time(&self) -> bool {
         false
     }
 
-    /// Whether every partial acknowledgement restarts the retransmission timer,
-    /// or the first of an episode alone.
+    /// Whether every partial acknowledgement restarts the retransmission timer, or only the first
+    /// of an episode.
     fn every_partial_ack_restarts_timer(&self) -> bool;
 
-    /// Bytes taken to be in flight during recovery with a window of `cwnd` bytes.
+    /// Estimate of the bytes in flight during recovery.
     fn in_flight(&self, board: &Scoreboard) -> u64;
 
     /// What to retransmit before any new data.
@@ -148,7 +148,7 @@ pub(super) enum Recovery {
     Sack1996(sack1996::Sack1996),
 }
 
-/// Calls a method of whichever strategy it is.
+/// Calls a method of the strategy in use.
 macro_rules! each {
     ($recovery:expr, $strategy:ident => $call:expr) => {
         match $recovery {
@@ -179,7 +179,7 @@ impl Recovery {
 }
 
 impl RecoveryKind {
-    /// Whether the receiver is to report selectively.
+    /// Whether the receiver sends selective acknowledgements.
     pub fn uses_sack(self) -> bool {
         matches!(
             self,

@@ -79,8 +79,8 @@ pub enum SynLoss {
 }
 
 impl SynLoss {
-    /// Whether so many retransmissions cut the first window to one segment.
-    pub(super) fn cuts_window(self, retransmissions: u32) -> bool {
+    /// Whether this number of SYN retransmissions reduces the initial window to one segment.
+    pub(super) fn reduces_window(self, retransmissions: u32) -> bool {
         match self {
             Self::First => retransmissions > 0,
             Self::Second => retransmissions > 1,
@@ -107,7 +107,7 @@ pub struct RttEstimator {
     srtt8: Option<u64>,
     /// Four times RTTVAR, in ticks.
     rttvar4: u64,
-    /// If the greatest deviation counts. Boxed, so that other senders stay small.
+    /// Set if the greatest deviation is used. Boxed, so that other senders stay small.
     peak: Option<Box<Peak>>,
     backoff: u32,
 }
@@ -119,7 +119,7 @@ struct Peak {
     mean4: u64,
     /// The greatest since this round trip began (mdev_max_us).
     greatest4: u64,
-    /// What `greatest4` begins with.
+    /// The initial value of `greatest4`.
     least4: u64,
     /// The round trip ends when data beyond this offset is acknowledged (rtt_seq).
     round: u64,
@@ -133,13 +133,13 @@ impl Peak {
         self.greatest4
     }
 
-    /// After a sample `r` above or below the smoothed `srtt`: the deviation that counts, which
-    /// was `counts`.
+    /// Updates the deviation by a sample `r`; `srtt` is the smoothed round trip before it. `counts`
+    /// is the deviation in use; returns its new value.
     fn next(&mut self, r: u64, srtt: u64, mut counts: u64, una: u64, next: u64) -> u64 {
         let (error, quarter) = (r.abs_diff(srtt), self.mean4 >> 2);
         self.mean4 = match error.checked_sub(quarter) {
             None => self.mean4 - (quarter - error),
-            // Round trips that fall are no reason to wait longer.
+            // A falling round trip raises the deviation by less.
             Some(more) if r < srtt => self.mean4 + (more >> 3),
             Some(more) => self.mean4 + more,
         };
@@ -186,12 +186,12 @@ impl RttEstimator {
             .map(|srtt8| Span::from_ps((srtt8 >> 3) * self.tick))
     }
 
-    /// Takes the round trip of a segment sent once, at `sent`, and acknowledged
-    /// at `now`; ends any back-off (RFC 6298, section 5). Data is acknowledged up to `una`
-    /// and was sent up to `next`.
+    /// Takes the round trip of a segment that was sent once, at `sent`, and acknowledged at `now`.
+    /// Ends any back-off (RFC 6298, section 5). Data is acknowledged up to `una` and was sent up to
+    /// `next`.
     #[inline]
     pub fn sample(&mut self, sent: Time, now: Time, una: u64, next: u64) {
-        // As the clock sees it: whole ticks, at least one.
+        // In whole ticks of the clock, at least one.
         let ticks = |time: Time| match self.tick {
             1 => time.as_ps(), // an exact clock needs no division
             tick => time.as_ps() / tick,
@@ -253,7 +253,8 @@ impl RttEstimator {
         self.backoff = 0;
     }
 
-    /// After a lost SYN: starts the data with at least `floor` (RFC 6298, rule 5.7).
+    /// Sets the timeout to at least `floor` when data transmission begins after a lost SYN (RFC
+    /// 6298, rule 5.7).
     pub fn restart_with(&mut self, floor: Span) {
         self.srtt8 = None;
         self.backoff = 0;

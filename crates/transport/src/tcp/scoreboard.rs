@@ -1,8 +1,8 @@
-//! What is outstanding, and what is known of it.
+//! The scoreboard: the outstanding segments and the state of each.
 //!
-//! One record for each segment between the cumulative acknowledgement and the
-//! highest byte sent, with the pipe of RFC 6675, section 4, kept as the
-//! records change rather than summed anew for each acknowledgement.
+//! One record for each segment between the cumulative acknowledgement and the highest byte sent.
+//! The pipe of RFC 6675, section 4, is updated as the records change; it is not summed for each
+//! acknowledgement.
 
 use std::collections::VecDeque;
 
@@ -13,30 +13,30 @@ use super::rack::{Delivered, Rack, Rules};
 use super::ranges::Ranges;
 use crate::segment::SackBlock;
 
-/// A segment that has been sent and not been cumulatively acknowledged: 16 bytes,
-/// since each of thousands of flows keeps a window of them.
+/// A segment that has been sent and not been cumulatively acknowledged. It takes 16 bytes, because
+/// each of thousands of flows keeps a window of them.
 #[derive(Clone, Copy, Debug)]
 struct Record {
     /// When it was last sent.
     sent: Time,
-    /// Offset of its first byte, the lower half; less than 2^32 are outstanding.
+    /// The lower 32 bits of the offset of its first byte; fewer than 2^32 bytes are outstanding.
     seq_low: u32,
     /// Sequence numbers it takes: payload bytes, and one for a FIN.
     len: u16,
     sacked: bool,
-    state: State,
+    state: SegmentState,
 }
 
-/// What became of a segment, as bits.
+/// The state of a segment, as bits.
 #[derive(Clone, Copy, Debug, Default)]
-struct State(u8);
+struct SegmentState(u8);
 
-impl State {
+impl SegmentState {
     /// Declared lost.
     const LOST: u8 = 1;
     /// Retransmitted since it was last declared lost.
-    const RESENT: u8 = 2;
-    /// Ever retransmitted: gives no round-trip sample (Karn).
+    const RETRANSMITTED: u8 = 2;
+    /// Retransmitted at least once, so it gives no round-trip sample (Karn).
     const AMBIGUOUS: u8 = 4;
 
     #[inline]
@@ -46,7 +46,7 @@ impl State {
 }
 
 impl Record {
-    /// Offset of its first byte, given a lower bound less than 2^32 below.
+    /// Offset of its first byte. `una` is a lower bound that is less than 2^32 below it.
     #[inline]
     fn seq(&self, una: u64) -> u64 {
         una + u64::from(self.seq_low.wrapping_sub(una as u32))
@@ -57,28 +57,28 @@ impl Record {
         self.seq(una) + u64::from(self.len)
     }
 
-    /// Its share of the pipe: the original, unless lost, and the retransmission
-    /// (RFC 6675, section 4, SetPipe).
+    /// The bytes it adds to the pipe: its length for the original unless that is lost, and its
+    /// length for the retransmission (RFC 6675, section 4, SetPipe).
     #[inline]
     fn in_pipe(&self) -> u64 {
         if self.sacked {
             return 0;
         }
-        let copies =
-            u64::from(!self.state.has(State::LOST)) + u64::from(self.state.has(State::RESENT));
+        let copies = u64::from(!self.state.has(SegmentState::LOST))
+            + u64::from(self.state.has(SegmentState::RETRANSMITTED));
         u64::from(self.len) * copies
     }
 
-    /// Declares it lost and not retransmitted since.
+    /// Declares it lost and due for retransmission.
     fn declare_lost(&mut self) {
-        self.state.0 = (self.state.0 | State::LOST) & !State::RESENT;
+        self.state.0 = (self.state.0 | SegmentState::LOST) & !SegmentState::RETRANSMITTED;
     }
 
     fn delivered(&self, una: u64) -> Delivered {
         Delivered {
             sent: self.sent,
             end: self.end(una),
-            resent: self.state.has(State::AMBIGUOUS),
+            resent: self.state.has(SegmentState::AMBIGUOUS),
             sacked: self.sacked,
         }
     }
@@ -90,13 +90,13 @@ impl Record {
             start: self.seq(una),
             len: u32::from(self.len),
             sent: self.sent,
-            ambiguous: self.state.has(State::AMBIGUOUS),
+            ambiguous: self.state.has(SegmentState::AMBIGUOUS),
         }
     }
 
     #[inline]
-    fn awaits_resending(&self) -> bool {
-        self.state.has(State::LOST) && !self.state.has(State::RESENT)
+    fn awaits_retransmission(&self) -> bool {
+        self.state.has(SegmentState::LOST) && !self.state.has(SegmentState::RETRANSMITTED)
     }
 }
 
@@ -105,27 +105,28 @@ impl Record {
 pub struct Acked {
     /// Bytes.
     pub bytes: u64,
-    /// When the newest segment it covers was sent, unless that had been
-    /// selectively acknowledged before, or anything it covers was ever
-    /// retransmitted: it may have waited for the repair.
+    /// When the newest segment it covers was sent. `None` if that segment had been selectively
+    /// acknowledged before, or if any segment it covers was retransmitted: the acknowledgement may
+    /// have waited for the retransmission.
     pub sent: Option<Time>,
 }
 
-/// What judging by time came to.
+/// The result of loss detection by time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Judgement {
-    /// When the next segment will have to be judged, if one is suspected.
-    pub again: Option<Time>,
-    /// Segments were declared lost.
+    /// When the reordering timer is due, if a segment may be lost.
+    pub next_check: Option<Time>,
+    /// Whether segments were declared lost.
     pub lost: bool,
-    /// A retransmission was among them.
+    /// Whether one of them was a retransmission.
     pub retransmission: bool,
 }
 
-/// Capacity, in records, up to which giving memory back is not worth it.
-const SMALL: usize = 16;
+/// Capacity, in records, below which memory is not released.
+const MIN_SHRINK_CAPACITY: usize = 16;
 
-/// A position in the record of segments that stays valid as segments leave it.
+/// The number of a segment, counted from the start of the connection. It stays valid when earlier
+/// segments are removed.
 type Index = u64;
 
 /// The outstanding segments.
@@ -135,8 +136,8 @@ pub struct Scoreboard {
     /// Index of the first record.
     first: Index,
     una: u64,
-    /// Where the last record ends. Kept, because everything asks for it and the last
-    /// record of a large window is far from what else is touched.
+    /// The end of the last record. It is stored because it is read often, and the last record of a
+    /// large window is rarely in the cache.
     next: u64,
     pipe: u64,
     sacked: Ranges,
@@ -144,15 +145,16 @@ pub struct Scoreboard {
     lost_below: u64,
     /// Bytes known to have been delivered, in order or not, since the start.
     delivered: u64,
-    /// Judges by time, if losses are to be detected so.
+    /// The state of RACK, if losses are detected by time.
     rack: Option<Box<Rack>>,
-    /// Samples delivery rates, if a model asks for them.
+    /// The delivery rate sampler, if a model needs one.
     rates: Option<Box<RateSampler>>,
-    /// When the oldest and the newest of the segments were last sent that selective
-    /// acknowledgements have covered, but for those sent again, until it is asked for.
+    /// The send times of the oldest and the newest segment selectively acknowledged since
+    /// [`take_sacked_times`](Self::take_sacked_times) was last called. Retransmitted segments are
+    /// left out.
     sacked_times: Option<(Time, Time)>,
-    /// No record below needs retransmission (HighRxt of RFC 6675, as an index).
-    next_resend: Index,
+    /// No record below this one needs retransmission (HighRxt of RFC 6675, as an index).
+    next_retransmission: Index,
 }
 
 impl Scoreboard {
@@ -174,14 +176,14 @@ impl Scoreboard {
         self.next
     }
 
-    /// Fetches the records at both ends into the cache.
+    /// Prefetches the first and the last record into the cache.
     #[inline]
     pub fn prefetch(&self) {
         self.records.front().map(prefetch);
         self.records.back().map(prefetch);
     }
 
-    /// Whether one segment alone is outstanding.
+    /// Whether exactly one segment is outstanding.
     pub fn is_single(&self) -> bool {
         self.records.len() == 1
     }
@@ -192,22 +194,22 @@ impl Scoreboard {
         self.delivered
     }
 
-    /// Judges losses by time from now on (RFC 8985).
+    /// Turns on loss detection by time (RFC 8985).
     pub fn judge_by_time(&mut self, rules: Rules) {
         self.rack = Some(Box::new(Rack::new(rules)));
     }
 
-    /// What judges losses by time, if anything does.
+    /// The state of RACK, if losses are detected by time.
     pub(super) fn rack_mut(&mut self) -> Option<&mut Rack> {
         self.rack.as_deref_mut()
     }
 
-    /// Samples delivery rates from now on.
+    /// Turns on sampling of delivery rates.
     pub fn sample_rates(&mut self) {
         self.rates = Some(Box::default());
     }
 
-    /// What samples delivery rates, if anything does.
+    /// The delivery rate sampler, if there is one.
     #[inline]
     pub(super) fn rates(&mut self) -> Option<&mut RateSampler> {
         self.rates.as_deref_mut()
@@ -219,25 +221,26 @@ impl Scoreboard {
         self.pipe
     }
 
-    /// What has been selectively acknowledged.
+    /// The selectively acknowledged ranges.
     #[inline]
     pub fn sacked(&self) -> &Ranges {
         &self.sacked
     }
 
     /// New data was sent.
-    #[inline(always)] // a call costs as much as what it does
+    #[inline(always)] // a call costs as much as the body
     pub fn on_new(&mut self, len: u32, now: Time) {
         let capacity = self.records.capacity();
         if self.records.len() == capacity {
-            self.records.reserve_exact(SMALL.max(capacity / 2));
+            self.records
+                .reserve_exact(MIN_SHRINK_CAPACITY.max(capacity / 2));
         }
         self.records.push_back(Record {
             sent: now,
             seq_low: self.next as u32,
             len: len as u16,
             sacked: false,
-            state: State::default(),
+            state: SegmentState::default(),
         });
         self.next += u64::from(len);
         self.pipe += u64::from(len);
@@ -261,7 +264,8 @@ impl Scoreboard {
             let seq = record.seq(self.una);
             if seq + u64::from(record.len) > ack {
                 if seq < ack {
-                    // Part of a segment: possible when the peer trims it.
+                    // Only part of the segment is acknowledged, which is possible if the peer trims
+                    // it.
                     let before = record.in_pipe();
                     record.seq_low = ack as u32;
                     record.len -= (ack - seq) as u16;
@@ -276,17 +280,17 @@ impl Scoreboard {
                     rack.on_delivered(record.delivered(self.una), now);
                 }
             }
-            repaired |= record.state.has(State::AMBIGUOUS);
+            repaired |= record.state.has(SegmentState::AMBIGUOUS);
             acked.sent = (!repaired && !record.sacked).then_some(record.sent);
             self.records.pop_front();
             self.first += 1;
         }
         self.una = ack;
         self.sacked.remove_below(ack);
-        // The window a slow start overshot to is not needed again soon; with
-        // thousands of flows its records would be most of a run's memory.
+        // Release the memory that the overshoot of slow start needed: with thousands of flows it
+        // would be most of a run's memory.
         let capacity = self.records.capacity();
-        if capacity > SMALL && self.records.len() < capacity / 4 {
+        if capacity > MIN_SHRINK_CAPACITY && self.records.len() < capacity / 4 {
             self.records.shrink_to(capacity / 2);
             if let Some(rates) = &mut self.rates {
                 rates.shrink();
@@ -295,8 +299,8 @@ impl Scoreboard {
         acked
     }
 
-    /// Samples the delivery of what lies wholly below `ack`. Apart from the loop that
-    /// takes the records away, which senders without a model go through as well.
+    /// Samples the delivery of the segments that end at or below `ack`. This loop is separate from
+    /// the one that removes the records, so that senders without a model do not pay for it.
     #[inline(never)]
     fn sample_acked(&mut self, ack: u64, now: Time) {
         let Some(rates) = &mut self.rates else {
@@ -310,15 +314,16 @@ impl Scoreboard {
         }
     }
 
-    /// When the oldest and the newest of the segments wholly below `ack` were sent that had not
-    /// been selectively acknowledged; `None` if any of all was ever sent again.
+    /// The send times of the oldest and the newest segment that end at or below `ack` and had not
+    /// been selectively acknowledged. `None` if there is no such segment, or if any segment below
+    /// `ack` was retransmitted.
     pub fn times_below(&self, ack: u64) -> Option<(Time, Time)> {
         let mut times: Option<(Time, Time)> = None;
         for record in &self.records {
             if record.end(self.una) > ack {
                 break;
             }
-            if record.state.has(State::AMBIGUOUS) {
+            if record.state.has(SegmentState::AMBIGUOUS) {
                 return None;
             }
             if !record.sacked {
@@ -329,8 +334,8 @@ impl Scoreboard {
         times
     }
 
-    /// When the oldest and the newest of the segments were sent that selective acknowledgements
-    /// have covered since this was last asked, but for those ever sent again.
+    /// The send times of the oldest and the newest segment selectively acknowledged since the last
+    /// call. Retransmitted segments are left out.
     pub fn take_sacked_times(&mut self) -> Option<(Time, Time)> {
         self.sacked_times.take()
     }
@@ -341,22 +346,22 @@ impl Scoreboard {
         self.records.front().map(|record| record.sent)
     }
 
-    /// The place of the first segment that begins at or above `offset`.
+    /// The position in `records` of the first segment that begins at or above `offset`.
     fn place_of(&self, offset: u64) -> usize {
         let una = self.una;
         if offset <= una {
             return 0;
         }
-        // Segments are mostly of one length, so that the place can be reckoned.
-        let reckoned = self.records.front().and_then(|first| {
+        // Most segments have the same length, so try the position that follows from it first.
+        let expected = self.records.front().and_then(|first| {
             let place = (offset - una) as usize / usize::from(first.len);
             let record = self.records.get(place)?;
             (record.seq(una) == offset).then_some(place)
         });
-        reckoned.unwrap_or_else(|| self.records.partition_point(|it| it.seq(una) < offset))
+        expected.unwrap_or_else(|| self.records.partition_point(|it| it.seq(una) < offset))
     }
 
-    /// Enters selective acknowledgements; returns the newly acknowledged bytes.
+    /// Processes selective acknowledgements. Returns the number of newly acknowledged bytes.
     pub fn on_sack(&mut self, blocks: impl Iterator<Item = SackBlock>, now: Time) -> u64 {
         let mut sacked = std::mem::take(&mut self.sacked);
         let mut bytes = 0;
@@ -382,7 +387,7 @@ impl Scoreboard {
             self.pipe -= record.in_pipe();
             record.sacked = true;
             bytes += u64::from(record.len);
-            if !record.state.has(State::AMBIGUOUS) {
+            if !record.state.has(SegmentState::AMBIGUOUS) {
                 let oldest = self.sacked_times.map_or(record.sent, |times| times.0);
                 self.sacked_times = Some((oldest.min(record.sent), record.sent));
             }
@@ -397,10 +402,10 @@ impl Scoreboard {
         bytes
     }
 
-    /// Declares lost what RFC 6675's IsLost calls so: `dup_thresh`
-    /// discontiguous ranges, or more than `dup_thresh - 1` segments' bytes, have been
-    /// selectively acknowledged above it. What lies beyond `data_end`, a FIN, is no byte.
-    /// Says whether it declared any.
+    /// Declares segments lost by IsLost of RFC 6675: `dup_thresh` discontiguous ranges, or more
+    /// than `dup_thresh - 1` segments' bytes, have been selectively acknowledged above them. A FIN,
+    /// which lies beyond `data_end`, does not count as a byte. Returns whether any segment was
+    /// declared lost.
     pub fn detect_losses(&mut self, dup_thresh: u32, mss: u32, data_end: u64) -> bool {
         let enough = u64::from(dup_thresh - 1) * u64::from(mss);
         let mut bytes = 0;
@@ -429,7 +434,7 @@ impl Scoreboard {
                 break;
             }
             let before = record.in_pipe();
-            record.state.0 |= State::LOST;
+            record.state.0 |= SegmentState::LOST;
             let lost = before - record.in_pipe();
             self.pipe -= lost;
             if lost > 0
@@ -442,8 +447,8 @@ impl Scoreboard {
         self.pipe < pipe
     }
 
-    /// Declares lost what RFC 8985, section 6.2, step 5 calls so; `certain` leaves no
-    /// room for reordering unless some was seen.
+    /// Declares segments lost by RFC 8985, section 6.2, step 5. With `certain` the reordering
+    /// window is zero unless reordering was seen.
     pub fn detect_losses_by_time(
         &mut self,
         now: Time,
@@ -459,42 +464,44 @@ impl Scoreboard {
         let una = self.una;
         let mut judge_at: Option<Time> = None;
         let mut suspect = |lost_at| judge_at = judge_at.max(Some(lost_at));
-        // Segments sent once were sent in the order of the stream, so that those below a
-        // lost one have all been judged, and those above one that nothing sent later
-        // has overtaken need not be.
+        // Segments that were sent once were sent in the order of the stream. All of them below
+        // `lost_below` have been checked before. The loop ends at the first one for which no
+        // segment sent later has been delivered: those above it were sent later still.
         let start = self.place_of(self.lost_below);
         for place in start..self.records.len() {
             let record = &self.records[place];
-            if record.sacked || record.awaits_resending() {
+            if record.sacked || record.awaits_retransmission() {
                 continue;
             }
             match rack.lost_at(record.sent, record.end(una), window) {
                 Some(lost_at) if lost_at <= now => {
-                    retransmission |= record.state.has(State::RESENT);
+                    retransmission |= record.state.has(SegmentState::RETRANSMITTED);
                     self.declare_lost(place);
                 }
                 Some(lost_at) => suspect(lost_at),
-                None if record.state.has(State::AMBIGUOUS) => {}
+                None if record.state.has(SegmentState::AMBIGUOUS) => {}
                 None => break,
             }
         }
-        // Retransmissions, in the order of their sending.
+        // Retransmissions, in the order in which they were sent.
         let mut place = 0;
         while let Some(&(sent, index)) = rack.resent.get(place) {
             let record = index
                 .checked_sub(self.first)
                 .and_then(|at| self.records.get(at as usize));
-            let under_way = record.filter(|record| {
-                !record.sacked && record.state.has(State::RESENT) && record.sent == sent
+            let outstanding = record.filter(|record| {
+                !record.sacked
+                    && record.state.has(SegmentState::RETRANSMITTED)
+                    && record.sent == sent
             });
-            let lost_at = match under_way {
+            let lost_at = match outstanding {
                 Some(_) if !rack.overtakes(sent) => break,
                 Some(record) => rack.lost_at(sent, record.end(una), window),
                 None => Some(Time::ZERO),
             };
             match lost_at {
                 Some(lost_at) if lost_at <= now => {
-                    if under_way.is_some() {
+                    if outstanding.is_some() {
                         retransmission = true;
                         self.declare_lost((index - self.first) as usize);
                     }
@@ -508,24 +515,24 @@ impl Scoreboard {
         }
         self.rack = Some(rack);
         Judgement {
-            again: judge_at,
+            next_check: judge_at,
             lost: self.pipe < pipe,
             retransmission,
         }
     }
 
-    /// Whether a segment that was declared lost is still outstanding, sent again or not
-    /// (Linux, lost_out).
+    /// Whether a segment that was declared lost is still outstanding, retransmitted or not (Linux,
+    /// lost_out).
     pub(super) fn has_lost(&self) -> bool {
         let (una, bound) = (self.una, self.lost_below);
         self.records
             .iter()
             .take_while(|record| record.seq(una) < bound)
-            .any(|record| record.state.has(State::LOST) && !record.sacked)
+            .any(|record| record.state.has(SegmentState::LOST) && !record.sacked)
     }
 
-    /// Retransmissions that are neither acknowledged nor lost (Linux, retrans_out), with
-    /// losses judged by time.
+    /// The number of retransmissions that are neither acknowledged nor lost (Linux, retrans_out); 0
+    /// unless losses are detected by time.
     pub(super) fn retransmissions_out(&self) -> u32 {
         let Some(rack) = &self.rack else {
             return 0;
@@ -535,40 +542,42 @@ impl Scoreboard {
             place
                 .and_then(|place| self.records.get(place as usize))
                 .is_some_and(|record| {
-                    record.sent == sent && !record.sacked && record.state.has(State::RESENT)
+                    record.sent == sent
+                        && !record.sacked
+                        && record.state.has(SegmentState::RETRANSMITTED)
                 })
         });
         out.count() as u32
     }
 
-    /// Whether the first outstanding segment was ever sent again.
-    pub(super) fn first_was_resent(&self) -> bool {
+    /// Whether the first outstanding segment was ever retransmitted.
+    pub(super) fn first_was_retransmitted(&self) -> bool {
         let first = self.records.front();
-        first.is_some_and(|record| record.state.has(State::AMBIGUOUS))
+        first.is_some_and(|record| record.state.has(SegmentState::AMBIGUOUS))
     }
 
-    /// Declares the segment at `place` lost, and due for retransmission.
+    /// Declares the segment at position `place` lost and due for retransmission.
     fn declare_lost(&mut self, place: usize) {
         let record = &mut self.records[place];
         let before = record.in_pipe();
         record.declare_lost();
         self.pipe -= before - record.in_pipe();
         self.lost_below = self.lost_below.max(record.end(self.una));
-        self.next_resend = self.next_resend.min(self.first + place as u64);
+        self.next_retransmission = self.next_retransmission.min(self.first + place as u64);
         if let Some(rates) = &mut self.rates {
             rates.on_lost(place, record.seq(self.una), u32::from(record.len));
         }
     }
 
-    /// Whether a segment declared lost waits for its retransmission.
-    pub fn awaits_resending(&self) -> bool {
-        let from = self.next_resend.saturating_sub(self.first) as usize;
+    /// Whether a segment declared lost is due for retransmission.
+    pub fn awaits_retransmission(&self) -> bool {
+        let from = self.next_retransmission.saturating_sub(self.first) as usize;
         let mut records = self.records.range(from.min(self.records.len())..);
         let (una, bound) = (self.una, self.lost_below);
         records
             .by_ref()
             .take_while(|record| record.seq(una) < bound)
-            .any(|record| record.awaits_resending() && !record.sacked)
+            .any(|record| record.awaits_retransmission() && !record.sacked)
     }
 
     /// Declares the first outstanding segment lost and due for retransmission,
@@ -579,7 +588,7 @@ impl Scoreboard {
             record.declare_lost();
             self.pipe -= before - record.in_pipe();
             self.lost_below = self.lost_below.max(record.end(self.una));
-            self.next_resend = self.first;
+            self.next_retransmission = self.first;
             if before > 0
                 && let Some(rates) = &mut self.rates
             {
@@ -588,16 +597,15 @@ impl Scoreboard {
         }
     }
 
-    /// Whether the first outstanding segment has been declared lost and not been
-    /// retransmitted since.
+    /// Whether the first outstanding segment is lost and due for retransmission.
     #[inline]
     pub fn first_is_lost(&self) -> bool {
         let first = self.records.front();
-        first.is_some_and(|record| record.awaits_resending() && !record.sacked)
+        first.is_some_and(|record| record.awaits_retransmission() && !record.sacked)
     }
 
-    /// Declares everything lost that has not been selectively acknowledged
-    /// (after a retransmission timeout); earlier retransmissions count for nothing.
+    /// Declares every segment lost that has not been selectively acknowledged, retransmitted or
+    /// not. For a retransmission timeout.
     pub fn declare_all_lost(&mut self) {
         for (place, record) in self.records.iter_mut().enumerate() {
             if record.in_pipe() > 0
@@ -609,11 +617,11 @@ impl Scoreboard {
         }
         self.pipe = 0;
         self.lost_below = self.next();
-        self.next_resend = self.first;
+        self.next_retransmission = self.first;
     }
 
-    /// The retransmission timer has run out: declares lost the first outstanding
-    /// segment and what was sent a round trip or longer ago (RFC 8985, section 6.3).
+    /// The retransmission timer has expired: declares the first outstanding segment lost, and every
+    /// segment sent a round trip and a reordering window or longer ago (RFC 8985, section 6.3).
     pub fn declare_lost_on_timeout(&mut self, now: Time, srtt: Option<Span>) {
         let Some(rack) = &self.rack else {
             return self.declare_all_lost();
@@ -629,35 +637,35 @@ impl Scoreboard {
             self.pipe -= before - record.in_pipe();
             self.lost_below = self.lost_below.max(record.end(una));
         }
-        self.next_resend = first;
+        self.next_retransmission = first;
     }
 
-    /// Takes back what [`declare_all_lost`](Self::declare_all_lost) declared of
-    /// segments not sent again since: they were still on their way.
-    pub fn take_back_losses(&mut self) {
+    /// Undoes [`declare_all_lost`](Self::declare_all_lost) for the segments not retransmitted
+    /// since: they are still in flight.
+    pub fn undo_losses(&mut self) {
         for record in &mut self.records {
-            if record.awaits_resending() {
-                record.state.0 &= !State::LOST;
+            if record.awaits_retransmission() {
+                record.state.0 &= !SegmentState::LOST;
                 self.pipe += record.in_pipe();
             }
         }
         self.lost_below = self.una;
-        self.next_resend = self.first;
+        self.next_retransmission = self.first;
         if let Some(rack) = &mut self.rack {
             rack.forget_latest();
         }
     }
 
-    /// Takes back every loss, of segments sent again too; those are then in the network
-    /// twice (Linux, `tcp_undo_cwnd_reduction`).
-    pub(super) fn take_back_all_losses(&mut self) {
+    /// Undoes every loss, also of retransmitted segments, which then count twice in the pipe
+    /// (Linux, `tcp_undo_cwnd_reduction`).
+    pub(super) fn undo_all_losses(&mut self) {
         for record in &mut self.records {
             let before = record.in_pipe();
-            record.state.0 &= !State::LOST;
+            record.state.0 &= !SegmentState::LOST;
             self.pipe += record.in_pipe() - before;
         }
         self.lost_below = self.una;
-        self.next_resend = self.first;
+        self.next_retransmission = self.first;
     }
 
     /// Forgets all selective acknowledgements.
@@ -672,38 +680,42 @@ impl Scoreboard {
         }
     }
 
-    /// Starts looking for retransmissions at the first outstanding segment again.
+    /// Moves the retransmission pointer back to the first outstanding segment.
     pub fn rewind(&mut self) {
-        self.next_resend = self.first;
+        self.next_retransmission = self.first;
     }
 
-    /// The lowest segment declared lost and not retransmitted since.
+    /// The lowest segment that is lost and due for retransmission.
     #[inline]
     pub fn next_lost(&mut self) -> Option<Index> {
-        self.next_where(self.lost_below, Record::awaits_resending)
+        self.next_where(self.lost_below, Record::awaits_retransmission)
     }
 
-    /// The lowest segment at or above the retransmission pointer, below the
-    /// highest selectively acknowledged byte, that is itself not acknowledged.
+    /// The lowest segment at or above the retransmission pointer, below the highest selectively
+    /// acknowledged byte, that is not acknowledged and not retransmitted.
     pub fn next_hole(&mut self) -> Option<Index> {
         let highest = self.sacked.highest()?;
-        self.next_where(highest, |record| !record.state.has(State::RESENT))
+        self.next_where(highest, |record| {
+            !record.state.has(SegmentState::RETRANSMITTED)
+        })
     }
 
     /// Moves the retransmission pointer up to the lowest segment below `bound`
     /// that is not selectively acknowledged and for which `wanted` holds.
     #[inline]
     fn next_where(&mut self, bound: u64, wanted: impl Fn(&Record) -> bool) -> Option<Index> {
-        self.next_resend = self.next_resend.max(self.first);
+        self.next_retransmission = self.next_retransmission.max(self.first);
         loop {
-            let record = self.records.get((self.next_resend - self.first) as usize)?;
+            let record = self
+                .records
+                .get((self.next_retransmission - self.first) as usize)?;
             if record.seq(self.una) >= bound {
                 return None;
             }
             if !record.sacked && wanted(record) {
-                return Some(self.next_resend);
+                return Some(self.next_retransmission);
             }
-            self.next_resend += 1;
+            self.next_retransmission += 1;
         }
     }
 
@@ -713,11 +725,11 @@ impl Scoreboard {
         (!record.sacked).then(|| self.first + self.records.len() as u64 - 1)
     }
 
-    /// Notes the retransmission of the segment at `index` and returns its place and length.
+    /// Records the retransmission of the segment at `index`. Returns its offset and its length.
     pub fn on_resent(&mut self, index: Index, now: Time) -> (u64, u32) {
         let record = &mut self.records[(index - self.first) as usize];
         let before = record.in_pipe();
-        record.state.0 |= State::RESENT | State::AMBIGUOUS;
+        record.state.0 |= SegmentState::RETRANSMITTED | SegmentState::AMBIGUOUS;
         record.sent = now;
         self.pipe += record.in_pipe() - before;
         if let Some(rack) = &mut self.rack {
@@ -734,20 +746,20 @@ impl Scoreboard {
             let place = (index - self.first) as usize;
             rates.on_resent(place, u32::from(record.len), self.pipe, now);
         }
-        // A rescue retransmission lies beyond the pointer and leaves it where it
-        // is (RFC 6675, section 4, NextSeg, rule 4).
-        if self.next_resend == index {
-            self.next_resend = index + 1;
+        // A rescue retransmission lies beyond the pointer and does not move it (RFC 6675, section
+        // 4, NextSeg, rule 4).
+        if self.next_retransmission == index {
+            self.next_retransmission = index + 1;
         }
         (record.seq(self.una), u32::from(record.len))
     }
 
-    /// Notes a tail loss probe that sends the segment at `index` again. It does not count as
-    /// in flight beside the original (Linux, `tcp_send_loss_probe`).
+    /// Records a tail loss probe that retransmits the segment at `index`. The probe does not add to
+    /// the pipe (Linux, `tcp_send_loss_probe`).
     pub(super) fn on_probed(&mut self, index: Index, now: Time) -> (u64, u32) {
         let place = (index - self.first) as usize;
         let record = &mut self.records[place];
-        record.state.0 |= State::AMBIGUOUS;
+        record.state.0 |= SegmentState::AMBIGUOUS;
         record.sent = now;
         if let Some(rates) = &mut self.rates {
             rates.on_resent(place, u32::from(record.len), self.pipe, now);
@@ -755,7 +767,7 @@ impl Scoreboard {
         (record.seq(self.una), u32::from(record.len))
     }
 
-    /// Checks the running pipe against its definition, and that records are contiguous.
+    /// Checks that the stored pipe equals its definition, and that the records are contiguous.
     pub fn assert_consistent(&self) {
         let pipe: u64 = self.records.iter().map(Record::in_pipe).sum();
         assert_eq!(pipe, self.pipe, "the running pipe left its definition");

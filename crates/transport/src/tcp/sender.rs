@@ -1,12 +1,12 @@
 //! The sending endpoint of a connection.
 //!
-//! Composed of a congestion controller, a loss recovery strategy, an ECN
-//! response and a round-trip estimator; the sender itself owns the scoreboard,
-//! the phases between which it moves, and the retransmission timer.
+//! It is composed of a congestion controller, a loss recovery strategy, an ECN response and a
+//! round-trip estimator. The sender itself owns the scoreboard, the phase it is in and the
+//! retransmission timer.
 //!
-//! A connection that opens with a handshake closes with a FIN each way, the sender's
-//! with its last data (RFC 9293, section 3.6). To the scoreboard the FIN is one more
-//! byte after the last.
+//! A connection that opens with a handshake closes with a FIN in each direction. The sender's FIN
+//! goes with its last data (RFC 9293, section 3.6). In the scoreboard the FIN is one more byte
+//! after the last.
 
 mod linux;
 
@@ -36,7 +36,7 @@ use crate::cc::{
 use crate::params::TcpParams;
 use crate::segment::{Flags, Segment};
 
-/// What a sender has done, counted from its start.
+/// Counters of a sender, from its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SenderCounters {
     /// Segments with payload, retransmissions included.
@@ -51,11 +51,12 @@ pub struct SenderCounters {
     pub ecn_reductions: u64,
     /// Acknowledgements that repeat the one before while data is outstanding (RFC 5681, section 2).
     pub duplicate_acks: u64,
-    /// Timeouts found to be spurious, and taken back (RFC 5682).
+    /// Timeouts found to be spurious and undone (RFC 5682).
     pub spurious_timeouts: u64,
-    /// Fast retransmits found to be spurious, and taken back (RFC 9438, section 4.9.2).
+    /// Fast retransmits found to be spurious and undone (RFC 9438, section 4.9.2).
     pub spurious_fast_retransmits: u64,
-    /// Waits of more than 10 s for cumulative progress, data being outstanding, that are over.
+    /// Waits of more than 10 s for cumulative progress with data outstanding, counted when they
+    /// end.
     pub stalls: u64,
 }
 
@@ -103,7 +104,8 @@ pub struct SenderSnapshot {
     pub outstanding: u64,
     /// Smoothed round-trip time, once measured.
     pub srtt: Option<Span>,
-    /// Share of marks that a sender in proportion reckons with (DCTCP.Alpha of RFC 8257).
+    /// Estimated share of marked bytes, if the response is in proportion to it (DCTCP.Alpha of RFC
+    /// 8257).
     pub alpha: Option<f64>,
     /// Rate at which segments are paced, bytes/s, once there is one.
     pub pacing_rate: Option<f64>,
@@ -115,21 +117,21 @@ pub struct SenderSnapshot {
 enum Connection {
     /// Not started.
     Closed,
-    /// The SYN is to be sent, for the first time or again.
+    /// The SYN is due, for the first time or as a retransmission.
     SynDue,
     /// Waiting for the SYN-ACK.
     SynSent,
-    /// The SYN-ACK is to be acknowledged, there being no data yet that would.
+    /// The acknowledgement of the SYN-ACK is due, without data.
     AckDue,
     /// Data may flow (ESTABLISHED; FIN-WAIT-1 once the FIN has been sent).
     Established,
-    /// Everything was acknowledged, and there is no FIN.
+    /// All data was acknowledged, and the connection closes without a FIN.
     Complete,
-    /// So was the FIN; the peer's is awaited.
+    /// FIN-WAIT-2: all data and the FIN were acknowledged; the peer's FIN has not arrived.
     FinWait2,
-    /// The peer's FIN is to be acknowledged, for the first time or again.
+    /// The acknowledgement of the peer's FIN is due.
     FinAckDue,
-    /// It was; it may come again.
+    /// TIME-WAIT: the peer's FIN was acknowledged. A retransmission of it is acknowledged again.
     TimeWait,
 }
 
@@ -142,47 +144,46 @@ enum Phase {
     Loss,
 }
 
-/// A tail loss probe under way.
+/// A tail loss probe that has not been answered.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
-    /// Acknowledgements from here on answer it.
+    /// An acknowledgement of this or more answers it.
     end: u64,
     sent: Time,
-    /// It was a retransmission, so that it may have repaired a loss.
+    /// Whether it was a retransmission, which may have repaired a loss.
     retransmitted: bool,
 }
 
-/// What a sender that judges losses by time has besides.
+/// The timers of a sender that detects losses by time.
 #[derive(Clone, Debug, Default)]
 struct RackTimers {
-    /// When a suspected loss is to be judged (RFC 8985, section 6.2, step 5).
+    /// When the reordering timer is due (RFC 8985, section 6.2, step 5).
     judge_at: Option<Time>,
     /// When a tail loss probe is due (RFC 8985, section 7.2).
     probe_at: Option<Time>,
-    /// A tail loss probe is to be sent.
+    /// The timer has expired: a tail loss probe is to be sent.
     probe_due: bool,
-    /// The probe under way.
+    /// The probe that has not been answered.
     probe: Option<Probe>,
 }
 
-/// What a sender has that the peer's window keeps from sending
-/// (RFC 9293, section 3.8.6.1). Its timer takes the place of the retransmission timer.
+/// The state of window probing, while the peer's window prevents sending (RFC 9293, section
+/// 3.8.6.1). The persist timer is kept in place of the retransmission timer.
 #[derive(Clone, Copy, Debug, Default)]
 struct Persist {
     /// Probes sent.
     probes: u32,
-    /// When the last was sent.
+    /// When the last probe was sent.
     probed: Option<Time>,
-    /// The next is to be sent.
+    /// The next probe is due.
     due: bool,
 }
 
-/// What a receiver may wait before it acknowledges a lone segment
-/// (RFC 8985, section 7.2, TLP.max_ack_delay).
+/// The longest time for which a receiver delays the acknowledgement of a single segment (RFC 8985,
+/// section 7.2, TLP.max_ack_delay).
 const MAX_ACK_DELAY: Span = Span::from_ms(200);
 
-/// How long a tail loss probe is waited for (RFC 8985, section 7.2); `alone` if one segment is
-/// outstanding.
+/// The probe timeout (PTO) of RFC 8985, section 7.2; `alone` if exactly one segment is outstanding.
 fn probe_wait(srtt: Span, alone: bool, wheel: TimerWheel) -> Span {
     let more = if alone {
         MAX_ACK_DELAY
@@ -192,50 +193,51 @@ fn probe_wait(srtt: Span, alone: bool, wheel: TimerWheel) -> Span {
     srtt * 2 + more
 }
 
-/// A TCP sender: endless, with a given amount of data, or with what its application
+/// A TCP sender: endless, with a given amount of data, or with the data that its application
 /// writes.
 #[derive(Clone, Debug)]
 pub struct Sender {
     connection: Connection,
     phase: Phase,
-    /// Retransmit the first outstanding segment now, whatever the window says.
+    /// Retransmit the first outstanding segment now, whatever the window.
     resend_first: bool,
-    /// In this episode the timer was restarted by a partial acknowledgement.
+    /// A partial acknowledgement has restarted the timer in this episode.
     timer_restarted: bool,
-    /// The acknowledgement at hand reported a loss not known before.
+    /// The present acknowledgement revealed a new loss.
     newly_lost: bool,
     limited_transmit: bool,
     ecn_retransmissions: bool,
     ecn_fallback: bool,
-    // Properties of the recovery strategy that every acknowledgement asks for.
+    // Properties of the recovery strategy, copied because every acknowledgement reads them.
     forgets_sacked: bool,
     pipe_is_exact: bool,
     ends_on_partial_ack: bool,
     exit_grows_window: bool,
     limited_transmit_after_timeout: bool,
-    /// The growth law is told of every acknowledgement.
+    /// Whether the growth law needs every acknowledgement.
     watched: bool,
     sampling: RttSampling,
     mss: u32,
     dup_acks: u32,
     dup_thresh: u32,
-    /// Timeouts in a row without new acknowledgements.
+    /// Consecutive timeouts without a new acknowledgement.
     timeouts_in_row: u32,
     peer_window: u32,
-    /// The largest it can be.
+    /// The largest window that the peer can announce.
     peer_window_max: u32,
-    /// Segments, for the restart after an idle time.
+    /// In segments, for the restart after an idle time.
     initial_window: u32,
     timestamps: bool,
     uses_prr: bool,
     byte_counting: bool,
     /// The application has closed: nothing follows `size`.
     closed: bool,
-    /// Closing takes a FIN.
+    /// Whether the connection closes with a FIN.
     fin: bool,
-    /// The peer closes its direction with its own data: its FIN is not awaited here.
+    /// Whether the peer sends data too and closes with it: this sender does not wait for the peer's
+    /// FIN.
     half: bool,
-    /// What the application wrote last is pushed.
+    /// Whether the last data that the application wrote is pushed (PSH).
     pushes: bool,
     idle_decay: IdleDecay,
     /// The segment with the FIN may leave beyond the window.
@@ -247,15 +249,15 @@ pub struct Sender {
     ts_recent: u32,
     board: Scoreboard,
     prr: Option<Box<Prr>>,
-    /// If losses are judged by time. Boxed, so that other senders stay small.
+    /// Set if losses are detected by time. Boxed, so that other senders stay small.
     timers: Option<Box<RackTimers>>,
-    /// While the peer's window stops everything.
+    /// Set while the peer's window prevents sending.
     persist: Option<Box<Persist>>,
-    /// If false causes of a reduction are looked for.
+    /// Set if spurious reductions are detected.
     undo: Option<Box<Undo>>,
-    /// If losses are repaired in the states of Linux.
+    /// Set if losses are repaired in the states of Linux.
     linux: Option<Box<LinuxStates>>,
-    /// If segments are paced.
+    /// Set if segments are paced.
     pacer: Option<Box<Pacer>>,
     controller: Controller,
     recovery: Recovery,
@@ -266,22 +268,22 @@ pub struct Sender {
     /// The recovery point: highest data sent when the latest episode began.
     recover: Option<u64>,
     rto_at: Option<Time>,
-    /// The segment being timed, by its end, and when it was sent.
+    /// The end of the segment being timed, and when it was sent.
     timed: Option<(u64, Time)>,
     /// When the SYN, or later any data, was last sent.
     last_sent: Time,
-    /// Times that the SYN was sent again.
+    /// The number of retransmissions of the SYN.
     syn_retransmissions: u32,
     syn_loss: SynLoss,
-    /// Bytes to send, over all; `u64::MAX` for an endless sender that has not closed.
+    /// Bytes to send in total; `u64::MAX` for an endless sender that has not closed.
     size: u64,
     progress: Progress,
     counters: SenderCounters,
 }
 
 impl Sender {
-    /// A sender of `size` bytes that closes after them, or of data without end. It
-    /// does nothing until [`open`](Self::open). `params` must have passed their check.
+    /// A sender of `size` bytes that closes after them; an endless sender without `size`. It does
+    /// nothing until [`open`](Self::open). `params` must have passed their check.
     pub fn new(params: &TcpParams, size: Option<u64>) -> Self {
         let mss = params.mss.as_u64() as u32;
         let recovery = Recovery::new(params.recovery);
@@ -375,15 +377,15 @@ impl Sender {
         sender
     }
 
-    /// The same with what it draws at random coming from `stream`; without this, all
-    /// senders draw alike. Only model-based controllers draw.
+    /// The same sender with random numbers from `stream`. Without this call all senders draw the
+    /// same numbers. Only model-based controllers draw.
     #[must_use]
     pub fn with_stream(mut self, stream: Stream) -> Self {
         self.draw_from(stream);
         self
     }
 
-    /// What it draws at random comes from `stream` from now on.
+    /// Takes random numbers from `stream` from now on.
     pub(super) fn draw_from(&mut self, stream: Stream) {
         self.controller.set_stream(stream);
     }
@@ -405,8 +407,8 @@ impl Sender {
         }
     }
 
-    /// The peer's SYN has opened the connection, which will close with FINs; `agreed` are the
-    /// flags of the answer to it.
+    /// The peer's SYN has opened the connection, which will close with FINs. `agreed` are the flags
+    /// of the SYN-ACK.
     pub(super) fn open_passively(&mut self, syn: &Segment, agreed: Flags) {
         self.fin = true;
         self.connection = Connection::Established;
@@ -415,12 +417,12 @@ impl Sender {
         self.ecn.on_syn_ack(agreed, Ecn::NotEct);
     }
 
-    /// The answer has come to the SYN or SYN-ACK that was last sent at `sent`, after it had been
-    /// sent again so many times; the answer echoes the timestamp `echo`.
+    /// The SYN or SYN-ACK was answered. It was last sent at `sent`, after so many
+    /// `retransmissions`; the answer echoes the timestamp `echo`.
     pub(super) fn on_handshake(&mut self, sent: Time, retransmissions: u32, echo: u32, now: Time) {
         let sample = match self.syn_loss {
             _ if retransmissions == 0 => Some(sent),
-            // The echo says which of them is answered.
+            // The echo says which transmission is answered.
             SynLoss::Second if self.timestamps => Some(shown_at(echo, now)),
             _ => None,
         };
@@ -430,13 +432,13 @@ impl Sender {
         } else {
             self.rtt.restart_with(Span::from_s(3));
         }
-        if self.syn_loss.cuts_window(retransmissions) {
+        if self.syn_loss.reduces_window(retransmissions) {
             self.controller.set_cwnd(f64::from(self.mss));
         }
         self.update_pacing();
     }
 
-    /// The place in its stream of a segment without data.
+    /// The sequence number of a segment without data.
     #[inline]
     pub(super) fn next_seq(&self) -> u64 {
         self.board.next()
@@ -447,7 +449,7 @@ impl Sender {
         (self.rtt.srtt(), self.rtt.rto())
     }
 
-    /// Bytes written that have never been sent.
+    /// Bytes written and never sent.
     pub(super) fn unsent(&self) -> u64 {
         self.size.saturating_sub(self.board.next())
     }
@@ -473,9 +475,9 @@ impl Sender {
         self.size = self.size.checked_add(bytes).expect("a stream with an end");
     }
 
-    /// The application will write no more. The FIN goes with the last data that was
-    /// not sent yet, or alone. An endless sender's data ends with what was sent: its
-    /// FIN goes alone, and only what is lost is still sent again.
+    /// The application will write no more. The FIN goes with the last unsent data, or alone if
+    /// there is none. The data of an endless sender ends with the last byte sent: its FIN goes
+    /// alone, and only lost data is still retransmitted.
     pub fn close(&mut self) {
         self.closed = true;
         if self.size == u64::MAX {
@@ -487,7 +489,7 @@ impl Sender {
         }
     }
 
-    /// What was sent becomes all there is, a byte sent as a window probe included.
+    /// Ends the stream after the last byte sent, which may be a window probe's.
     #[cold]
     fn end_stream(&mut self) {
         self.size = self.board.next();
@@ -501,47 +503,46 @@ impl Sender {
         }
     }
 
-    /// Fetches into the cache what the next acknowledgement will touch beyond the
-    /// sender itself.
+    /// Prefetches into the cache what the next acknowledgement reads outside the sender itself.
     #[inline]
     pub fn prefetch(&self) {
         self.board.prefetch();
     }
 
-    /// Whether the application has closed and all its data been acknowledged, the FIN
-    /// or not.
+    /// Whether the application has closed and all its data was acknowledged, with or without the
+    /// FIN.
     #[inline]
     pub fn is_complete(&self) -> bool {
         self.closed && self.board.una() >= self.size && self.is_established()
     }
 
-    /// Whether data may flow, or has: with a handshake, whether the SYN-ACK has come.
+    /// Whether the connection is established or was: with a handshake, whether the SYN-ACK has
+    /// arrived.
     #[inline]
     pub fn is_established(&self) -> bool {
         use Connection::{Closed, SynDue, SynSent};
         !matches!(self.connection, Closed | SynDue | SynSent)
     }
 
-    /// Whether nothing will be sent any more, but for the answer to a repeated FIN.
+    /// Whether nothing more will be sent, except for the acknowledgement of a retransmitted FIN.
     pub fn is_closed(&self) -> bool {
         matches!(self.connection, Connection::Complete | Connection::TimeWait)
     }
 
-    /// What has been done so far.
+    /// The counters so far.
     pub fn counters(&self) -> SenderCounters {
         self.counters
     }
 
-    /// The longest time for which a SYN or data waited for an acknowledgement that advances,
-    /// since [`forget_waits`](Self::forget_waits); and whether it has by now waited for more
-    /// than 10 s.
+    /// The longest time for which a SYN or data waited for an acknowledgement that advances, since
+    /// [`forget_waits`](Self::forget_waits); and whether the present wait is longer than 10 s.
     pub fn longest_wait(&self, now: Time) -> (Span, bool) {
         let outstanding = self.board.outstanding() > 0 || self.connection == Connection::SynSent;
         let stalled = outstanding && self.progress.is_stalled(now);
         (self.progress.longest(outstanding, now), stalled)
     }
 
-    /// Forgets how long anything has waited that was acknowledged by now.
+    /// Forgets the waits that have ended.
     pub fn forget_waits(&mut self) {
         self.progress.forget();
     }
@@ -577,7 +578,7 @@ impl Sender {
         self.pacer.as_ref().and_then(|pacer| pacer.release_at())
     }
 
-    /// When the next timer runs out, unless it is set anew before.
+    /// When the next timer expires, unless it is restarted before.
     #[inline]
     pub fn next_timer(&self) -> Option<Time> {
         match &self.timers {
@@ -586,8 +587,8 @@ impl Sender {
         }
     }
 
-    /// Whatever timer is due. What pacing held back is for
-    /// [`poll_transmit`](Self::poll_transmit), which follows.
+    /// Handles the timers that are due. Segments that pacing held back are sent by the next
+    /// [`poll_transmit`](Self::poll_transmit).
     pub fn on_wakeup(&mut self, now: Time) {
         if let Some(pacer) = &mut self.pacer {
             pacer.release();
@@ -615,7 +616,7 @@ impl Sender {
         }
     }
 
-    /// The time to judge suspected losses has come (RFC 8985, section 6.3).
+    /// The reordering timer has expired (RFC 8985, section 6.3).
     fn on_reordering_timer(&mut self, now: Time) {
         self.run_from_head(now);
         if self.linux.is_some() {
@@ -642,7 +643,7 @@ impl Sender {
         if self.linux.is_some() {
             return self.on_timeout_as_linux(now);
         }
-        self.doubt_episode(true);
+        self.allow_undo(true);
         if let Some(frto) = self.undo.as_mut().and_then(|undo| undo.frto.as_mut()) {
             frto.on_timeout(self.phase == Phase::Open);
         }
@@ -659,8 +660,8 @@ impl Sender {
         }
         if self.timers.is_some() {
             self.board.declare_lost_on_timeout(now, self.rtt.srtt());
-            // One segment more than what is still in flight: the loss window of RFC 5681,
-            // equation 4, where nothing is (Linux).
+            // One segment more than what is still in flight (Linux). If nothing is in flight, this
+            // is the loss window of RFC 5681, equation 4.
             let in_flight = self.board.pipe() as f64;
             self.controller.set_cwnd(in_flight + f64::from(self.mss));
         } else {
@@ -672,17 +673,17 @@ impl Sender {
         self.dup_acks = 0;
         self.resend_first = true;
         self.prr = None;
-        self.quiet_timers();
+        self.stop_rack_timers();
     }
 
-    /// Nothing is suspected and nothing probed any more.
-    fn quiet_timers(&mut self) {
+    /// Stops the reordering timer and the probe timer, and forgets the probe.
+    fn stop_rack_timers(&mut self) {
         if let Some(timers) = &mut self.timers {
             **timers = RackTimers::default();
         }
     }
 
-    /// Judges by time what is lost, and enters recovery if anything is.
+    /// Detects losses by time, and enters recovery if there are any.
     fn judge(&mut self, now: Time) {
         self.detect(now);
         if self.phase == Phase::Open {
@@ -690,8 +691,8 @@ impl Sender {
         }
     }
 
-    /// Judges by time what is lost (RACK_detect_loss of RFC 8985, section 6.2, step 5); says
-    /// whether a retransmission was.
+    /// Detects losses by time (RACK_detect_loss of RFC 8985, section 6.2, step 5). Returns whether
+    /// a retransmission was lost.
     fn detect(&mut self, now: Time) -> bool {
         let enough = u64::from(self.dup_thresh) * u64::from(self.mss);
         let certain = self.phase != Phase::Open || self.board.sacked().bytes() >= enough;
@@ -700,7 +701,7 @@ impl Sender {
         self.newly_lost |= judged.lost;
         if let Some(timers) = &mut self.timers {
             let wait = |at: Time| at - now + self.wheel.allowance();
-            timers.judge_at = judged.again.map(|at| self.wheel.expiry(now, wait(at)));
+            timers.judge_at = judged.next_check.map(|at| self.wheel.expiry(now, wait(at)));
         }
         judged.retransmission
     }
@@ -748,15 +749,15 @@ impl Sender {
 
     #[inline]
     fn on_ack(&mut self, segment: &Segment, now: Time) {
-        // One of data never sent is dropped whole (RFC 9293, section 3.10.7.4), and so is
-        // a SYN-ACK that comes again: it is no duplicate (RFC 5681, section 2).
+        // An acknowledgement of data never sent is dropped (RFC 9293, section 3.10.7.4). So is a
+        // repeated SYN-ACK, which is no duplicate acknowledgement (RFC 5681, section 2).
         if !segment.flags.contains(Flags::ACK)
             || segment.flags.contains(Flags::SYN)
             || segment.ack > self.board.next() && !self.is_probe_accepted(segment.ack)
         {
             return;
         }
-        // Nor is one with data a duplicate (RFC 5681, section 2).
+        // A segment with data is no duplicate acknowledgement (RFC 5681, section 2).
         let same_window = segment.window == self.peer_window && segment.len == 0;
         if segment.ack >= self.board.una() {
             self.on_window(segment);
@@ -784,8 +785,8 @@ impl Sender {
             self.on_new_ack(segment, marked, now);
             self.check_timeout(una, delivered, marked > 0);
         } else if segment.ack == una && self.board.outstanding() > 0 {
-            // One that changes the window may be sent for that, and a FIN is sent to close
-            // (RFC 5681, section 2, conditions of a duplicate).
+            // A segment that changes the window or carries a FIN is no duplicate acknowledgement
+            // (RFC 5681, section 2).
             let same_window = same_window && !segment.flags.contains(Flags::FIN);
             self.counters.duplicate_acks += u64::from(same_window);
             let newly_sacked = self.enter_sack(segment, now);
@@ -819,7 +820,7 @@ impl Sender {
         }
     }
 
-    /// Tells a law that watches the path of an acknowledgement, which covers `acked`.
+    /// Passes an acknowledgement, which covers `acked`, to a law that watches the path.
     #[inline(never)] // so that senders of other laws are not burdened
     fn tell_law(&mut self, acked: Acked, now: Time) {
         let state = match self.phase {
@@ -832,7 +833,8 @@ impl Sender {
         self.tell_law_in(state, acked, now);
     }
 
-    /// The same by a sender that was in `state` when the acknowledgement arrived.
+    /// As [`tell_law`](Self::tell_law), for a sender that was in `state` when the acknowledgement
+    /// arrived.
     fn tell_law_in(&mut self, state: CaState, acked: Acked, now: Time) {
         self.controller.watch(&PathSample {
             now,
@@ -845,9 +847,9 @@ impl Sender {
         });
     }
 
-    /// Tells a model what an acknowledgement says of the path, and the pacer what comes
-    /// of it. Before it, `una` was acknowledged and `in_flight` bytes were in flight;
-    /// `marked` bytes are newly reported as marked.
+    /// Passes the rate sample of an acknowledgement to the model, and the model's rate to the
+    /// pacer. Before the acknowledgement, data up to `una` was acknowledged and `in_flight` bytes
+    /// were in flight; it newly reports `marked` bytes as marked.
     #[inline(never)] // so that unpaced senders are not burdened
     fn tell_model(&mut self, una: u64, in_flight: u64, marked: u64, now: Time) {
         let context = AckContext {
@@ -877,7 +879,7 @@ impl Sender {
         self.update_pacing();
     }
 
-    /// Tells a model of losses that no acknowledgement brought.
+    /// Passes losses to the model that were not detected by an acknowledgement.
     fn tell_losses(&mut self, now: Time) {
         if let Some(rates) = self.board.rates() {
             for lost in rates.losses() {
@@ -888,7 +890,7 @@ impl Sender {
         }
     }
 
-    /// The rate that a model gives, or that goes with the window and the round trip.
+    /// Sets the pacing rate: the model's, or that of the window and the round trip.
     fn update_pacing(&mut self) {
         let Some(pacer) = &mut self.pacer else {
             return;
@@ -900,7 +902,7 @@ impl Sender {
         }
     }
 
-    /// The newest acknowledgement's window and timestamp.
+    /// Stores the window and the timestamp of an acknowledgement.
     #[inline]
     fn on_window(&mut self, segment: &Segment) {
         self.peer_window = segment.window;
@@ -909,7 +911,8 @@ impl Sender {
         }
     }
 
-    /// Whether `ack` covers the byte of a window probe, which is then on record.
+    /// Whether `ack` covers the byte of a window probe; the byte is then recorded in the
+    /// scoreboard.
     #[cold]
     fn is_probe_accepted(&mut self, ack: u64) -> bool {
         let accepted = ack == self.board.next() + 1;
@@ -924,7 +927,7 @@ impl Sender {
         if persist.probes > 1
             && let Some(index) = self.board.last()
         {
-            self.board.on_resent(index, probed); // which of them is answered? (Karn)
+            self.board.on_resent(index, probed); // ambiguous (Karn)
         }
         true
     }
@@ -932,9 +935,9 @@ impl Sender {
     /// A probe that repaired a loss is a congestion signal (RFC 8985, section 7.4).
     fn on_probe_answered(&mut self, segment: &Segment, now: Time) {
         let timestamps = self.timestamps;
-        // With timestamps an answer to the original can be told from one to the probe.
+        // With timestamps an acknowledgement of the original segment differs from one of the probe.
         let original = |probe: &Probe| timestamps && before(segment.ts_ecr, timestamp(probe.sent));
-        // A report that the probe was not needed may still come (section 7.4.2).
+        // A D-SACK may still report that the probe was not needed (section 7.4.2).
         let waits = self.undo.as_ref().is_some_and(|undo| undo.dsack);
         let answered = |probe: &mut Probe| {
             let open = waits && probe.retransmitted && !original(probe);
@@ -950,13 +953,13 @@ impl Sender {
         if probe.retransmitted && !original(&probe) && self.phase == Phase::Open {
             self.reduce(CongestionKind::Loss, now);
             self.controller.on_episode_end(false, now);
-            self.confirm_episode();
+            self.forbid_undo();
         }
     }
 
-    /// An episode is about to reduce the window. It can be taken back later, unless
-    /// it adds to one that goes on.
-    fn doubt_episode(&mut self, timeout: bool) {
+    /// An episode is about to reduce the window. The reduction can be undone later, unless another
+    /// episode is in progress.
+    fn allow_undo(&mut self, timeout: bool) {
         if let Some(undo) = &mut self.undo {
             if self.phase == Phase::Open {
                 undo.on_episode(self.controller.window(), self.board.una(), timeout);
@@ -966,14 +969,14 @@ impl Sender {
         }
     }
 
-    /// The latest reduction has come to stay.
-    fn confirm_episode(&mut self) {
+    /// The latest reduction can no longer be undone.
+    fn forbid_undo(&mut self) {
         if let Some(undo) = &mut self.undo {
             undo.confirm();
         }
     }
 
-    /// Selective acknowledgements may report data that arrived twice.
+    /// Processes a D-SACK report, if the segment has one.
     fn on_report(&mut self, segment: &Segment, now: Time) {
         let Some(undo) = self.undo.as_mut().filter(|undo| undo.dsack) else {
             return;
@@ -989,15 +992,15 @@ impl Sender {
         if let Some(rack) = self.board.rack_mut()
             && probe.is_none()
         {
-            // A probe that was not needed says nothing of reordering.
+            // A duplicate of a tail loss probe is no sign of reordering.
             rack.on_duplicate(segment.ack, next, now);
         }
         if undo.on_duplicate(duplicate, self.mss) {
-            self.take_back(true);
+            self.undo_reduction(true);
         }
     }
 
-    /// Asks F-RTO what an acknowledgement says of the timeout before it.
+    /// Passes an acknowledgement to F-RTO, which may find the last timeout spurious.
     #[inline]
     fn check_timeout(&mut self, una: u64, delivered: u64, echoed: bool) {
         if self.undo.is_some() {
@@ -1024,10 +1027,11 @@ impl Sender {
         });
         match verdict {
             Verdict::Open => {}
-            // A mark stands, whatever became of the timeout (RFC 4015, section 3.1).
-            Verdict::Spurious => self.take_back(!echoed),
+            // With an echoed mark the window stays reduced, even after a spurious timeout (RFC
+            // 4015, section 3.1).
+            Verdict::Spurious => self.undo_reduction(!echoed),
             Verdict::Genuine => {
-                // No further than slow start would have come without F-RTO.
+                // Not above the window that slow start would have reached without F-RTO.
                 let window = self.controller.window();
                 let earned = (3.0 * f64::from(self.mss)).min(window.ssthresh);
                 self.controller.set_cwnd(window.cwnd.max(earned));
@@ -1035,9 +1039,9 @@ impl Sender {
         }
     }
 
-    /// What the latest episode took for losses were none: back to before it, the
-    /// window included if `restore`.
-    fn take_back(&mut self, restore: bool) {
+    /// The latest episode was spurious: restores the state before it, and with `restore` the window
+    /// too.
+    fn undo_reduction(&mut self, restore: bool) {
         let Some((prior, timeout)) = self.undo.as_mut().and_then(|undo| undo.take()) else {
             return;
         };
@@ -1046,14 +1050,14 @@ impl Sender {
             self.ecn.on_undo();
         }
         if !timeout {
-            // An episode that goes on does so without reducing further.
+            // Fast recovery continues without further reduction.
             self.counters.spurious_fast_retransmits += 1;
             self.prr = None;
             return;
         }
         self.counters.spurious_timeouts += 1;
         if self.phase == Phase::Loss {
-            self.board.take_back_losses();
+            self.board.undo_losses();
             self.phase = Phase::Open;
             self.recover = Some(self.board.una());
             self.timeouts_in_row = 0;
@@ -1061,7 +1065,7 @@ impl Sender {
         }
     }
 
-    /// Tells the controller of congestion.
+    /// Passes a congestion event to the controller.
     fn reduce(&mut self, kind: CongestionKind, now: Time) {
         self.controller.on_congestion(&CongestionEvent {
             now,
@@ -1071,7 +1075,8 @@ impl Sender {
         });
     }
 
-    /// What an acknowledgement says about marks; returns the bytes it newly reports.
+    /// Processes the ECN feedback of an acknowledgement. Returns the bytes it newly reports as
+    /// marked.
     #[inline(never)] // so that senders without ECN are not burdened
     fn on_feedback(&mut self, segment: &Segment, now: Time) -> u64 {
         let (una, next) = (self.board.una(), self.board.next());
@@ -1089,12 +1094,12 @@ impl Sender {
         }
         if marks.reduce && self.phase != Phase::Recovery {
             self.counters.ecn_reductions += 1;
-            self.confirm_episode();
+            self.forbid_undo();
             self.ecn.on_reduction(next, now);
             self.controller.on_congestion(&CongestionEvent {
                 now,
                 kind: CongestionKind::Ecn,
-                // In proportion, it is the window that is reduced (RFC 8257, section 3.3).
+                // A response in proportion to the marks reduces the window (RFC 8257, section 3.3).
                 flight: match self.ecn.alpha() {
                     Some(_) => u64::MAX,
                     None => self.board.outstanding(),
@@ -1183,8 +1188,8 @@ impl Sender {
             window_was_full
         };
         if grows && self.prr.is_none() {
-            // Counting bytes, each counts once: what was reported selectively before does
-            // not grow the window again when a hole below it closes (Linux).
+            // With byte counting each byte counts once: bytes selectively acknowledged before do
+            // not grow the window again when the hole below them is filled (Linux).
             let bytes = if self.byte_counting {
                 self.board.delivered() - delivered
             } else {
@@ -1203,16 +1208,16 @@ impl Sender {
         }
         self.restart_timer(now);
         if !self.finish(segment) && self.pipe_is_exact && self.board.first_is_lost() {
-            // Losses known already continue into the next episode.
+            // Losses that are already known begin the next episode.
             self.maybe_enter_recovery(now);
         }
     }
 
-    /// Whether everything is acknowledged, the FIN included, after which nothing is timed.
+    /// Whether everything is acknowledged, the FIN included. All timers are then stopped.
     fn finish(&mut self, segment: &Segment) -> bool {
         let all = self.closed && segment.ack == self.size + u64::from(self.fin);
         if all {
-            // The peer's FIN comes after ours, perhaps with this acknowledgement of it.
+            // The peer's FIN follows ours; it may come with this acknowledgement.
             let awaits_fin = self.fin && !self.half;
             self.connection = match (awaits_fin, segment.flags.contains(Flags::FIN)) {
                 (true, true) => Connection::FinAckDue,
@@ -1221,13 +1226,13 @@ impl Sender {
             };
             self.rto_at = None;
             self.release();
-            self.quiet_timers();
+            self.stop_rack_timers();
         }
         all
     }
 
-    /// Whether the window, rather than the peer or the application, limits what
-    /// is sent; only then does it grow (RFC 5681, section 3.1; RFC 7661).
+    /// Whether the congestion window, rather than the peer or the application, limits sending. It
+    /// grows only then (RFC 5681, section 3.1; RFC 7661).
     #[inline]
     fn window_is_full(&self) -> bool {
         let full = self.board.outstanding() + u64::from(self.mss);
@@ -1241,7 +1246,7 @@ impl Sender {
         let ack = segment.ack;
         let sent = match self.sampling {
             _ if self.timestamps => {
-                // RFC 7323, section 4.1: the answer says which transmission it answers.
+                // RFC 7323, section 4.1: the echoed timestamp says which transmission is answered.
                 shown_at(segment.ts_ecr, now)
             }
             RttSampling::EveryAck | RttSampling::EveryDelivery => acked.sent?,
@@ -1254,9 +1259,9 @@ impl Sender {
         Some(now - sent)
     }
 
-    /// Takes the round trip of the oldest segment that this acknowledgement newly covers,
-    /// cumulatively (`acked` says when the oldest and the newest of those were sent) or
-    /// selectively. Returns that of the newest.
+    /// Samples the round trip of the oldest segment that this acknowledgement newly covers,
+    /// cumulatively or selectively. `acked` holds the send times of the oldest and the newest
+    /// segment newly covered cumulatively. Returns the round trip of the newest.
     #[inline(never)]
     fn sample_delivery(
         &mut self,
@@ -1276,7 +1281,7 @@ impl Sender {
         Some(now - newest)
     }
 
-    /// The same of an acknowledgement that does not advance.
+    /// Samples the round trip of an acknowledgement that does not advance.
     #[inline(never)]
     fn sample_sacked(&mut self, now: Time) {
         let Some((oldest, _)) = self.board.take_sacked_times() else {
@@ -1284,7 +1289,7 @@ impl Sender {
         };
         let (una, next) = (self.board.una(), self.board.next());
         self.rtt.sample(oldest, now, una, next);
-        // Otherwise a recovery that goes on would put the timer off without end.
+        // Otherwise a long recovery would postpone the timer without limit.
         let before = self.board.first_sent().is_some_and(|sent| oldest < sent);
         if before && self.timer_restart == TimerRestart::Head {
             self.restart_timer(now);
@@ -1345,9 +1350,9 @@ impl Sender {
         };
         self.counters.recoveries += 1;
         if self.ecn.covers(una) {
-            self.confirm_episode();
+            self.forbid_undo();
         } else {
-            self.doubt_episode(starts_over);
+            self.allow_undo(starts_over);
         }
         self.phase = phase;
         self.recover = Some(self.board.next());
@@ -1359,7 +1364,7 @@ impl Sender {
             self.ecn.on_reduction(self.board.next(), now);
         }
         let mss = self.mss;
-        // Those who count duplicates declare the first lost.
+        // Strategies that count duplicates declare the first segment lost.
         self.newly_lost |= self.timers.is_none() && !self.board.first_is_lost();
         each!(&mut self.recovery, r => r.on_enter(&mut self.board, dup_acks, mss));
         if self.uses_prr && self.pipe_is_exact {
@@ -1367,14 +1372,14 @@ impl Sender {
             self.prr = Some(Box::new(Prr::new(self.board.outstanding(), sacked)));
         }
         self.end_probing(now);
-        // The retransmission gets a whole timeout, as RFC 6675, section 6, allows. RFC 6298 asks
-        // for it on new acknowledgements alone, and ns-3 does no more.
+        // The retransmission restarts the timer, as RFC 6675, section 6, allows. RFC 6298 restarts
+        // it on new acknowledgements only, as does ns-3.
         if self.timer_restart == TimerRestart::Acks {
             self.restart_timer(now);
         }
     }
 
-    /// Recovery takes the place of a tail loss probe.
+    /// Cancels the tail loss probe when recovery begins.
     fn end_probing(&mut self, now: Time) {
         if self.timer_restart == TimerRestart::Head
             && self.timers.as_ref().is_some_and(|it| it.probe_at.is_some())
@@ -1398,9 +1403,9 @@ impl Sender {
         }
     }
 
-    /// The retransmission timer shares a timer with that of reordering and that of a tail loss
-    /// probe: where it takes their place it runs from when the first segment was sent
-    /// (Linux, tcp_rearm_rto).
+    /// In Linux one timer serves for retransmission, reordering and the tail loss probe. When the
+    /// retransmission timer replaces one of the others, it runs from the send time of the first
+    /// outstanding segment (Linux, tcp_rearm_rto).
     #[inline(never)]
     fn restart_behind_others(&mut self, now: Time) {
         let Some(timers) = &self.timers else {
@@ -1410,7 +1415,7 @@ impl Sender {
         if timers.judge_at.is_some() || probing && !may_probe {
             self.run_from_head(now);
         } else if timers.probe.is_some() && may_probe {
-            // Another probe is scheduled and, one being under way, not sent.
+            // Another probe is scheduled, but it is not sent while one is unanswered.
             let scheduled = self.rtt.srtt().map(|srtt| {
                 let alone = self.board.is_single();
                 self.wheel.expiry(now, probe_wait(srtt, alone, self.wheel))
@@ -1420,7 +1425,7 @@ impl Sender {
         }
     }
 
-    /// The retransmission timer runs from when the first outstanding segment was last sent.
+    /// Restarts the retransmission timer from the last send time of the first outstanding segment.
     #[cold]
     fn run_from_head(&mut self, now: Time) {
         if let Some(sent) = self.board.first_sent()
@@ -1447,14 +1452,15 @@ impl Sender {
         timers.probe_at = match self.rtt.srtt() {
             Some(srtt) if quiet && timers.probe.is_none() => {
                 let at = self.wheel.expiry(now, wait(srtt));
-                // Not after the retransmission timer, which it replaces.
+                // Not later than the retransmission timer, which it replaces.
                 Some(self.rto_at.map_or(at, |rto| rto.min(at)))
             }
             _ => None,
         };
     }
 
-    /// Whether nothing is in disorder, so that a tail loss probe may be scheduled.
+    /// Whether a tail loss probe may be scheduled: data is outstanding, and there is no hole and no
+    /// episode.
     fn may_probe(&self) -> bool {
         self.phase == Phase::Open
             && self.board.outstanding() > 0
@@ -1464,7 +1470,8 @@ impl Sender {
             }
     }
 
-    /// New data if there is any, else the last segment again (RFC 8985, section 7.3).
+    /// Sends a tail loss probe: new data if there is any, otherwise a retransmission of the last
+    /// segment (RFC 8985, section 7.3).
     fn send_probe(&mut self, now: Time) -> Option<Segment> {
         self.rto_at = Some(self.wheel.expiry(now, self.rtt.rto()));
         let (segment, retransmitted) = match self.send_new(now) {
@@ -1500,7 +1507,7 @@ impl Sender {
         Some(segment)
     }
 
-    /// Bytes that count against the window now, as the recovery reckons them.
+    /// Bytes that count against the window now, as the recovery strategy estimates them.
     #[inline]
     pub fn in_flight(&self) -> u64 {
         match self.phase {
@@ -1517,8 +1524,8 @@ impl Sender {
         }
     }
 
-    /// Bytes allowed beyond the window: a segment for each of the first two
-    /// duplicates (RFC 3042).
+    /// Bytes allowed beyond the window: one segment for each of the first two duplicate
+    /// acknowledgements (RFC 3042).
     #[inline]
     fn limited_transmit(&self) -> u64 {
         if self.limited_transmit {
@@ -1528,7 +1535,7 @@ impl Sender {
         }
     }
 
-    /// The window holds back what there is to send, not the pacer.
+    /// Records that the window, not the pacer, prevents sending.
     #[inline(never)]
     fn note_full_window(&mut self) {
         self.release();
@@ -1541,14 +1548,14 @@ impl Sender {
         }
     }
 
-    /// Nothing waits for its time any more.
+    /// No segment waits for the pacer any more.
     fn release(&mut self) {
         if let Some(pacer) = &mut self.pacer {
             pacer.release();
         }
     }
 
-    /// Whether pacing holds back what there is to send, which is then waited for.
+    /// Whether pacing holds back the next segment; its release is then scheduled.
     #[inline(never)]
     fn is_held_back(&mut self, now: Time) -> bool {
         if self.board.pipe() == 0
@@ -1569,7 +1576,7 @@ impl Sender {
         more
     }
 
-    /// Whether there may be something to send, the window allowing.
+    /// Whether there may be something to send if the window allows it.
     fn has_more(&self) -> bool {
         match self.phase {
             Phase::Open => {
@@ -1645,7 +1652,7 @@ impl Sender {
                 self.send_new(now)
             }
             Phase::Loss => {
-                if let Some(answer) = self.send_in_doubt(now) {
+                if let Some(answer) = self.send_for_frto(now) {
                     return answer;
                 }
                 match self.board.next_lost() {
@@ -1677,7 +1684,7 @@ impl Sender {
         }
     }
 
-    /// Whether the next new segment is the last, with the FIN.
+    /// Whether the next new segment is the last one and carries the FIN.
     #[inline]
     fn next_is_fin(&self) -> bool {
         let next = self.board.next();
@@ -1688,7 +1695,7 @@ impl Sender {
             && self.new_len() == Some((self.size - next) as u32)
     }
 
-    /// The last segment leaves with the window full. What pacing holds back waits.
+    /// Sends the last segment although the window is full, unless pacing holds it back.
     #[cold]
     fn send_fin_beyond_window(&mut self, now: Time) -> Option<Segment> {
         if self.pacer.is_some() && self.is_held_back(now) {
@@ -1697,7 +1704,7 @@ impl Sender {
         self.send_new_after_marks(now)
     }
 
-    /// While proportional rate reduction answers marks.
+    /// Sends new data and counts it for the proportional rate reduction that marks began.
     #[inline(never)] // so that other senders' segments are written only once
     fn send_new_after_marks(&mut self, now: Time) -> Option<Segment> {
         let segment = self.send_new(now)?;
@@ -1707,8 +1714,8 @@ impl Sender {
         Some(segment)
     }
 
-    /// What F-RTO sends in place of retransmissions; `None` when it has no say.
-    fn send_in_doubt(&mut self, now: Time) -> Option<Option<Segment>> {
+    /// The new data that F-RTO sends in place of retransmissions; `None` if F-RTO does not apply.
+    fn send_for_frto(&mut self, now: Time) -> Option<Option<Segment>> {
         let frto = self.undo.as_ref()?.frto.as_ref()?;
         if !frto.sends_new()? {
             return Some(None);
@@ -1718,7 +1725,7 @@ impl Sender {
         frto.on_sent_new(segment.is_some()).then_some(segment)
     }
 
-    /// What is to be sent at the beginning and at the end of a connection.
+    /// The segments that open and close a connection.
     #[cold]
     fn send_control(&mut self, now: Time) -> Option<Segment> {
         match self.connection {
@@ -1747,7 +1754,7 @@ impl Sender {
         }
     }
 
-    /// A segment without data: of the SYN-ACK, or of the peer's FIN.
+    /// An acknowledgement without data, of the SYN-ACK or of the peer's FIN.
     #[cold]
     fn send_ack(&mut self, now: Time) -> Segment {
         let closing = self.connection == Connection::FinAckDue;
@@ -1757,7 +1764,8 @@ impl Sender {
             Connection::Established
         };
         let bare = self.bare_segment(now);
-        // AccECN says there how the SYN-ACK arrived (RFC 9768, section 3.2.2.1).
+        // With AccECN the acknowledgement of the SYN-ACK says how that arrived (RFC 9768, section
+        // 3.2.2.1).
         let flags = self.ecn.ack_flags(!closing);
         Segment {
             seq: self.board.next(),
@@ -1767,9 +1775,9 @@ impl Sender {
         }
     }
 
-    /// Data as the receiver's application can take none, so that its answer may say
-    /// when it can (RFC 9293, section 3.8.6.1): a byte, or what the window holds where
-    /// that is too little to be worth a segment without waiting (section 3.8.6.2.1).
+    /// A window probe, whose acknowledgement announces the receiver's window (RFC 9293, section
+    /// 3.8.6.1). It carries one byte, or what the window allows if that is less than is sent
+    /// without waiting (section 3.8.6.2.1).
     #[cold]
     fn send_window_probe(&mut self, now: Time) -> Option<Segment> {
         let seq = self.board.next();
@@ -1792,8 +1800,8 @@ impl Sender {
         })
     }
 
-    /// There is data, and the window does not take it. When nothing is outstanding
-    /// that would be answered, the persist timer has to fetch an answer.
+    /// There is data that the peer's window does not allow. If nothing is outstanding, the persist
+    /// timer is started.
     #[cold]
     fn on_blocked(&mut self, now: Time) {
         if self.board.outstanding() == 0 {
@@ -1805,7 +1813,7 @@ impl Sender {
         }
     }
 
-    /// Something can be sent again after all was quiet.
+    /// Sending resumes after an idle time.
     #[cold]
     fn end_idle(&mut self, now: Time) {
         self.idle = false;
@@ -1826,14 +1834,14 @@ impl Sender {
         }
     }
 
-    /// Length of the next new segment, if there is data and the peer has room for it;
-    /// 0 if it is a FIN alone.
+    /// Length of the next new segment, if there is data and the peer's window allows it; 0 if it is
+    /// a FIN alone.
     #[inline]
     fn new_len(&self) -> Option<u32> {
         let seq = self.board.next();
         let left = self.size.saturating_sub(seq);
         if left == 0 {
-            // The FIN takes no room in the receiver's buffer: no window holds it back.
+            // The FIN needs no room in the receiver's buffer, so no window holds it back.
             return (self.closed && self.fin && seq == self.size).then_some(0);
         }
         let len = left.min(u64::from(self.mss)) as u32;
@@ -1841,37 +1849,37 @@ impl Sender {
         if u64::from(len) <= usable {
             return Some(len);
         }
-        // Less than a segment is sent where it is half of the largest window
-        // (RFC 9293, section 3.8.6.2.1, rule 3).
+        // Less than a segment is sent if it is at least half of the largest window (RFC 9293,
+        // section 3.8.6.2.1, rule 3).
         (usable > 0 && usable >= u64::from(self.peer_window_max / 2)).then_some(usable as u32)
     }
 
-    /// The same; notes what keeps the sender from sending.
+    /// As [`new_len`](Self::new_len). If there is nothing, it also records what prevents sending.
     #[inline]
     fn next_len(&mut self, now: Time) -> Option<u32> {
         let len = self.new_len();
         if self.board.next() >= self.size {
             self.idle |= self.board.outstanding() == 0;
-            self.note_dry();
+            self.note_app_limited();
         } else if len.is_none() {
             self.on_blocked(now);
         }
         len
     }
 
-    #[inline(never)] // one copy of the path that most segments take
+    #[inline(never)] // one copy of the most frequent path
     fn send_new(&mut self, now: Time) -> Option<Segment> {
         let seq = self.board.next();
         let len = self.next_len(now)?;
         Some(self.send_data(seq, len, now))
     }
 
-    #[inline(always)] // writes the segment to where the caller wants it, at once
+    #[inline(always)] // avoids a copy of the segment
     fn send_data(&mut self, seq: u64, len: u32, now: Time) -> Segment {
         if self.idle {
             self.end_idle(now);
         }
-        // The FIN goes with the last byte, where the record's length holds it.
+        // The FIN goes with the last byte, if the record's length has room for it.
         let end = seq + u64::from(len);
         let last = end == self.size && self.closed && self.fin;
         let len = if last && len < u32::from(u16::MAX) {
@@ -1896,7 +1904,7 @@ impl Sender {
         self.data_segment(seq, len, ecn, now)
     }
 
-    /// New data takes the place of a scheduled probe with one from now on, or with the
+    /// New data replaces a scheduled probe by one that is scheduled from now, or by the
     /// retransmission timer (Linux, tcp_event_new_data_sent).
     #[inline(never)]
     fn on_sent_behind_probe(&mut self, now: Time) {
@@ -1905,9 +1913,9 @@ impl Sender {
         }
     }
 
-    /// There is room in the window and nothing to fill it with.
+    /// There is room in the window and no data to send.
     #[inline(never)]
-    fn note_dry(&mut self) {
+    fn note_app_limited(&mut self) {
         let in_flight = self.board.pipe();
         if let Some(rates) = self.board.rates()
             && as_f64(in_flight) < self.controller.window().cwnd
@@ -1930,7 +1938,8 @@ impl Sender {
         self.send_again(seq, len, now)
     }
 
-    /// A retransmission of `len` sequence numbers from `seq` on, which is on record.
+    /// Builds a retransmission of `len` sequence numbers from `seq`, which the scoreboard has
+    /// already recorded.
     fn send_again(&mut self, seq: u64, len: u32, now: Time) -> Segment {
         self.counters.retransmissions += u64::from(seq < self.size);
         if self
@@ -1948,7 +1957,7 @@ impl Sender {
         self.data_segment(seq, len, ecn, now)
     }
 
-    /// A segment of `len` sequence numbers from `seq` on.
+    /// Builds a segment of `len` sequence numbers from `seq`.
     #[inline(always)]
     fn data_segment(&mut self, seq: u64, len: u32, ecn: Ecn, now: Time) -> Segment {
         self.last_sent = now;
@@ -1976,9 +1985,10 @@ impl Sender {
         }
     }
 
-    /// What ends at the end of what was written is pushed. If the FIN is beyond it, it is the
-    /// last of `len` sequence numbers. Alone it is control: not counted as data, and not
-    /// ECN-capable.
+    /// The payload length, the codepoint and the flags of a segment that reaches the end of the
+    /// written data. Its data is pushed. If the application has closed, the FIN is the last of
+    /// `len` sequence numbers. A FIN without data is a control segment: it is not counted as data
+    /// and not ECN-capable.
     #[cold]
     fn last_data(&mut self, seq: u64, len: u32, ecn: Ecn) -> (u32, Ecn, Flags) {
         if seq + u64::from(len) == self.size {
@@ -1991,7 +2001,7 @@ impl Sender {
         }
     }
 
-    /// A segment that acknowledges and says nothing else.
+    /// Builds an acknowledgement without anything else.
     #[inline]
     fn bare_segment(&self, now: Time) -> Segment {
         Segment {
@@ -2002,7 +2012,7 @@ impl Sender {
         }
     }
 
-    /// Checks what must hold after every step; for tests.
+    /// Checks the invariants that hold after every step; for tests.
     ///
     /// # Panics
     /// When an invariant is broken: our bug.

@@ -1,4 +1,4 @@
-//! A receiving application that takes its time, and the window that follows from it.
+//! A receiving application that reads at a limited rate, and the receive window that follows.
 //!
 //! Source: RFC 9293, sections 3.8.6 (the window) and 3.8.6.2.2 (when it may open:
 //! avoidance of silly windows at the receiver), RFC 7323, sections 2.3 and 2.4
@@ -15,8 +15,8 @@
 //! the right edge moves when RCV.BUFF - RCV.USER - RCV.WND >= min(Fr RCV.BUFF, MSS)
 //! ```
 //!
-//! The application reads at a steady rate as long as there is something to read; it
-//! saves up nothing while there is not.
+//! The application reads at a constant rate while data is available. Time without data is not made
+//! up for later.
 
 use redtail_core::{Rate, Span, Time};
 
@@ -30,14 +30,14 @@ pub(super) struct SlowReader {
     rate: Rate,
     buffer: u64,
     mss: u64,
-    /// Bits that announced windows are shifted by.
+    /// The window scale: bits by which announced windows are shifted.
     scale: u8,
-    /// Bytes read when the present spell of reading began, and when that was.
+    /// Bytes read when the present period of reading began, and when it began.
     read: u64,
     since: Time,
     /// The highest right edge announced: data up to it is accepted.
     offered: u64,
-    /// The right edge announced last; less than `offered` by what rounding took off.
+    /// The right edge announced last; below `offered` by the rounding of the window.
     announced: u64,
 }
 
@@ -56,7 +56,7 @@ impl SlowReader {
         })
     }
 
-    /// Bytes read by `now`, `available` having been there to read since before.
+    /// Bytes read by `now`; `available` is the number of bytes received in order.
     fn read_by(&self, now: Time, available: u64) -> u64 {
         let ps = u128::from((now - self.since).as_ps());
         let bytes = ps * u128::from(self.rate.as_bps()) / (8 * PS_PER_S);
@@ -64,34 +64,34 @@ impl SlowReader {
         read.min(u128::from(available)) as u64
     }
 
-    /// When `bytes`, which are there to read, have been read.
+    /// When the first `bytes` bytes, which have arrived, have been read.
     fn time_of(&self, bytes: u64) -> Time {
         let bits = u128::from(bytes.saturating_sub(self.read)) * 8;
         let ps = (bits * PS_PER_S).div_ceil(u128::from(self.rate.as_bps()));
         self.since + Span::from_ps(u64::try_from(ps).unwrap_or(u64::MAX / 4))
     }
 
-    /// More is about to be available than `available`: a reader that had read it all
-    /// starts anew.
+    /// More data than `available` is about to arrive. A reader that has read everything begins a
+    /// new period of reading.
     pub(super) fn on_arrival(&mut self, now: Time, available: u64) {
         if self.read_by(now, available) == available {
             (self.read, self.since) = (available, now);
         }
     }
 
-    /// How far data is accepted (RFC 9293, section 3.10.7.4: what lies outside the
-    /// window is cut off).
+    /// The right edge up to which data is accepted (RFC 9293, section 3.10.7.4: data outside the
+    /// window is trimmed).
     pub(super) fn accepts_to(&self) -> u64 {
         self.offered
     }
 
-    /// When all of `available` has been read.
+    /// When all `available` bytes have been read.
     pub(super) fn end_of_file(&self, available: u64) -> Time {
         self.time_of(available)
     }
 
-    /// The least step by which the right edge moves: a byte at least, or a buffer of one
-    /// would be announced without end.
+    /// The least step by which the right edge moves. It is at least one byte, because otherwise a
+    /// buffer of one byte would be announced repeatedly.
     fn step(&self) -> u64 {
         (self.buffer / 2).clamp(1, self.mss)
     }
@@ -102,8 +102,8 @@ impl SlowReader {
         if edge >= self.offered + self.step() {
             self.offered = edge;
         }
-        // Rounding down may take back less than one unit of the scale (RFC 7323,
-        // section 2.4); what was offered stays accepted.
+        // Rounding down may move the right edge back by less than one unit of the scale (RFC 7323,
+        // section 2.4). Data up to the highest edge offered is still accepted.
         let most = u64::from(u16::MAX);
         let field = (self.offered.saturating_sub(next) >> self.scale).min(most);
         let window = field << self.scale;
@@ -112,13 +112,13 @@ impl SlowReader {
         window
     }
 
-    /// When the peer is to be told of a larger window, if it may be waiting for it:
-    /// if what is left of the one it knows is below a segment.
+    /// When a window update is due. `None` unless the peer may be waiting for one, because less
+    /// than a segment is left of the window it knows.
     pub(super) fn update_at(&self, next: u64, available: u64) -> Option<Time> {
         if self.announced >= next + self.mss {
             return None;
         }
-        // Worth a step beyond what is offered, and worth telling in whole units.
+        // At least a step beyond what is offered, in whole units of the scale.
         let unit = 1u64 << self.scale;
         let worth = self.step().next_multiple_of(unit);
         let edge = (self.offered + self.step()).max(next + worth);

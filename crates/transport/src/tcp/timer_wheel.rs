@@ -1,4 +1,4 @@
-//! When a timer runs out whose clock has a coarse tick.
+//! The expiry of timers whose clock has a coarse tick.
 //!
 //! Source: Linux 6.1, kernel/time/timer.c (calc_wheel_index, calc_index; the table of levels at
 //! its head) and include/linux/jiffies.h (usecs_to_jiffies, which rounds up).
@@ -15,9 +15,9 @@
 //! due     = (floor(expires / 8^level) + 1) * 8^level
 //! ```
 //!
-//! So a timer is never early. With 250 ticks a second one of less than 252 ms is late by up to
-//! 8 ms (what is rounded up, and one tick), up to 2 s by up to 36 ms, up to 16 s by up to 260 ms.
-//! All clocks tick together, as those of one machine's sockets do.
+//! A timer is never early. With 250 ticks a second, a timer of less than 252 ms is late by up to 8
+//! ms (the rounding up, and one tick), up to 2 s by up to 36 ms, up to 16 s by up to 260 ms. All
+//! clocks tick at the same times, as those of the sockets of one machine do.
 
 use redtail_core::{Span, Time};
 
@@ -25,17 +25,17 @@ use redtail_core::{Span, Time};
 const FIRST_LEVEL: u64 = 63;
 /// Each level is coarser by this power of two than the one before (LVL_CLK_SHIFT).
 const SHIFT: u32 = 3;
-/// There is none beyond (LVL_DEPTH).
+/// The number of levels (LVL_DEPTH).
 const LEVELS: u32 = 9;
 
-/// What tail loss probes and reordering timers wait longer for the clock's sake
-/// (TCP_TIMEOUT_MIN_US of Linux).
+/// Added to tail loss probe and reordering timers because of the clock's tick (TCP_TIMEOUT_MIN_US
+/// of Linux).
 const ALLOWANCE: Span = Span::from_ms(2);
 
 /// The clock of a host's timers.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimerWheel {
-    /// Picoseconds; 0 for an exact clock.
+    /// The tick in picoseconds; 0 for an exact clock.
     tick: u64,
 }
 
@@ -44,7 +44,7 @@ impl TimerWheel {
         Self { tick: tick.as_ps() }
     }
 
-    /// When a timer of `timeout` runs out that is set at `now`.
+    /// When a timer that is set at `now` for `timeout` expires.
     #[inline]
     pub(super) fn expiry(self, now: Time, timeout: Span) -> Time {
         if self.tick == 0 {
@@ -63,7 +63,7 @@ impl TimerWheel {
         Time::from_ps((((expires >> shift) + 1) << shift) * self.tick)
     }
 
-    /// What short timers wait longer.
+    /// The time that is added to short timers.
     #[inline]
     pub(super) fn allowance(self) -> Span {
         if self.tick == 0 {
@@ -86,7 +86,7 @@ impl TimerWheel {
 mod tests {
     use super::*;
 
-    /// When a timer of `timeout` ms that is set at `now` ms runs out, in ms.
+    /// When a timer that is set at `now` ms for `timeout` ms expires, in ms.
     fn due(now: u64, timeout: u64) -> u64 {
         let wheel = TimerWheel::new(Span::from_ms(4));
         let at = wheel.expiry(Time::ZERO + Span::from_ms(now), Span::from_ms(timeout));

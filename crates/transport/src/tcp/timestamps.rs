@@ -1,4 +1,4 @@
-//! The timestamp clock (RFC 7323, section 3), which both endpoints show.
+//! The timestamp clock of both endpoints (RFC 7323, section 3).
 
 use redtail_core::{Span, Time};
 
@@ -11,7 +11,7 @@ pub(super) fn timestamp(now: Time) -> u32 {
     (now.as_ps() / PS_PER_US) as u32
 }
 
-/// When the clock last showed `echo`, as seen at `now`.
+/// The latest time at or before `now` at which the clock showed `echo`.
 #[inline]
 pub(super) fn shown_at(echo: u32, now: Time) -> Time {
     let ago = Span::from_us(u64::from(timestamp(now).wrapping_sub(echo)));

@@ -1,50 +1,49 @@
-//! Taking back a reduction of the window whose cause proved false.
+//! Undoing a reduction of the window whose cause proved spurious.
 //!
-//! Source: the undo of Linux (`tcp_input.c`: `tcp_may_undo`,
-//! `tcp_undo_cwnd_reduction`), which detects by D-SACK as RFC 3708 does and by
-//! F-RTO (RFC 5682), and restores both the window and ssthresh, where RFC 4015
-//! would restore ssthresh and let the window grow from the flight size. Growth
-//! laws restore what they keep (RFC 9438, section 4.9).
+//! Source: the undo of Linux (`tcp_input.c`: `tcp_may_undo`, `tcp_undo_cwnd_reduction`), which
+//! detects spurious retransmissions by D-SACK, as RFC 3708 does, and spurious timeouts by F-RTO
+//! (RFC 5682). It restores both the window and ssthresh. RFC 4015 would restore ssthresh and let
+//! the window grow from the flight size. Growth laws restore their own state (RFC 9438, section
+//! 4.9).
 //!
-//! One reduction at a time can be taken back: the latest that began an episode. It
-//! is false when every retransmission since then was reported as a duplicate, or
-//! when F-RTO finds the timeout spurious.
+//! Only one reduction can be undone: the latest that began an episode. It was spurious if every
+//! retransmission since then was reported as a duplicate, or if F-RTO finds the timeout spurious.
 //!
-//! With recovery `linux` the sender has [`LinuxUndo`] instead, which finds the cause false
-//! by timestamps too: an acknowledgement that answers something sent before the first
-//! retransmission was not its doing (Eifel detection, RFC 3522; `tcp_packet_delayed`).
+//! With recovery `linux` the sender has [`LinuxUndo`] instead. It also detects a spurious
+//! retransmission by timestamps: the acknowledgement echoes a timestamp from before the first
+//! retransmission (Eifel detection, RFC 3522; `tcp_packet_delayed`).
 
 use super::frto::Frto;
 use super::timestamps::before;
 use crate::cc::Window;
 use crate::segment::SackBlock;
 
-/// What a sender that detects false causes has besides.
+/// The state of a sender that detects spurious reductions.
 #[derive(Clone, Debug)]
 pub(super) struct Undo {
     /// Forward RTO-recovery, if it is on.
     pub frto: Option<Frto>,
-    /// D-SACK reports are acted on.
+    /// Whether D-SACK reports are used.
     pub dsack: bool,
     reduction: Option<Reduction>,
 }
 
-/// A reduction that may be taken back.
+/// A reduction that may be undone.
 #[derive(Clone, Copy, Debug)]
 struct Reduction {
     /// The window before it.
     prior: Window,
-    /// It answered a timeout, not a fast retransmit.
+    /// Whether a timeout caused it, rather than a fast retransmit.
     timeout: bool,
-    /// SND.UNA when it happened; duplicates of older data say nothing of it.
+    /// SND.UNA when it happened; duplicates of data below it are ignored.
     una: u64,
-    /// Segments sent again since, and not reported as duplicates; `None` before
-    /// the first.
+    /// The number of segments retransmitted since and not reported as duplicates; `None` before the
+    /// first retransmission.
     unreported: Option<u32>,
 }
 
 impl Undo {
-    /// For the algorithms that are on; `None` if none is.
+    /// The state for the algorithms that are on; `None` if all are off.
     pub(super) fn new(frto: bool, dsack: bool, sack: bool) -> Option<Box<Self>> {
         (frto || dsack && sack).then(|| {
             Box::new(Self {
@@ -55,7 +54,7 @@ impl Undo {
         })
     }
 
-    /// An episode begins that reduces the window from `prior`.
+    /// An episode begins; the window was `prior` before its reduction.
     pub(super) fn on_episode(&mut self, prior: Window, una: u64, timeout: bool) {
         self.reduction = Some(Reduction {
             prior,
@@ -65,7 +64,7 @@ impl Undo {
         });
     }
 
-    /// The reduction is there to stay: another cause was added to it.
+    /// The reduction can no longer be undone: it has another cause as well.
     pub(super) fn confirm(&mut self) {
         self.reduction = None;
         if let Some(frto) = &mut self.frto {
@@ -73,7 +72,7 @@ impl Undo {
         }
     }
 
-    /// A segment that ends at `end` was sent again.
+    /// A segment that ends at `end` was retransmitted.
     pub(super) fn on_resent(&mut self, end: u64) {
         if let Some(frto) = &mut self.frto {
             frto.on_resent(end);
@@ -83,8 +82,8 @@ impl Undo {
         }
     }
 
-    /// A segment's worth of data, or more, was reported to have arrived twice;
-    /// says whether all retransmissions now are.
+    /// The range `block`, of one or more segments, was reported as a duplicate. Returns whether all
+    /// retransmissions are now reported as duplicates.
     pub(super) fn on_duplicate(&mut self, block: SackBlock, mss: u32) -> bool {
         let Some(reduction) = &mut self.reduction else {
             return false;
@@ -100,7 +99,7 @@ impl Undo {
         *unreported == 0
     }
 
-    /// The window to return to, once; and whether a timeout had reduced it.
+    /// The window before the reduction, and whether a timeout reduced it. Given once.
     pub(super) fn take(&mut self) -> Option<(Window, bool)> {
         if let Some(frto) = &mut self.frto {
             frto.give_up();
@@ -110,24 +109,25 @@ impl Undo {
     }
 }
 
-/// What Linux keeps of an episode to take its reduction back (`tcp_init_undo`,
+/// The state that Linux keeps of an episode to undo its reduction (`tcp_init_undo`,
 /// `tcp_may_undo`).
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct LinuxUndo {
-    /// SND.UNA when the reduction happened, while it can be taken back (undo_marker).
+    /// SND.UNA when the reduction happened; `None` if it cannot be undone (undo_marker).
     marker: Option<u64>,
-    /// Segments sent again since and not reported as duplicates; `None` before the first
-    /// (undo_retrans).
+    /// The number of segments retransmitted since and not reported as duplicates; `None` before the
+    /// first retransmission (undo_retrans).
     unreported: Option<u32>,
     /// The timestamp of the first retransmission (retrans_stamp).
     stamp: Option<u32>,
-    /// The window before it, unless a mark proves the congestion (prior_ssthresh, prior_cwnd).
+    /// The window before the reduction; `None` if a mark proves the congestion (prior_ssthresh,
+    /// prior_cwnd).
     prior: Option<Window>,
     timeout: bool,
 }
 
 impl LinuxUndo {
-    /// A reduction from `prior` at `una`, with `out` retransmissions still out.
+    /// A reduction from `prior` at `una`, with `out` retransmissions outstanding.
     pub(super) fn begin(&mut self, una: u64, out: u32, prior: Option<Window>, timeout: bool) {
         self.marker = Some(una);
         self.unreported = (out > 0).then_some(out);
@@ -135,12 +135,12 @@ impl LinuxUndo {
         self.timeout = timeout;
     }
 
-    /// Whether a reduction can be taken back still.
+    /// Whether there is a reduction that can still be undone.
     pub(super) fn is_open(&self) -> bool {
         self.marker.is_some()
     }
 
-    /// The latest reduction is there to stay.
+    /// The latest reduction can no longer be undone.
     pub(super) fn close(&mut self) {
         self.marker = None;
     }
@@ -150,18 +150,18 @@ impl LinuxUndo {
         self.prior = None;
     }
 
-    /// No retransmission is out: the next is the first.
+    /// No retransmission is outstanding: the next one is the first.
     pub(super) fn forget_retransmissions(&mut self) {
         self.stamp = None;
     }
 
-    /// A segment is sent again, with this timestamp.
+    /// A segment is retransmitted with this timestamp.
     pub(super) fn on_resent(&mut self, timestamp: u32) {
         self.stamp.get_or_insert(timestamp);
         self.unreported = Some(self.unreported.unwrap_or(0) + 1);
     }
 
-    /// `segments` that end at `end` were reported to have arrived twice.
+    /// Data that ends at `end` was reported as duplicate; it is `segments` long.
     pub(super) fn on_duplicate(&mut self, end: u64, segments: u32) {
         if self.marker.is_some_and(|marker| end > marker)
             && let Some(unreported) = &mut self.unreported
@@ -175,8 +175,8 @@ impl LinuxUndo {
         self.marker.is_some() && self.unreported == Some(0)
     }
 
-    /// Whether an acknowledgement that echoes `echo` answers what was sent before the first
-    /// retransmission, or nothing was sent again.
+    /// Whether an acknowledgement that echoes `echo` answers a segment sent before the first
+    /// retransmission, or there was no retransmission.
     pub(super) fn answers_original(&self, echo: Option<u32>) -> bool {
         self.marker.is_some()
             && self
@@ -184,12 +184,12 @@ impl LinuxUndo {
                 .is_none_or(|stamp| echo.is_some_and(|echo| before(echo, stamp)))
     }
 
-    /// Whether the reduction was false.
-    pub(super) fn is_false(&self, echo: Option<u32>) -> bool {
+    /// Whether the reduction was spurious.
+    pub(super) fn is_spurious(&self, echo: Option<u32>) -> bool {
         self.all_reported() || self.answers_original(echo)
     }
 
-    /// The window to return to, if it is restored; and whether a timeout had reduced it.
+    /// The window before the reduction, if it is to be restored, and whether a timeout reduced it.
     pub(super) fn take(&mut self) -> (Option<Window>, bool) {
         self.marker = None;
         (self.prior, self.timeout)

@@ -1,4 +1,4 @@
-//! The receiver's part of ECN: agreeing to it, and telling of marks.
+//! The receiver's part of ECN: negotiation, and the feedback of marks.
 //!
 //! Source: RFC 3168, sections 6.1.1 and 6.1.3; RFC 8257, section 3.2; RFC 9768,
 //! sections 3.1 and 3.2.
@@ -13,18 +13,18 @@ use crate::segment::{EcnBytes, Flags, Segment};
 /// section 3.2.2.5.1, n, which it recommends to be 2).
 const MARKS_PER_ACK: u8 = 2;
 
-/// How soon arriving data is to be acknowledged for what its codepoint and flags say.
+/// How soon arriving data is acknowledged because of its codepoint and flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in super::super) enum Haste {
-    /// They say nothing of it.
+pub(in super::super) enum AckUrgency {
+    /// No earlier than the acknowledgement policy says.
     None,
     /// At once, by the rules of the feedback itself.
     Agreed,
     /// At once, by Linux's rules: the sender has reduced (tcp_ecn_accept_cwr), or what is marked
     /// has changed (dctcp_ece_ack_update).
     Now,
-    /// This acknowledgement and the next at once, by Linux's rules: the first mark, or data sent
-    /// again (__tcp_ecn_check_ce).
+    /// This acknowledgement and the next at once, by Linux's rules: the first mark, or a
+    /// retransmission (__tcp_ecn_check_ce).
     Soon,
 }
 
@@ -33,27 +33,28 @@ pub(in super::super) enum Haste {
 pub(in super::super) enum Feedback {
     /// ECN is off.
     Off,
-    /// RFC 3168: `pending` until the sender says CWR.
-    /// `seen` once anything was ECN-capable.
+    /// RFC 3168: `pending` from a mark until the sender sets CWR; `seen` once any segment was
+    /// ECN-capable.
     Echo { pending: bool, seen: bool },
-    /// The others. Boxed, so that other receivers stay small.
+    /// DCTCP's and AccECN's feedback. Boxed, so that other receivers stay small.
     Counted(Box<Counted>),
 }
 
-/// The state of a receiver that tells how much was marked.
+/// The state of a receiver that reports how many packets or bytes were marked.
 #[derive(Clone, Debug)]
 pub(in super::super) struct Counted {
     kind: EcnFeedback,
-    /// Anything was ECN-capable.
+    /// Whether any segment was ECN-capable.
     seen: bool,
-    /// The latest data was marked (DCTCP.CE of RFC 8257).
+    /// Whether the latest data was marked (DCTCP.CE of RFC 8257).
     marked: bool,
-    /// An acknowledgement of what arrived before the latest change, and whether that was marked.
+    /// The pending acknowledgement of the data before the latest change of marking: its
+    /// acknowledgement number, and whether that data was marked.
     early: Option<(u64, bool)>,
     packets: u8,
     bytes: EcnBytes,
     since_ack: u8,
-    /// How the SYN arrived, which the SYN-ACK reports.
+    /// The codepoint with which the SYN arrived, which the SYN-ACK reports.
     syn: Ecn,
 }
 
@@ -82,7 +83,7 @@ impl Feedback {
         }
     }
 
-    /// A SYN arrived: what its sender offers, this side agrees to if it can.
+    /// A SYN arrived. This side agrees to what it offers, if possible.
     pub(in super::super) fn on_syn(&mut self, segment: &Segment) {
         let classic = segment.flags.ace() == Flags::ECE.with(Flags::CWR).ace();
         *self = match std::mem::replace(self, Self::Off) {
@@ -90,24 +91,24 @@ impl Feedback {
                 counted.syn = segment.ecn;
                 match segment.flags.ace() {
                     0b000 => Self::Off,
-                    // A client of RFC 3168 is served by its rules (RFC 9768, section 3.1.2).
+                    // A client of RFC 3168 gets the feedback of RFC 3168 (RFC 9768, section 3.1.2).
                     _ if classic => Self::echo(),
-                    // All else asks for AccECN, in whatever version (section 3.1.3).
+                    // All other codes ask for AccECN, in any version (section 3.1.3).
                     _ => Self::Counted(counted),
                 }
             }
-            // AE was reserved before AccECN and is not looked at.
+            // AE was reserved before AccECN and is ignored here.
             able if classic || segment.flags.ace() == 0b111 => able,
             _ => Self::Off,
         };
     }
 
-    /// A SYN-ACK arrived, for a side that receives as well as it sends: what it agrees to.
+    /// A SYN-ACK arrived at a side that also receives data; sets the feedback it agrees to.
     pub(in super::super) fn on_syn_ack(&mut self, flags: Flags) {
         let ace = flags.ace();
         *self = match std::mem::replace(self, Self::Off) {
             Self::Counted(counted) if counted.kind == EcnFeedback::Accecn => match ace {
-                // As for the sender beside it (RFC 9768, sections 3.1.2 and 3.1.3).
+                // As for the sender of this endpoint (RFC 9768, sections 3.1.2 and 3.1.3).
                 0b000 | 0b111 => Self::Off,
                 0b001 => Self::echo(),
                 _ => Self::Counted(counted),
@@ -117,17 +118,17 @@ impl Feedback {
         };
     }
 
-    /// Whether the three flags of ECN are a counter of packets.
+    /// Whether the three ECN flags are a counter of packets.
     #[inline]
     pub(in super::super) fn counts_packets(&self) -> bool {
         matches!(self, Self::Counted(counted) if counted.kind == EcnFeedback::Accecn)
     }
 
-    /// The flags with which a SYN-ACK agrees.
+    /// The ECN flags of the SYN-ACK.
     pub(in super::super) fn syn_ack_flags(&self) -> Flags {
         match self {
             Self::Off => Flags::NONE,
-            // How the SYN arrived (RFC 9768, section 3.1.1, table 2).
+            // The codepoint of the SYN (RFC 9768, section 3.1.1, table 2).
             Self::Counted(counted) if counted.kind == EcnFeedback::Accecn => {
                 Flags::from_ace(arrival_code(counted.syn))
             }
@@ -140,30 +141,30 @@ impl Feedback {
         !matches!(self, Self::Off)
     }
 
-    /// Data arrived when everything below `next` had; `waiting` says whether an
-    /// acknowledgement of that is being held back. Says how soon this one is due.
+    /// Data arrived after everything below `next`; `waiting` if an acknowledgement is being
+    /// delayed. Returns how soon the data is to be acknowledged.
     #[inline]
     pub(in super::super) fn on_data(
         &mut self,
         segment: &Segment,
         next: u64,
         waiting: bool,
-    ) -> Haste {
+    ) -> AckUrgency {
         match self {
-            Self::Off => Haste::None,
+            Self::Off => AckUrgency::None,
             Self::Echo { pending, seen } => {
                 let reduced = segment.flags.contains(Flags::CWR);
                 *pending &= !reduced;
                 let first_mark = segment.ecn == Ecn::Ce && !*pending;
                 *pending |= first_mark;
-                let again = segment.ecn == Ecn::NotEct && *seen;
+                let retransmission = segment.ecn == Ecn::NotEct && *seen;
                 *seen |= segment.ecn != Ecn::NotEct;
-                if first_mark || again {
-                    Haste::Soon
+                if first_mark || retransmission {
+                    AckUrgency::Soon
                 } else if reduced {
-                    Haste::Now
+                    AckUrgency::Now
                 } else {
-                    Haste::None
+                    AckUrgency::None
                 }
             }
             Self::Counted(counted) => counted.on_data(segment, next, waiting),
@@ -195,14 +196,14 @@ impl Feedback {
         }
     }
 
-    /// Whether a change of marking brought on an acknowledgement of what came before.
+    /// Whether an acknowledgement is due because the marking changed.
     #[inline]
     pub(in super::super) fn has_early(&self) -> bool {
         matches!(self, Self::Counted(counted) if counted.early.is_some())
     }
 
-    /// An acknowledgement that a change of marking brought on: up to where, and its
-    /// flags. It is given once.
+    /// The acknowledgement that is due because the marking changed: its acknowledgement number and
+    /// flags. Given once.
     #[inline]
     pub(in super::super) fn take_early(&mut self) -> Option<(u64, Flags)> {
         match self {
@@ -216,7 +217,7 @@ impl Feedback {
 }
 
 impl Counted {
-    fn on_data(&mut self, segment: &Segment, next: u64, waiting: bool) -> Haste {
+    fn on_data(&mut self, segment: &Segment, next: u64, waiting: bool) -> AckUrgency {
         let marked = segment.ecn == Ecn::Ce;
         let changed = marked != self.marked;
         let before = std::mem::replace(&mut self.marked, marked);
@@ -224,14 +225,14 @@ impl Counted {
             if changed && waiting {
                 self.early = Some((next, before));
             }
-            let again = segment.ecn == Ecn::NotEct && self.seen;
+            let retransmission = segment.ecn == Ecn::NotEct && self.seen;
             self.seen |= segment.ecn != Ecn::NotEct;
-            return if again {
-                Haste::Soon
+            return if retransmission {
+                AckUrgency::Soon
             } else if changed || segment.flags.contains(Flags::CWR) {
-                Haste::Now
+                AckUrgency::Now
             } else {
-                Haste::None
+                AckUrgency::None
             };
         }
         if marked {
@@ -241,11 +242,11 @@ impl Counted {
         } else if segment.ecn != Ecn::NotEct {
             self.bytes.ect.add(segment.len);
         }
-        // At the start of a run of marks, and while it lasts (section 3.2.2.5.1).
+        // At the first of consecutive marks, and at every `MARKS_PER_ACK`-th (section 3.2.2.5.1).
         if marked && (changed || self.since_ack >= MARKS_PER_ACK) {
-            Haste::Agreed
+            AckUrgency::Agreed
         } else {
-            Haste::None
+            AckUrgency::None
         }
     }
 }

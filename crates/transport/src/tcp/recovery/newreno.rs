@@ -3,16 +3,16 @@
 //! Source: RFC 5681, section 3.2 (Reno, which the sender ends at the first new
 //! acknowledgement); RFC 6582, section 3.2 (NewReno).
 //!
-//! The RFCs inflate the window by each duplicate; here the window stays and the
-//! inflation is taken off what counts as in flight, which is the same bound.
+//! The RFCs inflate the window for each duplicate acknowledgement. Here the window is unchanged and
+//! the inflation is subtracted from the bytes in flight, which gives the same bound.
 
 use super::super::scoreboard::Scoreboard;
 use super::LossRecovery;
 
-/// Whose reading of the algorithm.
+/// Which version of the algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Style {
-    /// The RFCs' own.
+    /// That of the RFCs.
     Rfc,
     /// That of ns-2.35 (see [`RecoveryKind`](super::RecoveryKind)).
     Ns2,
@@ -24,8 +24,8 @@ pub(in super::super) struct NewReno {
     style: Style,
     /// Reno: any new acknowledgement ends recovery.
     ends_on_partial_ack: bool,
-    /// Bytes by which the window is inflated; negative after partial
-    /// acknowledgements deflated it (RFC 6582, section 3.2, step 3).
+    /// Bytes by which the window is inflated; negative after partial acknowledgements have deflated
+    /// it (RFC 6582, section 3.2, step 3).
     inflation: i64,
 }
 
@@ -71,8 +71,8 @@ impl LossRecovery for NewReno {
         let mss = u64::from(mss);
         match self.style {
             _ if self.ends_on_partial_ack => cwnd,
-            // RFC 6582, section 3.2, step 3, full acknowledgement, option 1: no
-            // burst, but slow start back to ssthresh.
+            // RFC 6582, section 3.2, step 3, full acknowledgement, option 1: slow start back to
+            // ssthresh, without a burst.
             Style::Rfc => cwnd.min((board.outstanding().max(mss) + mss) as f64),
             Style::Ns2 => (cwnd + self.inflation.min(0) as f64).max(mss as f64),
         }
@@ -96,8 +96,8 @@ impl LossRecovery for NewReno {
     }
 
     fn on_partial_ack(&mut self, board: &mut Scoreboard, acked: u64, mss: u32) -> bool {
-        // Deflate by what was acknowledged, then add back one segment if it was
-        // at least that much (RFC 6582, section 3.2, step 3).
+        // Deflate by the bytes acknowledged, then add back one segment if they were at least one
+        // segment (RFC 6582, section 3.2, step 3).
         let back = if acked >= u64::from(mss) {
             i64::from(mss)
         } else {

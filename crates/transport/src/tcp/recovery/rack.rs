@@ -1,13 +1,13 @@
 //! Recovery with time-based loss detection.
 //!
-//! Source: RFC 8985 (RACK-TLP). What is lost is judged by time
-//! ([`Rack`](super::super::rack::Rack)); the sender owns the reordering timer and
-//! the tail loss probe. Retransmission and pipe are those of RFC 6675.
+//! Source: RFC 8985 (RACK-TLP). Losses are detected by time ([`Rack`](super::super::rack::Rack)).
+//! The sender owns the reordering timer and the tail loss probe. Retransmission and pipe are those
+//! of RFC 6675.
 
 use super::super::scoreboard::Scoreboard;
 use super::LossRecovery;
 
-/// The strategy; its state is with the scoreboard.
+/// The strategy. Its state is kept in the scoreboard.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct RackTlp;
 
@@ -17,7 +17,7 @@ impl LossRecovery for RackTlp {
     }
 
     fn detects_loss(&self, board: &Scoreboard, _dup_acks: u32, _dup_thresh: u32) -> bool {
-        board.awaits_resending()
+        board.awaits_retransmission()
     }
 
     fn may_enter(&self, una: u64, recover: u64) -> bool {

@@ -1,7 +1,7 @@
 //! Recovery with selective acknowledgements.
 //!
-//! Source: RFC 6675. IsLost and SetPipe (section 4) live in the scoreboard;
-//! this is the algorithm of section 5 and the rules of NextSeg.
+//! Source: RFC 6675: the algorithm of section 5 and the rules of NextSeg. IsLost and SetPipe
+//! (section 4) are in the scoreboard.
 
 use super::super::scoreboard::Scoreboard;
 use super::LossRecovery;
@@ -9,7 +9,7 @@ use super::LossRecovery;
 /// The state of an episode.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Sack {
-    /// The rescue retransmission of NextSeg's rule 4 was spent.
+    /// The rescue retransmission of NextSeg's rule 4 was sent in this episode.
     rescued: bool,
 }
 

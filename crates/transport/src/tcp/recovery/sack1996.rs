@@ -4,11 +4,11 @@
 //! and SACK TCP", Computer Communication Review 26(3), 1996, section 5.3; the
 //! sender that ns-2 calls Sack1.
 //!
-//! The pipe is a count, not a sum over the scoreboard: one segment up for each
-//! one sent, one down for each acknowledgement, two down for a partial one. A
-//! lost segment leaves it only that way. Every hole below the highest selective
-//! acknowledgement is taken for lost. What is known is forgotten whenever the
-//! cumulative acknowledgement moves outside recovery, and at a timeout.
+//! The pipe is a counter, not a sum over the scoreboard. It rises by one segment for each segment
+//! sent and falls by one segment for each acknowledgement, by two for a partial acknowledgement.
+//! Lost segments are not subtracted otherwise. Every hole below the highest selective
+//! acknowledgement counts as lost. Selective acknowledgements are forgotten when the cumulative
+//! acknowledgement moves outside recovery, and at a timeout.
 
 use super::super::scoreboard::Scoreboard;
 use super::LossRecovery;
@@ -16,7 +16,7 @@ use super::LossRecovery;
 /// The state of an episode.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Sack1996 {
-    /// Bytes; negative when more acknowledgements came than segments were counted.
+    /// In bytes; negative if more acknowledgements arrived than segments were counted.
     pipe: i64,
 }
 

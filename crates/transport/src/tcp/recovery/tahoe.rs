@@ -1,8 +1,8 @@
 //! Fast retransmit without fast recovery.
 //!
-//! Source: V. Jacobson and M. Karels, "Congestion Avoidance and Control", 1988,
-//! with fast retransmit as in 4.3BSD Tahoe (Fall and Floyd 1996, section 2): a
-//! loss is answered as a timeout is, by slow start from the first missing segment.
+//! Source: V. Jacobson and M. Karels, "Congestion Avoidance and Control", 1988, with fast
+//! retransmit as in 4.3BSD Tahoe (Fall and Floyd 1996, section 2): a loss begins slow start from
+//! the first missing segment, as a timeout does.
 
 use super::super::scoreboard::Scoreboard;
 use super::LossRecovery;
@@ -30,7 +30,7 @@ impl LossRecovery for Tahoe {
     }
 
     fn may_enter(&self, una: u64, recover: u64) -> bool {
-        una > recover // a retransmission's duplicates say nothing new
+        una > recover // duplicates of a retransmission are no new loss
     }
 
     fn starts_over(&self) -> bool {

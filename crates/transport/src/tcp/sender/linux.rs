@@ -1,9 +1,9 @@
 //! Loss recovery in the states of Linux.
 //!
-//! Source: Linux 6.1, net/ipv4/tcp_input.c, read for what it does: `tcp_ack` and what that
-//! calls, above all `tcp_fastretrans_alert`, `tcp_process_loss`, `tcp_enter_recovery`,
-//! `tcp_enter_loss` and `tcp_cong_control`; tcp_recovery.c (`tcp_rack_reo_timeout`);
-//! tcp_output.c (`tcp_xmit_retransmit_queue`, `tcp_cwnd_validate`).
+//! Source: Linux 6.1, net/ipv4/tcp_input.c, read for what it does: `tcp_ack` and the functions it
+//! calls, mainly `tcp_fastretrans_alert`, `tcp_process_loss`, `tcp_enter_recovery`,
+//! `tcp_enter_loss` and `tcp_cong_control`; tcp_recovery.c (`tcp_rack_reo_timeout`); tcp_output.c
+//! (`tcp_xmit_retransmit_queue`, `tcp_cwnd_validate`).
 //!
 //! | Linux | here |
 //! |---|---|
@@ -12,12 +12,12 @@
 //! | CA_Recovery, CA_Loss | [`Phase::Recovery`], [`Phase::Loss`] |
 //! | high_seq | `high` |
 //!
-//! Each acknowledgement is entered into the scoreboard; the state then says whether it
-//! ends an episode, begins one, or proves one false; last the window is reduced or grown,
-//! by what was delivered, and the next state's transmissions follow.
+//! Each acknowledgement first updates the scoreboard. The state then decides whether the
+//! acknowledgement ends an episode, begins one, or proves one spurious. Last, the window is reduced
+//! or grown by what was delivered, and segments are sent as the new state allows.
 //!
-//! Left out: sequence numbers that a peer takes back (SACK reneging), probing of the path's
-//! MTU, and the adaptive number of duplicates, for which time stands here.
+//! Left out: SACK reneging, path MTU discovery, and the adaptive duplicate threshold, which loss
+//! detection by time replaces.
 
 use redtail_core::Time;
 
@@ -30,10 +30,10 @@ use crate::tcp::scoreboard::Acked;
 use crate::tcp::timestamps::timestamp;
 use crate::tcp::undo::LinuxUndo;
 
-/// What is to be sent on an acknowledgement.
+/// What an acknowledgement allows to be sent, and in which order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Sends {
-    /// New data alone.
+    /// Only new data.
     #[default]
     New,
     /// New data if there is any, lost data otherwise (REXMIT_NEW).
@@ -42,21 +42,21 @@ enum Sends {
     LostFirst,
 }
 
-/// Whether the window is what limits the flight (`tcp_cwnd_validate`).
+/// Whether the congestion window limits sending (`tcp_cwnd_validate`).
 #[derive(Clone, Copy, Debug, Default)]
 struct WindowUse {
     limited: bool,
-    /// Most bytes outstanding in this round (max_packets_out).
+    /// The most bytes outstanding in this round (max_packets_out).
     most: u64,
     /// The round ends when this is acknowledged (cwnd_usage_seq).
     until: u64,
-    /// What had been sent when this was looked at last.
+    /// The next byte to send at the last update.
     sent: u64,
 }
 
 impl WindowUse {
-    /// Nothing more can be sent: the window is `full`, or there is no data, with data from
-    /// `una` to `next` outstanding.
+    /// Nothing more can be sent, because the window is `full` or because there is no data. Data
+    /// from `una` to `next` is outstanding.
     #[inline]
     fn note(&mut self, full: bool, una: u64, next: u64) {
         if !full && next == self.sent {
@@ -78,12 +78,12 @@ impl WindowUse {
     }
 }
 
-/// What a sender with Linux's states keeps besides.
+/// The additional state of a sender with the states of Linux.
 #[derive(Clone, Debug)]
 pub(super) struct LinuxStates {
     /// The window is being reduced because of marks.
     cwr: bool,
-    /// There are holes, or retransmissions, and no episode goes on.
+    /// There are holes or retransmissions, and no episode is in progress.
     disorder: bool,
     /// The episode ends when this is acknowledged.
     high: u64,
@@ -93,13 +93,13 @@ pub(super) struct LinuxStates {
     sends: Sends,
     /// F-RTO is on.
     uses_frto: bool,
-    /// F-RTO doubts the latest timeout.
+    /// F-RTO is checking whether the latest timeout was spurious.
     frto: bool,
-    /// D-SACK reports are acted on.
+    /// Whether D-SACK reports are used.
     uses_dsack: bool,
-    /// Segments reported to have arrived twice, from the start.
+    /// Segments reported as duplicates since the start.
     duplicates: u64,
-    /// The acknowledgement at hand reports marks that call for a reduction.
+    /// The present acknowledgement reports marks that require a reduction.
     marks: bool,
 }
 
@@ -121,18 +121,18 @@ impl LinuxStates {
         }
     }
 
-    /// Marks call for a reduction, or do not: what the acknowledgement comes to is known
-    /// once it has been entered.
+    /// Records whether the marks of an acknowledgement require a reduction. It is made after the
+    /// scoreboard was updated.
     pub(super) fn on_marks(&mut self, reduce: bool) {
         self.marks = reduce;
     }
 
-    /// A segment is sent again, no tail loss probe.
+    /// A segment is retransmitted, other than as a tail loss probe.
     pub(super) fn on_resent(&mut self, now: Time) {
         self.undo.on_resent(timestamp(now));
     }
 
-    /// A segment is sent while the window may be being reduced.
+    /// A segment is sent, possibly during a reduction of the window.
     #[inline]
     pub(super) fn on_sent(&mut self) {
         self.prr.on_sent();
@@ -143,7 +143,7 @@ impl LinuxStates {
         self.cwr || !self.disorder
     }
 
-    /// The state in which the sender is, by its name in Linux.
+    /// The state of the sender in the terms of Linux.
     fn ca_state(&self, phase: Phase) -> CaState {
         match phase {
             Phase::Recovery => CaState::Recovery,
@@ -161,13 +161,13 @@ impl LinuxStates {
     }
 }
 
-/// An acknowledgement, once it was entered.
+/// An acknowledgement by which the scoreboard was updated.
 #[derive(Clone, Copy, Debug)]
 struct Entered {
     now: Time,
-    /// It advanced.
+    /// It advanced the cumulative acknowledgement.
     advanced: bool,
-    /// It says nothing at all that is new.
+    /// It acknowledges nothing new and changes no window.
     duplicate: bool,
     /// It acknowledged data selectively.
     sacked: bool,
@@ -179,17 +179,17 @@ struct Entered {
     una: u64,
 }
 
-/// A report of data that arrived twice.
+/// A D-SACK report.
 #[derive(Clone, Copy, Debug, Default)]
 struct Report {
-    /// Segments that arrived twice.
+    /// Segments reported as duplicates.
     segments: u64,
-    /// It is the answer to a tail loss probe.
+    /// It reports a tail loss probe.
     of_probe: bool,
 }
 
 impl Sender {
-    /// An acknowledgement that is neither of data never sent nor entered yet (`tcp_ack`).
+    /// Processes an acknowledgement, which is not of data never sent (`tcp_ack`).
     #[inline(never)] // so that senders with other states are not burdened
     pub(super) fn on_ack_as_linux(
         &mut self,
@@ -258,9 +258,9 @@ impl Sender {
         if is_dubious && !(was_idle && report.segments == 0) {
             states.sends = self.alert(&mut states, &entered);
         }
-        // What arrived twice was delivered too (`tcp_dsack_seen`).
-        let twice = report.segments * u64::from(self.mss);
-        let delivered = self.board.delivered() - delivered + twice;
+        // Duplicates count as delivered too (`tcp_dsack_seen`).
+        let duplicated = report.segments * u64::from(self.mss);
+        let delivered = self.board.delivered() - delivered + duplicated;
         if !is_old {
             let sample = AckSample {
                 now,
@@ -293,7 +293,7 @@ impl Sender {
         }
     }
 
-    /// Reduces the window, or lets it grow (`tcp_cong_control`).
+    /// Reduces or grows the window (`tcp_cong_control`).
     fn control(
         &mut self,
         states: &mut LinuxStates,
@@ -325,8 +325,8 @@ impl Sender {
         }
     }
 
-    /// A report of data that arrived twice, if the acknowledgement has one
-    /// (`tcp_check_dsack`, `tcp_dsack_seen`).
+    /// Processes the D-SACK report, if the acknowledgement has one (`tcp_check_dsack`,
+    /// `tcp_dsack_seen`).
     fn enter_report(&mut self, states: &mut LinuxStates, segment: &Segment, now: Time) -> Report {
         if !states.uses_dsack || segment.sack.is_empty() {
             return Report::default();
@@ -337,7 +337,7 @@ impl Sender {
         let (len, mss) = (twice.end - twice.start, u64::from(self.mss));
         let segments = len.div_ceil(mss);
         states.duplicates += segments;
-        // More than was sent twice: not of our doing.
+        // The network duplicated data: more is reported than was retransmitted.
         if len > u64::from(self.peer_window_max)
             || states.duplicates > self.counters.retransmissions
         {
@@ -355,7 +355,7 @@ impl Sender {
         Report { segments, of_probe }
     }
 
-    /// What an acknowledgement says of the tail loss probe under way (`tcp_process_tlp_ack`).
+    /// Processes the answer to a tail loss probe (`tcp_process_tlp_ack`).
     fn answer_probe_as_linux(
         &mut self,
         states: &mut LinuxStates,
@@ -382,7 +382,7 @@ impl Sender {
         }
     }
 
-    /// The state after an acknowledgement, and what it lets be sent
+    /// Changes the state after an acknowledgement. Returns what may be sent
     /// (`tcp_fastretrans_alert`).
     fn alert(&mut self, states: &mut LinuxStates, entered: &Entered) -> Sends {
         let una = self.board.una();
@@ -393,7 +393,7 @@ impl Sender {
             Phase::Open if !states.cwr && !states.disorder => {
                 states.undo.forget_retransmissions();
             }
-            // Until more is acknowledged, so that CWR has arrived.
+            // CWR ends when more than `high` is acknowledged, so that the CWR flag has arrived.
             Phase::Open if states.cwr && una > states.high => {
                 self.end_reduction();
                 states.cwr = false;
@@ -412,7 +412,7 @@ impl Sender {
         match self.phase {
             Phase::Recovery => {
                 if entered.advanced && states.undo.answers_original(entered.echo) {
-                    // A hole was filled by what had been late.
+                    // A reordered segment filled a hole.
                     let highest = self.board.sacked().highest();
                     if let Some(rack) = self.board.rack_mut()
                         && highest.is_some_and(|highest| entered.una < highest)
@@ -420,9 +420,9 @@ impl Sender {
                         rack.on_reordering();
                     }
                     if self.board.retransmissions_out() > 0 {
-                        return Sends::New; // what they tell is waited for
+                        return Sends::New; // wait for their acknowledgements
                     }
-                    if !self.board.first_was_resent() {
+                    if !self.board.first_was_retransmitted() {
                         states.undo.forget_retransmissions();
                     }
                     self.undo_as_linux(states, true);
@@ -466,12 +466,12 @@ impl Sender {
     fn process_loss(&mut self, states: &mut LinuxStates, entered: &Entered) -> Sends {
         let (una, next) = (self.board.una(), self.board.next());
         let recovered = una >= states.high;
-        if entered.advanced && states.undo.is_false(entered.echo) {
+        if entered.advanced && states.undo.is_spurious(entered.echo) {
             self.undo_loss(states);
             return Sends::New;
         }
         if states.frto {
-            // Data that was sent once arrives: not all was lost.
+            // Data that was sent only once is delivered: the timeout was spurious.
             let high = states.high;
             let original = self
                 .board
@@ -500,7 +500,7 @@ impl Sender {
         Sends::LostFirst
     }
 
-    /// The timeout was false (`tcp_try_undo_loss`).
+    /// The timeout was spurious (`tcp_try_undo_loss`).
     fn undo_loss(&mut self, states: &mut LinuxStates) {
         self.undo_as_linux(states, true);
         self.timeouts_in_row = 0;
@@ -508,10 +508,10 @@ impl Sender {
         states.disorder = false;
     }
 
-    /// All that was outstanding when the episode began is acknowledged
+    /// All data that was outstanding when the episode began is acknowledged
     /// (`tcp_try_undo_recovery`).
     fn end_episode(&mut self, states: &mut LinuxStates, entered: &Entered) {
-        if states.undo.is_false(entered.echo) {
+        if states.undo.is_spurious(entered.echo) {
             self.undo_as_linux(states, false);
         } else if let Some(rack) = self.board.rack_mut() {
             rack.on_episode_end(entered.now);
@@ -520,11 +520,11 @@ impl Sender {
         states.disorder = false;
     }
 
-    /// Takes the latest reduction back, the losses that led to it included if `unmark`
+    /// Undoes the latest reduction. With `unmark` it also undoes the losses
     /// (`tcp_undo_cwnd_reduction`).
     fn undo_as_linux(&mut self, states: &mut LinuxStates, unmark: bool) {
         if unmark {
-            self.board.take_back_all_losses();
+            self.board.undo_all_losses();
         }
         let (prior, timeout) = states.undo.take();
         if let Some(prior) = prior {
@@ -544,7 +544,7 @@ impl Sender {
         }
     }
 
-    /// Nothing is lost: marks may reduce the window (`tcp_try_to_open`).
+    /// There is no loss; marks may reduce the window (`tcp_try_to_open`).
     fn try_to_open(&mut self, states: &mut LinuxStates, entered: &Entered) {
         if !self.has_retransmissions() {
             states.undo.forget_retransmissions();
@@ -557,7 +557,8 @@ impl Sender {
         }
     }
 
-    /// Marks reduce the window (`tcp_enter_cwr`); without CWR where that is done at once.
+    /// Marks reduce the window (`tcp_enter_cwr`). A reduction that is made at once has no CWR
+    /// state.
     fn answer_marks(&mut self, states: &mut LinuxStates, now: Time) {
         self.counters.ecn_reductions += 1;
         states.undo.close();
@@ -578,17 +579,17 @@ impl Sender {
 
     /// `tcp_any_retrans_done`.
     fn has_retransmissions(&self) -> bool {
-        self.board.first_was_resent() || self.board.retransmissions_out() > 0
+        self.board.first_was_retransmitted() || self.board.retransmissions_out() > 0
     }
 
-    /// Judges what is lost if anything was delivered since this was done last; says whether
-    /// retransmissions are (`tcp_identify_packet_loss`, `tcp_rack_mark_lost`).
+    /// Detects losses if anything was delivered since the last call. Returns whether a
+    /// retransmission was lost (`tcp_identify_packet_loss`, `tcp_rack_mark_lost`).
     fn judge_as_linux(&mut self, now: Time) -> bool {
         let due = self.board.rack_mut().is_some_and(|it| it.take_advanced());
         due && self.board.outstanding() > 0 && self.detect(now)
     }
 
-    /// The time to judge suspected losses has come (`tcp_rack_reo_timeout`).
+    /// The reordering timer has expired (`tcp_rack_reo_timeout`).
     pub(super) fn judge_in_time_as_linux(&mut self, now: Time) {
         let Some(mut states) = self.linux.take() else {
             return;
@@ -612,7 +613,7 @@ impl Sender {
         self.tell_losses(now);
     }
 
-    /// The window that an episode about to begin may be taken back to
+    /// The window that is restored if the episode about to begin is undone
     /// (`tcp_current_ssthresh`).
     fn prior_window(&self, reducing: bool) -> Window {
         let Window { cwnd, ssthresh } = self.controller.window();
@@ -624,14 +625,14 @@ impl Sender {
         Window { cwnd, ssthresh }
     }
 
-    /// Retransmissions that a report may yet say were not needed (`tcp_init_undo`).
+    /// Outstanding retransmissions, which may still be reported as duplicates (`tcp_init_undo`).
     fn resent_before(&self) -> u32 {
         let probe = self.timers.as_ref().and_then(|timers| timers.probe);
         let probed = probe.is_some_and(|probe| probe.retransmitted);
         self.board.retransmissions_out() + u32::from(probed)
     }
 
-    /// The window begins to be reduced (`tcp_init_cwnd_reduction`).
+    /// A reduction of the window begins (`tcp_init_cwnd_reduction`).
     fn begin_reduction(&mut self, states: &mut LinuxStates, kind: CongestionKind, now: Time) {
         let next = self.board.next();
         let cwnd = self.controller.window().cwnd;
@@ -652,7 +653,7 @@ impl Sender {
             beta,
         });
         if self.spreads(kind) {
-            self.controller.set_cwnd(cwnd); // to be reduced by what is delivered
+            self.controller.set_cwnd(cwnd); // reduced as data is delivered
         }
     }
 
@@ -661,7 +662,7 @@ impl Sender {
         self.uses_prr && (kind != CongestionKind::Ecn || self.ecn.spreads_reduction())
     }
 
-    /// The window has been reduced (`tcp_end_cwnd_reduction`).
+    /// The reduction of the window ends (`tcp_end_cwnd_reduction`).
     fn end_reduction(&mut self) {
         let ssthresh = self.controller.window().ssthresh;
         if self.uses_prr && ssthresh.is_finite() {
@@ -669,8 +670,7 @@ impl Sender {
         }
     }
 
-    /// Something is lost: fast recovery begins, from whatever state
-    /// (`tcp_enter_recovery`).
+    /// A loss was detected: fast recovery begins, from any state (`tcp_enter_recovery`).
     fn enter_recovery_as_linux(&mut self, states: &mut LinuxStates, echoed: bool, now: Time) {
         if !self.has_retransmissions() {
             states.undo.forget_retransmissions();
@@ -681,8 +681,8 @@ impl Sender {
         if !states.cwr {
             self.begin_reduction(states, CongestionKind::Loss, now);
         } else if self.ecn.alpha().is_some() {
-            // A reduction in proportion does not stand for one by a loss (RFC 8257,
-            // section 3.5).
+            // A reduction in proportion to marks does not replace the reduction for a loss (RFC
+            // 8257, section 3.5).
             let cwnd = self.controller.window().cwnd;
             self.reduce(CongestionKind::Loss, now);
             self.controller.set_cwnd(cwnd);
@@ -695,7 +695,7 @@ impl Sender {
         self.end_probing(now);
     }
 
-    /// The retransmission timer has run out (`tcp_enter_loss`).
+    /// The retransmission timer has expired (`tcp_enter_loss`).
     pub(super) fn on_timeout_as_linux(&mut self, now: Time) {
         let Some(mut states) = self.linux.take() else {
             return;
@@ -714,7 +714,7 @@ impl Sender {
                 .begin(una, self.resent_before(), Some(prior), true);
         }
         self.reduce(CongestionKind::Timeout { repeated: !reduces }, now);
-        // The loss window is a segment more than what is still in flight.
+        // The loss window is one segment more than what is still in flight.
         let in_flight = as_f64(self.board.pipe());
         self.controller.set_cwnd(in_flight + f64::from(self.mss));
         self.ecn.on_reduction(next, now);
@@ -722,7 +722,7 @@ impl Sender {
         self.phase = Phase::Loss;
         self.timeouts_in_row += 1;
         self.resend_first = true;
-        self.quiet_timers();
+        self.stop_rack_timers();
         states.cwr = false;
         states.disorder = false;
         states.high = next;
@@ -731,7 +731,7 @@ impl Sender {
         self.linux = Some(states);
     }
 
-    /// The next segment, there being room for it in the window.
+    /// The next segment, if the window has room for it.
     #[inline(never)] // so that other senders' segments are written only once
     pub(super) fn send_as_linux(&mut self, now: Time) -> Option<Segment> {
         let states = self.linux.as_mut()?;
