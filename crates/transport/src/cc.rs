@@ -22,6 +22,7 @@ pub mod ledbat;
 pub mod linux_cubic;
 pub mod linux_reno;
 pub mod model;
+mod models;
 pub mod prague;
 pub mod reno;
 pub mod scalable;
@@ -41,7 +42,8 @@ pub use self::laws::Growth;
 use self::hybla::HyblaSlowStart;
 use self::hystart::HyStart;
 use self::laws::{Law, law};
-use self::model::{AnyModel, LostSegment, Model, RateSample, model};
+use self::model::{LostSegment, Model, RateSample};
+use self::models::{AnyModel, model};
 use self::slow_start::{SlowStart, SlowStartKind};
 use self::vegas::VegasSlowStart;
 

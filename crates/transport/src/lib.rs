@@ -6,6 +6,7 @@
 //! receiver, the policy of acknowledging (`tcp::ack_policy`).
 
 pub mod cc;
+mod choices;
 pub mod params;
 pub mod segment;
 pub mod tcp;

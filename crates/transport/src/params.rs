@@ -11,10 +11,12 @@ use strum::VariantArray;
 
 use crate::cc::slow_start::SlowStartKind;
 use crate::cc::{Growth, Halving, IdleDecay};
+use crate::choices::{
+    AlphaStart, EcnCodepoint, EcnFeedback, EcnReduction, RtoFloor, RttDeviation, RttSampling,
+    SynLoss, TimerRestart,
+};
 use crate::segment::MAX_SACK_BLOCKS;
-use crate::tcp::ecn::{AlphaStart, EcnCodepoint, EcnFeedback, EcnReduction};
 use crate::tcp::recovery::RecoveryKind;
-use crate::tcp::rto::{RtoFloor, RttDeviation, RttSampling, SynLoss, TimerRestart};
 
 /// Defines every parameter once: as a field of [`TcpParams`], and as an
 /// optional key beside `preset` in the experiment file.

@@ -8,7 +8,8 @@ use strum::VariantArray;
 use super::bbr::Bbr;
 use super::bbr3::Bbr3;
 use super::copa::Copa;
-use super::model::{AnyModel, ModelConfig};
+use super::model::ModelConfig;
+use super::models::AnyModel;
 use super::{ControllerConfig, GrowthLaw};
 use super::{
     bic, cubic, highspeed, htcp, hybla, illinois, ledbat, linux_cubic, linux_reno, prague, reno,

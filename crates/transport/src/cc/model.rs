@@ -8,10 +8,7 @@
 
 use redtail_core::{Span, Stream, Time};
 
-use super::bbr::Bbr;
-use super::bbr3::Bbr3;
-use super::copa::Copa;
-use super::{AckSample, GrowthLaw, as_f64};
+use super::as_f64;
 
 /// The state of loss recovery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -136,41 +133,6 @@ pub trait Model {
 
     /// The state's name.
     fn state(&self) -> &'static str;
-}
-
-/// Any of the models, dispatched statically.
-#[derive(Clone, Debug)]
-pub(super) enum AnyModel {
-    Bbr(Bbr),
-    Bbr3(Bbr3),
-    Copa(Copa),
-}
-
-/// Calls a method of the model in use.
-macro_rules! model {
-    ($model:expr, $m:ident => $call:expr) => {
-        match $model {
-            AnyModel::Bbr($m) => $call,
-            AnyModel::Bbr3($m) => $call,
-            AnyModel::Copa($m) => $call,
-        }
-    };
-}
-pub(super) use model;
-
-/// As a growth law a model does not change the window, because it sets the window itself.
-impl GrowthLaw for Box<AnyModel> {
-    fn grown(&mut self, cwnd: f64, _sample: &AckSample, _mss: f64) -> f64 {
-        cwnd
-    }
-
-    fn beta(&self) -> f64 {
-        1.0
-    }
-
-    fn undo(&mut self) {
-        model!(&mut **self, m => m.on_undo());
-    }
 }
 
 /// The configuration of a model.

@@ -26,74 +26,11 @@
 
 pub mod feedback;
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Ecn, Span, Time, schemars, serde};
-use strum::VariantArray;
+use redtail_core::{Ecn, Span, Time};
 
+pub use crate::choices::{AlphaStart, EcnCodepoint, EcnFeedback, EcnReduction};
 use crate::params::TcpParams;
 use crate::segment::{EcnBytes, Flags, Segment};
-
-/// How a receiver tells of marks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, VariantArray)]
-#[serde(crate = "serde", rename_all = "kebab-case")]
-#[schemars(crate = "schemars")]
-pub enum EcnFeedback {
-    /// That there was one: ECE on every acknowledgement until the sender says CWR (RFC 3168, section 6.1.3).
-    Echo,
-    /// Which segments were marked: ECE as long as marked ones arrive, with an acknowledgement at every change (RFC 8257, section 3.2).
-    Dctcp,
-    /// How many packets and bytes were marked: counters in the header and in an option (RFC 9768).
-    Accecn,
-}
-
-/// By how much marks reduce the window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, VariantArray)]
-#[serde(crate = "serde", rename_all = "kebab-case")]
-#[schemars(crate = "schemars")]
-pub enum EcnReduction {
-    /// As a loss does (RFC 3168, section 6.1.2).
-    Loss,
-    /// Less than a loss does: to 0.8, with CUBIC to 0.85 (ABE; RFC 8511, section 3.1).
-    Abe,
-    /// By half the share of what is marked, once a round trip (RFC 8257, section 3.3).
-    Dctcp,
-    /// As `dctcp`, at once even with `prr`, and after `rtt_transition` round trips at most once in 25 ms (Prague's virtual round trip).
-    Prague,
-    /// Not here: a model of the path that answers marks does it (growth `bbr3-google`).
-    Bbr,
-}
-
-/// How the estimate of the share that is marked begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, VariantArray)]
-#[serde(crate = "serde", rename_all = "kebab-case")]
-#[schemars(crate = "schemars")]
-pub enum AlphaStart {
-    /// At 1, and decays from the first round on, marks or not (RFC 8257, section 3.3).
-    Decaying,
-    /// At 1, and stays there until the first mark, which halves the window (TCP Prague 0.6, prague_update_alpha, saw_ce).
-    Held,
-    /// At 0; the first mark halves the window (TCP Prague 0.7, prague_alpha_mode 0).
-    Zero,
-}
-
-impl EcnReduction {
-    /// Whether the reduction is in proportion to the share of marked bytes.
-    pub fn is_scalable(self) -> bool {
-        matches!(self, Self::Dctcp | Self::Prague | Self::Bbr)
-    }
-}
-
-/// The codepoint of ECN-capable packets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, VariantArray)]
-#[serde(crate = "serde", rename_all = "kebab-case")]
-#[schemars(crate = "schemars")]
-pub enum EcnCodepoint {
-    /// ECT(0) (RFC 3168, section 5).
-    Ect0,
-    /// ECT(1): asks for the low-latency treatment of L4S, which only senders that respond in proportion may (RFC 9331).
-    Ect1,
-}
 
 /// The shortest virtual round trip of Prague (section 2.4.4 of the draft).
 pub const PRAGUE_LEAST_ROUND: Span = Span::from_ms(25);

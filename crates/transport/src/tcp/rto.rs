@@ -14,79 +14,10 @@
 //! RTO    <- SRTT + max(G, 4 RTTVAR), between the minimum and the maximum
 //! ```
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Span, Time, schemars, serde};
-use strum::VariantArray;
+use redtail_core::{Span, Time};
 
+pub use crate::choices::{RtoFloor, RttDeviation, RttSampling, SynLoss, TimerRestart};
 use crate::params::TcpParams;
-
-/// Which segments give round-trip samples; never a retransmitted one (Karn).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, VariantArray)]
-#[serde(crate = "serde", rename_all = "kebab-case")]
-#[schemars(crate = "schemars")]
-pub enum RttSampling {
-    /// The newest segment that each acknowledgement covers.
-    EveryAck,
-    /// The oldest never sent again of the segments that an acknowledgement newly covers, selectively or not; where there is none, what its timestamp says (Linux, tcp_clean_rtx_queue and tcp_ack_update_rtt).
-    EveryDelivery,
-    /// One segment timed at a time (RFC 6298, section 3, the least allowed; ns-2 without timestamps).
-    OnePerWindow,
-}
-
-/// What the least timeout is a bound of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, VariantArray)]
-#[serde(crate = "serde", rename_all = "kebab-case")]
-#[schemars(crate = "schemars")]
-pub enum RtoFloor {
-    /// The whole timeout (RFC 6298, rule 2.4).
-    Timeout,
-    /// The term for the deviation, so that the timeout stays that much above the smoothed round trip (Linux).
-    Deviation,
-}
-
-/// What the timeout takes for the deviation of round trips: its term besides the smoothed one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, VariantArray)]
-#[serde(crate = "serde", rename_all = "kebab-case")]
-#[schemars(crate = "schemars")]
-pub enum RttDeviation {
-    /// Four times the mean deviation (RFC 6298, rule 2.3).
-    Mean,
-    /// The greatest that this was within a round trip; it falls by a quarter of the difference each round trip, and the mean hardly rises with a round trip that falls (Linux, tcp_rtt_estimator).
-    Peak,
-}
-
-/// What restarts the retransmission timer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, VariantArray)]
-#[serde(crate = "serde", rename_all = "kebab-case")]
-#[schemars(crate = "schemars")]
-pub enum TimerRestart {
-    /// Acknowledgements of new data, and the beginning of a recovery (RFC 6298, rule 5.3; RFC 6675, section 5).
-    Acks,
-    /// Acknowledgements of new data; the retransmission of the first unacknowledged segment; and selective acknowledgements of data sent before that was last sent. After a tail loss probe or a reordering timer that came to nothing it runs from when that segment was last sent (Linux, tcp_set_xmit_timer, tcp_rearm_rto, tcp_xmit_retransmit_queue).
-    Head,
-}
-
-/// What a lost SYN or SYN-ACK leaves behind when data transmission begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, VariantArray)]
-#[serde(crate = "serde", rename_all = "kebab-case")]
-#[schemars(crate = "schemars")]
-pub enum SynLoss {
-    /// After the first retransmission one segment (RFC 5681, section 3.1), and a timeout of at least 3 s (RFC 6298, rule 5.7).
-    First,
-    /// One segment from the second retransmission on; a timestamp gives a round trip in spite of them, and the timeout is 3 s only where there is none (Linux, tcp_init_transfer, tcp_init_metrics).
-    Second,
-}
-
-impl SynLoss {
-    /// Whether this number of SYN retransmissions reduces the initial window to one segment.
-    pub(super) fn reduces_window(self, retransmissions: u32) -> bool {
-        match self {
-            Self::First => retransmissions > 0,
-            Self::Second => retransmissions > 1,
-        }
-    }
-}
 
 /// The estimator, with the back-off of the timer that uses it.
 ///
