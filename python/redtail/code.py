@@ -54,7 +54,7 @@ class Code:
     Attributes:
         name: as in the experiment.
         files: what is executed to have it, symbolic links followed: the packages that it is in,
-            then its own file. None for a class that the program has passed.
+            then its own file. Empty for a class that the program has passed.
         shown: its own file or module as a user would name it.
         needs: the file or folder that `--allow-code` has to name; None when the code is allowed.
         key: of the first queue that it is.

@@ -37,7 +37,7 @@ from redtail.store import (
     ExperimentStore,
     StoredRun,
     UnreadableError,
-    _brief,
+    brief,
     checksums,
     expect,
     field,
@@ -988,7 +988,7 @@ def read_index(folder: Path) -> dict[str, Any]:
             f"{path}: cannot be read: {error.strerror}{owner(path)}; ask for the right to read it"
         ) from error
     except MALFORMED as error:
-        what = f"{error} is missing" if isinstance(error, KeyError) else _brief(error)
+        what = f"{error} is missing" if isinstance(error, KeyError) else brief(error)
         raise StoreError(f"{path}: cannot be read: {what}; {again}") from error
     if number != FORMAT:
         raise UnreadableError(

@@ -449,13 +449,15 @@ class _Study:
         runs = (stored.metrics(key) for key in self.keys[case] if key in stored)
         return [run.get(metric, math.nan) for run in runs]
 
-    def _sharing(self, case: int) -> dict[str, float]:
-        """Return how many pairs of a case's flows are expected to share a bucket."""
-        return sharing(json.loads(self.plan.example(case)))
+    @functools.cached_property
+    def _sharing(self) -> list[dict[str, float]]:
+        """For each case, how many pairs of its flows are expected to share a bucket."""
+        cases = range(len(self.plan.cases))
+        return [sharing(json.loads(self.plan.example(case))) for case in cases]
 
     def _why(self, case: int) -> Callable[[str, int], str | None]:
         """Return what says why a case's metric has no interval over so many replications."""
-        found = self._sharing(case)
+        found = self._sharing[case]
         values = functools.partial(self._values, case)
         return lambda metric, n: why_no_interval(metric, found, n, values)
 
@@ -472,7 +474,7 @@ class _Study:
                     runs,
                     self.loads[number],
                     case.settings,
-                    self._sharing(number),
+                    self._sharing[number],
                 )
             )
         self.results = Results(

@@ -37,9 +37,9 @@ from redtail.store import (
     SEGMENTS,
     ExperimentStore,
     StoredRun,
-    _brief,
     _machine,
     _told,
+    brief,
     expect,
     field,
     metric_field,
@@ -375,7 +375,7 @@ def _counts(run: Path, losses: str) -> dict[str, list[int]]:
             for link, counts in expect(json.loads(losses), dict, "loss events").items()
         }
     except MALFORMED as error:
-        raise DamagedError(f"{run}: its loss events are damaged: {_brief(error)}") from error
+        raise DamagedError(f"{run}: its loss events are damaged: {brief(error)}") from error
 
 
 def _used(counts: list[int]) -> list[int]:
@@ -530,7 +530,7 @@ def read_segment(
     except OSError as error:
         raise StoreError(f"{path}: the segment cannot be read: {error}") from error
     except (*MALFORMED, pa.ArrowException) as error:
-        raise DamagedError(f"{path}: the segment is damaged: {_brief(error)}") from error
+        raise DamagedError(f"{path}: the segment is damaged: {brief(error)}") from error
 
 
 def _check_form(table: pa.Table, schema: pa.Schema) -> None:

@@ -592,7 +592,7 @@ def _read(folder: Path) -> Iterator[None]:
             "ask for the right to read it, or choose another folder with --out DIR"
         ) from error
     except MALFORMED as error:
-        raise StoreError(f"{folder}: the stored run is damaged: {_brief(error)}") from error
+        raise StoreError(f"{folder}: the stored run is damaged: {brief(error)}") from error
 
 
 def beside(folder: Path, name: str) -> Path:
@@ -944,7 +944,7 @@ def _alive(pid: int) -> bool:
     return True
 
 
-def _brief(error: Exception) -> str:
+def brief(error: Exception) -> str:
     if isinstance(error, OSError):
         return f"{Path(error.filename or '').name}: {error.strerror}"
     return str(error).splitlines()[0] if str(error) else type(error).__name__

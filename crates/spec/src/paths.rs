@@ -21,23 +21,21 @@ pub(crate) fn put(root: &mut Node, key: &str, node: Node) -> Result<(), String> 
     if steps.iter().any(|step| step.is_empty()) {
         return Err("a key is names joined by dots, such as bottleneck.rate".to_owned());
     }
-    match steps.as_slice() {
-        ["traffic", name] => Err(format!(
+    let hop = steps.get(1).and_then(|step| hop_number(step));
+    match (steps.as_slice(), hop) {
+        (["traffic", name], _) => Err(format!(
             "names a whole group; name one of its keys, such as traffic.{name}.flows"
         )),
-        ["traffic", name, rest @ ..] => put_below(group_mut(root, name)?, name, rest, node),
-        ["chain", hop, rest @ ..] => match hop_number(hop) {
-            Some(number) => {
-                let place = hop_mut(root, number)?;
-                if rest.is_empty() {
-                    *place = node;
-                    return Ok(());
-                }
-                put_below(place, hop, rest, node)
+        (["traffic", name, rest @ ..], _) => put_below(group_mut(root, name)?, name, rest, node),
+        (["chain", hop, rest @ ..], Some(number)) => {
+            let place = hop_mut(root, number)?;
+            if rest.is_empty() {
+                *place = node;
+                return Ok(());
             }
-            None => put_below(root, "", steps.as_slice(), node),
-        },
-        steps => put_below(root, "", steps, node),
+            put_below(place, hop, rest, node)
+        }
+        (steps, _) => put_below(root, "", steps, node),
     }
 }
 
