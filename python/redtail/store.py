@@ -945,6 +945,7 @@ def _alive(pid: int) -> bool:
 
 
 def brief(error: Exception) -> str:
+    """Return the first line of what an error says, without the folder of a file."""
     if isinstance(error, OSError):
         return f"{Path(error.filename or '').name}: {error.strerror}"
     return str(error).splitlines()[0] if str(error) else type(error).__name__
