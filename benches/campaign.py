@@ -70,9 +70,9 @@ def made(runs: int, out: Path) -> Path:
     """Write results of so many runs that were never made; returns their folder."""
     import numpy as np
 
-    from redtail.results import CaseResult, Results
-    from redtail.segments import Ledger, LedgerRuns
-    from redtail.store import ExperimentStore
+    from redtail.analysis.results import CaseResult, Results
+    from redtail.store.folders import ExperimentStore
+    from redtail.store.segments import Ledger, LedgerRuns
 
     store = ExperimentStore(out, "many")
     ledger = Ledger(store.folder)

@@ -64,9 +64,9 @@ def crates_to_test(files: Iterable[str]) -> list[str]:
 def python_tests(files: Iterable[str]) -> list[str]:
     """Return the test files that changed, and those that import a module that did."""
     modules = {
-        Path(file).stem
-        for file in files
-        if file.startswith("python/redtail/") and file.endswith(".py")
+        path.parent.name if path.stem == "__init__" else path.stem
+        for path in map(Path, files)
+        if path.is_relative_to("python/redtail") and path.suffix == ".py"
     }
     chosen = []
     for path in sorted((ROOT / "tests").glob("test_*.py")):

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import redtail
 from redtail import _engine
-from redtail.store import RUN_NAME, run_key
+from redtail.store.folders import RUN_NAME, run_key
 
 EXPERIMENT = """
 name = "Killed"
@@ -120,8 +120,8 @@ def die_at_each_change(folder: Path, replications: int) -> None:
     import pandas  # noqa: F401
     import pyarrow.parquet  # noqa: F401
 
-    import redtail.results
-    import redtail.runner
+    import redtail.analysis.results
+    import redtail.running.runner
 
     redtail.check(redtail.Toml(EXPERIMENT))
     folder.mkdir(parents=True)

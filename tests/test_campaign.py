@@ -13,11 +13,11 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
+from redtail.analysis.results import CaseResult, Results
 from redtail.cli import app
 from redtail.errors import RedtailError, SpecError
-from redtail.forecast import forecast
-from redtail.results import CaseResult, Results
-from redtail.store import StoredRun
+from redtail.running.forecast import forecast
+from redtail.store.folders import StoredRun
 
 from conftest import FAKE_EXPERIMENT
 from fake_native import FakeNative

@@ -10,8 +10,8 @@ import pytest
 
 import redtail
 from redtail import metrics as names
+from redtail.display.tables import summary_table
 from redtail.errors import SpecError
-from redtail.tables import summary_table
 
 TEXT = """
 name = "trace"

@@ -17,7 +17,7 @@ def test_a_crate_is_tested_with_those_that_depend_on_it() -> None:
 
 
 def test_a_module_is_tested_by_what_imports_it() -> None:
-    chosen = python_tests(["python/redtail/segments.py", "tests/test_stats.py"])
+    chosen = python_tests(["python/redtail/store/segments.py", "tests/test_stats.py"])
     assert {"tests/test_segments.py", "tests/test_stats.py"} <= set(chosen)
     assert "tests/test_docs.py" not in chosen
 
@@ -26,7 +26,7 @@ def test_a_module_is_tested_by_what_imports_it() -> None:
     ("file", "expected"),
     [
         ("crates/qdisc/src/fq.rs", ["cargo fmt", "cargo clippy", "cargo test", "make check-fresh"]),
-        ("python/redtail/stats.py", ["make check-types", "make check-python"]),
+        ("python/redtail/analysis/stats.py", ["make check-types", "make check-python"]),
         ("docs/index.md", []),
     ],
 )

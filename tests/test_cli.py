@@ -13,9 +13,10 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail import _engine, runs
+from redtail import _engine
 from redtail.cli import app
 from redtail.errors import RunError
+from redtail.store import runs
 
 from fake_native import FakeNative
 

@@ -18,9 +18,10 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail import cluster, pool
+from redtail import cluster
 from redtail.cli import app
 from redtail.errors import QueueError, RedtailError, RunError
+from redtail.running import pool
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::redtail.RedtailWarning"),

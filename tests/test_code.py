@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 import redtail
 from redtail import cli, papers
-from redtail.code import Rule
 from redtail.errors import SpecError, StoreError
+from redtail.inputs.code import Rule
 
 pytestmark = pytest.mark.filterwarnings("ignore::redtail.RedtailWarning")
 
@@ -275,7 +275,7 @@ def test_check_refuses_code_that_is_not_there(folder: Path, name: str, says: str
 
 
 def test_a_plan_that_was_checked_alone_is_not_run(folder: Path, mark: Path) -> None:
-    from redtail import runner
+    from redtail.running import runner
 
     write_queue(folder / "own.py", mark)
     plan = redtail.check(write_experiment(folder))

@@ -13,12 +13,12 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
+from redtail.analysis.compare import compare
+from redtail.analysis.results import CaseResult, Results
+from redtail.analysis.stats import holm, p_zero_mean
 from redtail.cli import app
-from redtail.compare import compare
 from redtail.errors import RedtailError, RedtailWarning
-from redtail.results import CaseResult, Results
-from redtail.stats import holm, p_zero_mean
-from redtail.store import StoredRun
+from redtail.store.folders import StoredRun
 
 from fake_native import FakeNative
 

@@ -19,8 +19,8 @@ import pytest
 
 import redtail
 from redtail import _engine, metrics
+from redtail.analysis.results import Results
 from redtail.errors import RedtailError, StoreError
-from redtail.results import Results
 
 from conftest import ROOT
 

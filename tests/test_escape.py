@@ -15,7 +15,8 @@ from matplotlib.figure import Figure
 from typer.testing import CliRunner
 
 import redtail
-from redtail import cli, escape, papers, plots
+from redtail import cli, escape, papers
+from redtail.display import plots
 from redtail.errors import RedtailError, SpecError
 
 pytestmark = pytest.mark.filterwarnings("ignore::redtail.RedtailWarning")

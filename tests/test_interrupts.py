@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 import redtail
-from redtail import runs
-from redtail.interrupts import MESSAGE, Interrupts
+from redtail.running.interrupts import MESSAGE, Interrupts
+from redtail.store import runs
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
 

@@ -15,11 +15,11 @@ from rich.console import Console
 from rich.table import Table
 
 import redtail
-from redtail import rare
-from redtail.results import CaseResult, Results
-from redtail.stats import difference, estimate, p_zero_mean, paired_difference
-from redtail.store import StoredRun
-from redtail.tables import shown, summary_table
+from redtail.analysis import rare
+from redtail.analysis.results import CaseResult, Results
+from redtail.analysis.stats import difference, estimate, p_zero_mean, paired_difference
+from redtail.display.tables import shown, summary_table
+from redtail.store.folders import StoredRun
 
 PAGE = Path(__file__).parent.parent / "docs" / "explanation" / "coverage.md"
 

@@ -22,8 +22,9 @@ from pathlib import Path
 import pytest
 
 import redtail
-from redtail import runs, store
 from redtail.errors import RedtailWarning, StoreError
+from redtail.store import folders as store
+from redtail.store import runs
 
 from conftest import ROOT
 from fake_native import FakeNative

@@ -28,7 +28,7 @@ from pathlib import Path
 import pytest
 
 from redtail import _engine
-from redtail.stats import Estimate, estimate
+from redtail.analysis.stats import Estimate, estimate
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "explanation" / "tcp.md"
@@ -209,7 +209,7 @@ def draw(path: Path) -> None:
     from matplotlib.figure import Figure
     from PIL import Image
 
-    from redtail import plots
+    from redtail.display import plots
 
     panels: tuple[tuple[tuple[str, ...], tuple[float, ...], dict[str, Formula]], ...] = (
         (("Reno", "SACK"), LOSSES, {"Mathis 1997": mathis, "PFTK 1998": pftk}),

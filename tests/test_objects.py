@@ -15,11 +15,12 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail import objects, runner, runs
-from redtail import results as results_module
+from redtail.analysis import results as results_module
 from redtail.cli import app
 from redtail.errors import RedtailWarning, StoreError
-from redtail.store import RUN_NAME
+from redtail.running import runner
+from redtail.store import objects, runs
+from redtail.store.folders import RUN_NAME
 
 from conftest import ROOT
 from fake_native import FakeNative
@@ -229,8 +230,8 @@ PROCESS = textwrap.dedent(
     """
     import os, signal, sys
     from pathlib import Path
-    import redtail, redtail.runner, redtail.results, scipy.special, pyarrow.parquet
-    from redtail import objects
+    import redtail, redtail.running.runner, redtail.analysis.results, scipy.special, pyarrow.parquet
+    from redtail.store import objects
     text, url, folder = redtail.Toml(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
 
     def campaign(cache, die_at=None):

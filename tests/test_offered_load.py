@@ -12,11 +12,12 @@ from pathlib import Path
 import pytest
 
 import redtail
-from redtail import calibration, experiment, runner
-from redtail.calibration import Calibrated, calibrate
+from redtail import experiment
+from redtail.analysis.results import Results
 from redtail.errors import RedtailWarning, RunError
-from redtail.results import Results
-from redtail.runner import Progress
+from redtail.running import calibration, runner
+from redtail.running.calibration import Calibrated, calibrate
+from redtail.running.runner import Progress
 
 WEB = """
 name = "Web"

@@ -22,6 +22,8 @@ from typer.testing import CliRunner
 import redtail
 from redtail import experiment, papers
 from redtail._engine import Plan
+from redtail.analysis.results import CaseResult, Results
+from redtail.analysis.stats import Estimate, bootstrap
 from redtail.cli import app
 from redtail.errors import RedtailError, SpecError
 from redtail.papers import checks, definition, report
@@ -31,9 +33,7 @@ from redtail.papers.definition import Finding, Study
 from redtail.papers.formula import Formula
 from redtail.papers.grid import Grid, describe, replace_cases
 from redtail.papers.reproduction import Judgement, judge, seek
-from redtail.results import CaseResult, Results
-from redtail.stats import Estimate, bootstrap
-from redtail.store import StoredRun
+from redtail.store.folders import StoredRun
 
 from conftest import ROOT
 
@@ -551,7 +551,7 @@ def test_measures_are_computed_replication_by_replication_and_can_be_drawn() -> 
 
 
 def test_figures_are_drawn_over_the_load_also_when_what_is_compared_is_a_number() -> None:
-    from redtail.plots import find_load
+    from redtail.display.plots import find_load
 
     seen = Grid(
         three_factors(flows=[16, 64]),

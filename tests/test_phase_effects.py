@@ -11,8 +11,8 @@ from types import ModuleType
 import pytest
 
 import redtail
-from redtail.results import CaseResult
-from redtail.stats import clusters
+from redtail.analysis.results import CaseResult
+from redtail.analysis.stats import clusters
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "explanation" / "phase-effects.md"

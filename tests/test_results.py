@@ -12,11 +12,11 @@ import pyarrow as pa
 import pytest
 
 import redtail
+from redtail.analysis.results import CaseResult, Results
+from redtail.analysis.stats import estimate, paired_difference
+from redtail.display.tables import summary_table
 from redtail.errors import RedtailError, StoreError
-from redtail.results import CaseResult, Results
-from redtail.stats import estimate, paired_difference
-from redtail.store import StoredRun, parquet_bytes
-from redtail.tables import summary_table
+from redtail.store.folders import StoredRun, parquet_bytes
 
 from fake_native import FakeNative
 
@@ -198,7 +198,7 @@ def test_figures_without_a_numeric_factor_have_a_row_per_case(
 def test_a_queue_over_time_is_in_the_unit_of_its_average(
     kind: str, unit: str, averaged: bool, tmp_path: Path
 ) -> None:
-    from redtail.plots import queue_figure
+    from redtail.display.plots import queue_figure
 
     text = f"""
 name = "over time"
@@ -275,7 +275,7 @@ def test_a_distribution_is_the_mean_of_its_replications(tmp_path: Path) -> None:
 
 
 def test_quantities_in_one_unit_make_an_axis() -> None:
-    from redtail.plots import find_load
+    from redtail.display.plots import find_load
 
     def load(*values: object) -> object:
         cases = tuple(

@@ -15,10 +15,12 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail import cli, runs, store
+from redtail import cli
 from redtail.cli import app
 from redtail.errors import StoreError
-from redtail.store import FAILED
+from redtail.store import folders as store
+from redtail.store import runs
+from redtail.store.folders import FAILED
 
 from conftest import FAKE_EXPERIMENT
 from fake_native import FakeNative

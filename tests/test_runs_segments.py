@@ -15,11 +15,12 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail import results as results_module
-from redtail import runner, runs, segments
+from redtail.analysis import results as results_module
 from redtail.cli import app
 from redtail.errors import StoreError
-from redtail.store import FAILED
+from redtail.running import runner
+from redtail.store import runs, segments
+from redtail.store.folders import FAILED
 
 TEXT = """
 name = "many"
@@ -198,7 +199,7 @@ def test_gc_that_is_killed_loses_nothing_and_is_finished_by_the_next(
         """
         import os, sys
         from pathlib import Path
-        from redtail import runs
+        from redtail.store import runs
         from store_process import count_changes
         count_changes(lambda count: count == int(sys.argv[2]))
         runs.clean(Path(sys.argv[1]), unreferenced=True, yes=True)

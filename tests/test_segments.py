@@ -18,9 +18,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import redtail
-from redtail import results as results_module
-from redtail import runner, segments
+from redtail.analysis import results as results_module
 from redtail.errors import RedtailWarning, StoreError
+from redtail.running import runner
+from redtail.store import segments
 
 from conftest import ROOT
 from fake_native import FakeNative, RunResult
@@ -142,7 +143,7 @@ def test_reading_starts_no_thread(tmp_path: Path) -> None:
     script = f"""
 import os, pathlib, sys
 import pyarrow as pa
-from redtail.store import open_parquet, parquet_bytes, read_parquet
+from redtail.store.folders import open_parquet, parquet_bytes, read_parquet
 data = parquet_bytes(pa.table({{"a": range(100_000)}}))
 path = pathlib.Path({str(tmp_path / "table.parquet")!r})
 path.write_bytes(data)
@@ -287,7 +288,7 @@ def test_a_killed_campaign_goes_on_from_its_last_checkpoint(tmp_path: Path) -> N
     script = textwrap.dedent(
         f"""
         import redtail
-        from redtail import segments
+        from redtail.store import segments
         segments._SECONDS = 0.05
         redtail.run({str(file)!r}, out={str(tmp_path / "killed")!r})
         """

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from redtail.stats import Estimate, estimate, exceedance, paired_difference, t_quantile
+from redtail.analysis.stats import Estimate, estimate, exceedance, paired_difference, t_quantile
 
 
 def test_one_value_has_no_interval() -> None:

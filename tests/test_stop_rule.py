@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 import redtail
 from redtail import _engine
 from redtail import metrics as names
+from redtail.analysis.stats import estimate
 from redtail.cli import app
 from redtail.errors import Cancelled, RedtailWarning, RunError, SpecError
 from redtail.metrics import Measured
-from redtail.stats import estimate
-from redtail.stopping import Bound, StopRule
+from redtail.running.stopping import Bound, StopRule
 
 from conftest import ROOT
 from fake_native import FakeNative

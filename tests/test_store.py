@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import redtail
-from redtail import store
 from redtail.errors import RedtailWarning, StoreError
+from redtail.store import folders as store
 
 from conftest import FAKE_EXPERIMENT, ROOT
 from fake_native import FakeNative

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 import redtail
 from redtail import SpecError, _engine
 from redtail.cli import app
-from redtail.traces import COLUMNS, REQUEST_BYTES, Located
+from redtail.inputs.traces import COLUMNS, REQUEST_BYTES, Located
 
 from conftest import ROOT
 

@@ -20,10 +20,10 @@ from pathlib import Path
 
 import redtail
 from redtail import metrics as names
-from redtail.compare import why_no_interval as why_no_difference
-from redtail.rare import why_no_interval
-from redtail.results import CaseResult, Results
-from redtail.stats import Estimate, estimate, paired_difference, t_quantile
+from redtail.analysis.compare import why_no_interval as why_no_difference
+from redtail.analysis.rare import why_no_interval
+from redtail.analysis.results import CaseResult, Results
+from redtail.analysis.stats import Estimate, estimate, paired_difference, t_quantile
 
 PAGE = Path(__file__).with_suffix(".md")
 OUT = Path(__file__).parents[2] / "target" / "coverage"

@@ -22,7 +22,8 @@ from types import ModuleType
 from typing import Any
 
 import redtail
-from redtail import papers, plots
+from redtail import papers
+from redtail.display import plots
 from redtail.papers import reproduction
 
 HERE = Path(__file__).parent

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import redtail
-from redtail import plots
+from redtail.display import plots
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from redtail._engine import Case, Plan
     from redtail._native import Packet, QueueContext
     from redtail.advice import Advice, Advised, advise
-    from redtail.campaign import Campaign, CampaignResults
-    from redtail.captures import Captured, capture
+    from redtail.analysis.results import CaseResult, Results, load
+    from redtail.analysis.stats import Estimate
     from redtail.errors import (
         Cancelled,
         QueueError,
@@ -29,45 +29,45 @@ if TYPE_CHECKING:
         StoreError,
     )
     from redtail.experiment import Toml, check
+    from redtail.inputs.queues import Queue
+    from redtail.inputs.traces import TraceTable, read_trace
     from redtail.model import *  # noqa: F403 (every typed object, by its `__all__`)
-    from redtail.queues import Queue
-    from redtail.results import CaseResult, Results, load
-    from redtail.runner import Progress, run
-    from redtail.stats import Estimate
-    from redtail.traces import TraceTable, read_trace
+    from redtail.running.campaign import Campaign, CampaignResults
+    from redtail.running.captures import Captured, capture
+    from redtail.running.runner import Progress, run
 
     __version__: str
 
 _HOMES = {
     "Advice": "advice",
     "Advised": "advice",
-    "Campaign": "campaign",
-    "CampaignResults": "campaign",
+    "Campaign": "running.campaign",
+    "CampaignResults": "running.campaign",
     "Cancelled": "errors",
-    "Captured": "captures",
+    "Captured": "running.captures",
     "Case": "_engine",
-    "CaseResult": "results",
-    "Estimate": "stats",
+    "CaseResult": "analysis.results",
+    "Estimate": "analysis.stats",
     "Packet": "_native",
     "Plan": "_engine",
-    "Progress": "runner",
-    "Queue": "queues",
+    "Progress": "running.runner",
+    "Queue": "inputs.queues",
     "QueueContext": "_native",
     "QueueError": "errors",
     "RedtailError": "errors",
     "RedtailWarning": "errors",
-    "Results": "results",
+    "Results": "analysis.results",
     "RunError": "errors",
     "SpecError": "errors",
     "StoreError": "errors",
     "Toml": "experiment",
-    "TraceTable": "traces",
+    "TraceTable": "inputs.traces",
     "advise": "advice",
-    "capture": "captures",
+    "capture": "running.captures",
     "check": "experiment",
-    "load": "results",
-    "read_trace": "traces",
-    "run": "runner",
+    "load": "analysis.results",
+    "read_trace": "inputs.traces",
+    "run": "running.runner",
 }
 
 __all__ = [

@@ -15,13 +15,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from redtail import queues as own
-from redtail import traces as tables
-from redtail.code import Allowed, Code, Rule
 from redtail.errors import Cancelled, RedtailError, RunError, SpecError
 from redtail.files import Reader
+from redtail.inputs import queues as own
+from redtail.inputs import traces as tables
+from redtail.inputs.code import Allowed, Code, Rule
 from redtail.metrics import case_title
-from redtail.stopping import StopRule
+from redtail.running.stopping import StopRule
 
 if TYPE_CHECKING:
     from pathlib import Path

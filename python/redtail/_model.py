@@ -33,7 +33,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Part):
         return value.as_json()
     if isinstance(value, type):
-        from redtail.queues import name_of
+        from redtail.inputs.queues import name_of
 
         return name_of(value)
     if isinstance(value, Mapping):

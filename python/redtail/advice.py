@@ -86,7 +86,7 @@ class Advice:
         from rich import box
         from rich.table import Table
 
-        from redtail.tables import plain
+        from redtail.display.tables import plain
 
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for head in ("key", "symbol", "value"):

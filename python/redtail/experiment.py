@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from redtail import _engine
 from redtail._engine import Plan
-from redtail.code import Allowed
 from redtail.errors import SpecError
 from redtail.files import path_of
+from redtail.inputs.code import Allowed
+from redtail.inputs.queues import name_of
 from redtail.metrics import Measured
-from redtail.queues import name_of
-from redtail.stopping import table
+from redtail.running.stopping import table
 
 if TYPE_CHECKING:
     from redtail.model import Experiment

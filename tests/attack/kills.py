@@ -7,7 +7,7 @@ import shutil
 import time
 from pathlib import Path
 
-from redtail import runs
+from redtail.store import runs
 from test_kills import contents, finish, lines, start, stored
 
 

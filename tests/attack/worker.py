@@ -24,9 +24,11 @@ from pathlib import Path
 from rich.console import Console
 
 import redtail
-from redtail import _engine, runner, runs
+from redtail import _engine
+from redtail.display.tables import summary_table
 from redtail.errors import SpecError
-from redtail.tables import summary_table
+from redtail.running import runner
+from redtail.store import runs
 
 # A check that takes more memory than this has gone wrong; a small run has too.
 _MEMORY = 3 << 30

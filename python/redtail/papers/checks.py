@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, get_args
 
+from redtail.analysis.stats import Estimate, bootstrap, estimate
 from redtail.errors import RedtailError, SpecError
 from redtail.metrics import Metric
 from redtail.papers.grid import Grid, quotient
-from redtail.stats import Estimate, bootstrap, estimate
 
 _RATIO = Metric("", "", "1", "", 1.0, "")
 

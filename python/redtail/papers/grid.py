@@ -11,12 +11,12 @@ from typing import Any
 
 from redtail import metrics as names
 from redtail._engine import Case
+from redtail.analysis.results import CaseResult, Results
+from redtail.analysis.stats import Estimate, bootstrap, estimate, quantile, shares_within
 from redtail.errors import RedtailError
 from redtail.metrics import Metric
 from redtail.papers.formula import Formula
-from redtail.results import CaseResult, Results
-from redtail.stats import Estimate, bootstrap, estimate, quantile, shares_within
-from redtail.store import read_series
+from redtail.store.folders import read_series
 
 # Measures that follow from a run's metrics and its queue's parameters.
 _DERIVED: dict[str, Metric] = {

@@ -10,6 +10,8 @@ from urllib.parse import quote
 
 from redtail import escape
 from redtail import metrics as names
+from redtail.analysis.stats import Estimate
+from redtail.display.tables import plain, shown, title
 from redtail.papers import definition
 from redtail.papers.checks import Evidence
 from redtail.papers.definition import Finding, TableOf
@@ -22,8 +24,6 @@ from redtail.papers.reproduction import (
     modern,
     versions,
 )
-from redtail.stats import Estimate
-from redtail.tables import plain, shown, title
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -12,11 +12,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from redtail import _engine, experiment, runner
+from redtail import _engine, experiment
 from redtail._engine import Plan
-from redtail.code import Allowed
+from redtail.analysis.results import CaseResult, Results
 from redtail.errors import RedtailWarning, SpecError
 from redtail.files import path_of
+from redtail.inputs.code import Allowed
 from redtail.papers.agreement import refuse_unknown
 from redtail.papers.checks import TESTS, Evidence
 from redtail.papers.definition import (
@@ -32,9 +33,9 @@ from redtail.papers.definition import (
     load,
 )
 from redtail.papers.grid import Grid, quantity, replace_cases
-from redtail.results import CaseResult, Results
-from redtail.runner import Progress
-from redtail.store import ExperimentStore, parquet_bytes
+from redtail.running import runner
+from redtail.running.runner import Progress
+from redtail.store.folders import ExperimentStore, parquet_bytes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -185,7 +186,7 @@ class Reproduction:
         Raises:
             StoreError: the folder cannot be written.
         """
-        from redtail import plots
+        from redtail.display import plots
         from redtail.papers import report
 
         store = ExperimentStore(self.folder.parent, self.folder.name)
@@ -206,7 +207,7 @@ class Reproduction:
 
     def figure(self, wanted: FigureOf) -> Figure:
         """Draw one of the paper's figures."""
-        from redtail import plots
+        from redtail.display import plots
 
         grid = self.grids[wanted.study]
         queues = wanted.queues or grid.queues

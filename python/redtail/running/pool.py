@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from redtail import _engine
-from redtail import queues as own
-from redtail import traces as tables
 from redtail.errors import Cancelled, QueueError, RunError, SpecError
-from redtail.interrupts import Interrupts
+from redtail.inputs import queues as own
+from redtail.inputs import traces as tables
+from redtail.running.interrupts import Interrupts
 
 if TYPE_CHECKING:
     from redtail._engine import Outcome

@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from redtail import _engine, calibration, experiment
+from redtail import _engine, experiment
 from redtail._engine import Case, Outcome, Plan
-from redtail.code import Allowed
 from redtail.errors import SpecError, StoreError
 from redtail.experiment import Overrides, Source
 from redtail.files import path_of
-from redtail.interrupts import Interrupts
-from redtail.pool import TICK_S, available_cores
+from redtail.inputs.code import Allowed
+from redtail.running import calibration
+from redtail.running.interrupts import Interrupts
+from redtail.running.pool import TICK_S, available_cores
 
 if TYPE_CHECKING:
     from redtail._native import CancelToken

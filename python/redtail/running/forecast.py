@@ -14,9 +14,9 @@ from redtail import _engine
 from redtail._engine import Plan
 from redtail.files import path_of
 from redtail.metrics import counted
-from redtail.objects import is_url
-from redtail.segments import in_segments
-from redtail.store import ExperimentStore, run_key, slug
+from redtail.store.folders import ExperimentStore, run_key, slug
+from redtail.store.objects import is_url
+from redtail.store.segments import in_segments
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def forecast(
     Raises:
         RunError: the trial run failed.
     """
-    from redtail.pool import available_cores
+    from redtail.running.pool import available_cores
 
     jobs = jobs or available_cores()
     asked = [plan.loads(case) for case in range(len(plan.cases))]

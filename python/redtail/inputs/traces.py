@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from redtail.errors import RedtailWarning, SpecError, StoreError
 from redtail.files import path_of
-from redtail.store import read_parquet
+from redtail.store.folders import read_parquet
 
 if TYPE_CHECKING:
     import numpy as np
@@ -264,7 +264,7 @@ def read_trace(path: str | os.PathLike[str]) -> TraceTable:
 
 
 def _read(path: Path) -> TraceTable:
-    from redtail.vectors import read_vectors
+    from redtail.inputs.vectors import read_vectors
 
     readers = {".csv": _read_csv, ".parquet": _read_parquet, ".cvec": read_vectors}
     reader = readers.get(path.suffix.lower())

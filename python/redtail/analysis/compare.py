@@ -20,16 +20,17 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from redtail import escape, rare
+from redtail import escape
 from redtail import metrics as names
+from redtail.analysis import rare
+from redtail.analysis.stats import Estimate, difference, estimate, holm, p_zero_mean
 from redtail.errors import RedtailError
-from redtail.stats import Estimate, difference, estimate, holm, p_zero_mean
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from rich.table import Table
 
-    from redtail.results import CaseResult, Results
+    from redtail.analysis.results import CaseResult, Results
 
 Correction = Literal["holm", "none"]
 """How verdicts allow for the number of comparisons."""
@@ -151,7 +152,7 @@ class Comparisons(Sequence[Comparison]):
         """Return a row per comparison, differences in SI units."""
         import pyarrow as pa
 
-        from redtail.store import field
+        from redtail.store.folders import field
 
         found = [(row, row.difference, row.relative) for row in self.rows]
         fields = [
@@ -206,7 +207,7 @@ class Comparisons(Sequence[Comparison]):
         from rich import box
         from rich.table import Table
 
-        from redtail import tables
+        from redtail.display import tables
 
         several = len({row.metric for row in self.rows}) > 1
         others = any(row.others for row in self.rows)

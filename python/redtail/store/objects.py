@@ -182,7 +182,7 @@ class Remote:
         Args:
             name_of: returns what a segment of some bytes is called.
         """
-        from redtail.store import SEGMENTS, beside
+        from redtail.store.folders import SEGMENTS, beside
 
         here = self.folder / SEGMENTS
         there = [Path(name) for name in self.objects.there if Path(name).parent == Path(SEGMENTS)]
@@ -219,7 +219,7 @@ class Remote:
 
     def fetch(self, names: Iterable[str]) -> None:
         """Fetch files of the experiment itself, in place of those here."""
-        from redtail.store import beside
+        from redtail.store.folders import beside
 
         for name in names:
             if name in self.objects.there:

@@ -24,11 +24,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from redtail import escape, segments, store
+from redtail import escape
 from redtail import metrics as names
+from redtail.analysis.results import read_index
 from redtail.errors import StoreError
-from redtail.results import read_index
-from redtail.store import (
+from redtail.store import folders as store
+from redtail.store import segments
+from redtail.store.folders import (
     FAILED,
     MALFORMED,
     OWN_FILES,
@@ -333,7 +335,7 @@ def table(found: list[Experiment]) -> Table:
     from rich import box
     from rich.table import Table
 
-    from redtail.tables import plain
+    from redtail.display.tables import plain
 
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     drawn.add_column("experiment")

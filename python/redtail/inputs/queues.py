@@ -24,10 +24,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from redtail.code import ACCEPTED as _ACCEPTED
-from redtail.code import Code, Refusal, Rule, folder_of, passed, split
-from redtail.code import Wrong as _Wrong
 from redtail.errors import QueueError, SpecError
+from redtail.inputs.code import ACCEPTED as _ACCEPTED
+from redtail.inputs.code import Code, Refusal, Rule, folder_of, passed, split
+from redtail.inputs.code import Wrong as _Wrong
 
 if TYPE_CHECKING:
     from types import ModuleType

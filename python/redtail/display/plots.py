@@ -21,16 +21,16 @@ from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 
 from redtail import escape
 from redtail import metrics as names
+from redtail.analysis.results import CaseResult, Results, table_key
+from redtail.analysis.stats import estimate
 from redtail.errors import RedtailError, StoreError
 from redtail.files import is_file_name
 from redtail.metrics import Metric
-from redtail.results import CaseResult, Results, table_key
-from redtail.stats import estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from redtail.stats import Estimate
+    from redtail.analysis.stats import Estimate
 
 # Okabe and Ito, "Color Universal Design", ordered by contrast on white; their yellow is left
 # out since it cannot be seen on paper.
@@ -320,7 +320,7 @@ def utilization_span(found: Iterable[Estimate]) -> tuple[float, float]:
     At least five points wide, so that a link that is always busy does not look restless, and no
     more than a margin beyond 100, which nothing can be.
 
-    >>> from redtail.stats import Estimate
+    >>> from redtail.analysis.stats import Estimate
     >>> utilization_span([Estimate(1.0, 0.0, 10), Estimate(0.9999, 0.0001, 10)])
     (95.0, 100.1)
     >>> utilization_span([Estimate(0.40, 0.02, 10), Estimate(0.78, None, 1)])

@@ -19,18 +19,19 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from redtail import _engine, calibration, experiment
+from redtail import _engine, experiment
 from redtail._engine import Outcome, Plan
-from redtail.calibration import Calibrated
-from redtail.code import Allowed
+from redtail.analysis.rare import sharing, why_no_interval
+from redtail.analysis.results import CaseResult, Failure, Results, replaced
 from redtail.errors import Cancelled, RedtailWarning, RunError, SpecError, StoreError
 from redtail.experiment import Overrides, Source, toml_value
-from redtail.pool import Needs, Pool, available_cores
-from redtail.rare import sharing, why_no_interval
-from redtail.results import CaseResult, Failure, Results, replaced
-from redtail.segments import LARGE, Shelf
-from redtail.stopping import StopRule
-from redtail.store import ExperimentStore, StoredRun, run_key, slug
+from redtail.inputs.code import Allowed
+from redtail.running import calibration
+from redtail.running.calibration import Calibrated
+from redtail.running.pool import Needs, Pool, available_cores
+from redtail.running.stopping import StopRule
+from redtail.store.folders import ExperimentStore, StoredRun, run_key, slug
+from redtail.store.segments import LARGE, Shelf
 
 
 @dataclass

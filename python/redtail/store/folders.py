@@ -44,11 +44,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from redtail import metrics as names
-from redtail import objects
-from redtail.columns import column
-from redtail.columns import table as table_of
 from redtail.errors import RedtailWarning, StoreError
 from redtail.files import path_of
+from redtail.store import objects
+from redtail.store.columns import column
+from redtail.store.columns import table as table_of
 
 try:
     import fcntl
@@ -314,7 +314,7 @@ class ExperimentStore:
 
     def fetch_segments(self) -> None:
         """Fetch the segments that an object store has and the folder has not, and the reverse."""
-        from redtail.segments import name_of
+        from redtail.store.segments import name_of
 
         if self.remote is not None:
             self.remote.fetch_segments(name_of)

@@ -16,20 +16,25 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from redtail import compare as comparing
-from redtail import lockstep
 from redtail import metrics as names
-from redtail.calibration import Calibrated
-from redtail.columns import numbers
-from redtail.columns import table as table_of
-from redtail.compare import Comparisons, Correction
+from redtail.analysis import compare as comparing
+from redtail.analysis import lockstep
+from redtail.analysis.compare import Comparisons, Correction
+from redtail.analysis.rare import why_no_interval
+from redtail.analysis.stats import (
+    Estimate,
+    band,
+    estimate,
+    exceedance,
+    paired_difference,
+    shares_within,
+)
 from redtail.errors import RedtailError, RedtailWarning, StoreError
 from redtail.files import path_of
-from redtail.objects import is_url
-from redtail.rare import why_no_interval
-from redtail.segments import LARGE, Ledger, LedgerRuns, in_segments, keys_of, ledger_of
-from redtail.stats import Estimate, band, estimate, exceedance, paired_difference, shares_within
-from redtail.store import (
+from redtail.running.calibration import Calibrated
+from redtail.store.columns import numbers
+from redtail.store.columns import table as table_of
+from redtail.store.folders import (
     FAILED,
     MALFORMED,
     RUN_FILES,
@@ -50,6 +55,8 @@ from redtail.store import (
     read_series,
     sealed,
 )
+from redtail.store.objects import is_url
+from redtail.store.segments import LARGE, Ledger, LedgerRuns, in_segments, keys_of, ledger_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -817,7 +824,7 @@ class Results:
         Returns:
             The paths of the files.
         """
-        from redtail import plots
+        from redtail.display import plots
 
         return plots.draw_all(self, self.folder / "figures" if folder is None else path_of(folder))
 

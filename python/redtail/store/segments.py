@@ -27,11 +27,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from redtail.columns import column, numbers
-from redtail.columns import table as table_of
 from redtail.errors import RedtailWarning, StoreError
 from redtail.metrics import column as column_of
-from redtail.store import (
+from redtail.store.columns import column, numbers
+from redtail.store.columns import table as table_of
+from redtail.store.folders import (
     MALFORMED,
     RUN_NAME,
     SEGMENTS,

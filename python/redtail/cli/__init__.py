@@ -26,7 +26,7 @@ from rich.console import Console
 
 from redtail import escape
 from redtail.errors import Cancelled, RedtailError, RedtailWarning, SpecError
-from redtail.interrupts import EXIT_INTERRUPTED
+from redtail.running.interrupts import EXIT_INTERRUPTED
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from redtail._engine import Plan
+    from redtail.analysis.results import Results
     from redtail.papers import Reproduction
-    from redtail.results import Results
-    from redtail.runner import Progress
+    from redtail.running.runner import Progress
 
 P = ParamSpec("P")
 
@@ -273,9 +273,10 @@ def run(
     allow_code: AllowCode = None,
 ) -> None:
     """Run an experiment: table, figures, data. Runs made before are not made again."""
-    from redtail import captures, experiment, runner
+    from redtail import experiment
     from redtail.metrics import counted
-    from redtail.objects import is_url
+    from redtail.running import captures, runner
+    from redtail.store.objects import is_url
 
     checked = experiment.check if dry_run else experiment.prepare
     plan = checked(
@@ -361,8 +362,8 @@ def _cluster(address: str | None) -> Iterator[Executor | None]:
 
 def _loads(results: Results) -> list[str]:
     """Return a line for each load that was asked for."""
-    from redtail.stats import estimate
-    from redtail.tables import shown
+    from redtail.analysis.stats import estimate
+    from redtail.display.tables import shown
 
     return list(
         dict.fromkeys(
@@ -434,8 +435,10 @@ def compare(
     allow_code: AllowCode = None,
 ) -> None:
     """Compare cases replication by replication: difference, interval, whether they differ."""
-    from redtail import experiment, results, runner
+    from redtail import experiment
+    from redtail.analysis import results
     from redtail.files import path_of
+    from redtail.running import runner
 
     if correction not in ("holm", "none"):
         raise SpecError(f"--correction {correction}: accepted: holm, none")
@@ -512,8 +515,8 @@ def _print_code(plan: Plan) -> None:
 
 
 def _print_forecast(plan: Plan, out: str, jobs: int | None) -> None:
-    from redtail import forecast
     from redtail.metrics import counted
+    from redtail.running import forecast
 
     found = forecast.forecast(plan, out=out, jobs=jobs)
     _say(f"{plan.name}: {_amount(plan)}")
@@ -639,7 +642,7 @@ def import_trace(
     ] = None,
 ) -> None:
     """Check a table of connections for traffic of kind `trace`, and say what it amounts to."""
-    from redtail.traces import read_trace
+    from redtail.inputs.traces import read_trace
 
     with _warnings_shown():
         trace = read_trace(file)
@@ -690,9 +693,9 @@ def reproduce(
 ) -> None:
     """Repeat a published evaluation, with a verdict on each of its findings."""
     from redtail import papers
-    from redtail.objects import is_url
     from redtail.papers import definition, report
-    from redtail.pool import available_cores
+    from redtail.running.pool import available_cores
+    from redtail.store.objects import is_url
 
     if paper is None:
         _say(report.listing())
@@ -774,7 +777,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing els
 @_reported
 def runs_list(out: Out = "runs", as_json: AsJson = False) -> None:
     """List the experiments: runs, size, newest, versions of the code."""
-    from redtail import objects, runs
+    from redtail.store import objects, runs
 
     with objects.whole_copy(out) as folder:
         found = runs.listing(folder)
@@ -801,7 +804,7 @@ def runs_show(
     as_json: AsJson = False,
 ) -> None:
     """Show a run with scenario, manifest and metrics, or an experiment with its runs."""
-    from redtail import objects, runs
+    from redtail.store import objects, runs
 
     with objects.whole_copy(out) as folder:
         found = runs.show(folder, runs.find(folder, name))
@@ -818,8 +821,8 @@ def runs_verify(
     out: Out = "runs",
 ) -> None:
     """Check all stored runs against their hashes; exits with 1 if anything is wrong."""
-    from redtail import objects, runs
     from redtail.metrics import counted
+    from redtail.store import objects, runs
 
     checked = 0
     wrong = 0
@@ -863,8 +866,9 @@ def runs_gc(
     yes: Annotated[bool, typer.Option("--yes", help="Remove; without it nothing is.")] = False,
 ) -> None:
     """Remove leftovers and damaged runs, and on request runs that no results refer to."""
-    from redtail import _engine, objects, runs
+    from redtail import _engine
     from redtail.files import path_of
+    from redtail.store import objects, runs
 
     if objects.is_url(out):
         raise SpecError(
@@ -981,7 +985,7 @@ def _duration(seconds: float) -> str:
 
 
 def _print_table(results: Results, phases: bool) -> None:
-    from redtail.tables import summary_table
+    from redtail.display.tables import summary_table
 
     _print_wide(summary_table(results, _width(), phases))
 

@@ -31,7 +31,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from redtail.stats import Estimate, estimate
+from redtail.analysis.stats import Estimate, estimate
 
 GROWTH = 1.5
 """How many times as many replications a case has at the next look.

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from redtail import escape
 from redtail import metrics as names
-from redtail.results import Results
+from redtail.analysis.results import Results
 
 if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from redtail.stats import Estimate
+    from redtail.analysis.stats import Estimate
 
 _GAP = 2  # columns of space between two columns
 
@@ -29,7 +29,7 @@ def shown(found: Estimate, scale: float = 1.0) -> str:
     An interval that the digits cannot show is less than one of the last digit, and never ±0. "±?"
     stands where several replications have no interval.
 
-    >>> from redtail.stats import Estimate
+    >>> from redtail.analysis.stats import Estimate
     >>> shown(Estimate(0.1234567, 0.00123, 10), 1000), shown(Estimate(5.0, None, 1))
     ('123.5 ±1.2', '5')
     >>> shown(Estimate(2.3456, 0.098, 10)), shown(Estimate(99.99996, 0.00012, 10))

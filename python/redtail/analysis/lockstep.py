@@ -19,11 +19,11 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from redtail import metrics as names
-from redtail.segments import LedgerRuns
-from redtail.stats import clusters
+from redtail.analysis.stats import clusters
+from redtail.store.segments import LedgerRuns
 
 if TYPE_CHECKING:
-    from redtail.results import CaseResult, Results
+    from redtail.analysis.results import CaseResult, Results
 
 _FEW_FLOWS = range(2, 21)
 _QUANTITY = re.compile(r"([0-9.]+) ?([kMG]?)(bit/s|B)")

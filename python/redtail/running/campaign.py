@@ -8,14 +8,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING, Any
 
-from redtail import experiment, runner
+from redtail import experiment
 from redtail._engine import Plan
-from redtail.code import Allowed
+from redtail.analysis.results import Results, Rows
 from redtail.errors import RedtailWarning, SpecError
 from redtail.experiment import Overrides, Source
-from redtail.results import Results, Rows
-from redtail.runner import Progress
-from redtail.store import slug
+from redtail.inputs.code import Allowed
+from redtail.running import runner
+from redtail.running.runner import Progress
+from redtail.store.folders import slug
 
 if TYPE_CHECKING:
     import pandas as pd

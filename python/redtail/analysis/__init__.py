@@ -1,0 +1,1 @@
+"""What follows from the runs: results, intervals, comparisons, and what has no interval."""

@@ -1,0 +1,1 @@
+"""What is shown: tables on screen, and figures."""

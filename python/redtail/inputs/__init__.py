@@ -1,0 +1,1 @@
+"""What an experiment names beside itself: queues in Python, and tables of connections."""

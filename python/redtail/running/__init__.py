@@ -1,0 +1,1 @@
+"""What runs: it plans, makes, repeats and interrupts the runs of experiments."""

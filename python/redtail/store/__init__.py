@@ -1,0 +1,1 @@
+"""What is stored: the results of runs on disk, in segments, and in an object store."""
