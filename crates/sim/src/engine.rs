@@ -13,7 +13,7 @@ use redtail_qdisc::plugin::{PluginFailure, catching};
 use redtail_qdisc::{DropReason, Plugins, QueueDiscipline, Sink, TcpHeader};
 use redtail_spec::Scenario;
 use redtail_traffic::{Application, Traces};
-use redtail_transport::{Segment, SenderCounters};
+use redtail_transport::SenderCounters;
 
 use crate::capacity::Capacity;
 use crate::capture::{Capture, CaptureError, End, Recorder};
@@ -22,7 +22,7 @@ use crate::conservation::{self, LinkPassed};
 use crate::flows::{Flows, Source};
 use crate::header;
 use crate::network::{Address, Link, Network, Route, Target, compile};
-use crate::packet::{ContentId, Contents, SimPacket};
+use crate::packet::{Content, ContentId, Contents, Datagram, SimPacket};
 use crate::result::RunResult;
 use crate::scheduler::{Alarm, Class, Event, Scheduler};
 use crate::series::Sampler;
@@ -250,7 +250,7 @@ fn note_loss(
 ) {
     let direction = match flows.sources.get(packet.flow as usize) {
         Some(&Source::Udp(i)) => {
-            let sent = Time::from_ps(contents.get(packet.content).ack);
+            let sent = contents.datagram(packet.content).sent;
             flows.udp[i as usize].lost += u64::from(sent >= measure_from);
             0
         }
@@ -303,12 +303,14 @@ impl Sink<SimPacket> for QueueEvents<'_> {
 
     fn tcp_header(&self, packet: &SimPacket) -> Option<TcpHeader> {
         let group = self.routes[packet.route as usize].group as usize;
-        let segment = self.contents.get(packet.content);
-        Some(header::of_segment(
-            self.flows.options[group]?,
-            packet,
-            segment,
-        ))
+        match self.contents.get(packet.content) {
+            Content::Segment(segment) => Some(header::of_segment(
+                self.flows.options[group]?,
+                packet,
+                segment,
+            )),
+            Content::Datagram(_) => None,
+        }
     }
 }
 
@@ -427,28 +429,36 @@ impl<'a> Engine<'a> {
             self.prefetch_after(line);
         }
         // The packet leaves the network. Its memory may be reused for the answer.
-        self.network.contents.free(packet.content);
-        let segment = self.network.contents.get_mut(packet.content);
-        segment.ecn = packet.class.ecn();
+        let contents = &mut self.network.contents;
+        contents.free(packet.content);
         match target {
             Target::Receiver => {
+                let segment = contents.segment_on_arrival(&packet);
                 self.flows.receivers[packet.endpoint as usize].hear(segment, self.now);
                 self.receiver_transmits(packet.endpoint);
             }
             Target::Sender => {
+                let segment = contents.segment_on_arrival(&packet);
                 self.flows.senders[packet.endpoint as usize].hear(segment, self.now);
                 self.sender_transmits(packet.endpoint);
             }
             Target::UdpSink => {
                 let slot = &mut self.flows.udp[packet.endpoint as usize];
-                let took = slot.hear(segment, packet.size, self.now, self.measure_from);
+                let datagram = contents.datagram(packet.content);
+                let took = slot.hear(datagram, packet.size, self.now, self.measure_from);
                 if let Some(took) = took {
                     let group = self.flows.groups[packet.flow as usize];
                     self.flows.delays[group as usize].record(took);
                 }
             }
-            Target::Client => self.client_hears(packet.endpoint, packet.content),
-            Target::Server => self.server_hears(packet.endpoint, packet.content),
+            Target::Client => {
+                contents.segment_on_arrival(&packet);
+                self.client_hears(packet.endpoint, packet.content);
+            }
+            Target::Server => {
+                contents.segment_on_arrival(&packet);
+                self.server_hears(packet.endpoint, packet.content);
+            }
             Target::Link(_) | Target::Departure => unreachable!("handled above"),
         }
     }
@@ -684,14 +694,14 @@ impl<'a> Engine<'a> {
     #[cold]
     fn record(&mut self, link: u32, end: End, packet: &SimPacket) {
         if let Some(recorder) = &mut self.recorder {
-            let segment = self.network.contents.get(packet.content);
+            let content = self.network.contents.get(packet.content);
             let connection = match self.flows.sources.get(packet.flow as usize) {
                 Some(Source::User(_)) | None => {
                     Some(self.flows.connections.get(packet.endpoint).number)
                 }
                 Some(Source::Tcp(_) | Source::Udp(_)) => None,
             };
-            recorder.record(link, end, packet, segment, connection, self.now);
+            recorder.record(link, end, packet, content, connection, self.now);
         }
     }
 
@@ -750,8 +760,9 @@ impl<'a> Engine<'a> {
                 route: slot.route,
                 id: slot.passed.sent as u16,
             };
+            let content = Content::Segment(segment);
             self.network
-                .emit(segment, size, to, self.now, &mut self.scheduler);
+                .emit(content, size, to, self.now, &mut self.scheduler);
         }
         if slot.sender.is_complete() && slot.completed.is_none() {
             slot.completed = Some(self.now);
@@ -790,8 +801,9 @@ impl<'a> Engine<'a> {
                 route: slot.route,
                 id: slot.passed.sent as u16,
             };
+            let content = Content::Segment(segment);
             self.network
-                .emit(segment, slot.header, to, self.now, &mut self.scheduler);
+                .emit(content, slot.header, to, self.now, &mut self.scheduler);
         }
         let deadline = slot.receiver.next_wakeup();
         slot.alarm
@@ -834,12 +846,10 @@ impl<'a> Engine<'a> {
             Source::Udp(i) => {
                 let slot = &mut self.flows.udp[i as usize];
                 let (size, gap) = slot.send();
-                let segment = Segment {
-                    seq: slot.next,
-                    ack: self.now.as_ps(),
-                    len: size,
-                    ..Segment::default()
-                };
+                let content = Content::Datagram(Datagram {
+                    number: slot.next,
+                    sent: self.now,
+                });
                 slot.next += 1;
                 slot.passed.sent += 1;
                 let to = Address {
@@ -850,7 +860,7 @@ impl<'a> Engine<'a> {
                 };
                 let again = self.now + gap;
                 self.network
-                    .emit(segment, size, to, self.now, &mut self.scheduler);
+                    .emit(content, size, to, self.now, &mut self.scheduler);
                 if again < self.flows.stops[flow as usize] {
                     self.scheduler.add(Event::new(again, Class::Source, flow));
                 }

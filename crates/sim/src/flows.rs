@@ -11,6 +11,7 @@ use crate::answers::Answers;
 use crate::connections::{Connections, Reached};
 use crate::header::{self, TcpOptions};
 use crate::network::HostRoutes;
+use crate::packet::Datagram;
 use crate::scheduler::Alarm;
 use crate::statistics::Delays;
 
@@ -135,21 +136,21 @@ impl UdpSlot {
         self.source.send(&mut self.stream)
     }
 
-    /// A packet of `size` bytes arrives, whose `segment` has its number and the time it was sent.
-    /// Returns the time it took if it was sent from `measure_from` on.
+    /// A packet of `size` bytes arrives. Returns the time it took if it was sent from
+    /// `measure_from` on.
     #[inline]
     pub fn hear(
         &mut self,
-        segment: &Segment,
+        datagram: &Datagram,
         size: u32,
         now: Time,
         measure_from: Time,
     ) -> Option<Span> {
-        let sent = Time::from_ps(segment.ack);
+        let &Datagram { number, sent } = datagram;
         let counts = sent >= measure_from;
         self.passed.delivered += 1;
         if let Some(call) = &mut self.call {
-            call.hear(segment.seq, sent, now, counts);
+            call.hear(number, sent, now, counts);
         }
         if !counts {
             return None;

@@ -8,7 +8,7 @@ use super::Engine;
 use crate::connections::{Done, Opening, Side};
 use crate::flows::Flows;
 use crate::network::Address;
-use crate::packet::ContentId;
+use crate::packet::{Content, ContentId};
 use crate::scheduler::Class;
 
 /// The network as one user's program sees it.
@@ -141,7 +141,7 @@ impl Engine<'_> {
     /// A segment arrives at the server side of a connection.
     #[inline(never)] // keeps the registers of the loop free for other traffic
     pub(super) fn server_hears(&mut self, place: u32, content: ContentId) {
-        let segment = self.network.contents.get(content);
+        let segment = self.network.contents.segment(content);
         let connection = self.flows.connections.get(place);
         connection.hear(Side::Server, segment, self.now);
         connection.serve(self.now);
@@ -152,7 +152,7 @@ impl Engine<'_> {
     /// A segment arrives at the client side of a connection.
     #[inline(never)]
     pub(super) fn client_hears(&mut self, place: u32, content: ContentId) {
-        let segment = self.network.contents.get(content);
+        let segment = self.network.contents.segment(content);
         let connection = self.flows.connections.get(place);
         connection.hear(Side::Client, segment, self.now);
         let at = connection.at;
@@ -210,8 +210,9 @@ impl Engine<'_> {
                 id: connection.passed(side).sent as u16,
             };
             let size = segment.len + connection.header;
+            let content = Content::Segment(segment);
             self.network
-                .emit(segment, size, to, self.now, &mut self.scheduler);
+                .emit(content, size, to, self.now, &mut self.scheduler);
             connection.write_ahead(self.now);
         }
     }
