@@ -13,8 +13,8 @@ use redtail_spec::Scenario;
 use redtail_traffic::{Exchange, TrafficGroup};
 use redtail_transport::{Endpoint, Flags, Segment, SenderCounters, TcpParams};
 
-use crate::flows::Passed;
 use crate::network::HostRoutes;
+use crate::packet::Passed;
 use crate::scheduler::Alarm;
 
 /// A side of a connection.

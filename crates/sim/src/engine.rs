@@ -19,7 +19,7 @@ use crate::capacity::Capacity;
 use crate::capture::{Capture, CaptureError, End, Recorder};
 use crate::connections::{Reached, Side};
 use crate::conservation::{self, LinkPassed};
-use crate::flows::{Flows, Source};
+use crate::flows::{FlowKind, Flows, Source};
 use crate::header;
 use crate::network::{Address, Link, Network, Route, Target, compile};
 use crate::packet::{Content, ContentId, Contents, Datagram, SimPacket};
@@ -248,14 +248,14 @@ fn note_loss(
     packet: &SimPacket,
     measure_from: Time,
 ) {
-    let direction = match flows.sources.get(packet.flow as usize) {
-        Some(&Source::Udp(i)) => {
+    let direction = match flows.kind(packet.flow) {
+        FlowKind::Udp(i) => {
             let sent = contents.datagram(packet.content).sent;
             flows.udp[i as usize].lost += u64::from(sent >= measure_from);
             0
         }
-        Some(&Source::Tcp(i)) => usize::from(packet.route == flows.receivers[i as usize].route),
-        Some(Source::User(_)) | None => {
+        FlowKind::Tcp(i) => usize::from(packet.route == flows.receivers[i as usize].route),
+        FlowKind::Connection => {
             let routes = flows.connections.get(packet.endpoint).routes;
             let from = match packet.route == routes[Side::Client as usize] {
                 true => Side::Client,
@@ -695,11 +695,9 @@ impl<'a> Engine<'a> {
     fn record(&mut self, link: u32, end: End, packet: &SimPacket) {
         if let Some(recorder) = &mut self.recorder {
             let content = self.network.contents.get(packet.content);
-            let connection = match self.flows.sources.get(packet.flow as usize) {
-                Some(Source::User(_)) | None => {
-                    Some(self.flows.connections.get(packet.endpoint).number)
-                }
-                Some(Source::Tcp(_) | Source::Udp(_)) => None,
+            let connection = match self.flows.kind(packet.flow) {
+                FlowKind::Connection => Some(self.flows.connections.get(packet.endpoint).number),
+                FlowKind::Tcp(_) | FlowKind::Udp(_) => None,
             };
             recorder.record(link, end, packet, content, connection, self.now);
         }

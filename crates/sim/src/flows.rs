@@ -4,25 +4,16 @@ use std::collections::VecDeque;
 
 use redtail_core::{Span, Stream, Time};
 use redtail_spec::Scenario;
-use redtail_traffic::{Playout, Traces, TrafficGroup, UdpSource, User};
+use redtail_traffic::{Arranged, Playout, Traces, TrafficGroup, TransferGroup, UdpSource, User};
 use redtail_transport::{Flags, Receiver, Segment, Sender};
 
 use crate::answers::Answers;
 use crate::connections::{Connections, Reached};
 use crate::header::{self, TcpOptions};
 use crate::network::HostRoutes;
-use crate::packet::Datagram;
+use crate::packet::{Datagram, Passed};
 use crate::scheduler::Alarm;
 use crate::statistics::Delays;
-
-/// Packets of one flow in one direction, for conservation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Passed {
-    /// Put into the network.
-    pub sent: u64,
-    /// Taken out of it at the far end.
-    pub delivered: u64,
-}
 
 /// A sending endpoint with its place in the network.
 #[derive(Debug)]
@@ -125,8 +116,17 @@ pub struct UdpSlot {
     pub lost: u64,
     /// Packets sent and delivered over the whole run.
     pub passed: Passed,
-    /// The receiving end of a call.
-    pub call: Option<Box<Playout>>,
+    /// What receives its packets.
+    pub sink: UdpSink,
+}
+
+/// The receiving end of a UDP flow.
+#[derive(Debug)]
+pub enum UdpSink {
+    /// Only counts.
+    Counter,
+    /// Plays a call.
+    Call(Box<Playout>),
 }
 
 impl UdpSlot {
@@ -149,7 +149,7 @@ impl UdpSlot {
         let &Datagram { number, sent } = datagram;
         let counts = sent >= measure_from;
         self.passed.delivered += 1;
-        if let Some(call) = &mut self.call {
+        if let UdpSink::Call(call) = &mut self.sink {
             call.hear(number, sent, now, counts);
         }
         if !counts {
@@ -233,6 +233,58 @@ pub enum Source {
     User(u32),
 }
 
+/// What the flows of a group are made of.
+enum GroupKind<'a> {
+    /// TCP flows with data without end.
+    Bulk,
+    /// TCP flows with data of given sizes.
+    Transfer(&'a TransferGroup),
+    /// UDP sources.
+    Udp,
+    /// Users, whose programs this makes.
+    Users(Box<dyn Fn(Time, Time, Stream) -> User>),
+    /// Users, whose programs are the rows of a table.
+    Rows(Arranged),
+}
+
+impl<'a> GroupKind<'a> {
+    /// That of `group`.
+    ///
+    /// # Panics
+    /// When `traces` lacks the table of the group.
+    fn of(group: &'a TrafficGroup, traces: &Traces) -> Self {
+        match group {
+            TrafficGroup::Bulk(_) => Self::Bulk,
+            TrafficGroup::Transfer(transfer) => Self::Transfer(transfer),
+            TrafficGroup::Cbr(_)
+            | TrafficGroup::Voip(_)
+            | TrafficGroup::OnOff(_)
+            | TrafficGroup::Game(_) => Self::Udp,
+            TrafficGroup::Trace(trace) => {
+                let table = traces.get(&trace.file);
+                Self::Rows(trace.arrange(table.expect("the run was started with its tables")))
+            }
+            TrafficGroup::Transactions(_)
+            | TrafficGroup::Web(_)
+            | TrafficGroup::Video(_)
+            | TrafficGroup::Arrivals(_) => {
+                Self::Users(group.make_user().expect("the group has users"))
+            }
+        }
+    }
+}
+
+/// What a flow is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowKind {
+    /// The flow of the TCP sender of this number.
+    Tcp(u32),
+    /// The flow of the UDP source of this number.
+    Udp(u32),
+    /// A connection of a user, whose place a packet names as its endpoint.
+    Connection,
+}
+
 /// All endpoints.
 #[derive(Debug, Default)]
 pub struct Flows {
@@ -289,14 +341,7 @@ impl Flows {
             flows
                 .answers
                 .push(Answers::of(group, scenario, group_index));
-            let rows = match group {
-                TrafficGroup::Trace(trace) => {
-                    let table = traces.get(&trace.file);
-                    Some(trace.arrange(table.expect("the run was started with its tables")))
-                }
-                _ => None,
-            };
-            let make_user = group.make_user();
+            let kind = GroupKind::of(group, traces);
             for i in 0..access.flows as usize {
                 let host = hosts[i % hosts.len()];
                 let mut stream = Stream::named(
@@ -310,38 +355,23 @@ impl Flows {
                 flows.starts.push(start);
                 let stop = group.stop(i, &mut stream).unwrap_or(Time::MAX);
                 flows.stops.push(stop);
-                if group.has_users() {
-                    let program = match &rows {
-                        Some(rows) => User::Trace(rows.user(i)),
-                        None => {
-                            make_user.as_ref().expect("the group has users")(start, stop, stream)
-                        }
-                    };
+                let mut add_user = |program| {
                     let host = (i % hosts.len()) as u32;
-                    flows.add_user(program, host, group_index as u32, flow);
-                    continue;
-                }
+                    flows.add_user(program, host, group_index as u32, flow)
+                };
                 let tcp_stream = || {
                     let name = format!("tcp.{}.{i}", access.name);
                     Stream::named(scenario.seed, scenario.replication, &name)
                 };
-                let source = match group {
-                    TrafficGroup::Bulk(_) => flows.add_tcp(group, None, host, flow, tcp_stream),
-                    TrafficGroup::Transfer(transfer) => {
+                let source = match &kind {
+                    GroupKind::Users(make) => add_user(make(start, stop, stream)),
+                    GroupKind::Rows(rows) => add_user(User::Trace(rows.user(i))),
+                    GroupKind::Bulk => flows.add_tcp(group, None, host, flow, tcp_stream),
+                    GroupKind::Transfer(transfer) => {
                         let size = Some(transfer.size.get(i).as_u64());
                         flows.add_tcp(group, size, host, flow, tcp_stream)
                     }
-                    TrafficGroup::Cbr(_)
-                    | TrafficGroup::Voip(_)
-                    | TrafficGroup::OnOff(_)
-                    | TrafficGroup::Game(_) => flows.add_udp(group, stream, host, flow),
-                    TrafficGroup::Transactions(_)
-                    | TrafficGroup::Web(_)
-                    | TrafficGroup::Video(_)
-                    | TrafficGroup::Arrivals(_)
-                    | TrafficGroup::Trace(_) => {
-                        unreachable!("they have users")
-                    }
+                    GroupKind::Udp => flows.add_udp(group, stream, host, flow),
                 };
                 flows.sources.push(source);
             }
@@ -351,8 +381,17 @@ impl Flows {
         flows
     }
 
-    fn add_user(&mut self, program: User, host: u32, group: u32, flow: u32) {
-        self.sources.push(Source::User(self.users.len() as u32));
+    /// What the flow of this number is. The flows beyond `sources` are those that users open.
+    #[inline]
+    pub fn kind(&self, flow: u32) -> FlowKind {
+        match self.sources.get(flow as usize) {
+            Some(&Source::Tcp(i)) => FlowKind::Tcp(i),
+            Some(&Source::Udp(i)) => FlowKind::Udp(i),
+            Some(Source::User(_)) | None => FlowKind::Connection,
+        }
+    }
+
+    fn add_user(&mut self, program: User, host: u32, group: u32, flow: u32) -> Source {
         self.users.push(UserSlot {
             program: Some(Box::new(program)),
             alarm: Alarm::default(),
@@ -362,6 +401,7 @@ impl Flows {
             open: Vec::new(),
             may_be_free: 0,
         });
+        Source::User(self.users.len() as u32 - 1)
     }
 
     fn add_tcp(
@@ -411,9 +451,9 @@ impl Flows {
         host: HostRoutes,
         flow: u32,
     ) -> Source {
-        let call = match group {
-            TrafficGroup::Voip(group) => Some(Box::new(Playout::new(group))),
-            _ => None,
+        let sink = match group {
+            TrafficGroup::Voip(group) => UdpSink::Call(Box::new(Playout::new(group))),
+            _ => UdpSink::Counter,
         };
         self.udp.push(UdpSlot {
             source: UdpSource::of(group).expect("a UDP group has sources"),
@@ -425,7 +465,7 @@ impl Flows {
             received: 0,
             lost: 0,
             passed: Passed::default(),
-            call,
+            sink,
         });
         Source::Udp(self.udp.len() as u32 - 1)
     }

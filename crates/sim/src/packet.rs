@@ -108,6 +108,15 @@ impl Packet for SimPacket {
     }
 }
 
+/// Packets of one flow in one direction, for conservation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Put into the network.
+    pub sent: u64,
+    /// Taken out of it at the far end.
+    pub delivered: u64,
+}
+
 /// Names the content of one packet in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContentId(u32);
