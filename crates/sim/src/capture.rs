@@ -14,7 +14,6 @@ use std::sync::Arc;
 
 use redtail_core::{Rate, Time};
 use redtail_qdisc::FlowTable;
-use redtail_qdisc::plugin::PluginFailure;
 use redtail_spec::Scenario;
 use redtail_transport::tcp::ecn::{EcnCodepoint, EcnFeedback};
 use redtail_transport::{Flags, Segment};
@@ -110,11 +109,18 @@ pub enum CaptureError {
         /// The error.
         error: io::Error,
     },
-    /// A plug-in failed.
-    Plugin(Box<PluginFailure>),
-    /// The run was cancelled before its end.
-    Cancelled,
 }
+
+impl fmt::Display for CaptureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Impossible(text) => f.write_str(text),
+            Self::Io { file, error } => write!(f, "capture file {file}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for CaptureError {}
 
 /// The facts about a flow that the headers of its packets need.
 #[derive(Clone, Copy, Debug)]

@@ -4,19 +4,19 @@
 //! event at the end of the duration does not happen.
 
 mod report;
+mod run;
 mod users;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use redtail_core::{Time, prefetch};
-use redtail_qdisc::plugin::{PluginFailure, catching};
 use redtail_qdisc::{DropReason, Plugins, QueueDiscipline, Sink, TcpHeader};
 use redtail_spec::Scenario;
 use redtail_traffic::{Application, Traces};
 use redtail_transport::SenderCounters;
 
 use crate::capacity::Capacity;
-use crate::capture::{Capture, CaptureError, End, Recorder};
+use crate::capture::{End, Recorder};
 use crate::connections::{Reached, Side};
 use crate::conservation::{self, LinkPassed};
 use crate::flows::{FlowKind, Flows, Source};
@@ -28,56 +28,7 @@ use crate::scheduler::{Alarm, Class, Event, Scheduler};
 use crate::series::Sampler;
 use crate::statistics::{LinkStatistics, Measured, PacketOwner};
 
-/// The run was cancelled before its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cancelled;
-
-/// Why a run with plug-ins did not complete.
-#[derive(Debug)]
-pub enum Stopped {
-    /// It was cancelled.
-    Cancelled,
-    /// A plug-in failed.
-    Plugin(Box<PluginFailure>),
-}
-
-impl std::fmt::Display for Stopped {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Cancelled => f.write_str("the run was cancelled"),
-            Self::Plugin(failure) => failure.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Stopped {}
-
-/// The plug-ins and tables of a run, to which its scenario refers by name.
-#[derive(Clone, Debug, Default)]
-pub struct Beside {
-    /// The queues of kind `plugin`.
-    pub plugins: Plugins,
-    /// The tables of groups of kind `trace`.
-    pub traces: Traces,
-}
-
-impl From<&Plugins> for Beside {
-    fn from(plugins: &Plugins) -> Self {
-        Self {
-            plugins: plugins.clone(),
-            ..Self::default()
-        }
-    }
-}
-
-impl From<&Traces> for Beside {
-    fn from(traces: &Traces) -> Self {
-        Self {
-            traces: traces.clone(),
-            ..Self::default()
-        }
-    }
-}
+pub use run::{RunError, RunOptions, run};
 
 /// Events between two checks of the cancel flag. The work of an event is bounded (by windows,
 /// backlogs and `MOST_UPDATES` of a law) and rarely takes a millisecond.
@@ -86,96 +37,6 @@ const CANCEL_INTERVAL: u64 = 1 << 8;
 /// From about this number on, endpoints are evicted from the second-level cache between two of
 /// their packets.
 const MANY_FLOWS: usize = 1000;
-
-/// Runs `scenario`, which must have passed validation, to its end.
-///
-/// # Errors
-/// [`Cancelled`] if `cancel` was set during the run.
-///
-/// # Panics
-/// When packets are not conserved, or a queue breaks its contract: our bugs. And when the
-/// scenario has queues of kind `plugin`, which are for [`run_with`].
-pub fn run(scenario: &Scenario, cancel: &AtomicBool) -> Result<RunResult, Cancelled> {
-    run_with(scenario, Beside::default(), cancel).map_err(|stopped| match stopped {
-        Stopped::Cancelled => Cancelled,
-        Stopped::Plugin(failure) => panic!("{failure}"),
-    })
-}
-
-/// As [`run`], with the queues of kind `plugin` and the tables of `beside`: a `&Plugins`, a
-/// `&Traces` or both.
-///
-/// # Errors
-/// [`Stopped`] if `cancel` was set during the run, or a plug-in failed.
-///
-/// # Panics
-/// When packets are not conserved, or a queue of ours breaks its contract: our bugs. And when a
-/// table of the scenario is missing.
-pub fn run_with(
-    scenario: &Scenario,
-    beside: impl Into<Beside>,
-    cancel: &AtomicBool,
-) -> Result<RunResult, Stopped> {
-    let beside = beside.into();
-    let ran = catching(|| {
-        let mut engine = Engine::new(scenario, &beside);
-        engine.run(cancel)?;
-        Ok(engine.finish())
-    });
-    ran.map_err(Stopped::Plugin)?
-        .map_err(|Cancelled| Stopped::Cancelled)
-}
-
-/// As [`run`], and captures the packets that pass the points of `capture`. The result is the same
-/// as without a capture.
-///
-/// # Errors
-/// [`CaptureError`] when a point does not exist, a file cannot be written, or
-/// `cancel` was set meanwhile.
-///
-/// # Panics
-/// As [`run`].
-pub fn run_captured(
-    scenario: &Scenario,
-    capture: Capture<'_>,
-    cancel: &AtomicBool,
-) -> Result<RunResult, CaptureError> {
-    run_captured_with(scenario, Beside::default(), capture, cancel)
-}
-
-/// As [`run_captured`]; `beside` is as for [`run_with`].
-///
-/// # Errors
-/// As [`run_captured`], and when a plug-in failed.
-///
-/// # Panics
-/// As [`run_with`].
-pub fn run_captured_with(
-    scenario: &Scenario,
-    beside: impl Into<Beside>,
-    capture: Capture<'_>,
-    cancel: &AtomicBool,
-) -> Result<RunResult, CaptureError> {
-    let beside = beside.into();
-    catching(|| capture_run(scenario, &beside, capture, cancel)).map_err(CaptureError::Plugin)?
-}
-
-fn capture_run(
-    scenario: &Scenario,
-    beside: &Beside,
-    capture: Capture<'_>,
-    cancel: &AtomicBool,
-) -> Result<RunResult, CaptureError> {
-    let mut engine = Engine::new(scenario, beside);
-    let recorder = Recorder::new(capture, scenario, &engine.network, &engine.flows)?;
-    engine.recorder = Some(Box::new(recorder));
-    let ran = engine.run(cancel);
-    // An error in writing a file also ends the run.
-    let recorder = engine.recorder.take().expect("it was put there");
-    recorder.finish()?;
-    ran.map_err(|Cancelled| CaptureError::Cancelled)?;
-    Ok(engine.finish())
-}
 
 /// The counters of one link.
 #[derive(Debug)]
@@ -186,6 +47,10 @@ struct LinkBooks {
     /// `None` during the warm-up.
     statistics: Option<Measured>,
 }
+
+/// The run was cancelled before its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Cancelled;
 
 struct Engine<'a> {
     scenario: &'a Scenario,
@@ -315,9 +180,9 @@ impl Sink<SimPacket> for QueueEvents<'_> {
 }
 
 impl<'a> Engine<'a> {
-    fn new(scenario: &'a Scenario, beside: &Beside) -> Self {
-        let (network, routes) = compile(scenario, &beside.plugins);
-        let mut flows = Flows::new(scenario, &routes, &beside.traces);
+    fn new(scenario: &'a Scenario, plugins: &Plugins, traces: &Traces) -> Self {
+        let (network, routes) = compile(scenario, plugins);
+        let mut flows = Flows::new(scenario, &routes, traces);
         let groups = scenario.traffic.len();
         let mut scheduler = Scheduler::new(network.links.len(), network.line_count());
         let measure_from = Time::ZERO + scenario.warmup;
