@@ -3,7 +3,8 @@
 use redtail_core::{Bytes, Span, Time};
 use redtail_qdisc::QueueDiscipline;
 
-use super::{Engine, in_transmission};
+use super::Engine;
+use super::links::in_transmission;
 use redtail_traffic::e_model::mos;
 use redtail_traffic::{Application, TrafficGroup, VoipGroup};
 
