@@ -430,6 +430,11 @@ def presets() -> Any:
     return json.loads(native().presets())
 
 
+def traffic_examples() -> dict[str, str]:
+    """Return every kind of traffic with the keys of a small group of it."""
+    return dict(native().traffic_examples())
+
+
 def advise(**situation: Any) -> dict[str, Any]:
     """Return parameters for a queue, as `redtail.advice` describes them.
 

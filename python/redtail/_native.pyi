@@ -18,6 +18,7 @@ __all__ = [
     "run",
     "run_captured",
     "schema",
+    "traffic_examples",
     "version",
 ]
 
@@ -167,6 +168,7 @@ def run_captured(
 ) -> RunResult: ...
 def schema() -> str: ...
 def presets() -> str: ...
+def traffic_examples() -> list[tuple[str, str]]: ...
 def advise(
     queue: str,
     rate: str,

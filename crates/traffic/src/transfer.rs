@@ -1,0 +1,68 @@
+//! TCP transfers of a given size.
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, schemars, serde};
+use redtail_transport::TcpSpec;
+
+use crate::access::Direction;
+use crate::dealt::Dealt;
+use crate::keys::groups;
+use crate::kind::{TcpKind, TrafficKind};
+use crate::start::Start;
+
+groups! {
+    /// TCP transfers of a given size, one for each flow.
+    pub struct TransferGroup {
+        /// Payload to transfer; dealt out.
+        pub size: Dealt<Bytes>,
+        /// The TCP they use: a preset, or a table with a preset and what departs from it.
+        /// Source: the `sack` preset.
+        #[serde(default)]
+        pub tcp: TcpSpec,
+        /// When transfers start; dealt out.
+        /// Source: the start of the run.
+        #[serde(default = "crate::keys::at_once")]
+        pub start: Dealt<Start>,
+    }
+}
+
+impl TrafficKind for TransferGroup {
+    fn example() -> &'static str {
+        r#"flows = 3
+size = "60 kB""#
+    }
+
+    fn noun(&self) -> &'static str {
+        "transfer"
+    }
+
+    fn starts(&self) -> Option<&Dealt<Start>> {
+        Some(&self.start)
+    }
+
+    fn stops(&self) -> Option<&Dealt<Start>> {
+        None
+    }
+
+    fn check(&self) -> Result<(), ParamError> {
+        if self.size.values().iter().any(|size| size.as_u64() == 0) {
+            return Err(ParamError::new(
+                "size",
+                "is zero",
+                "a size such as \"292 kB\"",
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl TcpKind for TransferGroup {
+    fn tcp(&self) -> &TcpSpec {
+        &self.tcp
+    }
+
+    fn sizes(&self) -> Option<&Dealt<Bytes>> {
+        Some(&self.size)
+    }
+}
