@@ -78,8 +78,9 @@ fn a_small_group_of_every_kind_sends_and_ends() {
         let (scenario, result) = run(kind, keys);
         assert_eq!(scenario.traffic[0].kind(), kind);
         let used = metric(&result, "utilization");
-        // The flows end: whatever they sent, it is not all that the link can carry.
-        assert!((0.001..0.9).contains(&used), "{kind}: {used}");
+        assert!(used > 0.0, "{kind} sends nothing");
+        // The flows end: they have not used the link for the whole run.
+        assert!(used < 0.9, "{kind}: {used}");
     }
 }
 
