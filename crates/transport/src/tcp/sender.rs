@@ -22,7 +22,7 @@ use super::pacing::Pacer;
 use super::progress::Progress;
 use super::prr::{Delivery, Prr};
 use super::rack::Rules;
-use super::recovery::{LossRecovery, Recovery, RecoveryKind, each};
+use super::recovery::{LossRecovery, Recovery, RecoveryTraits, Turn, each};
 use super::rto::{RttEstimator, RttSampling, SynLoss, TimerRestart};
 use super::scoreboard::{Acked, Scoreboard};
 use super::timer_wheel::TimerWheel;
@@ -208,12 +208,8 @@ pub struct Sender {
     limited_transmit: bool,
     ecn_retransmissions: bool,
     ecn_fallback: bool,
-    // Properties of the recovery strategy, copied because every acknowledgement reads them.
-    forgets_sacked: bool,
-    pipe_is_exact: bool,
-    ends_on_partial_ack: bool,
-    exit_grows_window: bool,
-    limited_transmit_after_timeout: bool,
+    /// The traits of the recovery strategy, copied because every acknowledgement reads them.
+    traits: RecoveryTraits,
     /// Whether the growth law needs every acknowledgement.
     watched: bool,
     sampling: RttSampling,
@@ -287,12 +283,12 @@ impl Sender {
     pub fn new(params: &TcpParams, size: Option<u64>) -> Self {
         let mss = params.mss.as_u64() as u32;
         let recovery = Recovery::new(params.recovery);
-        let judges_by_time = each!(&recovery, r => r.judges_by_time());
+        let traits = params.recovery.traits();
         let peer_window = params.announced(params.receive_window.as_u64()) as u32;
         let mut board = Scoreboard::default();
-        let is_linux = params.recovery == RecoveryKind::Linux;
-        if judges_by_time {
-            board.judge_by_time(if is_linux { Rules::Linux } else { Rules::Rfc });
+        let is_linux = traits.by_time == Some(Rules::Linux);
+        if let Some(rules) = traits.by_time {
+            board.judge_by_time(rules);
         }
         if params.growth.is_model() {
             board.sample_rates();
@@ -315,14 +311,7 @@ impl Sender {
             newly_lost: false,
             limited_transmit: params.limited_transmit,
             ecn_retransmissions: params.ecn_retransmissions,
-            forgets_sacked: each!(&recovery, r => r.forgets_sacked()),
-            pipe_is_exact: each!(&recovery, r => r.pipe_is_exact()),
-            ends_on_partial_ack: each!(&recovery, r => r.ends_on_partial_ack()),
-            exit_grows_window: each!(&recovery, r => r.exit_grows_window()),
-            limited_transmit_after_timeout: each!(
-                &recovery,
-                r => r.limited_transmit_after_timeout()
-            ),
+            traits,
             watched: controller.watches(),
             sampling: params.rtt_sampling,
             mss,
@@ -346,11 +335,11 @@ impl Sender {
             ts_recent: 0,
             board,
             prr: None,
-            timers: judges_by_time.then(Box::default),
+            timers: traits.by_time.map(|_| Box::default()),
             persist: None,
             undo: match is_linux {
                 true => None,
-                false => Undo::new(params.frto, params.dsack, params.recovery.uses_sack()),
+                false => Undo::new(params.frto, params.dsack, traits.uses_sack),
             },
             linux: is_linux.then(|| Box::new(LinuxStates::new(params.frto, params.dsack))),
             pacer: params
@@ -655,7 +644,7 @@ impl Sender {
         );
         self.timeouts_in_row += 1;
         self.ecn.on_reduction(self.board.next(), now);
-        if self.forgets_sacked {
+        if self.traits.forgets_sacked {
             self.board.forget_sacked();
         }
         if self.timers.is_some() {
@@ -796,9 +785,7 @@ impl Sender {
             if newly_sacked > 0 && self.sampling == RttSampling::EveryDelivery {
                 self.sample_sacked(now);
             }
-            if (same_window || newly_sacked > 0)
-                && each!(&self.recovery, r => r.is_duplicate(newly_sacked))
-            {
+            if (same_window || newly_sacked > 0) && self.traits.counts_as_duplicate(newly_sacked) {
                 self.on_duplicate_ack(now);
             }
             self.check_timeout(una, delivered, marked > 0);
@@ -1107,7 +1094,7 @@ impl Sender {
                 beta: self.ecn.beta(self.controller.beta_ecn()),
             });
             let spread = self.uses_prr && self.ecn.spreads_reduction();
-            if spread && self.pipe_is_exact && self.phase == Phase::Open {
+            if spread && self.traits.pipe_is_exact && self.phase == Phase::Open {
                 let sacked = self.board.sacked().bytes();
                 let reduction = Prr::for_marks(self.board.outstanding(), sacked, next);
                 self.prr = Some(Box::new(reduction));
@@ -1123,7 +1110,7 @@ impl Sender {
             return 0;
         }
         let bytes = self.board.on_sack(segment.sack.iter(segment.ack), now);
-        if self.pipe_is_exact && self.timers.is_none() {
+        if self.traits.pipe_is_exact && self.timers.is_none() {
             self.newly_lost |= self
                 .board
                 .detect_losses(self.dup_thresh, self.mss, self.size);
@@ -1147,7 +1134,7 @@ impl Sender {
         self.timeouts_in_row = 0;
         let finished = self.recover.is_none_or(|recover| segment.ack >= recover);
         let in_recovery = self.phase == Phase::Recovery;
-        let partial = in_recovery && !finished && !self.ends_on_partial_ack;
+        let partial = in_recovery && !finished && !self.traits.ends_on_partial_ack;
         if !segment.sack.is_empty() {
             self.enter_sack(segment, now);
         }
@@ -1178,12 +1165,12 @@ impl Sender {
         if self.prr.take_if(|prr| prr.ends_at(segment.ack)).is_some() {
             self.controller.on_episode_end(false, now);
         }
-        if self.forgets_sacked {
+        if self.traits.forgets_sacked {
             self.board.forget_sacked();
         }
         self.dup_acks = 0;
         let grows = if in_recovery {
-            self.exit_grows_window
+            self.traits.exit_grows_window
         } else {
             window_was_full
         };
@@ -1207,7 +1194,7 @@ impl Sender {
             });
         }
         self.restart_timer(now);
-        if !self.finish(segment) && self.pipe_is_exact && self.board.first_is_lost() {
+        if !self.finish(segment) && self.traits.pipe_is_exact && self.board.first_is_lost() {
             // Losses that are already known begin the next episode.
             self.maybe_enter_recovery(now);
         }
@@ -1301,7 +1288,7 @@ impl Sender {
         let resend =
             each!(&mut self.recovery, r => r.on_partial_ack(&mut self.board, acked.bytes, mss));
         self.resend_first |= resend;
-        let every = each!(&self.recovery, r => r.every_partial_ack_restarts_timer());
+        let every = self.traits.every_partial_ack_restarts_timer;
         if every {
             self.rtt.end_back_off();
         }
@@ -1314,10 +1301,10 @@ impl Sender {
     fn leave_recovery(&mut self, now: Time) {
         self.prr = None;
         let (cwnd, mss) = (self.controller.window().cwnd, self.mss);
-        let after = each!(&self.recovery, r => r.window_after(&self.board, cwnd, mss));
+        let after = each!(&self.recovery, r => r.on_exit(&self.board, cwnd, mss));
         self.controller.set_cwnd(after);
         self.controller.on_episode_end(false, now);
-        if each!(&self.recovery, r => r.forgets_recovery_point()) {
+        if self.traits.forgets_recovery_point {
             self.recover = None;
         }
     }
@@ -1338,11 +1325,11 @@ impl Sender {
             each!(&self.recovery, r => r.detects_loss(&self.board, dup_acks, self.dup_thresh));
         let allowed = self
             .recover
-            .is_none_or(|recover| each!(&self.recovery, r => r.may_enter(una, recover)));
+            .is_none_or(|recover| self.traits.may_enter(una, recover));
         if !(detected && allowed) || self.board.outstanding() == 0 {
             return;
         }
-        let starts_over = each!(&self.recovery, r => r.starts_over());
+        let starts_over = self.traits.starts_over;
         let (phase, kind) = if starts_over {
             (Phase::Loss, CongestionKind::Timeout { repeated: false })
         } else {
@@ -1367,7 +1354,7 @@ impl Sender {
         // Strategies that count duplicates declare the first segment lost.
         self.newly_lost |= self.timers.is_none() && !self.board.first_is_lost();
         each!(&mut self.recovery, r => r.on_enter(&mut self.board, dup_acks, mss));
-        if self.uses_prr && self.pipe_is_exact {
+        if self.uses_prr && self.traits.pipe_is_exact {
             let sacked = self.board.sacked().bytes();
             self.prr = Some(Box::new(Prr::new(self.board.outstanding(), sacked)));
         }
@@ -1511,13 +1498,13 @@ impl Sender {
     #[inline]
     pub fn in_flight(&self) -> u64 {
         match self.phase {
-            Phase::Open if self.pipe_is_exact => self.board.pipe(),
+            Phase::Open if self.traits.pipe_is_exact => self.board.pipe(),
             Phase::Open => self
                 .board
                 .outstanding()
                 .saturating_sub(self.limited_transmit()),
             Phase::Recovery => each!(&self.recovery, r => r.in_flight(&self.board)),
-            Phase::Loss if self.limited_transmit_after_timeout && self.dup_acks <= 2 => {
+            Phase::Loss if self.traits.limited_transmit_after_timeout && self.dup_acks <= 2 => {
                 self.board.pipe().saturating_sub(self.limited_transmit())
             }
             Phase::Loss => self.board.pipe(),
@@ -1661,7 +1648,8 @@ impl Sender {
                 }
             }
             Phase::Recovery => {
-                let lost = each!(&mut self.recovery, r => r.next(&mut self.board));
+                let lost =
+                    each!(&mut self.recovery, r => r.next(&mut self.board, Turn::BeforeNewData));
                 let segment = match lost {
                     Some(index) => self.resend(index, now),
                     None => match self.send_new(now) {
@@ -1669,7 +1657,7 @@ impl Sender {
                         None => {
                             let index = each!(
                                 &mut self.recovery,
-                                r => r.next_without_new_data(&mut self.board)
+                                r => r.next(&mut self.board, Turn::AfterNewData)
                             )?;
                             self.resend(index, now)
                         }
