@@ -21,8 +21,8 @@
 
 use redtail_core::Time;
 
-use super::{Phase, Sender, as_f64};
-use crate::cc::{AckSample, CaState, CongestionEvent, CongestionKind, Window};
+use super::{Phase, Sender};
+use crate::cc::{AckSample, CaState, CongestionEvent, CongestionKind, Window, as_f64};
 use crate::segment::Segment;
 use crate::tcp::prr::SegmentPrr;
 use crate::tcp::rto::{RttSampling, TimerRestart};
