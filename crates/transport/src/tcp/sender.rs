@@ -4,6 +4,16 @@
 //! round-trip estimator. The sender itself owns the scoreboard, the phase it is in and the
 //! retransmission timer.
 //!
+//! | module | responsibility |
+//! |---|---|
+//! | `connection`, `stream` | opening and closing; the application's data |
+//! | `ack` | what an acknowledgement changes |
+//! | `episode`, `spurious` | loss recovery: its begin, its end, its undoing |
+//! | `linux` | loss recovery in the states of Linux |
+//! | `transmit`, `segments` | what is sent next; the segments that carry it |
+//! | `timers`, `loss_probe`, `persist` | the timers and the probes |
+//! | `round_trip`, `rate` | round-trip samples; pacing and rate samples |
+//!
 //! A connection that opens with a handshake closes with a FIN in each direction. The sender's FIN
 //! goes with its last data (RFC 9293, section 3.6). In the scoreboard the FIN is one more byte
 //! after the last.
@@ -19,25 +29,27 @@ mod rate;
 mod round_trip;
 mod segments;
 mod spurious;
+mod stream;
 mod timers;
 mod transmit;
 
 use redtail_core::{Span, Stream, Time, earlier};
 
-use self::connection::Connection;
+use self::connection::{Connection, ConnectionState};
 pub use self::counters::{SenderCounters, SenderSnapshot};
 use self::linux::LinuxStates;
 use self::loss_probe::RackTimers;
 use self::persist::Persist;
+use self::stream::SendStream;
+use self::timers::RetransmissionTimer;
 use super::ecn::EcnResponse;
 use super::pacing::Pacer;
 use super::progress::Progress;
 use super::prr::Prr;
 use super::rack::Rules;
 use super::recovery::{Recovery, RecoveryTraits};
-use super::rto::{RttEstimator, RttSampling, SynLoss, TimerRestart};
+use super::rto::RttSampling;
 use super::scoreboard::Scoreboard;
-use super::timer_wheel::TimerWheel;
 use super::undo::Undo;
 use crate::cc::{Controller, ControllerConfig, IdleDecay};
 use crate::params::TcpParams;
@@ -66,7 +78,6 @@ pub struct Sender {
     newly_lost: bool,
     limited_transmit: bool,
     ecn_retransmissions: bool,
-    ecn_fallback: bool,
     /// The traits of the recovery strategy, copied because every acknowledgement reads them.
     traits: RecoveryTraits,
     /// Whether the growth law needs every acknowledgement.
@@ -85,15 +96,6 @@ pub struct Sender {
     timestamps: bool,
     uses_prr: bool,
     byte_counting: bool,
-    /// The application has closed: nothing follows `size`.
-    closed: bool,
-    /// Whether the connection closes with a FIN.
-    fin: bool,
-    /// Whether the peer sends data too and closes with it: this sender does not wait for the peer's
-    /// FIN.
-    half: bool,
-    /// Whether the last data that the application wrote is pushed (PSH).
-    pushes: bool,
     idle_decay: IdleDecay,
     /// The segment with the FIN may leave beyond the window.
     fin_beyond_window: bool,
@@ -117,21 +119,14 @@ pub struct Sender {
     controller: Controller,
     recovery: Recovery,
     ecn: EcnResponse,
-    rtt: RttEstimator,
-    timer_restart: TimerRestart,
-    wheel: TimerWheel,
+    timer: RetransmissionTimer,
     /// The recovery point: highest data sent when the latest episode began.
     recover: Option<u64>,
-    rto_at: Option<Time>,
     /// The end of the segment being timed, and when it was sent.
     timed: Option<(u64, Time)>,
     /// When the SYN, or later any data, was last sent.
     last_sent: Time,
-    /// The number of retransmissions of the SYN.
-    syn_retransmissions: u32,
-    syn_loss: SynLoss,
-    /// Bytes to send in total; `u64::MAX` for an endless sender that has not closed.
-    size: u64,
+    stream: SendStream,
     progress: Progress,
     counters: SenderCounters,
 }
@@ -163,7 +158,7 @@ impl Sender {
             ecn_max_rtt: params.ecn.then_some(params.bbr_ecn_max_rtt),
         });
         let mut sender = Self {
-            connection: Connection::Closed,
+            connection: Connection::new(params),
             phase: Phase::Open,
             resend_first: false,
             timer_restarted: false,
@@ -183,10 +178,6 @@ impl Sender {
             timestamps: params.timestamps,
             uses_prr: params.prr,
             byte_counting: params.byte_counting,
-            closed: size.is_some(),
-            fin: false,
-            half: false,
-            pushes: params.adaptive_acks,
             idle_decay: params.idle_decay,
             fin_beyond_window: params.fin_beyond_window,
             idle_restart: params.idle_restart,
@@ -207,17 +198,11 @@ impl Sender {
             controller,
             recovery,
             ecn: EcnResponse::new(params),
-            ecn_fallback: params.ecn_fallback,
-            rtt: RttEstimator::new(params),
-            timer_restart: params.timer_restart,
-            wheel: TimerWheel::new(params.timer_tick),
+            timer: RetransmissionTimer::new(params),
             recover: None,
-            rto_at: None,
             timed: None,
             last_sent: Time::ZERO,
-            syn_retransmissions: 0,
-            syn_loss: params.syn_loss,
-            size: size.unwrap_or(u64::MAX),
+            stream: SendStream::new(size, params.adaptive_acks),
             progress: Progress::default(),
             counters: SenderCounters::default(),
         };
@@ -241,18 +226,16 @@ impl Sender {
     /// A sender whose application has written nothing yet, for
     /// [`write`](Self::write) and [`close`](Self::close).
     pub fn without_data(params: &TcpParams) -> Self {
-        Self {
-            closed: false,
-            ..Self::new(params, Some(0))
-        }
+        let mut sender = Self::new(params, Some(0));
+        sender.stream.closed = false;
+        sender
     }
 
     /// The sender's half of an [`Endpoint`](super::endpoint::Endpoint): its peer sends data too.
     pub(super) fn half(params: &TcpParams) -> Self {
-        Self {
-            half: true,
-            ..Self::without_data(params)
-        }
+        let mut sender = Self::without_data(params);
+        sender.connection = sender.connection.with_data_of_peer();
+        sender
     }
 
     /// The sequence number of a segment without data.
@@ -263,12 +246,12 @@ impl Sender {
 
     /// The smoothed round trip, once there is one, and the retransmission timeout.
     pub(super) fn round_trip(&self) -> (Option<Span>, Span) {
-        (self.rtt.srtt(), self.rtt.rto())
+        (self.timer.rtt.srtt(), self.timer.rtt.rto())
     }
 
     /// Bytes written and never sent.
     pub(super) fn unsent(&self) -> u64 {
-        self.size.saturating_sub(self.board.next())
+        self.stream.left(self.board.next())
     }
 
     /// Prefetches into the cache what the next acknowledgement reads outside the sender itself.
@@ -281,20 +264,19 @@ impl Sender {
     /// FIN.
     #[inline]
     pub fn is_complete(&self) -> bool {
-        self.closed && self.board.una() >= self.size && self.is_established()
+        self.stream.closed && self.board.una() >= self.stream.size && self.is_established()
     }
 
     /// Whether the connection is established or was: with a handshake, whether the SYN-ACK has
     /// arrived.
     #[inline]
     pub fn is_established(&self) -> bool {
-        use Connection::{Closed, SynDue, SynSent};
-        !matches!(self.connection, Closed | SynDue | SynSent)
+        self.connection.is_established()
     }
 
     /// Whether nothing more will be sent, except for the acknowledgement of a retransmitted FIN.
     pub fn is_closed(&self) -> bool {
-        matches!(self.connection, Connection::Complete | Connection::TimeWait)
+        self.connection.is_closed()
     }
 
     /// The counters so far.
@@ -305,7 +287,8 @@ impl Sender {
     /// The longest time for which a SYN or data waited for an acknowledgement that advances, since
     /// [`forget_waits`](Self::forget_waits); and whether the present wait is longer than 10 s.
     pub fn longest_wait(&self, now: Time) -> (Span, bool) {
-        let outstanding = self.board.outstanding() > 0 || self.connection == Connection::SynSent;
+        let outstanding =
+            self.board.outstanding() > 0 || self.connection.state == ConnectionState::SynSent;
         let stalled = outstanding && self.progress.is_stalled(now);
         (self.progress.longest(outstanding, now), stalled)
     }
@@ -317,7 +300,7 @@ impl Sender {
 
     /// Bytes cumulatively acknowledged.
     pub fn acked(&self) -> u64 {
-        self.board.una().min(self.size)
+        self.board.una().min(self.stream.size)
     }
 
     /// The state shown in time series.
@@ -326,8 +309,8 @@ impl Sender {
         SenderSnapshot {
             cwnd: window.cwnd,
             ssthresh: window.ssthresh,
-            outstanding: self.board.next().min(self.size) - self.acked(),
-            srtt: self.rtt.srtt(),
+            outstanding: self.board.next().min(self.stream.size) - self.acked(),
+            srtt: self.timer.rtt.srtt(),
             alpha: self.ecn.alpha(),
             pacing_rate: self.pacer.as_ref().and_then(|pacer| pacer.rate()),
             state: self.controller.state(),
@@ -350,15 +333,15 @@ impl Sender {
     #[inline]
     pub fn next_timer(&self) -> Option<Time> {
         match &self.timers {
-            None => self.rto_at,
-            Some(timers) => earlier(earlier(self.rto_at, timers.judge_at), timers.probe_at),
+            None => self.timer.at,
+            Some(timers) => earlier(earlier(self.timer.at, timers.judge_at), timers.probe.at),
         }
     }
 
     /// A segment from the peer.
     #[inline]
     pub fn on_segment(&mut self, segment: &Segment, now: Time) {
-        if self.connection == Connection::Established {
+        if self.connection.state == ConnectionState::Established {
             self.on_ack(segment, now);
         } else {
             self.on_control(segment, now);
@@ -378,7 +361,7 @@ impl Sender {
         );
         let outstanding = self.board.outstanding();
         assert!(
-            outstanding == 0 || self.rto_at.is_some() || self.resend_first,
+            outstanding == 0 || self.timer.at.is_some() || self.resend_first,
             "data is outstanding and no timer runs"
         );
     }

@@ -155,7 +155,7 @@ impl Sender {
                 una: segment.ack,
                 next: self.board.next(),
                 rtt,
-                srtt: self.rtt.srtt(),
+                srtt: self.timer.rtt.srtt(),
                 rtt_independent: self.ecn.is_rtt_independent(),
             });
         }
@@ -181,9 +181,9 @@ impl Sender {
         }
         let bytes = self.board.on_sack(segment.sack.iter(segment.ack), now);
         if self.traits.pipe_is_exact && self.timers.is_none() {
-            self.newly_lost |= self
-                .board
-                .detect_losses(self.dup_thresh, self.mss, self.size);
+            self.newly_lost |=
+                self.board
+                    .detect_losses(self.dup_thresh, self.mss, self.stream.size);
         }
         bytes
     }
@@ -248,7 +248,7 @@ impl Sender {
         self.resend_first |= resend;
         let every = self.traits.every_partial_ack_restarts_timer;
         if every {
-            self.rtt.end_back_off();
+            self.timer.rtt.end_back_off();
         }
         if every || !self.timer_restarted {
             self.timer_restarted = true;
@@ -287,7 +287,7 @@ impl Sender {
             una: self.board.una(),
             next: self.board.next(),
             rtt: acked.sent.map(|sent| now.saturating_since(sent)),
-            srtt: self.rtt.srtt(),
+            srtt: self.timer.rtt.srtt(),
             state,
         });
     }

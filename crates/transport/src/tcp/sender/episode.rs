@@ -61,7 +61,7 @@ impl Sender {
         self.end_probing(now);
         // The retransmission restarts the timer, as RFC 6675, section 6, allows. RFC 6298 restarts
         // it on new acknowledgements only, as does ns-3.
-        if self.timer_restart == TimerRestart::Acks {
+        if self.timer.restart == TimerRestart::Acks {
             self.restart_timer(now);
         }
     }
@@ -90,12 +90,14 @@ impl Sender {
     pub(super) fn detect(&mut self, now: Time) -> bool {
         let enough = u64::from(self.dup_thresh) * u64::from(self.mss);
         let certain = self.phase != Phase::Open || self.board.sacked().bytes() >= enough;
-        let srtt = self.rtt.srtt();
+        let srtt = self.timer.rtt.srtt();
         let judged = self.board.detect_losses_by_time(now, certain, srtt);
         self.newly_lost |= judged.lost;
         if let Some(timers) = &mut self.timers {
-            let wait = |at: Time| at - now + self.wheel.allowance();
-            timers.judge_at = judged.next_check.map(|at| self.wheel.expiry(now, wait(at)));
+            let wait = |at: Time| at - now + self.timer.wheel.allowance();
+            timers.judge_at = judged
+                .next_check
+                .map(|at| self.timer.wheel.expiry(now, wait(at)));
         }
         judged.retransmission
     }

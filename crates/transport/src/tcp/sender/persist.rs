@@ -15,11 +15,40 @@ use crate::segment::Segment;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Persist {
     /// Probes sent.
-    pub probes: u32,
-    /// When the last probe was sent.
-    pub probed: Option<Time>,
+    probes: u32,
+    /// When the last probe was sent, until its byte is accepted.
+    probed: Option<Time>,
     /// The next probe is due.
-    pub due: bool,
+    due: bool,
+}
+
+impl Persist {
+    /// The persist timer has expired.
+    pub fn on_timer(&mut self) {
+        self.due = true;
+    }
+
+    /// Whether a probe is due. Clears it.
+    pub fn take_due(&mut self) -> bool {
+        std::mem::take(&mut self.due)
+    }
+
+    /// Whether a probe was sent.
+    pub fn has_probed(&self) -> bool {
+        self.probes > 0
+    }
+
+    /// A probe is sent.
+    fn on_sent(&mut self, now: Time) {
+        self.probes += 1;
+        self.probed = Some(now);
+    }
+
+    /// The byte of the probes is acknowledged. Returns when the last was sent, and whether there
+    /// were several; `None` if none was sent since the last call.
+    fn take_accepted(&mut self) -> Option<(Time, bool)> {
+        Some((self.probed.take()?, self.probes > 1))
+    }
 }
 
 impl Sender {
@@ -31,14 +60,12 @@ impl Sender {
         let Some(persist) = self.persist.as_mut().filter(|_| accepted) else {
             return false;
         };
-        let Some(probed) = persist.probed.take() else {
+        let Some((probed, several)) = persist.take_accepted() else {
             return false;
         };
         self.progress.begin(probed);
         self.board.on_new(1, probed);
-        if persist.probes > 1
-            && let Some(index) = self.board.last()
-        {
+        if several && let Some(index) = self.board.last() {
             self.board.on_resent(index, probed); // ambiguous (Karn)
         }
         true
@@ -50,7 +77,7 @@ impl Sender {
     #[cold]
     pub(super) fn send_window_probe(&mut self, now: Time) -> Option<Segment> {
         let seq = self.board.next();
-        let left = self.size - seq;
+        let left = self.stream.left(seq);
         if self.peer_window > 0 {
             let len = left
                 .min(u64::from(self.peer_window))
@@ -58,9 +85,8 @@ impl Sender {
             return Some(self.send_data(seq, len, now));
         }
         let persist = self.persist.as_mut()?;
-        persist.probes += 1;
-        persist.probed = Some(now);
-        self.rto_at = Some(self.wheel.expiry(now, self.rtt.backed_off(persist.probes)));
+        persist.on_sent(now);
+        self.timer.start_to_probe(persist.probes, now);
         self.counters.data_segments += 1;
         Some(Segment {
             seq,
@@ -76,8 +102,8 @@ impl Sender {
         if self.board.outstanding() == 0 {
             self.idle = true;
             let probes = self.persist.get_or_insert_default().probes;
-            if self.rto_at.is_none() {
-                self.rto_at = Some(self.wheel.expiry(now, self.rtt.backed_off(probes)));
+            if self.timer.at.is_none() {
+                self.timer.start_to_probe(probes, now);
             }
         }
     }
@@ -87,10 +113,10 @@ impl Sender {
     pub(super) fn end_idle(&mut self, now: Time) {
         self.idle = false;
         if self.persist.take().is_some() {
-            self.rto_at = None;
+            self.timer.at = None;
         }
         self.controller.after_pause(self.last_sent, now);
-        let (idle, rto) = (now - self.last_sent, self.rtt.rto());
+        let (idle, rto) = (now - self.last_sent, self.timer.rtt.rto());
         if idle > rto {
             let restart = f64::from(self.initial_window) * f64::from(self.mss);
             if self.idle_restart && self.idle_decay == IdleDecay::Halving {
@@ -101,5 +127,24 @@ impl Sender {
                 self.controller.after_idle(restart);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use redtail_core::Span;
+
+    use super::*;
+
+    #[test]
+    fn the_byte_of_several_probes_is_accepted_once_and_ambiguous() {
+        let at = |s| Time::ZERO + Span::from_s(s);
+        let mut persist = Persist::default();
+        assert_eq!(persist.take_accepted(), None);
+        persist.on_sent(at(1));
+        persist.on_sent(at(3));
+        assert!(persist.has_probed());
+        assert_eq!(persist.take_accepted(), Some((at(3), true)));
+        assert_eq!(persist.take_accepted(), None);
     }
 }

@@ -17,7 +17,7 @@ impl Sender {
             prior_in_flight: in_flight,
             in_flight: self.board.pipe(),
             una,
-            srtt: self.rtt.srtt(),
+            srtt: self.timer.rtt.srtt(),
             episode: match self.phase {
                 Phase::Open => Episode::Open,
                 Phase::Recovery => Episode::Recovery,
@@ -58,7 +58,7 @@ impl Sender {
         };
         if let Some((rate, quantum)) = self.controller.pacing() {
             pacer.set(rate, quantum);
-        } else if let Some(srtt) = self.rtt.srtt() {
+        } else if let Some(srtt) = self.timer.rtt.srtt() {
             pacer.follow(self.controller.window(), srtt);
         }
     }

@@ -29,7 +29,7 @@ impl Sender {
                 sent
             }
         };
-        self.rtt.sample(sent, now, ack, self.board.next());
+        self.timer.rtt.sample(sent, now, ack, self.board.next());
         Some(now - sent)
     }
 
@@ -51,7 +51,9 @@ impl Sender {
             (Some(acked), Some(sacked)) => (acked.0, sacked.1),
             (None, None) => echoed().map(|sent| (sent, sent))?,
         };
-        self.rtt.sample(oldest, now, segment.ack, self.board.next());
+        self.timer
+            .rtt
+            .sample(oldest, now, segment.ack, self.board.next());
         Some(now - newest)
     }
 
@@ -62,10 +64,10 @@ impl Sender {
             return;
         };
         let (una, next) = (self.board.una(), self.board.next());
-        self.rtt.sample(oldest, now, una, next);
+        self.timer.rtt.sample(oldest, now, una, next);
         // Otherwise a long recovery would postpone the timer without limit.
         let before = self.board.first_sent().is_some_and(|sent| oldest < sent);
-        if before && self.timer_restart == TimerRestart::Head {
+        if before && self.timer.restart == TimerRestart::Head {
             self.restart_timer(now);
         }
     }

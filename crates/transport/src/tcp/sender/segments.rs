@@ -22,7 +22,7 @@ impl Sender {
         }
         // The FIN goes with the last byte, if the record's length has room for it.
         let end = seq + u64::from(len);
-        let last = end == self.size && self.closed && self.fin;
+        let last = self.stream.fin_follows(end);
         let len = if last && len < u32::from(u16::MAX) {
             len + 1
         } else {
@@ -33,7 +33,7 @@ impl Sender {
         }
         self.board.on_new(len, now);
         if self.timers.is_some() {
-            if self.timer_restart == TimerRestart::Head {
+            if self.timer.restart == TimerRestart::Head {
                 self.on_sent_behind_probe(now);
             }
             self.arm_probe(now);
@@ -47,7 +47,7 @@ impl Sender {
 
     pub(super) fn resend(&mut self, index: u64, now: Time) -> Segment {
         let (seq, len) = self.board.on_resent(index, now);
-        if self.timer_restart == TimerRestart::Head && seq == self.board.una() {
+        if self.timer.restart == TimerRestart::Head && seq == self.board.una() {
             self.run_from_head(now);
         }
         if let Some(undo) = &mut self.undo {
@@ -62,7 +62,7 @@ impl Sender {
     /// Builds a retransmission of `len` sequence numbers from `seq`, which the scoreboard has
     /// already recorded.
     pub(super) fn send_again(&mut self, seq: u64, len: u32, now: Time) -> Segment {
-        self.counters.retransmissions += u64::from(seq < self.size);
+        self.counters.retransmissions += u64::from(seq < self.stream.size);
         if self
             .timed
             .is_some_and(|(end, _)| end == seq + u64::from(len))
@@ -85,11 +85,11 @@ impl Sender {
         if let Some(pacer) = &mut self.pacer {
             pacer.on_sent(len, now);
         }
-        if self.rto_at.is_none() {
-            self.rto_at = Some(self.wheel.expiry(now, self.rtt.rto())); // RFC 6298, rule 5.1
+        if self.timer.at.is_none() {
+            self.timer.start(now); // RFC 6298, rule 5.1
         }
         self.counters.data_segments += 1;
-        let (len, ecn, fin) = if seq + u64::from(len) >= self.size {
+        let (len, ecn, fin) = if seq + u64::from(len) >= self.stream.size {
             self.last_data(seq, len, ecn)
         } else {
             (len, ecn, Flags::NONE)
@@ -112,8 +112,12 @@ impl Sender {
     /// and not ECN-capable.
     #[cold]
     fn last_data(&mut self, seq: u64, len: u32, ecn: Ecn) -> (u32, Ecn, Flags) {
-        if seq + u64::from(len) == self.size {
-            (len, ecn, Flags::NONE.with_if(self.pushes, Flags::PSH))
+        if seq + u64::from(len) == self.stream.size {
+            (
+                len,
+                ecn,
+                Flags::NONE.with_if(self.stream.pushes, Flags::PSH),
+            )
         } else if len == 1 {
             self.counters.data_segments -= 1;
             (0, Ecn::NotEct, Flags::FIN)

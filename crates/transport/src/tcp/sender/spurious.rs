@@ -35,7 +35,7 @@ impl Sender {
             return;
         };
         let probe = self.timers.as_mut().and_then(|timers| {
-            let probe = &mut timers.probe;
+            let probe = &mut timers.probe.unanswered;
             probe.take_if(|probe| probe.retransmitted && probe.end == duplicate.end)
         });
         let next = self.board.next();

@@ -5,9 +5,57 @@
 use redtail_core::{Span, Time};
 
 use super::loss_probe::{RackTimers, probe_wait};
-use super::{Connection, Phase, Sender};
+use super::{Phase, Sender};
 use crate::cc::CongestionKind;
-use crate::tcp::rto::TimerRestart;
+use crate::params::TcpParams;
+use crate::tcp::rto::{RttEstimator, TimerRestart};
+use crate::tcp::timer_wheel::TimerWheel;
+
+/// The retransmission timer. While the peer's window prevents sending it serves as the persist
+/// timer.
+#[derive(Clone, Debug)]
+pub(super) struct RetransmissionTimer {
+    /// When it expires; `None` while it is stopped.
+    pub at: Option<Time>,
+    /// The estimator of the round trip, which gives the timeout.
+    pub rtt: RttEstimator,
+    pub restart: TimerRestart,
+    pub wheel: TimerWheel,
+}
+
+impl RetransmissionTimer {
+    pub fn new(params: &TcpParams) -> Self {
+        Self {
+            at: None,
+            rtt: RttEstimator::new(params),
+            restart: params.timer_restart,
+            wheel: TimerWheel::new(params.timer_tick),
+        }
+    }
+
+    /// Starts it, or starts it again.
+    #[inline]
+    pub fn start(&mut self, now: Time) {
+        self.at = Some(self.wheel.expiry(now, self.rtt.rto()));
+    }
+
+    /// Starts it as the persist timer, with so many `probes` sent (RFC 9293, section 3.8.6.1).
+    pub fn start_to_probe(&mut self, probes: u32, now: Time) {
+        self.at = Some(self.wheel.expiry(now, self.rtt.backed_off(probes)));
+    }
+
+    /// Starts it for a segment that was last sent at `sent`. If its timeout has passed, the timer
+    /// expires after one microsecond (Linux, tcp_rearm_rto).
+    fn start_from(&mut self, sent: Time, now: Time) {
+        let due = sent + self.rtt.rto();
+        let wait = if due > now {
+            due - now
+        } else {
+            Span::from_us(1)
+        };
+        self.at = Some(self.wheel.expiry(now, wait));
+    }
+}
 
 impl Sender {
     /// Handles the timers that are due. Segments that pacing held back are sent by the next
@@ -18,20 +66,18 @@ impl Sender {
         }
         let mut probing = false;
         if let Some(timers) = &mut self.timers {
-            if timers.probe_at.take_if(|at| *at <= now).is_some() {
-                timers.probe_due = self.phase == Phase::Open && self.board.outstanding() > 0;
-            }
-            probing = timers.probe_due;
+            let allowed = self.phase == Phase::Open && self.board.outstanding() > 0;
+            probing = timers.probe.on_wakeup(now, allowed);
             if timers.judge_at.take_if(|at| *at <= now).is_some() {
                 self.on_reordering_timer(now);
             }
         }
         // A probe takes the place of the timeout and restarts its timer.
-        if self.rto_at.is_some_and(|at| at <= now) && !probing {
+        if self.timer.at.is_some_and(|at| at <= now) && !probing {
             match &mut self.persist {
                 Some(persist) => {
-                    persist.due = true;
-                    self.rto_at = None;
+                    persist.on_timer();
+                    self.timer.at = None;
                     self.resend_first = true;
                 }
                 None => self.on_timeout(now),
@@ -42,12 +88,10 @@ impl Sender {
     /// The retransmission timer (RFC 6298, section 5).
     fn on_timeout(&mut self, now: Time) {
         self.counters.timeouts += 1;
-        self.rto_at = None;
+        self.timer.at = None;
         self.timed = None;
-        self.rtt.back_off();
-        if self.connection == Connection::SynSent {
-            self.connection = Connection::SynDue;
-            self.syn_retransmissions += 1;
+        self.timer.rtt.back_off();
+        if self.connection.on_timeout() {
             return;
         }
         if self.linux.is_some() {
@@ -69,7 +113,8 @@ impl Sender {
             self.board.forget_sacked();
         }
         if self.timers.is_some() {
-            self.board.declare_lost_on_timeout(now, self.rtt.srtt());
+            self.board
+                .declare_lost_on_timeout(now, self.timer.rtt.srtt());
             // One segment more than what is still in flight (Linux). If nothing is in flight, this
             // is the loss window of RFC 5681, equation 4.
             let in_flight = self.board.pipe() as f64;
@@ -109,9 +154,9 @@ impl Sender {
     #[inline]
     pub(super) fn restart_timer(&mut self, now: Time) {
         let outstanding = self.board.outstanding() > 0;
-        self.rto_at = outstanding.then(|| self.wheel.expiry(now, self.rtt.rto()));
+        self.timer.at = outstanding.then(|| self.timer.wheel.expiry(now, self.timer.rtt.rto()));
         if self.timers.is_some() {
-            if self.timer_restart == TimerRestart::Head {
+            if self.timer.restart == TimerRestart::Head {
                 self.restart_behind_others(now);
             }
             self.arm_probe(now);
@@ -126,17 +171,19 @@ impl Sender {
         let Some(timers) = &self.timers else {
             return;
         };
-        let (probing, may_probe) = (timers.probe_at.is_some(), self.may_probe());
+        let (probing, may_probe) = (timers.probe.at.is_some(), self.may_probe());
         if timers.judge_at.is_some() || probing && !may_probe {
             self.run_from_head(now);
-        } else if timers.probe.is_some() && may_probe {
+        } else if timers.probe.unanswered.is_some() && may_probe {
             // Another probe is scheduled, but it is not sent while one is unanswered.
-            let scheduled = self.rtt.srtt().map(|srtt| {
+            let scheduled = self.timer.rtt.srtt().map(|srtt| {
                 let alone = self.board.is_single();
-                self.wheel.expiry(now, probe_wait(srtt, alone, self.wheel))
+                self.timer
+                    .wheel
+                    .expiry(now, probe_wait(srtt, alone, self.timer.wheel))
             });
             self.run_from_head(now);
-            self.rto_at = self.rto_at.max(scheduled);
+            self.timer.at = self.timer.at.max(scheduled);
         }
     }
 
@@ -144,15 +191,27 @@ impl Sender {
     #[cold]
     pub(super) fn run_from_head(&mut self, now: Time) {
         if let Some(sent) = self.board.first_sent()
-            && self.timer_restart == TimerRestart::Head
+            && self.timer.restart == TimerRestart::Head
         {
-            let due = sent + self.rtt.rto();
-            let wait = if due > now {
-                due - now
-            } else {
-                Span::from_us(1)
-            };
-            self.rto_at = Some(self.wheel.expiry(now, wait));
+            self.timer.start_from(sent, now);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_runs_from_when_the_segment_was_sent_and_is_not_in_the_past() {
+        let at = |ms| Time::ZERO + Span::from_ms(ms);
+        let mut timer = RetransmissionTimer::new(&TcpParams {
+            initial_rto: Span::from_ms(1000),
+            ..TcpParams::default()
+        });
+        timer.start_from(at(300), at(500));
+        assert_eq!(timer.at, Some(at(1300)));
+        timer.start_from(at(300), at(1300));
+        assert_eq!(timer.at, Some(at(1300) + Span::from_us(1)));
     }
 }

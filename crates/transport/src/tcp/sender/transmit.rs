@@ -2,7 +2,7 @@
 
 use redtail_core::Time;
 
-use super::{Connection, Phase, Sender};
+use super::{ConnectionState, Phase, Sender};
 use crate::cc::as_f64;
 use crate::segment::Segment;
 use crate::tcp::recovery::{LossRecovery, Recovery, Turn, each};
@@ -11,7 +11,7 @@ impl Sender {
     /// The next segment to put on the wire now, if any; call until `None`.
     #[inline]
     pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
-        if self.connection != Connection::Established {
+        if self.connection.state != ConnectionState::Established {
             return self.send_control(now);
         }
         if self.resend_first {
@@ -19,7 +19,7 @@ impl Sender {
             if self
                 .persist
                 .as_mut()
-                .is_some_and(|it| std::mem::take(&mut it.due))
+                .is_some_and(|persist| persist.take_due())
             {
                 return self.send_window_probe(now);
             }
@@ -35,7 +35,7 @@ impl Sender {
             }
         }
         if let Some(timers) = &mut self.timers
-            && std::mem::take(&mut timers.probe_due)
+            && std::mem::take(&mut timers.probe.due)
         {
             return self.send_probe(now);
         }
@@ -132,11 +132,11 @@ impl Sender {
     #[inline]
     fn next_is_fin(&self) -> bool {
         let next = self.board.next();
-        self.closed
-            && self.fin
-            && next <= self.size
-            && self.size - next <= u64::from(self.mss)
-            && self.new_len() == Some((self.size - next) as u32)
+        self.stream.closed
+            && self.stream.fin
+            && next <= self.stream.size
+            && self.stream.size - next <= u64::from(self.mss)
+            && self.new_len() == Some((self.stream.size - next) as u32)
     }
 
     /// Sends the last segment although the window is full, unless pacing holds it back.
@@ -153,10 +153,10 @@ impl Sender {
     #[inline]
     pub(super) fn new_len(&self) -> Option<u32> {
         let seq = self.board.next();
-        let left = self.size.saturating_sub(seq);
+        let left = self.stream.left(seq);
         if left == 0 {
             // The FIN needs no room in the receiver's buffer, so no window holds it back.
-            return (self.closed && self.fin && seq == self.size).then_some(0);
+            return self.stream.fin_follows(seq).then_some(0);
         }
         let len = left.min(u64::from(self.mss)) as u32;
         let usable = u64::from(self.peer_window).saturating_sub(self.board.outstanding());
@@ -172,7 +172,7 @@ impl Sender {
     #[inline]
     pub(super) fn next_len(&mut self, now: Time) -> Option<u32> {
         let len = self.new_len();
-        if self.board.next() >= self.size {
+        if self.board.next() >= self.stream.size {
             self.idle |= self.board.outstanding() == 0;
             self.note_app_limited();
         } else if len.is_none() {
