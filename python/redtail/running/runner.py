@@ -18,14 +18,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Unpack
 
 from redtail import _engine, experiment
 from redtail._engine import Outcome, Plan
 from redtail.analysis.rare import sharing, why_no_interval
 from redtail.analysis.results import CaseResult, Failure, Results, replaced
 from redtail.errors import Cancelled, RedtailWarning, RunError, SpecError, StoreError
-from redtail.experiment import Overrides, Source, toml_value
-from redtail.inputs.code import Allowed
+from redtail.experiment import Source, toml_value
+from redtail.options import ExecuteOptions, RunOptions, split
 from redtail.running import calibration
 from redtail.running.calibration import Calibrated
 from redtail.running.pool import Needs, Pool, available_cores
@@ -91,21 +92,7 @@ class _Task:
     replication: int
 
 
-def run(
-    source: Source,
-    *,
-    set: Overrides | None = None,
-    replications: int | None = None,
-    until: str | Sequence[str] | None = None,
-    at_least: int | None = None,
-    at_most: int | None = None,
-    jobs: int | None = None,
-    out: str | os.PathLike[str] = "runs",
-    progress: Callable[[Progress], None] | None = None,
-    keep_going: bool = False,
-    executor: Executor | None = None,
-    allow_code: Allowed = (),
-) -> Results:
+def run(source: Source, **options: Unpack[RunOptions]) -> Results:
     """Run an experiment and return its results.
 
     Runs whose results are in the store are not made again, so an experiment that was stopped
@@ -134,20 +121,11 @@ def run(
         RunError: a run failed.
         Cancelled: it was interrupted; what was finished is kept.
     """
-    plan = experiment.prepare(
-        source,
-        set=set,
-        replications=replications,
-        until=until,
-        at_least=at_least,
-        at_most=at_most,
-        allow_code=allow_code,
-    )
+    checking, running = split(options)
+    plan = experiment.prepare(source, **checking)
     for text in plan.warnings:
         warnings.warn(text, RedtailWarning, stacklevel=2)
-    results = execute(
-        plan, jobs=jobs, out=out, progress=progress, keep_going=keep_going, executor=executor
-    )
+    results = execute(plan, **running)
     for text in results.warnings:
         warnings.warn(text, RedtailWarning, stacklevel=2)
     if results.failures:
@@ -155,22 +133,12 @@ def run(
     return results
 
 
-def execute(
-    plan: Plan,
-    *,
-    jobs: int | None = None,
-    out: str | os.PathLike[str] = "runs",
-    progress: Callable[[Progress], None] | None = None,
-    keep_going: bool = False,
-    executor: Executor | None = None,
-) -> Results:
+def execute(plan: Plan, **options: Unpack[ExecuteOptions]) -> Results:
     """Run a checked experiment; arguments and errors as for `run`.
 
     What failed on the way is in the results, and there is no warning of it.
     """
-    (results,) = execute_all(
-        [plan], jobs=jobs, out=out, progress=progress, keep_going=keep_going, executor=executor
-    )
+    (results,) = execute_all([plan], **options)
     return results
 
 
