@@ -46,6 +46,7 @@ class ExecuteOptions(TypedDict, total=False):
         progress: called after each finished run.
         keep_going: when a run fails, make the others and warn, rather than stop.
         executor: runs the scenarios in place of threads of this process.
+        backend: the name of what makes the runs; "sim" by default.
     """
 
     jobs: int | None
@@ -53,6 +54,7 @@ class ExecuteOptions(TypedDict, total=False):
     progress: Callable[[Progress], None] | None
     keep_going: bool
     executor: Executor | None
+    backend: str
 
 
 class RunOptions(PlanOptions, ExecuteOptions, total=False):

@@ -7,7 +7,8 @@ from typing import Annotated, Unpack
 
 import typer
 
-from redtail.cli.options import Jobs, Out, with_plan_options
+from redtail.backends import DEFAULT
+from redtail.cli.options import BackendName, Jobs, Out, with_plan_options
 from redtail.cli.output import complain, print_wide, say, warnings_shown
 from redtail.cli.progress import progress_shown
 from redtail.errors import SpecError
@@ -49,6 +50,7 @@ def compare(
         bool, typer.Option("--json", help="Print the comparisons as JSON and nothing else.")
     ] = False,
     out: Out = "runs",
+    backend: BackendName = DEFAULT,
     **given: Unpack[PlanOptions],
 ) -> None:
     """Compare cases replication by replication: difference, interval, whether they differ."""
@@ -68,7 +70,7 @@ def compare(
         for text in plan.warnings:
             complain(text, "warning")
         with warnings_shown(), progress_shown() as show:
-            found = runner.execute(plan, jobs=jobs, out=out, progress=show)
+            found = runner.execute(plan, jobs=jobs, out=out, progress=show, backend=backend)
     with warnings_shown():
         compared = found.compare(metric, baseline=baseline, by=by, correction=correction)  # type: ignore[arg-type]
     if as_json:

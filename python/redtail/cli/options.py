@@ -61,6 +61,9 @@ AllowCode = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+BackendName = Annotated[
+    str, typer.Option("--backend", metavar="NAME", help="What makes the runs: sim.")
+]
 
 _PLAN = {
     "set": Sets,

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 
+from redtail.backends import DEFAULT
 from redtail.cli.check import amount, print_code
 from redtail.cli.exits import EXIT_FAILED
-from redtail.cli.options import File, Jobs, Out, with_plan_options
+from redtail.cli.options import BackendName, File, Jobs, Out, with_plan_options
 from redtail.cli.output import complain, print_wide, say, warnings_shown, width
 from redtail.cli.progress import progress_shown
 from redtail.errors import SpecError
@@ -55,6 +56,7 @@ def run(
             "(tcp://host:8786) or its scheduler file (.json). Results are kept here.",
         ),
     ] = None,
+    backend: BackendName = DEFAULT,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be run, and what it would take.")
     ] = False,
@@ -97,10 +99,12 @@ def run(
     for text in plan.warnings:
         complain(text, "warning")
     if dry_run:
-        _print_forecast(plan, out, jobs)
+        _print_forecast(plan, out, jobs, backend)
         return
     captured = None
     if pcap:
+        if backend != DEFAULT:
+            raise SpecError(f"--pcap captures runs of backend {DEFAULT}, not of {backend}")
         with warnings_shown(), progress_shown() as show:
             calibrated = runner.calibrated(plan, jobs=jobs, out=out, progress=show)[0]
         captured = captures.execute(
@@ -115,7 +119,13 @@ def run(
     start = time.monotonic()
     with _cluster(dask) as executor, warnings_shown(), progress_shown() as show:
         results = runner.execute(
-            plan, jobs=jobs, out=out, progress=show, keep_going=keep_going, executor=executor
+            plan,
+            jobs=jobs,
+            out=out,
+            progress=show,
+            keep_going=keep_going,
+            executor=executor,
+            backend=backend,
         )
     seconds = time.monotonic() - start
     if as_json:
@@ -197,11 +207,11 @@ def _exit_for(results: Results) -> None:
         raise typer.Exit(EXIT_FAILED)
 
 
-def _print_forecast(plan: Plan, out: str, jobs: int | None) -> None:
+def _print_forecast(plan: Plan, out: str, jobs: int | None, backend: str) -> None:
     from redtail.metrics import counted
     from redtail.running import forecast
 
-    found = forecast.forecast(plan, out=out, jobs=jobs)
+    found = forecast.forecast(plan, out=out, jobs=jobs, backend=backend)
     say(f"{plan.name}: {amount(plan)}")
     for case, stored in zip(plan.cases, found.stored, strict=True):
         told = "runs code, not looked up" if stored is None else f"{counted(stored, 'run')} stored"
