@@ -4,7 +4,7 @@
 //! response is complete; servers answer what they are asked. Applications draw from their own
 //! stream and know no engine: a simulation implements [`Network`], and so could sockets.
 
-use redtail_core::{Span, Time};
+use redtail_core::{Metric, Span, Time};
 
 /// Names a connection of a user, from its opening until both sides have closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,9 +74,9 @@ pub trait Application {
     /// The measurement period begins: what [`report`](Self::report) tells is counted from now on.
     fn start_measuring(&mut self, _now: Time) {}
 
-    /// What only it knows of the measurement period, which ends now: for each metric a name, an
+    /// What only it knows of the measurement period, which ends now: for each metric its definition, an
     /// amount and what it is counted per. The metric of a group is the sum of its users' amounts over
     /// the sum of what they are per (a stalled second per second watched); it is undefined where that
     /// is zero.
-    fn report(&self, _now: Time, _add: &mut impl FnMut(&'static str, f64, f64)) {}
+    fn report(&self, _now: Time, _add: &mut impl FnMut(&'static Metric, f64, f64)) {}
 }

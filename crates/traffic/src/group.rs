@@ -8,7 +8,9 @@ use std::sync::Arc;
 use redtail_core::schemars::JsonSchema;
 
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, kinded, schemars, serde};
+use redtail_core::{
+    Bytes, Dscp, Metric, ParamError, Rate, Span, Stream, Time, kinded, metrics, schemars, serde,
+};
 use redtail_transport::TcpSpec;
 
 use crate::access::{Access, Direction};
@@ -60,6 +62,20 @@ groups! {
     }
 }
 
+metrics! {
+    /// What a group of kind `transfer` reports of the transfers that were in progress when the period began or that started in it.
+    pub const OF_TRANSFERS of Group;
+
+    /// Share of the transfers that completed before the period ended. The transfers are those that were in progress when the period began or that started in it.
+    COMPLETED = "completed", Fraction, "Transfers completed", "completed";
+    /// Mean time from the start of a transfer until the acknowledgement of the last byte reaches the sender, whether or not it acknowledges the FIN.
+    COMPLETION_TIME_MEAN = "completion_time_mean", Time, "Mean completion time of transfers", "completion";
+    /// Mean time from the start (the first SYN) until the SYN-ACK reaches the sender; undefined without a handshake.
+    HANDSHAKE_TIME_MEAN = "handshake_time_mean", Time, "Mean handshake time of transfers", "handshake";
+    /// Mean time from the start until the receiver delivers the first byte.
+    FIRST_BYTE_TIME_MEAN = "first_byte_time_mean", Time, "Mean time to first byte of transfers", "first byte";
+}
+
 kinded! {
     /// A group of like flows, chosen by `kind`.
     pub enum TrafficGroup {
@@ -92,6 +108,20 @@ kinded! {
 pub type MakeUser = Box<dyn Fn(Time, Time, Stream) -> User>;
 
 impl TrafficGroup {
+    /// The metrics that a kind of group adds to those of all groups with TCP, UDP or users.
+    pub const METRICS: &'static [(&'static str, &'static [&'static Metric])] = &[
+        ("transfer", OF_TRANSFERS),
+        ("voip", crate::voip::METRICS),
+        ("web", crate::web::METRICS),
+        ("video", crate::video::METRICS),
+    ];
+
+    /// The metrics that this kind adds ([`METRICS`](Self::METRICS)).
+    pub fn own_metrics(&self) -> &'static [&'static Metric] {
+        let own = Self::METRICS.iter().find(|(kind, _)| *kind == self.kind());
+        own.map_or(&[], |(_, list)| list)
+    }
+
     /// What every group has.
     pub fn access(&self) -> Access<'_> {
         match self {

@@ -1,6 +1,6 @@
 //! The user of any group that has users.
 
-use redtail_core::Time;
+use redtail_core::{Metric, Time};
 
 use crate::application::{Answer, Application, Network};
 use crate::arrivals::ArrivalSource;
@@ -45,7 +45,7 @@ macro_rules! users {
                 }
             }
 
-            fn report(&self, now: Time, add: &mut impl FnMut(&'static str, f64, f64)) {
+            fn report(&self, now: Time, add: &mut impl FnMut(&'static Metric, f64, f64)) {
                 match self {
                     $(Self::$kind(user) => user.report(now, add),)+
                 }

@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, serde};
+use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, metrics, schemars, serde};
 use redtail_transport::TcpSpec;
 
 use crate::access::Direction;
@@ -445,6 +445,20 @@ impl Page {
         self.left -= 1;
         self.waiting += 1;
     }
+}
+
+metrics! {
+    /// What a group of kind `web` reports of its pages.
+    pub const METRICS of Group;
+
+    /// Web pages that began in the period and were complete before it ended.
+    PAGES = "pages", Count, "Pages completed", "pages";
+    /// Mean time from the beginning of a web page to its last object, over the pages that began in the period and were complete before it ended.
+    PAGE_TIME_MEAN = "page_time_mean", Time, "Mean page time", "page";
+    /// Median of the page time, from a histogram with three significant digits.
+    PAGE_TIME_P50 = "page_time_p50", Time, "Page time, median", "page p50";
+    /// 95th percentile of the page time, from the same histogram.
+    PAGE_TIME_P95 = "page_time_p95", Time, "Page time, 95th percentile", "page p95";
 }
 
 impl Application for WebUser {
