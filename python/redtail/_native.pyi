@@ -13,6 +13,8 @@ __all__ = [
     "Trace",
     "advise",
     "code_version",
+    "metric_names",
+    "metrics",
     "plan",
     "presets",
     "run",
@@ -167,6 +169,8 @@ def run_captured(
 ) -> RunResult: ...
 def schema() -> str: ...
 def presets() -> str: ...
+def metrics() -> str: ...
+def metric_names(scenario: str) -> tuple[list[tuple[str, int]], list[str]]: ...
 def advise(
     queue: str,
     rate: str,
