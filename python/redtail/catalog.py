@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from redtail import _engine
+from redtail import _engine, escape
 from redtail.errors import SpecError
 from redtail.measured import Measured
 from redtail.metrics import DEFINITIONS, Definition, phase
@@ -351,7 +351,7 @@ def metric_listing(measured: Measured | None, as_json: bool) -> str:
         lines.append(f"{each.name}: {each.measure}; {each.scope}{phases}; {each.of}")
         lines += _wrapped(plain(each.text), 6)
         if found:
-            lines += _wrapped(f"Here: {', '.join(found)}", 6)
+            lines += _wrapped(f"Here: {', '.join(map(escape.name, found))}", 6)
     if measured is not None and measured.phases:
         lines.append(f"Of each phase: phase1. to phase{measured.phases}. in front of the name")
     if measured is not None and measured.free:

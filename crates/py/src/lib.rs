@@ -603,12 +603,8 @@ type MetricNames = (Vec<(String, usize)>, Vec<String>);
 fn metric_names(py: Python<'_>, scenario: &str) -> PyResult<MetricNames> {
     let scenario = Scenario::from_json(scenario).map_err(|error| spec_error(py, &error))?;
     let names = redtail_sim::metrics::names(&scenario);
-    let catalog = redtail_sim::metrics::catalog();
-    let known = names.known.into_iter().map(|(name, metric)| {
-        let place = catalog.iter().position(|listed| listed.metric == metric);
-        (name, place.expect("the catalogue has every metric"))
-    });
-    Ok((known.collect(), names.open))
+    let free = names.open.clone();
+    Ok((names.places(), free))
 }
 
 /// What each TCP preset sets, as JSON text.

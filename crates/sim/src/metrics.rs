@@ -4,6 +4,8 @@
 //! Queues and kinds of traffic define their own metrics, in their own files. [`catalog`] has them
 //! all; [`names`] has those of one scenario.
 
+use std::collections::BTreeMap;
+
 use redtail_core::{Metric, metrics};
 use redtail_qdisc::{FigureNames, QueueSpec};
 use redtail_spec::{LinkSpec, Scenario};
@@ -254,6 +256,24 @@ pub struct Names {
 }
 
 impl Names {
+    /// Each known name with the place of its definition in the [`catalog`].
+    pub fn places(self) -> Vec<(String, usize)> {
+        let catalog = catalog();
+        let mut by_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (place, listed) in catalog.iter().enumerate() {
+            by_name.entry(listed.metric.name).or_default().push(place);
+        }
+        let known = self.known.into_iter().map(|(name, metric)| {
+            let alike = by_name.get(metric.name).into_iter().flatten();
+            let mut places = alike.filter(|&&place| catalog[place].metric == metric);
+            (
+                name,
+                *places.next().expect("the catalogue has every metric"),
+            )
+        });
+        known.collect()
+    }
+
     fn add(&mut self, prefix: &str, lists: &[&[&'static Metric]]) {
         for metric in lists.iter().copied().flatten() {
             self.known
