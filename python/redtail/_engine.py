@@ -454,6 +454,11 @@ def metric_names(scenario: str) -> tuple[dict[str, int], tuple[str, ...]]:
     return dict(known), tuple(free)
 
 
+def traffic_examples() -> dict[str, str]:
+    """Return every kind of traffic with the keys of a small group of it."""
+    return dict(native().traffic_examples())
+
+
 def advise(**situation: Any) -> dict[str, Any]:
     """Return parameters for a queue, as `redtail.advice` describes them.
 

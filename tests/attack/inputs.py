@@ -17,21 +17,9 @@ _DATA = ("*.trace", "*.csv", "*.cvec", "*.py")
 
 QUEUE = 'kind = "tail-drop"\nlimit = "50 packets"'
 
-# The keys that a kind of traffic needs; the traffic ends before the run does. A table of
+# The keys of a small group of each kind of traffic, which ends before the run does. A table of
 # connections (`trace`) is among the examples.
-TRAFFIC = {
-    "bulk": 'flows = 3\nstop = "2 s"',
-    "transfer": 'flows = 3\nsize = "60 kB"',
-    "cbr": 'flows = 2\nrate = "1 Mbit/s"\npacket = "1000 B"\nstop = "2 s"',
-    "voip": 'flows = 3\nstop = "2 s"',
-    "on-off": 'flows = 3\nrate = "1 Mbit/s"\npacket = "1000 B"\non = "exponential mean 200 ms"\n'
-    'off = "exponential mean 200 ms"\nstop = "2 s"',
-    "game": 'flows = 3\nstop = "2 s"',
-    "transactions": 'users = 2\nresponse = "5 kB"\nstop = "2 s"',
-    "web": 'model = "request-think"\nusers = 3\nstop = "2 s"',
-    "video": 'users = 2\nstop = "2 s"',
-    "arrivals": 'gap = "exponential mean 50 ms"\nsize = "20 kB"\nstop = "2 s"',
-}
+TRAFFIC = {kind: keys for kind, keys in _engine.traffic_examples().items() if kind != "trace"}
 
 
 @cache

@@ -622,6 +622,12 @@ fn presets() -> String {
     serde_json::Value::Object(presets.collect()).to_string()
 }
 
+/// Every kind of traffic, with the keys of a small group of it as an experiment file has them.
+#[pyfunction]
+fn traffic_examples() -> Vec<(&'static str, &'static str)> {
+    TrafficGroup::examples()
+}
+
 /// Reads one quantity of the situation that advice is asked for.
 fn quantity<T: FromStr<Err: std::fmt::Display>>(key: &str, text: &str) -> PyResult<T> {
     text.parse()
@@ -713,6 +719,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(presets, module)?)?;
     module.add_function(wrap_pyfunction!(metrics, module)?)?;
     module.add_function(wrap_pyfunction!(metric_names, module)?)?;
+    module.add_function(wrap_pyfunction!(traffic_examples, module)?)?;
     module.add_function(wrap_pyfunction!(advise, module)?)?;
     module.add_function(wrap_pyfunction!(code_version, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)

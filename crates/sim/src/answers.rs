@@ -11,9 +11,8 @@
 use hdrhistogram::Histogram;
 use redtail_core::{Rate, Span, Time};
 use redtail_spec::Scenario;
-use redtail_traffic::TrafficGroup;
+use redtail_traffic::{Done, TrafficGroup};
 
-use crate::connections::Done;
 use crate::result::ResponseTimes;
 use crate::statistics::TimeWeighted;
 

@@ -5,12 +5,11 @@
 //! closed and none of its packets is in the network, so that no packet can reach the next
 //! connection at that place.
 
-use std::collections::VecDeque;
 use std::ops::AddAssign;
 
 use redtail_core::{Span, Stream, Time, earlier};
 use redtail_spec::Scenario;
-use redtail_traffic::{Exchange, TrafficGroup};
+use redtail_traffic::{Done, Exchange, Exchanges, Order, TrafficGroup};
 use redtail_transport::{Endpoint, Flags, Segment, SenderCounters, TcpParams};
 
 use crate::flows::Passed;
@@ -35,52 +34,6 @@ impl Side {
         }
     }
 }
-
-/// An exchange that is not complete.
-#[derive(Clone, Copy, Debug)]
-struct Pending {
-    /// Its number in the order of the requests, from 1.
-    number: u32,
-    exchange: Exchange,
-    asked: Time,
-    /// It was the first on its connection, and waited for it to be set up.
-    first: bool,
-    /// The end of its request in the client's stream.
-    request_end: u64,
-    /// When the server has its response ready; `None` before all of the request has arrived.
-    ready: Option<Time>,
-    /// Bytes of the response not yet written.
-    unwritten: u64,
-    /// The end of its response in the server's stream, once all of it is written.
-    response_end: Option<u64>,
-}
-
-/// An exchange that is complete.
-#[derive(Clone, Copy, Debug)]
-pub struct Done {
-    /// The exchange.
-    pub exchange: Exchange,
-    /// When it was requested.
-    pub asked: Time,
-    /// It was the first on its connection, and waited for it to be set up.
-    pub first: bool,
-}
-
-/// The order in which a server writes several responses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
-    /// One after the other, in the order of the requests (RFC 9112, section 9.3.2).
-    InTurn,
-    /// Frames of all ready responses in rotation (RFC 9113, section 5).
-    Interleaved,
-}
-
-/// Payload of the largest frame of an interleaved response: the initial value of
-/// SETTINGS_MAX_FRAME_SIZE (RFC 9113, section 6.5.2).
-const FRAME: u64 = 16_384;
-
-/// The unsent bytes up to which a server that interleaves writes: two frames.
-const WRITTEN_AHEAD: u64 = 2 * FRAME;
 
 /// The timeout after which an unanswered SYN-ACK is retransmitted: the initial retransmission
 /// timeout (RFC 6298, section 2). It doubles each time.
@@ -115,33 +68,9 @@ pub struct Connection {
     passed: [Passed; 2],
     /// Lost packets of the client and of the server.
     dropped: [u64; 2],
-    order: Order,
-    exchanges: VecDeque<Pending>,
-    /// Bytes written by the client and by the server.
-    asked_bytes: u64,
-    written_bytes: u64,
-    /// Exchanges begun.
-    begun: u32,
-    /// Whether the server's program has the connection: the last segment of the handshake has
-    /// arrived.
-    set_up: bool,
-    /// Number of the exchange to which the latest frame belongs.
-    turn: u32,
-    /// Whether the server has closed.
-    closed: bool,
-    /// Whether the client has closed.
-    client_closed: bool,
-    /// Whether the client has sent its last request.
-    last_asked: bool,
-    /// Whether the server's program may have work other than new data of the client (`seen`) and
-    /// ready responses (`next_ready`).
-    has_work: bool,
+    exchanges: Exchanges,
     /// The SYN of a client that does not send first, until the handshake is complete.
     syn: Option<Box<Syn>>,
-    /// Bytes of the client's stream that the server's program has processed.
-    seen: u64,
-    /// When the next response will be ready.
-    next_ready: Option<Time>,
 }
 
 impl Connection {
@@ -157,20 +86,8 @@ impl Connection {
             alarm: Alarm::default(),
             passed: [Passed::default(); 2],
             dropped: [0; 2],
-            order,
-            exchanges: VecDeque::new(),
-            asked_bytes: 0,
-            written_bytes: 0,
-            begun: 0,
-            set_up: !params.handshake,
-            turn: 0,
-            closed: false,
-            client_closed: false,
-            last_asked: false,
-            has_work: false,
+            exchanges: Exchanges::new(order, !params.handshake),
             syn: None,
-            seen: 0,
-            next_ready: None,
         }
     }
 
@@ -182,30 +99,16 @@ impl Connection {
 
     /// The client's application sends a request.
     pub fn ask(&mut self, exchange: Exchange, now: Time) {
-        debug_assert!(!self.last_asked, "asked after the last exchange");
-        self.has_work = true;
+        let established = self.client.is_established();
+        self.exchanges.ask(exchange, established, now);
         if exchange.request > 0 {
-            self.asked_bytes += exchange.request;
             self.client.write(exchange.request);
         }
-        self.last_asked = exchange.last;
-        self.begun += 1;
-        self.exchanges.push_back(Pending {
-            number: self.begun,
-            exchange,
-            asked: now,
-            first: self.begun == 1 && !self.client.is_established(),
-            request_end: self.asked_bytes,
-            ready: None,
-            unwritten: exchange.response,
-            response_end: None,
-        });
     }
 
     /// The client's application closes. Requests already sent are still answered.
     pub fn close(&mut self) {
-        self.last_asked = true;
-        self.has_work = true;
+        self.exchanges.close();
     }
 
     /// A segment arrives at `side`.
@@ -215,7 +118,7 @@ impl Connection {
         match side {
             Side::Client => self.client.on_segment(segment, now),
             Side::Server => {
-                if !self.set_up {
+                if !self.exchanges.is_accepted() {
                     self.setting_up(segment, now);
                 }
                 self.server.on_segment(segment, now);
@@ -227,10 +130,9 @@ impl Connection {
     #[cold]
     fn setting_up(&mut self, segment: &Segment, now: Time) {
         if !segment.flags.contains(Flags::SYN) {
-            self.set_up = true;
-            self.has_work = true;
+            self.exchanges.accept();
             self.syn = None;
-        } else if (self.exchanges.front()).is_some_and(|it| it.exchange.request == 0) {
+        } else if self.exchanges.begins_unasked() {
             self.syn = Some(Box::new(Syn {
                 segment: *segment,
                 again: now + SYN_ACK_TIMEOUT,
@@ -245,8 +147,7 @@ impl Connection {
             if self.client.is_established() {
                 // The last segment of the handshake was lost. Our clients do not answer a repeated
                 // SYN-ACK, so that exchange is left out.
-                self.set_up = true;
-                self.has_work = true;
+                self.exchanges.accept();
                 self.syn = None;
             } else {
                 syn.wait = syn.wait + syn.wait;
@@ -264,112 +165,25 @@ impl Connection {
     /// Runs the server's program: it reads requests, writes responses and closes.
     #[inline]
     pub fn serve(&mut self, now: Time) {
-        let due = self.next_ready.is_some_and(|at| at <= now);
-        if self.has_work || due || self.server.delivered() > self.seen {
-            self.work(now);
-        }
-    }
-
-    #[inline(never)] // most segments that a server hears are acknowledgements
-    fn work(&mut self, now: Time) {
-        self.has_work = false;
-        self.seen = self.server.delivered();
-        for pending in &mut self.exchanges {
-            if pending.request_end > self.seen || !self.set_up {
-                break;
-            }
-            let service = pending.exchange.service;
-            pending.ready.get_or_insert_with(|| now + service);
-        }
-        match self.order {
-            Order::InTurn => self.write_in_turn(now),
-            Order::Interleaved => self.write_frames(now),
-        }
-        let ready = self.exchanges.iter().filter_map(|it| it.ready);
-        self.next_ready = ready.filter(|at| *at > now).min();
-        let unwritten = |it: &Pending| it.response_end.is_none();
-        let written = !self.exchanges.iter().any(unwritten);
-        // Frames wait for acknowledgements, which make room for them.
-        self.has_work = !written && self.order == Order::Interleaved;
-        if self.last_asked && written && !self.closed {
-            self.closed = true;
-            self.server.close();
-        }
-    }
-
-    fn write_in_turn(&mut self, now: Time) {
-        for pending in &mut self.exchanges {
-            if pending.response_end.is_some() {
-                continue;
-            }
-            if pending.ready.is_none_or(|at| at > now) {
-                break;
-            }
-            if pending.unwritten > 0 {
-                self.server.write(pending.unwritten);
-                self.written_bytes += pending.unwritten;
-                pending.unwritten = 0;
-            }
-            pending.response_end = Some(self.written_bytes);
-        }
-    }
-
-    /// Writes frames of the ready responses in rotation, until `WRITTEN_AHEAD` bytes are unsent.
-    fn write_frames(&mut self, now: Time) {
-        while let Some(index) = self.next_frame(now) {
-            let pending = &mut self.exchanges[index];
-            let frame = pending.unwritten.min(FRAME);
-            self.server.write(frame);
-            self.written_bytes += frame;
-            self.turn = pending.number;
-            pending.unwritten -= frame;
-            if pending.unwritten == 0 {
-                pending.response_end = Some(self.written_bytes);
-            }
-        }
-    }
-
-    /// The index of the exchange whose response the next frame belongs to, if a frame is to be
-    /// written now.
-    fn next_frame(&self, now: Time) -> Option<usize> {
-        if self.server.unsent() >= WRITTEN_AHEAD {
-            return None;
-        }
-        let is_ready = |it: &Pending| it.unwritten > 0 && it.ready.is_some_and(|at| at <= now);
-        let after = self.exchanges.partition_point(|it| it.number <= self.turn);
-        let mut order = (after..self.exchanges.len()).chain(0..after);
-        order.find(|&index| is_ready(&self.exchanges[index]))
+        let delivered = self.server.delivered();
+        self.exchanges.serve(delivered, &mut self.server, now);
     }
 
     /// The server writes more when written data has been sent, so that the window limits sending
     /// and not the server.
     #[inline]
     pub fn write_ahead(&mut self, now: Time) {
-        if self.order == Order::Interleaved {
-            self.write_frames(now);
-        }
+        self.exchanges.write_ahead(&mut self.server, now);
     }
 
     /// Removes and returns the next exchange whose response has arrived.
     pub fn take_done(&mut self) -> Option<Done> {
-        let arrived = self.client.delivered();
-        let is_over = |it: &Pending| it.response_end.is_some_and(|end| end <= arrived);
-        let over = match self.order {
-            Order::InTurn => self.exchanges.front().is_some_and(is_over).then_some(0),
-            Order::Interleaved => self.exchanges.iter().position(is_over),
-        };
-        let over = self.exchanges.remove(over?)?;
-        Some(Done {
-            exchange: over.exchange,
-            asked: over.asked,
-            first: over.first,
-        })
+        self.exchanges.take_done(self.client.delivered())
     }
 
     /// The client closes if all responses have arrived and it has sent its last request.
     pub fn maybe_close(&mut self) {
-        if self.last_asked && self.exchanges.is_empty() && !self.client_closed {
-            self.client_closed = true;
+        if self.exchanges.client_closes() {
             self.client.close();
         }
     }
@@ -388,7 +202,7 @@ impl Connection {
     /// When the next timer of either side or the next response is due.
     #[inline]
     pub fn next_wakeup(&self, now: Time) -> Option<Time> {
-        let ready = self.next_ready.filter(|at| *at > now);
+        let ready = self.exchanges.next_ready(now);
         let timers = earlier(self.client.next_wakeup(), self.server.next_wakeup());
         let again = self.syn.as_deref().map(|syn| syn.again);
         earlier(earlier(timers, ready), again)
@@ -439,8 +253,7 @@ impl Connection {
 
     /// The request times of the exchanges that are not complete.
     pub fn unfinished(&self) -> impl Iterator<Item = Time> + '_ {
-        let answered = self.exchanges.iter().filter(|it| it.exchange.response > 0);
-        answered.map(|it| it.asked)
+        self.exchanges.unfinished()
     }
 }
 
@@ -696,6 +509,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use redtail_core::Span;
+    use redtail_traffic::exchanges::{FRAME, WRITTEN_AHEAD};
     use redtail_transport::Preset;
 
     use super::*;

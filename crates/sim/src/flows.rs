@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use redtail_core::{Span, Stream, Time};
+use redtail_core::{Bytes, Span, Stream, Time};
 use redtail_spec::Scenario;
-use redtail_traffic::{Playout, Traces, TrafficGroup, UdpSource, User};
+use redtail_traffic::{FlowKind, Playout, Traces, TrafficGroup, UdpSource, User};
 use redtail_transport::{Flags, Receiver, Segment, Sender};
 
 use crate::answers::Answers;
@@ -288,14 +288,7 @@ impl Flows {
             flows
                 .answers
                 .push(Answers::of(group, scenario, group_index));
-            let rows = match group {
-                TrafficGroup::Trace(trace) => {
-                    let table = traces.get(&trace.file);
-                    Some(trace.arrange(table.expect("the run was started with its tables")))
-                }
-                _ => None,
-            };
-            let make_user = group.make_user();
+            let make_user = group.make_users(traces);
             for i in 0..access.flows as usize {
                 let host = hosts[i % hosts.len()];
                 let mut stream = Stream::named(
@@ -309,37 +302,20 @@ impl Flows {
                 flows.starts.push(start);
                 let stop = group.stop(i, &mut stream).unwrap_or(Time::MAX);
                 flows.stops.push(stop);
-                if group.has_users() {
-                    let program = match &rows {
-                        Some(rows) => User::Trace(rows.user(i)),
-                        None => {
-                            make_user.as_ref().expect("the group has users")(start, stop, stream)
-                        }
-                    };
-                    let host = (i % hosts.len()) as u32;
-                    flows.add_user(program, host, group_index as u32, flow);
-                    continue;
-                }
-                let tcp_stream = || {
-                    let name = format!("tcp.{}.{i}", access.name);
-                    Stream::named(scenario.seed, scenario.replication, &name)
-                };
-                let source = match group {
-                    TrafficGroup::Bulk(_) => flows.add_tcp(group, None, host, flow, tcp_stream),
-                    TrafficGroup::Transfer(transfer) => {
-                        let size = Some(transfer.size.get(i).as_u64());
-                        flows.add_tcp(group, size, host, flow, tcp_stream)
+                let source = match group.flow_kind(i) {
+                    FlowKind::Tcp { size } => {
+                        let stream = || {
+                            let name = format!("tcp.{}.{i}", access.name);
+                            Stream::named(scenario.seed, scenario.replication, &name)
+                        };
+                        flows.add_tcp(group, size.map(Bytes::as_u64), host, flow, stream)
                     }
-                    TrafficGroup::Cbr(_)
-                    | TrafficGroup::Voip(_)
-                    | TrafficGroup::OnOff(_)
-                    | TrafficGroup::Game(_) => flows.add_udp(group, stream, host, flow),
-                    TrafficGroup::Transactions(_)
-                    | TrafficGroup::Web(_)
-                    | TrafficGroup::Video(_)
-                    | TrafficGroup::Arrivals(_)
-                    | TrafficGroup::Trace(_) => {
-                        unreachable!("they have users")
+                    FlowKind::Udp => flows.add_udp(group, stream, host, flow),
+                    FlowKind::User => {
+                        let make = make_user.as_ref().expect("the group has users");
+                        let program = make(i, start, stop, stream);
+                        let host = (i % hosts.len()) as u32;
+                        flows.add_user(program, host, group_index as u32, flow)
                     }
                 };
                 flows.sources.push(source);
@@ -350,8 +326,7 @@ impl Flows {
         flows
     }
 
-    fn add_user(&mut self, program: User, host: u32, group: u32, flow: u32) {
-        self.sources.push(Source::User(self.users.len() as u32));
+    fn add_user(&mut self, program: User, host: u32, group: u32, flow: u32) -> Source {
         self.users.push(UserSlot {
             program: Some(Box::new(program)),
             alarm: Alarm::default(),
@@ -361,6 +336,7 @@ impl Flows {
             open: Vec::new(),
             may_be_free: 0,
         });
+        Source::User(self.users.len() as u32 - 1)
     }
 
     fn add_tcp(

@@ -227,7 +227,7 @@ pub fn catalog() -> Vec<Listed> {
     for (owner, of, list) in rooms {
         found.extend(listed(owner, of.to_owned(), list));
     }
-    for (kind, list) in TrafficGroup::METRICS {
+    for (kind, list) in TrafficGroup::metrics() {
         found.extend(listed(Owner::Group, format!("groups of kind {kind}"), list));
     }
     let mut of_queues: Vec<(&'static Metric, Vec<&str>)> = Vec::new();

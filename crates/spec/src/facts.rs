@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use redtail_core::{Rate, Span};
 use redtail_qdisc::{FlowFacts, FlowTable, GroupFacts, GroupTraffic, LinkFacts, Protocol};
-use redtail_traffic::{Direction, TrafficGroup};
+use redtail_traffic::{Direction, FlowKind, TrafficGroup};
 
 use crate::experiment::{Hop, LinkSpec, Scenario, Topology};
 use crate::outline::{base_round_trips, crossed, crosses, used_hosts};
@@ -51,13 +51,13 @@ fn group_facts(group: &TrafficGroup, number: u32, topology: &Topology) -> GroupF
 /// Segments that the data of flow `index` of a group takes; `None` for UDP, and for users, each
 /// of whose connections is another.
 fn segments(group: &TrafficGroup, index: u32) -> Option<u64> {
-    match group {
-        TrafficGroup::Bulk(_) => Some(u64::MAX),
-        TrafficGroup::Transfer(transfer) => {
-            let size = transfer.size.get(index as usize).as_u64();
-            Some(size.div_ceil(transfer.tcp.params.mss.as_u64().max(1)))
+    match group.flow_kind(index as usize) {
+        FlowKind::Tcp { size: None } => Some(u64::MAX),
+        FlowKind::Tcp { size: Some(size) } => {
+            let mss = group.tcp()?.params.mss.as_u64().max(1);
+            Some(size.as_u64().div_ceil(mss))
         }
-        _ => None,
+        FlowKind::Udp | FlowKind::User => None,
     }
 }
 

@@ -2,7 +2,7 @@
 //! whether the file says what they mean.
 
 use redtail_core::{Bytes, Rate, Span};
-use redtail_traffic::{Access, Direction, TraceGroup, TrafficGroup};
+use redtail_traffic::{Access, Direction, TrafficGroup};
 
 use crate::experiment::{Hop, Scenario, Topology};
 
@@ -221,10 +221,9 @@ fn hop_line(runs: &[&Scenario], index: usize) -> String {
 
 fn group_line(runs: &[&Scenario], index: usize) -> String {
     let groups = runs.iter().map(|run| (&run.traffic[index], &run.topology));
-    let flows = groups.clone().map(|(group, _)| match group {
-        TrafficGroup::Trace(trace) => trace.table.map_or(0.0, |it| f64::from(it.connections)),
-        _ => f64::from(group.access().flows),
-    });
+    let flows = groups
+        .clone()
+        .map(|(group, _)| f64::from(group.noun_and_count().1));
     let alone = flows.clone().all(|flows| flows == 1.0);
     let round_trips = groups.flat_map(|(group, topology)| {
         let spans = base_round_trips(group, topology);
@@ -255,19 +254,7 @@ fn group_line(runs: &[&Scenario], index: usize) -> String {
             range(round_trips, time_in_words),
         );
     }
-    let kind = match runs[0].traffic[index] {
-        TrafficGroup::Bulk(_) => "bulk flow",
-        TrafficGroup::Transfer(_) => "transfer",
-        TrafficGroup::Cbr(_) => "constant-rate flow",
-        TrafficGroup::Transactions(_) => "user",
-        TrafficGroup::Web(_) => "Web user",
-        TrafficGroup::Voip(_) => "call",
-        TrafficGroup::OnOff(_) => "on/off flow",
-        TrafficGroup::Game(_) => "game flow",
-        TrafficGroup::Video(_) => "video user",
-        TrafficGroup::Arrivals(_) => "source of connection",
-        TrafficGroup::Trace(_) => "traced connection",
-    };
+    let (kind, _) = runs[0].traffic[index].noun_and_count();
     format!(
         "{}: {} {kind}{}, base round-trip time {}",
         runs[0].traffic[index].access().name,
@@ -285,45 +272,12 @@ pub(crate) fn packets(run: &Scenario) -> f64 {
     // Bytes and packets offered without regard to the link, and the packet of TCP that fills it.
     let (mut bytes, mut packets, mut filling) = (0.0, 0.0, None);
     for group in groups {
-        let flows = f64::from(group.access().flows);
-        let packet = group.packet_size().as_u64() as f64;
-        match group {
-            TrafficGroup::Bulk(_) => filling = filling.max(Some(group.packet_size())),
-            TrafficGroup::Cbr(_)
-            | TrafficGroup::Voip(_)
-            | TrafficGroup::OnOff(_)
-            | TrafficGroup::Game(_) => {
-                let (rate, packet) = group.udp_load().expect("a UDP group has a load");
-                let offered = flows * rate.as_bps() as f64 / 8.0 * run.duration.as_secs_f64();
-                bytes += offered;
-                packets += offered / packet;
-            }
-            TrafficGroup::Transfer(transfer) => {
-                let sizes = transfer.size.values();
-                let mss = transfer.tcp.params.mss.as_u64() as f64;
-                let each = |size: &Bytes| (size.as_u64() as f64 / mss).ceil();
-                let segments = flows * sizes.iter().map(each).sum::<f64>() / sizes.len() as f64;
-                bytes += segments * packet;
-                packets += segments;
-            }
-            TrafficGroup::Trace(TraceGroup {
-                table, direction, ..
-            }) => {
-                let of = usize::from(*direction != Direction::Forward);
-                let offered = table.map_or(0, |facts| facts.bytes[of]) as f64;
-                let mss = group.tcp().map_or(1, |tcp| tcp.params.mss.as_u64()).max(1);
-                let segments = offered / mss as f64;
-                bytes += segments * packet;
-                packets += segments;
-            }
-            TrafficGroup::Transactions(_)
-            | TrafficGroup::Web(_)
-            | TrafficGroup::Video(_)
-            | TrafficGroup::Arrivals(_) => {
-                let rate = group.offered_by_user().unwrap_or(0.0);
-                let offered = flows * rate * run.duration.as_secs_f64();
-                bytes += offered;
-                packets += offered / packet;
+        let forward = group.access().direction == Direction::Forward;
+        match group.offered(run.duration.as_secs_f64(), forward) {
+            None => filling = filling.max(Some(group.packet_size())),
+            Some((of_group, packets_of_group)) => {
+                bytes += of_group;
+                packets += packets_of_group;
             }
         }
     }

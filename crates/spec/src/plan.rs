@@ -2,7 +2,7 @@
 
 use redtail_core::{ParamError, Rate, Span};
 use redtail_qdisc::plugin::PluginParams;
-use redtail_traffic::{Dealt, Direction, TraceGroup, TrafficGroup};
+use redtail_traffic::{AccessFilling, Dealt, Direction, TraceGroup, TrafficGroup};
 use serde_json::{Map, Value as Json, json};
 
 use crate::de;
@@ -557,36 +557,12 @@ fn fill_in(group: &mut TrafficGroup, topology: &Topology, host_jitter: Option<Sp
         .filter(|it| *it > Span::ZERO);
     let numbers =
         matches!(topology, Topology::Chain(_)).then_some((hops.start as u32 + 1, hops.end as u32));
-    macro_rules! fill_in {
-        ($($kind:ident),*) => {
-            match group {
-                $(TrafficGroup::$kind(group) => {
-                    group.access_rate.get_or_insert_with(|| rate.clone());
-                    group.exit_rate.get_or_insert(rate);
-                    group.hosts.get_or_insert(host_count);
-                    group.host_jitter = host_jitter;
-                    group.first_hop = numbers.map(|(first, _)| first);
-                    group.last_hop = numbers.map(|(_, last)| last);
-                })*
-            }
-        };
-    }
-    fill_in!(
-        Bulk,
-        Transfer,
-        Cbr,
-        Voip,
-        OnOff,
-        Game,
-        Transactions,
-        Web,
-        Video,
-        Arrivals,
-        Trace
-    );
-    if let TrafficGroup::Game(game) = group {
-        game.fill_in();
-    }
+    group.fill_in(&AccessFilling {
+        rate,
+        hosts: host_count,
+        host_jitter,
+        hops: numbers,
+    });
 }
 
 fn largest_return_rate(hop: &Hop) -> Rate {

@@ -762,7 +762,7 @@ impl Findings<'_> {
         let settled = experiment
             .traffic
             .iter()
-            .filter(|group| matches!(group, TrafficGroup::Bulk(_)))
+            .filter(|group| group.always_sends())
             .map(|group| {
                 let slowest = base_round_trips(group, topology)
                     .into_iter()

@@ -63,3 +63,28 @@ impl Access<'_> {
         self.hosts.map_or(longest, |hosts| hosts as usize)
     }
 }
+
+/// What a plan fills in of a group's way to the bottleneck.
+#[derive(Clone, Debug)]
+pub struct AccessFilling {
+    /// Rate of the access links, where the file gives none.
+    pub rate: Dealt<Rate>,
+    /// Number of hosts, where the file gives none.
+    pub hosts: u32,
+    /// The jitter that applies to the group's hosts.
+    pub host_jitter: Option<Span>,
+    /// First and last hop of a chain that the data crosses.
+    pub hops: Option<(u32, u32)>,
+}
+
+/// A group of flows with the keys that all groups have. The macro `groups!` implements it.
+pub trait Group {
+    /// What every group has.
+    fn access(&self) -> Access<'_>;
+
+    /// Sets the number of flows.
+    fn set_flows(&mut self, flows: u32);
+
+    /// Fills in the keys that all groups have.
+    fn fill_in_access(&mut self, filling: &AccessFilling);
+}

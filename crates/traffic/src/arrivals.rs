@@ -16,15 +16,16 @@ use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, serde};
 use redtail_transport::TcpSpec;
 
-use crate::access::Direction;
+use crate::access::{Direction, Group};
 use crate::application::{Answer, Application, Exchange, Network};
 use crate::bounds::refuse_nothing;
 use crate::bounds::refuse_short_gap;
 use crate::dealt::Dealt;
 use crate::dist::Dist;
 use crate::keys::groups;
+use crate::kind::{MakeUser, TrafficKind, UserKind};
 use crate::start::Start;
-use crate::transactions::{default_request, nothing};
+use crate::table::Traces;
 use crate::web::draw_host;
 
 groups! {
@@ -40,11 +41,11 @@ groups! {
         pub size: Dist<Bytes>,
         /// Payload of a request.
         /// Source: that of `transactions`.
-        #[serde(default = "default_request")]
+        #[serde(default = "crate::keys::thousand_bytes")]
         pub request: Dist<Bytes>,
         /// What the server takes before it responds.
         /// Source: nothing, as with `transactions`.
-        #[serde(default = "nothing")]
+        #[serde(default = "crate::keys::no_time")]
         pub service: Dist<Span>,
         /// When sources begin, a gap before their first arrival; dealt out.
         /// Source: the start of the run.
@@ -57,27 +58,54 @@ groups! {
     }
 }
 
-impl ArrivalsGroup {
-    pub(crate) fn check(&self) -> Result<(), ParamError> {
+impl TrafficKind for ArrivalsGroup {
+    fn example() -> &'static str {
+        r#"gap = "exponential mean 50 ms"
+size = "20 kB"
+stop = "2 s""#
+    }
+
+    fn noun(&self) -> &'static str {
+        "source of connection"
+    }
+
+    fn starts(&self) -> Option<&Dealt<Start>> {
+        Some(&self.start)
+    }
+
+    fn stops(&self) -> Option<&Dealt<Start>> {
+        self.stop.as_ref()
+    }
+
+    fn check(&self) -> Result<(), ParamError> {
         let accepted = "a time such as \"50 ms\", or \"exponential mean 50 ms\"";
         refuse_short_gap("gap", &self.gap, accepted)?;
         refuse_nothing("size", &self.size)?;
         refuse_nothing("request", &self.request)
     }
+}
 
-    /// Bytes per second of one source; `None` if a mean does not exist.
-    pub(crate) fn offered(&self) -> Option<f64> {
+impl UserKind for ArrivalsGroup {
+    type User = ArrivalSource;
+
+    fn tcp(&self) -> &TcpSpec {
+        &self.tcp
+    }
+
+    fn make_users(&self, _: &Traces) -> MakeUser<ArrivalSource> {
+        let group = Arc::new(self.clone());
+        Box::new(move |_, start, stop, stream| group.source(start, stop, stream))
+    }
+
+    fn offered(&self) -> Option<f64> {
         let offered = self.size.mean()? / self.gap.mean()?;
         offered.is_finite().then_some(offered)
     }
+}
 
+impl ArrivalsGroup {
     /// The source of this group whose draws are those of `stream`.
-    pub(crate) fn source(
-        self: &Arc<Self>,
-        start: Time,
-        stop: Time,
-        mut stream: Stream,
-    ) -> ArrivalSource {
+    fn source(self: &Arc<Self>, start: Time, stop: Time, mut stream: Stream) -> ArrivalSource {
         ArrivalSource {
             next: Some(start + self.gap.draw(&mut stream)).filter(|at| *at < stop),
             group: Arc::clone(self),

@@ -2,12 +2,13 @@
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, schemars, serde};
+use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, serde};
 
 use crate::access::Direction;
 use crate::bounds::{check_packet, check_rate};
 use crate::dealt::Dealt;
 use crate::keys::groups;
+use crate::kind::{PacketSource, TrafficKind, UdpKind};
 use crate::start::Start;
 
 groups! {
@@ -32,13 +33,27 @@ groups! {
     }
 }
 
-impl CbrGroup {
-    /// The nominal time between the starts of two packets.
-    pub fn gap(&self) -> Span {
-        self.rate.tx_time(self.packet)
+impl TrafficKind for CbrGroup {
+    fn example() -> &'static str {
+        r#"flows = 2
+rate = "1 Mbit/s"
+packet = "1000 B"
+stop = "2 s""#
     }
 
-    pub(crate) fn check(&self) -> Result<(), ParamError> {
+    fn noun(&self) -> &'static str {
+        "constant-rate flow"
+    }
+
+    fn starts(&self) -> Option<&Dealt<Start>> {
+        self.start.as_ref()
+    }
+
+    fn stops(&self) -> Option<&Dealt<Start>> {
+        self.stop.as_ref()
+    }
+
+    fn check(&self) -> Result<(), ParamError> {
         check_rate(self.rate)?;
         check_packet(self.packet)?;
         if !(0.0..=1.0).contains(&self.dither) {
@@ -52,6 +67,33 @@ impl CbrGroup {
     }
 }
 
+impl UdpKind for CbrGroup {
+    type Source = CbrSource;
+
+    fn source(&self) -> CbrSource {
+        CbrSource::new(self)
+    }
+
+    fn mean_load(&self) -> (Rate, f64) {
+        (self.rate, self.packet.as_u64() as f64)
+    }
+
+    fn largest_packet(&self) -> Bytes {
+        self.packet
+    }
+
+    fn random_start(&self, stream: &mut Stream) -> Time {
+        Time::ZERO + stream.uniform_span(Span::ZERO, self.gap())
+    }
+}
+
+impl CbrGroup {
+    /// The nominal time between the starts of two packets.
+    pub fn gap(&self) -> Span {
+        self.rate.tx_time(self.packet)
+    }
+}
+
 /// A source of constant rate at work.
 #[derive(Clone, Copy, Debug)]
 pub struct CbrSource {
@@ -62,7 +104,7 @@ pub struct CbrSource {
 }
 
 impl CbrSource {
-    pub(crate) fn new(group: &CbrGroup) -> Self {
+    fn new(group: &CbrGroup) -> Self {
         let gap = group.gap();
         let width = (gap.as_ps() as f64 * group.dither) as u64;
         Self {
@@ -71,10 +113,11 @@ impl CbrSource {
             width: (group.dither != 0.0).then(|| Span::from_ps(width)),
         }
     }
+}
 
-    /// The size on the link of the packet sent now, in bytes, and the time to the next.
+impl PacketSource for CbrSource {
     #[inline]
-    pub(crate) fn send(&mut self, stream: &mut Stream) -> (u32, Span) {
+    fn send(&mut self, stream: &mut Stream) -> (u32, Span) {
         let gap = match self.width {
             None => self.gap,
             Some(width) => stream.uniform_span(self.gap - width, self.gap + width),

@@ -23,6 +23,7 @@ use crate::bounds::refuse_short_gap;
 use crate::dealt::Dealt;
 use crate::dist::Dist;
 use crate::keys::groups;
+use crate::kind::{PacketSource, TrafficKind, UdpKind};
 use crate::start::Start;
 
 /// Who sends the packets of a game.
@@ -76,9 +77,25 @@ fn law<T: crate::dist::Drawn>(text: &str) -> Dist<T> {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
 }
 
-impl GameGroup {
-    /// Puts in what was left out.
-    pub fn fill_in(&mut self) {
+impl TrafficKind for GameGroup {
+    fn example() -> &'static str {
+        r#"flows = 3
+stop = "2 s""#
+    }
+
+    fn noun(&self) -> &'static str {
+        "game flow"
+    }
+
+    fn starts(&self) -> Option<&Dealt<Start>> {
+        self.start.as_ref()
+    }
+
+    fn stops(&self) -> Option<&Dealt<Start>> {
+        self.stop.as_ref()
+    }
+
+    fn fill_in(&mut self) {
         let (gap, payload) = match self.sender {
             Player::Server => (
                 "gumbel location 55 ms scale 6 ms",
@@ -90,40 +107,7 @@ impl GameGroup {
         self.payload.get_or_insert_with(|| law(payload));
     }
 
-    fn filled_in(&self) -> (Dist<Span>, Dist<Bytes>) {
-        let mut group = self.clone();
-        group.fill_in();
-        let GameGroup { gap, payload, .. } = group;
-        (gap.expect("filled in"), payload.expect("filled in"))
-    }
-
-    /// Rate of a flow, and the mean size of its packets in bytes.
-    pub(crate) fn load(&self) -> (Rate, f64) {
-        let (gap, payload) = self.filled_in();
-        // Checked to be finite, and the gaps to take some time.
-        let size = payload.mean().unwrap_or(0.0) + self.header.as_u64() as f64;
-        let rate = 8.0 * size / gap.mean().unwrap_or(f64::INFINITY);
-        (Rate::from_bps(rate.round() as u64), size)
-    }
-
-    pub(crate) fn largest_packet(&self) -> Bytes {
-        let payload = self.filled_in().1.quantile(1.0).as_u64();
-        Bytes::new(payload.saturating_add(self.header.as_u64()))
-    }
-
-    pub(crate) fn start(&self, stream: &mut Stream) -> Time {
-        let mean = self.filled_in().0.mean().unwrap_or(0.0);
-        Time::ZERO + stream.uniform_span(Span::ZERO, Span::from_secs_f64(mean))
-    }
-
-    pub(crate) fn send(&self, stream: &mut Stream) -> (u32, Span) {
-        let (gap, payload) = (self.gap.as_ref(), self.payload.as_ref());
-        let (gap, payload) = gap.zip(payload).expect("a plan fills in what was left out");
-        let size = payload.draw(stream) + self.header;
-        (size.as_u64() as u32, in_range(gap.draw(stream)))
-    }
-
-    pub(crate) fn check(&self) -> Result<(), ParamError> {
+    fn check(&self) -> Result<(), ParamError> {
         let (gap, _) = self.filled_in();
         let accepted = "a time such as \"40 ms\" or \"gumbel location 55 ms scale 6 ms\"";
         if gap.mean().is_none() {
@@ -148,6 +132,51 @@ impl GameGroup {
     }
 }
 
+impl UdpKind for GameGroup {
+    type Source = Box<Self>;
+
+    fn source(&self) -> Box<Self> {
+        Box::new(self.clone())
+    }
+
+    fn mean_load(&self) -> (Rate, f64) {
+        let (gap, payload) = self.filled_in();
+        // Checked to be finite, and the gaps to take some time.
+        let size = payload.mean().unwrap_or(0.0) + self.header.as_u64() as f64;
+        let rate = 8.0 * size / gap.mean().unwrap_or(f64::INFINITY);
+        (Rate::from_bps(rate.round() as u64), size)
+    }
+
+    fn largest_packet(&self) -> Bytes {
+        let payload = self.filled_in().1.quantile(1.0).as_u64();
+        Bytes::new(payload.saturating_add(self.header.as_u64()))
+    }
+
+    fn random_start(&self, stream: &mut Stream) -> Time {
+        let mean = self.filled_in().0.mean().unwrap_or(0.0);
+        Time::ZERO + stream.uniform_span(Span::ZERO, Span::from_secs_f64(mean))
+    }
+}
+
+/// The source is the group itself, whose keys are all filled in.
+impl PacketSource for GameGroup {
+    fn send(&mut self, stream: &mut Stream) -> (u32, Span) {
+        let (gap, payload) = (self.gap.as_ref(), self.payload.as_ref());
+        let (gap, payload) = gap.zip(payload).expect("a plan fills in what was left out");
+        let size = payload.draw(stream) + self.header;
+        (size.as_u64() as u32, in_range(gap.draw(stream)))
+    }
+}
+
+impl GameGroup {
+    fn filled_in(&self) -> (Dist<Span>, Dist<Bytes>) {
+        let mut group = self.clone();
+        group.fill_in();
+        let GameGroup { gap, payload, .. } = group;
+        (gap.expect("filled in"), payload.expect("filled in"))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,8 +195,8 @@ mod tests {
             ("", 0.055 + 0.006 * euler, 120.0 + 36.0 * euler),
             (r#", "sender": "client""#, 0.040, 45.0 + 5.7 * euler),
         ] {
-            let group = group(more);
-            let (rate, size) = group.load();
+            let mut group = group(more);
+            let (rate, size) = group.mean_load();
             // The cut at nothing takes 4 % of the server's payload law away below, exp(-e^3.3).
             assert!((size - 28.0 - payload).abs() < 1e-6, "{size}");
             assert!(

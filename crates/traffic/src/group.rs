@@ -1,88 +1,203 @@
-//! Groups of like flows, as the experiment file describes them.
-//!
-//! Adding a model: one struct here (or in a file of its own), one line in
-//! [`TrafficGroup`], and the engine's part in `sim`'s sources.
+//! The list of the kinds of traffic, and groups of flows as the experiment file describes them.
 
-use std::sync::Arc;
-
-use redtail_core::schemars::JsonSchema;
-
-use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{
-    Bytes, Dscp, Metric, ParamError, Rate, Span, Stream, Time, kinded, metrics, schemars, serde,
-};
+use redtail_core::{Bytes, Metric, ParamError, Rate, Span, Stream, Time, kinded};
 use redtail_transport::TcpSpec;
 
-use crate::access::{Access, Direction};
+use crate::access::{Access, AccessFilling};
+use crate::application::{Answer, Application, Network};
 use crate::arrivals::ArrivalsGroup;
 use crate::bounds::{MAX_FLOWS, check_host_jitter, refuse_fast};
+use crate::bulk::BulkGroup;
 use crate::cbr::CbrGroup;
 use crate::dealt::Dealt;
 use crate::game::GameGroup;
-use crate::keys::groups;
+use crate::kind::{MakeUser, PacketSource, TcpKind, TrafficKind, UdpKind, UserKind};
 use crate::load::Load;
 use crate::on_off::OnOffGroup;
 use crate::start::Start;
+use crate::table::Traces;
 use crate::trace::TraceGroup;
 use crate::transactions::TransactionGroup;
-use crate::user::User;
+use crate::transfer::TransferGroup;
 use crate::video::VideoGroup;
 use crate::voip::VoipGroup;
 use crate::web::WebGroup;
 
-groups! {
-    /// TCP senders that always have data to send.
-    pub struct BulkGroup {
-        /// The TCP they use: a preset, or a table with a preset and what departs from it.
-        /// Source: the `sack` preset.
-        #[serde(default)]
-        pub tcp: TcpSpec,
-        /// When flows start; dealt out.
-        /// Source: the start of the run.
-        #[serde(default = "crate::keys::at_once")]
-        pub start: Dealt<Start>,
-        /// When flows stop: they send no new data, and close when what they have sent is acknowledged; dealt out. Left out, they go on to the end of the run.
-        /// Source: none, always data to send.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pub stop: Option<Dealt<Start>>,
-    }
-
-    /// TCP transfers of a given size, one for each flow.
-    pub struct TransferGroup {
-        /// Payload to transfer; dealt out.
-        pub size: Dealt<Bytes>,
-        /// The TCP they use: a preset, or a table with a preset and what departs from it.
-        /// Source: the `sack` preset.
-        #[serde(default)]
-        pub tcp: TcpSpec,
-        /// When transfers start; dealt out.
-        /// Source: the start of the run.
-        #[serde(default = "crate::keys::at_once")]
-        pub start: Dealt<Start>,
-    }
+/// A group by what its flows are made of.
+enum MadeOf<'a> {
+    Tcp(&'a dyn TcpKind),
+    Udp(&'a dyn UdpKind),
+    Users(&'a dyn UserKind),
 }
 
-metrics! {
-    /// What a group of kind `transfer` reports of the transfers that were in progress when the period began or that started in it.
-    pub const OF_TRANSFERS of Group;
-
-    /// Share of the transfers that completed before the period ended. The transfers are those that were in progress when the period began or that started in it.
-    COMPLETED = "completed", Fraction, "Transfers completed", "completed";
-    /// Mean time from the start of a transfer until the acknowledgement of the last byte reaches the sender, whether or not it acknowledges the FIN.
-    COMPLETION_TIME_MEAN = "completion_time_mean", Time, "Mean completion time of transfers", "completion";
-    /// Mean time from the start (the first SYN) until the SYN-ACK reaches the sender; undefined without a handshake.
-    HANDSHAKE_TIME_MEAN = "handshake_time_mean", Time, "Mean handshake time of transfers", "handshake";
-    /// Mean time from the start until the receiver delivers the first byte.
-    FIRST_BYTE_TIME_MEAN = "first_byte_time_mean", Time, "Mean time to first byte of transfers", "first byte";
+/// What one flow of a group is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowKind {
+    /// A TCP sender and its receiver.
+    Tcp {
+        /// Payload to transfer; `None` if there is always more data to send.
+        size: Option<Bytes>,
+    },
+    /// A UDP source and its sink.
+    Udp,
+    /// A user, who opens TCP connections.
+    User,
 }
 
-kinded! {
-    /// A group of like flows, chosen by `kind`.
-    pub enum TrafficGroup {
+/// Generates from the list the enum of the experiment file ([`TrafficGroup`]), the enums that hold a
+/// running source ([`UdpSource`]) or user ([`User`]), and the dispatch. The kinds are listed by what
+/// their flows are made of.
+macro_rules! traffic_kinds {
+    (
+        tcp { $($(#[$tcp_doc:meta])* $tcp_key:literal => $tcp:ident($tcp_group:ty),)+ }
+        udp { $($(#[$udp_doc:meta])* $udp_key:literal => $udp:ident($udp_group:ty),)+ }
+        users { $($(#[$user_doc:meta])* $user_key:literal => $user:ident($user_group:ty),)+ }
+    ) => {
+        kinded! {
+            /// A group of like flows, chosen by `kind`.
+            pub enum TrafficGroup {
+                $($(#[$tcp_doc])* $tcp_key => $tcp($tcp_group),)+
+                $($(#[$udp_doc])* $udp_key => $udp($udp_group),)+
+                $($(#[$user_doc])* $user_key => $user($user_group),)+
+            }
+        }
+
+        impl TrafficGroup {
+            /// Every `kind` with the keys of a small group of it, as the experiment file has them.
+            pub fn examples() -> Vec<(&'static str, &'static str)> {
+                vec![
+                    $(($tcp_key, <$tcp_group>::example()),)+
+                    $(($udp_key, <$udp_group>::example()),)+
+                    $(($user_key, <$user_group>::example()),)+
+                ]
+            }
+
+            /// Every `kind` with the metrics of its own.
+            pub fn metrics() -> Vec<(&'static str, &'static [&'static Metric])> {
+                vec![
+                    $(($tcp_key, <$tcp_group>::metrics()),)+
+                    $(($udp_key, <$udp_group>::metrics()),)+
+                    $(($user_key, <$user_group>::metrics()),)+
+                ]
+            }
+
+            fn as_kind(&self) -> &dyn TrafficKind {
+                match self {
+                    $(Self::$tcp(group) => group,)+
+                    $(Self::$udp(group) => group,)+
+                    $(Self::$user(group) => group,)+
+                }
+            }
+
+            fn as_kind_mut(&mut self) -> &mut dyn TrafficKind {
+                match self {
+                    $(Self::$tcp(group) => group,)+
+                    $(Self::$udp(group) => group,)+
+                    $(Self::$user(group) => group,)+
+                }
+            }
+
+            fn made_of(&self) -> MadeOf<'_> {
+                match self {
+                    $(Self::$tcp(group) => MadeOf::Tcp(group),)+
+                    $(Self::$udp(group) => MadeOf::Udp(group),)+
+                    $(Self::$user(group) => MadeOf::Users(group),)+
+                }
+            }
+
+            /// What makes the users of a group that has users. `traces` has the tables that groups
+            /// name.
+            ///
+            /// # Panics
+            /// When `traces` lacks the table of the group.
+            pub fn make_users(&self, traces: &Traces) -> Option<MakeUser<User>> {
+                match self {
+                    $(Self::$user(group) => {
+                        let make = group.make_users(traces);
+                        Some(Box::new(move |i, start, stop, stream| {
+                            User::$user(make(i, start, stop, stream))
+                        }))
+                    })+
+                    _ => None,
+                }
+            }
+        }
+
+        /// A running source of UDP packets.
+        #[derive(Clone, Debug)]
+        #[allow(missing_docs)] // each is documented with its group
+        pub enum UdpSource {
+            $($udp(<$udp_group as UdpKind>::Source),)+
+        }
+
+        impl UdpSource {
+            /// A flow of this group; `None` if the group does not use UDP.
+            pub fn of(group: &TrafficGroup) -> Option<Self> {
+                match group {
+                    $(TrafficGroup::$udp(group) => Some(Self::$udp(group.source())),)+
+                    _ => None,
+                }
+            }
+
+            /// The size on the link of the packet sent now, in bytes, and the time to the next.
+            #[inline]
+            pub fn send(&mut self, stream: &mut Stream) -> (u32, Span) {
+                match self {
+                    $(Self::$udp(source) => source.send(stream),)+
+                }
+            }
+        }
+
+        /// A user, dispatched by the kind of traffic.
+        #[derive(Clone, Debug)]
+        #[allow(missing_docs)] // each is documented with its group
+        #[allow(clippy::large_enum_variant)] // there is one for each user, on the heap as a whole
+        pub enum User {
+            $($user(<$user_group as UserKind>::User),)+
+        }
+
+        impl Application for User {
+            fn next_wakeup(&self) -> Option<Time> {
+                match self {
+                    $(Self::$user(user) => user.next_wakeup(),)+
+                }
+            }
+
+            fn on_wakeup(&mut self, network: &mut impl Network) {
+                match self {
+                    $(Self::$user(user) => user.on_wakeup(network),)+
+                }
+            }
+
+            fn on_answer(&mut self, answer: Answer, network: &mut impl Network) {
+                match self {
+                    $(Self::$user(user) => user.on_answer(answer, network),)+
+                }
+            }
+
+            fn start_measuring(&mut self, now: Time) {
+                match self {
+                    $(Self::$user(user) => user.start_measuring(now),)+
+                }
+            }
+
+            fn report(&self, now: Time, add: &mut impl FnMut(&'static Metric, f64, f64)) {
+                match self {
+                    $(Self::$user(user) => user.report(now, add),)+
+                }
+            }
+        }
+    };
+}
+
+traffic_kinds! {
+    tcp {
         /// TCP senders that always have data to send.
         "bulk" => Bulk(BulkGroup),
         /// TCP transfers of a given size, one for each flow.
         "transfer" => Transfer(TransferGroup),
+    }
+    udp {
         /// UDP sources of constant rate.
         "cbr" => Cbr(CbrGroup),
         /// Telephone calls: voice over UDP, with the quality that the listener gets.
@@ -91,6 +206,8 @@ kinded! {
         "on-off" => OnOff(OnOffGroup),
         /// Players of a fast network game: small UDP packets at short intervals.
         "game" => Game(GameGroup),
+    }
+    users {
         /// Users who ask and are answered, over and over (netperf's CRR and RR).
         "transactions" => Transactions(TransactionGroup),
         /// Web users.
@@ -104,73 +221,63 @@ kinded! {
     }
 }
 
-/// Makes a user from its start, its stop, and what is left of the stream that these were drawn from.
-pub type MakeUser = Box<dyn Fn(Time, Time, Stream) -> User>;
-
 impl TrafficGroup {
-    /// The metrics that a kind of group adds to those of all groups with TCP, UDP or users.
-    pub const METRICS: &'static [(&'static str, &'static [&'static Metric])] = &[
-        ("transfer", OF_TRANSFERS),
-        ("voip", crate::voip::METRICS),
-        ("web", crate::web::METRICS),
-        ("video", crate::video::METRICS),
-    ];
-
-    /// The metrics that this kind adds ([`METRICS`](Self::METRICS)).
+    /// The metrics that this kind adds to those of all groups with TCP, UDP or users.
     pub fn own_metrics(&self) -> &'static [&'static Metric] {
-        let own = Self::METRICS.iter().find(|(kind, _)| *kind == self.kind());
-        own.map_or(&[], |(_, list)| list)
+        let all = Self::metrics().into_iter();
+        let mut own = all.filter(|(kind, _)| *kind == self.kind());
+        own.next().map_or(&[], |(_, list)| list)
     }
 
     /// What every group has.
     pub fn access(&self) -> Access<'_> {
-        match self {
-            Self::Bulk(group) => group.access(),
-            Self::Transfer(group) => group.access(),
-            Self::Cbr(group) => group.access(),
-            Self::Transactions(group) => group.access(),
-            Self::Web(group) => group.access(),
-            Self::Voip(group) => group.access(),
-            Self::OnOff(group) => group.access(),
-            Self::Game(group) => group.access(),
-            Self::Video(group) => group.access(),
-            Self::Arrivals(group) => group.access(),
-            Self::Trace(group) => group.access(),
+        self.as_kind().access()
+    }
+
+    /// What flow `i` is made of.
+    pub fn flow_kind(&self, i: usize) -> FlowKind {
+        match self.made_of() {
+            MadeOf::Tcp(group) => FlowKind::Tcp {
+                size: group.sizes().map(|sizes| *sizes.get(i)),
+            },
+            MadeOf::Udp(_) => FlowKind::Udp,
+            MadeOf::Users(_) => FlowKind::User,
         }
+    }
+
+    /// Whether its flows always have more data to send.
+    pub fn always_sends(&self) -> bool {
+        self.flow_kind(0) == FlowKind::Tcp { size: None }
+    }
+
+    /// What a listing of the experiment calls a flow of the group, and how many it has.
+    pub fn noun_and_count(&self) -> (&'static str, u32) {
+        (self.as_kind().noun(), self.as_kind().count())
     }
 
     /// The group's TCP, if it uses one.
     pub fn tcp(&self) -> Option<&TcpSpec> {
-        match self {
-            Self::Bulk(group) => Some(&group.tcp),
-            Self::Transfer(group) => Some(&group.tcp),
-            Self::Transactions(group) => Some(&group.tcp),
-            Self::Web(group) => Some(&group.tcp),
-            Self::Video(group) => Some(&group.tcp),
-            Self::Arrivals(group) => Some(&group.tcp),
-            Self::Trace(group) => Some(&group.tcp),
-            Self::Cbr(_) | Self::Voip(_) | Self::OnOff(_) | Self::Game(_) => None,
+        match self.made_of() {
+            MadeOf::Tcp(group) => Some(group.tcp()),
+            MadeOf::Users(group) => Some(group.tcp()),
+            MadeOf::Udp(_) => None,
         }
     }
 
     /// What one flow of a UDP group sends on average, from its start: its rate, and the size of
     /// its packets in bytes.
     pub fn udp_load(&self) -> Option<(Rate, f64)> {
-        match self {
-            Self::Cbr(group) => Some((group.rate, group.packet.as_u64() as f64)),
-            Self::Voip(group) => Some(group.load()),
-            Self::OnOff(group) => Some(group.load()),
-            Self::Game(group) => Some(group.load()),
-            _ => None,
+        match self.made_of() {
+            MadeOf::Udp(group) => Some(group.mean_load()),
+            MadeOf::Tcp(_) | MadeOf::Users(_) => None,
         }
     }
 
     /// The most that one flow of a UDP group sends while it sends.
     pub fn udp_peak(&self) -> Option<Rate> {
-        match self {
-            Self::Voip(group) => Some(group.talking_rate()),
-            Self::OnOff(group) => Some(group.rate),
-            _ => self.udp_load().map(|(rate, _)| rate),
+        match self.made_of() {
+            MadeOf::Udp(group) => Some(group.peak()),
+            MadeOf::Tcp(_) | MadeOf::Users(_) => None,
         }
     }
 
@@ -182,66 +289,64 @@ impl TrafficGroup {
         Rate::from_bps(peak.saturating_mul(flows))
     }
 
+    /// About what the group sends in so many seconds in its direction, if `forward`, or against it:
+    /// bytes and packets. `None` if its flows always have more to send.
+    pub fn offered(&self, seconds: f64, forward: bool) -> Option<(f64, f64)> {
+        let flows = f64::from(self.access().flows);
+        let packet = self.packet_size().as_u64() as f64;
+        Some(match self.made_of() {
+            MadeOf::Tcp(group) => {
+                let sizes = group.sizes()?.values();
+                let mss = group.tcp().params.mss.as_u64() as f64;
+                let each = |size: &Bytes| (size.as_u64() as f64 / mss).ceil();
+                let segments = flows * sizes.iter().map(each).sum::<f64>() / sizes.len() as f64;
+                (segments * packet, segments)
+            }
+            MadeOf::Udp(group) => {
+                let (rate, packet) = group.mean_load();
+                let bytes = flows * rate.as_bps() as f64 / 8.0 * seconds;
+                (bytes, bytes / packet)
+            }
+            MadeOf::Users(group) => match group.total_payload() {
+                Some(payload) => {
+                    let mss = group.tcp().params.mss.as_u64().max(1);
+                    let segments = payload[usize::from(!forward)] as f64 / mss as f64;
+                    (segments * packet, segments)
+                }
+                None => {
+                    let bytes = flows * group.offered().unwrap_or(0.0) * seconds;
+                    (bytes, bytes / packet)
+                }
+            },
+        })
+    }
+
     /// Size on the link of the group's largest packet.
     pub fn packet_size(&self) -> Bytes {
-        match (self, self.tcp()) {
-            (_, Some(tcp)) => tcp.params.wire_size(tcp.params.mss.as_u64() as u32),
-            (Self::Cbr(group), None) => group.packet,
-            (Self::Voip(group), None) => group.packet(),
-            (Self::OnOff(group), None) => group.packet,
-            (Self::Game(group), None) => group.largest_packet(),
-            (_, None) => unreachable!("they use TCP"),
-        }
-    }
-
-    /// When its flows start, as the file says; `None` where a flow decides itself.
-    fn starts(&self) -> Option<&Dealt<Start>> {
-        match self {
-            Self::Bulk(group) => Some(&group.start),
-            Self::Transfer(group) => Some(&group.start),
-            Self::Transactions(group) => Some(&group.start),
-            Self::Video(group) => Some(&group.start),
-            Self::Arrivals(group) => Some(&group.start),
-            Self::Cbr(group) => group.start.as_ref(),
-            Self::Voip(group) => group.start.as_ref(),
-            Self::OnOff(group) => group.start.as_ref(),
-            Self::Game(group) => group.start.as_ref(),
-            Self::Web(group) => group.start.as_ref(),
-            Self::Trace(_) => None,
-        }
-    }
-
-    /// When its flows stop, as the file says; `None` where they do not.
-    fn stops(&self) -> Option<&Dealt<Start>> {
-        match self {
-            Self::Bulk(group) => group.stop.as_ref(),
-            Self::Transfer(_) | Self::Trace(_) => None,
-            Self::Transactions(group) => group.stop.as_ref(),
-            Self::Video(group) => group.stop.as_ref(),
-            Self::Arrivals(group) => group.stop.as_ref(),
-            Self::Cbr(group) => group.stop.as_ref(),
-            Self::Voip(group) => group.stop.as_ref(),
-            Self::OnOff(group) => group.stop.as_ref(),
-            Self::Game(group) => group.stop.as_ref(),
-            Self::Web(group) => group.stop.as_ref(),
-        }
+        let tcp = match self.made_of() {
+            MadeOf::Udp(group) => return group.largest_packet(),
+            MadeOf::Tcp(group) => group.tcp(),
+            MadeOf::Users(group) => group.tcp(),
+        };
+        tcp.params.wire_size(tcp.params.mss.as_u64() as u32)
     }
 
     /// The latest that a flow of the group may start.
     pub fn latest_start(&self) -> Span {
-        let starts = self.starts().into_iter().flat_map(Dealt::values);
+        let starts = self.as_kind().starts().into_iter().flat_map(Dealt::values);
         starts.map(|start| start.latest()).max().unwrap_or_default()
     }
 
     /// The latest that a flow of the group may stop; `None` if they do not.
     pub fn latest_stop(&self) -> Option<Span> {
-        let stops = self.stops()?.values();
+        let stops = self.as_kind().stops()?.values();
         stops.iter().map(|stop| stop.latest()).max()
     }
 
     /// The times at which flows start or stop that are not drawn.
     pub fn fixed_times(&self) -> Vec<Span> {
-        let times = self.starts().into_iter().chain(self.stops());
+        let kind = self.as_kind();
+        let times = kind.starts().into_iter().chain(kind.stops());
         let fixed = times.flat_map(Dealt::values).filter_map(|time| match time {
             Start::At(at) => Some(*at),
             Start::Uniform { .. } => None,
@@ -252,128 +357,81 @@ impl TrafficGroup {
     /// When flow `i` starts; for a user who begins by thinking, the start of the run. `stream` is
     /// the flow's own.
     pub fn start(&self, i: usize, stream: &mut Stream) -> Time {
-        if let Some(starts) = self.starts() {
+        if let Some(starts) = self.as_kind().starts() {
             return starts.get(i).draw(stream);
         }
-        match self {
-            Self::Cbr(group) => Time::ZERO + stream.uniform_span(Span::ZERO, group.gap()),
-            Self::Voip(group) => group.start(stream),
-            Self::OnOff(group) => group.start(stream),
-            Self::Game(group) => group.start(stream),
-            _ => Time::ZERO,
+        match self.made_of() {
+            MadeOf::Udp(group) => group.random_start(stream),
+            MadeOf::Tcp(_) | MadeOf::Users(_) => Time::ZERO,
         }
     }
 
     /// When flow `i` stops, if it does. `stream` is the flow's own, after its start was
     /// drawn.
     pub fn stop(&self, i: usize, stream: &mut Stream) -> Option<Time> {
-        let stop = self.stops()?;
+        let stop = self.as_kind().stops()?;
         Some(stop.get(i).draw(stream))
     }
 
     /// Whether responses of host `host` go against the group's direction.
     pub fn is_reverse(&self, host: usize) -> bool {
-        match self {
-            Self::Trace(group) => group.table.is_some_and(|facts| {
-                host % group.flows as usize >= (group.flows - facts.reverse) as usize
-            }),
-            _ => false,
-        }
+        let (flows, reverse) = (self.access().flows, self.as_kind().reverse_hosts());
+        reverse > 0 && host % flows as usize >= (flows - reverse) as usize
     }
 
-    /// Whether any responses go the group's way, and whether any go the other way.
+    /// Whether any responses go in the group's direction, and whether any go against it.
     pub fn ways(&self) -> [bool; 2] {
-        match self {
-            Self::Trace(TraceGroup {
-                table: Some(facts),
-                flows,
-                ..
-            }) => [facts.reverse < *flows, facts.reverse > 0],
-            _ => [true, false],
+        match self.as_kind().reverse_hosts() {
+            0 => [true, false],
+            reverse => [reverse < self.access().flows, true],
         }
     }
 
     /// Whether its flows are connections that users open and close.
     pub fn has_users(&self) -> bool {
-        matches!(
-            self,
-            Self::Transactions(_)
-                | Self::Web(_)
-                | Self::Video(_)
-                | Self::Arrivals(_)
-                | Self::Trace(_)
-        )
-    }
-
-    /// What makes the users of a group that has users and no table; they share what they have in
-    /// common.
-    pub fn make_user(&self) -> Option<MakeUser> {
-        Some(match self {
-            Self::Transactions(group) => {
-                let group = Arc::new(group.clone());
-                Box::new(move |start, stop, stream| {
-                    User::Transactions(group.user(start, stop, stream))
-                })
-            }
-            Self::Web(group) => {
-                let browser = Arc::new(group.browser());
-                let (starts, hosts) = (group.start.is_some(), group.access().host_count() as u32);
-                Box::new(move |start, stop, stream| {
-                    let start = starts.then_some(start);
-                    User::Web(WebGroup::user(&browser, start, stop, hosts, stream))
-                })
-            }
-            Self::Video(group) => {
-                let group = Arc::new(group.clone());
-                Box::new(move |start, stop, stream| User::Video(group.user(start, stop, stream)))
-            }
-            Self::Arrivals(group) => {
-                let group = Arc::new(group.clone());
-                Box::new(move |start, stop, stream| {
-                    User::Arrivals(group.source(start, stop, stream))
-                })
-            }
-            _ => return None,
-        })
+        matches!(self.made_of(), MadeOf::Users(_))
     }
 
     /// About what a user is sent, in bytes per second, if the network took no time; `None` if
     /// that is not bounded.
     pub fn offered_by_user(&self) -> Option<f64> {
-        match self {
-            Self::Transactions(group) => group.offered(),
-            Self::Web(group) => group.offered(),
-            Self::Video(group) => group.offered(),
-            Self::Arrivals(group) => group.offered(),
-            _ => None,
+        match self.made_of() {
+            MadeOf::Users(group) => group.offered(),
+            MadeOf::Tcp(_) | MadeOf::Udp(_) => None,
         }
     }
 
     /// The load asked for, where the number of users is to be found.
     pub fn load(&self) -> Option<Load> {
-        match self {
-            Self::Web(group) => group.load,
-            _ => None,
-        }
+        self.as_kind().requested_load()
     }
 
     /// Gives a group that has users so many, whatever load was asked for.
     pub fn set_users(&mut self, users: u32) {
-        match self {
-            Self::Web(group) => (group.flows, group.load) = (users, None),
-            Self::Transactions(group) => group.flows = users,
-            _ => debug_assert!(false, "a group without users"),
-        }
+        debug_assert!(self.has_users(), "a group without users");
+        let kind = self.as_kind_mut();
+        kind.set_flows(users);
+        kind.clear_load();
     }
 
-    /// Whether a connection's responses come interleaved.
+    /// Whether the responses on one connection are interleaved.
     pub fn is_multiplexed(&self) -> bool {
-        matches!(self, Self::Web(group) if group.browser().multiplexed)
+        match self.made_of() {
+            MadeOf::Users(group) => group.is_multiplexed(),
+            MadeOf::Tcp(_) | MadeOf::Udp(_) => false,
+        }
     }
 
     /// The key that gives the number of its flows.
     pub fn count_key(&self) -> &'static str {
         if self.has_users() { "users" } else { "flows" }
+    }
+
+    /// Fills in what the file left out, with `access` for the keys that all groups have.
+    pub fn fill_in(&mut self, access: &AccessFilling) {
+        let kind = self.as_kind_mut();
+        kind.fill_in_access(access);
+        kind.fill_in();
     }
 
     /// Refuses values that cannot be run.
@@ -413,29 +471,18 @@ impl TrafficGroup {
                 refuse_fast(key, rate)?;
             }
         }
-        match self {
-            Self::Bulk(_) => Ok(()),
-            Self::Transfer(group) => group.check(),
-            Self::Cbr(group) => group.check(),
-            Self::Voip(group) => group.check(),
-            Self::OnOff(group) => group.check(),
-            Self::Game(group) => group.check(),
-            Self::Transactions(group) => group.check(),
-            Self::Web(group) => group.check(),
-            Self::Video(group) => group.check(),
-            Self::Arrivals(group) => group.check(),
-            Self::Trace(group) => group.check(),
-        }?;
+        self.as_kind().check()?;
         self.check_stops()
     }
 
     /// Refuses a flow that may stop before it has started.
     fn check_stops(&self) -> Result<(), ParamError> {
-        let Some(stops) = self.stops() else {
+        let Some(stops) = self.as_kind().stops() else {
             return Ok(());
         };
         for i in 0..self.access().flows as usize {
             let start = self
+                .as_kind()
                 .starts()
                 .map_or(Span::ZERO, |start| start.get(i).latest());
             if stops.get(i).earliest() <= start {
@@ -445,19 +492,6 @@ impl TrafficGroup {
                     "times after the start, or none",
                 ));
             }
-        }
-        Ok(())
-    }
-}
-
-impl TransferGroup {
-    fn check(&self) -> Result<(), ParamError> {
-        if self.size.values().iter().any(|size| size.as_u64() == 0) {
-            return Err(ParamError::new(
-                "size",
-                "is zero",
-                "a size such as \"292 kB\"",
-            ));
         }
         Ok(())
     }

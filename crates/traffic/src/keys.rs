@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use redtail_core::Span;
 use redtail_core::serde::de::{Deserializer, Error, Unexpected, Visitor};
+use redtail_core::{Bytes, Span};
 
 use crate::bounds::MAX_FLOWS;
 use crate::dealt::Dealt;
+use crate::dist::Dist;
 use crate::start::Start;
 
 /// Defines a group: its own keys, and those that every group has.
@@ -101,8 +102,8 @@ macro_rules! groups {
             pub last_hop: Option<u32>,
         }
 
-        impl $name {
-            pub(crate) fn access(&self) -> $crate::access::Access<'_> {
+        impl $crate::access::Group for $name {
+            fn access(&self) -> $crate::access::Access<'_> {
                 $crate::access::Access {
                     name: &self.name,
                     flows: self.flows,
@@ -119,6 +120,19 @@ macro_rules! groups {
                     first_hop: self.first_hop,
                     last_hop: self.last_hop,
                 }
+            }
+
+            fn set_flows(&mut self, flows: u32) {
+                self.flows = flows;
+            }
+
+            fn fill_in_access(&mut self, filling: &$crate::access::AccessFilling) {
+                self.access_rate.get_or_insert_with(|| filling.rate.clone());
+                self.exit_rate.get_or_insert_with(|| filling.rate.clone());
+                self.hosts.get_or_insert(filling.hosts);
+                self.host_jitter = filling.host_jitter;
+                self.first_hop = filling.hops.map(|(first, _)| first);
+                self.last_hop = filling.hops.map(|(_, last)| last);
             }
         }
     };
@@ -160,6 +174,15 @@ pub(crate) fn some_count<'de, D: Deserializer<'de>>(
 pub(crate) fn no_delay() -> Dealt<Span> {
     Dealt::one(Span::ZERO)
 }
+
 pub(crate) fn at_once() -> Dealt<Start> {
     Dealt::one(Start::At(Span::ZERO))
+}
+
+pub(crate) fn thousand_bytes() -> Dist<Bytes> {
+    Dist::constant(Bytes::new(1000))
+}
+
+pub(crate) fn no_time() -> Dist<Span> {
+    Dist::constant(Span::ZERO)
 }

@@ -22,6 +22,7 @@ use crate::bounds::{check_packet, check_rate};
 use crate::dealt::Dealt;
 use crate::dist::Dist;
 use crate::keys::groups;
+use crate::kind::{PacketSource, TrafficKind, UdpKind};
 use crate::start::Start;
 
 groups! {
@@ -46,31 +47,29 @@ groups! {
     }
 }
 
-impl OnOffGroup {
-    /// Long-run rate of a source, and the size of its packets in bytes.
-    pub(crate) fn load(&self) -> (Rate, f64) {
-        let rate = self.rate.as_bps() as f64 * self.share_on();
-        (
-            Rate::from_bps(rate.round() as u64),
-            self.packet.as_u64() as f64,
-        )
+impl TrafficKind for OnOffGroup {
+    fn example() -> &'static str {
+        r#"flows = 3
+rate = "1 Mbit/s"
+packet = "1000 B"
+on = "exponential mean 200 ms"
+off = "exponential mean 200 ms"
+stop = "2 s""#
     }
 
-    /// Share of the time that a source is on.
-    fn share_on(&self) -> f64 {
-        // Checked to be finite, and the on periods to take some time.
-        let [on, off] = [&self.on, &self.off].map(|periods| periods.mean().unwrap_or(1.0));
-        on / (on + off)
+    fn noun(&self) -> &'static str {
+        "on/off flow"
     }
 
-    pub(crate) fn start(&self, stream: &mut Stream) -> Time {
-        let is_on = stream.uniform() < self.share_on();
-        let phase = stream.uniform_span(Span::ZERO, self.rate.tx_time(self.packet));
-        let pause = self.off.draw(stream);
-        Time::ZERO + if is_on { phase } else { in_range(pause) }
+    fn starts(&self) -> Option<&Dealt<Start>> {
+        self.start.as_ref()
     }
 
-    pub(crate) fn check(&self) -> Result<(), ParamError> {
+    fn stops(&self) -> Option<&Dealt<Start>> {
+        self.stop.as_ref()
+    }
+
+    fn check(&self) -> Result<(), ParamError> {
         check_rate(self.rate)?;
         check_packet(self.packet)?;
         for (key, periods) in [("on", &self.on), ("off", &self.off)] {
@@ -105,6 +104,46 @@ impl OnOffGroup {
     }
 }
 
+impl UdpKind for OnOffGroup {
+    type Source = Box<OnOffSource>;
+
+    fn source(&self) -> Box<OnOffSource> {
+        Box::new(OnOffSource::new(self))
+    }
+
+    fn mean_load(&self) -> (Rate, f64) {
+        let rate = self.rate.as_bps() as f64 * self.share_on();
+        (
+            Rate::from_bps(rate.round() as u64),
+            self.packet.as_u64() as f64,
+        )
+    }
+
+    fn peak(&self) -> Rate {
+        self.rate
+    }
+
+    fn largest_packet(&self) -> Bytes {
+        self.packet
+    }
+
+    fn random_start(&self, stream: &mut Stream) -> Time {
+        let is_on = stream.uniform() < self.share_on();
+        let phase = stream.uniform_span(Span::ZERO, self.rate.tx_time(self.packet));
+        let pause = self.off.draw(stream);
+        Time::ZERO + if is_on { phase } else { in_range(pause) }
+    }
+}
+
+impl OnOffGroup {
+    /// Share of the time that a source is on.
+    fn share_on(&self) -> f64 {
+        // Checked to be finite, and the on periods to take some time.
+        let [on, off] = [&self.on, &self.off].map(|periods| periods.mean().unwrap_or(1.0));
+        on / (on + off)
+    }
+}
+
 /// The most periods that a packet takes on average: each is drawn, all in one event.
 const MOST_PERIODS: u64 = 100_000;
 
@@ -127,7 +166,7 @@ pub struct OnOffSource {
 }
 
 impl OnOffSource {
-    pub(crate) fn new(group: &OnOffGroup) -> Self {
+    fn new(group: &OnOffGroup) -> Self {
         Self {
             on: group.on.clone(),
             off: group.off.clone(),
@@ -137,8 +176,10 @@ impl OnOffSource {
             left: None,
         }
     }
+}
 
-    pub(crate) fn send(&mut self, stream: &mut Stream) -> (u32, Span) {
+impl PacketSource for OnOffSource {
+    fn send(&mut self, stream: &mut Stream) -> (u32, Span) {
         let mut left = self.left.unwrap_or_else(|| self.on.draw(stream));
         let (mut to_fill, mut wait) = (self.gap, Span::ZERO);
         let mut drawn = 0;
@@ -176,7 +217,7 @@ mod tests {
         let mut counts = vec![0.0; bins];
         for i in 0..flows {
             let mut stream = Stream::named(7, 0, &format!("on-off.{i}"));
-            let mut now = group.start(&mut stream);
+            let mut now = group.random_start(&mut stream);
             let mut source = OnOffSource::new(group);
             loop {
                 let bin = (now.as_secs_f64() / width) as usize;
@@ -239,7 +280,7 @@ mod tests {
     #[test]
     fn the_long_run_rate_is_the_one_said() {
         let group = group("exponential mean 500 ms", "exponential mean 1 s");
-        let (rate, packet) = group.load();
+        let (rate, packet) = group.mean_load();
         assert_eq!((rate.as_bps(), packet), (26_667, 1000.0));
         let (flows, seconds) = (50, 2000);
         let counts = counts(&group, flows, 10.0, 0, seconds / 10);

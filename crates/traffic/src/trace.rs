@@ -29,11 +29,14 @@ use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Dscp, ParamError, Rate, Span, Time, schemars, serde};
 use redtail_transport::TcpSpec;
 
-use crate::access::Direction;
+use crate::access::{Direction, Group};
 use crate::application::{Answer, Application, ConnectionId, Exchange, Network, Server};
 use crate::bounds::MOST_AT_ONCE;
 use crate::dealt::Dealt;
 use crate::keys::groups;
+use crate::kind::{MakeUser, TrafficKind, UserKind};
+use crate::start::Start;
+use crate::table::{TraceTable, TracedConnection, Traces};
 
 groups! {
     /// Connections from a table.
@@ -76,113 +79,6 @@ pub struct TableFacts {
     pub reverse: u32,
 }
 
-/// A connection of a table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TracedConnection {
-    /// When it opens.
-    pub start: Time,
-    /// Its round-trip time without queueing or transmission, if the table says.
-    pub rtt: Option<Span>,
-    /// Whether its responses go against the group's direction.
-    pub reverse: bool,
-    /// Its first exchange; the others follow up to the first of the next connection.
-    pub first: u32,
-}
-
-/// An exchange of a connection of a table; its request and its response are not both empty.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TracedExchange {
-    /// Payload of the request; zero if the answering side speaks unasked.
-    pub request: u64,
-    /// Payload of the response; zero if there is none.
-    pub response: u64,
-    /// What the answering side waits.
-    pub service: Span,
-    /// What the asking side waits.
-    pub think: Span,
-}
-
-/// A table of connections, in the order of their starts.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TraceTable {
-    name: String,
-    connections: Box<[TracedConnection]>,
-    exchanges: Box<[TracedExchange]>,
-}
-
-impl TraceTable {
-    /// A table; `name` is what scenarios call it, a hash of its content.
-    ///
-    /// # Panics
-    /// When it is empty or connections are not in the order of their starts, or if one has no
-    /// exchange, or an exchange neither request nor response: what reads tables checks this.
-    pub fn new(
-        name: &str,
-        connections: Vec<TracedConnection>,
-        exchanges: Vec<TracedExchange>,
-    ) -> Self {
-        assert!(!connections.is_empty(), "a table has a connection");
-        assert!(
-            connections.is_sorted_by_key(|it| it.start),
-            "connections stand in the order of their starts"
-        );
-        let firsts = connections.iter().map(|it| it.first as usize);
-        assert!(
-            connections[0].first == 0 && firsts.chain([exchanges.len()]).is_sorted_by(|a, b| a < b),
-            "each connection has an exchange"
-        );
-        assert!(
-            exchanges.iter().all(|it| it.request + it.response > 0),
-            "an exchange has a request or a response"
-        );
-        Self {
-            name: name.to_owned(),
-            connections: connections.into(),
-            exchanges: exchanges.into(),
-        }
-    }
-
-    /// What scenarios call it.
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Its connections.
-    pub fn connections(&self) -> &[TracedConnection] {
-        &self.connections
-    }
-
-    /// The exchanges of connection `index`: the first, and where they end.
-    fn exchanges_of(&self, index: usize) -> std::ops::Range<usize> {
-        let next = self.connections.get(index + 1);
-        let end = next.map_or(self.exchanges.len(), |it| it.first as usize);
-        self.connections[index].first as usize..end
-    }
-}
-
-/// The tables of a run, by the names that its scenario has for them.
-#[derive(Clone, Debug, Default)]
-pub struct Traces(BTreeMap<String, Arc<TraceTable>>);
-
-impl Traces {
-    /// No tables.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// These and another one.
-    #[must_use]
-    pub fn with(mut self, table: Arc<TraceTable>) -> Self {
-        self.0.insert(table.name.clone(), table);
-        self
-    }
-
-    /// The table of this name.
-    pub fn get(&self, name: &str) -> Option<&Arc<TraceTable>> {
-        self.0.get(name)
-    }
-}
-
 /// A way that connections of a table go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Path {
@@ -204,8 +100,32 @@ pub struct Arranged {
     begins: Vec<usize>,
 }
 
-impl TraceGroup {
-    pub(crate) fn check(&self) -> Result<(), ParamError> {
+impl TrafficKind for TraceGroup {
+    fn example() -> &'static str {
+        r#"file = "flows.csv""#
+    }
+
+    fn noun(&self) -> &'static str {
+        "traced connection"
+    }
+
+    fn starts(&self) -> Option<&Dealt<Start>> {
+        None
+    }
+
+    fn stops(&self) -> Option<&Dealt<Start>> {
+        None
+    }
+
+    fn count(&self) -> u32 {
+        self.table.map_or(0, |facts| facts.connections)
+    }
+
+    fn reverse_hosts(&self) -> u32 {
+        self.table.map_or(0, |facts| facts.reverse)
+    }
+
+    fn check(&self) -> Result<(), ParamError> {
         if self.table.is_some() {
             let accepted = "no such key: it is filled in from the table";
             return Err(ParamError::new("table", "is given", accepted));
@@ -223,7 +143,31 @@ impl TraceGroup {
         }
         Ok(())
     }
+}
 
+impl UserKind for TraceGroup {
+    type User = TraceUser;
+
+    fn tcp(&self) -> &TcpSpec {
+        &self.tcp
+    }
+
+    fn make_users(&self, traces: &Traces) -> MakeUser<TraceUser> {
+        let table = traces.get(&self.file);
+        let rows = self.arrange(table.expect("the run was started with its tables"));
+        Box::new(move |i, _, _, _| rows.user(i))
+    }
+
+    fn offered(&self) -> Option<f64> {
+        None
+    }
+
+    fn total_payload(&self) -> Option<[u64; 2]> {
+        Some(self.table.map_or([0; 2], |facts| facts.bytes))
+    }
+}
+
+impl TraceGroup {
     fn path(&self, index: usize, connection: &TracedConnection, dealt: u32) -> Path {
         let step = self.rtt_resolution.as_ps();
         let rtt = connection.rtt.map(|rtt| (rtt.as_ps() + step / 2) / step);
@@ -498,6 +442,7 @@ impl Application for TraceUser {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::TracedExchange;
 
     /// Notes what it is told, and when; what is asked for is answered by the test.
     #[derive(Default)]

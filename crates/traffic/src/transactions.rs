@@ -17,7 +17,9 @@ use crate::bounds::refuse_nothing;
 use crate::dealt::Dealt;
 use crate::dist::Dist;
 use crate::keys::groups;
+use crate::kind::{MakeUser, TrafficKind, UserKind};
 use crate::start::Start;
+use crate::table::Traces;
 
 /// How transactions use connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -40,7 +42,7 @@ groups! {
         pub tcp: TcpSpec,
         /// Payload of a request.
         /// Source: about 1 kB, the example of RFC 2884, section 4.4.
-        #[serde(default = "default_request")]
+        #[serde(default = "crate::keys::thousand_bytes")]
         pub request: Dist<Bytes>,
         /// Payload of a response.
         pub response: Dist<Bytes>,
@@ -50,11 +52,11 @@ groups! {
         pub connections: Connections,
         /// What the server takes before it responds.
         /// Source: nothing, as netperf's.
-        #[serde(default = "nothing")]
+        #[serde(default = "crate::keys::no_time")]
         pub service: Dist<Span>,
         /// What a user waits between a response and the next request.
         /// Source: nothing, as netperf.
-        #[serde(default = "nothing")]
+        #[serde(default = "crate::keys::no_time")]
         pub think: Dist<Span>,
         /// When users begin; dealt out.
         /// Source: the start of the run.
@@ -67,34 +69,53 @@ groups! {
     }
 }
 
-pub(crate) fn default_request() -> Dist<Bytes> {
-    Dist::constant(Bytes::new(1000))
-}
+impl TrafficKind for TransactionGroup {
+    fn example() -> &'static str {
+        r#"users = 2
+response = "5 kB"
+stop = "2 s""#
+    }
 
-pub(crate) fn nothing() -> Dist<Span> {
-    Dist::constant(Span::ZERO)
-}
+    fn noun(&self) -> &'static str {
+        "user"
+    }
 
-impl TransactionGroup {
-    pub(crate) fn check(&self) -> Result<(), ParamError> {
+    fn starts(&self) -> Option<&Dealt<Start>> {
+        Some(&self.start)
+    }
+
+    fn stops(&self) -> Option<&Dealt<Start>> {
+        self.stop.as_ref()
+    }
+
+    fn check(&self) -> Result<(), ParamError> {
         refuse_nothing("request", &self.request)?;
         refuse_nothing("response", &self.response)
     }
+}
 
-    /// Bytes per second to a user whom the network does not delay; `None` if nothing does.
-    pub(crate) fn offered(&self) -> Option<f64> {
+impl UserKind for TransactionGroup {
+    type User = TransactionUser;
+
+    fn tcp(&self) -> &TcpSpec {
+        &self.tcp
+    }
+
+    fn make_users(&self, _: &Traces) -> MakeUser<TransactionUser> {
+        let group = Arc::new(self.clone());
+        Box::new(move |_, start, stop, stream| group.user(start, stop, stream))
+    }
+
+    fn offered(&self) -> Option<f64> {
         let pause = self.think.mean()? + self.service.mean()?;
         let offered = self.response.mean()? / pause;
         offered.is_finite().then_some(offered)
     }
+}
 
+impl TransactionGroup {
     /// The user of this group whose draws are those of `stream`.
-    pub(crate) fn user(
-        self: &Arc<Self>,
-        start: Time,
-        stop: Time,
-        stream: Stream,
-    ) -> TransactionUser {
+    fn user(self: &Arc<Self>, start: Time, stop: Time, stream: Stream) -> TransactionUser {
         TransactionUser {
             group: Arc::clone(self),
             connection: None,

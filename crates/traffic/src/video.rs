@@ -33,8 +33,9 @@ use crate::bounds::refuse_nothing;
 use crate::dealt::Dealt;
 use crate::dist::Dist;
 use crate::keys::groups;
+use crate::kind::{MakeUser, TrafficKind, UserKind};
 use crate::start::Start;
-use crate::transactions::default_request;
+use crate::table::Traces;
 
 use adaptation::Adaptation;
 use playback::Playback;
@@ -106,7 +107,7 @@ groups! {
         pub duration: Option<Span>,
         /// Payload of a request.
         /// Source: that of `transactions`.
-        #[serde(default = "default_request")]
+        #[serde(default = "crate::keys::thousand_bytes")]
         pub request: Dist<Bytes>,
         /// When users begin to watch; dealt out.
         /// Source: the start of the run.
@@ -139,36 +140,29 @@ fn one() -> Dist<f64> {
     Dist::constant(1.0)
 }
 
-impl VideoGroup {
-    /// Most that is buffered when a segment is asked for.
-    fn fullest(&self) -> Span {
-        self.buffer.saturating_sub(self.segment)
+impl TrafficKind for VideoGroup {
+    fn example() -> &'static str {
+        r#"users = 2
+stop = "2 s""#
     }
 
-    fn startup(&self) -> Span {
-        self.startup.unwrap_or(self.segment)
+    fn metrics() -> &'static [&'static Metric] {
+        METRICS
     }
 
-    fn adaptation(&self) -> Adaptation {
-        match self.algorithm {
-            Algorithm::Throughput => Adaptation::Throughput {
-                safety: self.safety.unwrap_or(0.85),
-                window: self.window.unwrap_or(20) as usize,
-                paces: Default::default(),
-            },
-            Algorithm::Buffer => {
-                let of_buffer = |share: f64| Span::from_secs_f64(self.buffer.as_secs_f64() * share);
-                let reservoir = self.reservoir.unwrap_or_else(|| of_buffer(0.375));
-                let cushion = self.cushion.unwrap_or_else(|| {
-                    let end = of_buffer(0.9).min(self.fullest());
-                    end.saturating_sub(reservoir)
-                });
-                Adaptation::Buffer { reservoir, cushion }
-            }
-        }
+    fn noun(&self) -> &'static str {
+        "video user"
     }
 
-    pub(crate) fn check(&self) -> Result<(), ParamError> {
+    fn starts(&self) -> Option<&Dealt<Start>> {
+        Some(&self.start)
+    }
+
+    fn stops(&self) -> Option<&Dealt<Start>> {
+        self.stop.as_ref()
+    }
+
+    fn check(&self) -> Result<(), ParamError> {
         refuse_nothing("request", &self.request)?;
         let refuse =
             |key, problem: String, accepted: String| Err(ParamError::new(key, problem, accepted));
@@ -248,15 +242,57 @@ impl VideoGroup {
         }
         Ok(())
     }
+}
 
-    /// Most bytes per second that a user is sent in the long run.
-    pub(crate) fn offered(&self) -> Option<f64> {
+impl UserKind for VideoGroup {
+    type User = VideoUser;
+
+    fn tcp(&self) -> &TcpSpec {
+        &self.tcp
+    }
+
+    fn make_users(&self, _: &Traces) -> MakeUser<VideoUser> {
+        let group = Arc::new(self.clone());
+        Box::new(move |_, start, stop, stream| group.user(start, stop, stream))
+    }
+
+    fn offered(&self) -> Option<f64> {
         let highest = self.bitrates.last()?.as_bps() as f64 / 8.0;
         Some(highest * self.variation.mean()?)
     }
+}
+
+impl VideoGroup {
+    /// Most that is buffered when a segment is asked for.
+    fn fullest(&self) -> Span {
+        self.buffer.saturating_sub(self.segment)
+    }
+
+    fn startup(&self) -> Span {
+        self.startup.unwrap_or(self.segment)
+    }
+
+    fn adaptation(&self) -> Adaptation {
+        match self.algorithm {
+            Algorithm::Throughput => Adaptation::Throughput {
+                safety: self.safety.unwrap_or(0.85),
+                window: self.window.unwrap_or(20) as usize,
+                paces: Default::default(),
+            },
+            Algorithm::Buffer => {
+                let of_buffer = |share: f64| Span::from_secs_f64(self.buffer.as_secs_f64() * share);
+                let reservoir = self.reservoir.unwrap_or_else(|| of_buffer(0.375));
+                let cushion = self.cushion.unwrap_or_else(|| {
+                    let end = of_buffer(0.9).min(self.fullest());
+                    end.saturating_sub(reservoir)
+                });
+                Adaptation::Buffer { reservoir, cushion }
+            }
+        }
+    }
 
     /// The user of this group whose draws are those of `stream`.
-    pub(crate) fn user(self: &Arc<Self>, start: Time, stop: Time, stream: Stream) -> VideoUser {
+    fn user(self: &Arc<Self>, start: Time, stop: Time, stream: Stream) -> VideoUser {
         VideoUser {
             group: Arc::clone(self),
             left: self.duration,

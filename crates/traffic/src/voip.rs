@@ -24,7 +24,9 @@
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, metrics, schemars, serde};
+use redtail_core::{
+    Bytes, Dscp, Metric, ParamError, Rate, Span, Stream, Time, metrics, schemars, serde,
+};
 
 use crate::access::Direction;
 use crate::bounds::in_range;
@@ -32,6 +34,7 @@ use crate::dealt::Dealt;
 use crate::dist::Dist;
 use crate::e_model::{Impairment, r_factor};
 use crate::keys::groups;
+use crate::kind::{PacketSource, TrafficKind, UdpKind};
 use crate::start::Start;
 
 /// How voice is coded.
@@ -147,60 +150,29 @@ metrics! {
     LATE = "late", Fraction, "Packets too late to be played", "late";
 }
 
-impl VoipGroup {
-    /// Size of a packet on the link.
-    pub fn packet(&self) -> Bytes {
-        self.codec.payload() + self.header
+impl TrafficKind for VoipGroup {
+    fn example() -> &'static str {
+        r#"flows = 3
+stop = "2 s""#
     }
 
-    /// The rating R of a call with this loss and mean wait from sending to playing.
-    pub fn rating(&self, wait: Span, loss: f64) -> f64 {
-        let delay = self.codec.interval() + self.codec.look_ahead() + wait;
-        r_factor(delay, loss, self.codec.impairment())
+    fn metrics() -> &'static [&'static Metric] {
+        METRICS
     }
 
-    /// Rate of a talker, and the size of its packets in bytes.
-    pub(crate) fn load(&self) -> (Rate, f64) {
-        let rate = self.talking() * self.share_talking();
-        let size = self.packet().as_u64() as f64;
-        (Rate::from_bps(rate.round() as u64), size)
+    fn noun(&self) -> &'static str {
+        "call"
     }
 
-    /// Rate while somebody talks, in bit/s.
-    fn talking(&self) -> f64 {
-        self.packet().bits() as f64 / self.codec.interval().as_secs_f64()
+    fn starts(&self) -> Option<&Dealt<Start>> {
+        self.start.as_ref()
     }
 
-    /// The same, to the nearest bit/s.
-    pub(crate) fn talking_rate(&self) -> Rate {
-        Rate::from_bps(self.talking().round() as u64)
+    fn stops(&self) -> Option<&Dealt<Start>> {
+        self.stop.as_ref()
     }
 
-    /// Talkspurts and pauses, if there are any.
-    fn periods(&self) -> Option<(&Dist<Span>, &Dist<Span>)> {
-        self.talk.as_ref().zip(self.silence.as_ref())
-    }
-
-    /// Share of the time that a talker talks.
-    fn share_talking(&self) -> f64 {
-        self.periods().map_or(1.0, |(talk, silence)| {
-            // Checked to be finite, and talkspurts to take some time.
-            let [talk, silence] = [talk, silence].map(|law| law.mean().unwrap_or(1.0));
-            talk / (talk + silence)
-        })
-    }
-
-    pub(crate) fn start(&self, stream: &mut Stream) -> Time {
-        let mut at = Time::ZERO + stream.uniform_span(Span::ZERO, self.codec.interval());
-        if let Some((_, silence)) = self.periods() {
-            let is_silent = stream.uniform() >= self.share_talking();
-            let pause = in_range(silence.draw(stream));
-            at += if is_silent { pause } else { Span::ZERO };
-        }
-        at
-    }
-
-    pub(crate) fn check(&self) -> Result<(), ParamError> {
+    fn check(&self) -> Result<(), ParamError> {
         if self.packet().as_u64() > 65_535 {
             return Err(ParamError::new(
                 "header",
@@ -238,6 +210,70 @@ impl VoipGroup {
     }
 }
 
+impl UdpKind for VoipGroup {
+    type Source = Box<VoipSource>;
+
+    fn source(&self) -> Box<VoipSource> {
+        Box::new(VoipSource::new(self))
+    }
+
+    fn mean_load(&self) -> (Rate, f64) {
+        let rate = self.talking() * self.share_talking();
+        let size = self.packet().as_u64() as f64;
+        (Rate::from_bps(rate.round() as u64), size)
+    }
+
+    fn peak(&self) -> Rate {
+        Rate::from_bps(self.talking().round() as u64)
+    }
+
+    fn largest_packet(&self) -> Bytes {
+        self.packet()
+    }
+
+    fn random_start(&self, stream: &mut Stream) -> Time {
+        let mut at = Time::ZERO + stream.uniform_span(Span::ZERO, self.codec.interval());
+        if let Some((_, silence)) = self.periods() {
+            let is_silent = stream.uniform() >= self.share_talking();
+            let pause = in_range(silence.draw(stream));
+            at += if is_silent { pause } else { Span::ZERO };
+        }
+        at
+    }
+}
+
+impl VoipGroup {
+    /// Size of a packet on the link.
+    pub fn packet(&self) -> Bytes {
+        self.codec.payload() + self.header
+    }
+
+    /// The rating R of a call with this loss and mean wait from sending to playing.
+    pub fn rating(&self, wait: Span, loss: f64) -> f64 {
+        let delay = self.codec.interval() + self.codec.look_ahead() + wait;
+        r_factor(delay, loss, self.codec.impairment())
+    }
+
+    /// Rate while somebody talks, in bit/s.
+    fn talking(&self) -> f64 {
+        self.packet().bits() as f64 / self.codec.interval().as_secs_f64()
+    }
+
+    /// Talkspurts and pauses, if there are any.
+    fn periods(&self) -> Option<(&Dist<Span>, &Dist<Span>)> {
+        self.talk.as_ref().zip(self.silence.as_ref())
+    }
+
+    /// Share of the time that a talker talks.
+    fn share_talking(&self) -> f64 {
+        self.periods().map_or(1.0, |(talk, silence)| {
+            // Checked to be finite, and talkspurts to take some time.
+            let [talk, silence] = [talk, silence].map(|law| law.mean().unwrap_or(1.0));
+            talk / (talk + silence)
+        })
+    }
+}
+
 /// A talker.
 #[derive(Clone, Debug)]
 pub struct VoipSource {
@@ -249,7 +285,7 @@ pub struct VoipSource {
 }
 
 impl VoipSource {
-    pub(crate) fn new(group: &VoipGroup) -> Self {
+    fn new(group: &VoipGroup) -> Self {
         Self {
             interval: group.codec.interval(),
             size: group.packet().as_u64() as u32,
@@ -259,8 +295,10 @@ impl VoipSource {
             left: None,
         }
     }
+}
 
-    pub(crate) fn send(&mut self, stream: &mut Stream) -> (u32, Span) {
+impl PacketSource for VoipSource {
+    fn send(&mut self, stream: &mut Stream) -> (u32, Span) {
         let Some((talk, silence)) = &self.periods else {
             return (self.size, self.interval);
         };
@@ -414,7 +452,7 @@ mod tests {
             ("g723", 17_067, 64.0),
         ] {
             let group = group(&format!(r#", "codec": "{codec}""#));
-            assert_eq!(group.load(), (Rate::from_bps(rate), packet), "{codec}");
+            assert_eq!(group.mean_load(), (Rate::from_bps(rate), packet), "{codec}");
         }
     }
 

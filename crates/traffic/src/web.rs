@@ -24,18 +24,22 @@ use std::sync::Arc;
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, metrics, schemars, serde};
+use redtail_core::{
+    Bytes, Dscp, Metric, ParamError, Rate, Span, Stream, Time, metrics, schemars, serde,
+};
 use redtail_transport::TcpSpec;
 
-use crate::access::Direction;
+use crate::access::{Direction, Group};
 use crate::application::{Answer, Application, ConnectionId, Exchange, Network, Server};
 use crate::bounds::refuse_nothing;
 use crate::bounds::{MOST_AT_ONCE, refuse_short_gap};
 use crate::dealt::Dealt;
 use crate::dist::Dist;
 use crate::keys::groups;
+use crate::kind::{MakeUser, TrafficKind, UserKind};
 use crate::load::Load;
 use crate::start::Start;
+use crate::table::Traces;
 
 pub use model::{Browser, ServerChoice, ThinkFrom, WebModel};
 
@@ -119,40 +123,38 @@ groups! {
     }
 }
 
-impl WebGroup {
-    /// The model with what the group changes.
-    pub fn browser(&self) -> Browser {
-        let mut browser = self.model.browser();
-        macro_rules! change {
-            ($($key:ident),+) => {$(
-                if let Some(value) = &self.$key {
-                    browser.$key = value.clone();
-                }
-            )+};
-        }
-        change!(
-            think,
-            think_from,
-            objects,
-            gap,
-            object,
-            request,
-            service,
-            parallel,
-            persistent,
-            multiplexed,
-            keep_alive,
-            server,
-            pages_per_server
-        );
-        // One size for all, unless documents have their own.
-        if let Some(document) = self.document.as_ref().or(self.object.as_ref()) {
-            browser.document = document.clone();
-        }
-        browser
+impl TrafficKind for WebGroup {
+    fn example() -> &'static str {
+        r#"model = "request-think"
+users = 3
+stop = "2 s""#
     }
 
-    pub(crate) fn check(&self) -> Result<(), ParamError> {
+    fn metrics() -> &'static [&'static Metric] {
+        METRICS
+    }
+
+    fn noun(&self) -> &'static str {
+        "Web user"
+    }
+
+    fn starts(&self) -> Option<&Dealt<Start>> {
+        self.start.as_ref()
+    }
+
+    fn stops(&self) -> Option<&Dealt<Start>> {
+        self.stop.as_ref()
+    }
+
+    fn requested_load(&self) -> Option<Load> {
+        self.load
+    }
+
+    fn clear_load(&mut self) {
+        self.load = None;
+    }
+
+    fn check(&self) -> Result<(), ParamError> {
         self.load.map_or(Ok(()), Load::check)?;
         for (key, size) in [
             ("document", &self.document),
@@ -203,10 +205,25 @@ impl WebGroup {
         }
         Ok(())
     }
+}
 
-    /// Bytes per second to a user whom the network does not delay; `None` if a mean does not
-    /// exist.
-    pub fn offered(&self) -> Option<f64> {
+impl UserKind for WebGroup {
+    type User = WebUser;
+
+    fn tcp(&self) -> &TcpSpec {
+        &self.tcp
+    }
+
+    fn make_users(&self, _: &Traces) -> MakeUser<WebUser> {
+        let browser = Arc::new(self.browser());
+        let (starts, hosts) = (self.start.is_some(), self.access().host_count() as u32);
+        Box::new(move |_, start, stop, stream| {
+            let start = starts.then_some(start);
+            Self::user(&browser, start, stop, hosts, stream)
+        })
+    }
+
+    fn offered(&self) -> Option<f64> {
         let browser = self.browser();
         // Rounding up adds about a half to a law without steps.
         let objects = match browser.objects.only() {
@@ -219,8 +236,46 @@ impl WebGroup {
         offered.is_finite().then_some(offered)
     }
 
+    fn is_multiplexed(&self) -> bool {
+        self.browser().multiplexed
+    }
+}
+
+impl WebGroup {
+    /// The model with what the group changes.
+    pub fn browser(&self) -> Browser {
+        let mut browser = self.model.browser();
+        macro_rules! change {
+            ($($key:ident),+) => {$(
+                if let Some(value) = &self.$key {
+                    browser.$key = value.clone();
+                }
+            )+};
+        }
+        change!(
+            think,
+            think_from,
+            objects,
+            gap,
+            object,
+            request,
+            service,
+            parallel,
+            persistent,
+            multiplexed,
+            keep_alive,
+            server,
+            pages_per_server
+        );
+        // One size for all, unless documents have their own.
+        if let Some(document) = self.document.as_ref().or(self.object.as_ref()) {
+            browser.document = document.clone();
+        }
+        browser
+    }
+
     /// A user whose draws are those of `stream`.
-    pub(crate) fn user(
+    fn user(
         browser: &Arc<Browser>,
         start: Option<Time>,
         stop: Time,

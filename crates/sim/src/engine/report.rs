@@ -5,7 +5,7 @@ use redtail_qdisc::{QueueDiscipline, Report};
 
 use super::{Engine, in_transmission};
 use redtail_traffic::e_model::mos;
-use redtail_traffic::group::{
+use redtail_traffic::transfer::{
     COMPLETED, COMPLETION_TIME_MEAN, FIRST_BYTE_TIME_MEAN, HANDSHAKE_TIME_MEAN,
 };
 use redtail_traffic::voip::{JITTER, LATE, MOS, MOS_MIN, R_FACTOR};

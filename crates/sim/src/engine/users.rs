@@ -2,10 +2,10 @@
 
 use redtail_core::{Span, Time};
 use redtail_qdisc::FlowTable;
-use redtail_traffic::{Answer, Application, ConnectionId, Exchange, Network, Server, User};
+use redtail_traffic::{Answer, Application, ConnectionId, Done, Exchange, Network, Server, User};
 
 use super::Engine;
-use crate::connections::{Done, Opening, Side};
+use crate::connections::{Opening, Side};
 use crate::flows::Flows;
 use crate::network::Address;
 use crate::packet::ContentId;

@@ -21,6 +21,7 @@ mod real_time;
 mod repeatability;
 mod steady_state;
 mod traces;
+mod traffic_kinds;
 mod users;
 mod users_arrivals;
 mod users_video;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use redtail_core::{Span, Stream, Time};
 use redtail_traffic::{
-    Answer, Application, ConnectionId, Exchange, Network, Server, TrafficGroup, User,
+    Answer, Application, ConnectionId, Exchange, Network, Server, Traces, TrafficGroup, User,
 };
 
 /// A connection and what became of it.
@@ -176,8 +176,8 @@ pub fn group(json: &str) -> TrafficGroup {
 /// A user of a group who begins at the start; `seed` names all that it draws.
 pub fn user(group: &TrafficGroup, stop: Time, seed: u64) -> User {
     let stream = Stream::named(seed, 0, "user");
-    let make_user = group.make_user().expect("the group has users");
-    make_user(Time::ZERO, stop, stream)
+    let make_user = group.make_users(&Traces::new());
+    make_user.expect("the group has users")(0, Time::ZERO, stop, stream)
 }
 
 /// What a user of a group does until `end` on a network whose responses take what `takes` says.

@@ -1,0 +1,98 @@
+//! A small group of every kind of traffic in a run.
+//!
+//! The kinds and their groups come from the list of the kinds, so a new kind is in this test as soon as
+//! it is in the list. The engine checks at the end of each run that packets are conserved.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use crate::common::metric;
+use redtail_core::{Span, Time};
+use redtail_sim::{RunResult, run_with};
+use redtail_spec::{Format, Plan, Scenario};
+use redtail_traffic::{TraceTable, TracedConnection, TracedExchange, Traces, TrafficGroup};
+
+/// The table that a group gets that names one: two connections, whose responses go either way.
+fn table() -> Arc<TraceTable> {
+    let connection = |number: u32, reverse| TracedConnection {
+        start: Time::ZERO + Span::from_s(u64::from(number)),
+        rtt: None,
+        reverse,
+        first: number,
+    };
+    let exchange = TracedExchange {
+        request: 500,
+        response: 20_000,
+        service: Span::ZERO,
+        think: Span::ZERO,
+    };
+    let connections = vec![connection(0, false), connection(1, true)];
+    Arc::new(TraceTable::new("t", connections, vec![exchange; 2]))
+}
+
+fn run(kind: &str, keys: &str) -> (Scenario, RunResult) {
+    let text = format!(
+        r#"
+name = "kinds"
+duration = "10 s"
+[bottleneck]
+rate = "5 Mbit/s"
+delay = "10 ms"
+queue = {{ kind = "tail-drop", limit = "50 packets" }}
+[bottleneck.return]
+rate = "5 Mbit/s"
+delay = "10 ms"
+queue = {{ kind = "tail-drop", limit = "50 packets" }}
+[[traffic]]
+name = "g"
+kind = "{kind}"
+{keys}
+"#
+    );
+    let table = table();
+    let plan = Plan::with_traces(&text, None, &[], Format::Toml, &mut |_, _| {
+        Ok(Arc::clone(&table))
+    });
+    let plan = plan.unwrap_or_else(|error| panic!("{kind}: {error}"));
+    let scenario = plan.scenario(0, 0).expect("there is a case");
+    let traces = Traces::new().with(table);
+    let result = run_with(&scenario, &traces, &AtomicBool::new(false)).expect("nobody cancels");
+    (scenario, result)
+}
+
+#[test]
+fn a_small_group_of_every_kind_sends_and_ends() {
+    let examples = TrafficGroup::examples();
+    let kinds: Vec<&str> = examples.iter().map(|(kind, _)| *kind).collect();
+    assert_eq!(kinds, TrafficGroup::KINDS);
+    for (kind, keys) in examples {
+        let (scenario, result) = run(kind, keys);
+        assert_eq!(scenario.traffic[0].kind(), kind);
+        let used = metric(&result, "utilization");
+        // The flows end: whatever they sent, it is not all that the link can carry.
+        assert!((0.001..0.9).contains(&used), "{kind}: {used}");
+    }
+}
+
+#[test]
+fn what_a_group_is_expected_to_send_has_the_size_that_it_sends() {
+    // Kinds whose load is known before the run; users are known by their mean only.
+    for (kind, keys) in TrafficGroup::examples() {
+        let (scenario, result) = run(kind, keys);
+        let group = &scenario.traffic[0];
+        let offered = group.offered(2.0, true);
+        assert_eq!(offered.is_none(), group.always_sends(), "{kind}");
+        if let Some((bytes, packets)) = offered.filter(|_| !group.has_users()) {
+            let sent = metric(&result, "utilization") * 5e6 * 10.0 / 8.0;
+            assert!(
+                (0.5 * bytes..1.5 * bytes).contains(&sent),
+                "{kind}: {sent} of {bytes}"
+            );
+            let size = bytes / packets;
+            assert!(
+                size <= group.packet_size().as_u64() as f64,
+                "{kind}: {size}"
+            );
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! The exchanges of one connection, as its two applications see them: the client asks, the server
+//! reads requests, writes responses and closes.
+//!
+//! They see byte streams and know neither segments nor sockets.
+
+use std::collections::VecDeque;
+
+use redtail_core::Time;
+use redtail_transport::Endpoint;
+
+use crate::application::Exchange;
+
+/// An exchange that is not complete.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    /// Its number in the order of the requests, from 1.
+    number: u32,
+    exchange: Exchange,
+    asked: Time,
+    /// It was the first on its connection, and waited for it to be set up.
+    first: bool,
+    /// The end of its request in the client's stream.
+    request_end: u64,
+    /// When the server has its response ready; `None` before all of the request has arrived.
+    ready: Option<Time>,
+    /// Bytes of the response not yet written.
+    unwritten: u64,
+    /// The end of its response in the server's stream, once all of it is written.
+    response_end: Option<u64>,
+}
+
+/// An exchange that is complete.
+#[derive(Clone, Copy, Debug)]
+pub struct Done {
+    /// The exchange.
+    pub exchange: Exchange,
+    /// When it was requested.
+    pub asked: Time,
+    /// It was the first on its connection, and waited for it to be set up.
+    pub first: bool,
+}
+
+/// The order in which a server writes several responses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// One after the other, in the order of the requests (RFC 9112, section 9.3.2).
+    InTurn,
+    /// Frames of all ready responses in rotation (RFC 9113, section 5).
+    Interleaved,
+}
+
+/// Payload of the largest frame of an interleaved response: the initial value of
+/// SETTINGS_MAX_FRAME_SIZE (RFC 9113, section 6.5.2).
+pub const FRAME: u64 = 16_384;
+
+/// The unsent bytes up to which a server that interleaves writes: two frames.
+pub const WRITTEN_AHEAD: u64 = 2 * FRAME;
+
+/// The server's end of a connection, as its program writes to it.
+pub trait ServerStream {
+    /// Writes `bytes` bytes.
+    fn write(&mut self, bytes: u64);
+    /// Bytes that were written and have not been sent.
+    fn unsent(&self) -> u64;
+    /// Closes it; what was written is still sent.
+    fn close(&mut self);
+}
+
+impl ServerStream for Endpoint {
+    #[inline]
+    fn write(&mut self, bytes: u64) {
+        Endpoint::write(self, bytes);
+    }
+    #[inline]
+    fn unsent(&self) -> u64 {
+        Endpoint::unsent(self)
+    }
+    fn close(&mut self) {
+        Endpoint::close(self);
+    }
+}
+
+/// The exchanges of one connection.
+#[derive(Clone, Debug)]
+pub struct Exchanges {
+    order: Order,
+    pending: VecDeque<Pending>,
+    /// Bytes written by the client and by the server.
+    asked_bytes: u64,
+    written_bytes: u64,
+    /// Exchanges begun.
+    begun: u32,
+    /// Whether the server's program has the connection.
+    accepted: bool,
+    /// Number of the exchange to which the latest frame belongs.
+    turn: u32,
+    /// Whether the server has closed.
+    closed: bool,
+    /// Whether the client has closed.
+    client_closed: bool,
+    /// Whether the client has sent its last request.
+    last_asked: bool,
+    /// Whether the server's program may have work other than new data of the client (`seen`) and
+    /// ready responses (`next_ready`).
+    has_work: bool,
+    /// Bytes of the client's stream that the server's program has processed.
+    seen: u64,
+    /// When the next response will be ready.
+    next_ready: Option<Time>,
+}
+
+impl Exchanges {
+    /// No exchanges. `accepted` is whether the server's program has the connection already.
+    pub fn new(order: Order, accepted: bool) -> Self {
+        Self {
+            order,
+            pending: VecDeque::new(),
+            asked_bytes: 0,
+            written_bytes: 0,
+            begun: 0,
+            accepted,
+            turn: 0,
+            closed: false,
+            client_closed: false,
+            last_asked: false,
+            has_work: false,
+            seen: 0,
+            next_ready: None,
+        }
+    }
+
+    /// Whether the server's program has the connection.
+    #[inline]
+    pub fn is_accepted(&self) -> bool {
+        self.accepted
+    }
+
+    /// The server's program has the connection from now on.
+    pub fn accept(&mut self) {
+        self.accepted = true;
+        self.has_work = true;
+    }
+
+    /// Whether the server sends the first response unasked.
+    pub fn begins_unasked(&self) -> bool {
+        (self.pending.front()).is_some_and(|it| it.exchange.request == 0)
+    }
+
+    /// The client asks for `exchange`; it writes as many bytes as the request has. `established` is
+    /// whether its end of the connection is.
+    pub fn ask(&mut self, exchange: Exchange, established: bool, now: Time) {
+        debug_assert!(!self.last_asked, "asked after the last exchange");
+        self.has_work = true;
+        self.asked_bytes += exchange.request;
+        self.last_asked = exchange.last;
+        self.begun += 1;
+        self.pending.push_back(Pending {
+            number: self.begun,
+            exchange,
+            asked: now,
+            first: self.begun == 1 && !established,
+            request_end: self.asked_bytes,
+            ready: None,
+            unwritten: exchange.response,
+            response_end: None,
+        });
+    }
+
+    /// The client asks for nothing more. Requests already sent are still answered.
+    pub fn close(&mut self) {
+        self.last_asked = true;
+        self.has_work = true;
+    }
+
+    /// Runs the server's program, which has read `delivered` bytes of requests: it writes responses
+    /// to `server` and closes it.
+    #[inline]
+    pub fn serve(&mut self, delivered: u64, server: &mut impl ServerStream, now: Time) {
+        let due = self.next_ready.is_some_and(|at| at <= now);
+        if self.has_work || due || delivered > self.seen {
+            self.work(delivered, server, now);
+        }
+    }
+
+    #[inline(never)] // most segments that a server hears are acknowledgements
+    fn work(&mut self, delivered: u64, server: &mut impl ServerStream, now: Time) {
+        self.has_work = false;
+        self.seen = delivered;
+        for pending in &mut self.pending {
+            if pending.request_end > self.seen || !self.accepted {
+                break;
+            }
+            let service = pending.exchange.service;
+            pending.ready.get_or_insert_with(|| now + service);
+        }
+        match self.order {
+            Order::InTurn => self.write_in_turn(server, now),
+            Order::Interleaved => self.write_frames(server, now),
+        }
+        let ready = self.pending.iter().filter_map(|it| it.ready);
+        self.next_ready = ready.filter(|at| *at > now).min();
+        let unwritten = |it: &Pending| it.response_end.is_none();
+        let written = !self.pending.iter().any(unwritten);
+        // Frames wait for acknowledgements, which make room for them.
+        self.has_work = !written && self.order == Order::Interleaved;
+        if self.last_asked && written && !self.closed {
+            self.closed = true;
+            server.close();
+        }
+    }
+
+    fn write_in_turn(&mut self, server: &mut impl ServerStream, now: Time) {
+        for pending in &mut self.pending {
+            if pending.response_end.is_some() {
+                continue;
+            }
+            if pending.ready.is_none_or(|at| at > now) {
+                break;
+            }
+            if pending.unwritten > 0 {
+                server.write(pending.unwritten);
+                self.written_bytes += pending.unwritten;
+                pending.unwritten = 0;
+            }
+            pending.response_end = Some(self.written_bytes);
+        }
+    }
+
+    /// Writes frames of the ready responses in rotation, until `WRITTEN_AHEAD` bytes are unsent.
+    fn write_frames(&mut self, server: &mut impl ServerStream, now: Time) {
+        while server.unsent() < WRITTEN_AHEAD
+            && let Some(index) = self.next_frame(now)
+        {
+            let pending = &mut self.pending[index];
+            let frame = pending.unwritten.min(FRAME);
+            server.write(frame);
+            self.written_bytes += frame;
+            self.turn = pending.number;
+            pending.unwritten -= frame;
+            if pending.unwritten == 0 {
+                pending.response_end = Some(self.written_bytes);
+            }
+        }
+    }
+
+    /// The index of the exchange whose response the next frame belongs to, if one is ready.
+    fn next_frame(&self, now: Time) -> Option<usize> {
+        let is_ready = |it: &Pending| it.unwritten > 0 && it.ready.is_some_and(|at| at <= now);
+        let after = self.pending.partition_point(|it| it.number <= self.turn);
+        let mut order = (after..self.pending.len()).chain(0..after);
+        order.find(|&index| is_ready(&self.pending[index]))
+    }
+
+    /// The server writes more when written data has been sent, so that the window limits sending
+    /// and not the server.
+    #[inline]
+    pub fn write_ahead(&mut self, server: &mut impl ServerStream, now: Time) {
+        if self.order == Order::Interleaved {
+            self.write_frames(server, now);
+        }
+    }
+
+    /// Removes and returns the next exchange whose response is among the `delivered` bytes that the
+    /// client has read.
+    pub fn take_done(&mut self, delivered: u64) -> Option<Done> {
+        let is_over = |it: &Pending| it.response_end.is_some_and(|end| end <= delivered);
+        let over = match self.order {
+            Order::InTurn => self.pending.front().is_some_and(is_over).then_some(0),
+            Order::Interleaved => self.pending.iter().position(is_over),
+        };
+        let over = self.pending.remove(over?)?;
+        Some(Done {
+            exchange: over.exchange,
+            asked: over.asked,
+            first: over.first,
+        })
+    }
+
+    /// Whether the client closes now: all responses have arrived, it has sent its last request, and
+    /// it has not closed before.
+    pub fn client_closes(&mut self) -> bool {
+        let closes = self.last_asked && self.pending.is_empty() && !self.client_closed;
+        self.client_closed |= closes;
+        closes
+    }
+
+    /// When the next response is ready.
+    #[inline]
+    pub fn next_ready(&self, now: Time) -> Option<Time> {
+        self.next_ready.filter(|at| *at > now)
+    }
+
+    /// The request times of the exchanges with responses that are not complete.
+    pub fn unfinished(&self) -> impl Iterator<Item = Time> + '_ {
+        let answered = self.pending.iter().filter(|it| it.exchange.response > 0);
+        answered.map(|it| it.asked)
+    }
+}

@@ -1,0 +1,86 @@
+//! TCP transfers of a given size.
+
+use redtail_core::schemars::JsonSchema;
+use redtail_core::serde::{Deserialize, Serialize};
+use redtail_core::{Bytes, Dscp, Metric, ParamError, Rate, Span, metrics, schemars, serde};
+use redtail_transport::TcpSpec;
+
+use crate::access::Direction;
+use crate::dealt::Dealt;
+use crate::keys::groups;
+use crate::kind::{TcpKind, TrafficKind};
+use crate::start::Start;
+
+groups! {
+    /// TCP transfers of a given size, one for each flow.
+    pub struct TransferGroup {
+        /// Payload to transfer; dealt out.
+        pub size: Dealt<Bytes>,
+        /// The TCP they use: a preset, or a table with a preset and what departs from it.
+        /// Source: the `sack` preset.
+        #[serde(default)]
+        pub tcp: TcpSpec,
+        /// When transfers start; dealt out.
+        /// Source: the start of the run.
+        #[serde(default = "crate::keys::at_once")]
+        pub start: Dealt<Start>,
+    }
+}
+
+metrics! {
+    /// What a group of kind `transfer` reports of the transfers that were in progress when the period began or that started in it.
+    pub const METRICS of Group;
+
+    /// Share of the transfers that completed before the period ended. The transfers are those that were in progress when the period began or that started in it.
+    COMPLETED = "completed", Fraction, "Transfers completed", "completed";
+    /// Mean time from the start of a transfer until the acknowledgement of the last byte reaches the sender, whether or not it acknowledges the FIN.
+    COMPLETION_TIME_MEAN = "completion_time_mean", Time, "Mean completion time of transfers", "completion";
+    /// Mean time from the start (the first SYN) until the SYN-ACK reaches the sender; undefined without a handshake.
+    HANDSHAKE_TIME_MEAN = "handshake_time_mean", Time, "Mean handshake time of transfers", "handshake";
+    /// Mean time from the start until the receiver delivers the first byte.
+    FIRST_BYTE_TIME_MEAN = "first_byte_time_mean", Time, "Mean time to first byte of transfers", "first byte";
+}
+
+impl TrafficKind for TransferGroup {
+    fn example() -> &'static str {
+        r#"flows = 3
+size = "60 kB""#
+    }
+
+    fn metrics() -> &'static [&'static Metric] {
+        METRICS
+    }
+
+    fn noun(&self) -> &'static str {
+        "transfer"
+    }
+
+    fn starts(&self) -> Option<&Dealt<Start>> {
+        Some(&self.start)
+    }
+
+    fn stops(&self) -> Option<&Dealt<Start>> {
+        None
+    }
+
+    fn check(&self) -> Result<(), ParamError> {
+        if self.size.values().iter().any(|size| size.as_u64() == 0) {
+            return Err(ParamError::new(
+                "size",
+                "is zero",
+                "a size such as \"292 kB\"",
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl TcpKind for TransferGroup {
+    fn tcp(&self) -> &TcpSpec {
+        &self.tcp
+    }
+
+    fn sizes(&self) -> Option<&Dealt<Bytes>> {
+        Some(&self.size)
+    }
+}
