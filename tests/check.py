@@ -64,7 +64,8 @@ def crates_to_test(files: Iterable[str]) -> list[str]:
 def python_tests(files: Iterable[str]) -> list[str]:
     """Return the test files that changed, and those that import a module that did."""
     modules = {
-        path.parent.name if path.stem == "__init__" else path.stem
+        # Tests reach the commands through `redtail.cli`.
+        path.parent.name if path.stem == "__init__" or path.parent.name == "cli" else path.stem
         for path in map(Path, files)
         if path.is_relative_to("python/redtail") and path.suffix == ".py"
     }

@@ -71,7 +71,7 @@ def test_a_campaign_is_its_experiments(fake: FakeNative, fake_file: Path, tmp_pa
 
 def test_nobody_waits_for_the_last_runs_of_an_experiment(fake: FakeNative, tmp_path: Path) -> None:
     """Three experiments of one run each, and three runs that go on only when all have begun."""
-    meet = threading.Barrier(3, timeout=120)
+    meet = threading.Barrier(3, timeout=600)
     fake.before_run = lambda number: meet.wait()
     one = [
         redtail.Toml(f'name = "{name}"\nreplications = 1\n[factors]\nload = ["{name}"]\n')

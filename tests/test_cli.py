@@ -276,7 +276,7 @@ def to_full_device(*arguments: str) -> tuple[int, str]:
             stderr=subprocess.PIPE,
             text=True,
             check=False,
-            timeout=120,
+            timeout=600,
         )
     return done.returncode, done.stderr
 
@@ -308,7 +308,7 @@ def test_messages_that_cannot_be_written_leave_the_exit_code(tmp_path: Path) -> 
             [sys.executable, "-c", "from redtail.cli import main; main()", "check", "none.toml"],
             stderr=full,
             check=False,
-            timeout=120,
+            timeout=600,
         )
     assert done.returncode == 2
 

@@ -243,6 +243,18 @@ def test_nothing_is_executed_before_all_is_valid(folder: Path, mark: Path, tmp_p
     assert not mark.exists()
 
 
+def test_the_home_folder_may_be_named_by_its_sign(
+    folder: Path, mark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    write_queue(tmp_path / "shared" / "own.py", mark)
+    file = write_experiment(folder, name="../shared/own.py:Mine")
+    plan = redtail.check(file, allow_code="~/shared")
+    assert plan.allowed == (str(tmp_path / "shared"),)
+    assert "needs" not in plan.code[0].text
+    assert "needs" in redtail.check(file).code[0].text
+
+
 def test_what_is_allowed_has_to_be_there(folder: Path, mark: Path) -> None:
     write_queue(folder / "own.py", mark)
     file = write_experiment(folder)

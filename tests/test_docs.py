@@ -72,7 +72,7 @@ def _printed(command: str, folder: Path) -> str:
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     lines = (done.stderr + done.stdout).splitlines()
     # Python names a script by its whole path.

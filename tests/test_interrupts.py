@@ -74,7 +74,7 @@ class Endless(Returns):
             pass
 """
 
-GIVE_UP_S = 120
+GIVE_UP_S = 600
 
 
 @contextmanager

@@ -62,7 +62,7 @@ def start(root: Path, replications: int, log: Path, *more: str) -> subprocess.Po
 
 
 def finish(process: subprocess.Popen[bytes]) -> tuple[int, str]:
-    _, complaints = process.communicate(timeout=120)
+    _, complaints = process.communicate(timeout=600)
     return process.returncode, complaints.decode()
 
 

@@ -19,7 +19,7 @@ def test_a_notebook_runs(name: str, tmp_path: Path) -> None:
     notebook = nbformat.read(tmp_path / name, as_version=4)
     assert all(not cell.get("outputs") for cell in notebook.cells), "outputs are not committed"
     resources = {"metadata": {"path": str(tmp_path)}}
-    nbclient.NotebookClient(notebook, timeout=120, resources=resources).execute()
+    nbclient.NotebookClient(notebook, timeout=600, resources=resources).execute()
     outputs = [
         output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs
     ]

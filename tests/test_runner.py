@@ -28,7 +28,7 @@ def test_threads_do_not_change_results(fake: FakeNative, fake_file: Path, tmp_pa
 
 
 def test_runs_go_on_at_the_same_time(fake: FakeNative, fake_file: Path, tmp_path: Path) -> None:
-    meet = threading.Barrier(3, timeout=120)
+    meet = threading.Barrier(3, timeout=600)
     fake.before_run = lambda number: meet.wait() if number < 3 else None
     assert redtail.run(fake_file, out=tmp_path, jobs=3).run_count == 12
 

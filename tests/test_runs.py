@@ -15,8 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail import cli
-from redtail.cli import app
+from redtail.cli import app, progress
 from redtail.errors import StoreError
 from redtail.store import folders as store
 from redtail.store import runs
@@ -434,7 +433,7 @@ def test_a_campaign_without_a_terminal_logs_a_line_now_and_then(
     fake: FakeNative, fake_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fail_at(fake, 3)
-    monkeypatch.setattr(cli, "_SECONDS_BETWEEN_LINES", 0.0)
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_LINES", 0.0)
     arguments = ["run", str(fake_file), "--jobs", "1", "--keep-going", "--out", str(tmp_path)]
     done = runner.invoke(app, [*arguments, "--json"])
     lines = [line for line in done.stderr.splitlines() if line.startswith("progress: ")]

@@ -16,6 +16,7 @@ _MISTAKES = {
     'redtail.Redd(limit="3 packets")': 'Module has no attribute "Redd"',
     'redtail.runn("file.toml")': 'Module has no attribute "runn"',
     'redtail.run("file.toml", job=2)': 'Unexpected keyword argument "job" for "run"',
+    'redtail.check("file.toml", replication=2)': 'keyword argument "replication" for "check"',
     'redtail.Campaign(["file.toml"]).run(job=2)': 'Unexpected keyword argument "job" for "run"',
 }
 

@@ -80,7 +80,7 @@ impl Choices<'_> {
         let mut params = TcpParams {
             mss: Bytes::new(mss),
             header: Bytes::new(40),
-            recovery: self.of(RecoveryKind::VARIANTS),
+            recovery: self.of(RecoveryKind::ALL),
             slow_start: self.of(SlowStartKind::VARIANTS),
             growth: self.of(Growth::VARIANTS),
             ecn_feedback: self.of(EcnFeedback::VARIANTS),
@@ -188,16 +188,12 @@ impl Choices<'_> {
             } else {
                 params.ecn = false;
             }
-            if !judges_by_time(&params) && params.recovery != RecoveryKind::Sack {
+            if !params.recovery.detects_by_time() && params.recovery != RecoveryKind::Sack {
                 params.recovery = RecoveryKind::RackTlp;
             }
         }
         params
     }
-}
-
-fn judges_by_time(params: &TcpParams) -> bool {
-    matches!(params.recovery, RecoveryKind::RackTlp | RecoveryKind::Linux)
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -289,7 +285,7 @@ impl Pair {
 
     fn poll(&mut self, cause: Cause) {
         // A probe may follow a retransmission (RFC 8985, section 7.3).
-        let judges = judges_by_time(&self.params);
+        let judges = self.params.recovery.detects_by_time();
         let mut forced = match cause {
             Cause::Timer if judges => 2,
             _ => 1,
@@ -547,7 +543,7 @@ impl Pair {
         let again = self.sender.next_wakeup();
         assert!(again.is_none_or(|again| again > next), "a timer stayed");
         if timeouts == 0 {
-            let judges = judges_by_time(&self.params);
+            let judges = self.params.recovery.detects_by_time();
             let blocked = self.params.read_rate.is_some() || self.forged;
             assert!(judges || released || blocked, "nothing was due");
             return;

@@ -386,7 +386,7 @@ def run_captured(
     loaded = [located.load() for located in (traces or {}).values()]
     with _translated(queues):
         try:
-            result = native().run_captured(scenario, list(points), ip, cancel, classes, loaded)
+            result = native().run(scenario, cancel, classes, loaded, list(points), ip)
         except OSError as error:
             failed = error
     if failed is not None:

@@ -18,7 +18,6 @@ __all__ = [
     "plan",
     "presets",
     "run",
-    "run_captured",
     "schema",
     "traffic_examples",
     "version",
@@ -159,14 +158,8 @@ def run(
     cancel: CancelToken | None = None,
     queues: dict[str, type] | None = None,
     traces: list[Trace] | None = None,
-) -> RunResult: ...
-def run_captured(
-    scenario_json: str,
-    points: list[tuple[str, str]],
+    points: list[tuple[str, str]] | None = None,
     ip: int = 4,
-    cancel: CancelToken | None = None,
-    queues: dict[str, type] | None = None,
-    traces: list[Trace] | None = None,
 ) -> RunResult: ...
 def schema() -> str: ...
 def presets() -> str: ...

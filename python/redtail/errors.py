@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from redtail import escape
@@ -50,6 +51,24 @@ class RunError(RedtailError):
 
 class QueueError(RunError):
     """A queue written in Python failed: it raised an exception or broke its contract."""
+
+
+class InvalidRun(RunError):
+    """A run came to its end, but what it measured must not be used.
+
+    A backend in real time raises it, for instance, when the machine was too busy to send on time.
+
+    Attributes:
+        metrics: what was measured nevertheless; it goes into the log of the run.
+    """
+
+    def __init__(self, reason: str, metrics: Mapping[str, float] | None = None) -> None:
+        super().__init__(reason)
+        self.metrics = dict(metrics or {})
+
+    # Not in the arguments, from which the error is made again in another process.
+    def __str__(self) -> str:
+        return f"the run is not valid: {self.args[0]}"
 
 
 class Cancelled(RedtailError):

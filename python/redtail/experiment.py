@@ -7,18 +7,18 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from redtail import _engine
 from redtail._engine import Plan
 from redtail.errors import SpecError
 from redtail.files import path_of
-from redtail.inputs.code import Allowed
 from redtail.inputs.queues import name_of
 from redtail.measured import Measured
+from redtail.options import Overrides, PlanOptions
 from redtail.running.stopping import table
 
 if TYPE_CHECKING:
@@ -41,20 +41,8 @@ class Toml:
 Source: TypeAlias = "str | os.PathLike[str] | Toml | Experiment"
 """A path, TOML text, or a typed experiment."""
 
-Overrides: TypeAlias = Mapping[str, object] | Sequence[str]
-"""Values by dotted key, or `key=value` texts as on the command line."""
 
-
-def check(
-    source: Source,
-    *,
-    set: Overrides | None = None,
-    replications: int | None = None,
-    until: str | Sequence[str] | None = None,
-    at_least: int | None = None,
-    at_most: int | None = None,
-    allow_code: Allowed = (),
-) -> Plan:
+def check(source: Source, **options: Unpack[PlanOptions]) -> Plan:
     """Check an experiment and expand it into its runs, without running any.
 
     Nothing that the experiment names is executed: `Plan.code` says what running it would execute,
@@ -78,20 +66,15 @@ def check(
     Raises:
         SpecError: the experiment is not valid.
     """
-    return _planned(source, set, replications, until, at_least, at_most, allow_code=allow_code)
+    return _planned(source, options)
 
 
 def prepare(
     source: Source,
     *,
-    set: Overrides | None = None,
-    replications: int | None = None,
-    until: str | Sequence[str] | None = None,
-    at_least: int | None = None,
-    at_most: int | None = None,
-    allow_code: Allowed = (),
     within: Path | None = None,
     load: bool = True,
+    **options: Unpack[PlanOptions],
 ) -> Plan:
     """Check an experiment as `check` does and load the code that it names, so that it can be run.
 
@@ -99,44 +82,33 @@ def prepare(
 
     Args:
         source: a path, `Toml` text or an `Experiment`.
-        set: overrides, as for `check`; so are the next four.
-        replications: overrides the number of replications.
-        until: overrides it with a rule.
-        at_least: replications before the rule is looked at.
-        at_most: replications that no case exceeds.
-        allow_code: files and folders outside the experiment's own whose code may be executed.
         within: the folder that counts as the experiment's own, by default that of its file.
         load: without it code is refused that is not allowed, and none is loaded.
+        **options: as for `check`.
 
     Raises:
         SpecError: the experiment is not valid, names code that is not allowed, or a class that
             cannot be a queue.
     """
-    return _planned(
-        source,
-        set,
-        replications,
-        until,
-        at_least,
-        at_most,
-        load=load,
-        refuse=True,
-        allow_code=allow_code,
-        within=within,
-    )
+    return _planned(source, options, load=load, refuse=True, within=within)
 
 
 def _planned(
     source: Source,
-    set: Overrides | None,
-    replications: int | None,
-    until: str | Sequence[str] | None,
-    at_least: int | None,
-    at_most: int | None,
-    **code: Any,
+    options: PlanOptions,
+    *,
+    load: bool = False,
+    refuse: bool = False,
+    within: Path | None = None,
 ) -> Plan:
+    for name in options:
+        if name not in PlanOptions.__annotations__:
+            accepted = ", ".join(PlanOptions.__annotations__)
+            raise TypeError(f"there is no option {name!r}; accepted: {accepted}")
     text, file, form = _read(source)
-    sets = override_texts(set)
+    sets = override_texts(options.get("set"))
+    replications, until = options.get("replications"), options.get("until")
+    at_least, at_most = options.get("at_least"), options.get("at_most")
     if replications is not None and until is not None:
         raise SpecError("replications and until exclude each other; at_most bounds a rule")
     if replications is not None:
@@ -147,7 +119,16 @@ def _planned(
     else:
         limits = {"at_least": at_least, "at_most": at_most}
         sets += [f"replications.{key}={n}" for key, n in limits.items() if n is not None]
-    plan = _engine.plan(text, file=file, sets=sets, format=form, **code)
+    plan = _engine.plan(
+        text,
+        file=file,
+        sets=sets,
+        format=form,
+        load=load,
+        refuse=refuse,
+        allow_code=options.get("allow_code", ()),
+        within=within,
+    )
     _refuse_unknown_metrics(plan)
     return plan
 

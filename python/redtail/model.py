@@ -1999,19 +1999,19 @@ class Bulk(Part):
         exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
             time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
             so many in equal steps; default "0 s".
-        return_delay: One-way propagation delay that the way back adds to that of the return links;
-            dealt out. A time with its unit, for example "100 ms", or a list of these, or "16..240
-            ms in 57" for so many in equal steps; default "0 s".
+        return_delay: One-way propagation delay of the way back, in addition to that of the return
+            links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
+            "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
-        host_jitter: Each packet that the sending hosts send waits a random time before their access
-            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
-            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
-            else stay the same. A time with its unit, for example "100 ms".
+        host_jitter: Maximum of the random time, uniform from zero, that each packet of the sending
+            hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
+            transmission time of one packet at the bottleneck is enough to prevent phase effects.
+            All other random draws stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
-        port: The port it is served from, for queues that tell traffic apart by it. A whole number.
+        port: The port of its servers, for queues that classify traffic by port. A whole number.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
         last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
@@ -2099,19 +2099,19 @@ class Transfer(Part):
         exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
             time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
             so many in equal steps; default "0 s".
-        return_delay: One-way propagation delay that the way back adds to that of the return links;
-            dealt out. A time with its unit, for example "100 ms", or a list of these, or "16..240
-            ms in 57" for so many in equal steps; default "0 s".
+        return_delay: One-way propagation delay of the way back, in addition to that of the return
+            links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
+            "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
-        host_jitter: Each packet that the sending hosts send waits a random time before their access
-            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
-            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
-            else stay the same. A time with its unit, for example "100 ms".
+        host_jitter: Maximum of the random time, uniform from zero, that each packet of the sending
+            hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
+            transmission time of one packet at the bottleneck is enough to prevent phase effects.
+            All other random draws stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
-        port: The port it is served from, for queues that tell traffic apart by it. A whole number.
+        port: The port of its servers, for queues that classify traffic by port. A whole number.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
         last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
@@ -2201,19 +2201,19 @@ class Cbr(Part):
         exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
             time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
             so many in equal steps; default "0 s".
-        return_delay: One-way propagation delay that the way back adds to that of the return links;
-            dealt out. A time with its unit, for example "100 ms", or a list of these, or "16..240
-            ms in 57" for so many in equal steps; default "0 s".
+        return_delay: One-way propagation delay of the way back, in addition to that of the return
+            links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
+            "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
-        host_jitter: Each packet that the sending hosts send waits a random time before their access
-            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
-            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
-            else stay the same. A time with its unit, for example "100 ms".
+        host_jitter: Maximum of the random time, uniform from zero, that each packet of the sending
+            hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
+            transmission time of one packet at the bottleneck is enough to prevent phase effects.
+            All other random draws stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
-        port: The port it is served from, for queues that tell traffic apart by it. A whole number.
+        port: The port of its servers, for queues that classify traffic by port. A whole number.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
         last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
@@ -2260,11 +2260,12 @@ class Voip(Part):
         silence: How long a pause lasts, drawn for each, with `talk`; "exponential mean 1.587 s" by
             ITU-T P.59. A value or a law, such as "50 s", "exponential mean 50 s" or "pareto mean 50
             s shape 1.2", or a table with cdf.
-        jitter_buffer: What the first packet of a talkspurt waits at the receiver, so that later
-            ones come in time. A time with its unit, for example "100 ms"; default "60 ms".
-        start: When calls start; dealt out. Left out, each starts at a random phase, and with pauses
-            talking or silent as their means have it. A time from the start of the run, such as "5
-            s", or "uniform 0..10 s", drawn for each flow, or a list of these.
+        jitter_buffer: Time that the first packet of a talkspurt waits at the receiver, so that
+            later ones arrive in time. A time with its unit, for example "100 ms"; default "60 ms".
+        start: When calls start; dealt out. Left out, each starts at a random phase; with pauses, it
+            starts talking with the probability that it talks in the long run. A time from the start
+            of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or a list of
+            these.
         stop: When calls stop; dealt out. Left out, they go on to the end of the run. A time from
             the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or a
             list of these.
@@ -2278,19 +2279,19 @@ class Voip(Part):
         exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
             time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
             so many in equal steps; default "0 s".
-        return_delay: One-way propagation delay that the way back adds to that of the return links;
-            dealt out. A time with its unit, for example "100 ms", or a list of these, or "16..240
-            ms in 57" for so many in equal steps; default "0 s".
+        return_delay: One-way propagation delay of the way back, in addition to that of the return
+            links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
+            "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
-        host_jitter: Each packet that the sending hosts send waits a random time before their access
-            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
-            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
-            else stay the same. A time with its unit, for example "100 ms".
+        host_jitter: Maximum of the random time, uniform from zero, that each packet of the sending
+            hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
+            transmission time of one packet at the bottleneck is enough to prevent phase effects.
+            All other random draws stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
-        port: The port it is served from, for queues that tell traffic apart by it. A whole number.
+        port: The port of its servers, for queues that classify traffic by port. A whole number.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
         last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
@@ -2338,9 +2339,9 @@ class OnOff(Part):
         off: How long a source is off, drawn for each period. A value or a law, such as "50 s",
             "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table with cdf.
         flows: Number of flows. A whole number, at least 1; default 1.
-        start: When sources start, with an on period; dealt out. Left out, each begins on or off as
-            the means of its periods have it. A time from the start of the run, such as "5 s", or
-            "uniform 0..10 s", drawn for each flow, or a list of these.
+        start: When sources start, with an on period; dealt out. Left out, each begins on or off at
+            random. A time from the start of the run, such as "5 s", or "uniform 0..10 s", drawn for
+            each flow, or a list of these.
         stop: When sources stop; dealt out. Left out, they go on to the end of the run. A time from
             the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or a
             list of these.
@@ -2354,19 +2355,19 @@ class OnOff(Part):
         exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
             time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
             so many in equal steps; default "0 s".
-        return_delay: One-way propagation delay that the way back adds to that of the return links;
-            dealt out. A time with its unit, for example "100 ms", or a list of these, or "16..240
-            ms in 57" for so many in equal steps; default "0 s".
+        return_delay: One-way propagation delay of the way back, in addition to that of the return
+            links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
+            "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
-        host_jitter: Each packet that the sending hosts send waits a random time before their access
-            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
-            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
-            else stay the same. A time with its unit, for example "100 ms".
+        host_jitter: Maximum of the random time, uniform from zero, that each packet of the sending
+            hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
+            transmission time of one packet at the bottleneck is enough to prevent phase effects.
+            All other random draws stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
-        port: The port it is served from, for queues that tell traffic apart by it. A whole number.
+        port: The port of its servers, for queues that classify traffic by port. A whole number.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
         last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
@@ -2404,7 +2405,7 @@ class Game(Part):
     Attributes:
         name: Name of the group, put in front of its metrics and used in factor keys. A text.
         flows: Number of flows. A whole number, at least 1; default 1.
-        sender: Who sends them, which sets what `gap` and `payload` are by default. "server" or
+        sender: Who sends them, which sets the defaults of `gap` and `payload`. "server" or
             "client"; default "server".
         gap: Time from one packet to the next, drawn for each; at least "1 ns" on average. A value
             or a law, such as "50 s", "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a
@@ -2429,19 +2430,19 @@ class Game(Part):
         exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
             time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
             so many in equal steps; default "0 s".
-        return_delay: One-way propagation delay that the way back adds to that of the return links;
-            dealt out. A time with its unit, for example "100 ms", or a list of these, or "16..240
-            ms in 57" for so many in equal steps; default "0 s".
+        return_delay: One-way propagation delay of the way back, in addition to that of the return
+            links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
+            "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
-        host_jitter: Each packet that the sending hosts send waits a random time before their access
-            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
-            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
-            else stay the same. A time with its unit, for example "100 ms".
+        host_jitter: Maximum of the random time, uniform from zero, that each packet of the sending
+            hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
+            transmission time of one packet at the bottleneck is enough to prevent phase effects.
+            All other random draws stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
-        port: The port it is served from, for queues that tell traffic apart by it. A whole number.
+        port: The port of its servers, for queues that classify traffic by port. A whole number.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
         last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
@@ -2490,12 +2491,12 @@ class Transactions(Part):
         request: Payload of a request. A value or a law, such as "12 kB", "exponential mean 12 kB"
             or "pareto mean 12 kB shape 1.2", or a table with cdf; default "1 kB".
         connections: How transactions use connections. "each" or "one"; default "each".
-        service: What the server takes before it responds. A value or a law, such as "50 s",
+        service: Time that the server takes before it responds. A value or a law, such as "50 s",
             "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table with cdf; default "0
             s".
-        think: What a user waits between a response and the next request. A value or a law, such as
-            "50 s", "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table with cdf;
-            default "0 s".
+        think: Time that a user waits between a response and the next request. A value or a law,
+            such as "50 s", "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table with
+            cdf; default "0 s".
         start: When users begin; dealt out. A time from the start of the run, such as "5 s", or
             "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
         stop: When users stop asking; dealt out. Left out, they go on to the end of the run. A time
@@ -2511,19 +2512,19 @@ class Transactions(Part):
         exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
             time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
             so many in equal steps; default "0 s".
-        return_delay: One-way propagation delay that the way back adds to that of the return links;
-            dealt out. A time with its unit, for example "100 ms", or a list of these, or "16..240
-            ms in 57" for so many in equal steps; default "0 s".
+        return_delay: One-way propagation delay of the way back, in addition to that of the return
+            links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
+            "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
-        host_jitter: Each packet that the sending hosts send waits a random time before their access
-            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
-            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
-            else stay the same. A time with its unit, for example "100 ms".
+        host_jitter: Maximum of the random time, uniform from zero, that each packet of the sending
+            hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
+            transmission time of one packet at the bottleneck is enough to prevent phase effects.
+            All other random draws stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
-        port: The port it is served from, for queues that tell traffic apart by it. A whole number.
+        port: The port of its servers, for queues that classify traffic by port. A whole number.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
         last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
@@ -2595,9 +2596,9 @@ class Web(Part):
 
     Attributes:
         name: Name of the group, put in front of its metrics and used in factor keys. A text.
-        model: The model: distributions, and how connections are used. Each key below that is given
-            takes the place of what the model says. "feldmann" or "request-think" or "empirical" or
-            "http1" or "http2".
+        model: The model: distributions, and how connections are used. Each key below replaces a
+            parameter of the model. "feldmann" or "request-think" or "empirical" or "http1" or
+            "http2".
         users: Number of users. A whole number, at least 1; default 1.
         tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
             or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
@@ -2613,7 +2614,7 @@ class Web(Part):
         think_from: What the time between pages counts from. "page-start" or "page-end".
         objects: Objects of a page, rounded up; at least one. A value or a law, such as "4",
             "exponential mean 4" or "pareto mean 4 shape 1.2", or a table with cdf, or a number.
-        gap: Time between the launches of a page's objects, where they do not wait for each other. A
+        gap: Time between the launches of a page's objects, if they do not wait for each other. A
             value or a law, such as "50 s", "exponential mean 50 s" or "pareto mean 50 s shape 1.2",
             or a table with cdf.
         document: Payload of the first object of a page. A value or a law, such as "12 kB",
@@ -2622,20 +2623,20 @@ class Web(Part):
             12 kB" or "pareto mean 12 kB shape 1.2", or a table with cdf.
         request: Payload of a request. A value or a law, such as "12 kB", "exponential mean 12 kB"
             or "pareto mean 12 kB shape 1.2", or a table with cdf.
-        service: What the server takes before it responds. A value or a law, such as "50 s",
+        service: Time that the server takes before it responds. A value or a law, such as "50 s",
             "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table with cdf.
         parallel: Most connections that a page uses at once; 0 if its objects do not wait for each
             other. A whole number.
         persistent: Share of pages whose connections serve one object after another. A number.
-        multiplexed: All objects of a page are asked for at once on one connection, and come
-            interleaved. True or false.
+        multiplexed: All objects of a page are requested at once on one connection, and the
+            responses are interleaved. True or false.
         keep_alive: How long an idle connection is kept for the user's next page. A time with its
             unit, for example "100 ms".
         server: Which of the group's hosts a connection goes to. "own" or "per-page" or
             "per-connection".
-        pages_per_server: Pages in a row from the same server, where it is drawn for pages. A value
-            or a law, such as "4", "exponential mean 4" or "pareto mean 4 shape 1.2", or a table
-            with cdf, or a number.
+        pages_per_server: Number of consecutive pages from the same server, if the server is drawn
+            for pages. A value or a law, such as "4", "exponential mean 4" or "pareto mean 4 shape
+            1.2", or a table with cdf, or a number.
         start: When users begin their first page; dealt out. Left out, each begins by thinking. A
             time from the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each
             flow, or a list of these.
@@ -2652,19 +2653,19 @@ class Web(Part):
         exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
             time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
             so many in equal steps; default "0 s".
-        return_delay: One-way propagation delay that the way back adds to that of the return links;
-            dealt out. A time with its unit, for example "100 ms", or a list of these, or "16..240
-            ms in 57" for so many in equal steps; default "0 s".
+        return_delay: One-way propagation delay of the way back, in addition to that of the return
+            links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
+            "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
-        host_jitter: Each packet that the sending hosts send waits a random time before their access
-            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
-            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
-            else stay the same. A time with its unit, for example "100 ms".
+        host_jitter: Maximum of the random time, uniform from zero, that each packet of the sending
+            hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
+            transmission time of one packet at the bottleneck is enough to prevent phase effects.
+            All other random draws stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
-        port: The port it is served from, for queues that tell traffic apart by it. A whole number.
+        port: The port of its servers, for queues that classify traffic by port. A whole number.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
         last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
@@ -2754,15 +2755,15 @@ class Video(Part):
             "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "bbr3-google"
             or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table
             with preset, mss, header, slow_start, growth, …; default "sack".
-        bitrates: Bitrates that the video is there in, in rising order. A list, each a rate with its
-            unit, for example "10 Mbit/s"; default ["145 kbit/s", "365 kbit/s", "730 kbit/s", "1.1
-            Mbit/s", "2 Mbit/s", "3 Mbit/s", "4.5 Mbit/s", "6 Mbit/s", "7.8 Mbit/s"].
+        bitrates: Bitrates in which the video is available, in ascending order. A list, each a rate
+            with its unit, for example "10 Mbit/s"; default ["145 kbit/s", "365 kbit/s", "730
+            kbit/s", "1.1 Mbit/s", "2 Mbit/s", "3 Mbit/s", "4.5 Mbit/s", "6 Mbit/s", "7.8 Mbit/s"].
         segment: Length of a segment, in time of video. A time with its unit, for example "100 ms";
             default "4 s".
         variation: Size of a segment over bitrate times length, one draw for each segment whatever
             its bitrate. A value or a law, such as "4", "exponential mean 4" or "pareto mean 4 shape
             1.2", or a table with cdf, or a number; default "1".
-        buffer: Most video that is buffered: a segment is asked for when it fits. A time with its
+        buffer: Maximum of buffered video: a segment is requested when it fits. A time with its
             unit, for example "100 ms"; default "30 s".
         startup: Video that must be buffered before playback starts, or resumes after a stall. A
             time with its unit, for example "100 ms".
@@ -2770,10 +2771,9 @@ class Video(Part):
             "throughput".
         safety: For `throughput`: share of the estimated throughput that a bitrate may take. A
             number.
-        window: For `throughput`: segments whose throughput makes the estimate. A whole number, at
-            least 1.
-        reservoir: For `buffer`: up to this much buffered video, the lowest bitrate. A time with its
-            unit, for example "100 ms".
+        window: For `throughput`: number of segments in the estimate. A whole number, at least 1.
+        reservoir: For `buffer`: with no more buffered video than this, the lowest bitrate. A time
+            with its unit, for example "100 ms".
         cushion: For `buffer`: with this much more than the reservoir, the highest bitrate. A time
             with its unit, for example "100 ms".
         duration: Length of the video. Left out, it does not end. A time with its unit, for example
@@ -2795,19 +2795,19 @@ class Video(Part):
         exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
             time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
             so many in equal steps; default "0 s".
-        return_delay: One-way propagation delay that the way back adds to that of the return links;
-            dealt out. A time with its unit, for example "100 ms", or a list of these, or "16..240
-            ms in 57" for so many in equal steps; default "0 s".
+        return_delay: One-way propagation delay of the way back, in addition to that of the return
+            links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
+            "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
-        host_jitter: Each packet that the sending hosts send waits a random time before their access
-            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
-            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
-            else stay the same. A time with its unit, for example "100 ms".
+        host_jitter: Maximum of the random time, uniform from zero, that each packet of the sending
+            hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
+            transmission time of one packet at the bottleneck is enough to prevent phase effects.
+            All other random draws stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
-        port: The port it is served from, for queues that tell traffic apart by it. A whole number.
+        port: The port of its servers, for queues that classify traffic by port. A whole number.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
         last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
@@ -2900,12 +2900,12 @@ class Arrivals(Part):
             with preset, mss, header, slow_start, growth, …; default "sack".
         request: Payload of a request. A value or a law, such as "12 kB", "exponential mean 12 kB"
             or "pareto mean 12 kB shape 1.2", or a table with cdf; default "1 kB".
-        service: What the server takes before it responds. A value or a law, such as "50 s",
+        service: Time that the server takes before it responds. A value or a law, such as "50 s",
             "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table with cdf; default "0
             s".
-        start: When sources begin, a gap before their first arrival; dealt out. A time from the
-            start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or a list of
-            these; default "0 s".
+        start: When sources begin; the first arrival follows one gap later. Dealt out. A time from
+            the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or a
+            list of these; default "0 s".
         stop: When arrivals end; dealt out. Left out, they go on to the end of the run. A time from
             the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or a
             list of these.
@@ -2919,19 +2919,19 @@ class Arrivals(Part):
         exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
             time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
             so many in equal steps; default "0 s".
-        return_delay: One-way propagation delay that the way back adds to that of the return links;
-            dealt out. A time with its unit, for example "100 ms", or a list of these, or "16..240
-            ms in 57" for so many in equal steps; default "0 s".
+        return_delay: One-way propagation delay of the way back, in addition to that of the return
+            links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
+            "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
-        host_jitter: Each packet that the sending hosts send waits a random time before their access
-            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
-            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
-            else stay the same. A time with its unit, for example "100 ms".
+        host_jitter: Maximum of the random time, uniform from zero, that each packet of the sending
+            hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
+            transmission time of one packet at the bottleneck is enough to prevent phase effects.
+            All other random draws stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
-        port: The port it is served from, for queues that tell traffic apart by it. A whole number.
+        port: The port of its servers, for queues that classify traffic by port. A whole number.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
         last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
@@ -3014,9 +3014,9 @@ class Trace(Part):
             "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "bbr3-google"
             or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table
             with preset, mss, header, slow_start, growth, …; default "sack".
-        rtt_resolution: What round-trip times of the table are rounded to a multiple of: each that
-            is left has hosts of its own. A time with its unit, for example "100 ms"; default "1
-            ms".
+        rtt_resolution: Round-trip times of the table are rounded to a multiple of this; each
+            distinct value has hosts of its own. A time with its unit, for example "100 ms"; default
+            "1 ms".
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
@@ -3027,19 +3027,19 @@ class Trace(Part):
         exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
             time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
             so many in equal steps; default "0 s".
-        return_delay: One-way propagation delay that the way back adds to that of the return links;
-            dealt out. A time with its unit, for example "100 ms", or a list of these, or "16..240
-            ms in 57" for so many in equal steps; default "0 s".
+        return_delay: One-way propagation delay of the way back, in addition to that of the return
+            links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
+            "16..240 ms in 57" for so many in equal steps; default "0 s".
         hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
             i modulo this. A whole number, at least 1.
-        host_jitter: Each packet that the sending hosts send waits a random time before their access
-            links, uniform from none to this, and none overtakes another one of its flow; up to 1 s.
-            The transmission time of one packet at the bottleneck ends phase effects. Draws of all
-            else stay the same. A time with its unit, for example "100 ms".
+        host_jitter: Maximum of the random time, uniform from zero, that each packet of the sending
+            hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
+            transmission time of one packet at the bottleneck is enough to prevent phase effects.
+            All other random draws stay the same. A time with its unit, for example "100 ms".
         direction: Which way the data travels. "forward" or "reverse"; default "forward".
         dscp: The class that its packets ask for, in both directions. A text, or a whole number;
             default "BE".
-        port: The port it is served from, for queues that tell traffic apart by it. A whole number.
+        port: The port of its servers, for queues that classify traffic by port. A whole number.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
         last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A

@@ -19,8 +19,8 @@ use redtail_core::ParamError;
 use redtail_qdisc::advise::Situated;
 use redtail_sim::capture::{Capture, CaptureError, IpVersion, Point};
 use redtail_sim::plugin::{PluginFailure, PluginParams};
-use redtail_sim::{Beside, Plugins, Stopped, Traces};
-use redtail_spec::{Format, Scenario, TraceSite};
+use redtail_sim::{Plugins, RunError, RunOptions, Traces};
+use redtail_spec::{Format, PlanOptions, Scenario, TraceSite};
 use redtail_traffic::{TraceGroup, TrafficGroup};
 use redtail_transport::Preset;
 
@@ -320,8 +320,15 @@ fn plan(
             Err(refusal)
         })
     };
-    let plan =
-        redtail_spec::Plan::with_all(text, file, &sets, format, &mut visit, &mut give, &mut find);
+    let options = PlanOptions {
+        format,
+        file,
+        sets: &sets,
+        plugins: Some(&mut visit),
+        files: Some(&mut give),
+        tables: Some(&mut find),
+    };
+    let plan = redtail_spec::Plan::from_text(text, options);
     match raised.into_inner().or(unread) {
         Some(error) => Err(error),
         None => plan.map(Plan).map_err(|error| spec_error(py, &error)),
@@ -456,13 +463,8 @@ fn plugins(queues: Option<Bound<'_, PyDict>>, cancel: &Arc<AtomicBool>) -> PyRes
     )
 }
 
-/// What a run needs beside its scenario, whose tables must all be among `traces`.
-fn beside(
-    scenario: &Scenario,
-    queues: Option<Bound<'_, PyDict>>,
-    traces: Option<Vec<Py<trace::Trace>>>,
-    cancel: &Arc<AtomicBool>,
-) -> PyResult<Beside> {
+/// These tables, among which those of the scenario must be.
+fn tables(scenario: &Scenario, traces: Option<Vec<Py<trace::Trace>>>) -> PyResult<Traces> {
     let found = traces.into_iter().flatten();
     let traces = found.fold(Traces::new(), |traces, it| {
         traces.with(Arc::clone(&it.get().0))
@@ -476,31 +478,7 @@ fn beside(
             return Err(SpecError::new_err(text));
         }
     }
-    Ok(Beside {
-        plugins: plugins(queues, cancel)?,
-        traces,
-    })
-}
-
-/// Runs one scenario, given as its canonical text, without holding the GIL but for the classes in
-/// `queues`, by the names that the scenario has for them; `traces` are the tables of its groups.
-#[pyfunction]
-#[pyo3(signature = (scenario_json, cancel=None, queues=None, traces=None))]
-fn run(
-    py: Python<'_>,
-    scenario_json: &str,
-    cancel: Option<Py<CancelToken>>,
-    queues: Option<Bound<'_, PyDict>>,
-    traces: Option<Vec<Py<trace::Trace>>>,
-) -> PyResult<RunResult> {
-    let scenario = Scenario::from_json(scenario_json).map_err(|error| spec_error(py, &error))?;
-    let cancel = cancel.map_or_else(Arc::default, |token| Arc::clone(&token.get().0));
-    let beside = beside(&scenario, queues, traces, &cancel)?;
-    let result = py.detach(|| redtail_sim::run_with(&scenario, beside, &cancel));
-    result.map(RunResult).map_err(|stopped| match stopped {
-        Stopped::Cancelled => Cancelled::new_err("the run was cancelled"),
-        Stopped::Plugin(failure) => queue_failed(py, &failure),
-    })
+    Ok(traces)
 }
 
 /// As Python raises it, with the file's name.
@@ -514,27 +492,8 @@ fn os_error(error: &io::Error, path: &Path) -> PyErr {
     }
 }
 
-/// As `run`, and captures packets: `points` are pairs of a point ("LINK",
-/// "LINK:in" or "LINK:out") and the file for its packets; points with the same
-/// file share it. `ip` is the version of IP, 4 or 6.
-#[pyfunction]
-#[pyo3(signature = (scenario_json, points, ip=4, cancel=None, queues=None, traces=None))]
-#[allow(clippy::too_many_arguments)] // Python gives them by name
-fn run_captured(
-    py: Python<'_>,
-    scenario_json: &str,
-    points: Vec<(String, PathBuf)>,
-    ip: u8,
-    cancel: Option<Py<CancelToken>>,
-    queues: Option<Bound<'_, PyDict>>,
-    traces: Option<Vec<Py<trace::Trace>>>,
-) -> PyResult<RunResult> {
-    let scenario = Scenario::from_json(scenario_json).map_err(|error| spec_error(py, &error))?;
-    let ip = match ip {
-        4 => IpVersion::V4,
-        6 => IpVersion::V6,
-        _ => return Err(SpecError::new_err("the version of IP is 4 or 6")),
-    };
+/// The files of a capture, each with the points whose packets it gets.
+fn capture_files(points: Vec<(String, PathBuf)>) -> PyResult<Vec<(PathBuf, Vec<Point>)>> {
     let mut files: Vec<(PathBuf, Vec<Point>)> = Vec::new();
     for (point, path) in points {
         let point: Point = point.parse().map_err(SpecError::new_err)?;
@@ -543,24 +502,63 @@ fn run_captured(
             None => files.push((path, vec![point])),
         }
     }
+    Ok(files)
+}
+
+/// A capture into these files, which are created.
+fn capture(ip: u8, files: &[(PathBuf, Vec<Point>)]) -> PyResult<Capture<'static>> {
     let mut capture = Capture {
-        ip,
+        ip: match ip {
+            4 => IpVersion::V4,
+            6 => IpVersion::V6,
+            _ => return Err(SpecError::new_err("the version of IP is 4 or 6")),
+        },
         ..Capture::default()
     };
-    for (path, points) in &files {
+    for (path, points) in files {
         let file = File::create(path).map_err(|error| os_error(&error, path))?;
         let out = Box::new(BufWriter::new(file));
         capture.files.push((points.clone(), out));
     }
+    Ok(capture)
+}
+
+/// Runs one scenario, given as its canonical text. The run holds the GIL only while it calls the
+/// classes in `queues`, which have the names that the scenario gives them. `traces` are the tables
+/// of its groups.
+///
+/// With `points` it also captures packets. These are pairs of a point ("LINK", "LINK:in" or
+/// "LINK:out") and the file for its packets; points with the same file share it. `ip` is the version
+/// of IP in the capture, 4 or 6.
+#[pyfunction]
+#[pyo3(signature = (scenario_json, cancel=None, queues=None, traces=None, points=None, ip=4))]
+fn run(
+    py: Python<'_>,
+    scenario_json: &str,
+    cancel: Option<Py<CancelToken>>,
+    queues: Option<Bound<'_, PyDict>>,
+    traces: Option<Vec<Py<trace::Trace>>>,
+    points: Option<Vec<(String, PathBuf)>>,
+    ip: u8,
+) -> PyResult<RunResult> {
+    let scenario = Scenario::from_json(scenario_json).map_err(|error| spec_error(py, &error))?;
+    let files = points.map(capture_files).transpose()?;
+    let capture = files.as_deref().map(|files| capture(ip, files));
     let cancel = cancel.map_or_else(Arc::default, |token| Arc::clone(&token.get().0));
-    let beside = beside(&scenario, queues, traces, &cancel)?;
-    let result =
-        py.detach(move || redtail_sim::run_captured_with(&scenario, beside, capture, &cancel));
+    let options = RunOptions {
+        capture: capture.transpose()?,
+        traces: tables(&scenario, traces)?,
+        plugins: plugins(queues, &cancel)?,
+        cancel: Some(&cancel),
+    };
+    let result = py.detach(|| redtail_sim::run(&scenario, options));
     result.map(RunResult).map_err(|error| match error {
-        CaptureError::Impossible(text) => SpecError::new_err(text),
-        CaptureError::Io { file, error } => os_error(&error, &files[file].0),
-        CaptureError::Plugin(failure) => queue_failed(py, &failure),
-        CaptureError::Cancelled => Cancelled::new_err("the run was cancelled"),
+        RunError::Cancelled => Cancelled::new_err("the run was cancelled"),
+        RunError::Plugin(failure) => queue_failed(py, &failure),
+        RunError::Capture(CaptureError::Impossible(text)) => SpecError::new_err(text),
+        RunError::Capture(CaptureError::Io { file, error }) => {
+            os_error(&error, &files.as_deref().unwrap_or_default()[file].0)
+        }
     })
 }
 
@@ -714,7 +712,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<RunResult>()?;
     module.add_function(wrap_pyfunction!(plan, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
-    module.add_function(wrap_pyfunction!(run_captured, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(presets, module)?)?;
     module.add_function(wrap_pyfunction!(metrics, module)?)?;

@@ -21,8 +21,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use redtail_core::{Bytes, Dscp, Ecn, FlowId, Packet, Rate, Span, Stream, Time};
+use redtail_qdisc::queues::red::Red;
 use redtail_qdisc::{
-    AnyQueue, DropReason, FlowFacts, FlowTable, LinkFacts, QueueContext, QueueDiscipline,
+    AnyQueue, DropReason, FlowFacts, FlowTable, LinkFacts, Outlook, QueueContext, QueueDiscipline,
     QueueParams, QueueSpec, Sink,
 };
 
@@ -207,7 +208,64 @@ struct Place<Q> {
     armed: Option<Time>,
 }
 
-impl<Q: QueueDiscipline<Probe>> Place<Q> {
+/// A queue as a link uses it.
+trait Served: QueueDiscipline<Probe> {
+    fn arrive(&mut self, packet: Probe, now: Time, counts: &mut Counts) -> Outlook;
+
+    fn depart<R>(
+        &mut self,
+        now: Time,
+        counts: &mut Counts,
+        sent: impl FnOnce(Probe, Outlook) -> R,
+    ) -> Result<R, Outlook>;
+}
+
+impl Served for AnyQueue<Probe> {
+    #[inline(always)]
+    fn arrive(&mut self, packet: Probe, now: Time, counts: &mut Counts) -> Outlook {
+        AnyQueue::arrive(self, packet, now, counts)
+    }
+
+    #[inline(always)]
+    fn depart<R>(
+        &mut self,
+        now: Time,
+        counts: &mut Counts,
+        sent: impl FnOnce(Probe, Outlook) -> R,
+    ) -> Result<R, Outlook> {
+        AnyQueue::depart(self, now, counts, sent)
+    }
+}
+
+impl Served for Red<Probe> {
+    #[inline(always)]
+    fn arrive(&mut self, packet: Probe, now: Time, counts: &mut Counts) -> Outlook {
+        self.enqueue(packet, now, counts);
+        outlook(self)
+    }
+
+    #[inline(always)]
+    fn depart<R>(
+        &mut self,
+        now: Time,
+        counts: &mut Counts,
+        sent: impl FnOnce(Probe, Outlook) -> R,
+    ) -> Result<R, Outlook> {
+        match self.dequeue(now, counts) {
+            Some(packet) => Ok(sent(packet, outlook(self))),
+            None => Err(outlook(self)),
+        }
+    }
+}
+
+fn outlook(queue: &impl QueueDiscipline<Probe>) -> Outlook {
+    Outlook {
+        backlog: queue.backlog(),
+        wakeup: queue.next_wakeup(),
+    }
+}
+
+impl<Q: Served> Place<Q> {
     /// A packet of some flow arrives; says how many wait then.
     #[inline]
     fn arrive(&mut self) -> u64 {
@@ -322,7 +380,7 @@ impl<Q: QueueDiscipline<Probe>> Place<Q> {
 }
 
 /// Measures one queue and prints the line.
-fn measure<Q: QueueDiscipline<Probe>>(name: &str, queue: Q, kind: &str, backlog: u64, flows: u32) {
+fn measure<Q: Served>(name: &str, queue: Q, kind: &str, backlog: u64, flows: u32) {
     let mut place = Place {
         queue,
         backlog,

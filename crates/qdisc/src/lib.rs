@@ -102,41 +102,6 @@ pub trait QueueDiscipline<P: Packet> {
     /// the link then stays idle until the next arrival or `next_wakeup`.
     fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P>;
 
-    /// [`enqueue`](Self::enqueue), and what is to be known after it.
-    #[inline(always)]
-    fn arrive(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) -> Outlook {
-        self.enqueue(packet, now, sink);
-        self.outlook()
-    }
-
-    /// [`dequeue`](Self::dequeue), and what is to be known after it. A packet is given to
-    /// `sent` rather than returned, so that it is not moved once more where calls with
-    /// different queues meet.
-    ///
-    /// # Errors
-    /// The outlook, if nothing may leave now.
-    #[inline(always)]
-    fn depart<R>(
-        &mut self,
-        now: Time,
-        sink: &mut impl Sink<P>,
-        sent: impl FnOnce(P, Outlook) -> R,
-    ) -> Result<R, Outlook> {
-        match self.dequeue(now, sink) {
-            Some(packet) => Ok(sent(packet, self.outlook())),
-            None => Err(self.outlook()),
-        }
-    }
-
-    /// `backlog` and `next_wakeup`.
-    #[inline(always)]
-    fn outlook(&self) -> Outlook {
-        Outlook {
-            backlog: self.backlog(),
-            wakeup: self.next_wakeup(),
-        }
-    }
-
     /// When `on_wakeup` is to be called next, if at all.
     fn next_wakeup(&self) -> Option<Time> {
         None
@@ -249,11 +214,20 @@ pub trait QueueParams {
     fn build<P: Packet>(&self, context: QueueContext) -> Self::Queue<P>;
 }
 
+/// How a queue stands now.
+#[inline(always)]
+fn outlook<P: Packet>(queue: &impl QueueDiscipline<P>) -> Outlook {
+    Outlook {
+        backlog: queue.backlog(),
+        wakeup: queue.next_wakeup(),
+    }
+}
+
 /// The calls made for every packet, one function for each discipline. Left to inlining, all
 /// disciplines would share one function whose frame and saved registers are those of the most
 /// demanding, and a simple one would pay for them.
 mod apart {
-    use super::{Outlook, Packet, QueueDiscipline, Sink, Time};
+    use super::{Outlook, Packet, QueueDiscipline, Sink, Time, outlook};
 
     #[inline(never)]
     pub fn arrive<P: Packet, Q: QueueDiscipline<P>>(
@@ -262,7 +236,8 @@ mod apart {
         now: Time,
         sink: &mut impl Sink<P>,
     ) -> Outlook {
-        queue.arrive(packet, now, sink)
+        queue.enqueue(packet, now, sink);
+        outlook(queue)
     }
 
     #[inline(never)]
@@ -270,10 +245,10 @@ mod apart {
         queue: &mut Q,
         now: Time,
         sink: &mut impl Sink<P>,
-        outlook: &mut Outlook,
+        after: &mut Outlook,
     ) -> Option<P> {
         let packet = queue.dequeue(now, sink);
-        *outlook = queue.outlook();
+        *after = outlook(queue);
         packet
     }
 
@@ -385,40 +360,49 @@ macro_rules! disciplines {
         }
 
         impl<P: Packet> AnyQueue<P> {
-            #[inline(never)]
-            fn arrive_apart(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) -> Outlook {
-                match self { $(Self::$variant(queue) => apart::arrive(&mut **queue, packet, now, sink),)+ }
-            }
-            #[inline(never)]
-            fn depart_apart(&mut self, now: Time, sink: &mut impl Sink<P>, outlook: &mut Outlook) -> Option<P> {
-                match self { $(Self::$variant(queue) => apart::depart(&mut **queue, now, sink, outlook),)+ }
-            }
-        }
-
-        impl<P: Packet> QueueDiscipline<P> for AnyQueue<P> {
+            /// Gives it `packet`, and tells how it stands then.
             #[inline(always)]
-            fn arrive(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) -> Outlook {
+            pub fn arrive(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) -> Outlook {
                 if let Self::$inlined(queue) = self {
-                    return queue.arrive(packet, now, sink);
+                    queue.enqueue(packet, now, sink);
+                    return outlook(&**queue);
                 }
                 self.arrive_apart(packet, now, sink)
             }
+
+            /// Asks it for the next packet to transmit, and tells how it stands then. The packet is
+            /// passed to `sent` instead of returned, because a return would copy it once more.
+            ///
+            /// # Errors
+            /// How it stands, if nothing may leave now.
             #[inline(always)]
-            fn depart<R>(
+            pub fn depart<R>(
                 &mut self,
                 now: Time,
                 sink: &mut impl Sink<P>,
                 sent: impl FnOnce(P, Outlook) -> R,
             ) -> Result<R, Outlook> {
                 if let Self::$inlined(queue) = self {
-                    return queue.depart(now, sink, sent);
+                    return queue.depart(now, sent);
                 }
-                let mut outlook = Outlook::default();
-                match self.depart_apart(now, sink, &mut outlook) {
-                    Some(packet) => Ok(sent(packet, outlook)),
-                    None => Err(outlook),
+                let mut after = Outlook::default();
+                match self.depart_apart(now, sink, &mut after) {
+                    Some(packet) => Ok(sent(packet, after)),
+                    None => Err(after),
                 }
             }
+
+            #[inline(never)]
+            fn arrive_apart(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) -> Outlook {
+                match self { $(Self::$variant(queue) => apart::arrive(&mut **queue, packet, now, sink),)+ }
+            }
+            #[inline(never)]
+            fn depart_apart(&mut self, now: Time, sink: &mut impl Sink<P>, after: &mut Outlook) -> Option<P> {
+                match self { $(Self::$variant(queue) => apart::depart(&mut **queue, now, sink, after),)+ }
+            }
+        }
+
+        impl<P: Packet> QueueDiscipline<P> for AnyQueue<P> {
             #[inline(always)]
             fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
                 match self { $(Self::$variant(queue) => apart::enqueue(&mut **queue, packet, now, sink),)+ }

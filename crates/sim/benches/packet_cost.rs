@@ -7,26 +7,31 @@
 // This program exists to read the clock.
 #![allow(clippy::disallowed_methods)]
 
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use redtail_spec::{Format, Plan};
+use redtail_sim::RunOptions;
+use redtail_spec::{Plan, PlanOptions};
 
 fn main() {
-    let cancel = AtomicBool::new(false);
     let files = std::env::args()
         .skip(1)
         .filter(|arg| !arg.starts_with("--"));
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{file}: {error}"));
-        let plan = Plan::from_text(&text, Some(&file), &[], Format::Toml)
-            .unwrap_or_else(|error| panic!("{error}"));
+        let plan = Plan::from_text(
+            &text,
+            PlanOptions {
+                file: Some(&file),
+                ..PlanOptions::default()
+            },
+        )
+        .unwrap_or_else(|error| panic!("{error}"));
         for case in 0..plan.cases.len() {
             let scenario = plan
                 .scenario(case, 0)
                 .expect("a planned case has a scenario");
             let start = Instant::now();
-            let result = redtail_sim::run(&scenario, &cancel).expect("nobody cancels");
+            let result = redtail_sim::run(&scenario, RunOptions::default()).expect("it can be run");
             let seconds = start.elapsed().as_secs_f64();
             let packets = result.bottleneck_packets as f64;
             println!(

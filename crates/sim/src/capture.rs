@@ -14,7 +14,6 @@ use std::sync::Arc;
 
 use redtail_core::{Rate, Time};
 use redtail_qdisc::FlowTable;
-use redtail_qdisc::plugin::PluginFailure;
 use redtail_spec::Scenario;
 use redtail_transport::tcp::ecn::{EcnCodepoint, EcnFeedback};
 use redtail_transport::{Flags, Segment};
@@ -25,7 +24,7 @@ use self::headers::{
 };
 use crate::flows::{Flows, Source};
 use crate::network::Network;
-use crate::packet::SimPacket;
+use crate::packet::{Content, SimPacket};
 
 /// Picoseconds in a nanosecond.
 const PS_PER_NS: u64 = 1000;
@@ -110,18 +109,31 @@ pub enum CaptureError {
         /// The error.
         error: io::Error,
     },
-    /// A plug-in failed.
-    Plugin(Box<PluginFailure>),
-    /// The run was cancelled before its end.
-    Cancelled,
 }
+
+impl fmt::Display for CaptureError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Impossible(text) => f.write_str(text),
+            Self::Io { file, error } => write!(f, "capture file {file}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for CaptureError {}
 
 /// The facts about a flow that the headers of its packets need.
 #[derive(Clone, Copy, Debug)]
 struct FlowFacts {
     conversation: Conversation,
-    /// `None` for UDP.
-    tcp: Option<TcpFacts>,
+    protocol: Protocol,
+}
+
+/// The protocol of a flow.
+#[derive(Clone, Copy, Debug)]
+enum Protocol {
+    Udp,
+    Tcp(TcpFacts),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -208,7 +220,7 @@ impl<'a> Recorder<'a> {
         link: u32,
         end: End,
         packet: &SimPacket,
-        segment: &Segment,
+        content: &Content,
         connection: Option<u64>,
         now: Time,
     ) {
@@ -219,7 +231,7 @@ impl<'a> Recorder<'a> {
         let mut flow = self.flows[self.table.own_flow(packet.flow) as usize];
         flow.conversation.connection = connection;
         let back = self.back[packet.route as usize];
-        write_frame(&mut self.frame, self.ip, &flow, back, packet, segment);
+        write_frame(&mut self.frame, self.ip, &flow, back, packet, content);
         let ns = now.as_ps() / PS_PER_NS;
         for place in places {
             let written = self.files[place.file].packet(
@@ -310,13 +322,13 @@ fn flow_facts(scenario: &Scenario, flows: &Flows) -> Vec<FlowFacts> {
             connection: None,
         };
         *number += 1;
-        let tcp = match *source {
-            Source::Udp(_) => None,
+        let protocol = match *source {
+            Source::Udp(_) => Protocol::Udp,
             Source::Tcp(_) | Source::User(_) => {
                 let spec = scenario.traffic[group as usize].tcp();
                 let params = &spec.expect("a TCP flow has TCP parameters").params;
                 let receive_window = params.receive_window.as_u64() as u32;
-                Some(TcpFacts {
+                Protocol::Tcp(TcpFacts {
                     duplex: matches!(source, Source::User(_)),
                     mss: params.mss.as_u64() as u16,
                     receive_window,
@@ -328,7 +340,10 @@ fn flow_facts(scenario: &Scenario, flows: &Flows) -> Vec<FlowFacts> {
                 })
             }
         };
-        FlowFacts { conversation, tcp }
+        FlowFacts {
+            conversation,
+            protocol,
+        }
     });
     facts.collect()
 }
@@ -339,19 +354,22 @@ fn write_frame(
     flow: &FlowFacts,
     back: bool,
     packet: &SimPacket,
-    segment: &Segment,
+    content: &Content,
 ) {
-    let Some(tcp) = &flow.tcp else {
-        let payload = packet.size.saturating_sub(IP_AND_UDP_HEADERS);
-        let from = flow.conversation.host(Side::Sender);
-        frame.begin(ip, from, packet.class, packet.id);
-        write_udp(frame, payload);
-        return;
-    };
     let side = if back { Side::Receiver } else { Side::Sender };
     frame.begin(ip, flow.conversation.host(side), packet.class, packet.id);
-    let fields = tcp_fields(tcp, flow.conversation, side, segment);
-    write_tcp(frame, &fields, segment.len);
+    match (&flow.protocol, content) {
+        (Protocol::Tcp(tcp), Content::Segment(segment)) => {
+            let fields = tcp_fields(tcp, flow.conversation, side, segment);
+            write_tcp(frame, &fields, segment.len);
+        }
+        (Protocol::Udp, Content::Datagram(_)) => {
+            write_udp(frame, packet.size.saturating_sub(IP_AND_UDP_HEADERS));
+        }
+        (Protocol::Tcp(_), Content::Datagram(_)) | (Protocol::Udp, Content::Segment(_)) => {
+            unreachable!("a packet carries what its flow sends")
+        }
+    }
 }
 
 /// Converts stream offsets to sequence numbers: the SYN has the initial one and the first byte of

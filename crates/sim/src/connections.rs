@@ -12,8 +12,8 @@ use redtail_spec::Scenario;
 use redtail_traffic::{Done, Exchange, Exchanges, Order, TrafficGroup};
 use redtail_transport::{Endpoint, Flags, Segment, SenderCounters, TcpParams};
 
-use crate::flows::Passed;
 use crate::network::HostRoutes;
+use crate::packet::Passed;
 use crate::scheduler::Alarm;
 
 /// A side of a connection.

@@ -9,9 +9,9 @@ use redtail_core::Time;
 use redtail_qdisc::{DropReason, QueueDiscipline, Sink};
 
 use crate::connections::Side;
-use crate::flows::{Flows, Passed, Source};
+use crate::flows::{FlowEnds, Flows, Source};
 use crate::network::Network;
-use crate::packet::SimPacket;
+use crate::packet::{Passed, SimPacket};
 
 /// Packets that passed a link, over the whole run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -62,13 +62,13 @@ pub fn check(
     // connections by their place and the side that sent them.
     let mut in_flight = vec![[0u64; 2]; flows.groups.len()];
     let mut of_users = vec![[0u64; 2]; flows.connections.place_count()];
-    let mut count = |packet: &SimPacket| match flows.sources.get(packet.flow as usize) {
-        Some(Source::Udp(_)) => in_flight[packet.flow as usize][0] += 1,
-        Some(&Source::Tcp(i)) => {
+    let mut count = |packet: &SimPacket| match flows.ends(packet.flow) {
+        FlowEnds::Udp(_) => in_flight[packet.flow as usize][0] += 1,
+        FlowEnds::Tcp(i) => {
             let is_ack = packet.route == flows.receivers[i as usize].route;
             in_flight[packet.flow as usize][usize::from(is_ack)] += 1;
         }
-        Some(Source::User(_)) | None => {
+        FlowEnds::Connection => {
             let routes = flows.connections.routes(packet.endpoint);
             let side = usize::from(packet.route == routes[Side::Server as usize]);
             of_users[packet.endpoint as usize][side] += 1;

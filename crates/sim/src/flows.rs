@@ -11,17 +11,9 @@ use crate::answers::Answers;
 use crate::connections::{Connections, Reached};
 use crate::header::{self, TcpOptions};
 use crate::network::HostRoutes;
+use crate::packet::{Datagram, Passed};
 use crate::scheduler::Alarm;
 use crate::statistics::Delays;
-
-/// Packets of one flow in one direction, for conservation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Passed {
-    /// Put into the network.
-    pub sent: u64,
-    /// Taken out of it at the far end.
-    pub delivered: u64,
-}
 
 /// A sending endpoint with its place in the network.
 #[derive(Debug)]
@@ -124,8 +116,17 @@ pub struct UdpSlot {
     pub lost: u64,
     /// Packets sent and delivered over the whole run.
     pub passed: Passed,
-    /// The receiving end of a call.
-    pub call: Option<Box<Playout>>,
+    /// What receives its packets.
+    pub sink: UdpSink,
+}
+
+/// The receiving end of a UDP flow.
+#[derive(Debug)]
+pub enum UdpSink {
+    /// Only counts.
+    Counter,
+    /// Plays a call.
+    Call(Box<Playout>),
 }
 
 impl UdpSlot {
@@ -135,21 +136,21 @@ impl UdpSlot {
         self.source.send(&mut self.stream)
     }
 
-    /// A packet of `size` bytes arrives, whose `segment` has its number and the time it was sent.
-    /// Returns the time it took if it was sent from `measure_from` on.
+    /// A packet of `size` bytes arrives. Returns the time it took if it was sent from
+    /// `measure_from` on.
     #[inline]
     pub fn hear(
         &mut self,
-        segment: &Segment,
+        datagram: &Datagram,
         size: u32,
         now: Time,
         measure_from: Time,
     ) -> Option<Span> {
-        let sent = Time::from_ps(segment.ack);
+        let &Datagram { number, sent } = datagram;
         let counts = sent >= measure_from;
         self.passed.delivered += 1;
-        if let Some(call) = &mut self.call {
-            call.hear(segment.seq, sent, now, counts);
+        if let UdpSink::Call(call) = &mut self.sink {
+            call.hear(number, sent, now, counts);
         }
         if !counts {
             return None;
@@ -230,6 +231,17 @@ pub enum Source {
     Udp(u32),
     /// The user of this number.
     User(u32),
+}
+
+/// The endpoints of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowEnds {
+    /// The flow of the TCP sender of this number.
+    Tcp(u32),
+    /// The flow of the UDP source of this number.
+    Udp(u32),
+    /// A connection of a user, whose place a packet names as its endpoint.
+    Connection,
 }
 
 /// All endpoints.
@@ -326,6 +338,16 @@ impl Flows {
         flows
     }
 
+    /// The endpoints of the flow of this number. The flows beyond `sources` are those that users open.
+    #[inline]
+    pub fn ends(&self, flow: u32) -> FlowEnds {
+        match self.sources.get(flow as usize) {
+            Some(&Source::Tcp(i)) => FlowEnds::Tcp(i),
+            Some(&Source::Udp(i)) => FlowEnds::Udp(i),
+            Some(Source::User(_)) | None => FlowEnds::Connection,
+        }
+    }
+
     fn add_user(&mut self, program: User, host: u32, group: u32, flow: u32) -> Source {
         self.users.push(UserSlot {
             program: Some(Box::new(program)),
@@ -386,9 +408,9 @@ impl Flows {
         host: HostRoutes,
         flow: u32,
     ) -> Source {
-        let call = match group {
-            TrafficGroup::Voip(group) => Some(Box::new(Playout::new(group))),
-            _ => None,
+        let sink = match group {
+            TrafficGroup::Voip(group) => UdpSink::Call(Box::new(Playout::new(group))),
+            _ => UdpSink::Counter,
         };
         self.udp.push(UdpSlot {
             source: UdpSource::of(group).expect("a UDP group has sources"),
@@ -400,7 +422,7 @@ impl Flows {
             received: 0,
             lost: 0,
             passed: Passed::default(),
-            call,
+            sink,
         });
         Source::Udp(self.udp.len() as u32 - 1)
     }

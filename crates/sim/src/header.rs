@@ -54,12 +54,12 @@ mod tests {
     use redtail_transport::{SackBlock, SackBlocks};
 
     use super::*;
-    use crate::packet::{Contents, TrafficClass};
+    use crate::packet::{Content, Contents, TrafficClass};
 
     fn packet(endpoint: u32, route: u32) -> SimPacket {
         SimPacket {
             stamp: Time::ZERO,
-            content: Contents::default().put(Segment::default()),
+            content: Contents::default().put(Content::Segment(Segment::default())),
             flow: 7,
             endpoint,
             size: 52,

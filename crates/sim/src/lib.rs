@@ -22,7 +22,7 @@ mod scheduler;
 mod series;
 mod statistics;
 
-pub use engine::{Beside, Cancelled, Stopped, run, run_captured, run_captured_with, run_with};
+pub use engine::{RunError, RunOptions, run};
 pub use packet::SimPacket;
 pub use redtail_qdisc::{Plugins, plugin};
 pub use redtail_traffic::Traces;

@@ -14,10 +14,9 @@ use redtail_core::{Bytes, Dscp, Rate, Span, Stream, Time, prefetch};
 use redtail_qdisc::{AnyQueue, FlowTable, Plugins, QueueContext};
 use redtail_spec::{LinkSpec, Scenario};
 use redtail_traffic::{Access, Direction};
-use redtail_transport::Segment;
 
 use crate::capacity::{Capacity, Deliveries};
-use crate::packet::{Contents, SimPacket, TrafficClass};
+use crate::packet::{Content, Contents, SimPacket, TrafficClass};
 use crate::scheduler::Scheduler;
 
 /// A transmitter with a queue discipline in front of it.
@@ -233,25 +232,26 @@ pub struct Address {
 }
 
 impl Network {
-    /// An endpoint sends a segment of `size` bytes.
+    /// An endpoint sends a packet of `size` bytes.
     #[inline(always)]
     pub fn emit(
         &mut self,
-        segment: Segment,
+        content: Content,
         size: u32,
         to: Address,
         now: Time,
         scheduler: &mut Scheduler,
     ) {
+        let ecn = content.ecn();
         let packet = SimPacket {
             stamp: now,
-            content: self.contents.put(segment),
+            content: self.contents.put(content),
             endpoint: to.endpoint,
             flow: to.flow,
             size,
             route: to.route,
             leg: 0,
-            class: TrafficClass::new(self.routes[to.route as usize].dscp, segment.ecn),
+            class: TrafficClass::new(self.routes[to.route as usize].dscp, ecn),
             id: to.id,
         };
         match self.routes[to.route as usize].jitter {

@@ -7,6 +7,9 @@
 use redtail_core::{Bytes, Dscp, Ecn, FlowId, Packet, Time};
 use redtail_transport::Segment;
 
+const _: () = assert!(size_of::<SimPacket>() == 32, "queues move 32 bytes");
+const _: () = assert!(size_of::<Content>() == 64, "a content fits a cache line");
+
 /// A packet in the network.
 #[derive(Clone, Copy, Debug)]
 pub struct SimPacket {
@@ -105,45 +108,116 @@ impl Packet for SimPacket {
     }
 }
 
+/// Packets of one flow in one direction, for conservation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Put into the network.
+    pub sent: u64,
+    /// Taken out of it at the far end.
+    pub delivered: u64,
+}
+
 /// Names the content of one packet in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ContentId(u32);
 
-/// The contents of all packets in flight: segments. A UDP packet uses `seq` as its
-/// number and `ack` as the time it was sent, in picoseconds. Places are reused, the latest freed
-/// first, so a steady state allocates nothing and stays in the cache.
+/// What a packet carries from one endpoint to the other.
+#[derive(Clone, Copy, Debug)]
+pub enum Content {
+    /// Of a TCP packet.
+    Segment(Segment),
+    /// Of a UDP packet.
+    Datagram(Datagram),
+}
+
+/// What a UDP packet carries.
+#[derive(Clone, Copy, Debug)]
+pub struct Datagram {
+    /// Its number in its flow, from 0.
+    pub number: u64,
+    /// When it was sent.
+    pub sent: Time,
+}
+
+impl Content {
+    /// The ECN bits with which it is sent. UDP sources do not use ECN.
+    #[inline]
+    pub fn ecn(&self) -> Ecn {
+        match self {
+            Self::Segment(segment) => segment.ecn,
+            Self::Datagram(_) => Ecn::NotEct,
+        }
+    }
+}
+
+/// The contents of all packets in flight. Places are reused, the latest freed first, so a steady
+/// state allocates nothing and stays in the cache.
 #[derive(Debug, Default)]
 pub struct Contents {
-    places: Vec<Segment>,
+    places: Vec<Content>,
     free: Vec<ContentId>,
 }
 
 impl Contents {
     /// Stores a content.
     #[inline]
-    pub fn put(&mut self, segment: Segment) -> ContentId {
+    pub fn put(&mut self, content: Content) -> ContentId {
         if let Some(id) = self.free.pop() {
-            self.places[id.0 as usize] = segment;
+            self.places[id.0 as usize] = content;
             id
         } else {
-            self.places.push(segment);
+            self.places.push(content);
             ContentId(self.places.len() as u32 - 1)
         }
     }
 
     /// The content of a packet in flight.
     #[inline]
-    pub fn get(&self, id: ContentId) -> &Segment {
+    pub fn get(&self, id: ContentId) -> &Content {
         &self.places[id.0 as usize]
     }
 
-    /// The content of a packet in flight, to change it.
+    /// The segment of a TCP packet.
+    ///
+    /// # Panics
+    /// When it is a UDP packet: a bug of the engine.
     #[inline]
-    pub fn get_mut(&mut self, id: ContentId) -> &mut Segment {
-        &mut self.places[id.0 as usize]
+    pub fn segment(&self, id: ContentId) -> &Segment {
+        match self.get(id) {
+            Content::Segment(segment) => segment,
+            Content::Datagram(_) => unreachable!("the packet is a UDP packet"),
+        }
     }
 
-    /// Frees the content of a packet that has left the network.
+    /// The segment of a TCP packet, with the ECN bits that the packet has on arrival.
+    ///
+    /// # Panics
+    /// When it is a UDP packet: a bug of the engine.
+    #[inline]
+    pub fn segment_on_arrival(&mut self, packet: &SimPacket) -> &Segment {
+        match &mut self.places[packet.content.0 as usize] {
+            Content::Segment(segment) => {
+                segment.ecn = packet.class.ecn();
+                segment
+            }
+            Content::Datagram(_) => unreachable!("the packet is a UDP packet"),
+        }
+    }
+
+    /// The datagram of a UDP packet.
+    ///
+    /// # Panics
+    /// When it is a TCP packet: a bug of the engine.
+    #[inline]
+    pub fn datagram(&self, id: ContentId) -> &Datagram {
+        match self.get(id) {
+            Content::Datagram(datagram) => datagram,
+            Content::Segment(_) => unreachable!("the packet is a TCP packet"),
+        }
+    }
+
+    /// Frees the content of a packet that has left the network. It can be read until the next one
+    /// is put in.
     #[inline]
     pub fn free(&mut self, id: ContentId) {
         self.free.push(id);

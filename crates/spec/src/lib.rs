@@ -2,7 +2,7 @@
 //! each case becomes typed, checked values.
 //!
 //! ```
-//! use redtail_spec::{Format, Plan};
+//! use redtail_spec::{Plan, PlanOptions};
 //!
 //! let text = r#"
 //!     name = "One flow"
@@ -18,12 +18,14 @@
 //!     [factors]
 //!     "bottleneck.rate" = ["1 Mbit/s", "10 Mbit/s"]
 //! "#;
-//! let plan = Plan::from_text(text, Some("one-flow.toml"), &[], Format::Toml)?;
+//! let file = Some("one-flow.toml");
+//! let plan = Plan::from_text(text, PlanOptions { file, ..PlanOptions::default() })?;
 //! assert_eq!(plan.cases.len(), 2);
 //! assert_eq!(plan.scenario(0, 0).unwrap().topology.hops()[0].rate.to_string(), "1 Mbit/s");
 //!
 //! let sets = ["warmup=90 s".to_owned()];
-//! let error = Plan::from_text(text, Some("one-flow.toml"), &sets, Format::Toml).unwrap_err();
+//! let options = PlanOptions { file, sets: &sets, ..PlanOptions::default() };
+//! let error = Plan::from_text(text, options).unwrap_err();
 //! assert_eq!(
 //!     error.to_string(),
 //!     "--set warmup=90 s: warmup = \"90 s\" is not shorter than the duration; \
@@ -53,7 +55,7 @@ pub use error::{Problem, SpecError};
 pub use experiment::{Chain, Experiment, Hop, LinkSpec, Scenario, Series, SeriesRequest, Topology};
 pub use load::LoadRequest;
 pub use node::Origin;
-pub use plan::{Case, Format, Plan};
+pub use plan::{Case, Format, Plan, PlanOptions};
 pub use rates::{OPPORTUNITY, Phases, RateChange, RateTrace};
 pub use replications::{Replications, StopRule, Until};
 pub use schema::schema;

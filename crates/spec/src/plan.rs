@@ -17,12 +17,35 @@ use crate::replications::{Replications, StopRule};
 use crate::validate::{self, FindTable, PluginUse, TraceSite, VisitPlugin};
 
 /// The language of a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Format {
     /// An experiment file.
+    #[default]
     Toml,
     /// The same tree of keys and values, made by a program.
     Json,
+}
+
+/// How [`Plan::from_text`] reads an experiment, and what it asks about the things that the experiment
+/// names and the text does not contain.
+///
+/// The default is a text in TOML without a name and without overrides. It accepts queues of kind
+/// `plugin` as they are, and refuses traces of rates and tables of connections.
+#[derive(Default)]
+pub struct PlanOptions<'a> {
+    /// The language of the text.
+    pub format: Format,
+    /// The name of the text in messages.
+    pub file: Option<&'a str>,
+    /// Overrides of the form `key=value`, in their order.
+    pub sets: &'a [String],
+    /// Called with each queue of kind `plugin`, which it may complete or refuse.
+    pub plugins: Option<&'a mut VisitPlugin<'a>>,
+    /// Called with the name of each file that the experiment names, a trace of rates. It returns the
+    /// text, or a clause such as `is no file; accepted: ...`.
+    pub files: Option<&'a mut ReadFile<'a>>,
+    /// Called with each group of kind `trace`. It returns the table of the group, or refuses.
+    pub tables: Option<&'a mut FindTable<'a>>,
 }
 
 /// A checked experiment: what it is called, its cases, and the scenario of each run.
@@ -64,89 +87,36 @@ pub struct Case {
 }
 
 impl Plan {
-    /// Reads, checks and expands an experiment. `file` is its name in messages; `sets` are
-    /// `key=value` arguments that override it, in order.
+    /// Reads, checks and expands an experiment.
     ///
     /// # Errors
-    /// Everything that makes the file impossible to run, with its place.
-    pub fn from_text(
-        text: &str,
-        file: Option<&str>,
-        sets: &[String],
-        format: Format,
-    ) -> Result<Plan, SpecError> {
-        Self::with_plugins(text, file, sets, format, &mut |_: &mut PluginParams| Ok(()))
-    }
-
-    /// As [`Plan::from_text`], and asks `tables` for the table that a group of kind `trace` names.
-    ///
-    /// # Errors
-    /// As [`Plan::from_text`], and what `tables` refuses.
-    pub fn with_traces(
-        text: &str,
-        file: Option<&str>,
-        sets: &[String],
-        format: Format,
-        tables: &mut FindTable<'_>,
-    ) -> Result<Plan, SpecError> {
-        let plugins = &mut |_: &mut PluginParams| Ok(());
-        let mut read = |_: &str| Err("cannot be read: there are no files here".to_owned());
-        Self::with_all(text, file, sets, format, plugins, &mut read, tables)
-    }
-
-    /// As [`Plan::from_text`], and shows `visit` every queue of kind `plugin`, which it may
-    /// complete or refuse.
-    ///
-    /// # Errors
-    /// As [`Plan::from_text`], and what `visit` refuses.
-    pub fn with_plugins(
-        text: &str,
-        file: Option<&str>,
-        sets: &[String],
-        format: Format,
-        visit: &mut dyn FnMut(&mut PluginParams) -> Result<(), ParamError>,
-    ) -> Result<Plan, SpecError> {
-        let mut read = |_: &str| Err("cannot be read: there are no files here".to_owned());
-        Self::with_files(text, file, sets, format, visit, &mut read)
-    }
-
-    /// As [`Plan::with_plugins`], and has `read` give the text of the files that the experiment
-    /// names, traces of rates. What `read` cannot give it refuses with a clause such as
-    /// `is no file; accepted: ...`.
-    ///
-    /// # Errors
-    /// As [`Plan::with_plugins`], and what `read` refuses.
-    pub fn with_files(
-        text: &str,
-        file: Option<&str>,
-        sets: &[String],
-        format: Format,
-        visit: &mut dyn FnMut(&mut PluginParams) -> Result<(), ParamError>,
-        read: &mut dyn FnMut(&str) -> Result<String, String>,
-    ) -> Result<Plan, SpecError> {
-        let none = "groups without a table: this program reads none";
-        let tables = &mut |_: &TraceGroup, _: &TraceSite| {
-            Err(ParamError::new("file", "names a table", none))
-        };
-        Self::with_all(text, file, sets, format, visit, read, tables)
-    }
-
-    /// As [`Plan::with_files`] and [`Plan::with_traces`].
-    ///
-    /// # Errors
-    /// As these.
-    pub fn with_all(
-        text: &str,
-        file: Option<&str>,
-        sets: &[String],
-        format: Format,
-        visit: &mut dyn FnMut(&mut PluginParams) -> Result<(), ParamError>,
-        read: &mut dyn FnMut(&str) -> Result<String, String>,
-        tables: &mut FindTable<'_>,
-    ) -> Result<Plan, SpecError> {
+    /// Everything that makes the file impossible to run, with its place, and what the functions of
+    /// `options` refuse.
+    pub fn from_text(text: &str, options: PlanOptions<'_>) -> Result<Plan, SpecError> {
+        let PlanOptions {
+            format, file, sets, ..
+        } = options;
         let tree = match format {
             Format::Toml => Node::from_toml(text, file)?,
             Format::Json => Node::from_json(text, file)?,
+        };
+        let mut complete = |_: &mut PluginParams| Ok(());
+        let visit: &mut VisitPlugin<'_> = match options.plugins {
+            Some(visit) => visit,
+            None => &mut complete,
+        };
+        let mut no_file = |_: &str| Err("cannot be read: there are no files here".to_owned());
+        let read: &mut ReadFile<'_> = match options.files {
+            Some(read) => read,
+            None => &mut no_file,
+        };
+        let mut no_table = |_: &TraceGroup, _: &TraceSite| {
+            let accepted = "groups without a table: this program reads none";
+            Err(ParamError::new("file", "names a table", accepted))
+        };
+        let tables: &mut FindTable<'_> = match options.tables {
+            Some(find) => find,
+            None => &mut no_table,
         };
         expand_and_check(tree, file, sets, visit, read, tables)
             .map_err(|problems| SpecError::new(file, problems))

@@ -14,12 +14,12 @@ pub enum Direction {
     /// Along the bottlenecks in their order.
     #[default]
     Forward,
-    /// Against it, over the return links.
+    /// Against the order of the bottlenecks, over the return links.
     Reverse,
 }
 
 impl Direction {
-    /// The other one.
+    /// The opposite direction.
     #[must_use]
     pub fn opposite(self) -> Self {
         match self {

@@ -1,8 +1,8 @@
-//! Applications that ask and are answered: what they tell the network, and what they hear.
+//! Applications that send requests and receive responses: their interface to the network.
 //!
-//! A user runs one. It opens connections to servers, sends requests on them and hears when a
-//! response is complete; servers answer what they are asked. Applications draw from their own
-//! stream and know no engine: a simulation implements [`Network`], and so could sockets.
+//! Each user runs an application. It opens connections to servers, sends requests on them and is told
+//! when a response is complete. Applications draw from their own stream and do not depend on the engine:
+//! a simulation implements [`Network`], and sockets could implement it too.
 
 use redtail_core::{Metric, Span, Time};
 
@@ -13,36 +13,36 @@ pub struct ConnectionId(pub u32);
 /// Which server a connection goes to: one of the group's hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Server {
-    /// The one on the user's own path.
+    /// The server on the user's own path.
     Own,
-    /// The host of this number.
+    /// The server on the host of this number.
     Host(u32),
 }
 
 /// A request and its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// Payload of the request; zero if the server sends unasked.
+    /// Payload of the request; zero if the server sends without a request.
     pub request: u64,
     /// Payload of the response; zero if there is none. One of the two is more than zero.
     pub response: u64,
-    /// What the server takes from the last byte of the request to the first of the response;
-    /// without a request, from the end of those before, or from the connection's set-up.
+    /// The time from the last byte of the request to the first byte of the response. Without a request
+    /// it counts from the end of the previous exchange, or from the set-up of the connection.
     pub service: Span,
-    /// What the application knows it by.
+    /// The number by which the application recognises the response.
     pub tag: u32,
-    /// Nothing follows on this connection: the server closes it after the response.
+    /// Whether this is the last exchange on the connection: the server closes it after the response.
     pub last: bool,
 }
 
 /// A response that is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
-    /// The connection it came on.
+    /// The connection that carried the response.
     pub connection: ConnectionId,
-    /// That of its exchange.
+    /// The tag of its exchange.
     pub tag: u32,
-    /// Its payload.
+    /// Payload of the response.
     pub size: u64,
     /// When the request was issued.
     pub asked: Time,
@@ -50,15 +50,15 @@ pub struct Answer {
 
 /// What an application can do.
 pub trait Network {
-    /// The present.
+    /// The current time.
     fn now(&self) -> Time;
-    /// Opens a connection. What it is asked for is sent when it is established.
+    /// Opens a connection. Requests are sent as soon as it is established.
     fn connect(&mut self, server: Server) -> ConnectionId;
-    /// Sends a request, behind those sent before.
+    /// Sends a request after those sent before on the connection.
     fn request(&mut self, connection: ConnectionId, exchange: Exchange);
-    /// Closes a connection whose last exchange was not known to be the last.
+    /// Closes a connection whose last exchange was not marked as `last`.
     fn close(&mut self, connection: ConnectionId);
-    /// A page or a like unit of several exchanges is complete, after `took`.
+    /// Records that a page, or another unit of several exchanges, is complete after `took`.
     fn page(&mut self, took: Span);
 }
 
@@ -66,17 +66,17 @@ pub trait Network {
 pub trait Application {
     /// When [`on_wakeup`](Self::on_wakeup) is due.
     fn next_wakeup(&self) -> Option<Time>;
-    /// The time has come.
+    /// The wakeup time has come.
     fn on_wakeup(&mut self, network: &mut impl Network);
     /// A response is complete.
     fn on_answer(&mut self, answer: Answer, network: &mut impl Network);
 
-    /// The measurement period begins: what [`report`](Self::report) tells is counted from now on.
+    /// The measurement period begins: [`report`](Self::report) counts from now on.
     fn start_measuring(&mut self, _now: Time) {}
 
-    /// What only it knows of the measurement period, which ends now: for each metric its definition, an
-    /// amount and what it is counted per. The metric of a group is the sum of its users' amounts over
-    /// the sum of what they are per (a stalled second per second watched); it is undefined where that
-    /// is zero.
+    /// Reports metrics that only the application can count. The measurement period ends now. Each
+    /// metric has its definition, an amount and a divisor. The metric of a group is the sum of the amounts of
+    /// its users divided by the sum of their divisors (stalled seconds per second watched); it is
+    /// undefined if the divisors sum to zero.
     fn report(&self, _now: Time, _add: &mut impl FnMut(&'static Metric, f64, f64)) {}
 }

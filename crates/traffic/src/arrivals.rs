@@ -1,13 +1,13 @@
-//! Arrivals: connections that come by themselves, whatever became of those before.
+//! Arrivals: connections that are opened independently of what happens to earlier ones.
 //!
-//! An open loop, unlike users who wait: each arrival opens a connection, sends a request, receives
-//! the response and is gone. With exponential gaps they are a Poisson process, the usual model of
+//! This is an open loop, unlike users who wait: each arrival opens a connection, sends a request, and
+//! closes after the response. With exponential gaps they are a Poisson process, the usual model of
 //! the arrival of sessions (V. Paxson, S. Floyd, "Wide-Area Traffic: The Failure of Poisson Modeling",
 //! IEEE/ACM Transactions on Networking 3(3), 1995: it holds for arrivals that people decide on). A
 //! flash crowd is a second group with short gaps for some time.
 //!
-//! The n-th arrival comes, and is for, the same whatever the network does with those before (common
-//! random numbers).
+//! The time and the sizes of the n-th arrival do not depend on what the network does with earlier ones
+//! (common random numbers).
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ use crate::table::Traces;
 use crate::web::draw_host;
 
 groups! {
-    /// Connections that arrive by themselves, one request and response each: `users` independent sources of them.
+    /// Connections that arrive independently of each other, with one request and response each: `users` independent sources of them.
     pub struct ArrivalsGroup of users {
         /// The TCP they use: a preset, or a table with a preset and what departs from it.
         /// Source: the `sack` preset.
@@ -40,14 +40,14 @@ groups! {
         /// Payload of a response.
         pub size: Dist<Bytes>,
         /// Payload of a request.
-        /// Source: that of `transactions`.
+        /// Source: the default of `transactions`.
         #[serde(default = "crate::keys::thousand_bytes")]
         pub request: Dist<Bytes>,
-        /// What the server takes before it responds.
-        /// Source: nothing, as with `transactions`.
+        /// Time that the server takes before it responds.
+        /// Source: no time, the default of `transactions`.
         #[serde(default = "crate::keys::no_time")]
         pub service: Dist<Span>,
-        /// When sources begin, a gap before their first arrival; dealt out.
+        /// When sources begin; the first arrival follows one gap later. Dealt out.
         /// Source: the start of the run.
         #[serde(default = "crate::keys::at_once")]
         pub start: Dealt<Start>,
@@ -120,7 +120,7 @@ impl ArrivalsGroup {
 #[derive(Clone, Debug)]
 pub struct ArrivalSource {
     group: Arc<ArrivalsGroup>,
-    /// Each arrival is at one of so many hosts.
+    /// Number of hosts; each arrival goes to one of them.
     hosts: u32,
     next: Option<Time>,
     stop: Time,

@@ -1,18 +1,18 @@
-//! What a group may ask for: sizes, rates and gaps, and how much happens at once.
+//! Bounds of what a group may contain: sizes, rates, gaps, and actions at one instant.
 
 use redtail_core::{Bytes, ParamError, Rate, Span};
 
 use crate::dist::Dist;
 
-/// The least mean time between what a source does: a nanosecond, in which the timers of Linux count
-/// (`ktime_t`).
+/// The minimum mean time between two actions of a source: a nanosecond, the resolution of timers in
+/// Linux (`ktime_t`).
 const LEAST_GAP: Span = Span::from_ns(1);
 
-/// How much a user does in one event. What is left follows in another event at the same instant, so
-/// that a run can be stopped between the two.
+/// The maximum number of actions of a user in one event. The others follow in another event at the same
+/// instant, so that a run can be stopped between the two.
 pub(crate) const MOST_AT_ONCE: usize = 1024;
 
-/// No gap is longer, so that times of events stay in range: 53 days.
+/// The longest gap, so that times of events stay in range: 53 days.
 pub(crate) const LONGEST_GAP: Span = Span::from_ps(u64::MAX / 4);
 
 /// Longest time that hosts may delay packets at random: more than a packet takes on any link from
@@ -22,12 +22,12 @@ pub const MAX_HOST_JITTER: Span = Span::from_s(1);
 /// Most flows in a group: a million senders take about a gigabyte.
 pub const MAX_FLOWS: u32 = 1_000_000;
 
-/// A gap that keeps the times of events in range.
+/// The gap, but no longer than keeps the times of events in range.
 pub(crate) fn in_range(gap: Span) -> Span {
     gap.min(LONGEST_GAP)
 }
 
-/// Refuses a law of gaps that lets things happen more often than timers can.
+/// Refuses a law of gaps whose mean is below the resolution of timers.
 pub(crate) fn refuse_short_gap(
     key: &'static str,
     gap: &Dist<Span>,
@@ -57,7 +57,7 @@ pub(crate) fn refuse_fast(key: &'static str, rate: Rate) -> Result<(), ParamErro
     ))
 }
 
-/// Refuses a packet that IP cannot carry, or that takes no time.
+/// Refuses a packet that does not fit an IP packet, or that is empty.
 pub(crate) fn check_packet(packet: Bytes) -> Result<(), ParamError> {
     match packet.as_u64() {
         1..=65_535 => Ok(()),
@@ -93,7 +93,7 @@ pub(crate) fn refuse_nothing(key: &'static str, size: &Dist<Bytes>) -> Result<()
     Ok(())
 }
 
-/// Refuses random delays that are longer than they can be.
+/// Refuses a maximum of random delays above [`MAX_HOST_JITTER`].
 ///
 /// # Errors
 /// [`ParamError`] names the key and what is accepted.

@@ -94,12 +94,12 @@ impl CbrGroup {
     }
 }
 
-/// A source of constant rate at work.
+/// A running source of constant rate.
 #[derive(Clone, Copy, Debug)]
 pub struct CbrSource {
     size: u32,
     gap: Span,
-    /// How far a gap may be from the nominal one; none without dither.
+    /// The maximum difference of a gap from the nominal one; `None` without dither.
     width: Option<Span>,
 }
 

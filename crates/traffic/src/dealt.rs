@@ -13,9 +13,9 @@ use redtail_core::{Bytes, Rate, Span};
 use crate::bounds::MAX_FLOWS;
 use crate::start::{Start, ends};
 
-/// What can be dealt out.
+/// A quantity that can be dealt out.
 pub trait Deal: Sized {
-    /// How a text for several values looks, if there is such a form.
+    /// The form of a text for several values, if there is one.
     const SEVERAL: Option<&'static str> = None;
 
     /// The values that a text of this form stands for, or what is wrong with it; `None` if it

@@ -6,8 +6,8 @@
 //! function, linear in between (the empirical random variable of ns-2, INTER_CONTINUOUS).
 //!
 //! Every draw takes one number from its stream and inverts the distribution function, whatever the
-//! law. So two laws put in each other's place leave the draws after them where they were (common
-//! random numbers), and a larger uniform number is a larger value.
+//! law. So replacing one law by another does not change the draws that follow (common random
+//! numbers), and a larger uniform number gives a larger value.
 
 mod law;
 #[cfg(test)]
@@ -29,15 +29,15 @@ use redtail_core::{Bytes, Span, Stream};
 use law::integral;
 pub use law::{Anchor, Law};
 
-/// What can be drawn: a [`Span`], [`Bytes`], or a count (`f64`, no unit).
+/// A quantity that can be drawn: a [`Span`], [`Bytes`], or a count (`f64`, no unit).
 ///
 /// Continuous laws draw counts that are not whole; the model that uses one says how it rounds.
 pub trait Drawn: Copy + PartialEq + Debug + Display + DeserializeOwned + JsonSchema {
-    /// A good value, as in a file.
+    /// An example of a value, as in a file.
     const EXAMPLE: &'static str;
     /// The ends of an interval, as in a file.
     const INTERVAL: &'static str;
-    /// Whether laws of whole numbers make sense of it.
+    /// Whether laws of whole numbers apply to it.
     const COUNT: bool;
     /// The `x-unit` mark in the schema, if it has a dimension.
     const UNIT: Option<&'static str>;
@@ -165,13 +165,14 @@ pub struct Dist<T> {
     /// The same in numbers, power laws anchored at their scale.
     numbers: Law<f64>,
     least: f64,
-    /// What the values are cut at; infinite if they are not.
+    /// The maximum at which the law is truncated; infinite if it is not.
     most: f64,
-    /// Of the law before any cut: the probability to exceed the least value, and the most.
+    /// For the law before truncation: the probability to exceed the least value, and the maximum.
     exceeds: (f64, f64),
 }
 
-/// Least share of a law that a cut may leave: below it rounding would shape what is drawn.
+/// The minimum share of a law that truncation may leave: below it rounding errors would be visible in the
+/// values drawn.
 const LEAST_LEFT: f64 = 1e-6;
 
 impl<T: Drawn> Dist<T> {
@@ -221,7 +222,7 @@ impl<T: Drawn> Dist<T> {
         }
     }
 
-    /// The law as written, before any cut.
+    /// The law as written, before truncation.
     pub fn law(&self) -> &Law<T> {
         &self.law
     }
@@ -252,12 +253,12 @@ impl<T: Drawn> Dist<T> {
         }
     }
 
-    /// The mean in seconds, bytes or as a count, of what is drawn: with a max it is that of the
-    /// law cut there. None if it is infinite.
+    /// The mean of the values drawn, in seconds, bytes or as a count: with a `max`, that of the
+    /// truncated law. `None` if it is infinite.
     pub fn mean(&self) -> Option<f64> {
-        let cut = self.max.is_some();
+        let truncated = self.max.is_some();
         let mean = match self.numbers.closed_mean() {
-            Some(mean) if !cut => mean,
+            Some(mean) if !truncated => mean,
             _ => match self.numbers {
                 Law::Geometric(mean) => {
                     // E[X; X <= n] = m (1 - q^n) - n q^n.
@@ -280,7 +281,7 @@ impl<T: Drawn> Dist<T> {
     }
 }
 
-/// Refuses parameters that make no law, by a clause.
+/// Refuses parameters that define no law; the error is a clause.
 fn check<T: Drawn>(law: &Law<T>) -> Result<(), String> {
     let positive = |key: &str, value: f64| match value > 0.0 {
         true => Ok(()),
@@ -365,7 +366,7 @@ const FORMS: &[(&str, &[&str])] = &[
     ("geometric", &["mean"]),
 ];
 
-/// Every key of [`FORMS`], and the cut.
+/// Every key of [`FORMS`], and `max`.
 const KEYS: &[&str] = &[
     "mean", "min", "scale", "median", "location", "std", "shape", "sigma", "max",
 ];
@@ -412,11 +413,11 @@ fn forms<T: Drawn>(name: Option<&str>) -> String {
             "a table {{ cdf = [[0.0, {value}], ..., [1.0, {value}]] }}"
         ));
     }
-    let cut = match name {
+    let max = match name {
         Some("cdf") => String::new(),
         _ => format!("; a law may end with \"max {}\"", T::EXAMPLE),
     };
-    format!("accepted: {}{cut}", all.join(", "))
+    format!("accepted: {}{max}", all.join(", "))
 }
 
 impl<T: Drawn> FromStr for Dist<T> {

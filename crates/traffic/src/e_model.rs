@@ -1,17 +1,17 @@
-//! The E-model: from what a network does to a call to what its listeners think of it.
+//! The E-model: the quality of a call, computed from the delay and the loss of the network.
 //!
 //! R = Ro - Is - Id - Ie,eff + A, on a scale from 0 to 100, and from it the mean opinion score (MOS)
 //! from 1 to 4.5.
 //!
-//! Source: ITU-T G.107 (06/2015), equations 7-1 to 7-29 and Annex B. Everything that is no matter
-//! of the network has the recommendation's default (its Table 2), the advantage factor A = 0.
+//! Source: ITU-T G.107 (06/2015), equations 7-1 to 7-29 and Annex B. Parameters that do not depend
+//! on the network have the recommendation's defaults (its Table 2), the advantage factor A = 0.
 //!
 //! | symbol | unit | what |
 //! |---|---|---|
 //! | Ta, T | ms | one-way delay from mouth to ear, with and without echo in mind; the same here |
 //! | Tr | ms | round-trip delay, 2 T |
 //! | Ppl | % | packets that the decoder misses: lost on the way or too late |
-//! | Ie, Bpl | 1 | what the codec takes away, and how well it bears losses (ITU-T G.113, Appendix I) |
+//! | Ie, Bpl | 1 | impairment by the codec, and its robustness to losses (ITU-T G.113, Appendix I) |
 //! | BurstR | 1 | burst ratio; 1: losses are taken to be random |
 
 use libm::{exp, log10, pow, sqrt};
@@ -36,7 +36,7 @@ const N_FOR: f64 = -64.0;
 const PS: f64 = 35.0;
 const PR: f64 = 35.0;
 
-/// What a codec means to the E-model.
+/// The parameters of a codec in the E-model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Impairment {
     /// Equipment impairment factor without losses, Ie.
@@ -46,7 +46,7 @@ pub struct Impairment {
 }
 
 /// The transmission rating factor R of a call with this one-way delay from mouth to ear, in which
-/// the share `loss` of the packets is missing, at random. Below 0 it is worse than the scale tells.
+/// the share `loss` of the packets is missing, at random. The scale ends at 0, but R may be below.
 pub fn r_factor(delay: Span, loss: f64, codec: Impairment) -> f64 {
     let t = delay.as_secs_f64() * 1e3;
     let no = noise();
@@ -84,7 +84,7 @@ fn noise() -> f64 {
     decibels(power(NC) + power(sent) + power(received) + power(floor))
 }
 
-/// Is, what goes along with the voice (7-8 to 7-17).
+/// Is, the impairments that occur together with the voice (7-8 to 7-17).
 fn simultaneous(t: f64, ro: f64, no: f64) -> f64 {
     let x = SLR + RLR + 0.2 * (64.0 + no - RLR);
     let too_loud = 20.0 * (pow(1.0 + pow(x / 8.0, 8.0), 1.0 / 8.0) - x / 8.0);
@@ -101,7 +101,7 @@ fn simultaneous(t: f64, ro: f64, no: f64) -> f64 {
     too_loud + sidetone + quantization
 }
 
-/// Id: talker echo, listener echo, and delay as such (7-18 to 7-28).
+/// Id: talker echo, listener echo, and delay itself (7-18 to 7-28).
 fn delayed(t: f64, ro: f64, no: f64) -> f64 {
     let terv = TELR - 40.0 * log10((1.0 + t / 10.0) / (1.0 + t / 150.0)) + 6.0 * exp(-0.3 * t * t);
     let re = 80.0 + 2.5 * (terv - 14.0);
@@ -114,7 +114,7 @@ fn delayed(t: f64, ro: f64, no: f64) -> f64 {
     talker + listener + absolute(t)
 }
 
-/// Idd, what delay takes away even without echo: nothing up to 100 ms (7-27, 7-28).
+/// Idd, the impairment by delay without echo: zero up to 100 ms (7-27, 7-28).
 fn absolute(ta: f64) -> f64 {
     if ta <= 100.0 {
         return 0.0;

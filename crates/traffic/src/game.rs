@@ -41,7 +41,7 @@ pub enum Player {
 groups! {
     /// Players of a fast network game: small UDP packets at short intervals.
     pub struct GameGroup {
-        /// Who sends them, which sets what `gap` and `payload` are by default.
+        /// Who sends them, which sets the defaults of `gap` and `payload`.
         /// Source: the server, whose packets are the larger part.
         #[serde(default)]
         pub sender: Player,
@@ -72,7 +72,7 @@ fn ip_and_udp() -> Bytes {
     Bytes::new(28)
 }
 
-/// Reads a law that is right.
+/// Reads a law that is known to be valid.
 fn law<T: crate::dist::Drawn>(text: &str) -> Dist<T> {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
 }

@@ -401,12 +401,12 @@ impl TrafficGroup {
         }
     }
 
-    /// The load asked for, where the number of users is to be found.
+    /// The load that the group is to offer, if the file gives one instead of a number of users.
     pub fn load(&self) -> Option<Load> {
         self.as_kind().requested_load()
     }
 
-    /// Gives a group that has users so many, whatever load was asked for.
+    /// Sets the number of users of a group that has users, and removes its requested load.
     pub fn set_users(&mut self, users: u32) {
         debug_assert!(self.has_users(), "a group without users");
         let kind = self.as_kind_mut();

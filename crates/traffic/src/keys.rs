@@ -12,16 +12,16 @@ use crate::start::Start;
 
 /// Defines a group: its own keys, and those that every group has.
 macro_rules! groups {
-    // Users are what others call flows.
+    // For users the key is "users" instead of "flows".
     ($(#[$doc:meta])* pub struct $name:ident of users { $($own:tt)* }) => {
         $crate::keys::groups! {
             @keys "users"
             #[doc = "Number of users."]
-            #[doc = "Source: one user is the least there can be."];
+            #[doc = "Source: one, the minimum."];
             $(#[$doc])* pub struct $name { $($own)* }
         }
     };
-    // The table says how many there are.
+    // The number of users comes from the table.
     ($(#[$doc:meta])* pub struct $name:ident of table { $($own:tt)* }) => {
         $crate::keys::groups! {
             @keys "users"
@@ -34,7 +34,7 @@ macro_rules! groups {
         $crate::keys::groups! {
             @keys "flows"
             #[doc = "Number of flows."]
-            #[doc = "Source: one flow is the least there can be."];
+            #[doc = "Source: one, the minimum."];
             $(#[$doc])* pub struct $name { $($own)* }
         }
     )+};
@@ -52,23 +52,23 @@ macro_rules! groups {
             pub flows: u32,
             $($own)*
             /// Rate of the sending hosts' access links; dealt out.
-            /// Source: ten times the largest rate that the first bottleneck ever has, as in ISCC 2001 (100 Mbit/s before 10 Mbit/s), or of what the UDP flows on a host send together if that is more.
+            /// Source: ten times the largest rate that the first bottleneck ever has, as in ISCC 2001 (100 Mbit/s before 10 Mbit/s), or ten times what the UDP flows on one host send together, if that is more.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub access_rate: Option<Dealt<Rate>>,
             /// One-way propagation delay of the sending hosts' access links; dealt out.
-            /// Source: none is the least there can be.
+            /// Source: no delay, the minimum.
             #[serde(default = "crate::keys::no_delay")]
             pub access_delay: Dealt<Span>,
             /// Rate of the receiving hosts' access links; dealt out.
-            /// Source: as for `access_rate`, whatever that is.
+            /// Source: the default of `access_rate`.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub exit_rate: Option<Dealt<Rate>>,
             /// One-way propagation delay of the receiving hosts' access links; dealt out.
-            /// Source: none is the least there can be.
+            /// Source: no delay, the minimum.
             #[serde(default = "crate::keys::no_delay")]
             pub exit_delay: Dealt<Span>,
-            /// One-way propagation delay that the way back adds to that of the return links; dealt out.
-            /// Source: none is the least there can be.
+            /// One-way propagation delay of the way back, in addition to that of the return links; dealt out.
+            /// Source: no delay, the minimum.
             #[serde(default = "crate::keys::no_delay")]
             pub return_delay: Dealt<Span>,
             /// Number of sending (and of receiving) hosts that the flows share; flow i sits on host i modulo this.
@@ -76,7 +76,7 @@ macro_rules! groups {
             #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::keys::some_count")]
             #[schemars(range(min = 1, max = 1_000_000))]
             pub hosts: Option<u32>,
-            /// Each packet that the sending hosts send waits a random time before their access links, uniform from none to this, and none overtakes another one of its flow; up to 1 s. The transmission time of one packet at the bottleneck ends phase effects. Draws of all else stay the same.
+            /// Maximum of the random time, uniform from zero, that each packet of the sending hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The transmission time of one packet at the bottleneck is enough to prevent phase effects. All other random draws stay the same.
             /// Source: none, or the experiment's `host_jitter`; Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", Internetworking: Research and Experience 3 (1992), and `overhead_` of ns-2's TCP.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub host_jitter: Option<Span>,
@@ -88,7 +88,7 @@ macro_rules! groups {
             /// Source: best effort, the default of RFC 2474.
             #[serde(default)]
             pub dscp: Dscp,
-            /// The port it is served from, for queues that tell traffic apart by it.
+            /// The port of its servers, for queues that classify traffic by port.
             /// Source: none.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub port: Option<u16>,

@@ -1,9 +1,8 @@
 //! How much a group offers, as a share of a link: `"90 %"`, or the number 0.9.
 //!
-//! The load of a group is what its packets, headers included, would take of the link if nothing
-//! held them up: arrivals in bit/s on a network where nothing waits, over the link's rate. Asking
-//! for it instead of a number of users is how Le, Aikat, Jeffay and Smith (SIGCOMM 2003) set up
-//! theirs. How many users it takes is found by simulation, before a run.
+//! The load of a group is the rate of its packets, headers included, on a network without congestion,
+//! divided by the rate of the link. Le, Aikat, Jeffay and Smith (SIGCOMM 2003) set up their experiments
+//! by load instead of by a number of users. The number of users is found by simulation before a run.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,7 +13,7 @@ use redtail_core::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use redtail_core::serde::de::{self, Visitor};
 use redtail_core::serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The most that can be asked for.
+/// The maximum load.
 const MOST: f64 = 2.0;
 
 const ACCEPTED: &str = "a share of the link such as \"90 %\" or 0.9, above 0 and at most \"200 %\"";

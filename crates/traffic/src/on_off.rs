@@ -1,8 +1,8 @@
 //! On/off sources: a constant rate for a while, then nothing for a while.
 //!
-//! Periods alternate, each drawn from its law. Data is made at the constant rate while the source
-//! is on, and a packet is sent whenever one is full; what was made of the next one when a period
-//! ends stays for the next period. So the long-run rate is rate E\[on\] / (E\[on\] + E\[off\]).
+//! Periods alternate, each drawn from its law. Data is generated at the constant rate while the
+//! source is on, and a packet is sent when its last byte has been generated. If a period ends before a
+//! packet is full, its bytes are kept for the next period. So the long-run rate is rate E\[on\] / (E\[on\] + E\[off\]).
 //!
 //! Many such sources together are self-similar when periods have heavy tails: with tails of
 //! exponents a and b, both between 1 and 2, the Hurst parameter of the sum is (3 - min(a, b)) / 2.
@@ -36,8 +36,8 @@ groups! {
         pub on: Dist<Span>,
         /// How long a source is off, drawn for each period.
         pub off: Dist<Span>,
-        /// When sources start, with an on period; dealt out. Left out, each begins on or off as the means of its periods have it.
-        /// Source: a source is as likely to be met on as it is on in the long run.
+        /// When sources start, with an on period; dealt out. Left out, each begins on or off at random.
+        /// Source: the probability of on is the share of the time that a source is on in the long run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub start: Option<Dealt<Start>>,
         /// When sources stop; dealt out. Left out, they go on to the end of the run.
@@ -148,10 +148,10 @@ impl OnOffGroup {
 const MOST_PERIODS: u64 = 100_000;
 
 /// The most periods that are drawn for a packet. Only a law with nearly all of its mean in very few
-/// periods comes to it; the rest of the packet then takes what the means say.
+/// periods reaches this number; the time for the rest of the packet is then computed from the means.
 const MOST_DRAWN: u64 = 10 * MOST_PERIODS;
 
-/// An on/off source at work.
+/// A running on/off source.
 #[derive(Clone, Debug)]
 pub struct OnOffSource {
     on: Dist<Span>,
@@ -161,7 +161,7 @@ pub struct OnOffSource {
     size: u32,
     /// Mean time off by mean time on.
     pause: f64,
-    /// What is left of the on period; none before the first.
+    /// The rest of the on period; `None` before the first one.
     left: Option<Span>,
 }
 

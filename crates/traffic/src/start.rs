@@ -40,7 +40,7 @@ impl Start {
         }
     }
 
-    /// A flow's start; draws from `stream` only where chance decides.
+    /// A flow's start; draws from `stream` only if it is random.
     pub fn draw(self, stream: &mut Stream) -> Time {
         let span = match self {
             Self::At(at) => at,

@@ -1,4 +1,4 @@
-//! Tables of connections, which stand beside a scenario.
+//! Tables of connections. They are not part of a scenario, which names them by a hash.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ pub struct TracedConnection {
 /// An exchange of a connection of a table; its request and its response are not both empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TracedExchange {
-    /// Payload of the request; zero if the answering side speaks unasked.
+    /// Payload of the request; zero if the answering side sends without a request.
     pub request: u64,
     /// Payload of the response; zero if there is none.
     pub response: u64,
-    /// What the answering side waits.
+    /// Time that the answering side waits.
     pub service: Span,
-    /// What the asking side waits.
+    /// Time that the asking side waits.
     pub think: Span,
 }
 
@@ -40,11 +40,11 @@ pub struct TraceTable {
 }
 
 impl TraceTable {
-    /// A table; `name` is what scenarios call it, a hash of its content.
+    /// A table. Scenarios name it by `name`, a hash of its content.
     ///
     /// # Panics
-    /// When it is empty or connections are not in the order of their starts, or if one has no
-    /// exchange, or an exchange neither request nor response: what reads tables checks this.
+    /// If the table is empty, if connections are not in the order of their starts, if a connection has
+    /// no exchange, or if an exchange has neither request nor response. The readers of tables check this.
     pub fn new(
         name: &str,
         connections: Vec<TracedConnection>,
@@ -71,7 +71,7 @@ impl TraceTable {
         }
     }
 
-    /// What scenarios call it.
+    /// The name that scenarios have for the table.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -81,7 +81,7 @@ impl TraceTable {
         &self.connections
     }
 
-    /// The exchanges of connection `index`: the first, and where they end.
+    /// The range of the exchanges of connection `index`.
     pub(crate) fn exchanges_of(&self, index: usize) -> std::ops::Range<usize> {
         let next = self.connections.get(index + 1);
         let end = next.map_or(self.exchanges.len(), |it| it.first as usize);
@@ -89,7 +89,7 @@ impl TraceTable {
     }
 }
 
-/// The tables of a run, by the names that its scenario has for them.
+/// The tables of a run, by the names that scenarios have for them.
 #[derive(Clone, Debug, Default)]
 pub struct Traces(BTreeMap<String, Arc<TraceTable>>);
 
@@ -99,7 +99,7 @@ impl Traces {
         Self::default()
     }
 
-    /// These and another one.
+    /// Adds a table.
     #[must_use]
     pub fn with(mut self, table: Arc<TraceTable>) -> Self {
         self.0.insert(table.name.clone(), table);

@@ -14,11 +14,11 @@
 //! there was none, from the request before. `service` counts from the arrival of the request's last
 //! byte or, without a request, from what the answering side sent before (at first: from the moment
 //! that the connection is established). An exchange without a response is a one-way message; one
-//! without a request lets the answering side speak first, or again.
+//! without a request lets the answering side send first, or once more.
 //!
-//! The rows stand beside the scenario, which names them by a hash of their content: see
-//! [`Traces`]. Each path, that is direction and round-trip time, has a host of its own, and each
-//! host a user who opens the connections of that path; users share the rows.
+//! The rows are not part of the scenario, which names them by a hash of their content: see [`Traces`].
+//! Each path, that is each direction and round-trip time, has a host of its own. Each host has a user,
+//! who opens the connections of that path. Users share the rows.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -47,8 +47,8 @@ groups! {
         /// Source: the `sack` preset.
         #[serde(default)]
         pub tcp: TcpSpec,
-        /// What round-trip times of the table are rounded to a multiple of: each that is left has hosts of its own.
-        /// Source: a choice; well below what tells paths of a wide-area network apart.
+        /// Round-trip times of the table are rounded to a multiple of this; each distinct value has hosts of its own.
+        /// Source: a choice, well below the differences between paths of a wide-area network.
         #[serde(default = "resolution")]
         pub rtt_resolution: Span,
         /// Filled in from the table.
@@ -65,13 +65,13 @@ fn resolution() -> Span {
 /// Most paths in a table: each takes about a kilobyte.
 pub const MAX_PATHS: usize = 10_000;
 
-/// What a scenario says of its table, besides the hash.
+/// The facts on its table that a scenario has besides the hash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(crate = "serde", deny_unknown_fields)]
 pub struct TableFacts {
     /// Connections.
     pub connections: u32,
-    /// Payload of responses that go the group's way, and the other way.
+    /// Payload of the responses in the group's direction, and against it.
     pub bytes: [u64; 2],
     /// Hosts to which rows without a round-trip time are dealt.
     pub dealt: u32,
@@ -79,24 +79,24 @@ pub struct TableFacts {
     pub reverse: u32,
 }
 
-/// A way that connections of a table go.
+/// The path of a connection of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Path {
     reverse: bool,
-    /// In multiples of the resolution; `None` if the table does not say.
+    /// Round-trip time in multiples of the resolution; `None` if the table has none.
     rtt: Option<u64>,
-    /// Which of the group's own hosts, where the table does not say.
+    /// The number of the group's own host, if the table has no round-trip time.
     dealt: u32,
 }
 
-/// The rows of a table by the hosts they go to.
+/// The rows of a table, by host.
 #[derive(Clone, Debug)]
 pub struct Arranged {
     table: Arc<TraceTable>,
     paths: Vec<Path>,
     /// Connections by path, and in the order of their starts within one.
     order: Arc<[u32]>,
-    /// Where each path's begin.
+    /// The index in `order` of the first connection of each path.
     begins: Vec<usize>,
 }
 
@@ -181,7 +181,7 @@ impl TraceGroup {
         }
     }
 
-    /// The rows by hosts, of which rows without a round-trip time have `dealt` in turn.
+    /// The rows by host. Rows without a round-trip time are dealt out to `dealt` hosts.
     fn arranged(&self, table: &Arc<TraceTable>, dealt: u32) -> Arranged {
         let rows = || {
             let rows = table.connections.iter().enumerate();
@@ -211,8 +211,8 @@ impl TraceGroup {
         }
     }
 
-    /// Takes over what the table says: its hosts take the place of the group's, and its name
-    /// that of the file. `path` is the round-trip time that the links make.
+    /// Fills in what follows from the table: its hosts replace those of the group, and its name replaces
+    /// that of the file. `path` is the propagation delay of the links, both ways.
     ///
     /// # Errors
     /// [`ParamError`] when the table has more paths than can be run.
@@ -272,10 +272,10 @@ impl TraceGroup {
         Ok(())
     }
 
-    /// The rows of its table by hosts; the group has taken it over.
+    /// The rows of its table by host. [`take_over`](Self::take_over) must have been called.
     ///
     /// # Panics
-    /// When it has not, or if this is another table.
+    /// If it has not been called, or if this is another table.
     pub fn arrange(&self, table: &Arc<TraceTable>) -> Arranged {
         assert_eq!(self.file, table.name, "another table");
         let facts = self.table.expect("the table has been taken over");
@@ -301,10 +301,10 @@ impl Arranged {
     }
 }
 
-/// A connection of a table under way.
+/// An open connection of a table.
 #[derive(Clone, Copy, Debug)]
 struct Open {
-    /// The exchange it will ask for next.
+    /// The exchange that it will start next.
     next: u32,
     end: u32,
     /// The exchange whose response it waits for.
@@ -316,16 +316,16 @@ struct Open {
 pub struct TraceUser {
     table: Arc<TraceTable>,
     order: Arc<[u32]>,
-    /// Of `order`, what has not begun.
+    /// The index in `order` of the connection that opens next.
     next: usize,
     end: usize,
-    /// Connections that have more to ask for or wait for, by their numbers.
+    /// Connections with exchanges that are not complete, by their numbers.
     open: Vec<Option<Open>>,
-    /// When those that think go on.
+    /// The times at which connections start their next exchange.
     due: BinaryHeap<Reverse<(Time, ConnectionId)>>,
 }
 
-/// More than any run lasts.
+/// Longer than any run.
 const LONGEST_SERVICE: Span = Span::from_s(100 * 24 * 3600);
 
 impl TraceUser {
@@ -352,7 +352,7 @@ impl TraceUser {
         self.think(connection, network);
     }
 
-    /// Asks for the next exchange, now or when it is due.
+    /// Starts the next exchange now, or when its think time is over.
     fn think(&mut self, connection: ConnectionId, network: &mut impl Network) {
         let Some(open) = &self.open[connection.0 as usize] else {
             return;
@@ -363,8 +363,8 @@ impl TraceUser {
         }
     }
 
-    /// Asks for the next exchange and those after it that need no request, up to one that
-    /// the asking side has to wait after.
+    /// Starts the next exchange and the following ones without a request, up to one after which the
+    /// asking side has to wait.
     fn ask(&mut self, connection: ConnectionId, network: &mut impl Network) {
         let slot = &mut self.open[connection.0 as usize];
         while let Some(mut open) = slot.take() {

@@ -50,12 +50,12 @@ groups! {
         /// Source: RFC 2884, section 4.4.
         #[serde(default)]
         pub connections: Connections,
-        /// What the server takes before it responds.
-        /// Source: nothing, as netperf's.
+        /// Time that the server takes before it responds.
+        /// Source: no time, as in netperf.
         #[serde(default = "crate::keys::no_time")]
         pub service: Dist<Span>,
-        /// What a user waits between a response and the next request.
-        /// Source: nothing, as netperf.
+        /// Time that a user waits between a response and the next request.
+        /// Source: no time, as in netperf.
         #[serde(default = "crate::keys::no_time")]
         pub think: Dist<Span>,
         /// When users begin; dealt out.

@@ -2,16 +2,16 @@
 //!
 //! ```text
 //! segment:  a request for some seconds of video in one of several bitrates, and its response
-//! when:     at once, while the buffer has room for it; else as soon as it has
-//! bitrate:  chosen for each segment by what the last ones got, or by what is buffered
+//! when:     as soon as the buffer has room for it
+//! bitrate:  chosen for each segment by the throughput of the last ones, or by the buffer
 //! ```
 //!
 //! All segments come over one connection (a persistent one, RFC 9112, section 9.3), one at a time.
 //! What is in the buffer plays in real time; see [`playback`]. How bitrates are chosen is in
 //! [`adaptation`].
 //!
-//! A user who stops asks for nothing more and leaves; a segment under way still arrives, since a
-//! connection here is closed and not reset.
+//! A user who stops requests no more segments and leaves. A segment that was requested still arrives,
+//! because the connection is closed and not reset.
 
 pub mod adaptation;
 pub mod playback;
@@ -59,7 +59,7 @@ groups! {
         /// Source: the `sack` preset.
         #[serde(default)]
         pub tcp: TcpSpec,
-        /// Bitrates that the video is there in, in rising order.
+        /// Bitrates in which the video is available, in ascending order.
         /// Source: the nine H.264 variants of Apple's HLS Authoring Specification, table 2-1 of 2016: 145 kbit/s to 7.8 Mbit/s.
         #[serde(default = "hls_ladder")]
         #[schemars(length(min = 1))]
@@ -72,33 +72,33 @@ groups! {
         /// Source: 1, a constant bitrate.
         #[serde(default = "one")]
         pub variation: Dist<f64>,
-        /// Most video that is buffered: a segment is asked for when it fits.
+        /// Maximum of buffered video: a segment is requested when it fits.
         /// Source: 30 s, as GOAL_BUFFER_LENGTH of video.js.
         #[serde(default = "thirty_seconds")]
         pub buffer: Span,
         /// Video that must be buffered before playback starts, or resumes after a stall.
-        /// Source: one segment, the least there can be.
+        /// Source: one segment, the minimum.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub startup: Option<Span>,
         /// What decides the bitrate of the next segment.
-        /// Source: throughput, which most players begin with.
+        /// Source: throughput, the first choice of most players.
         #[serde(default)]
         pub algorithm: Algorithm,
         /// For `throughput`: share of the estimated throughput that a bitrate may take.
         /// Source: 0.85, the p of FESTIVE; dash.js has 0.9.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub safety: Option<f64>,
-        /// For `throughput`: segments whose throughput makes the estimate.
+        /// For `throughput`: number of segments in the estimate.
         /// Source: 20, as in FESTIVE; dash.js has 4.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[schemars(range(min = 1, max = 1000))]
         pub window: Option<u32>,
-        /// For `buffer`: up to this much buffered video, the lowest bitrate.
+        /// For `buffer`: with no more buffered video than this, the lowest bitrate.
         /// Source: 3/8 of the buffer, the 90 s of 240 s of Huang et al. 2014.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub reservoir: Option<Span>,
         /// For `buffer`: with this much more than the reservoir, the highest bitrate.
-        /// Source: to 9/10 of the buffer, as in Huang et al. 2014, or to the most there is when a segment is asked for, if that is less.
+        /// Source: to 9/10 of the buffer, as in Huang et al. 2014, or to the maximum of the buffer when a segment is requested, if that is less.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub cushion: Option<Span>,
         /// Length of the video. Left out, it does not end.
@@ -106,7 +106,7 @@ groups! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub duration: Option<Span>,
         /// Payload of a request.
-        /// Source: that of `transactions`.
+        /// Source: the default of `transactions`.
         #[serde(default = "crate::keys::thousand_bytes")]
         pub request: Dist<Bytes>,
         /// When users begin to watch; dealt out.
@@ -263,7 +263,7 @@ impl UserKind for VideoGroup {
 }
 
 impl VideoGroup {
-    /// Most that is buffered when a segment is asked for.
+    /// The maximum of the buffer when a segment is requested.
     fn fullest(&self) -> Span {
         self.buffer.saturating_sub(self.segment)
     }
@@ -310,7 +310,7 @@ impl VideoGroup {
     }
 }
 
-/// A segment that was asked for.
+/// A segment that was requested and has not arrived.
 #[derive(Clone, Copy, Debug)]
 struct Asked {
     length: Span,
@@ -325,7 +325,7 @@ struct Fetched {
     bits: f64,
     /// Length, in seconds.
     seconds: f64,
-    /// How many had another bitrate than the one before.
+    /// Number of segments with another bitrate than the previous one.
     switches: u64,
 }
 
@@ -333,19 +333,19 @@ struct Fetched {
 #[derive(Clone, Debug)]
 pub struct VideoUser {
     group: Arc<VideoGroup>,
-    /// Video not yet asked for; `None` if it does not end.
+    /// Length of the video that was not requested yet; `None` if it does not end.
     left: Option<Span>,
     adaptation: Adaptation,
     playback: Playback,
     connection: Option<ConnectionId>,
-    /// When the next segment is asked for, if none is under way.
+    /// When the next segment is requested, if none is pending.
     next: Option<Time>,
     stop: Option<Time>,
     /// The user has left.
     gone: bool,
-    /// The segment under way.
+    /// The pending segment.
     asked: Option<Asked>,
-    /// Bitrate of the last segment that arrived, by its place among all; at first the lowest.
+    /// Index of the bitrate of the last segment that arrived; at first the lowest.
     rung: usize,
     fetched: Fetched,
     stream: Stream,
@@ -358,7 +358,7 @@ impl VideoUser {
             .map_or(self.group.segment, |left| left.min(self.group.segment))
     }
 
-    /// Asks for the next segment, with `level` buffered.
+    /// Requests the next segment; `level` is the buffered video.
     fn ask(&mut self, level: Span, network: &mut impl Network) {
         let length = self.next_length();
         let rung = self

@@ -3,11 +3,11 @@
 //! The talker sends a packet every frame interval, all the time or while talking only (ITU-T P.59:
 //! talkspurts and pauses exponential with means 1.004 s and 1.587 s). At the far end a buffer of
 //! fixed length takes up jitter: the first packet of a talkspurt waits for the buffer's length, the
-//! others until their time comes after it, and one that comes after its time is as good as lost
+//! others until their playout time, and one that arrives after its playout time counts as lost
 //! (R. Ramjee et al., "Adaptive playout mechanisms for packetized audio applications in wide-area
-//! networks", INFOCOM 1994, section 2). A call without pauses is one long talkspurt; since a
-//! receiver that plays nothing would not stay so, it begins anew when everything of a second came
-//! too late.
+//! networks", INFOCOM 1994, section 2). A call without pauses is one long talkspurt. If all
+//! packets of one second arrive too late, the receiver begins a new talkspurt, because no real receiver
+//! would go on without playing anything.
 //!
 //! The rating is by the E-model ([`crate::e_model`]) with, from mouth to ear, the frame interval,
 //! the codec's look-ahead, the delay of the network and the wait in the buffer.
@@ -54,7 +54,7 @@ pub enum Codec {
 }
 
 impl Codec {
-    /// The time of voice in a packet.
+    /// Duration of the voice in a packet.
     pub fn interval(self) -> Span {
         match self {
             Self::G711 | Self::G711Plain | Self::G729 => Span::from_ms(20),
@@ -62,7 +62,7 @@ impl Codec {
         }
     }
 
-    /// Voice in a packet, coded.
+    /// Payload of a packet.
     pub fn payload(self) -> Bytes {
         match self {
             Self::G711 | Self::G711Plain => Bytes::new(160),
@@ -71,7 +71,7 @@ impl Codec {
         }
     }
 
-    /// How far the coder looks ahead.
+    /// Look-ahead of the coder.
     pub fn look_ahead(self) -> Span {
         match self {
             Self::G711 | Self::G711Plain => Span::ZERO,
@@ -80,7 +80,7 @@ impl Codec {
         }
     }
 
-    /// What it means to the E-model.
+    /// The codec's parameters in the E-model.
     pub fn impairment(self) -> Impairment {
         let (ie, bpl) = match self {
             Self::G711 => (0.0, 25.1),
@@ -111,11 +111,11 @@ groups! {
         /// Source: without silence suppression packets are sent all the time.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub silence: Option<Dist<Span>>,
-        /// What the first packet of a talkspurt waits at the receiver, so that later ones come in time.
+        /// Time that the first packet of a talkspurt waits at the receiver, so that later ones arrive in time.
         /// Source: the 50 ms of delay variation that ITU-T Y.1541 allows in its classes 0 and 1, in whole packets of 20 ms.
         #[serde(default = "three_packets")]
         pub jitter_buffer: Span,
-        /// When calls start; dealt out. Left out, each starts at a random phase, and with pauses talking or silent as their means have it.
+        /// When calls start; dealt out. Left out, each starts at a random phase; with pauses, it starts talking with the probability that it talks in the long run.
         /// Source: a random phase keeps like sources out of lockstep.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub start: Option<Dealt<Start>>,
@@ -274,13 +274,13 @@ impl VoipGroup {
     }
 }
 
-/// A talker.
+/// A running talker.
 #[derive(Clone, Debug)]
 pub struct VoipSource {
     interval: Span,
     size: u32,
     periods: Option<(Dist<Span>, Dist<Span>)>,
-    /// What is left of the talkspurt; none before the first.
+    /// The rest of the talkspurt; `None` before the first one.
     left: Option<Span>,
 }
 
@@ -318,32 +318,32 @@ impl PacketSource for VoipSource {
 pub struct Playout {
     interval: Span,
     buffer: Span,
-    /// Number, time of sending and delay of the packet heard last.
+    /// Number, time of sending and delay of the packet that arrived last.
     last: Option<(u64, Time, Span)>,
-    /// From sending to playing, in this talkspurt.
+    /// Time from sending to playing in this talkspurt.
     wait: Span,
-    /// When the first came of the packets that were all too late; none if the last was not.
+    /// When the first of the latest packets that all were too late arrived; `None` if the last was in time.
     late_since: Option<Time>,
-    /// Smoothed, in picoseconds (RFC 3550, section 6.4.1).
+    /// Interarrival jitter, smoothed, in picoseconds (RFC 3550, section 6.4.1).
     jitter: f64,
-    /// Of the packets that count.
+    /// The count of packets sent in the measurement period.
     tally: CallTally,
 }
 
-/// What happened to the packets of a call that count.
+/// What happened to the packets of a call that were sent in the measurement period.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CallTally {
-    /// Packets heard.
+    /// Packets that arrived.
     pub heard: u64,
-    /// Of these, those that came after their time.
+    /// Of these, those that arrived after their playout time.
     pub late: u64,
-    /// Sum over those played of the time from sending to playing, in seconds.
+    /// Sum of the times from sending to playing of the packets played, in seconds.
     pub waits: f64,
-    /// Sum over those heard of the jitter then, in seconds.
+    /// Sum of the jitter at each arrival, in seconds.
     pub jitters: f64,
 }
 
-/// A receiver that has played nothing for so long begins anew.
+/// A receiver that has played nothing for this time begins a new talkspurt.
 const PATIENCE: Span = Span::from_s(1);
 
 impl Playout {
@@ -360,7 +360,7 @@ impl Playout {
         }
     }
 
-    /// Packet `number`, sent at `sent`, arrives; it `counts` or belongs to the warm-up.
+    /// Packet `number`, sent at `sent`, arrives; `counts` tells whether it was sent in the measurement period.
     pub fn hear(&mut self, number: u64, sent: Time, now: Time, counts: bool) {
         let delay = now - sent;
         let mut begins = self.last.is_none();
@@ -392,7 +392,7 @@ impl Playout {
         }
     }
 
-    /// What happened so far.
+    /// The counts so far.
     pub fn tally(&self) -> CallTally {
         self.tally
     }

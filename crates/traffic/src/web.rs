@@ -1,22 +1,23 @@
 //! The Web: users who look at pages, and pages made of objects.
 //!
-//! One model of a browser serves all that the literature proposes; they differ in their
-//! distributions and in how connections are used, which [`WebModel`] names.
+//! The models of the literature differ only in their distributions and in how connections are used. So
+//! there is one browser, with the parameters of the [`WebModel`] that the file names.
 //!
 //! ```text
 //! user:  page, think, page, think …      the think time counted from the page's start or its end
 //! page:  its number of objects; the first is the document, the others are in it
-//! object: a request, what the server takes, a response
+//! object: a request, the service time, a response
 //! ```
 //!
-//! Objects go over connections in one of three ways. *Launched*: each over a connection of its
-//! own, after a gap from the one before it, whatever became of that (HTTP/1.0 as ns-2's
-//! `webtraf` has it). *Fetched*: the document first, then the others over at most `parallel`
-//! connections (HTTP/1.1, persistent or not). *Multiplexed*: the document first, then all others at
-//! once on the same connection, whose frames take turns (HTTP/2).
+//! Objects go over connections in one of three ways. *Launched*: each over a connection of its own, a
+//! gap after the one before it, complete or not (HTTP/1.0 as in ns-2's `webtraf`). *Fetched*: the document
+//! first, then the others over at most `parallel` connections (HTTP/1.1, persistent or not).
+//! *Multiplexed*: the document first, then all others at once on the same connection, with their frames
+//! interleaved (HTTP/2).
 //!
-//! A page draws from a stream of its own, named by its number, and thinking has another: what the
-//! n-th page of a user is does not depend on how fast the network was (common random numbers).
+//! Each page draws from a stream of its own, named by its number, and think times are drawn from another
+//! stream. So the n-th page of a user does not depend on how fast the network is (common random
+//! numbers).
 
 mod model;
 
@@ -46,7 +47,7 @@ pub use model::{Browser, ServerChoice, ThinkFrom, WebModel};
 groups! {
     /// Web users: each looks at a page, thinks, and looks at the next.
     pub struct WebGroup of users {
-        /// The model: distributions, and how connections are used. Each key below that is given takes the place of what the model says.
+        /// The model: distributions, and how connections are used. Each key below replaces a parameter of the model.
         pub model: WebModel,
         /// The TCP they use: a preset, or a table with a preset and what departs from it.
         /// Source: the `sack` preset.
@@ -68,7 +69,7 @@ groups! {
         /// Source: the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub objects: Option<Dist<f64>>,
-        /// Time between the launches of a page's objects, where they do not wait for each other.
+        /// Time between the launches of a page's objects, if they do not wait for each other.
         /// Source: the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub gap: Option<Dist<Span>>,
@@ -84,7 +85,7 @@ groups! {
         /// Source: the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub request: Option<Dist<Bytes>>,
-        /// What the server takes before it responds.
+        /// Time that the server takes before it responds.
         /// Source: the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub service: Option<Dist<Span>>,
@@ -96,7 +97,7 @@ groups! {
         /// Source: the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub persistent: Option<f64>,
-        /// All objects of a page are asked for at once on one connection, and come interleaved.
+        /// All objects of a page are requested at once on one connection, and the responses are interleaved.
         /// Source: the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub multiplexed: Option<bool>,
@@ -108,12 +109,12 @@ groups! {
         /// Source: the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub server: Option<ServerChoice>,
-        /// Pages in a row from the same server, where it is drawn for pages.
+        /// Number of consecutive pages from the same server, if the server is drawn for pages.
         /// Source: the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub pages_per_server: Option<Dist<f64>>,
         /// When users begin their first page; dealt out. Left out, each begins by thinking.
-        /// Source: users who have been there before the run do not begin together.
+        /// Source: users were active before the run began, so they do not begin a page at the same time.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub start: Option<Dealt<Start>>,
         /// When users begin no more pages; dealt out. Left out, they go on to the end of the run.
@@ -242,7 +243,7 @@ impl UserKind for WebGroup {
 }
 
 impl WebGroup {
-    /// The model with what the group changes.
+    /// The model's browser with the keys of the group in place of its parameters.
     pub fn browser(&self) -> Browser {
         let mut browser = self.model.browser();
         macro_rules! change {
@@ -267,7 +268,7 @@ impl WebGroup {
             server,
             pages_per_server
         );
-        // One size for all, unless documents have their own.
+        // The size of objects is also that of documents, unless these have their own.
         if let Some(document) = self.document.as_ref().or(self.object.as_ref()) {
             browser.document = document.clone();
         }
@@ -303,18 +304,18 @@ impl WebGroup {
 struct Page {
     number: u32,
     began: Time,
-    /// Objects not yet asked for.
+    /// Objects not yet requested.
     left: u64,
-    /// Objects asked for and not there.
+    /// Objects requested whose responses are not complete.
     waiting: u32,
-    /// When the next is launched, where they do not wait for each other, and where more are to be
-    /// asked for at once than one event does.
+    /// When the next object is launched: if objects do not wait for each other, and if more of them are
+    /// requested at one instant than one event allows.
     launch: Option<Time>,
-    /// The document is not there: nothing else is known of the page.
+    /// The document is not complete: the other objects cannot be requested yet.
     opening: bool,
     persistent: bool,
     server: Server,
-    /// Its connections that wait for something to do.
+    /// Its connections without a pending request.
     free: Vec<ConnectionId>,
     stream: Stream,
 }
@@ -343,7 +344,7 @@ pub struct WebUser {
     stream: Stream,
 }
 
-/// A number drawn as such, rounded up: at least one.
+/// Draws a count, rounded up: at least one.
 fn whole(dist: &Dist<f64>, stream: &mut Stream) -> u64 {
     dist.draw(stream).ceil().max(1.0) as u64
 }
@@ -390,13 +391,13 @@ impl WebUser {
             stream,
         };
         self.begun = self.begun.wrapping_add(1);
-        // Most users have one page or none; a vector that grows by itself begins with room for four.
+        // Most users have at most one page; a vector that grows by itself starts with room for four.
         self.pages.reserve_exact(1);
         self.pages.push(page);
         self.fetch(self.pages.len() - 1, network);
     }
 
-    /// Asks for what of a page can be asked for now.
+    /// Requests the objects of a page that can be requested now.
     fn fetch(&mut self, index: usize, network: &mut impl Network) {
         let page = &mut self.pages[index];
         let browser = &self.browser;
@@ -467,14 +468,14 @@ impl WebUser {
     }
 }
 
-/// One of so many hosts, each as likely.
+/// Draws one of the hosts, all with the same probability.
 pub(crate) fn draw_host(hosts: u32, stream: &mut Stream) -> Server {
     let drawn = (stream.uniform() * f64::from(hosts)) as u32;
     Server::Host(drawn.min(hosts - 1))
 }
 
 impl Page {
-    /// Where a connection for the next object would go.
+    /// The server of a connection for the next object.
     fn server_of_next(&mut self, browser: &Browser, hosts: u32) -> Server {
         match browser.server {
             ServerChoice::PerConnection => draw_host(hosts, &mut self.stream),

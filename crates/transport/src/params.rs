@@ -681,10 +681,7 @@ impl TcpParams {
                 "prr = false with this growth",
             ));
         }
-        if !matches!(
-            self.recovery,
-            RecoveryKind::Sack | RecoveryKind::RackTlp | RecoveryKind::Linux
-        ) {
+        if !self.recovery.traits().pipe_is_exact {
             return Err(ParamError::new(
                 "recovery",
                 "does not tell a model what was delivered, and when",

@@ -5,15 +5,14 @@
 
 use std::collections::VecDeque;
 use std::error::Error;
-use std::sync::atomic::AtomicBool;
 
 use redtail_core::{Span, Time};
 use redtail_sim::plugin::{
     Actions, DropReason, PacketId, PacketView, PluginContext, PluginError, PluginParams,
     PluginQueue,
 };
-use redtail_sim::{Plugins, RunResult, run_with};
-use redtail_spec::{Format, Plan};
+use redtail_sim::{Plugins, RunOptions, RunResult, run};
+use redtail_spec::{Plan, PlanOptions};
 
 const EXPERIMENT: &str = include_str!("../experiment.toml");
 
@@ -93,7 +92,13 @@ fn plugins() -> Plugins {
 
 /// Every run of an experiment, with the label of its queue.
 fn runs(text: &str) -> Result<Vec<(String, RunResult)>, Box<dyn Error>> {
-    let plan = Plan::from_text(text, Some("experiment.toml"), &[], Format::Toml)?;
+    let plan = Plan::from_text(
+        text,
+        PlanOptions {
+            file: Some("experiment.toml"),
+            ..PlanOptions::default()
+        },
+    )?;
     let mut results = Vec::new();
     for (index, case) in plan.cases.iter().enumerate() {
         let label = case.labels["bottleneck.queue"].as_str().unwrap_or_default();
@@ -101,7 +106,13 @@ fn runs(text: &str) -> Result<Vec<(String, RunResult)>, Box<dyn Error>> {
             let scenario = plan
                 .scenario(index, replication)
                 .expect("the case is there");
-            let result = run_with(&scenario, &plugins(), &AtomicBool::new(false))?;
+            let result = run(
+                &scenario,
+                RunOptions {
+                    plugins: plugins(),
+                    ..RunOptions::default()
+                },
+            )?;
             results.push((label.to_owned(), result));
         }
     }

@@ -252,6 +252,7 @@ class Results:
         reused: number of runs that were in the store already.
         failures: the runs that failed and are missing here.
         replaced: number of runs of the results under this name that these took the place of.
+        backend: the name of what made the runs.
         unsure: a line for each case whose intervals a stop rule's last look still found too wide.
     """
 
@@ -265,6 +266,7 @@ class Results:
         folder: Path,
         reused: int = 0,
         failures: Sequence[Failure] = (),
+        backend: str = "sim",
     ) -> None:
         self.name = name
         self.description = description
@@ -273,6 +275,7 @@ class Results:
         self.folder = folder
         self.reused = reused
         self.failures = tuple(failures)
+        self.backend = backend
         self.replaced = 0
         # The table of replications as it was read, when it was.
         self._loaded: pa.Table | None = None
@@ -837,6 +840,7 @@ class Results:
         index = {
             "format": FORMAT,
             "experiment": self.name,
+            "backend": self.backend,
             "description": self.description,
             "factors": self.factors,
             "cases": [
@@ -958,6 +962,7 @@ def load(folder: str | os.PathLike[str]) -> Results:
                 for case in index["cases"]
             ),
             folder=path,
+            backend=index.get("backend", "sim"),
         )
         results._loaded = runs.table
         return results
@@ -1009,6 +1014,8 @@ def _check_form(index: dict[str, Any]) -> None:
     """Refuse an index of wrong types, and names that are no run's or table's."""
     expect(index["experiment"], str, "experiment")
     expect(index["description"], str, "description")
+    # Of before there was a choice it says nothing.
+    expect(index.get("backend", "sim"), str, "backend")
     for key in expect(index["factors"], list, "factors"):
         expect(key, str, "a factor")
     for case in expect(index["cases"], list, "cases"):

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from redtail.errors import SpecError
+from redtail.files import path_of
 
 Refusal: TypeAlias = tuple[str, str, str]
 """What is wrong with a queue of an experiment: the key, the problem, what is accepted."""
@@ -170,7 +171,7 @@ def allowed_paths(given: Allowed) -> tuple[Path, ...]:
         SpecError: one does not exist.
     """
     found = []
-    for path in [Path(given)] if isinstance(given, str | os.PathLike) else map(Path, given):
+    for path in map(path_of, [given] if isinstance(given, str | os.PathLike) else given):
         if not path.exists():
             raise SpecError(
                 f"--allow-code {path}: no such file or folder; accepted: a file with code, or a "

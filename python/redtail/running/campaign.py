@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Unpack
 
 from redtail import experiment
 from redtail._engine import Plan
 from redtail.analysis.results import Results, Rows
 from redtail.errors import RedtailWarning, SpecError
-from redtail.experiment import Overrides, Source
-from redtail.inputs.code import Allowed
+from redtail.experiment import Source
+from redtail.options import PlanOptions, RunOptions, split
 from redtail.running import runner
-from redtail.running.runner import Progress
 from redtail.store.folders import slug
 
 if TYPE_CHECKING:
@@ -45,36 +43,19 @@ class Campaign:
         else:
             self._named = [(None, source) for source in experiments]
 
-    def check(
-        self,
-        *,
-        set: Overrides | None = None,
-        replications: int | None = None,
-        until: str | Sequence[str] | None = None,
-        at_least: int | None = None,
-        at_most: int | None = None,
-        allow_code: Allowed = (),
-    ) -> dict[str, Plan]:
+    def check(self, **options: Unpack[PlanOptions]) -> dict[str, Plan]:
         """Check all experiments without running any; arguments as for `redtail.check`.
 
         Raises:
             SpecError: one is not valid, or two would have their results in one folder.
         """
-        return self._plans(
-            experiment.check,
-            set=set,
-            replications=replications,
-            until=until,
-            at_least=at_least,
-            at_most=at_most,
-            allow_code=allow_code,
-        )
+        return self._plans(lambda source: experiment.check(source, **options))
 
-    def _plans(self, check: Callable[..., Plan], **given: Any) -> dict[str, Plan]:
+    def _plans(self, check: Callable[[Source], Plan]) -> dict[str, Plan]:
         plans: dict[str, Plan] = {}
         folders: dict[str, str] = {}
         for name, source in self._named:
-            plan = check(source, **given)
+            plan = check(source)
             other = folders.setdefault(slug(plan.name), plan.name)
             if slug(plan.name) in [slug(known.name) for known in plans.values()]:
                 raise SpecError(
@@ -84,50 +65,22 @@ class Campaign:
             plans[name or plan.name] = plan
         return plans
 
-    def run(
-        self,
-        *,
-        set: Overrides | None = None,
-        replications: int | None = None,
-        until: str | Sequence[str] | None = None,
-        at_least: int | None = None,
-        at_most: int | None = None,
-        jobs: int | None = None,
-        out: str | os.PathLike[str] = "runs",
-        progress: Callable[[Progress], None] | None = None,
-        keep_going: bool = False,
-        executor: Executor | None = None,
-        allow_code: Allowed = (),
-    ) -> CampaignResults:
+    def run(self, **options: Unpack[RunOptions]) -> CampaignResults:
         """Run all experiments; arguments and errors as for `redtail.run`.
 
         All are checked before the first one is run, and `progress` is told of all as one. They are
         run one after the other, and nobody waits for the last runs of one before the next begins.
         """
-        given: dict[str, Any] = {
-            "set": set,
-            "replications": replications,
-            "until": until,
-            "at_least": at_least,
-            "at_most": at_most,
-            "allow_code": allow_code,
-        }
-        plans = self._plans(experiment.prepare, **given, load=False)
+        checking, running = split(options)
+        plans = self._plans(lambda source: experiment.prepare(source, **checking, load=False))
         for (name, plan), (_, source) in zip(plans.items(), self._named, strict=True):
             # No code is executed before all experiments are known to be valid.
             if plan.code:
-                plans[name] = experiment.prepare(source, **given)
+                plans[name] = experiment.prepare(source, **checking)
         for plan in plans.values():
             for text in plan.warnings:
                 warnings.warn(f"{plan.name}: {text}", RedtailWarning, stacklevel=2)
-        found = runner.execute_all(
-            list(plans.values()),
-            jobs=jobs,
-            out=out,
-            progress=progress,
-            keep_going=keep_going,
-            executor=executor,
-        )
+        found = runner.execute_all(list(plans.values()), **running)
         return CampaignResults(dict(zip(plans, found, strict=True)))
 
 

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, TypeAlias
 from redtail import _engine, experiment
 from redtail._engine import Case, Outcome, Plan
 from redtail.errors import SpecError, StoreError
-from redtail.experiment import Overrides, Source
+from redtail.experiment import Source
 from redtail.files import path_of
 from redtail.inputs.code import Allowed
+from redtail.options import Overrides
 from redtail.running import calibration
 from redtail.running.interrupts import Interrupts
 from redtail.running.pool import TICK_S, available_cores

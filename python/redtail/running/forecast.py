@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from redtail import _engine
+from redtail import _engine, backends
 from redtail._engine import Plan
 from redtail.files import path_of
 from redtail.metrics import counted
@@ -47,7 +47,11 @@ class Forecast:
 
 
 def forecast(
-    plan: Plan, *, out: str | os.PathLike[str] = "runs", jobs: int | None = None
+    plan: Plan,
+    *,
+    out: str | os.PathLike[str] = "runs",
+    jobs: int | None = None,
+    backend: str = backends.DEFAULT,
 ) -> Forecast:
     """Estimate what running a checked experiment will take.
 
@@ -60,13 +64,19 @@ def forecast(
         plan: a checked experiment.
         out: folder of the store; nothing is written to it.
         jobs: runs at the same time; by default one per processor.
+        backend: the name of what would make the runs.
 
     Raises:
+        SpecError: there is no such backend, or it cannot run the experiment.
         RunError: the trial run failed.
     """
     from redtail.running.pool import available_cores
 
+    maker = backends.find(backend)
+    backends.require_able(maker, [plan])
     jobs = jobs or available_cores()
+    if maker.at_once is not None:
+        jobs = min(jobs, maker.at_once)
     asked = [plan.loads(case) for case in range(len(plan.cases))]
     calibrates = not plan.users and any(asked)
     if calibrates:
@@ -78,7 +88,7 @@ def forecast(
         store = ExperimentStore(out, plan.name)
         if store.remote is not None:
             store.remote.puts = False
-    version = _engine.code_version()
+    version = maker.identity()
     segments: Container[str] = ()
     if store is not None:
         store.fetch_segments()
@@ -94,7 +104,7 @@ def forecast(
         for replication in range(plan.replications):
             run = None
             if store is not None:
-                key = run_key(plan.scenario(case, replication), version, _engine.BACKEND)
+                key = run_key(plan.scenario(case, replication), version, maker.name)
                 if key in segments:
                     found.add(replication)
                     continue
@@ -115,15 +125,15 @@ def forecast(
         source = "trial"
         first = next(case for case, found in enumerate(present) if found is not None)
         scenario = plan.scenario(first, 0)
-        outcome = _engine.run_one(scenario, None, None, plan.traces or None)
+        outcome = maker.run(scenario, None, None, plan.traces or None)
         with tempfile.TemporaryDirectory() as aside:
             kept = ExperimentStore(Path(aside), plan.name).save(
-                run_key(scenario, version, _engine.BACKEND),
+                run_key(scenario, version, maker.name),
                 scenario,
                 outcome,
                 code_version=version,
                 version=_engine.version(),
-                backend=_engine.BACKEND,
+                backend=maker.name,
                 replication=0,
             )
             sizes = [_size(kept.folder)]

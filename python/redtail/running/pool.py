@@ -10,15 +10,15 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExec
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from redtail import _engine
-from redtail.errors import Cancelled, QueueError, RunError, SpecError
+from redtail import _engine, backends
+from redtail.backends import Backend, Cancel
+from redtail.errors import Cancelled, InvalidRun, QueueError, RunError, SpecError
 from redtail.inputs import queues as own
 from redtail.inputs import traces as tables
 from redtail.running.interrupts import Interrupts
 
 if TYPE_CHECKING:
     from redtail._engine import Outcome
-    from redtail._native import CancelToken
 
 # Short runs are handed out several at a time, so many that a batch takes so many seconds. What a
 # hand-over costs is some 0.1 ms to a thread and some milliseconds to another machine.
@@ -97,12 +97,14 @@ class Needs:
     Attributes:
         queues: the classes that they name as queues.
         traces: the tables of connections that they name.
-        code_version: of the engine that must make them.
+        code_version: the identity that the backend must have where an executor runs it.
+        backend: the name of the backend that makes them.
     """
 
     queues: Mapping[str, own.Located] = field(default_factory=dict)
     traces: Mapping[str, tables.Located] = field(default_factory=dict)
     code_version: str | None = None
+    backend: str = backends.DEFAULT
 
 
 class Pool:
@@ -111,13 +113,17 @@ class Pool:
     Args:
         executor: where they are made; None for threads of this process.
         jobs: how many are made at the same time. An executor with an attribute `width` says so
-            itself, anew for each batch.
-        keep_going: whether the others are made when one fails.
+            itself, anew for each batch. A backend may allow fewer.
+        keep_going: whether the others are made when one fails. They are when one is not valid.
+        backend: what makes them.
     """
 
-    def __init__(self, executor: Executor | None, jobs: int, keep_going: bool) -> None:
+    def __init__(
+        self, executor: Executor | None, jobs: int, keep_going: bool, backend: Backend
+    ) -> None:
         self.executor = executor
-        self.jobs = jobs
+        self.backend = backend
+        self.jobs = jobs if backend.at_once is None else min(jobs, backend.at_once)
         self.keep_going = keep_going
 
     def run(self, works: Sequence[Work]) -> bool:
@@ -134,10 +140,10 @@ class Pool:
             StoreError: `keep` could not store a result.
         """
         threads = None
-        token: CancelToken | None = None
+        token: Cancel | None = None
         if self.executor is None:
             threads = ThreadPoolExecutor(self.jobs, thread_name_prefix="redtail")
-            token = _engine.cancel_token()
+            token = self.backend.cancel_token()
         executor = self.executor or threads
         assert executor is not None
         going = [_Going(work, _BATCH_S if threads else _REMOTE_BATCH_S) for work in works]
@@ -155,7 +161,7 @@ class Pool:
                 width = self._width()
                 for one in list(going):
                     while left := one.work.left():
-                        if len(pending) >= 2 * width:
+                        if len(pending) >= (2 * width if self.backend.at_once is None else width):
                             return
                         if batch := list(one.work.next(one.size(left, width))):
                             submit(one, batch, {})
@@ -178,7 +184,7 @@ class Pool:
                 if not isinstance(outcome, RunError):
                     one.seen(outcome.wall_time_s)
                     one.work.keep(task, outcome)
-                elif self.keep_going:
+                elif self.keep_going or isinstance(outcome, InvalidRun):
                     one.work.failure(task, outcome)
                 elif stop is None:
                     stop = type(outcome)(one.work.failure(task, outcome))
@@ -230,7 +236,8 @@ class Pool:
         return whole
 
     def _width(self) -> int:
-        return max(1, int(getattr(self.executor, "width", self.jobs)))
+        width = max(1, int(getattr(self.executor, "width", self.jobs)))
+        return width if self.backend.at_once is None else min(width, self.backend.at_once)
 
 
 class _Going:
@@ -299,7 +306,7 @@ def _measured(answer: list[Outcome | RunError] | Missing) -> list[Outcome | RunE
 
 def run_batch(
     scenarios: list[str],
-    cancel: CancelToken | None,
+    cancel: Cancel | None,
     needs: Needs,
     contents: Contents,
 ) -> list[Outcome | RunError] | Missing:
@@ -315,10 +322,11 @@ def run_batch(
         What each measured, or how it failed; fewer when stopped. When files are missing that the
         scenarios name, no run is made.
     """
-    if needs.code_version not in (None, _engine.code_version()):
+    backend = backends.find(needs.backend)
+    if needs.code_version not in (None, backend.identity()):
         raise RunError(
             "a worker has another version of redtail, whose results are not the same: "
-            f"{_engine.version()} with engine {_engine.code_version()}, and not engine "
+            f"{_engine.version()} with engine {backend.identity()}, and not engine "
             f"{needs.code_version}"
         )
     queues: dict[str, own.Located] = {}
@@ -340,7 +348,7 @@ def run_batch(
     done: list[Outcome | RunError] = []
     for scenario in scenarios:
         try:
-            done.append(_engine.run_one(scenario, cancel, queues or None, traces or None))
+            done.append(backend.run(scenario, cancel, queues or None, traces or None))
         except RunError as error:
             done.append(error)
         except Cancelled:

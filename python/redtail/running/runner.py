@@ -18,14 +18,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Unpack
 
-from redtail import _engine, experiment
+from redtail import _engine, backends, experiment
 from redtail._engine import Outcome, Plan
 from redtail.analysis.rare import sharing, why_no_interval
 from redtail.analysis.results import CaseResult, Failure, Results, replaced
-from redtail.errors import Cancelled, RedtailWarning, RunError, SpecError, StoreError
-from redtail.experiment import Overrides, Source, toml_value
-from redtail.inputs.code import Allowed
+from redtail.backends import Backend
+from redtail.errors import Cancelled, InvalidRun, RedtailWarning, RunError, SpecError, StoreError
+from redtail.experiment import Source, toml_value
+from redtail.options import ExecuteOptions, RunOptions, split
 from redtail.running import calibration
 from redtail.running.calibration import Calibrated
 from redtail.running.pool import Needs, Pool, available_cores
@@ -91,21 +93,7 @@ class _Task:
     replication: int
 
 
-def run(
-    source: Source,
-    *,
-    set: Overrides | None = None,
-    replications: int | None = None,
-    until: str | Sequence[str] | None = None,
-    at_least: int | None = None,
-    at_most: int | None = None,
-    jobs: int | None = None,
-    out: str | os.PathLike[str] = "runs",
-    progress: Callable[[Progress], None] | None = None,
-    keep_going: bool = False,
-    executor: Executor | None = None,
-    allow_code: Allowed = (),
-) -> Results:
+def run(source: Source, **options: Unpack[RunOptions]) -> Results:
     """Run an experiment and return its results.
 
     Runs whose results are in the store are not made again, so an experiment that was stopped
@@ -125,6 +113,7 @@ def run(
         executor: runs the scenarios in place of threads of this process, for instance
             dask's (`redtail.cluster.ClusterExecutor`); `jobs` then only says how many it makes at
             once, unless it has an attribute `width` that does.
+        backend: the name of what makes the runs: "sim".
         allow_code: files and folders outside the experiment's own whose code, classes that it names
             as queues, may be executed. Classes that are passed as such need no permission.
 
@@ -134,20 +123,11 @@ def run(
         RunError: a run failed.
         Cancelled: it was interrupted; what was finished is kept.
     """
-    plan = experiment.prepare(
-        source,
-        set=set,
-        replications=replications,
-        until=until,
-        at_least=at_least,
-        at_most=at_most,
-        allow_code=allow_code,
-    )
+    checking, running = split(options)
+    plan = experiment.prepare(source, **checking)
     for text in plan.warnings:
         warnings.warn(text, RedtailWarning, stacklevel=2)
-    results = execute(
-        plan, jobs=jobs, out=out, progress=progress, keep_going=keep_going, executor=executor
-    )
+    results = execute(plan, **running)
     for text in results.warnings:
         warnings.warn(text, RedtailWarning, stacklevel=2)
     if results.failures:
@@ -155,22 +135,12 @@ def run(
     return results
 
 
-def execute(
-    plan: Plan,
-    *,
-    jobs: int | None = None,
-    out: str | os.PathLike[str] = "runs",
-    progress: Callable[[Progress], None] | None = None,
-    keep_going: bool = False,
-    executor: Executor | None = None,
-) -> Results:
+def execute(plan: Plan, **options: Unpack[ExecuteOptions]) -> Results:
     """Run a checked experiment; arguments and errors as for `run`.
 
     What failed on the way is in the results, and there is no warning of it.
     """
-    (results,) = execute_all(
-        [plan], jobs=jobs, out=out, progress=progress, keep_going=keep_going, executor=executor
-    )
+    (results,) = execute_all([plan], **options)
     return results
 
 
@@ -182,6 +152,7 @@ def execute_all(
     progress: Callable[[Progress], None] | None = None,
     keep_going: bool = False,
     executor: Executor | None = None,
+    backend: str = backends.DEFAULT,
 ) -> list[Results]:
     """Run several checked experiments as one.
 
@@ -195,6 +166,7 @@ def execute_all(
         progress: called after each finished run, of all experiments together.
         keep_going: when a run fails, make the others.
         executor: runs the scenarios.
+        backend: the name of what makes the runs.
 
     Returns:
         The results of each, as `execute` returns them.
@@ -204,8 +176,10 @@ def execute_all(
         RunError: a run failed.
         Cancelled: it was interrupted; what was finished is kept, of all experiments.
     """
+    maker = backends.find(backend)
     for plan in plans:
         plan.require_loaded()
+    backends.require_able(maker, plans)
     folders = [slug(plan.name) for plan in plans]
     if len(set(folders)) < len(folders):
         raise ValueError(f"two experiments would have their results in one folder: {folders}")
@@ -218,21 +192,27 @@ def execute_all(
         notes: tuple[str, ...] = ()
         for plan in plans:
             plan, loads, more = calibrated(
-                plan, jobs=jobs, out=out, progress=progress, executor=executor, before=notes
+                plan,
+                jobs=jobs,
+                out=out,
+                progress=progress,
+                executor=executor,
+                before=notes,
+                backend=backend,
             )
             found.append((plan, loads))
             notes += more
         state = Progress(sum(len(plan.cases) * plan.at_least for plan, _ in found), notes=notes)
         told = functools.partial(progress, state) if progress is not None else lambda: None
         studies = [
-            _Study(plan, loads, store, state, told, out, executor is not None)
+            _Study(plan, loads, store, state, told, out, executor is not None, maker)
             for (plan, loads), store in zip(found, stores, strict=True)
         ]
         held.push(functools.partial(_flushed, studies))
         where = stores[0].place if len(stores) == 1 else str(out)
         folder = stores[0].folder if len(stores) == 1 else stores[0].root
         try:
-            whole = Pool(executor, jobs or available_cores(), keep_going).run(studies)
+            whole = Pool(executor, jobs or available_cores(), keep_going, maker).run(studies)
         except RunError as error:
             raise type(error)(
                 f"{error}\n{_kept(state, where)}; the same command goes on from there, "
@@ -269,6 +249,7 @@ class _Study:
         told: called when `state` has changed.
         out: folder of all stores.
         away: whether runs are made by an executor.
+        backend: what makes them.
     """
 
     results: Results
@@ -282,15 +263,19 @@ class _Study:
         told: Callable[[], None],
         out: str | os.PathLike[str],
         away: bool,
+        backend: Backend,
     ) -> None:
+        self.backend = backend
         self.plan = plan
         self.loads = loads
         self.store = store
         self.state = state
         self.told = told
         self.out = out
-        self.code_version = _engine.code_version()
-        self.needs = Needs(plan.queues, plan.traces, self.code_version if away else None)
+        self.code_version = backend.identity()
+        self.needs = Needs(
+            plan.queues, plan.traces, self.code_version if away else None, backend.name
+        )
         self.version = _engine.version()
         # Of each case, by replication.
         self.keys: list[list[str]] = [[] for _ in plan.cases]
@@ -358,7 +343,7 @@ class _Study:
             task.scenario,
             outcome,
             version=self.version,
-            backend=_engine.BACKEND,
+            backend=self.backend.name,
             replication=task.replication,
         )
         self._out.discard(task.key)
@@ -370,8 +355,8 @@ class _Study:
         """Take note of a run that failed; returns what to tell of it."""
         title = self.plan.cases[task.case].title
         run = f"{title or 'the run'}, replication {task.replication}"
-        command = _repeating(self.plan, task, self.out)
-        log = self.store.write_log(task.key, _log(run, command, task, error))
+        command = _repeating(self.plan, task, self.out, self.backend)
+        log = self.store.write_log(task.key, _log(run, command, task, error, self.backend))
         self.failures[task.key] = Failure(task.key, run, str(error), command, log)
         self._out.discard(task.key)
         self.state.failed += 1
@@ -441,7 +426,7 @@ class _Study:
 
     def _task(self, case: int, replication: int) -> _Task:
         scenario = self.plan.scenario(case, replication)
-        key = run_key(scenario, self.code_version, _engine.BACKEND)
+        key = run_key(scenario, self.code_version, self.backend.name)
         return _Task(key, scenario, case, replication)
 
     def _values(self, case: int, metric: str) -> list[float]:
@@ -486,6 +471,7 @@ class _Study:
             folder=self.store.folder,
             reused=self.reused,
             failures=list(self.failures.values()),
+            backend=self.backend.name,
         )
         self.results.unsure = _unsure(plan, self.open_cases, self._values, self._why)
         self.results.replaced = replaced(self.results, self.code_version)
@@ -501,6 +487,7 @@ def calibrated(
     progress: Callable[[Progress], None] | None = None,
     executor: Executor | None = None,
     before: tuple[str, ...] = (),
+    backend: str = backends.DEFAULT,
 ) -> tuple[Plan, list[tuple[Calibrated, ...]], tuple[str, ...]]:
     """Find the users of groups that are asked for by the load they offer.
 
@@ -513,6 +500,7 @@ def calibrated(
         progress: called after each run.
         executor: runs the scenarios.
         before: notes of the progress that there are already.
+        backend: the name of what makes the runs.
 
     Returns:
         The plan with the users, what was found for each case, and the same in words.
@@ -526,11 +514,14 @@ def calibrated(
         return plan, [()] * len(plan.cases), ()
     store = ExperimentStore(out, calibration.FOLDER)
     state = Progress(total=0, calibrating=True, notes=before)
-    pool = Pool(executor, jobs or available_cores(), keep_going=False)
+    maker = backends.find(backend)
+    pool = Pool(executor, jobs or available_cores(), False, maker)
     away = executor is not None
 
     def measure(scenarios: list[tuple[str, str]]) -> list[float | None]:
-        trials = _Trials(store, state, progress, [scenario for scenario, _ in scenarios], away)
+        trials = _Trials(
+            store, state, progress, [scenario for scenario, _ in scenarios], away, maker
+        )
         if not pool.run([trials]):
             raise Cancelled(
                 "interrupted while finding the users for a load; what was found is kept, and the "
@@ -563,6 +554,7 @@ class _Trials:
         progress: called with it after each run.
         scenarios: the runs.
         away: whether they are made by an executor.
+        backend: what makes them.
     """
 
     def __init__(
@@ -572,13 +564,15 @@ class _Trials:
         progress: Callable[[Progress], None] | None,
         scenarios: Sequence[str],
         away: bool,
+        backend: Backend,
     ) -> None:
         self.store = store
         self.state = state
+        self.backend = backend
         self.progress = progress
-        code_version = _engine.code_version()
-        self.needs = Needs(code_version=code_version if away else None)
-        self.keys = [run_key(text, code_version, _engine.BACKEND) for text in scenarios]
+        code_version = backend.identity()
+        self.needs = Needs(code_version=code_version if away else None, backend=backend.name)
+        self.keys = [run_key(text, code_version, backend.name) for text in scenarios]
         self.stored: dict[str, StoredRun] = {}
         tasks = {}
         for key, scenario in zip(self.keys, scenarios, strict=True):
@@ -612,27 +606,33 @@ class _Trials:
 
     def keep(self, task: _Task, outcome: Outcome) -> None:
         """Store what a run measured."""
-        self.stored[task.key] = _save(self.store, task, outcome)
+        self.stored[task.key] = _save(self.store, task, outcome, self.backend)
         self.state.done += 1
         self.state.packets += outcome.bottleneck_packets
         if self.progress is not None:
             self.progress(self.state)
 
     def failure(self, task: _Task, error: RunError) -> str:
-        """Keep a log of a run that failed; returns what to tell of it."""
+        """Keep a log of a run that failed; returns what to tell of it.
+
+        Raises:
+            RunError: the run is not valid, and without it no users can be found.
+        """
         run = f"calibrating, replication {task.replication}"
-        log = self.store.write_log(task.key, _log(run, None, task, error))
+        log = self.store.write_log(task.key, _log(run, None, task, error, self.backend))
+        if isinstance(error, InvalidRun):
+            raise RunError(Failure(task.key, run, str(error), None, log).text) from error
         return Failure(task.key, run, str(error), None, log).text
 
 
-def _save(store: ExperimentStore, task: _Task, outcome: Outcome) -> StoredRun:
+def _save(store: ExperimentStore, task: _Task, outcome: Outcome, backend: Backend) -> StoredRun:
     return store.save(
         task.key,
         task.scenario,
         outcome,
-        code_version=_engine.code_version(),
+        code_version=backend.identity(),
         version=_engine.version(),
-        backend=_engine.BACKEND,
+        backend=backend.name,
         replication=task.replication,
     )
 
@@ -670,22 +670,26 @@ def _kept(state: Progress, place: str) -> str:
     return f"{state.done} of {runs} finished and kept in {place}"
 
 
-def _log(run: str, command: str | None, task: _Task, error: RunError) -> str:
+def _log(run: str, command: str | None, task: _Task, error: RunError, backend: Backend) -> str:
     """Return what is kept of a run that failed."""
     lines = [
         run,
         f"run: {task.key}",
-        f"code version: {_engine.code_version()}, backend {_engine.BACKEND}",
+        f"code version: {backend.identity()}, backend {backend.name}",
         f"to repeat it alone: {command or 'its experiment is not in a file; see the scenario'}",
         "",
         "".join(traceback.format_exception(error)),
         "scenario:",
         json.dumps(json.loads(task.scenario), indent=2, ensure_ascii=False),
     ]
+    if isinstance(error, InvalidRun):
+        lines += ["measured, but not valid:", json.dumps(error.metrics, indent=2)]
     return "\n".join(lines) + "\n"
 
 
-def _repeating(plan: Plan, task: _Task, out: str | os.PathLike[str]) -> str | None:
+def _repeating(
+    plan: Plan, task: _Task, out: str | os.PathLike[str], backend: Backend
+) -> str | None:
     """Return the command that makes one run, None when the experiment is not in a file.
 
     Earlier replications of its case are in the store by then, and are not made again.
@@ -701,6 +705,8 @@ def _repeating(plan: Plan, task: _Task, out: str | os.PathLike[str]) -> str | No
     words += ["--replications", str(task.replication + 1)]
     if str(out) != "runs":
         words += ["--out", str(out)]
+    if backend.name != backends.DEFAULT:
+        words += ["--backend", backend.name]
     for path in plan.allowed:
         words += ["--allow-code", path]
     return shlex.join(words)

@@ -20,7 +20,7 @@ use crate::laws::red::ziegler::{NoTuning, Situation, Tuning, tune};
 use crate::laws::red::{Arrival, Flavour, RedConfig, RedLaw, Spacing, Verdict};
 use crate::{
     Backlog, DropReason, Internals, Limit, LinkFacts, Outlook, QueueContext, QueueDiscipline,
-    QueueParams, Report, Sink,
+    QueueParams, Report, Sink, outlook,
 };
 
 /// Random Early Detection (Floyd and Jacobson 1993).
@@ -562,6 +562,25 @@ impl<P, A> Red<P, A> {
     }
 }
 
+impl<P: Packet, A: Adaptation> Red<P, A> {
+    /// The next packet and how the queue stands then, as [`AnyQueue::depart`](crate::AnyQueue).
+    // It looks first whether the queue is empty. The compiler does not know that a packet which has
+    // been popped is not `None`, and would test it again wherever it is passed on.
+    #[inline(always)]
+    pub(crate) fn depart<R>(
+        &mut self,
+        now: Time,
+        sent: impl FnOnce(P, Outlook) -> R,
+    ) -> Result<R, Outlook> {
+        if self.fifo.front().is_none() {
+            self.idle_since.get_or_insert(now);
+            return Err(outlook(self));
+        }
+        let packet = self.fifo.pop().expect("one waits");
+        Ok(sent(packet, outlook(self)))
+    }
+}
+
 impl<P: Packet, A: Adaptation> QueueDiscipline<P> for Red<P, A> {
     #[inline(always)] // into the engine, see `disciplines!`
     fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
@@ -604,25 +623,8 @@ impl<P: Packet, A: Adaptation> QueueDiscipline<P> for Red<P, A> {
     }
 
     #[inline]
-    fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
-        self.depart(now, sink, |packet, _| packet).ok()
-    }
-
-    // Emptiness is asked first: the compiler cannot tell a packet that has been popped from
-    // none, and would ask again wherever it is handed on.
-    #[inline(always)]
-    fn depart<R>(
-        &mut self,
-        now: Time,
-        _sink: &mut impl Sink<P>,
-        sent: impl FnOnce(P, Outlook) -> R,
-    ) -> Result<R, Outlook> {
-        if self.fifo.front().is_none() {
-            self.idle_since.get_or_insert(now);
-            return Err(self.outlook());
-        }
-        let packet = self.fifo.pop().expect("one waits");
-        Ok(sent(packet, self.outlook()))
+    fn dequeue(&mut self, now: Time, _sink: &mut impl Sink<P>) -> Option<P> {
+        self.depart(now, |packet, _| packet).ok()
     }
 
     fn front(&self) -> Option<&P> {

@@ -3,7 +3,8 @@
 use redtail_core::{Bytes, Metric, Span, Time};
 use redtail_qdisc::{QueueDiscipline, Report};
 
-use super::{Engine, in_transmission};
+use super::Engine;
+use super::links::in_transmission;
 use redtail_traffic::e_model::mos;
 use redtail_traffic::transfer::{
     COMPLETED, COMPLETION_TIME_MEAN, FIRST_BYTE_TIME_MEAN, HANDSHAKE_TIME_MEAN,
@@ -15,6 +16,7 @@ use redtail_traffic::{Application, TrafficGroup, VoipGroup};
 use crate::answers::AnswerSummary;
 use crate::congestion::CongestionSummary;
 use crate::connections::Reached;
+use crate::flows::UdpSink;
 use crate::metrics::*;
 use crate::result::{RunResult, Transfers};
 use crate::statistics::{TallySummary, jain};
@@ -289,9 +291,12 @@ impl Engine<'_> {
             (Mean::default(), Mean::default(), f64::INFINITY);
         for slot in &self.flows.udp {
             let of_group = self.flows.groups[slot.flow as usize] as usize == index;
-            let Some(call) = slot.call.as_ref().filter(|_| of_group) else {
+            let UdpSink::Call(call) = &slot.sink else {
                 continue;
             };
+            if !of_group {
+                continue;
+            }
             let tally = call.tally();
             jitter.add(tally.jitter());
             late.add((tally.heard > 0).then(|| tally.late as f64 / tally.heard as f64));

@@ -8,7 +8,7 @@ use super::Engine;
 use crate::connections::{Opening, Side};
 use crate::flows::Flows;
 use crate::network::Address;
-use crate::packet::ContentId;
+use crate::packet::{Content, ContentId};
 use crate::scheduler::Class;
 
 /// The network as one user's program sees it.
@@ -141,7 +141,7 @@ impl Engine<'_> {
     /// A segment arrives at the server side of a connection.
     #[inline(never)] // keeps the registers of the loop free for other traffic
     pub(super) fn server_hears(&mut self, place: u32, content: ContentId) {
-        let segment = self.network.contents.get(content);
+        let segment = self.network.contents.segment(content);
         let connection = self.flows.connections.get(place);
         connection.hear(Side::Server, segment, self.now);
         connection.serve(self.now);
@@ -152,7 +152,7 @@ impl Engine<'_> {
     /// A segment arrives at the client side of a connection.
     #[inline(never)]
     pub(super) fn client_hears(&mut self, place: u32, content: ContentId) {
-        let segment = self.network.contents.get(content);
+        let segment = self.network.contents.segment(content);
         let connection = self.flows.connections.get(place);
         connection.hear(Side::Client, segment, self.now);
         let at = connection.at;
@@ -210,8 +210,9 @@ impl Engine<'_> {
                 id: connection.passed(side).sent as u16,
             };
             let size = segment.len + connection.header;
+            let content = Content::Segment(segment);
             self.network
-                .emit(segment, size, to, self.now, &mut self.scheduler);
+                .emit(content, size, to, self.now, &mut self.scheduler);
             connection.write_ahead(self.now);
         }
     }
@@ -246,10 +247,20 @@ impl Engine<'_> {
 mod tests {
     use std::sync::atomic::AtomicBool;
 
-    use crate::engine::Beside;
-    use redtail_spec::{Format, Plan};
+    use redtail_qdisc::Plugins;
+    use redtail_spec::{Plan, PlanOptions, Scenario};
+    use redtail_traffic::Traces;
 
     use super::*;
+
+    fn scenario(text: &str) -> Scenario {
+        let plan = Plan::from_text(text, PlanOptions::default()).expect("it is sound");
+        plan.scenario(0, 0).expect("there is one")
+    }
+
+    fn engine(scenario: &Scenario) -> Engine<'_> {
+        Engine::new(scenario, &Plugins::new(), &Traces::new())
+    }
 
     #[test]
     fn a_run_looks_often_whether_it_is_cancelled() {
@@ -264,10 +275,8 @@ queue = { kind = "tail-drop", limit = "100 packets" }
 name = "ftp"
 kind = "bulk"
 "#;
-        let plan = Plan::from_text(text, None, &[], Format::Toml).expect("it is sound");
-        let scenario = plan.scenario(0, 0).expect("there is one");
-        let beside = Beside::default();
-        let mut engine = Engine::new(&scenario, &beside);
+        let scenario = scenario(text);
+        let mut engine = engine(&scenario);
         engine.run(&AtomicBool::new(true)).unwrap_err();
         assert!(engine.events <= 1024, "{} events", engine.events);
     }
@@ -291,10 +300,8 @@ users = 10
 response = "1000 B"
 tcp = { preset = "linux", initial_rto = "20 ms", min_rto = "20 ms" }
 "#;
-        let plan = Plan::from_text(text, None, &[], Format::Toml).expect("it is sound");
-        let scenario = plan.scenario(0, 0).expect("there is one");
-        let beside = Beside::default();
-        let mut engine = Engine::new(&scenario, &beside);
+        let scenario = scenario(text);
+        let mut engine = engine(&scenario);
         engine.run(&AtomicBool::new(false)).expect("nobody cancels");
         let opened = engine.flows.connections.iter().map(|(_, it)| it.number);
         assert!(opened.max() > Some(100_000), "too few for the test");
@@ -331,10 +338,8 @@ size = "1 kB"
 service = "2 s"
 hosts = 3
 "#;
-        let plan = Plan::from_text(text, None, &[], Format::Toml).expect("it is sound");
-        let scenario = plan.scenario(0, 0).expect("there is one");
-        let beside = Beside::default();
-        let mut engine = Engine::new(&scenario, &beside);
+        let scenario = scenario(text);
+        let mut engine = engine(&scenario);
         engine.run(&AtomicBool::new(false)).expect("nobody cancels");
         let open = engine.flows.connections.iter().count();
         assert!((195..210).contains(&open), "{open} open");

@@ -4,11 +4,10 @@
 //! The blocks and headers are read here by other code than wrote them.
 
 use std::io::{self, Write};
-use std::sync::atomic::AtomicBool;
 
 use crate::common::{run, scenario};
 use redtail_sim::capture::{Capture, CaptureError, End, IpVersion, Point};
-use redtail_sim::{RunResult, run_captured};
+use redtail_sim::{RunError, RunOptions, RunResult};
 
 /// Four flows that lose and mark packets, UDP, and acknowledgements over a link.
 const MIXED: &str = r#"
@@ -44,16 +43,18 @@ fn points(texts: &[&str]) -> Vec<Point> {
     parsed.collect::<Result<_, _>>().expect("points")
 }
 
-fn try_capture(
-    text: &str,
-    at: &[&str],
-    ip: IpVersion,
-) -> Result<(RunResult, Vec<u8>), CaptureError> {
+fn try_capture(text: &str, at: &[&str], ip: IpVersion) -> Result<(RunResult, Vec<u8>), RunError> {
     let mut bytes = Vec::new();
     let files: Vec<(Vec<Point>, Box<dyn Write + Send + '_>)> =
         vec![(points(at), Box::new(&mut bytes))];
     let capture = Capture { ip, files };
-    let result = run_captured(&scenario(text, 0), capture, &AtomicBool::new(false))?;
+    let result = redtail_sim::run(
+        &scenario(text, 0),
+        RunOptions {
+            capture: Some(capture),
+            ..RunOptions::default()
+        },
+    )?;
     Ok((result, bytes))
 }
 
@@ -446,7 +447,7 @@ fn a_point_is_a_link_and_an_end() {
 #[test]
 fn a_link_that_does_not_exist_is_refused_with_those_that_do() {
     let refused = try_capture(SMALL, &["hop1"], IpVersion::V4);
-    let Err(CaptureError::Impossible(message)) = refused else {
+    let Err(RunError::Capture(CaptureError::Impossible(message))) = refused else {
         panic!("not refused");
     };
     assert!(
@@ -458,7 +459,7 @@ fn a_link_that_does_not_exist_is_refused_with_those_that_do() {
 fn segments_beyond_an_ip_packet_are_refused() {
     let text = SMALL.replace("delayed_ack = false", "mss = \"65436 B\"");
     let refused = try_capture(&text, &["bottleneck"], IpVersion::V4);
-    let Err(CaptureError::Impossible(message)) = refused else {
+    let Err(RunError::Capture(CaptureError::Impossible(message))) = refused else {
         panic!("not refused");
     };
     assert!(
@@ -498,8 +499,14 @@ fn a_full_disk_is_reported_with_the_file_it_struck() {
             files,
             ..Capture::default()
         };
-        let failed = run_captured(&scenario(MIXED, 0), capture, &AtomicBool::new(false));
-        let Err(CaptureError::Io { file: 1, error }) = failed else {
+        let failed = redtail_sim::run(
+            &scenario(MIXED, 0),
+            RunOptions {
+                capture: Some(capture),
+                ..RunOptions::default()
+            },
+        );
+        let Err(RunError::Capture(CaptureError::Io { file: 1, error })) = failed else {
             panic!("not reported");
         };
         assert_eq!(error.kind(), io::ErrorKind::StorageFull);

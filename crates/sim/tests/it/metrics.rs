@@ -3,13 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use redtail_core::{Metric, Span, Time};
 use redtail_qdisc::QueueSpec;
-use redtail_sim::{Traces, metrics, run_with};
-use redtail_spec::{Format, Plan};
-use redtail_traffic::{TraceTable, TracedConnection, TracedExchange, TrafficGroup};
+use redtail_sim::{RunOptions, Traces, metrics};
+use redtail_spec::{Plan, PlanOptions, TraceSite};
+use redtail_traffic::{TraceGroup, TraceTable, TracedConnection, TracedExchange, TrafficGroup};
 
 /// The names that a run reports, and those that are predicted for it with their definitions.
 fn names(text: &str) -> (BTreeSet<String>, BTreeMap<String, &'static Metric>) {
@@ -31,13 +30,21 @@ fn names(text: &str) -> (BTreeSet<String>, BTreeMap<String, &'static Metric>) {
         vec![exchange; 8],
     ));
     let text = format!("name = \"test\"\n{text}");
-    let plan = Plan::with_traces(&text, None, &[], Format::Toml, &mut |_, _| {
-        Ok(Arc::clone(&table))
-    });
+    let mut find = |_: &TraceGroup, _: &TraceSite| Ok(Arc::clone(&table));
+    let plan = Plan::from_text(
+        &text,
+        PlanOptions {
+            tables: Some(&mut find),
+            ..PlanOptions::default()
+        },
+    );
     let plan = plan.unwrap_or_else(|error| panic!("{error}\nin:\n{text}"));
     let scenario = plan.scenario(0, 0).expect("there is a case");
-    let traces = Traces::new().with(table);
-    let result = run_with(&scenario, &traces, &AtomicBool::new(false)).expect("nobody cancels");
+    let options = RunOptions {
+        traces: Traces::new().with(table),
+        ..RunOptions::default()
+    };
+    let result = redtail_sim::run(&scenario, options).expect("it can be run");
     let reported = result.metrics.iter().map(|(name, _)| name.clone());
     let predicted = metrics::names(&scenario);
     assert!(predicted.open.is_empty());

@@ -1,11 +1,9 @@
 //! Classes in simulation: shares, shaping and priority against their closed forms, and the engine's part
 //! in queues that may not send yet.
 
-use std::sync::atomic::AtomicBool;
-
 use crate::common::{metric, run};
-use redtail_sim::RunResult;
-use redtail_spec::{Format, Plan};
+use redtail_sim::{RunOptions, RunResult};
+use redtail_spec::{Plan, PlanOptions};
 
 /// Constant-rate sources of 1000 B packets on a link of 10 Mbit/s, each a group of its own,
 /// measured from 5 s to 25 s.
@@ -211,11 +209,18 @@ fn two_classes_give_the_stream_its_share_on_a_slow_last_hop_whatever_their_queue
     // The example after Riva 2003, case 2, at one start of the stream.
     let text = include_str!("../../../../examples/qos-last-hop.toml");
     let sets = ["factors.\"traffic.udp.start\"=[\"7 s\"]".to_owned()];
-    let plan = Plan::from_text(text, None, &sets, Format::Toml).expect("the example can be run");
+    let plan = Plan::from_text(
+        text,
+        PlanOptions {
+            sets: &sets,
+            ..PlanOptions::default()
+        },
+    )
+    .expect("the example can be run");
     assert_eq!(plan.warnings, [""; 0]);
     let run = |case| {
         let scenario = plan.scenario(case, 0).expect("there are four queues");
-        redtail_sim::run(&scenario, &AtomicBool::new(false)).expect("nobody cancels")
+        redtail_sim::run(&scenario, RunOptions::default()).expect("it can be run")
     };
     let [tail_drop, _red, two_tail_drop, two_red] = [0, 1, 2, 3].map(run);
     // Alone in its class the stream loses nothing and hardly waits: one packet of TCP's is

@@ -4,13 +4,14 @@
 //! it is in the list. The engine checks at the end of each run that packets are conserved.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use crate::common::metric;
 use redtail_core::{Span, Time};
-use redtail_sim::{RunResult, run_with};
-use redtail_spec::{Format, Plan, Scenario};
-use redtail_traffic::{TraceTable, TracedConnection, TracedExchange, Traces, TrafficGroup};
+use redtail_sim::{RunOptions, RunResult};
+use redtail_spec::{Plan, PlanOptions, Scenario, TraceSite};
+use redtail_traffic::{
+    TraceGroup, TraceTable, TracedConnection, TracedExchange, Traces, TrafficGroup,
+};
 
 /// The table that a group gets that names one: two connections, whose responses go either way.
 fn table() -> Arc<TraceTable> {
@@ -50,13 +51,21 @@ kind = "{kind}"
 "#
     );
     let table = table();
-    let plan = Plan::with_traces(&text, None, &[], Format::Toml, &mut |_, _| {
-        Ok(Arc::clone(&table))
-    });
+    let mut find = |_: &TraceGroup, _: &TraceSite| Ok(Arc::clone(&table));
+    let plan = Plan::from_text(
+        &text,
+        PlanOptions {
+            tables: Some(&mut find),
+            ..PlanOptions::default()
+        },
+    );
     let plan = plan.unwrap_or_else(|error| panic!("{kind}: {error}"));
     let scenario = plan.scenario(0, 0).expect("there is a case");
-    let traces = Traces::new().with(table);
-    let result = run_with(&scenario, &traces, &AtomicBool::new(false)).expect("nobody cancels");
+    let options = RunOptions {
+        traces: Traces::new().with(table),
+        ..RunOptions::default()
+    };
+    let result = redtail_sim::run(&scenario, options).expect("it can be run");
     (scenario, result)
 }
 
@@ -69,8 +78,9 @@ fn a_small_group_of_every_kind_sends_and_ends() {
         let (scenario, result) = run(kind, keys);
         assert_eq!(scenario.traffic[0].kind(), kind);
         let used = metric(&result, "utilization");
-        // The flows end: whatever they sent, it is not all that the link can carry.
-        assert!((0.001..0.9).contains(&used), "{kind}: {used}");
+        assert!(used > 0.0, "{kind} sends nothing");
+        // The flows end: they have not used the link for the whole run.
+        assert!(used < 0.9, "{kind}: {used}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::common::{FILE, changed, plan, single};
 use proptest::prelude::*;
-use redtail_spec::{Format, Plan, Scenario, Topology};
+use redtail_spec::{Format, Plan, PlanOptions, Scenario, Topology};
 use serde_json::{Value, json};
 
 fn scenario_json(text: &str, sets: &[&str]) -> Value {
@@ -171,7 +171,14 @@ fn json_makes_the_same_plan_as_toml() {
             "traffic.ftp.flows": [16, 64, 256],
         },
     });
-    let from_json = Plan::from_text(&json.to_string(), None, &[], Format::Json).unwrap();
+    let from_json = Plan::from_text(
+        &json.to_string(),
+        PlanOptions {
+            format: Format::Json,
+            ..PlanOptions::default()
+        },
+    )
+    .unwrap();
     assert_eq!(from_json, plan(FILE, &[]).unwrap());
 }
 
@@ -355,7 +362,7 @@ proptest! {
             format!("traffic.cbr.dither={dither:?}"),
             format!("seed={}", seed >> 1), // TOML's integers have 63 bits
         ];
-        let plan = Plan::from_text(&single(), None, &sets, Format::Toml).unwrap();
+        let plan = Plan::from_text(&single(), PlanOptions { sets: &sets, ..PlanOptions::default() }).unwrap();
         let scenario = plan.scenario(0, replication).unwrap();
         let text = scenario.to_json();
         let back = Scenario::from_json(&text).unwrap();
@@ -371,7 +378,7 @@ proptest! {
         filling in "[-=\\[\\]{}\", \n0-9a-z.]{0,4}",
     ) {
         let text = format!("{}{filling}{}", &FILE[..at], &FILE[(at + length).min(FILE.len())..]);
-        if let Err(error) = Plan::from_text(&text, Some("e.toml"), &[], Format::Toml) {
+        if let Err(error) = Plan::from_text(&text, PlanOptions { file: Some("e.toml"), ..PlanOptions::default() }) {
             let message = error.to_string();
             prop_assert!(message.starts_with("e.toml:"), "{}", message);
         }
@@ -580,8 +587,13 @@ fn the_content_of_a_trace_and_not_its_name_is_in_the_scenario() {
             assert_eq!(asked, name);
             Ok("1\n1\n3\n".to_owned())
         };
-        let visit = &mut |_: &mut _| Ok(());
-        let plan = Plan::with_files(&text, None, &[], Format::Toml, visit, &mut read);
+        let plan = Plan::from_text(
+            &text,
+            PlanOptions {
+                files: Some(&mut read),
+                ..PlanOptions::default()
+            },
+        );
         plan.unwrap().scenario(0, 0).unwrap()
     };
     let (here, there) = (planned("a.trace"), planned("elsewhere/b.trace"));

@@ -2,7 +2,7 @@
 
 use crate::common::{FILE, changed, plan, refusal, single};
 use redtail_qdisc::QueueSpec;
-use redtail_spec::{Format, Plan};
+use redtail_spec::{Format, Plan, PlanOptions};
 
 /// What a queue's `kind` may be.
 fn kinds() -> String {
@@ -677,9 +677,15 @@ fn labels_must_be_texts() {
 #[test]
 fn json_is_refused_by_key_alone() {
     let refusal = |text| {
-        Plan::from_text(text, None, &[], Format::Json)
-            .unwrap_err()
-            .to_string()
+        Plan::from_text(
+            text,
+            PlanOptions {
+                format: Format::Json,
+                ..PlanOptions::default()
+            },
+        )
+        .unwrap_err()
+        .to_string()
     };
     assert_eq!(
         refusal("{\"name\": "),
@@ -937,13 +943,13 @@ fn a_trace_that_cannot_be_read() {
             assert_eq!(name, "cell.trace");
             answer.map(str::to_owned).map_err(str::to_owned)
         };
-        let plan = Plan::with_files(
+        let plan = Plan::from_text(
             &text,
-            Some("e.toml"),
-            &[],
-            Format::Toml,
-            &mut |_| Ok(()),
-            &mut read,
+            PlanOptions {
+                file: Some("e.toml"),
+                files: Some(&mut read),
+                ..PlanOptions::default()
+            },
         );
         plan.unwrap_err().to_string()
     };

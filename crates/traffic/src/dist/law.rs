@@ -1,4 +1,4 @@
-//! The laws of chance that a quantity may follow, in plain numbers.
+//! The probability laws of quantities, in plain numbers.
 //!
 //! Every law is given by its survival function S(x) = P(X > x) and the inverse of that, so that one
 //! uniform number makes one draw and the far tail keeps its precision.
@@ -22,7 +22,7 @@ use std::f64::consts::{PI, SQRT_2};
 
 use libm::{cosh, erfc, exp, expm1, log, log1p, pow, sinh, sqrt, tgamma};
 
-/// A law of chance whose quantities are of type `V`: as written, or as plain numbers.
+/// A probability law of quantities of type `V`: as written, or in plain numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Law<V> {
     /// Always the same.
@@ -59,14 +59,14 @@ pub enum Law<V> {
         /// Below 1 its tail is heavier than exponential.
         shape: f64,
     },
-    /// Normal, without what is below 0.
+    /// Normal, truncated at 0.
     Normal {
-        /// Before the cut.
+        /// The mean before truncation.
         mean: V,
-        /// Standard deviation, before the cut, in SI units.
+        /// Standard deviation, before truncation, in SI units.
         std: f64,
     },
-    /// Largest extreme value, without what is below 0.
+    /// Largest extreme value, truncated at 0.
     Gumbel {
         /// The mode.
         location: V,
@@ -82,7 +82,7 @@ pub enum Law<V> {
 /// By what a power law's size is given.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Anchor<V> {
-    /// By its mean, before any cut.
+    /// By its mean, before truncation.
     Mean(V),
     /// By its least value, or the scale that plays its part.
     Scale(V),
@@ -168,7 +168,7 @@ impl Law<f64> {
         }
     }
 
-    /// P(X > x) of the law before any cut, for x not below [`Law::least`].
+    /// P(X > x) of the law before truncation, for x not below [`Law::least`].
     pub(super) fn survival(&self, x: f64) -> f64 {
         match *self {
             Self::Constant(value) => f64::from(value > x),
@@ -195,7 +195,7 @@ impl Law<f64> {
         }
     }
 
-    /// The value exceeded with probability `s`, before any cut.
+    /// The value exceeded with probability `s`, before truncation.
     #[inline]
     pub(super) fn exceeded(&self, s: f64) -> f64 {
         match *self {
@@ -224,8 +224,8 @@ impl Law<f64> {
         }
     }
 
-    /// The mean of the law before any cut at the upper end; infinite where it is, none where
-    /// it takes an integral.
+    /// The mean of the law before truncation at the upper end; infinite if it does not exist, `None` if it
+    /// needs an integral.
     pub(super) fn closed_mean(&self) -> Option<f64> {
         Some(match *self {
             Self::Constant(value) => value,
@@ -237,9 +237,9 @@ impl Law<f64> {
             Self::Lognormal { median, sigma } => median * exp(sigma * sigma / 2.0),
             Self::Weibull { scale, shape } => scale * tgamma(1.0 + 1.0 / shape),
             Self::Normal { mean, std } => {
-                let cut = -mean / std;
-                let density = exp(-cut * cut / 2.0) / sqrt(2.0 * PI);
-                mean + std * density / upper_normal(cut)
+                let least = -mean / std;
+                let density = exp(-least * least / 2.0) / sqrt(2.0 * PI);
+                mean + std * density / upper_normal(least)
             }
             Self::Gumbel { .. } => return None,
             Self::Table(ref points) => {
@@ -261,8 +261,8 @@ fn scale_of(by: Anchor<f64>) -> f64 {
     }
 }
 
-/// The integral of `f` from 0 to 1 by the double exponential rule, which endures infinite slopes
-/// and slow infinities at both ends.
+/// The integral of `f` from 0 to 1 by the double exponential rule, which works with infinite slopes
+/// and integrable singularities at both ends.
 ///
 /// Source: H. Takahasi, M. Mori, "Double exponential formulas for numerical integration",
 /// Publ. RIMS 9, 1974.

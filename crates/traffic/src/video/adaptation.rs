@@ -1,4 +1,4 @@
-//! Which bitrate the next segment is asked for in.
+//! The choice of the bitrate of the next segment.
 //!
 //! *Throughput*: the highest bitrate that is at most `safety` times the harmonic mean of the
 //! throughput of the last `window` segments, else the lowest. Source: J. Jiang, V. Sekar, H. Zhang,
@@ -24,10 +24,10 @@ use std::collections::VecDeque;
 
 use redtail_core::{Rate, Span};
 
-/// How a user adapts, with what it remembers.
+/// The algorithm of a user, with its state.
 #[derive(Clone, Debug)]
 pub enum Adaptation {
-    /// By what the last segments got.
+    /// By the throughput of the last segments.
     Throughput {
         /// Share of the estimate that may be used.
         safety: f64,
@@ -36,17 +36,17 @@ pub enum Adaptation {
         /// Seconds per bit of each of these.
         paces: VecDeque<f64>,
     },
-    /// By what is in the buffer.
+    /// By the buffered video.
     Buffer {
-        /// Up to here the lowest bitrate.
+        /// Up to this level, the lowest bitrate.
         reservoir: Span,
-        /// Over this much more the bitrate rises to the highest.
+        /// Above the reservoir, the bitrate rises to the highest over this length.
         cushion: Span,
     },
 }
 
 impl Adaptation {
-    /// A segment of `bytes` took so long.
+    /// Notes the time that a segment of `bytes` took.
     pub fn on_segment(&mut self, bytes: u64, took: Span) {
         let Self::Throughput { window, paces, .. } = self else {
             return;
@@ -57,8 +57,8 @@ impl Adaptation {
         paces.push_back(took.as_secs_f64() / (bytes as f64 * 8.0));
     }
 
-    /// The bitrate of the next segment, as its place among `bitrates`, which rise; `last` is the one
-    /// before it and `level` what is buffered.
+    /// The index in `bitrates`, which ascend, of the bitrate of the next segment. `last` is that of the
+    /// previous segment and `level` the buffered video.
     pub fn choose(&self, bitrates: &[Rate], last: usize, level: Span) -> usize {
         let bps = |rung: usize| bitrates[rung].as_bps() as f64;
         let top = bitrates.len() - 1;

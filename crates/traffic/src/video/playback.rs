@@ -3,14 +3,14 @@
 //! The buffer is filled by whole segments and drained in real time (Yin et al., "A Control-Theoretic
 //! Approach for Dynamic Adaptive Video Streaming over HTTP", SIGCOMM 2015, section 3, equations (1)
 //! to (4)). Playback starts when `startup` of video is there. When nothing is left it stalls, and
-//! resumes when there is as much again. Between two looks at it everything follows from the first,
-//! so that it needs no clock.
+//! resumes when there is as much again. The state at one time determines the state at any later time
+//! until the next segment arrives, so playback needs no timer.
 
 use redtail_core::{Span, Time};
 
 /// What playback is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum PlaybackState {
     /// It has not started.
     Waiting,
     Playing,
@@ -24,7 +24,7 @@ enum State {
 #[derive(Clone, Debug)]
 pub struct Playback {
     startup: Span,
-    state: State,
+    state: PlaybackState,
     /// Video in the buffer, not yet played, at time `at`.
     level: Span,
     at: Time,
@@ -32,29 +32,29 @@ pub struct Playback {
     asked: Time,
     /// The buffer holds all that is left of the video.
     complete: bool,
-    /// Of the measurement period.
+    /// What was counted since the measurement began.
     figures: Figures,
 }
 
-/// What came of it in the measurement period.
+/// What is counted of playback in the measurement period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Video played.
     pub played: Span,
     /// Time in which playback stood still after it had started.
     pub stalled: Span,
-    /// How often it came to a stop.
+    /// Number of stalls.
     pub stalls: u64,
-    /// From the user's asking to the start, if that was in the period.
+    /// Time from the request for the video to the start of playback, if it started in the period.
     pub startup_delay: Option<Span>,
 }
 
 impl Playback {
-    /// A video asked for now.
+    /// Playback of a video that is requested now.
     pub fn new(startup: Span, now: Time) -> Self {
         Self {
             startup,
-            state: State::Waiting,
+            state: PlaybackState::Waiting,
             level: Span::ZERO,
             at: now,
             asked: now,
@@ -63,24 +63,24 @@ impl Playback {
         }
     }
 
-    /// Lets it play until `now`; returns what is then in the buffer.
+    /// Plays until `now`. Returns the video in the buffer at that time.
     pub fn advance(&mut self, now: Time) -> Span {
         let passed = now.saturating_since(self.at);
         self.at = self.at.max(now);
         match self.state {
-            State::Waiting | State::Ended => {}
-            State::Stalled => self.figures.stalled += passed,
-            State::Playing if passed <= self.level => {
+            PlaybackState::Waiting | PlaybackState::Ended => {}
+            PlaybackState::Stalled => self.figures.stalled += passed,
+            PlaybackState::Playing if passed <= self.level => {
                 self.level -= passed;
                 self.figures.played += passed;
             }
-            State::Playing => {
+            PlaybackState::Playing => {
                 let left = std::mem::take(&mut self.level);
                 self.figures.played += left;
                 if self.complete {
-                    self.state = State::Ended;
+                    self.state = PlaybackState::Ended;
                 } else {
-                    self.state = State::Stalled;
+                    self.state = PlaybackState::Stalled;
                     self.figures.stalls += 1;
                     self.figures.stalled += passed - left;
                 }
@@ -89,36 +89,36 @@ impl Playback {
         self.level
     }
 
-    /// A segment has arrived, the last one or not; returns what is then in the buffer.
+    /// Adds a segment that arrives now. Returns the video in the buffer after that.
     pub fn add(&mut self, length: Span, is_last: bool, now: Time) -> Span {
         self.advance(now);
         self.level += length;
         self.complete = is_last;
         let enough = self.level >= self.startup || self.complete;
         match self.state {
-            State::Waiting if enough => {
-                self.state = State::Playing;
+            PlaybackState::Waiting if enough => {
+                self.state = PlaybackState::Playing;
                 self.figures.startup_delay = Some(now - self.asked);
             }
-            State::Stalled if enough => self.state = State::Playing,
+            PlaybackState::Stalled if enough => self.state = PlaybackState::Playing,
             _ => {}
         }
         self.level
     }
 
-    /// The user goes.
+    /// Ends playback, because the user leaves.
     pub fn end(&mut self, now: Time) {
         self.advance(now);
-        self.state = State::Ended;
+        self.state = PlaybackState::Ended;
     }
 
-    /// Counts from `now` on.
+    /// Begins the measurement: counts from `now` on.
     pub fn start_measuring(&mut self, now: Time) {
         self.advance(now);
         self.figures = Figures::default();
     }
 
-    /// What was counted until `now`.
+    /// What was counted from the beginning of the measurement until `now`.
     pub fn figures(&self, now: Time) -> Figures {
         let mut then = self.clone();
         then.advance(now);

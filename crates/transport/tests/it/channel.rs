@@ -53,7 +53,7 @@ fn channels() -> impl Strategy<Value = Channel> {
         )
 }
 
-const RECOVERIES: &[RecoveryKind] = RecoveryKind::VARIANTS;
+const RECOVERIES: &[RecoveryKind] = RecoveryKind::ALL;
 
 /// What a model that answers marks is told of them, by choice.
 fn model_answer(
@@ -246,10 +246,6 @@ fn common_choices(
     }
 }
 
-fn judges_by_time(params: &TcpParams) -> bool {
-    matches!(params.recovery, RecoveryKind::RackTlp | RecoveryKind::Linux)
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bound {
     ToReceiver,
@@ -314,7 +310,7 @@ impl Pair {
     /// Sends what there is to send, after a timer of the sender's or another event.
     fn poll(&mut self, timer: bool) {
         // A probe may follow a retransmission (RFC 8985, section 7.3).
-        let probes = timer && judges_by_time(&self.params);
+        let probes = timer && self.params.recovery.detects_by_time();
         let mut forced = if probes { 2 } else { 1 };
         loop {
             let before = self.sender.in_flight();
@@ -528,7 +524,7 @@ impl Pair {
             let again = self.sender.next_wakeup();
             assert!(again.is_none_or(|again| again > next));
             if timeouts == 0 {
-                let judges = judges_by_time(&self.params);
+                let judges = self.params.recovery.detects_by_time();
                 let slow = self.params.read_rate.is_some();
                 assert!(judges || released || slow, "nothing was due");
                 return true;

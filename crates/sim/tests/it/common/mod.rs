@@ -1,14 +1,12 @@
 //! Running a scenario from the text of an experiment file.
 
-use std::sync::atomic::AtomicBool;
-
-use redtail_sim::RunResult;
-use redtail_spec::{Format, Plan, Scenario};
+use redtail_sim::{RunOptions, RunResult};
+use redtail_spec::{Plan, PlanOptions, Scenario};
 
 /// The scenario of replication `replication` of the first case in `text`.
 pub fn scenario(text: &str, replication: u32) -> Scenario {
     let text = format!("name = \"test\"\n{text}");
-    let plan = Plan::from_text(&text, None, &[], Format::Toml)
+    let plan = Plan::from_text(&text, PlanOptions::default())
         .unwrap_or_else(|error| panic!("{error}\nin:\n{text}"));
     let scenario = plan.scenario(0, replication);
     scenario.expect("a plan has a case")
@@ -16,7 +14,7 @@ pub fn scenario(text: &str, replication: u32) -> Scenario {
 
 /// Runs replication `replication` of `text`.
 pub fn run_replication(text: &str, replication: u32) -> RunResult {
-    redtail_sim::run(&scenario(text, replication), &AtomicBool::new(false)).expect("nobody cancels")
+    redtail_sim::run(&scenario(text, replication), RunOptions::default()).expect("it can be run")
 }
 
 /// Runs the first replication of `text`.

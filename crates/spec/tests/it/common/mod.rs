@@ -1,6 +1,6 @@
 //! The file that tests vary.
 
-use redtail_spec::{Format, Plan, SpecError};
+use redtail_spec::{Plan, PlanOptions, SpecError};
 
 /// Line numbers in expected messages are those of this text.
 pub const FILE: &str = r#"name = "Tail drop against RED"
@@ -51,7 +51,14 @@ pub fn changed(text: &str, changes: &[(&str, &str)]) -> String {
 
 pub fn plan(text: &str, sets: &[&str]) -> Result<Plan, SpecError> {
     let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
-    Plan::from_text(text, Some("e.toml"), &sets, Format::Toml)
+    Plan::from_text(
+        text,
+        PlanOptions {
+            file: Some("e.toml"),
+            sets: &sets,
+            ..PlanOptions::default()
+        },
+    )
 }
 
 /// What the user reads when `text` is refused.

@@ -7,7 +7,7 @@
 //! the inflation is subtracted from the bytes in flight, which gives the same bound.
 
 use super::super::scoreboard::Scoreboard;
-use super::LossRecovery;
+use super::{LossRecovery, RecoveryTraits};
 
 /// Which version of the algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,43 +47,15 @@ impl NewReno {
 }
 
 impl LossRecovery for NewReno {
-    fn is_duplicate(&self, _newly_sacked: u64) -> bool {
-        true
-    }
-
-    fn detects_loss(&self, _board: &Scoreboard, dup_acks: u32, dup_thresh: u32) -> bool {
-        dup_acks >= dup_thresh
-    }
-
-    fn may_enter(&self, una: u64, recover: u64) -> bool {
-        una > recover // RFC 6582, section 3.2, step 2
-    }
-
-    fn forgets_recovery_point(&self) -> bool {
-        false
-    }
-
-    fn ends_on_partial_ack(&self) -> bool {
-        self.ends_on_partial_ack
-    }
-
-    fn window_after(&self, board: &Scoreboard, cwnd: f64, mss: u32) -> f64 {
-        let mss = u64::from(mss);
-        match self.style {
-            _ if self.ends_on_partial_ack => cwnd,
-            // RFC 6582, section 3.2, step 3, full acknowledgement, option 1: slow start back to
-            // ssthresh, without a burst.
-            Style::Rfc => cwnd.min((board.outstanding().max(mss) + mss) as f64),
-            Style::Ns2 => (cwnd + self.inflation.min(0) as f64).max(mss as f64),
+    fn traits(&self) -> RecoveryTraits {
+        RecoveryTraits {
+            ends_on_partial_ack: self.ends_on_partial_ack,
+            // RFC 6582, section 3.2, step 3; the "impatient" variant of RFC 2582.
+            every_partial_ack_restarts_timer: false,
+            exit_grows_window: self.style == Style::Ns2,
+            limited_transmit_after_timeout: self.style == Style::Ns2,
+            ..RecoveryTraits::default()
         }
-    }
-
-    fn exit_grows_window(&self) -> bool {
-        self.style == Style::Ns2
-    }
-
-    fn limited_transmit_after_timeout(&self) -> bool {
-        self.style == Style::Ns2
     }
 
     fn on_enter(&mut self, board: &mut Scoreboard, dup_acks: u32, mss: u32) {
@@ -108,15 +80,18 @@ impl LossRecovery for NewReno {
         true
     }
 
-    fn every_partial_ack_restarts_timer(&self) -> bool {
-        false // RFC 6582, section 3.2, step 3; the "impatient" variant of RFC 2582
+    fn on_exit(&self, board: &Scoreboard, cwnd: f64, mss: u32) -> f64 {
+        let mss = u64::from(mss);
+        match self.style {
+            _ if self.ends_on_partial_ack => cwnd,
+            // RFC 6582, section 3.2, step 3, full acknowledgement, option 1: slow start back to
+            // ssthresh, without a burst.
+            Style::Rfc => cwnd.min((board.outstanding().max(mss) + mss) as f64),
+            Style::Ns2 => (cwnd + self.inflation.min(0) as f64).max(mss as f64),
+        }
     }
 
     fn in_flight(&self, board: &Scoreboard) -> u64 {
         board.outstanding().saturating_add_signed(-self.inflation)
-    }
-
-    fn next(&mut self, board: &mut Scoreboard) -> Option<u64> {
-        board.next_lost()
     }
 }

@@ -4,7 +4,7 @@
 //! (section 4) are in the scoreboard.
 
 use super::super::scoreboard::Scoreboard;
-use super::LossRecovery;
+use super::{LossRecovery, RecoveryTraits, Turn};
 
 /// The state of an episode.
 #[derive(Clone, Debug, Default)]
@@ -14,24 +14,19 @@ pub(in super::super) struct Sack {
 }
 
 impl LossRecovery for Sack {
-    fn is_duplicate(&self, newly_sacked: u64) -> bool {
-        newly_sacked > 0 // section 2, "Duplicate Acknowledgment"
+    fn traits(&self) -> RecoveryTraits {
+        RecoveryTraits {
+            uses_sack: true,
+            pipe_is_exact: true,
+            may_enter_at_recovery_point: true, // section 5.1
+            forgets_recovery_point: true,
+            every_partial_ack_restarts_timer: true, // RFC 6298, rule 5.3
+            ..RecoveryTraits::default()
+        }
     }
 
     fn detects_loss(&self, board: &Scoreboard, dup_acks: u32, dup_thresh: u32) -> bool {
         dup_acks >= dup_thresh || board.first_is_lost() // section 5, steps 1 and 2
-    }
-
-    fn may_enter(&self, una: u64, recover: u64) -> bool {
-        una >= recover // section 5.1
-    }
-
-    fn forgets_recovery_point(&self) -> bool {
-        true
-    }
-
-    fn pipe_is_exact(&self) -> bool {
-        true
     }
 
     fn on_enter(&mut self, board: &mut Scoreboard, _dup_acks: u32, _mss: u32) {
@@ -39,30 +34,15 @@ impl LossRecovery for Sack {
         board.declare_first_lost(); // section 5, step 4.3
     }
 
-    fn on_duplicate(&mut self, _mss: u32) {}
-
-    fn on_partial_ack(&mut self, _board: &mut Scoreboard, _acked: u64, _mss: u32) -> bool {
-        false
-    }
-
-    fn every_partial_ack_restarts_timer(&self) -> bool {
-        true // RFC 6298, rule 5.3
-    }
-
-    fn in_flight(&self, board: &Scoreboard) -> u64 {
-        board.pipe()
-    }
-
-    fn next(&mut self, board: &mut Scoreboard) -> Option<u64> {
-        board.next_lost() // NextSeg, rule 1
-    }
-
-    fn next_without_new_data(&mut self, board: &mut Scoreboard) -> Option<u64> {
-        // NextSeg, rules 3 and 4.
-        board.next_hole().or_else(|| {
-            let last = if self.rescued { None } else { board.last() };
-            self.rescued = self.rescued || last.is_some();
-            last
-        })
+    fn next(&mut self, board: &mut Scoreboard, turn: Turn) -> Option<u64> {
+        match turn {
+            Turn::BeforeNewData => board.next_lost(), // NextSeg, rule 1
+            // NextSeg, rules 3 and 4.
+            Turn::AfterNewData => board.next_hole().or_else(|| {
+                let last = if self.rescued { None } else { board.last() };
+                self.rescued = self.rescued || last.is_some();
+                last
+            }),
+        }
     }
 }

@@ -11,7 +11,7 @@
 //! acknowledgement moves outside recovery, and at a timeout.
 
 use super::super::scoreboard::Scoreboard;
-use super::LossRecovery;
+use super::{LossRecovery, RecoveryTraits, Turn};
 
 /// The state of an episode.
 #[derive(Clone, Debug, Default)]
@@ -21,24 +21,14 @@ pub(in super::super) struct Sack1996 {
 }
 
 impl LossRecovery for Sack1996 {
-    fn is_duplicate(&self, newly_sacked: u64) -> bool {
-        newly_sacked > 0
-    }
-
-    fn detects_loss(&self, _board: &Scoreboard, dup_acks: u32, dup_thresh: u32) -> bool {
-        dup_acks >= dup_thresh
-    }
-
-    fn may_enter(&self, una: u64, recover: u64) -> bool {
-        una > recover
-    }
-
-    fn forgets_recovery_point(&self) -> bool {
-        true
-    }
-
-    fn forgets_sacked(&self) -> bool {
-        true
+    fn traits(&self) -> RecoveryTraits {
+        RecoveryTraits {
+            uses_sack: true,
+            forgets_sacked: true,
+            forgets_recovery_point: true,
+            every_partial_ack_restarts_timer: true,
+            ..RecoveryTraits::default()
+        }
     }
 
     fn on_enter(&mut self, board: &mut Scoreboard, dup_acks: u32, mss: u32) {
@@ -55,16 +45,15 @@ impl LossRecovery for Sack1996 {
         false
     }
 
-    fn every_partial_ack_restarts_timer(&self) -> bool {
-        true
-    }
-
     fn in_flight(&self, _board: &Scoreboard) -> u64 {
         self.pipe.max(0) as u64
     }
 
-    fn next(&mut self, board: &mut Scoreboard) -> Option<u64> {
-        board.next_hole()
+    fn next(&mut self, board: &mut Scoreboard, turn: Turn) -> Option<u64> {
+        match turn {
+            Turn::BeforeNewData => board.next_hole(),
+            Turn::AfterNewData => None,
+        }
     }
 
     fn on_sent(&mut self, len: u32) {

@@ -21,8 +21,8 @@
 
 use redtail_core::Time;
 
-use super::{Phase, Sender, as_f64};
-use crate::cc::{AckSample, CaState, CongestionEvent, CongestionKind, Window};
+use super::{Phase, Sender};
+use crate::cc::{AckSample, CaState, CongestionEvent, CongestionKind, Window, as_f64};
 use crate::segment::Segment;
 use crate::tcp::prr::SegmentPrr;
 use crate::tcp::rto::{RttSampling, TimerRestart};
@@ -273,14 +273,14 @@ impl Sender {
                 una: segment.ack,
                 next: self.board.next(),
                 rtt,
-                srtt: self.rtt.srtt(),
+                srtt: self.timer.rtt.srtt(),
                 rtt_independent: self.ecn.is_rtt_independent(),
             };
             self.control(&mut states, &entered, delivered, &sample);
         }
         self.linux = Some(states);
         let has_entered = self.phase == Phase::Recovery && !was_in_recovery;
-        if entered.advanced || has_entered && self.timer_restart == TimerRestart::Acks {
+        if entered.advanced || has_entered && self.timer.restart == TimerRestart::Acks {
             self.restart_timer(now);
         } else if sacked && every_delivery {
             self.sample_sacked(now);
@@ -343,7 +343,10 @@ impl Sender {
         {
             return Report::default();
         }
-        let probe = self.timers.as_ref().and_then(|timers| timers.probe);
+        let probe = self
+            .timers
+            .as_ref()
+            .and_then(|timers| timers.probe.unanswered);
         let of_probe = len <= mss && probe.is_some_and(|probe| probe.end == twice.end);
         let next = self.board.next();
         if let Some(rack) = self.board.rack_mut()
@@ -366,11 +369,15 @@ impl Sender {
         let Some(timers) = &mut self.timers else {
             return;
         };
-        let Some(probe) = timers.probe.filter(|probe| segment.ack >= probe.end) else {
+        let Some(probe) = timers
+            .probe
+            .unanswered
+            .filter(|probe| segment.ack >= probe.end)
+        else {
             return;
         };
         if !probe.retransmitted || report.of_probe {
-            timers.probe = None;
+            timers.probe.unanswered = None;
         } else if segment.ack > probe.end {
             // The probe repaired a loss.
             self.begin_reduction(states, CongestionKind::Loss, entered.now);
@@ -378,7 +385,7 @@ impl Sender {
             states.cwr = false;
             self.keep_open(states);
         } else if entered.duplicate {
-            timers.probe = None;
+            timers.probe.unanswered = None;
         }
     }
 
@@ -607,7 +614,7 @@ impl Sender {
             }
         }
         self.linux = Some(states);
-        if enters && self.timer_restart == TimerRestart::Acks {
+        if enters && self.timer.restart == TimerRestart::Acks {
             self.restart_timer(now);
         }
         self.tell_losses(now);
@@ -627,7 +634,10 @@ impl Sender {
 
     /// Outstanding retransmissions, which may still be reported as duplicates (`tcp_init_undo`).
     fn resent_before(&self) -> u32 {
-        let probe = self.timers.as_ref().and_then(|timers| timers.probe);
+        let probe = self
+            .timers
+            .as_ref()
+            .and_then(|timers| timers.probe.unanswered);
         let probed = probe.is_some_and(|probe| probe.retransmitted);
         self.board.retransmissions_out() + u32::from(probed)
     }
@@ -639,7 +649,7 @@ impl Sender {
         states.high = next;
         states.prr = SegmentPrr::new(cwnd / f64::from(self.mss));
         if let Some(timers) = &mut self.timers {
-            timers.probe = None;
+            timers.probe.unanswered = None;
         }
         let beta = match kind {
             CongestionKind::Ecn => self.ecn.beta(self.controller.beta_ecn()),
@@ -706,7 +716,8 @@ impl Sender {
         let reduces =
             fresh && !states.cwr || una >= states.high || self.phase == Phase::Loss && !repeated;
         let reducing = states.cwr || self.phase == Phase::Recovery;
-        self.board.declare_lost_on_timeout(now, self.rtt.srtt());
+        self.board
+            .declare_lost_on_timeout(now, self.timer.rtt.srtt());
         if reduces {
             let prior = self.prior_window(reducing);
             states

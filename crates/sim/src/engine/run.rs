@@ -1,0 +1,90 @@
+//! Running a scenario.
+
+use std::fmt;
+use std::sync::atomic::AtomicBool;
+
+use redtail_qdisc::Plugins;
+use redtail_qdisc::plugin::{PluginFailure, catching};
+use redtail_spec::Scenario;
+use redtail_traffic::Traces;
+
+use super::{Cancelled, Engine};
+use crate::capture::{Capture, CaptureError, Recorder};
+use crate::result::RunResult;
+
+/// What a run needs besides its scenario. The default is enough for a scenario without queues of
+/// kind `plugin` and without groups of kind `trace`.
+#[derive(Default)]
+pub struct RunOptions<'a> {
+    /// The queues of kind `plugin`, to which the scenario refers by name.
+    pub plugins: Plugins,
+    /// The tables of groups of kind `trace`, to which the scenario refers by name.
+    pub traces: Traces,
+    /// The packets to capture. The result is the same as without a capture.
+    pub capture: Option<Capture<'a>>,
+    /// Stops the run once it is set.
+    pub cancel: Option<&'a AtomicBool>,
+}
+
+/// Why a run has no result.
+#[derive(Debug)]
+pub enum RunError {
+    /// It was cancelled before its end.
+    Cancelled,
+    /// A plug-in failed.
+    Plugin(Box<PluginFailure>),
+    /// Packets could not be captured.
+    Capture(CaptureError),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cancelled => f.write_str("the run was cancelled"),
+            Self::Plugin(failure) => failure.fmt(f),
+            Self::Capture(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+impl From<Cancelled> for RunError {
+    fn from(_: Cancelled) -> Self {
+        Self::Cancelled
+    }
+}
+
+impl From<CaptureError> for RunError {
+    fn from(error: CaptureError) -> Self {
+        Self::Capture(error)
+    }
+}
+
+/// Runs `scenario`, which must have passed validation, to its end.
+///
+/// # Errors
+/// [`RunError`] if the run was cancelled, a plug-in failed, or packets could not be captured.
+///
+/// # Panics
+/// When packets are not conserved, or a queue of redtail breaks its contract: faults of redtail. And
+/// when `options` lacks a table of the scenario.
+pub fn run(scenario: &Scenario, options: RunOptions<'_>) -> Result<RunResult, RunError> {
+    catching(|| run_to_end(scenario, options)).map_err(RunError::Plugin)?
+}
+
+fn run_to_end(scenario: &Scenario, options: RunOptions<'_>) -> Result<RunResult, RunError> {
+    let never = AtomicBool::new(false);
+    let mut engine = Engine::new(scenario, &options.plugins, &options.traces);
+    if let Some(capture) = options.capture {
+        let recorder = Recorder::new(capture, scenario, &engine.network, &engine.flows)?;
+        engine.recorder = Some(Box::new(recorder));
+    }
+    let ran = engine.run(options.cancel.unwrap_or(&never));
+    // An error in writing a file ends the run too, and is then its cause.
+    if let Some(recorder) = engine.recorder.take() {
+        recorder.finish()?;
+    }
+    ran?;
+    Ok(engine.finish())
+}

@@ -1,0 +1,294 @@
+//! The acknowledgement path: what a segment from the peer changes.
+
+use redtail_core::Time;
+
+use super::{Phase, Sender};
+use crate::cc::{AckSample, CaState, CongestionEvent, CongestionKind, PathSample, as_f64};
+use crate::segment::{Flags, Segment};
+use crate::tcp::ecn::Arrival;
+use crate::tcp::prr::{Delivery, Prr};
+use crate::tcp::recovery::{LossRecovery, Recovery, each};
+use crate::tcp::rto::RttSampling;
+use crate::tcp::scoreboard::Acked;
+use crate::tcp::timestamps::before;
+
+impl Sender {
+    #[inline]
+    pub(super) fn on_ack(&mut self, segment: &Segment, now: Time) {
+        // An acknowledgement of data never sent is dropped (RFC 9293, section 3.10.7.4). So is a
+        // repeated SYN-ACK, which is no duplicate acknowledgement (RFC 5681, section 2).
+        if !segment.flags.contains(Flags::ACK)
+            || segment.flags.contains(Flags::SYN)
+            || segment.ack > self.board.next() && !self.is_probe_accepted(segment.ack)
+        {
+            return;
+        }
+        // A segment with data is no duplicate acknowledgement (RFC 5681, section 2).
+        let same_window = segment.window == self.peer_window && segment.len == 0;
+        if segment.ack >= self.board.una() {
+            self.on_window(segment);
+        }
+        let marked = if self.ecn.enabled() {
+            self.on_feedback(segment, now)
+        } else {
+            0
+        };
+        if self.linux.is_some() {
+            return self.on_ack_as_linux(segment, marked, same_window, now);
+        }
+        let (una, delivered) = (self.board.una(), self.board.delivered());
+        if self.timestamps
+            && let Some(rack) = self.board.rack_mut()
+        {
+            rack.on_echo(segment.ts_ecr);
+        }
+        if self.undo.is_some() && !segment.sack.is_empty() {
+            self.on_report(segment, now);
+        }
+        let in_flight = self.board.pipe();
+        self.newly_lost = false;
+        if segment.ack > una {
+            self.on_new_ack(segment, marked, now);
+            self.check_timeout(una, delivered, marked > 0);
+        } else if segment.ack == una && self.board.outstanding() > 0 {
+            // A segment that changes the window or carries a FIN is no duplicate acknowledgement
+            // (RFC 5681, section 2).
+            let same_window = same_window && !segment.flags.contains(Flags::FIN);
+            self.counters.duplicate_acks += u64::from(same_window);
+            let newly_sacked = self.enter_sack(segment, now);
+            if self.watched {
+                self.tell_law(Acked::default(), now);
+            }
+            if newly_sacked > 0 && self.sampling == RttSampling::EveryDelivery {
+                self.sample_sacked(now);
+            }
+            if (same_window || newly_sacked > 0) && self.traits.counts_as_duplicate(newly_sacked) {
+                self.on_duplicate_ack(now);
+            }
+            self.check_timeout(una, delivered, marked > 0);
+        }
+        if self.timers.is_some() && !self.board.sacked().is_empty() {
+            self.judge(now);
+        }
+        if let Some(prr) = &mut self.prr {
+            let delivery = Delivery {
+                delivered: self.board.delivered() - delivered,
+                in_flight: self.board.pipe(),
+                safe: segment.ack > una && !self.newly_lost,
+            };
+            let ssthresh = self.controller.window().ssthresh;
+            prr.on_ack(delivery, ssthresh, f64::from(self.mss));
+        }
+        if self.pacer.is_some() {
+            self.tell_model(una, in_flight, marked, now);
+        }
+    }
+
+    #[inline]
+    fn on_new_ack(&mut self, segment: &Segment, marked: u64, now: Time) {
+        let window_was_full = self.window_is_full();
+        if self.timers.is_some() {
+            self.on_probe_answered(segment, now);
+        }
+        let delivered = self.board.delivered();
+        let times = match self.sampling {
+            RttSampling::EveryDelivery => self.board.times_below(segment.ack),
+            _ => None,
+        };
+        let acked = self.board.on_ack(segment.ack, now);
+        self.counters.stalls += u64::from(self.progress.advance(now));
+        self.timeouts_in_row = 0;
+        let finished = self.recover.is_none_or(|recover| segment.ack >= recover);
+        let in_recovery = self.phase == Phase::Recovery;
+        let partial = in_recovery && !finished && !self.traits.ends_on_partial_ack;
+        if !segment.sack.is_empty() {
+            self.enter_sack(segment, now);
+        }
+        let rtt = match self.sampling {
+            RttSampling::EveryDelivery => self.sample_delivery(segment, times, now),
+            _ if partial && !self.timestamps => None,
+            _ => self.sample_rtt(segment, acked, now),
+        };
+        if self.watched {
+            self.tell_law(acked, now);
+        }
+        if partial {
+            self.on_partial_ack(acked, now);
+            return;
+        }
+        if in_recovery {
+            self.leave_recovery(now);
+        }
+        if in_recovery || self.phase == Phase::Loss && finished {
+            if !in_recovery {
+                self.controller.on_episode_end(true, now);
+            }
+            self.phase = Phase::Open;
+            if let Some(rack) = self.board.rack_mut() {
+                rack.on_episode_end(now);
+            }
+        }
+        if self.prr.take_if(|prr| prr.ends_at(segment.ack)).is_some() {
+            self.controller.on_episode_end(false, now);
+        }
+        if self.traits.forgets_sacked {
+            self.board.forget_sacked();
+        }
+        self.dup_acks = 0;
+        let grows = if in_recovery {
+            self.traits.exit_grows_window
+        } else {
+            window_was_full
+        };
+        if grows && self.prr.is_none() {
+            // With byte counting each byte counts once: bytes selectively acknowledged before do
+            // not grow the window again when the hole below them is filled (Linux).
+            let bytes = if self.byte_counting {
+                self.board.delivered() - delivered
+            } else {
+                acked.bytes
+            };
+            self.controller.on_ack(&AckSample {
+                now,
+                acked: bytes,
+                marked,
+                una: segment.ack,
+                next: self.board.next(),
+                rtt,
+                srtt: self.timer.rtt.srtt(),
+                rtt_independent: self.ecn.is_rtt_independent(),
+            });
+        }
+        self.restart_timer(now);
+        if !self.finish(segment) && self.traits.pipe_is_exact && self.board.first_is_lost() {
+            // Losses that are already known begin the next episode.
+            self.maybe_enter_recovery(now);
+        }
+    }
+
+    /// Stores the window and the timestamp of an acknowledgement.
+    #[inline]
+    fn on_window(&mut self, segment: &Segment) {
+        self.peer_window = segment.window;
+        if self.timestamps && !before(segment.ts_val, self.ts_recent) {
+            self.ts_recent = segment.ts_val;
+        }
+    }
+
+    pub(super) fn enter_sack(&mut self, segment: &Segment, now: Time) -> u64 {
+        if segment.sack.is_empty() {
+            return 0;
+        }
+        let bytes = self.board.on_sack(segment.sack.iter(segment.ack), now);
+        if self.traits.pipe_is_exact && self.timers.is_none() {
+            self.newly_lost |=
+                self.board
+                    .detect_losses(self.dup_thresh, self.mss, self.stream.size);
+        }
+        bytes
+    }
+
+    /// Processes the ECN feedback of an acknowledgement. Returns the bytes it newly reports as
+    /// marked.
+    #[inline(never)] // so that senders without ECN are not burdened
+    fn on_feedback(&mut self, segment: &Segment, now: Time) -> u64 {
+        let (una, next) = (self.board.una(), self.board.next());
+        let window = self.controller.window();
+        let marks = self.ecn.on_ack(&Arrival {
+            segment,
+            una,
+            next,
+            now,
+            slow_start: window.cwnd < window.ssthresh,
+        });
+        if let Some(linux) = &mut self.linux {
+            linux.on_marks(marks.reduce);
+            return marks.bytes;
+        }
+        if marks.reduce && self.phase != Phase::Recovery {
+            self.counters.ecn_reductions += 1;
+            self.forbid_undo();
+            self.ecn.on_reduction(next, now);
+            self.controller.on_congestion(&CongestionEvent {
+                now,
+                kind: CongestionKind::Ecn,
+                // A response in proportion to the marks reduces the window (RFC 8257, section 3.3).
+                flight: match self.ecn.alpha() {
+                    Some(_) => u64::MAX,
+                    None => self.board.outstanding(),
+                },
+                beta: self.ecn.beta(self.controller.beta_ecn()),
+            });
+            let spread = self.uses_prr && self.ecn.spreads_reduction();
+            if spread && self.traits.pipe_is_exact && self.phase == Phase::Open {
+                let sacked = self.board.sacked().bytes();
+                let reduction = Prr::for_marks(self.board.outstanding(), sacked, next);
+                self.prr = Some(Box::new(reduction));
+            } else if self.phase == Phase::Open {
+                self.controller.on_episode_end(false, now);
+            }
+        }
+        marks.bytes
+    }
+
+    fn on_duplicate_ack(&mut self, now: Time) {
+        if self.phase == Phase::Recovery {
+            let mss = self.mss;
+            each!(&mut self.recovery, r => r.on_duplicate(mss));
+        } else {
+            self.dup_acks += 1;
+            self.maybe_enter_recovery(now);
+        }
+    }
+
+    fn on_partial_ack(&mut self, acked: Acked, now: Time) {
+        let mss = self.mss;
+        let resend =
+            each!(&mut self.recovery, r => r.on_partial_ack(&mut self.board, acked.bytes, mss));
+        self.resend_first |= resend;
+        let every = self.traits.every_partial_ack_restarts_timer;
+        if every {
+            self.timer.rtt.end_back_off();
+        }
+        if every || !self.timer_restarted {
+            self.timer_restarted = true;
+            self.restart_timer(now);
+        }
+    }
+
+    /// Whether the congestion window, rather than the peer or the application, limits sending. It
+    /// grows only then (RFC 5681, section 3.1; RFC 7661).
+    #[inline]
+    fn window_is_full(&self) -> bool {
+        let full = self.board.outstanding() + u64::from(self.mss);
+        as_f64(full) > self.controller.window().cwnd
+            || (self.pacer.as_ref()).is_some_and(|pacer| pacer.had_full_window(self.board.una()))
+    }
+
+    /// Passes an acknowledgement, which covers `acked`, to a law that watches the path.
+    #[inline(never)] // so that senders of other laws are not burdened
+    fn tell_law(&mut self, acked: Acked, now: Time) {
+        let state = match self.phase {
+            Phase::Recovery => CaState::Recovery,
+            Phase::Loss => CaState::Loss,
+            Phase::Open if self.prr.is_some() => CaState::Reduction,
+            Phase::Open if !self.board.sacked().is_empty() => CaState::Disorder,
+            Phase::Open => CaState::Open,
+        };
+        self.tell_law_in(state, acked, now);
+    }
+
+    /// As [`tell_law`](Self::tell_law), for a sender that was in `state` when the acknowledgement
+    /// arrived.
+    pub(super) fn tell_law_in(&mut self, state: CaState, acked: Acked, now: Time) {
+        self.controller.watch(&PathSample {
+            now,
+            acked: acked.bytes,
+            una: self.board.una(),
+            next: self.board.next(),
+            rtt: acked.sent.map(|sent| now.saturating_since(sent)),
+            srtt: self.timer.rtt.srtt(),
+            state,
+        });
+    }
+}

@@ -1,0 +1,82 @@
+//! What a sender tells of itself: counters, and its state for time series.
+
+use std::ops::{AddAssign, Sub};
+
+use redtail_core::Span;
+
+/// Counters of a sender, from its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderCounters {
+    /// Segments with payload, retransmissions included.
+    pub data_segments: u64,
+    /// Retransmitted segments.
+    pub retransmissions: u64,
+    /// Times fast recovery was entered.
+    pub recoveries: u64,
+    /// Retransmission timeouts, of SYNs included.
+    pub timeouts: u64,
+    /// Reductions because of an echoed ECN mark.
+    pub ecn_reductions: u64,
+    /// Acknowledgements that repeat the one before while data is outstanding (RFC 5681, section 2).
+    pub duplicate_acks: u64,
+    /// Timeouts found to be spurious and undone (RFC 5682).
+    pub spurious_timeouts: u64,
+    /// Fast retransmits found to be spurious and undone (RFC 9438, section 4.9.2).
+    pub spurious_fast_retransmits: u64,
+    /// Waits of more than 10 s for cumulative progress with data outstanding, counted when they
+    /// end.
+    pub stalls: u64,
+}
+
+impl AddAssign for SenderCounters {
+    fn add_assign(&mut self, other: Self) {
+        self.data_segments += other.data_segments;
+        self.retransmissions += other.retransmissions;
+        self.recoveries += other.recoveries;
+        self.timeouts += other.timeouts;
+        self.ecn_reductions += other.ecn_reductions;
+        self.duplicate_acks += other.duplicate_acks;
+        self.spurious_timeouts += other.spurious_timeouts;
+        self.spurious_fast_retransmits += other.spurious_fast_retransmits;
+        self.stalls += other.stalls;
+    }
+}
+
+impl Sub for SenderCounters {
+    type Output = Self;
+
+    fn sub(self, earlier: Self) -> Self {
+        Self {
+            data_segments: self.data_segments - earlier.data_segments,
+            retransmissions: self.retransmissions - earlier.retransmissions,
+            recoveries: self.recoveries - earlier.recoveries,
+            timeouts: self.timeouts - earlier.timeouts,
+            ecn_reductions: self.ecn_reductions - earlier.ecn_reductions,
+            duplicate_acks: self.duplicate_acks - earlier.duplicate_acks,
+            spurious_timeouts: self.spurious_timeouts - earlier.spurious_timeouts,
+            spurious_fast_retransmits: self.spurious_fast_retransmits
+                - earlier.spurious_fast_retransmits,
+            stalls: self.stalls - earlier.stalls,
+        }
+    }
+}
+
+/// A sender's state, for time series.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SenderSnapshot {
+    /// Congestion window, bytes.
+    pub cwnd: f64,
+    /// Slow start threshold, bytes; infinite before the first reduction.
+    pub ssthresh: f64,
+    /// Bytes sent and not cumulatively acknowledged.
+    pub outstanding: u64,
+    /// Smoothed round-trip time, once measured.
+    pub srtt: Option<Span>,
+    /// Estimated share of marked bytes, if the response is in proportion to it (DCTCP.Alpha of RFC
+    /// 8257).
+    pub alpha: Option<f64>,
+    /// Rate at which segments are paced, bytes/s, once there is one.
+    pub pacing_rate: Option<f64>,
+    /// The name of the state that a model-based controller is in.
+    pub state: Option<&'static str>,
+}

@@ -1,0 +1,251 @@
+//! Tail loss probes.
+//!
+//! Source: RFC 8985, section 7.
+
+use redtail_core::{Span, Time};
+
+use super::{Phase, Sender};
+use crate::cc::CongestionKind;
+use crate::segment::Segment;
+use crate::tcp::rto::TimerRestart;
+use crate::tcp::timer_wheel::TimerWheel;
+use crate::tcp::timestamps::{before, timestamp};
+
+/// A tail loss probe that has not been answered.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Probe {
+    /// An acknowledgement of this or more answers it.
+    pub end: u64,
+    pub sent: Time,
+    /// Whether it was a retransmission, which may have repaired a loss.
+    pub retransmitted: bool,
+}
+
+/// The timers of a sender that detects losses by time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RackTimers {
+    /// When the reordering timer is due (RFC 8985, section 6.2, step 5).
+    pub judge_at: Option<Time>,
+    pub probe: TailLossProbe,
+}
+
+/// The timer and the state of tail loss probes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TailLossProbe {
+    /// When a probe is due (RFC 8985, section 7.2).
+    pub at: Option<Time>,
+    /// The timer has expired: a probe is to be sent.
+    pub due: bool,
+    /// The probe that has not been answered.
+    pub unanswered: Option<Probe>,
+}
+
+impl Probe {
+    /// Whether an acknowledgement that echoes the timestamp `echo` is of a segment sent before the
+    /// probe. Without timestamps nothing shows this.
+    fn came_later_than(&self, echo: Option<u32>) -> bool {
+        echo.is_some_and(|echo| before(echo, timestamp(self.sent)))
+    }
+}
+
+impl TailLossProbe {
+    /// Checks the timer. A probe is sent when it has expired, if it is `allowed` then. Returns
+    /// whether a probe is to be sent.
+    pub fn on_wakeup(&mut self, now: Time, allowed: bool) -> bool {
+        if self.at.take_if(|at| *at <= now).is_some() {
+            self.due = allowed;
+        }
+        self.due
+    }
+
+    /// A probe is sent.
+    fn on_sent(&mut self, probe: Probe) {
+        self.at = None;
+        self.unanswered = Some(probe);
+    }
+
+    /// Stops the timer and forgets the probe that has not been answered.
+    fn cancel(&mut self) {
+        (self.at, self.unanswered) = (None, None);
+    }
+
+    /// The probe that an acknowledgement up to `ack` answers. It echoes the timestamp `echo`. If it
+    /// `may_report`, a D-SACK may still say that a retransmission was not needed (RFC 8985, section
+    /// 7.4.2).
+    fn take_answered(&mut self, ack: u64, echo: Option<u32>, may_report: bool) -> Option<Probe> {
+        self.unanswered.take_if(|probe| {
+            let waits = may_report && probe.retransmitted && !probe.came_later_than(echo);
+            ack > probe.end || ack == probe.end && !waits
+        })
+    }
+}
+
+/// The longest time for which a receiver delays the acknowledgement of a single segment (RFC 8985,
+/// section 7.2, TLP.max_ack_delay).
+const MAX_ACK_DELAY: Span = Span::from_ms(200);
+
+/// The probe timeout (PTO) of RFC 8985, section 7.2; `alone` if exactly one segment is outstanding.
+pub(super) fn probe_wait(srtt: Span, alone: bool, wheel: TimerWheel) -> Span {
+    let more = if alone {
+        MAX_ACK_DELAY
+    } else {
+        wheel.allowance()
+    };
+    srtt * 2 + more
+}
+
+impl Sender {
+    /// A probe that repaired a loss is a congestion signal (RFC 8985, section 7.4).
+    pub(super) fn on_probe_answered(&mut self, segment: &Segment, now: Time) {
+        // With timestamps an acknowledgement of the original segment differs from one of the probe.
+        let echo = self.timestamps.then_some(segment.ts_ecr);
+        let may_report = self.undo.as_ref().is_some_and(|undo| undo.dsack);
+        let Some(timers) = &mut self.timers else {
+            return;
+        };
+        let Some(probe) = timers.probe.take_answered(segment.ack, echo, may_report) else {
+            return;
+        };
+        if probe.retransmitted && !probe.came_later_than(echo) && self.phase == Phase::Open {
+            self.reduce(CongestionKind::Loss, now);
+            self.controller.on_episode_end(false, now);
+            self.forbid_undo();
+        }
+    }
+
+    /// Schedules a tail loss probe (RFC 8985, section 7.2).
+    pub(super) fn arm_probe(&mut self, now: Time) {
+        let quiet = self.may_probe();
+        let alone = self.board.is_single();
+        let wait = |srtt: Span| probe_wait(srtt, alone, self.timer.wheel);
+        let Some(timers) = &mut self.timers else {
+            return;
+        };
+        timers.probe.at = match self.timer.rtt.srtt() {
+            Some(srtt) if quiet && timers.probe.unanswered.is_none() => {
+                let at = self.timer.wheel.expiry(now, wait(srtt));
+                // Not later than the retransmission timer, which it replaces.
+                Some(self.timer.at.map_or(at, |rto| rto.min(at)))
+            }
+            _ => None,
+        };
+    }
+
+    /// Whether a tail loss probe may be scheduled: data is outstanding, and there is no hole and no
+    /// episode.
+    pub(super) fn may_probe(&self) -> bool {
+        self.phase == Phase::Open
+            && self.board.outstanding() > 0
+            && match &self.linux {
+                None => self.board.sacked().is_empty(),
+                Some(linux) => linux.may_probe(),
+            }
+    }
+
+    /// Sends a tail loss probe: new data if there is any, otherwise a retransmission of the last
+    /// segment (RFC 8985, section 7.3).
+    pub(super) fn send_probe(&mut self, now: Time) -> Option<Segment> {
+        self.timer.start(now);
+        let (segment, retransmitted) = match self.send_new(now) {
+            Some(segment) => {
+                if let Some(linux) = &mut self.linux {
+                    linux.on_sent();
+                }
+                (segment, false)
+            }
+            None => {
+                let last = self.board.last()?;
+                let probe = match self.linux {
+                    None => self.resend(last, now),
+                    Some(_) => {
+                        let (seq, len) = self.board.on_probed(last, now);
+                        self.send_again(seq, len, now)
+                    }
+                };
+                (probe, true)
+            }
+        };
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent(segment.len);
+        }
+        if let Some(timers) = &mut self.timers {
+            timers.probe.on_sent(Probe {
+                end: self.board.next(),
+                sent: now,
+                retransmitted,
+            });
+        }
+        Some(segment)
+    }
+
+    /// Cancels the tail loss probe when recovery begins.
+    pub(super) fn end_probing(&mut self, now: Time) {
+        if self.timer.restart == TimerRestart::Head
+            && self.timers.as_ref().is_some_and(|it| it.probe.at.is_some())
+        {
+            self.run_from_head(now);
+        }
+        if let Some(timers) = &mut self.timers {
+            timers.probe.cancel();
+        }
+    }
+
+    /// New data replaces a scheduled probe by one that is scheduled from now, or by the
+    /// retransmission timer (Linux, tcp_event_new_data_sent).
+    #[inline(never)]
+    pub(super) fn on_sent_behind_probe(&mut self, now: Time) {
+        if self.timers.as_ref().is_some_and(|it| it.probe.at.is_some()) {
+            self.run_from_head(now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Span::from_ms(ms)
+    }
+
+    fn probed(retransmitted: bool) -> TailLossProbe {
+        let mut probe = TailLossProbe::default();
+        probe.on_sent(Probe {
+            end: 5000,
+            sent: at(100),
+            retransmitted,
+        });
+        probe
+    }
+
+    #[test]
+    fn a_probe_is_answered_once_its_end_is_acknowledged() {
+        let mut probe = probed(false);
+        assert!(probe.take_answered(4999, None, true).is_none());
+        assert!(probe.take_answered(5000, None, true).is_some());
+        assert!(probe.take_answered(5000, None, true).is_none());
+    }
+
+    #[test]
+    fn a_retransmission_waits_for_the_report_that_it_was_not_needed() {
+        // RFC 8985, section 7.4.2.
+        let after = Some(timestamp(at(100)));
+        assert!(probed(true).take_answered(5000, after, true).is_none());
+        assert!(probed(true).take_answered(5000, after, false).is_some());
+        assert!(probed(true).take_answered(5001, after, true).is_some());
+        // An acknowledgement of the original segment needs no report.
+        let earlier = Some(timestamp(at(99)));
+        assert!(probed(true).take_answered(5000, earlier, true).is_some());
+    }
+
+    #[test]
+    fn a_probe_that_is_not_allowed_when_its_timer_expires_is_not_sent() {
+        let mut probe = TailLossProbe {
+            at: Some(at(10)),
+            ..TailLossProbe::default()
+        };
+        assert!(!probe.on_wakeup(at(9), true));
+        assert!(!probe.on_wakeup(at(10), false));
+        assert!(!probe.on_wakeup(at(11), true));
+    }
+}

@@ -1,0 +1,117 @@
+//! Pacing, and what a model-based controller hears.
+
+use redtail_core::{Span, Time};
+
+use super::{Phase, Sender};
+use crate::cc::as_f64;
+use crate::cc::model::Episode;
+use crate::tcp::delivery_rate::AckContext;
+
+impl Sender {
+    /// Passes the rate sample of an acknowledgement to the model, and the model's rate to the
+    /// pacer. Before the acknowledgement, data up to `una` was acknowledged and `in_flight` bytes
+    /// were in flight; it newly reports `marked` bytes as marked.
+    #[inline(never)] // so that unpaced senders are not burdened
+    pub(super) fn tell_model(&mut self, una: u64, in_flight: u64, marked: u64, now: Time) {
+        let context = AckContext {
+            prior_in_flight: in_flight,
+            in_flight: self.board.pipe(),
+            una,
+            srtt: self.timer.rtt.srtt(),
+            episode: match self.phase {
+                Phase::Open => Episode::Open,
+                Phase::Recovery => Episode::Recovery,
+                Phase::Loss => Episode::Loss,
+            },
+            marked,
+            held_for: (self.pacer.as_ref()).map_or(Span::ZERO, |pacer| pacer.held_for(now)),
+        };
+        if let Some(rates) = self.board.rates() {
+            if rates.has_losses() {
+                for lost in rates.losses() {
+                    self.controller.on_lost(&lost, now);
+                }
+            }
+            self.controller.on_rate_sample(&rates.finish(context, now));
+            if self.controller.probes_rtt() {
+                rates.mark_app_limited(context.in_flight);
+            }
+        }
+        self.update_pacing();
+    }
+
+    /// Passes losses to the model that were not detected by an acknowledgement.
+    pub(super) fn tell_losses(&mut self, now: Time) {
+        if let Some(rates) = self.board.rates() {
+            for lost in rates.losses() {
+                self.controller.on_lost(&lost, now);
+            }
+            rates.settle_losses();
+            self.update_pacing();
+        }
+    }
+
+    /// Sets the pacing rate: the model's, or that of the window and the round trip.
+    pub(super) fn update_pacing(&mut self) {
+        let Some(pacer) = &mut self.pacer else {
+            return;
+        };
+        if let Some((rate, quantum)) = self.controller.pacing() {
+            pacer.set(rate, quantum);
+        } else if let Some(srtt) = self.timer.rtt.srtt() {
+            pacer.follow(self.controller.window(), srtt);
+        }
+    }
+
+    /// Records that the window, not the pacer, prevents sending.
+    #[inline(never)]
+    pub(super) fn note_full_window(&mut self) {
+        self.release();
+        let next = self.board.next();
+        if let Some(pacer) = &mut self.pacer {
+            pacer.on_full_window(next);
+        }
+        if let Some(rates) = self.board.rates() {
+            rates.mark_window_limited(next);
+        }
+    }
+
+    /// There is room in the window and no data to send.
+    #[inline(never)]
+    pub(super) fn note_app_limited(&mut self) {
+        let in_flight = self.board.pipe();
+        if let Some(rates) = self.board.rates()
+            && as_f64(in_flight) < self.controller.window().cwnd
+        {
+            rates.mark_app_limited(in_flight);
+        }
+    }
+
+    /// No segment waits for the pacer any more.
+    pub(super) fn release(&mut self) {
+        if let Some(pacer) = &mut self.pacer {
+            pacer.release();
+        }
+    }
+
+    /// Whether pacing holds back the next segment; its release is then scheduled.
+    #[inline(never)]
+    pub(super) fn is_held_back(&mut self, now: Time) -> bool {
+        if self.board.pipe() == 0
+            && let Some(rates) = self.board.rates()
+            && rates.is_app_limited()
+        {
+            let delivered = rates.delivered();
+            self.controller.on_restart(now, delivered);
+            self.update_pacing();
+        }
+        if self.pacer.as_mut().is_none_or(|pacer| pacer.lets_pass(now)) {
+            return false;
+        }
+        let more = self.has_more();
+        if let Some(pacer) = &mut self.pacer {
+            pacer.hold_back(more);
+        }
+        more
+    }
+}

@@ -1,0 +1,74 @@
+//! Round-trip samples.
+
+use redtail_core::{Span, Time};
+
+use super::Sender;
+use crate::segment::Segment;
+use crate::tcp::rto::{RttSampling, TimerRestart};
+use crate::tcp::scoreboard::Acked;
+use crate::tcp::timestamps::shown_at;
+
+impl Sender {
+    /// Takes a round-trip sample if this acknowledgement gives one; returns it.
+    #[inline]
+    pub(super) fn sample_rtt(
+        &mut self,
+        segment: &Segment,
+        acked: Acked,
+        now: Time,
+    ) -> Option<Span> {
+        let ack = segment.ack;
+        let sent = match self.sampling {
+            _ if self.timestamps => {
+                // RFC 7323, section 4.1: the echoed timestamp says which transmission is answered.
+                shown_at(segment.ts_ecr, now)
+            }
+            RttSampling::EveryAck | RttSampling::EveryDelivery => acked.sent?,
+            RttSampling::OnePerWindow => {
+                let (_, sent) = self.timed.take_if(|(end, _)| ack >= *end)?;
+                sent
+            }
+        };
+        self.timer.rtt.sample(sent, now, ack, self.board.next());
+        Some(now - sent)
+    }
+
+    /// Samples the round trip of the oldest segment that this acknowledgement newly covers,
+    /// cumulatively or selectively. `acked` holds the send times of the oldest and the newest
+    /// segment newly covered cumulatively. Returns the round trip of the newest.
+    #[inline(never)]
+    pub(super) fn sample_delivery(
+        &mut self,
+        segment: &Segment,
+        acked: Option<(Time, Time)>,
+        now: Time,
+    ) -> Option<Span> {
+        let sacked = self.board.take_sacked_times();
+        let echoed = || self.timestamps.then(|| shown_at(segment.ts_ecr, now));
+        let (oldest, newest) = match (acked, sacked) {
+            (Some(acked), None) => acked,
+            (None, Some(sacked)) => sacked,
+            (Some(acked), Some(sacked)) => (acked.0, sacked.1),
+            (None, None) => echoed().map(|sent| (sent, sent))?,
+        };
+        self.timer
+            .rtt
+            .sample(oldest, now, segment.ack, self.board.next());
+        Some(now - newest)
+    }
+
+    /// Samples the round trip of an acknowledgement that does not advance.
+    #[inline(never)]
+    pub(super) fn sample_sacked(&mut self, now: Time) {
+        let Some((oldest, _)) = self.board.take_sacked_times() else {
+            return;
+        };
+        let (una, next) = (self.board.una(), self.board.next());
+        self.timer.rtt.sample(oldest, now, una, next);
+        // Otherwise a long recovery would postpone the timer without limit.
+        let before = self.board.first_sent().is_some_and(|sent| oldest < sent);
+        if before && self.timer.restart == TimerRestart::Head {
+            self.restart_timer(now);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Building the segments that carry data.
+
+use redtail_core::{Ecn, Time};
+
+use super::Sender;
+use crate::segment::{Flags, Segment};
+use crate::tcp::rto::TimerRestart;
+use crate::tcp::timestamps::timestamp;
+
+impl Sender {
+    #[inline(never)] // one copy of the most frequent path
+    pub(super) fn send_new(&mut self, now: Time) -> Option<Segment> {
+        let seq = self.board.next();
+        let len = self.next_len(now)?;
+        Some(self.send_data(seq, len, now))
+    }
+
+    #[inline(always)] // avoids a copy of the segment
+    pub(super) fn send_data(&mut self, seq: u64, len: u32, now: Time) -> Segment {
+        if self.idle {
+            self.end_idle(now);
+        }
+        // The FIN goes with the last byte, if the record's length has room for it.
+        let end = seq + u64::from(len);
+        let last = self.stream.fin_follows(end);
+        let len = if last && len < u32::from(u16::MAX) {
+            len + 1
+        } else {
+            len
+        };
+        if self.board.outstanding() == 0 {
+            self.progress.begin(now);
+        }
+        self.board.on_new(len, now);
+        if self.timers.is_some() {
+            if self.timer.restart == TimerRestart::Head {
+                self.on_sent_behind_probe(now);
+            }
+            self.arm_probe(now);
+        }
+        if self.timed.is_none() {
+            self.timed = Some((seq + u64::from(len), now));
+        }
+        let ecn = self.ecn.codepoint();
+        self.data_segment(seq, len, ecn, now)
+    }
+
+    pub(super) fn resend(&mut self, index: u64, now: Time) -> Segment {
+        let (seq, len) = self.board.on_resent(index, now);
+        if self.timer.restart == TimerRestart::Head && seq == self.board.una() {
+            self.run_from_head(now);
+        }
+        if let Some(undo) = &mut self.undo {
+            undo.on_resent(seq + u64::from(len));
+        }
+        if let Some(linux) = &mut self.linux {
+            linux.on_resent(now);
+        }
+        self.send_again(seq, len, now)
+    }
+
+    /// Builds a retransmission of `len` sequence numbers from `seq`, which the scoreboard has
+    /// already recorded.
+    pub(super) fn send_again(&mut self, seq: u64, len: u32, now: Time) -> Segment {
+        self.counters.retransmissions += u64::from(seq < self.stream.size);
+        if self
+            .timed
+            .is_some_and(|(end, _)| end == seq + u64::from(len))
+        {
+            self.timed = None; // Karn
+        }
+        // Retransmissions must not be ECN-capable (RFC 3168, section 6.1.5).
+        let ecn = if self.ecn_retransmissions {
+            self.ecn.codepoint()
+        } else {
+            Ecn::NotEct
+        };
+        self.data_segment(seq, len, ecn, now)
+    }
+
+    /// Builds a segment of `len` sequence numbers from `seq`.
+    #[inline(always)]
+    fn data_segment(&mut self, seq: u64, len: u32, ecn: Ecn, now: Time) -> Segment {
+        self.last_sent = now;
+        if let Some(pacer) = &mut self.pacer {
+            pacer.on_sent(len, now);
+        }
+        if self.timer.at.is_none() {
+            self.timer.start(now); // RFC 6298, rule 5.1
+        }
+        self.counters.data_segments += 1;
+        let (len, ecn, fin) = if seq + u64::from(len) >= self.stream.size {
+            self.last_data(seq, len, ecn)
+        } else {
+            (len, ecn, Flags::NONE)
+        };
+        let flags = self.ecn.data_flags(ecn != Ecn::NotEct);
+        Segment {
+            seq,
+            len,
+            ts_val: if self.timestamps { timestamp(now) } else { 0 },
+            ts_ecr: self.ts_recent,
+            flags: Flags::ACK.with(flags).with(fin),
+            ecn,
+            ..Segment::default()
+        }
+    }
+
+    /// The payload length, the codepoint and the flags of a segment that reaches the end of the
+    /// written data. Its data is pushed. If the application has closed, the FIN is the last of
+    /// `len` sequence numbers. A FIN without data is a control segment: it is not counted as data
+    /// and not ECN-capable.
+    #[cold]
+    fn last_data(&mut self, seq: u64, len: u32, ecn: Ecn) -> (u32, Ecn, Flags) {
+        if seq + u64::from(len) == self.stream.size {
+            (
+                len,
+                ecn,
+                Flags::NONE.with_if(self.stream.pushes, Flags::PSH),
+            )
+        } else if len == 1 {
+            self.counters.data_segments -= 1;
+            (0, Ecn::NotEct, Flags::FIN)
+        } else {
+            (len - 1, ecn, Flags::FIN)
+        }
+    }
+
+    /// Builds an acknowledgement without anything else.
+    #[inline]
+    pub(super) fn bare_segment(&self, now: Time) -> Segment {
+        Segment {
+            flags: Flags::ACK,
+            ts_val: if self.timestamps { timestamp(now) } else { 0 },
+            ts_ecr: self.ts_recent,
+            ..Segment::default()
+        }
+    }
+}

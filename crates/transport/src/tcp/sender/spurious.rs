@@ -1,0 +1,117 @@
+//! Reductions that prove spurious: the reports that show it, and how a reduction is undone.
+
+use redtail_core::Time;
+
+use super::{Phase, Sender};
+use crate::segment::Segment;
+use crate::tcp::frto::{Answer, Verdict};
+
+impl Sender {
+    /// An episode is about to reduce the window. The reduction can be undone later, unless another
+    /// episode is in progress.
+    pub(super) fn allow_undo(&mut self, timeout: bool) {
+        if let Some(undo) = &mut self.undo {
+            if self.phase == Phase::Open {
+                undo.on_episode(self.controller.window(), self.board.una(), timeout);
+            } else {
+                undo.confirm();
+            }
+        }
+    }
+
+    /// The latest reduction can no longer be undone.
+    pub(super) fn forbid_undo(&mut self) {
+        if let Some(undo) = &mut self.undo {
+            undo.confirm();
+        }
+    }
+
+    /// Processes a D-SACK report, if the segment has one.
+    pub(super) fn on_report(&mut self, segment: &Segment, now: Time) {
+        let Some(undo) = self.undo.as_mut().filter(|undo| undo.dsack) else {
+            return;
+        };
+        let Some(duplicate) = segment.sack.duplicate(segment.ack) else {
+            return;
+        };
+        let probe = self.timers.as_mut().and_then(|timers| {
+            let probe = &mut timers.probe.unanswered;
+            probe.take_if(|probe| probe.retransmitted && probe.end == duplicate.end)
+        });
+        let next = self.board.next();
+        if let Some(rack) = self.board.rack_mut()
+            && probe.is_none()
+        {
+            // A duplicate of a tail loss probe is no sign of reordering.
+            rack.on_duplicate(segment.ack, next, now);
+        }
+        if undo.on_duplicate(duplicate, self.mss) {
+            self.undo_reduction(true);
+        }
+    }
+
+    /// Passes an acknowledgement to F-RTO, which may find the last timeout spurious.
+    #[inline]
+    pub(super) fn check_timeout(&mut self, una: u64, delivered: u64, echoed: bool) {
+        if self.undo.is_some() {
+            self.ask_frto(una, delivered, echoed);
+        }
+    }
+
+    #[inline(never)] // so that senders without it are not burdened
+    fn ask_frto(&mut self, una: u64, delivered: u64, echoed: bool) {
+        let Some(frto) = self.undo.as_mut().and_then(|undo| undo.frto.as_mut()) else {
+            return;
+        };
+        let ack = self.board.una();
+        let verdict = frto.on_ack(Answer {
+            ack,
+            advances: ack > una,
+            delivers: self.board.delivered() > delivered,
+            highest: self
+                .board
+                .sacked()
+                .highest()
+                .map_or(ack, |end| end.max(ack)),
+            next: self.board.next(),
+        });
+        match verdict {
+            Verdict::Open => {}
+            // With an echoed mark the window stays reduced, even after a spurious timeout (RFC
+            // 4015, section 3.1).
+            Verdict::Spurious => self.undo_reduction(!echoed),
+            Verdict::Genuine => {
+                // Not above the window that slow start would have reached without F-RTO.
+                let window = self.controller.window();
+                let earned = (3.0 * f64::from(self.mss)).min(window.ssthresh);
+                self.controller.set_cwnd(window.cwnd.max(earned));
+            }
+        }
+    }
+
+    /// The latest episode was spurious: restores the state before it, and with `restore` the window
+    /// too.
+    fn undo_reduction(&mut self, restore: bool) {
+        let Some((prior, timeout)) = self.undo.as_mut().and_then(|undo| undo.take()) else {
+            return;
+        };
+        if restore {
+            self.controller.undo(prior);
+            self.ecn.on_undo();
+        }
+        if !timeout {
+            // Fast recovery continues without further reduction.
+            self.counters.spurious_fast_retransmits += 1;
+            self.prr = None;
+            return;
+        }
+        self.counters.spurious_timeouts += 1;
+        if self.phase == Phase::Loss {
+            self.board.undo_losses();
+            self.phase = Phase::Open;
+            self.recover = Some(self.board.una());
+            self.timeouts_in_row = 0;
+            self.resend_first = false;
+        }
+    }
+}

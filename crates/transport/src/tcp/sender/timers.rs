@@ -1,0 +1,217 @@
+//! The retransmission timer, and the timer of loss detection by time.
+//!
+//! Source: RFC 6298, section 5; RFC 8985, section 6.3; Linux 6.1 for [`TimerRestart::Head`].
+
+use redtail_core::{Span, Time};
+
+use super::loss_probe::{RackTimers, probe_wait};
+use super::{Phase, Sender};
+use crate::cc::CongestionKind;
+use crate::params::TcpParams;
+use crate::tcp::rto::{RttEstimator, TimerRestart};
+use crate::tcp::timer_wheel::TimerWheel;
+
+/// The retransmission timer. While the peer's window prevents sending it serves as the persist
+/// timer.
+#[derive(Clone, Debug)]
+pub(super) struct RetransmissionTimer {
+    /// When it expires; `None` while it is stopped.
+    pub at: Option<Time>,
+    /// The estimator of the round trip, which gives the timeout.
+    pub rtt: RttEstimator,
+    pub restart: TimerRestart,
+    pub wheel: TimerWheel,
+}
+
+impl RetransmissionTimer {
+    pub fn new(params: &TcpParams) -> Self {
+        Self {
+            at: None,
+            rtt: RttEstimator::new(params),
+            restart: params.timer_restart,
+            wheel: TimerWheel::new(params.timer_tick),
+        }
+    }
+
+    /// Starts it, or starts it again.
+    #[inline]
+    pub fn start(&mut self, now: Time) {
+        self.at = Some(self.wheel.expiry(now, self.rtt.rto()));
+    }
+
+    /// Starts it as the persist timer, with so many `probes` sent (RFC 9293, section 3.8.6.1).
+    pub fn start_to_probe(&mut self, probes: u32, now: Time) {
+        self.at = Some(self.wheel.expiry(now, self.rtt.backed_off(probes)));
+    }
+
+    /// Starts it for a segment that was last sent at `sent`. If its timeout has passed, the timer
+    /// expires after one microsecond (Linux, tcp_rearm_rto).
+    fn start_from(&mut self, sent: Time, now: Time) {
+        let due = sent + self.rtt.rto();
+        let wait = if due > now {
+            due - now
+        } else {
+            Span::from_us(1)
+        };
+        self.at = Some(self.wheel.expiry(now, wait));
+    }
+}
+
+impl Sender {
+    /// Handles the timers that are due. Segments that pacing held back are sent by the next
+    /// [`poll_transmit`](Self::poll_transmit).
+    pub fn on_wakeup(&mut self, now: Time) {
+        if let Some(pacer) = &mut self.pacer {
+            pacer.release();
+        }
+        let mut probing = false;
+        if let Some(timers) = &mut self.timers {
+            let allowed = self.phase == Phase::Open && self.board.outstanding() > 0;
+            probing = timers.probe.on_wakeup(now, allowed);
+            if timers.judge_at.take_if(|at| *at <= now).is_some() {
+                self.on_reordering_timer(now);
+            }
+        }
+        // A probe takes the place of the timeout and restarts its timer.
+        if self.timer.at.is_some_and(|at| at <= now) && !probing {
+            match &mut self.persist {
+                Some(persist) => {
+                    persist.on_timer();
+                    self.timer.at = None;
+                    self.resend_first = true;
+                }
+                None => self.on_timeout(now),
+            }
+        }
+    }
+
+    /// The retransmission timer (RFC 6298, section 5).
+    fn on_timeout(&mut self, now: Time) {
+        self.counters.timeouts += 1;
+        self.timer.at = None;
+        self.timed = None;
+        self.timer.rtt.back_off();
+        if self.connection.on_timeout() {
+            return;
+        }
+        if self.linux.is_some() {
+            return self.on_timeout_as_linux(now);
+        }
+        self.allow_undo(true);
+        if let Some(frto) = self.undo.as_mut().and_then(|undo| undo.frto.as_mut()) {
+            frto.on_timeout(self.phase == Phase::Open);
+        }
+        self.reduce(
+            CongestionKind::Timeout {
+                repeated: self.timeouts_in_row > 0,
+            },
+            now,
+        );
+        self.timeouts_in_row += 1;
+        self.ecn.on_reduction(self.board.next(), now);
+        if self.traits.forgets_sacked {
+            self.board.forget_sacked();
+        }
+        if self.timers.is_some() {
+            self.board
+                .declare_lost_on_timeout(now, self.timer.rtt.srtt());
+            // One segment more than what is still in flight (Linux). If nothing is in flight, this
+            // is the loss window of RFC 5681, equation 4.
+            let in_flight = self.board.pipe() as f64;
+            self.controller.set_cwnd(in_flight + f64::from(self.mss));
+        } else {
+            self.board.declare_all_lost();
+        }
+        self.tell_losses(now);
+        self.phase = Phase::Loss;
+        self.recover = Some(self.board.next());
+        self.dup_acks = 0;
+        self.resend_first = true;
+        self.prr = None;
+        self.stop_rack_timers();
+    }
+
+    /// The reordering timer has expired (RFC 8985, section 6.3).
+    fn on_reordering_timer(&mut self, now: Time) {
+        self.run_from_head(now);
+        if self.linux.is_some() {
+            return self.judge_in_time_as_linux(now);
+        }
+        self.judge(now);
+        if let Some(prr) = &mut self.prr {
+            prr.begin();
+        }
+        self.tell_losses(now);
+    }
+
+    /// Stops the reordering timer and the probe timer, and forgets the probe.
+    pub(super) fn stop_rack_timers(&mut self) {
+        if let Some(timers) = &mut self.timers {
+            **timers = RackTimers::default();
+        }
+    }
+
+    #[inline]
+    pub(super) fn restart_timer(&mut self, now: Time) {
+        let outstanding = self.board.outstanding() > 0;
+        self.timer.at = outstanding.then(|| self.timer.wheel.expiry(now, self.timer.rtt.rto()));
+        if self.timers.is_some() {
+            if self.timer.restart == TimerRestart::Head {
+                self.restart_behind_others(now);
+            }
+            self.arm_probe(now);
+        }
+    }
+
+    /// In Linux one timer serves for retransmission, reordering and the tail loss probe. When the
+    /// retransmission timer replaces one of the others, it runs from the send time of the first
+    /// outstanding segment (Linux, tcp_rearm_rto).
+    #[inline(never)]
+    fn restart_behind_others(&mut self, now: Time) {
+        let Some(timers) = &self.timers else {
+            return;
+        };
+        let (probing, may_probe) = (timers.probe.at.is_some(), self.may_probe());
+        if timers.judge_at.is_some() || probing && !may_probe {
+            self.run_from_head(now);
+        } else if timers.probe.unanswered.is_some() && may_probe {
+            // Another probe is scheduled, but it is not sent while one is unanswered.
+            let scheduled = self.timer.rtt.srtt().map(|srtt| {
+                let alone = self.board.is_single();
+                self.timer
+                    .wheel
+                    .expiry(now, probe_wait(srtt, alone, self.timer.wheel))
+            });
+            self.run_from_head(now);
+            self.timer.at = self.timer.at.max(scheduled);
+        }
+    }
+
+    /// Restarts the retransmission timer from the last send time of the first outstanding segment.
+    #[cold]
+    pub(super) fn run_from_head(&mut self, now: Time) {
+        if let Some(sent) = self.board.first_sent()
+            && self.timer.restart == TimerRestart::Head
+        {
+            self.timer.start_from(sent, now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_runs_from_when_the_segment_was_sent_and_is_not_in_the_past() {
+        let at = |ms| Time::ZERO + Span::from_ms(ms);
+        let mut timer = RetransmissionTimer::new(&TcpParams {
+            initial_rto: Span::from_ms(1000),
+            ..TcpParams::default()
+        });
+        timer.start_from(at(300), at(500));
+        assert_eq!(timer.at, Some(at(1300)));
+        timer.start_from(at(300), at(1300));
+        assert_eq!(timer.at, Some(at(1300) + Span::from_us(1)));
+    }
+}

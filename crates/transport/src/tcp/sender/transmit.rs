@@ -1,0 +1,221 @@
+//! The choice of what to send next.
+
+use redtail_core::Time;
+
+use super::{ConnectionState, Phase, Sender};
+use crate::cc::as_f64;
+use crate::segment::Segment;
+use crate::tcp::recovery::{LossRecovery, Recovery, Turn, each};
+
+impl Sender {
+    /// The next segment to put on the wire now, if any; call until `None`.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Time) -> Option<Segment> {
+        if self.connection.state != ConnectionState::Established {
+            return self.send_control(now);
+        }
+        if self.resend_first {
+            self.resend_first = false;
+            if self
+                .persist
+                .as_mut()
+                .is_some_and(|persist| persist.take_due())
+            {
+                return self.send_window_probe(now);
+            }
+            if self.board.outstanding() > 0 {
+                self.board.rewind();
+                if let Some(index) = self.board.next_lost() {
+                    let segment = self.resend(index, now);
+                    if let Some(prr) = &mut self.prr {
+                        prr.on_sent(segment.len);
+                    }
+                    return Some(segment);
+                }
+            }
+        }
+        if let Some(timers) = &mut self.timers
+            && std::mem::take(&mut timers.probe.due)
+        {
+            return self.send_probe(now);
+        }
+        let in_flight = self.in_flight();
+        let cwnd = match &self.prr {
+            None => self.controller.window().cwnd,
+            Some(prr) => prr.cwnd(),
+        };
+        let room = in_flight == 0 || as_f64(in_flight + u64::from(self.mss)) <= cwnd;
+        if !room {
+            if let Some(linux) = &mut self.linux {
+                linux.on_full_window(self.board.una(), self.board.next());
+            }
+            if self.pacer.is_some() {
+                self.note_full_window();
+            }
+            if self.fin_beyond_window && self.next_is_fin() {
+                return self.send_fin_beyond_window(now);
+            }
+            return None;
+        }
+        if self.pacer.is_some() && self.is_held_back(now) {
+            return None;
+        }
+        if self.linux.is_some() {
+            return self.send_as_linux(now);
+        }
+        match self.phase {
+            Phase::Open => {
+                if self.dup_acks > 0 && !self.limited_transmit {
+                    return None;
+                }
+                if self.prr.is_some() {
+                    return self.send_new_after_marks(now);
+                }
+                self.send_new(now)
+            }
+            Phase::Loss => {
+                if let Some(answer) = self.send_for_frto(now) {
+                    return answer;
+                }
+                match self.board.next_lost() {
+                    Some(index) => Some(self.resend(index, now)),
+                    None => self.send_new(now),
+                }
+            }
+            Phase::Recovery => {
+                let lost =
+                    each!(&mut self.recovery, r => r.next(&mut self.board, Turn::BeforeNewData));
+                let segment = match lost {
+                    Some(index) => self.resend(index, now),
+                    None => match self.send_new(now) {
+                        Some(segment) => segment,
+                        None => {
+                            let index = each!(
+                                &mut self.recovery,
+                                r => r.next(&mut self.board, Turn::AfterNewData)
+                            )?;
+                            self.resend(index, now)
+                        }
+                    },
+                };
+                each!(&mut self.recovery, r => r.on_sent(segment.len));
+                if let Some(prr) = &mut self.prr {
+                    prr.on_sent(segment.len);
+                }
+                Some(segment)
+            }
+        }
+    }
+
+    /// Sends new data and counts it for the proportional rate reduction that marks began.
+    #[inline(never)] // so that other senders' segments are written only once
+    fn send_new_after_marks(&mut self, now: Time) -> Option<Segment> {
+        let segment = self.send_new(now)?;
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent(segment.len);
+        }
+        Some(segment)
+    }
+
+    /// The new data that F-RTO sends in place of retransmissions; `None` if F-RTO does not apply.
+    fn send_for_frto(&mut self, now: Time) -> Option<Option<Segment>> {
+        let frto = self.undo.as_ref()?.frto.as_ref()?;
+        if !frto.sends_new()? {
+            return Some(None);
+        }
+        let segment = self.send_new(now);
+        let frto = self.undo.as_mut()?.frto.as_mut()?;
+        frto.on_sent_new(segment.is_some()).then_some(segment)
+    }
+
+    /// Whether the next new segment is the last one and carries the FIN.
+    #[inline]
+    fn next_is_fin(&self) -> bool {
+        let next = self.board.next();
+        self.stream.closed
+            && self.stream.fin
+            && next <= self.stream.size
+            && self.stream.size - next <= u64::from(self.mss)
+            && self.new_len() == Some((self.stream.size - next) as u32)
+    }
+
+    /// Sends the last segment although the window is full, unless pacing holds it back.
+    #[cold]
+    fn send_fin_beyond_window(&mut self, now: Time) -> Option<Segment> {
+        if self.pacer.is_some() && self.is_held_back(now) {
+            return None;
+        }
+        self.send_new_after_marks(now)
+    }
+
+    /// Length of the next new segment, if there is data and the peer's window allows it; 0 if it is
+    /// a FIN alone.
+    #[inline]
+    pub(super) fn new_len(&self) -> Option<u32> {
+        let seq = self.board.next();
+        let left = self.stream.left(seq);
+        if left == 0 {
+            // The FIN needs no room in the receiver's buffer, so no window holds it back.
+            return self.stream.fin_follows(seq).then_some(0);
+        }
+        let len = left.min(u64::from(self.mss)) as u32;
+        let usable = u64::from(self.peer_window).saturating_sub(self.board.outstanding());
+        if u64::from(len) <= usable {
+            return Some(len);
+        }
+        // Less than a segment is sent if it is at least half of the largest window (RFC 9293,
+        // section 3.8.6.2.1, rule 3).
+        (usable > 0 && usable >= u64::from(self.peer_window_max / 2)).then_some(usable as u32)
+    }
+
+    /// As [`new_len`](Self::new_len). If there is nothing, it also records what prevents sending.
+    #[inline]
+    pub(super) fn next_len(&mut self, now: Time) -> Option<u32> {
+        let len = self.new_len();
+        if self.board.next() >= self.stream.size {
+            self.idle |= self.board.outstanding() == 0;
+            self.note_app_limited();
+        } else if len.is_none() {
+            self.on_blocked(now);
+        }
+        len
+    }
+
+    /// Whether there may be something to send if the window allows it.
+    pub(super) fn has_more(&self) -> bool {
+        match self.phase {
+            Phase::Open => {
+                (self.dup_acks == 0 || self.limited_transmit) && self.new_len().is_some()
+            }
+            Phase::Recovery | Phase::Loss => true,
+        }
+    }
+
+    /// Bytes that count against the window now, as the recovery strategy estimates them.
+    #[inline]
+    pub fn in_flight(&self) -> u64 {
+        match self.phase {
+            Phase::Open if self.traits.pipe_is_exact => self.board.pipe(),
+            Phase::Open => self
+                .board
+                .outstanding()
+                .saturating_sub(self.limited_transmit()),
+            Phase::Recovery => each!(&self.recovery, r => r.in_flight(&self.board)),
+            Phase::Loss if self.traits.limited_transmit_after_timeout && self.dup_acks <= 2 => {
+                self.board.pipe().saturating_sub(self.limited_transmit())
+            }
+            Phase::Loss => self.board.pipe(),
+        }
+    }
+
+    /// Bytes allowed beyond the window: one segment for each of the first two duplicate
+    /// acknowledgements (RFC 3042).
+    #[inline]
+    fn limited_transmit(&self) -> u64 {
+        if self.limited_transmit {
+            u64::from(self.dup_acks.min(2)) * u64::from(self.mss)
+        } else {
+            0
+        }
+    }
+}

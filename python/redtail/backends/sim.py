@@ -1,0 +1,43 @@
+"""The backend `sim`: redtail's discrete-event engine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from redtail import _engine
+from redtail.backends import Cancel, Refusal
+
+if TYPE_CHECKING:
+    from redtail._engine import Outcome, Plan
+    from redtail.inputs import queues, traces
+
+
+class Sim:
+    """Runs scenarios in simulated time; it can run all that the experiment file can say."""
+
+    name = _engine.BACKEND
+    at_once = None
+
+    def identity(self) -> str:
+        """Return the hash of the engine's code."""
+        return _engine.code_version()
+
+    def refuse(self, plan: Plan) -> Sequence[Refusal]:
+        """Return no reason: what is checked can be run."""
+        return ()
+
+    def cancel_token(self) -> Cancel:
+        """Return the engine's token."""
+        token: Cancel = _engine.cancel_token()
+        return token
+
+    def run(
+        self,
+        scenario: str,
+        cancel: Any = None,
+        queues: Mapping[str, queues.Located] | None = None,
+        traces: Mapping[str, traces.Located] | None = None,
+    ) -> Outcome:
+        """Make one run, without the interpreter lock but for queues written in Python."""
+        return _engine.run_one(scenario, cancel, queues, traces)

@@ -1,0 +1,63 @@
+"""What commands print: results on standard output, all else on standard error."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from redtail import escape
+from redtail.errors import RedtailWarning
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+# A table sent to a file or through a pipe has no terminal to fit.
+_WIDTH_WITHOUT_TERMINAL = 118
+
+
+def complain(text: str, kind: str = "error") -> None:
+    """Print a message on standard error."""
+    # Plain print: a message may contain what rich would take for markup.
+    # Where nobody can be told, the exit code still says how it ended.
+    with contextlib.suppress(OSError):
+        print(escape.text(f"{kind}: {text}"), file=sys.stderr)
+
+
+def say(text: str) -> None:
+    """Print a result; what cannot be seen in names is escaped, which is the same text in JSON."""
+    print(escape.text(text))
+
+
+@contextmanager
+def warnings_shown() -> Iterator[None]:
+    """Show redtail's warnings as lines, not as Python shows warnings."""
+
+    def show(message: Warning | str, category: type[Warning], *rest: object) -> None:
+        if issubclass(category, RedtailWarning):
+            complain(str(message), "warning")
+        else:
+            original(message, category, *rest)  # type: ignore[arg-type]
+
+    with warnings.catch_warnings():
+        original = warnings.showwarning
+        warnings.simplefilter("always", RedtailWarning)
+        warnings.showwarning = show  # type: ignore[assignment]
+        yield
+
+
+def print_wide(table: Table) -> None:
+    """Print a table as wide as the terminal."""
+    Console(width=width(), highlight=False, markup=False, emoji=False).print(table)
+
+
+def width() -> int:
+    """Return the number of columns of the output."""
+    console = Console()
+    return console.width if console.is_terminal else _WIDTH_WITHOUT_TERMINAL

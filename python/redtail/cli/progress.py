@@ -1,0 +1,103 @@
+"""How far a campaign is, on standard error."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from redtail import escape
+from redtail.cli.output import complain
+
+if TYPE_CHECKING:
+    from redtail.running.runner import Progress
+
+
+# A log of a campaign of hours gets a line so often.
+_SECONDS_BETWEEN_LINES = 60.0
+
+
+@contextmanager
+def progress_shown() -> Iterator[Callable[[Progress], None] | None]:
+    """Show a bar on standard error; a line now and then when that is not a terminal."""
+    if not sys.stderr.isatty():
+        yield _lines()
+        return
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    with Bar(
+        BarColumn(bar_width=None),
+        TextColumn("{task.fields[runs]}"),
+        TextColumn("{task.fields[speed]}"),
+        TextColumn("{task.fields[left]}"),
+        TextColumn("{task.fields[failed]}"),
+        console=Console(stderr=True),
+        transient=True,
+    ) as bar:
+        task = bar.add_task("", total=None, runs="", speed="", left="", failed="")
+        noted = 0
+
+        def show(state: Progress) -> None:
+            nonlocal noted
+            for text in state.notes[noted:]:
+                bar.console.print(escape.text(text), highlight=False, markup=False, emoji=False)
+            noted = len(state.notes)
+            runs, speed, left, failed = _words(state)
+            bar.update(
+                task,
+                total=state.total,
+                completed=state.done + state.failed,
+                runs=runs,
+                speed=speed,
+                left=left,
+                failed=failed,
+            )
+
+        yield show
+
+
+def _lines() -> Callable[[Progress], None]:
+    """Return what prints a line of progress, but not more often than every so many seconds."""
+    last = time.monotonic()
+
+    def show(state: Progress) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - last >= _SECONDS_BETWEEN_LINES:
+            last = now
+            complain(", ".join(filter(None, _words(state))), "progress")
+
+    return show
+
+
+def _words(state: Progress) -> tuple[str, str, str, str]:
+    """Return runs, speed, time left and failures; what there is nothing to say of is empty."""
+    # How many runs calibrating takes, nobody knows before its end.
+    left = None if state.calibrating else state.left_s
+    return (
+        f"{state.done}/{state.total} {'runs to calibrate' if state.calibrating else 'runs'}",
+        f"{state.packets_per_s / 1e6:.2f} M packets/s" if state.packets else "",
+        "" if left is None else f"{_duration(left)} left",
+        f"{state.failed} failed" if state.failed else "",
+    )
+
+
+def _duration(seconds: float) -> str:
+    """Return a time to wait, to two places.
+
+    >>> [_duration(seconds) for seconds in (7.4, 119.6, 7260, 200_000)]
+    ['7 s', '2 min 0 s', '2 h 1 min', '2 d 7 h']
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    if whole < 86400:
+        return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return f"{whole // 86400} d {whole % 86400 // 3600} h"

@@ -1,0 +1,132 @@
+"""`redtail reproduce`."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from redtail.cli.options import (
+    AllowCode,
+    Jobs,
+    Out,
+)
+from redtail.cli.output import complain, print_wide, say, warnings_shown
+from redtail.cli.progress import progress_shown
+from redtail.errors import SpecError
+
+if TYPE_CHECKING:
+    from redtail.papers import Reproduction
+
+
+def reproduce(
+    paper: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[PAPER]",
+            help="For instance iscc2001, or a folder with one of your own; without it: a list.",
+        ),
+    ] = None,
+    scale: Annotated[
+        str, typer.Option("--scale", metavar="SCALE", help="How much is run: quick or paper.")
+    ] = "quick",
+    then_and_now: Annotated[
+        bool,
+        typer.Option(
+            "--then-and-now",
+            help="Also try the headline findings with a TCP of today, with initial window 10, …",
+        ),
+    ] = False,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Exit with 1 if a verdict is not the expected one."),
+    ] = False,
+    copy_to: Annotated[
+        Path | None,
+        typer.Option(
+            "--copy-to",
+            metavar="DIR",
+            help="Copy the paper's files there, to be changed, and run nothing.",
+        ),
+    ] = None,
+    jobs: Jobs = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the verdicts as JSON and nothing else.")
+    ] = False,
+    out: Out = "runs",
+    allow_code: AllowCode = None,
+) -> None:
+    """Repeat a published evaluation, with a verdict on each of its findings."""
+    from redtail import papers
+    from redtail.papers import definition, report
+    from redtail.running.pool import available_cores
+    from redtail.store.objects import is_url
+
+    if paper is None:
+        say(report.listing())
+        return
+    if copy_to is not None:
+        copied = definition.copy(papers.load(paper), copy_to)
+        say(f"{len(copied)} files copied; redtail reproduce {copy_to} runs them")
+        return
+    if is_url(out):
+        raise SpecError(f"--out {out}: a paper is reproduced in a folder")
+    start = time.monotonic()
+    with warnings_shown(), progress_shown() as show:
+        done = papers.reproduce(
+            paper,
+            scale=scale,
+            then_and_now=then_and_now,
+            out=out,
+            jobs=jobs,
+            progress=show,
+            allow_code=allow_code or (),
+        )
+    seconds = time.monotonic() - start
+    written = done.write()
+    if as_json:
+        say(report.to_json(done))
+    else:
+        print_wide(report.table(done))
+        if done.now:
+            say("\nthe headline findings then and now:\n")
+            print_wide(report.now_table(done))
+            for each in done.now:
+                if each.setting:
+                    say(f"{each.name}: {each.setting.about}")
+        say(report.counts(done))
+        reused = f", {done.reused} of them reused" if done.reused else ""
+        say(f"{done.run_count} runs{reused}, in {seconds:.1f} s")
+        if done.packets:
+            rate = done.packets / seconds
+            say(
+                f"{done.packets / 1e6:.1f} M packets over the bottleneck: {rate / 1e6:.2f} M "
+                f"packets/s, {rate / (jobs or available_cores()) / 1e6:.2f} M packets/s per core"
+            )
+        drawn = list(dict.fromkeys(path.stem for path in written if path.suffix == ".png"))
+        say(f"report:   {written[0]}")
+        say(f"verdicts: {written[1]}")
+        say(f"figures:  {done.folder / 'figures'}/ ({', '.join(drawn)})")
+        say(f"set-up:   {done.paper.folder}/")
+    if check:
+        _exit_for_verdicts(done)
+
+
+def _exit_for_verdicts(done: Reproduction) -> None:
+    """Say whether the verdicts are the expected ones; exit with 1 if not."""
+    from redtail.papers import definition, report
+
+    if scale_expected := done.paper.expected.get(done.scale):
+        changed = report.changes(done)
+        for line in changed:
+            complain(line, "changed")
+        if changed:
+            raise typer.Exit(1)
+        complain(f"all {len(scale_expected)} verdicts are as expected", "check")
+        return
+    raise SpecError(
+        f"{done.paper.folder / definition.EXPECTED} has no verdicts for scale {done.scale}: "
+        "there is nothing to check against"
+    )

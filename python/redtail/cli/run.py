@@ -1,0 +1,227 @@
+"""`redtail run`."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Unpack
+
+import typer
+
+from redtail.backends import DEFAULT
+from redtail.cli.check import amount, print_code
+from redtail.cli.exits import EXIT_FAILED
+from redtail.cli.options import BackendName, File, Jobs, Out, with_plan_options
+from redtail.cli.output import complain, print_wide, say, warnings_shown, width
+from redtail.cli.progress import progress_shown
+from redtail.errors import SpecError
+from redtail.options import PlanOptions
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from redtail._engine import Plan
+    from redtail.analysis.results import Results
+
+
+@with_plan_options
+def run(
+    file: File,
+    jobs: Jobs = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the results as JSON and nothing else.")
+    ] = False,
+    out: Out = "runs",
+    figures: Annotated[
+        bool, typer.Option("--figures/--no-figures", help="Draw figures. --json draws none.")
+    ] = True,
+    phases: Annotated[
+        bool, typer.Option("--phases", help="Show each phase in a row of its own.")
+    ] = False,
+    keep_going: Annotated[
+        bool,
+        typer.Option(
+            "--keep-going/--fail-fast",
+            help="When a run fails, make the others, or stop at once.",
+        ),
+    ] = False,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            "--dask",
+            metavar="ADDRESS",
+            help="Make the runs on a dask cluster: the address of its scheduler "
+            "(tcp://host:8786) or its scheduler file (.json). Results are kept here.",
+        ),
+    ] = None,
+    backend: BackendName = DEFAULT,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be run, and what it would take.")
+    ] = False,
+    pcap: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--pcap",
+            metavar="LINK=FILE",
+            help="Capture what a link has sent off (LINK:in=FILE: what arrives at its queue) in "
+            "one run, as pcapng. LINK is its name in results: bottleneck, return, hop1 … May be "
+            "repeated; the same FILE again puts both into one.",
+        ),
+    ] = None,
+    pcap_case: Annotated[
+        int | None,
+        typer.Option(
+            "--pcap-case",
+            min=0,
+            metavar="N",
+            help="The case that is captured, from 0; required when there are several.",
+        ),
+    ] = None,
+    pcap_replication: Annotated[
+        int,
+        typer.Option("--pcap-replication", min=0, metavar="N", help="Its replication, from 0."),
+    ] = 0,
+    pcap_ip: Annotated[
+        int, typer.Option("--pcap-ip", metavar="4|6", help="The version of IP in the headers.")
+    ] = 4,
+    **given: Unpack[PlanOptions],
+) -> None:
+    """Run an experiment: table, figures, data. Runs made before are not made again."""
+    from redtail import experiment
+    from redtail.metrics import counted
+    from redtail.running import captures, runner
+    from redtail.store.objects import is_url
+
+    checked = experiment.check if dry_run else experiment.prepare
+    plan = checked(file, **given)
+    for text in plan.warnings:
+        complain(text, "warning")
+    if dry_run:
+        _print_forecast(plan, out, jobs, backend)
+        return
+    captured = None
+    if pcap:
+        if backend != DEFAULT:
+            raise SpecError(f"--pcap captures runs of backend {DEFAULT}, not of {backend}")
+        with warnings_shown(), progress_shown() as show:
+            calibrated = runner.calibrated(plan, jobs=jobs, out=out, progress=show)[0]
+        captured = captures.execute(
+            calibrated,
+            captures.points(pcap),
+            case=pcap_case,
+            replication=pcap_replication,
+            ip=pcap_ip,
+        )
+    elif pcap_case is not None:
+        raise SpecError("--pcap-case says which case --pcap captures; there is no --pcap")
+    start = time.monotonic()
+    with _cluster(dask) as executor, warnings_shown(), progress_shown() as show:
+        results = runner.execute(
+            plan,
+            jobs=jobs,
+            out=out,
+            progress=show,
+            keep_going=keep_going,
+            executor=executor,
+            backend=backend,
+        )
+    seconds = time.monotonic() - start
+    if as_json:
+        say(results.to_json())
+        if results.replaced:
+            complain(_replacing(results), "note")
+        _warn_of(results)
+        _exit_for(results)
+        return
+    _print_table(results, phases)
+    for line in _loads(results):
+        say(f"load:    {line}")
+    reused = f", {results.reused} of them reused" if results.reused else ""
+    say(f"{counted(results.run_count, 'run')}{reused}, in {seconds:.1f} s")
+    for text in results.unsure:
+        say(f"unsure:  {text}")
+    drawn = results.figures() if figures else []
+    for folder in dict.fromkeys(path.parent for path in drawn):
+        say(f"figures: {folder}/ ({', '.join(dict.fromkeys(path.stem for path in drawn))})")
+    for name in ("cases.parquet", "replications.parquet"):
+        say(f"data:    {results.folder / name}")
+    say(f"runs:    {results.folder}/")
+    if is_url(out):
+        say(f"kept in: {out}")
+    for path in captured.files if captured else ():
+        say(f"capture: {path}")
+    if results.replaced:
+        say(f"note:    {_replacing(results)}")
+    _warn_of(results)
+    _exit_for(results)
+
+
+def _warn_of(results: Results) -> None:
+    """Say what to check before the results are trusted, after everything else."""
+    sys.stdout.flush()
+    for text in results.warnings:
+        complain(text, "warning")
+
+
+@contextmanager
+def _cluster(address: str | None) -> Iterator[Executor | None]:
+    if address is None:
+        yield None
+        return
+    from redtail import cluster
+
+    with cluster.connected(address) as executor:
+        yield executor
+
+
+def _loads(results: Results) -> list[str]:
+    """Return a line for each load that was asked for."""
+    from redtail.analysis.stats import estimate
+    from redtail.display.tables import shown
+
+    return list(
+        dict.fromkeys(
+            f"{load.group}, {load.text} of {load.link} asked for: {load.users} users, "
+            f"who offer {shown(estimate(load.offered.values()), 100.0)} %"
+            for case in results.cases
+            for load in case.loads
+        )
+    )
+
+
+def _replacing(results: Results) -> str:
+    from redtail.metrics import counted
+
+    return (
+        f"replaces the earlier results of this name ({counted(results.replaced, 'run')}); "
+        "those runs are kept, and the command that made them brings the results back"
+    )
+
+
+def _exit_for(results: Results) -> None:
+    if results.failed:
+        sys.stdout.flush()
+        complain(results.failure_summary(), "warning")
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _print_forecast(plan: Plan, out: str, jobs: int | None, backend: str) -> None:
+    from redtail.metrics import counted
+    from redtail.running import forecast
+
+    found = forecast.forecast(plan, out=out, jobs=jobs, backend=backend)
+    say(f"{plan.name}: {amount(plan)}")
+    for case, stored in zip(plan.cases, found.stored, strict=True):
+        told = "runs code, not looked up" if stored is None else f"{counted(stored, 'run')} stored"
+        say(f"  {case.title or 'the case'}: {told}")
+    print_code(plan)
+    for line in forecast.lines(found):
+        say(line)
+
+
+def _print_table(results: Results, phases: bool) -> None:
+    from redtail.display.tables import summary_table
+
+    print_wide(summary_table(results, width(), phases))

@@ -1,0 +1,137 @@
+"""`redtail runs`: what is kept of runs."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from redtail.cli.exits import EXIT_FAILED
+from redtail.cli.options import (
+    AsJson,
+    Out,
+)
+from redtail.cli.output import complain, print_wide, say
+from redtail.errors import SpecError
+
+
+def list_runs(out: Out = "runs", as_json: AsJson = False) -> None:
+    """List the experiments: runs, size, newest, versions of the code."""
+    from redtail.store import objects, runs
+
+    with objects.whole_copy(out) as folder:
+        found = runs.listing(folder)
+    if as_json:
+        say(json.dumps([each.as_json() for each in found], indent=2, ensure_ascii=False))
+        return
+    if not found:
+        say(f"{out}: no experiments")
+        return
+    print_wide(runs.table(found))
+
+
+def show(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="KEY|EXPERIMENT",
+            help="The beginning of a run's key, or EXPERIMENT/KEY, or an experiment.",
+        ),
+    ],
+    out: Out = "runs",
+    as_json: AsJson = False,
+) -> None:
+    """Show a run with scenario, manifest and metrics, or an experiment with its runs."""
+    from redtail.store import objects, runs
+
+    with objects.whole_copy(out) as folder:
+        found = runs.show(folder, runs.find(folder, name))
+        text = json.dumps(found, indent=2, ensure_ascii=False) if as_json else runs.text(found)
+        say(text.replace(str(folder), out) if objects.is_url(out) else text)
+
+
+def verify(
+    experiment: Annotated[
+        str | None, typer.Argument(metavar="[EXPERIMENT]", help="This one alone, or one run.")
+    ] = None,
+    out: Out = "runs",
+) -> None:
+    """Check all stored runs against their hashes; exits with 1 if anything is wrong."""
+    from redtail.metrics import counted
+    from redtail.store import objects, runs
+
+    checked = 0
+    wrong = 0
+    with objects.whole_copy(out) as root:
+        where = runs.folders(root) if experiment is None else [runs.find(root, experiment)]
+        for folder in where:
+            single = runs.is_run(folder)
+            checked += 1 if single else len(runs.all_names(folder))
+            for finding in runs.verify_run(folder) if single else runs.verify(folder):
+                told = str(finding)
+                say(told.replace(str(root), out) if objects.is_url(out) else told)
+                wrong += 1
+    within = "" if experiment else f" in {counted(len(where), 'experiment')}"
+    verdict = f"{counted(wrong, 'problem')}" if wrong else "everything is as it was written"
+    say(f"{counted(checked, 'run')}{within} checked: {verdict}")
+    if wrong:
+        raise typer.Exit(EXIT_FAILED)
+
+
+def gc(
+    experiment: Annotated[
+        str | None, typer.Argument(metavar="[EXPERIMENT]", help="This one alone.")
+    ] = None,
+    out: Out = "runs",
+    unreferenced: Annotated[
+        bool,
+        typer.Option("--unreferenced", help="Also runs that no results.json refers to."),
+    ] = False,
+    older_code: Annotated[
+        bool,
+        typer.Option(
+            "--older-code",
+            help="Also runs of other versions of the code that no results.json refers to.",
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Remove nothing, whatever else is given.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Remove; without it nothing is.")] = False,
+) -> None:
+    """Remove leftovers and damaged runs, and on request runs that no results refer to."""
+    from redtail import _engine
+    from redtail.files import path_of
+    from redtail.store import objects, runs
+
+    if objects.is_url(out):
+        raise SpecError(
+            f"--out {out}: an object store has no locks that would keep campaigns away; remove "
+            "objects with its own tools, while no campaign is at work"
+        )
+    root = path_of(out)
+    where = runs.folders(root) if experiment is None else [runs.find(root, experiment)]
+    count = 0
+    size = 0
+    really = yes and not dry_run
+    for folder in where:
+        if runs.is_run(folder):
+            raise SpecError(f"{folder} is a run; name its experiment, {folder.parent.name}")
+        found = runs.clean(
+            folder,
+            code_version=_engine.code_version() if older_code else None,
+            unreferenced=unreferenced,
+            yes=really,
+        )
+        for each in found.removals:
+            say(f"{each.path}: {each.why}, {runs.shown_size(each.size)}")
+        for text in found.kept:
+            complain(text, "note")
+        count += len(found.removals)
+        size += found.size
+    things = "1 thing" if count == 1 else f"{count} things"
+    if really or not count:
+        say(f"removed {things}, {runs.shown_size(size)}" if count else "nothing to remove")
+    else:
+        say(f"{things}, {runs.shown_size(size)}, to remove; give --yes to do it")

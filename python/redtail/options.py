@@ -1,0 +1,76 @@
+"""The options of functions and commands that check and run experiments, each declared once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias, TypedDict, cast
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from redtail.inputs.code import Allowed
+    from redtail.running.runner import Progress
+
+Overrides: TypeAlias = Mapping[str, object] | Sequence[str]
+"""Values by dotted key, or `key=value` texts as on the command line."""
+
+
+class PlanOptions(TypedDict, total=False):
+    """What checking an experiment can be told.
+
+    Attributes:
+        set: overrides, by dotted key: `{"bottleneck.rate": "20 Mbit/s"}`, or as
+            `["bottleneck.rate=20 Mbit/s"]`.
+        replications: overrides the experiment's number of replications.
+        until: overrides it with a rule, such as `"queue_delay_p99 within 5 %"`.
+        at_least: with a rule, replications before it is looked at; 10 by default.
+        at_most: with a rule, replications that no case exceeds; 50 by default.
+        allow_code: files and folders outside the experiment's own whose code may be executed.
+    """
+
+    set: Overrides | None
+    replications: int | None
+    until: str | Sequence[str] | None
+    at_least: int | None
+    at_most: int | None
+    allow_code: Allowed
+
+
+class ExecuteOptions(TypedDict, total=False):
+    """What running a checked experiment can be told.
+
+    Attributes:
+        jobs: number of runs at the same time; by default one per processor.
+        out: folder of the store, or the URL of an object store; "runs" by default.
+        progress: called after each finished run.
+        keep_going: when a run fails, make the others and warn, rather than stop.
+        executor: runs the scenarios in place of threads of this process.
+        backend: the name of what makes the runs; "sim" by default.
+    """
+
+    jobs: int | None
+    out: str | os.PathLike[str]
+    progress: Callable[[Progress], None] | None
+    keep_going: bool
+    executor: Executor | None
+    backend: str
+
+
+class RunOptions(PlanOptions, ExecuteOptions, total=False):
+    """What `redtail.run` and a campaign can be told: how to check, and how to run."""
+
+
+def split(options: RunOptions) -> tuple[PlanOptions, ExecuteOptions]:
+    """Return the options of checking, and those of running.
+
+    Raises:
+        TypeError: there is no such option.
+    """
+    for name in options:
+        if name not in RunOptions.__annotations__:
+            accepted = ", ".join(RunOptions.__annotations__)
+            raise TypeError(f"there is no option {name!r}; accepted: {accepted}")
+    checking = {key: options[key] for key in PlanOptions.__annotations__ if key in options}  # type: ignore[literal-required]
+    running = {key: options[key] for key in ExecuteOptions.__annotations__ if key in options}  # type: ignore[literal-required]
+    return cast(PlanOptions, checking), cast(ExecuteOptions, running)
