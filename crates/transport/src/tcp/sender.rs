@@ -131,6 +131,32 @@ pub struct Sender {
     counters: SenderCounters,
 }
 
+/// The controller that `params` select.
+fn controller(params: &TcpParams) -> Controller {
+    Controller::new(ControllerConfig {
+        mss: params.mss.as_u64() as u32,
+        initial_window: params.initial_window,
+        halving: params.halving,
+        byte_counting: params.byte_counting,
+        slow_start: params.slow_start,
+        growth: params.growth,
+        lt_bw: params.lt_bw,
+        ecn_max_rtt: params.ecn.then_some(params.bbr_ecn_max_rtt),
+    })
+}
+
+/// A scoreboard that records what the recovery and the growth that `params` select need.
+fn scoreboard(params: &TcpParams, traits: RecoveryTraits) -> Scoreboard {
+    let mut board = Scoreboard::default();
+    if let Some(rules) = traits.by_time {
+        board.judge_by_time(rules);
+    }
+    if params.growth.is_model() {
+        board.sample_rates();
+    }
+    board
+}
+
 impl Sender {
     /// A sender of `size` bytes that closes after them; an endless sender without `size`. It does
     /// nothing until [`open`](Self::open). `params` must have passed their check.
@@ -139,24 +165,8 @@ impl Sender {
         let recovery = Recovery::new(params.recovery);
         let traits = params.recovery.traits();
         let peer_window = params.announced(params.receive_window.as_u64()) as u32;
-        let mut board = Scoreboard::default();
         let is_linux = traits.by_time == Some(Rules::Linux);
-        if let Some(rules) = traits.by_time {
-            board.judge_by_time(rules);
-        }
-        if params.growth.is_model() {
-            board.sample_rates();
-        }
-        let controller = Controller::new(ControllerConfig {
-            mss,
-            initial_window: params.initial_window,
-            halving: params.halving,
-            byte_counting: params.byte_counting,
-            slow_start: params.slow_start,
-            growth: params.growth,
-            lt_bw: params.lt_bw,
-            ecn_max_rtt: params.ecn.then_some(params.bbr_ecn_max_rtt),
-        });
+        let controller = controller(params);
         let mut sender = Self {
             connection: Connection::new(params),
             phase: Phase::Open,
@@ -183,7 +193,7 @@ impl Sender {
             idle_restart: params.idle_restart,
             idle: false,
             ts_recent: 0,
-            board,
+            board: scoreboard(params, traits),
             prr: None,
             timers: traits.by_time.map(|_| Box::default()),
             persist: None,

@@ -1,6 +1,6 @@
 //! The acknowledgement path: what a segment from the peer changes.
 
-use redtail_core::Time;
+use redtail_core::{Span, Time};
 
 use super::{Phase, Sender};
 use crate::cc::{AckSample, CaState, CongestionEvent, CongestionKind, PathSample, as_f64};
@@ -51,20 +51,7 @@ impl Sender {
             self.on_new_ack(segment, marked, now);
             self.check_timeout(una, delivered, marked > 0);
         } else if segment.ack == una && self.board.outstanding() > 0 {
-            // A segment that changes the window or carries a FIN is no duplicate acknowledgement
-            // (RFC 5681, section 2).
-            let same_window = same_window && !segment.flags.contains(Flags::FIN);
-            self.counters.duplicate_acks += u64::from(same_window);
-            let newly_sacked = self.enter_sack(segment, now);
-            if self.watched {
-                self.tell_law(Acked::default(), now);
-            }
-            if newly_sacked > 0 && self.sampling == RttSampling::EveryDelivery {
-                self.sample_sacked(now);
-            }
-            if (same_window || newly_sacked > 0) && self.traits.counts_as_duplicate(newly_sacked) {
-                self.on_duplicate_ack(now);
-            }
+            self.on_same_ack(segment, same_window, now);
             self.check_timeout(una, delivered, marked > 0);
         }
         if self.timers.is_some() && !self.board.sacked().is_empty() {
@@ -84,6 +71,26 @@ impl Sender {
         }
     }
 
+    /// An acknowledgement that does not advance while data is outstanding.
+    #[inline]
+    fn on_same_ack(&mut self, segment: &Segment, same_window: bool, now: Time) {
+        // A segment that changes the window or carries a FIN is no duplicate acknowledgement (RFC
+        // 5681, section 2).
+        let same_window = same_window && !segment.flags.contains(Flags::FIN);
+        self.counters.duplicate_acks += u64::from(same_window);
+        let newly_sacked = self.enter_sack(segment, now);
+        if self.watched {
+            self.tell_law(Acked::default(), now);
+        }
+        if newly_sacked > 0 && self.sampling == RttSampling::EveryDelivery {
+            self.sample_sacked(now);
+        }
+        if (same_window || newly_sacked > 0) && self.traits.counts_as_duplicate(newly_sacked) {
+            self.on_duplicate_ack(now);
+        }
+    }
+
+    /// An acknowledgement that advances.
     #[inline]
     fn on_new_ack(&mut self, segment: &Segment, marked: u64, now: Time) {
         let window_was_full = self.window_is_full();
@@ -116,17 +123,8 @@ impl Sender {
             self.on_partial_ack(acked, now);
             return;
         }
-        if in_recovery {
-            self.leave_recovery(now);
-        }
         if in_recovery || self.phase == Phase::Loss && finished {
-            if !in_recovery {
-                self.controller.on_episode_end(true, now);
-            }
-            self.phase = Phase::Open;
-            if let Some(rack) = self.board.rack_mut() {
-                rack.on_episode_end(now);
-            }
+            self.leave_episode(now);
         }
         if self.prr.take_if(|prr| prr.ends_at(segment.ack)).is_some() {
             self.controller.on_episode_end(false, now);
@@ -148,16 +146,8 @@ impl Sender {
             } else {
                 acked.bytes
             };
-            self.controller.on_ack(&AckSample {
-                now,
-                acked: bytes,
-                marked,
-                una: segment.ack,
-                next: self.board.next(),
-                rtt,
-                srtt: self.timer.rtt.srtt(),
-                rtt_independent: self.ecn.is_rtt_independent(),
-            });
+            let sample = self.ack_sample(segment, bytes, marked, rtt, now);
+            self.controller.on_ack(&sample);
         }
         self.restart_timer(now);
         if !self.finish(segment) && self.traits.pipe_is_exact && self.board.first_is_lost() {
@@ -263,6 +253,29 @@ impl Sender {
         let full = self.board.outstanding() + u64::from(self.mss);
         as_f64(full) > self.controller.window().cwnd
             || (self.pacer.as_ref()).is_some_and(|pacer| pacer.had_full_window(self.board.una()))
+    }
+
+    /// What the growth law learns from an acknowledgement that delivers `acked` bytes, newly reports
+    /// `marked` bytes as marked and gives the sample `rtt`.
+    #[inline]
+    pub(super) fn ack_sample(
+        &self,
+        segment: &Segment,
+        acked: u64,
+        marked: u64,
+        rtt: Option<Span>,
+        now: Time,
+    ) -> AckSample {
+        AckSample {
+            now,
+            acked,
+            marked,
+            una: segment.ack,
+            next: self.board.next(),
+            rtt,
+            srtt: self.timer.rtt.srtt(),
+            rtt_independent: self.ecn.is_rtt_independent(),
+        }
     }
 
     /// Passes an acknowledgement, which covers `acked`, to a law that watches the path.

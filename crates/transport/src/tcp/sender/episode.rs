@@ -66,7 +66,20 @@ impl Sender {
         }
     }
 
-    pub(super) fn leave_recovery(&mut self, now: Time) {
+    /// An episode, which is fast recovery or the repair after a timeout, is over.
+    pub(super) fn leave_episode(&mut self, now: Time) {
+        if self.phase == Phase::Recovery {
+            self.leave_recovery(now);
+        } else {
+            self.controller.on_episode_end(true, now);
+        }
+        self.phase = Phase::Open;
+        if let Some(rack) = self.board.rack_mut() {
+            rack.on_episode_end(now);
+        }
+    }
+
+    fn leave_recovery(&mut self, now: Time) {
         self.prr = None;
         let (cwnd, mss) = (self.controller.window().cwnd, self.mss);
         let after = each!(&self.recovery, r => r.on_exit(&self.board, cwnd, mss));

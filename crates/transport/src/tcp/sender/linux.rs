@@ -19,7 +19,7 @@
 //! Left out: SACK reneging, path MTU discovery, and the adaptive duplicate threshold, which loss
 //! detection by time replaces.
 
-use redtail_core::Time;
+use redtail_core::{Span, Time};
 
 use super::{Phase, Sender};
 use crate::cc::{AckSample, CaState, CongestionEvent, CongestionKind, Window, as_f64};
@@ -167,10 +167,16 @@ struct Entered {
     now: Time,
     /// It advanced the cumulative acknowledgement.
     advanced: bool,
+    /// It is below the cumulative acknowledgement before it.
+    is_old: bool,
     /// It acknowledges nothing new and changes no window.
     duplicate: bool,
+    /// Nothing was outstanding before it.
+    was_idle: bool,
     /// It acknowledged data selectively.
     sacked: bool,
+    /// Its D-SACK report, which is empty if it has none.
+    report: Report,
     /// It reports marks.
     echoed: bool,
     /// The timestamp that it echoes.
@@ -201,95 +207,106 @@ impl Sender {
         let Some(mut states) = self.linux.take() else {
             return;
         };
-        let (una, delivered) = (self.board.una(), self.board.delivered());
+        let delivered = self.board.delivered();
         let in_flight = self.board.pipe();
-        let is_old = segment.ack < una;
-        let was_idle = self.board.outstanding() == 0;
-        let echo = self.timestamps.then_some(segment.ts_ecr);
-        if let Some(rack) = self.board.rack_mut() {
-            rack.begin_ack(echo);
-        }
-        self.newly_lost = false;
-
-        let report = self.enter_report(&mut states, segment, now);
-        let sacked = self.enter_sack(segment, now) > 0;
-        let mut entered = Entered {
-            now,
-            advanced: segment.ack > una,
-            duplicate: false,
-            sacked,
-            echoed: marked > 0,
-            echo,
-            una,
+        let entered = self.enter_as_linux(&mut states, segment, marked > 0, same_window, now);
+        let (acked, rtt) = match entered.advanced {
+            true => self.enter_advance(segment, now),
+            false => (Acked::default(), None),
         };
-        entered.duplicate = !(entered.advanced || sacked || is_old || was_idle)
-            && report.segments == 0
-            && same_window;
-        if segment.ack == una && !was_idle && same_window {
-            self.counters.duplicate_acks += 1;
-        }
-        let every_delivery = self.sampling == RttSampling::EveryDelivery;
-        let mut rtt = None;
-        let mut acked = Acked::default();
-        if entered.advanced {
-            self.timeouts_in_row = 0;
-            self.counters.stalls += u64::from(self.progress.advance(now));
-            let times = match every_delivery {
-                true => self.board.times_below(segment.ack),
-                false => None,
-            };
-            acked = self.board.on_ack(segment.ack, now);
-            rtt = match every_delivery {
-                true => self.sample_delivery(segment, times, now),
-                false => self.sample_rtt(segment, acked, now),
-            };
-        }
         if self.watched {
             self.tell_law_in(states.ca_state(self.phase), acked, now);
         }
-        self.answer_probe_as_linux(&mut states, segment, report, &entered);
+        self.answer_probe_as_linux(&mut states, segment, &entered);
         let was_in_recovery = self.phase == Phase::Recovery;
         let is_dubious = self.phase != Phase::Open
             || states.cwr
             || states.disorder
-            || sacked
+            || entered.sacked
             || entered.echoed
-            || report.segments > 0;
-        if is_dubious && !(was_idle && report.segments == 0) {
+            || entered.report.segments > 0;
+        if is_dubious && !(entered.was_idle && entered.report.segments == 0) {
             states.sends = self.alert(&mut states, &entered);
         }
         // Duplicates count as delivered too (`tcp_dsack_seen`).
-        let duplicated = report.segments * u64::from(self.mss);
+        let duplicated = entered.report.segments * u64::from(self.mss);
         let delivered = self.board.delivered() - delivered + duplicated;
-        if !is_old {
-            let sample = AckSample {
-                now,
-                acked: if self.byte_counting {
-                    delivered
-                } else {
-                    acked.bytes
-                },
-                marked,
-                una: segment.ack,
-                next: self.board.next(),
-                rtt,
-                srtt: self.timer.rtt.srtt(),
-                rtt_independent: self.ecn.is_rtt_independent(),
+        if !entered.is_old {
+            let bytes = match self.byte_counting {
+                true => delivered,
+                false => acked.bytes,
             };
+            let sample = self.ack_sample(segment, bytes, marked, rtt, now);
             self.control(&mut states, &entered, delivered, &sample);
         }
         self.linux = Some(states);
         let has_entered = self.phase == Phase::Recovery && !was_in_recovery;
         if entered.advanced || has_entered && self.timer.restart == TimerRestart::Acks {
             self.restart_timer(now);
-        } else if sacked && every_delivery {
+        } else if entered.sacked && self.sampling == RttSampling::EveryDelivery {
             self.sample_sacked(now);
         }
         if entered.advanced {
             self.finish(segment);
         }
         if self.pacer.is_some() {
-            self.tell_model(una, in_flight, marked, now);
+            self.tell_model(entered.una, in_flight, marked, now);
+        }
+    }
+
+    /// Enters the selective acknowledgements and the D-SACK report of an acknowledgement into the
+    /// scoreboard. The cumulative acknowledgement follows.
+    #[inline]
+    fn enter_as_linux(
+        &mut self,
+        states: &mut LinuxStates,
+        segment: &Segment,
+        echoed: bool,
+        same_window: bool,
+        now: Time,
+    ) -> Entered {
+        let una = self.board.una();
+        let was_idle = self.board.outstanding() == 0;
+        let echo = self.timestamps.then_some(segment.ts_ecr);
+        if let Some(rack) = self.board.rack_mut() {
+            rack.begin_ack(echo);
+        }
+        self.newly_lost = false;
+        let report = self.enter_report(states, segment, now);
+        let sacked = self.enter_sack(segment, now) > 0;
+        let (advanced, is_old) = (segment.ack > una, segment.ack < una);
+        if segment.ack == una && !was_idle && same_window {
+            self.counters.duplicate_acks += 1;
+        }
+        Entered {
+            now,
+            advanced,
+            is_old,
+            duplicate: !(advanced || sacked || is_old || was_idle)
+                && report.segments == 0
+                && same_window,
+            was_idle,
+            sacked,
+            report,
+            echoed,
+            echo,
+            una,
+        }
+    }
+
+    /// Enters a cumulative acknowledgement that advances. Returns what it covers and its round-trip
+    /// sample.
+    #[inline]
+    fn enter_advance(&mut self, segment: &Segment, now: Time) -> (Acked, Option<Span>) {
+        self.timeouts_in_row = 0;
+        self.counters.stalls += u64::from(self.progress.advance(now));
+        if self.sampling == RttSampling::EveryDelivery {
+            let times = self.board.times_below(segment.ack);
+            let acked = self.board.on_ack(segment.ack, now);
+            (acked, self.sample_delivery(segment, times, now))
+        } else {
+            let acked = self.board.on_ack(segment.ack, now);
+            (acked, self.sample_rtt(segment, acked, now))
         }
     }
 
@@ -363,7 +380,6 @@ impl Sender {
         &mut self,
         states: &mut LinuxStates,
         segment: &Segment,
-        report: Report,
         entered: &Entered,
     ) {
         let Some(timers) = &mut self.timers else {
@@ -376,7 +392,7 @@ impl Sender {
         else {
             return;
         };
-        if !probe.retransmitted || report.of_probe {
+        if !probe.retransmitted || entered.report.of_probe {
             timers.probe.unanswered = None;
         } else if segment.ack > probe.end {
             // The probe repaired a loss.
@@ -392,6 +408,33 @@ impl Sender {
     /// Changes the state after an acknowledgement. Returns what may be sent
     /// (`tcp_fastretrans_alert`).
     fn alert(&mut self, states: &mut LinuxStates, entered: &Entered) -> Sends {
+        self.end_reached(states, entered);
+        let mut sends = Sends::New;
+        match self.phase {
+            Phase::Recovery => return self.process_recovery(states, entered),
+            Phase::Loss => {
+                sends = self.process_loss(states, entered);
+                let lost_again = self.judge_as_linux(entered.now);
+                if self.phase == Phase::Loss && !lost_again {
+                    return sends;
+                }
+            }
+            Phase::Open => {}
+        }
+        if self.phase == Phase::Open && !states.cwr && states.undo.all_reported() {
+            self.undo_as_linux(states, false);
+        }
+        self.judge_as_linux(entered.now);
+        if !self.board.has_lost() {
+            self.try_to_open(states, entered);
+            return sends;
+        }
+        self.enter_recovery_as_linux(states, entered.echoed, entered.now);
+        Sends::LostFirst
+    }
+
+    /// Ends the reduction or the recovery that this acknowledgement completes.
+    fn end_reached(&mut self, states: &mut LinuxStates, entered: &Entered) {
         let una = self.board.una();
         if entered.echoed {
             states.undo.keep_reduced();
@@ -414,58 +457,38 @@ impl Sender {
             }
             _ => {}
         }
+    }
 
-        let mut sends = Sends::New;
-        match self.phase {
-            Phase::Recovery => {
-                if entered.advanced && states.undo.answers_original(entered.echo) {
-                    // A reordered segment filled a hole.
-                    let highest = self.board.sacked().highest();
-                    if let Some(rack) = self.board.rack_mut()
-                        && highest.is_some_and(|highest| entered.una < highest)
-                    {
-                        rack.on_reordering();
-                    }
-                    if self.board.retransmissions_out() > 0 {
-                        return Sends::New; // wait for their acknowledgements
-                    }
-                    if !self.board.first_was_retransmitted() {
-                        states.undo.forget_retransmissions();
-                    }
-                    self.undo_as_linux(states, true);
-                    self.keep_open(states);
-                }
-                if states.undo.all_reported() {
-                    self.undo_as_linux(states, false);
-                    self.try_to_open(states, entered);
-                }
-                self.judge_as_linux(entered.now);
-                if self.phase != Phase::Recovery {
-                    if !self.board.has_lost() {
-                        return Sends::New;
-                    }
-                    self.enter_recovery_as_linux(states, entered.echoed, entered.now);
-                }
-                return Sends::LostFirst;
+    /// An acknowledgement in fast recovery. Returns what may be sent.
+    fn process_recovery(&mut self, states: &mut LinuxStates, entered: &Entered) -> Sends {
+        if entered.advanced && states.undo.answers_original(entered.echo) {
+            // A reordered segment filled a hole.
+            let highest = self.board.sacked().highest();
+            if let Some(rack) = self.board.rack_mut()
+                && highest.is_some_and(|highest| entered.una < highest)
+            {
+                rack.on_reordering();
             }
-            Phase::Loss => {
-                sends = self.process_loss(states, entered);
-                let lost_again = self.judge_as_linux(entered.now);
-                if self.phase == Phase::Loss && !lost_again {
-                    return sends;
-                }
+            if self.board.retransmissions_out() > 0 {
+                return Sends::New; // wait for their acknowledgements
             }
-            Phase::Open => {}
+            if !self.board.first_was_retransmitted() {
+                states.undo.forget_retransmissions();
+            }
+            self.undo_as_linux(states, true);
+            self.keep_open(states);
         }
-        if self.phase == Phase::Open && !states.cwr && states.undo.all_reported() {
+        if states.undo.all_reported() {
             self.undo_as_linux(states, false);
+            self.try_to_open(states, entered);
         }
         self.judge_as_linux(entered.now);
-        if !self.board.has_lost() {
-            self.try_to_open(states, entered);
-            return sends;
+        if self.phase != Phase::Recovery {
+            if !self.board.has_lost() {
+                return Sends::New;
+            }
+            self.enter_recovery_as_linux(states, entered.echoed, entered.now);
         }
-        self.enter_recovery_as_linux(states, entered.echoed, entered.now);
         Sends::LostFirst
     }
 

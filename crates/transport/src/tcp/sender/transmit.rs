@@ -14,25 +14,10 @@ impl Sender {
         if self.connection.state != ConnectionState::Established {
             return self.send_control(now);
         }
-        if self.resend_first {
-            self.resend_first = false;
-            if self
-                .persist
-                .as_mut()
-                .is_some_and(|persist| persist.take_due())
-            {
-                return self.send_window_probe(now);
-            }
-            if self.board.outstanding() > 0 {
-                self.board.rewind();
-                if let Some(index) = self.board.next_lost() {
-                    let segment = self.resend(index, now);
-                    if let Some(prr) = &mut self.prr {
-                        prr.on_sent(segment.len);
-                    }
-                    return Some(segment);
-                }
-            }
+        if self.resend_first
+            && let Some(answer) = self.send_forced(now)
+        {
+            return answer;
         }
         if let Some(timers) = &mut self.timers
             && std::mem::take(&mut timers.probe.due)
@@ -82,29 +67,55 @@ impl Sender {
                     None => self.send_new(now),
                 }
             }
-            Phase::Recovery => {
-                let lost =
-                    each!(&mut self.recovery, r => r.next(&mut self.board, Turn::BeforeNewData));
-                let segment = match lost {
-                    Some(index) => self.resend(index, now),
-                    None => match self.send_new(now) {
-                        Some(segment) => segment,
-                        None => {
-                            let index = each!(
-                                &mut self.recovery,
-                                r => r.next(&mut self.board, Turn::AfterNewData)
-                            )?;
-                            self.resend(index, now)
-                        }
-                    },
-                };
-                each!(&mut self.recovery, r => r.on_sent(segment.len));
-                if let Some(prr) = &mut self.prr {
-                    prr.on_sent(segment.len);
-                }
-                Some(segment)
-            }
+            Phase::Recovery => self.send_in_recovery(now),
         }
+    }
+
+    /// The segment that is sent however full the window is: a window probe, or the first outstanding
+    /// segment again. `None` if neither is to be sent; `Some(None)` if nothing else may be sent
+    /// either.
+    fn send_forced(&mut self, now: Time) -> Option<Option<Segment>> {
+        self.resend_first = false;
+        if self
+            .persist
+            .as_mut()
+            .is_some_and(|persist| persist.take_due())
+        {
+            return Some(self.send_window_probe(now));
+        }
+        if self.board.outstanding() == 0 {
+            return None;
+        }
+        self.board.rewind();
+        let index = self.board.next_lost()?;
+        let segment = self.resend(index, now);
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent(segment.len);
+        }
+        Some(Some(segment))
+    }
+
+    /// The next segment in fast recovery, which has room in the window.
+    fn send_in_recovery(&mut self, now: Time) -> Option<Segment> {
+        let lost = each!(&mut self.recovery, r => r.next(&mut self.board, Turn::BeforeNewData));
+        let segment = match lost {
+            Some(index) => self.resend(index, now),
+            None => match self.send_new(now) {
+                Some(segment) => segment,
+                None => {
+                    let index = each!(
+                        &mut self.recovery,
+                        r => r.next(&mut self.board, Turn::AfterNewData)
+                    )?;
+                    self.resend(index, now)
+                }
+            },
+        };
+        each!(&mut self.recovery, r => r.on_sent(segment.len));
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent(segment.len);
+        }
+        Some(segment)
     }
 
     /// Sends new data and counts it for the proportional rate reduction that marks began.
