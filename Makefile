@@ -130,7 +130,7 @@ test-python: dev ## Python tests, doctests, and every example
 test-determinism: dev target/debug-python/.built ## same bytes on 1 and 2 threads, debug and release
 	$(PY) tests/determinism.py --against target/debug-python
 
-target/debug-python/.built: $(VENV)/.runtime $(RUST_SOURCES) $(shell find python -name '*.py' -o -name '*.toml')
+target/debug-python/.built: $(VENV)/.runtime $(RUST_SOURCES) $(shell find python -name '*.py' -o -name '*.toml' -o -name '*.json')
 	rm -rf target/debug-python target/debug-wheel
 	$(BIN)/maturin build --quiet --profile dev --locked --out target/debug-wheel
 	$(PY) -m zipfile -e target/debug-wheel/*.whl target/debug-python
@@ -187,7 +187,7 @@ compare-ns3: dev ## redtail beside ns-3, where it is installed: agreement, then 
 
 # --- Maintaining ----------------------------------------------------------------------------
 
-generate: dev ## schema, Python model and reference page, from the Rust types
+generate: dev ## schema, Python model, definitions of metrics and reference pages, from the Rust types
 	$(PY) -m redtail._generate
 
 format: dev ## format all code

@@ -18,6 +18,7 @@ from redtail.cli import app
 from redtail.errors import RunError
 from redtail.store import runs
 
+from conftest import ROOT
 from fake_native import FakeNative
 
 runner = CliRunner()
@@ -231,6 +232,39 @@ def test_every_preset_of_tcp_is_listed_with_what_it_sets() -> None:
     assert "growth" not in own.partition("Beside what sack sets:")[2]  # as in `sack`
     alone = runner.invoke(app, ["list", "tcp", "sack"]).output
     assert 'growth = "reno"' in alone
+
+
+def test_metrics_are_listed_with_unit_scope_and_definition() -> None:
+    listed = runner.invoke(app, ["list", "metrics"]).output
+    assert "\nretransmissions: count; group; TCP groups\n" in listed
+    assert "\nl_delay_max: s; queue; queues of kind dualpi2\n" in listed
+    assert "](" not in listed  # links are text here
+    rows = json.loads(runner.invoke(app, ["list", "metrics", "--json"]).output)
+    by_name = {(row["name"], row["of"]): row for row in rows}
+    assert len(by_name) == len(rows)
+    assert by_name["loss", "every link"] == {
+        "name": "loss",
+        "unit": "1",
+        "title": "Packets lost at the queue",
+        "scope": "link, and group at a link",
+        "phases": True,
+        "of": "every link",
+        "definition": "Of the packets that arrived in the period, those that the queue dropped "
+        "before the period ended.",
+    }
+    assert runner.invoke(app, ["list", "queues", "--json"]).exit_code == 2
+
+
+def test_metrics_of_an_experiment_are_listed_with_their_names() -> None:
+    file = str(ROOT / "examples/qos-last-hop.toml")
+    listed = runner.invoke(app, ["list", "metrics", file]).output
+    assert "Here: loss, tcp.loss, udp.loss\n" in listed
+    assert "Here: queue.udp.borrowed, queue.tcp.borrowed\n" in listed
+    assert "\nmos: " not in listed
+    rows = json.loads(runner.invoke(app, ["list", "metrics", file, "--json"]).output)
+    names = {row["name"]: row["names"] for row in rows if row["scope"] == "group"}
+    assert names["completed"] == ["tcp.completed"]
+    assert names["end_to_end_loss"] == ["udp.end_to_end_loss"]
 
 
 def to_full_device(*arguments: str) -> tuple[int, str]:

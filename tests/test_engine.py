@@ -92,16 +92,24 @@ def test_a_call_has_all_metrics_of_calls(tmp_path: Path) -> None:
     assert scores == sorted(scores)  # tail drop, CoDel, FQ-CoDel
 
 
+OF_TCP = (
+    "every link",
+    "links with TCP groups",
+    "TCP groups",
+    "groups without users",
+    "every group",
+)
+
+
 def test_all_promised_metrics_are_there(quick: Results) -> None:
     # There is no UDP here, and no lossy link.
-    promised = set(metrics.METRICS) - OF_CALLS - {"udp_loss", "random_loss"}
-    promised = {name for name in promised if not name.startswith(OF_USERS)}
-    promised -= {"completed"} | {name for name in promised if name.endswith("_time_mean")}
-    promised -= {"rebuffering_ratio", "rebuffering_events", "startup_delay_mean"}  # of video
-    promised -= {"bitrate_mean", "bitrate_switches"}
-    of_groups = {"received_rate", "stalls", "ack_wait_max", "host_wait_max"}
+    promised = {each.name for each in metrics.DEFINITIONS if each.of in OF_TCP}
+    of_groups = {each.name for each in metrics.DEFINITIONS if each.scope == "group"}
+    of_groups &= promised
+    assert {"received_rate", "stalls", "ack_wait_max", "host_wait_max"} <= of_groups
     assert {f"ftp.{name}" for name in of_groups} <= set(quick.metric_names)
     promised -= of_groups
+    assert {"utilization", "goodput", "fairness", "loss_synchronization"} <= promised
     for case in quick.cases:
         assert promised <= set(case.metrics)
         assert "ftp.goodput" in case.metrics

@@ -430,6 +430,30 @@ def presets() -> Any:
     return json.loads(native().presets())
 
 
+def metric_definitions() -> list[dict[str, Any]]:
+    """Return the definitions of all metrics."""
+    found: list[dict[str, Any]] = json.loads(native().metrics())
+    return found
+
+
+def metric_names(scenario: str) -> tuple[dict[str, int], tuple[str, ...]]:
+    """Return the names of the metrics that runs of a scenario can have.
+
+    Args:
+        scenario: the scenario's canonical JSON.
+
+    Returns:
+        Each name with the place of its definition among `metric_definitions`; and what stands in
+        front of names that queues of users choose.
+
+    Raises:
+        SpecError: the text is not a scenario.
+    """
+    with _translated():
+        known, free = native().metric_names(scenario)
+    return dict(known), tuple(free)
+
+
 def traffic_examples() -> dict[str, str]:
     """Return every kind of traffic with the keys of a small group of it."""
     return dict(native().traffic_examples())

@@ -3,6 +3,8 @@
     schema/experiment.schema.json        for editors
     python/redtail/model.py              typed objects
     docs/reference/experiment-file.md    every key with unit, default and source
+    python/redtail/metrics.json          the definitions of metrics
+    docs/explanation/metrics.md          the tables in it, between markers
 
 With `--check` it writes nothing and fails when one of them is not up to date.
 """
@@ -41,10 +43,14 @@ def main() -> None:
     options = parser.parse_args()
 
     schema = _engine.schema()
+    definitions = _engine.metric_definitions()
+    page = "docs/explanation/metrics.md"
     files = {
         "schema/experiment.schema.json": json.dumps(schema, indent=2, ensure_ascii=False) + "\n",
         "python/redtail/model.py": _formatted(model(schema)),
         "docs/reference/experiment-file.md": reference(schema, _engine.presets()),
+        "python/redtail/metrics.json": json.dumps(definitions, indent=1, ensure_ascii=False) + "\n",
+        page: with_tables((options.root / page).read_text(encoding="utf-8"), definitions),
     }
     stale = []
     for name, text in files.items():
@@ -319,6 +325,56 @@ def _presets(catalog: Catalog, presets: dict[str, dict[str, Any]]) -> Iterator[s
     for choice in choices:
         yield f'- `"{choice.value}"`: {choice.description}'
     yield ""
+
+
+_BEGIN = re.compile(r"<!-- metrics of (.+), made by `make generate`.* -->")
+_END = "<!-- end of metrics -->"
+
+
+def with_tables(page: str, definitions: list[dict[str, Any]]) -> str:
+    """Return a page whose tables of metrics are up to date.
+
+    A table stands between a marker that says what has the metrics ("UDP groups; every group", or
+    "queues" for all kinds of queues) and an end marker. Every metric must be in one table.
+    """
+    waiting = list(definitions)
+    lines: list[str] = []
+    inside = False
+    for line in page.splitlines():
+        if line == _END:
+            inside = False
+        if inside:
+            continue
+        lines.append(line)
+        begin = _BEGIN.fullmatch(line)
+        if begin:
+            inside = True
+            owners = begin[1].split("; ")
+            rows = [each for each in waiting if each["of"] in owners or _of_queue(each, owners)]
+            waiting = [each for each in waiting if each not in rows]
+            lines += _metric_rows(rows, with_queues="queues" in owners)
+    if waiting:
+        without = ", ".join(f"{each['name']} ({each['of']})" for each in waiting)
+        sys.exit(f"no table of docs/explanation/metrics.md has the metrics {without}")
+    return "\n".join(lines) + "\n"
+
+
+def _of_queue(definition: dict[str, Any], owners: list[str]) -> bool:
+    return "queues" in owners and definition["of"].startswith("queues of kind ")
+
+
+def _metric_rows(definitions: list[dict[str, Any]], with_queues: bool) -> Iterator[str]:
+    queues = " queues |" if with_queues else ""
+    yield f"| metric | unit |{queues} what it is |"
+    yield "|---|---|---|" + "---|" * with_queues
+    for each in definitions:
+        name = f"`{each['form']}`"
+        if "all TCP groups" in each["scope"]:
+            name += f", `{each['name']}`"
+        text = each["definition"]
+        if with_queues:
+            text = f"{each['of'].removeprefix('queues of kind ')} | {text}"
+        yield f"| {name} | {each['measure']} | {text} |"
 
 
 def _formatted(source: str) -> str:

@@ -7,14 +7,17 @@ The schema is made from the Rust types, where each parameter is defined once. Fr
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
-from redtail import _engine
+from redtail import _engine, escape
 from redtail.errors import SpecError
+from redtail.measured import Measured
+from redtail.metrics import DEFINITIONS, Definition, phase
 
 Schema: TypeAlias = dict[str, Any]
 
@@ -312,6 +315,57 @@ def listing(part: str, kind: str | None) -> str:
         known = ", ".join(str(section.kind) for section in sections)
         raise SpecError(f"there is no kind {kind!r} of {part}; accepted: {known}")
     return "\n\n".join("\n".join(_section_lines(catalog, section)) for section in chosen)
+
+
+def metric_listing(measured: Measured | None, as_json: bool) -> str:
+    """Return what `redtail list metrics` prints.
+
+    Args:
+        measured: those of an experiment alone, with their names; None for all.
+        as_json: as JSON instead of text.
+    """
+    names: dict[Definition, list[str]] = {each: [] for each in DEFINITIONS}
+    if measured is not None:
+        for name, definition in measured.names.items():
+            if phase(name) is None:
+                names[definition].append(name)
+        names = {each: found for each, found in names.items() if found}
+    if as_json:
+        rows = [
+            {
+                "name": each.name,
+                "unit": each.metric.unit,
+                "title": each.metric.title,
+                "scope": each.scope,
+                "phases": each.phases,
+                "of": each.of,
+                "definition": plain(each.text),
+            }
+            | ({"names": found} if measured is not None else {})
+            for each, found in names.items()
+        ]
+        return json.dumps(rows, indent=2, ensure_ascii=False)
+    lines = []
+    for each, found in names.items():
+        phases = ", in each phase too" if each.phases else ""
+        lines.append(f"{each.name}: {each.measure}; {each.scope}{phases}; {each.of}")
+        lines += _wrapped(plain(each.text), 6)
+        if found:
+            lines += _wrapped(f"Here: {', '.join(map(escape.name, found))}", 6)
+    if measured is not None and measured.phases:
+        lines.append(f"Of each phase: phase1. to phase{measured.phases}. in front of the name")
+    if measured is not None and measured.free:
+        lines.append(f"Named by queues of your own: {', '.join(measured.free)}NAME")
+    return "\n".join(lines)
+
+
+def plain(markdown: str) -> str:
+    """Return Markdown without links and emphasis.
+
+    >>> plain("a [rate](../rates.md) that *changes*")
+    'a rate that changes'
+    """
+    return re.sub(r"\*([^*]+)\*", r"\1", re.sub(r"\[([^]]+)\]\([^)]*\)", r"\1", markdown))
 
 
 def _tcp_listing(catalog: Catalog, kind: str | None) -> str:

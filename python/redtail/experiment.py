@@ -17,7 +17,7 @@ from redtail._engine import Plan
 from redtail.errors import SpecError
 from redtail.files import path_of
 from redtail.inputs.queues import name_of
-from redtail.metrics import Measured
+from redtail.measured import Measured
 from redtail.options import Overrides, PlanOptions
 from redtail.running.stopping import table
 
@@ -133,6 +133,19 @@ def _planned(
     return plan
 
 
+def measured(source: Source) -> Measured:
+    """Return the metrics that runs of an experiment can have.
+
+    Raises:
+        SpecError: the experiment is not valid.
+    """
+    plan = check(source)
+    found = Measured.of(json.loads(plan.example(case)) for case in range(len(plan.cases)))
+    if found is None:
+        raise SpecError("the scenarios of this experiment do not tell their metrics")
+    return found
+
+
 def _refuse_unknown_metrics(plan: Plan) -> None:
     """Refuse a stop rule about a metric that no run can have, before any is made."""
     if plan.stop is None:
@@ -143,7 +156,7 @@ def _refuse_unknown_metrics(plan: Plan) -> None:
             where = f"{plan.file}: " if plan.file else ""
             raise SpecError(
                 f'{where}replications.until = "{bound}": no run has the metric {bound.metric}; '
-                f"accepted: {known.accepted(bound.metric)}",
+                f"accepted: {known.accepted(bound.metric)}{known.nearest(bound.metric)}",
                 file=plan.file,
                 key="replications.until",
             )

@@ -5,6 +5,7 @@
 
 pub mod dscp;
 pub mod kinded;
+pub mod metric;
 pub mod one_or_list;
 pub mod packet;
 pub mod param;
@@ -13,6 +14,7 @@ pub mod random;
 pub mod units;
 
 pub use dscp::Dscp;
+pub use metric::Metric;
 pub use packet::{Ecn, FlowId, Packet};
 pub use param::{ParamError, ParamWarning};
 pub use prefetch::prefetch;

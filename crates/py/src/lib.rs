@@ -568,6 +568,43 @@ fn schema() -> String {
     redtail_spec::schema().to_string()
 }
 
+/// The definitions of all metrics, as JSON text.
+#[pyfunction]
+fn metrics() -> String {
+    let all = redtail_sim::metrics::catalog().into_iter().map(|listed| {
+        let (metric, units) = (listed.metric, listed.metric.shown.units());
+        serde_json::json!({
+            "name": metric.name,
+            "title": metric.title,
+            "short": metric.short,
+            "unit": units.unit,
+            "suffix": units.suffix,
+            "scale": units.scale,
+            "shown_unit": units.shown_unit,
+            "measure": metric.shown.words(),
+            "form": metric.scope.form(metric.name),
+            "scope": metric.scope.words(),
+            "phases": metric.scope.in_phases(),
+            "of": listed.of,
+            "definition": metric.definition,
+        })
+    });
+    serde_json::Value::Array(all.collect()).to_string()
+}
+
+/// Names of metrics, each with the place of its definition; and beginnings of names that are free.
+type MetricNames = (Vec<(String, usize)>, Vec<String>);
+
+/// The names of the metrics that runs of a scenario can have, each with the place of its definition
+/// among those of `metrics`; and what stands in front of names that queues of users choose.
+#[pyfunction]
+fn metric_names(py: Python<'_>, scenario: &str) -> PyResult<MetricNames> {
+    let scenario = Scenario::from_json(scenario).map_err(|error| spec_error(py, &error))?;
+    let names = redtail_sim::metrics::names(&scenario);
+    let free = names.open.clone();
+    Ok((names.places(), free))
+}
+
 /// What each TCP preset sets, as JSON text.
 #[pyfunction]
 fn presets() -> String {
@@ -677,6 +714,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     module.add_function(wrap_pyfunction!(presets, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics, module)?)?;
+    module.add_function(wrap_pyfunction!(metric_names, module)?)?;
     module.add_function(wrap_pyfunction!(traffic_examples, module)?)?;
     module.add_function(wrap_pyfunction!(advise, module)?)?;
     module.add_function(wrap_pyfunction!(code_version, module)?)?;

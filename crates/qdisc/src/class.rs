@@ -10,12 +10,12 @@
 
 use std::sync::Arc;
 
-use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Rate, Time};
+use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, Rate, Time, metrics};
 
 use crate::classify::{Classifier, OneOrMore, Rule, check_rules, check_rules_at};
 use crate::{
-    AnyQueue, Backlog, DropReason, InnerVisitor, LinkFacts, QueueContext, QueueDiscipline,
-    QueueSpec, Sink, TcpHeader,
+    AnyQueue, Backlog, DropReason, FigureNames, InnerVisitor, LinkFacts, QueueContext,
+    QueueDiscipline, QueueSpec, Report, Sink, TcpHeader,
 };
 
 /// A class that holds packets, as the file describes it.
@@ -254,6 +254,36 @@ pub fn build<P: Packet>(
         .collect()
 }
 
+metrics! {
+    /// What every class reports.
+    pub const METRICS of Class;
+
+    /// Packets that the class sent in the period.
+    PACKETS = "packets", Count, "Packets sent by the class", "packets";
+    /// Bytes on the link that the class sent in the period.
+    BYTES = "bytes", Bytes, "Bytes sent by the class", "bytes";
+    /// Packets of the class that were dropped in the period.
+    DROPS = "drops", Count, "Packets dropped in the class", "drops";
+    /// Packets of the class that its queue marked (ECN) in the period.
+    MARKS = "marks", Count, "Packets marked in the class", "marks";
+    /// Mean time from a packet's arrival to its departure from the class.
+    QUEUE_DELAY_MEAN = "queue_delay_mean", Delay, "Mean queueing delay", "delay";
+}
+
+/// Adds the names of the metrics of these classes and of their queues; `also` is what the
+/// discipline tells of each class besides.
+pub fn figures(leaves: &[LeafSpec<'_>], also: &[&'static Metric], names: &mut FigureNames) {
+    for leaf in leaves {
+        names.of_class(leaf.name, |names| {
+            names.add(METRICS);
+            if let Some(queue) = leaf.queue {
+                queue.figures(names);
+            }
+            names.add(also);
+        });
+    }
+}
+
 /// What a class has done since the measurement began.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
@@ -392,12 +422,12 @@ impl<P: Packet> Leaf<P> {
     }
 
     /// The figures of the class's queue under their own names.
-    pub fn report_queue(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
-        self.queue.report(now, tell);
+    pub fn report_queue(&self, now: Time, report: &mut Report<'_>) {
+        self.queue.report(now, report);
     }
 
     /// The figures of the class, and of its queue, with the class's name in front.
-    pub fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
+    pub fn report(&self, now: Time, report: &mut Report<'_>) {
         let Tally {
             packets,
             bytes,
@@ -405,15 +435,15 @@ impl<P: Packet> Leaf<P> {
             marks,
             delay,
         } = self.tally;
-        let mut tell = |figure: &str, value| tell(&format!("{}.{figure}", self.name), value);
-        tell("packets", packets as f64);
-        tell("bytes", bytes as f64);
-        tell("drops", drops as f64);
-        tell("marks", marks as f64);
+        let mut report = report.of_class(&self.name);
+        report.tell(PACKETS, packets as f64);
+        report.tell(BYTES, bytes as f64);
+        report.tell(DROPS, drops as f64);
+        report.tell(MARKS, marks as f64);
         if packets > 0 {
-            tell("queue_delay_mean", delay as f64 / packets as f64 * 1e-12);
+            report.tell(QUEUE_DELAY_MEAN, delay as f64 / packets as f64 * 1e-12);
         }
-        self.queue.report(now, &mut tell);
+        self.queue.report(now, &mut report);
     }
 }
 

@@ -14,6 +14,7 @@ pub mod class;
 pub mod classify;
 pub mod facts;
 pub mod fifo;
+pub mod figures;
 pub mod fq;
 pub mod gauge;
 pub mod header;
@@ -25,12 +26,13 @@ mod refuse;
 pub mod signal;
 
 pub use facts::{FlowFacts, FlowTable, GroupFacts, GroupTraffic, LinkFacts, Protocol};
+pub use figures::{FigureNames, Report};
 pub use header::TcpHeader;
 pub use limit::Limit;
 pub use plugin::Plugins;
 use std::sync::Arc;
 
-use redtail_core::{Packet, ParamError, ParamWarning, Rate, Stream, Time, kinded};
+use redtail_core::{Metric, Packet, ParamError, ParamWarning, Rate, Stream, Time, kinded};
 
 /// Why a packet was dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,9 +128,9 @@ pub trait QueueDiscipline<P: Packet> {
     /// The measurement period begins: what [`report`](Self::report) will tell starts from here.
     fn start_measuring(&mut self, _now: Time) {}
 
-    /// Tells figures of the discipline's own, by name and in SI units, for the time since
-    /// the measurement began; they appear as metrics `queue.NAME`.
-    fn report(&self, _now: Time, _tell: &mut dyn FnMut(&str, f64)) {}
+    /// Tells the metrics of the discipline's own ([`QueueParams::METRICS`]), in SI units, for the
+    /// time since the measurement began; they appear as metrics `queue.NAME`.
+    fn report(&self, _now: Time, _report: &mut Report<'_>) {}
 }
 
 /// What a discipline is told about the place where it is built.
@@ -164,6 +166,10 @@ pub trait QueueParams {
     /// The discipline these parameters describe.
     type Queue<P: Packet>: QueueDiscipline<P>;
 
+    /// The metrics that the discipline tells of itself, as lists so that related disciplines can
+    /// share one.
+    const METRICS: &'static [&'static [&'static Metric]] = &[];
+
     /// Refuses values that cannot be run anywhere.
     fn check(&self) -> Result<(), ParamError>;
 
@@ -196,6 +202,12 @@ pub trait QueueParams {
         _visit: &mut plugin::PluginVisitor<'_>,
     ) -> Result<(), ParamError> {
         Ok(())
+    }
+
+    /// Adds the names of the metrics that the queue will tell, those of the queues that it holds
+    /// included.
+    fn figures(&self, names: &mut FigureNames) {
+        Self::METRICS.iter().for_each(|list| names.add(list));
     }
 
     /// Builds the queue. Parameters must have passed `check` and `check_at`.
@@ -321,6 +333,15 @@ macro_rules! disciplines {
                 match self { $(Self::$variant(params) => params.plugins(key, visit),)+ }
             }
 
+            /// The metrics that each kind tells of itself.
+            pub const METRICS: &'static [(&'static str, &'static [&'static [&'static Metric]])] =
+                &[$(($kind, <$params as QueueParams>::METRICS)),+];
+
+            /// Adds the names of the metrics that the queue will tell.
+            pub fn figures(&self, names: &mut FigureNames) {
+                match self { $(Self::$variant(params) => params.figures(names),)+ }
+            }
+
             /// Builds the queue. The parameters must have passed [`check`](Self::check) and
             /// [`check_at`](Self::check_at).
             pub fn build<P: Packet>(&self, context: QueueContext) -> AnyQueue<P> {
@@ -410,8 +431,8 @@ macro_rules! disciplines {
             fn start_measuring(&mut self, now: Time) {
                 match self { $(Self::$variant(queue) => queue.start_measuring(now),)+ }
             }
-            fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
-                match self { $(Self::$variant(queue) => queue.report(now, tell),)+ }
+            fn report(&self, now: Time, report: &mut Report<'_>) {
+                match self { $(Self::$variant(queue) => queue.report(now, report),)+ }
             }
         }
     };

@@ -29,8 +29,8 @@ use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, Ecn, FlowId, Packet, ParamError, Time, schemars, serde};
 pub use value::Value;
 
-use crate::QueueParams;
 pub use crate::{Backlog, DropReason, FlowFacts, Internals, Limit, QueueContext};
+use crate::{FigureNames, QueueParams};
 
 /// Names a packet to the queue that has been given it, and to no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -347,6 +347,10 @@ impl QueueParams for PluginParams {
 
     fn limit(&self) -> Option<Limit> {
         self.limit
+    }
+
+    fn figures(&self, names: &mut FigureNames) {
+        names.add_any();
     }
 
     fn build<P: Packet>(&self, context: QueueContext) -> Plugin<P> {

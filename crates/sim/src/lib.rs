@@ -14,6 +14,7 @@ mod conservation;
 mod engine;
 mod flows;
 mod header;
+pub mod metrics;
 mod network;
 mod packet;
 mod result;

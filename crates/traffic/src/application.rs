@@ -4,7 +4,7 @@
 //! when a response is complete. Applications draw from their own stream and do not depend on the engine:
 //! a simulation implements [`Network`], and sockets could implement it too.
 
-use redtail_core::{Span, Time};
+use redtail_core::{Metric, Span, Time};
 
 /// Names a connection of a user, from its opening until both sides have closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,8 +75,8 @@ pub trait Application {
     fn start_measuring(&mut self, _now: Time) {}
 
     /// Reports metrics that only the application can count. The measurement period ends now. Each
-    /// metric has a name, an amount and a divisor. The metric of a group is the sum of the amounts of
+    /// metric has a definition, an amount and a divisor. The metric of a group is the sum of the amounts of
     /// its users divided by the sum of their divisors (stalled seconds per second watched); it is
     /// undefined if the divisors sum to zero.
-    fn report(&self, _now: Time, _add: &mut impl FnMut(&'static str, f64, f64)) {}
+    fn report(&self, _now: Time, _add: &mut impl FnMut(&'static Metric, f64, f64)) {}
 }

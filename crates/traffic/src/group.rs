@@ -1,6 +1,6 @@
 //! The list of the kinds of traffic, and groups of flows as the experiment file describes them.
 
-use redtail_core::{Bytes, ParamError, Rate, Span, Stream, Time, kinded};
+use redtail_core::{Bytes, Metric, ParamError, Rate, Span, Stream, Time, kinded};
 use redtail_transport::TcpSpec;
 
 use crate::access::{Access, AccessFilling};
@@ -69,6 +69,15 @@ macro_rules! traffic_kinds {
                     $(($tcp_key, <$tcp_group>::example()),)+
                     $(($udp_key, <$udp_group>::example()),)+
                     $(($user_key, <$user_group>::example()),)+
+                ]
+            }
+
+            /// Every `kind` with the metrics of its own.
+            pub fn metrics() -> Vec<(&'static str, &'static [&'static Metric])> {
+                vec![
+                    $(($tcp_key, <$tcp_group>::metrics()),)+
+                    $(($udp_key, <$udp_group>::metrics()),)+
+                    $(($user_key, <$user_group>::metrics()),)+
                 ]
             }
 
@@ -172,7 +181,7 @@ macro_rules! traffic_kinds {
                 }
             }
 
-            fn report(&self, now: Time, add: &mut impl FnMut(&'static str, f64, f64)) {
+            fn report(&self, now: Time, add: &mut impl FnMut(&'static Metric, f64, f64)) {
                 match self {
                     $(Self::$user(user) => user.report(now, add),)+
                 }
@@ -213,6 +222,13 @@ traffic_kinds! {
 }
 
 impl TrafficGroup {
+    /// The metrics that this kind adds to those of all groups with TCP, UDP or users.
+    pub fn own_metrics(&self) -> &'static [&'static Metric] {
+        let all = Self::metrics().into_iter();
+        let mut own = all.filter(|(kind, _)| *kind == self.kind());
+        own.next().map_or(&[], |(_, list)| list)
+    }
+
     /// What every group has.
     pub fn access(&self) -> Access<'_> {
         self.as_kind().access()

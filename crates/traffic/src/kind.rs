@@ -4,7 +4,7 @@
 //! [`TcpKind`], [`UdpKind`] or [`UserKind`]. `group.rs` has the list of the kinds; the rest of the
 //! program asks the group.
 
-use redtail_core::{Bytes, ParamError, Rate, Span, Stream, Time};
+use redtail_core::{Bytes, Metric, ParamError, Rate, Span, Stream, Time};
 use redtail_transport::TcpSpec;
 
 use crate::access::Group;
@@ -21,6 +21,14 @@ pub trait TrafficKind: Group {
     fn example() -> &'static str
     where
         Self: Sized;
+
+    /// The metrics of the kind's own, which it adds to those of all groups with TCP, UDP or users.
+    fn metrics() -> &'static [&'static Metric]
+    where
+        Self: Sized,
+    {
+        &[]
+    }
 
     /// What a listing of the experiment calls one flow of the group, such as "bulk flow".
     fn noun(&self) -> &'static str;

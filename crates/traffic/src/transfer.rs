@@ -2,7 +2,7 @@
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, schemars, serde};
+use redtail_core::{Bytes, Dscp, Metric, ParamError, Rate, Span, metrics, schemars, serde};
 use redtail_transport::TcpSpec;
 
 use crate::access::Direction;
@@ -27,10 +27,28 @@ groups! {
     }
 }
 
+metrics! {
+    /// What a group of kind `transfer` reports of the transfers that were in progress when the period began or that started in it.
+    pub const METRICS of Group;
+
+    /// Share of the transfers that completed before the period ended. The transfers are those that were in progress when the period began or that started in it.
+    COMPLETED = "completed", Fraction, "Transfers completed", "completed";
+    /// Mean time from the start of a transfer until the acknowledgement of the last byte reaches the sender, whether or not it acknowledges the FIN.
+    COMPLETION_TIME_MEAN = "completion_time_mean", Time, "Mean completion time of transfers", "completion";
+    /// Mean time from the start (the first SYN) until the SYN-ACK reaches the sender; undefined without a handshake.
+    HANDSHAKE_TIME_MEAN = "handshake_time_mean", Time, "Mean handshake time of transfers", "handshake";
+    /// Mean time from the start until the receiver delivers the first byte.
+    FIRST_BYTE_TIME_MEAN = "first_byte_time_mean", Time, "Mean time to first byte of transfers", "first byte";
+}
+
 impl TrafficKind for TransferGroup {
     fn example() -> &'static str {
         r#"flows = 3
 size = "60 kB""#
+    }
+
+    fn metrics() -> &'static [&'static Metric] {
+        METRICS
     }
 
     fn noun(&self) -> &'static str {

@@ -22,7 +22,9 @@ use std::sync::Arc;
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, serde};
+use redtail_core::{
+    Bytes, Dscp, Metric, ParamError, Rate, Span, Stream, Time, metrics, schemars, serde,
+};
 use redtail_transport::TcpSpec;
 
 use crate::access::Direction;
@@ -142,6 +144,10 @@ impl TrafficKind for VideoGroup {
     fn example() -> &'static str {
         r#"users = 2
 stop = "2 s""#
+    }
+
+    fn metrics() -> &'static [&'static Metric] {
+        METRICS
     }
 
     fn noun(&self) -> &'static str {
@@ -383,6 +389,22 @@ impl VideoUser {
     }
 }
 
+metrics! {
+    /// What a group of kind `video` reports: of all its users together.
+    pub const METRICS of Group;
+
+    /// Time stalled, divided by watching time. A stall begins when the buffer is empty and ends when the buffer holds `startup` of video again.
+    REBUFFERING_RATIO = "rebuffering_ratio", Fraction, "Share of watching time stalled", "stalled";
+    /// Stalls divided by watching time: per user and second, shown per minute. A stall that began before the period adds its time to the ratio, but does not count as an event.
+    REBUFFERING_EVENTS = "rebuffering_events", PerMinute, "Stalls per user", "stalls";
+    /// From the first request to the start of playback, over the users whose playback first started in the period: with a warm-up longer than all starts it is undefined.
+    STARTUP_DELAY_MEAN = "startup_delay_mean", Time, "Mean startup delay of videos", "startup";
+    /// Bitrate, weighted by length, of the segments that arrived in the period. With `variation` it is the nominal one.
+    BITRATE_MEAN = "bitrate_mean", Rate, "Mean bitrate of videos", "bitrate";
+    /// Segments that arrived with another bitrate than the segment before, divided by watching time; shown per minute.
+    BITRATE_SWITCHES = "bitrate_switches", PerMinute, "Bitrate switches per user", "switches";
+}
+
 impl Application for VideoUser {
     fn next_wakeup(&self) -> Option<Time> {
         self.next.into_iter().chain(self.stop).min()
@@ -432,16 +454,16 @@ impl Application for VideoUser {
         self.fetched = Fetched::default();
     }
 
-    fn report(&self, now: Time, add: &mut impl FnMut(&'static str, f64, f64)) {
+    fn report(&self, now: Time, add: &mut impl FnMut(&'static Metric, f64, f64)) {
         let figures = self.playback.figures(now);
         let stalled = figures.stalled.as_secs_f64();
         let watched = stalled + figures.played.as_secs_f64();
-        add("rebuffering_ratio", stalled, watched);
-        add("rebuffering_events", figures.stalls as f64, watched);
+        add(REBUFFERING_RATIO, stalled, watched);
+        add(REBUFFERING_EVENTS, figures.stalls as f64, watched);
         let delay = figures.startup_delay.map(Span::as_secs_f64);
         let started = f64::from(u8::from(delay.is_some()));
-        add("startup_delay_mean", delay.unwrap_or(0.0), started);
-        add("bitrate_mean", self.fetched.bits, self.fetched.seconds);
-        add("bitrate_switches", self.fetched.switches as f64, watched);
+        add(STARTUP_DELAY_MEAN, delay.unwrap_or(0.0), started);
+        add(BITRATE_MEAN, self.fetched.bits, self.fetched.seconds);
+        add(BITRATE_SWITCHES, self.fetched.switches as f64, watched);
     }
 }

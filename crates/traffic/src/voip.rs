@@ -24,7 +24,9 @@
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, serde};
+use redtail_core::{
+    Bytes, Dscp, Metric, ParamError, Rate, Span, Stream, Time, metrics, schemars, serde,
+};
 
 use crate::access::Direction;
 use crate::bounds::in_range;
@@ -132,10 +134,30 @@ fn three_packets() -> Span {
     Span::from_ms(60)
 }
 
+metrics! {
+    /// What a group of kind `voip` reports: the quality for the listeners.
+    pub const METRICS of Group;
+
+    /// [Mean opinion score](../traffic/voip.md#what-the-listener-gets) of a call, averaged over the calls.
+    MOS = "mos", Ratio, "Mean opinion score", "MOS";
+    /// Mean opinion score of the worst call.
+    MOS_MIN = "mos_min", Ratio, "Mean opinion score of the worst call", "worst MOS";
+    /// Transmission rating factor R of the E-model, averaged over the calls.
+    R_FACTOR = "r_factor", Ratio, "Transmission rating factor R", "R";
+    /// Interarrival jitter of a call's packets (RFC 3550), averaged over the calls.
+    JITTER = "jitter", Delay, "Mean interarrival jitter", "jitter";
+    /// Received packets that came too late to be played, averaged over the calls.
+    LATE = "late", Fraction, "Packets too late to be played", "late";
+}
+
 impl TrafficKind for VoipGroup {
     fn example() -> &'static str {
         r#"flows = 3
 stop = "2 s""#
+    }
+
+    fn metrics() -> &'static [&'static Metric] {
+        METRICS
     }
 
     fn noun(&self) -> &'static str {

@@ -25,7 +25,9 @@ use std::sync::Arc;
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, serde};
+use redtail_core::{
+    Bytes, Dscp, Metric, ParamError, Rate, Span, Stream, Time, metrics, schemars, serde,
+};
 use redtail_transport::TcpSpec;
 
 use crate::access::{Direction, Group};
@@ -127,6 +129,10 @@ impl TrafficKind for WebGroup {
         r#"model = "request-think"
 users = 3
 stop = "2 s""#
+    }
+
+    fn metrics() -> &'static [&'static Metric] {
+        METRICS
     }
 
     fn noun(&self) -> &'static str {
@@ -495,6 +501,20 @@ impl Page {
         self.left -= 1;
         self.waiting += 1;
     }
+}
+
+metrics! {
+    /// What a group of kind `web` reports of its pages.
+    pub const METRICS of Group;
+
+    /// Web pages that began in the period and were complete before it ended.
+    PAGES = "pages", Count, "Pages completed", "pages";
+    /// Mean time from the beginning of a web page to its last object, over the pages that began in the period and were complete before it ended.
+    PAGE_TIME_MEAN = "page_time_mean", Time, "Mean page time", "page";
+    /// Median of the page time, from a histogram with three significant digits.
+    PAGE_TIME_P50 = "page_time_p50", Time, "Page time, median", "page p50";
+    /// 95th percentile of the page time, from the same histogram.
+    PAGE_TIME_P95 = "page_time_p95", Time, "Page time, 95th percentile", "page p95";
 }
 
 impl Application for WebUser {

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from redtail.cli.output import say
+from redtail.errors import SpecError
 
 
 class Part(StrEnum):
@@ -17,6 +18,7 @@ class Part(StrEnum):
     queues = "queues"
     tcp = "tcp"
     traffic = "traffic"
+    metrics = "metrics"
 
 
 def schema() -> None:
@@ -29,10 +31,25 @@ def schema() -> None:
 def list_parts(
     part: Annotated[Part, typer.Argument(help="What to list.")],
     kind: Annotated[
-        str | None, typer.Argument(metavar="[KIND]", help="Show this one alone.")
+        str | None,
+        typer.Argument(
+            metavar="[KIND]",
+            help="Show this one alone; for metrics an experiment file: show those it will have.",
+        ),
     ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print metrics as JSON and nothing else.")
+    ] = False,
 ) -> None:
-    """List queues, TCP presets or traffic with parameters, units, defaults and sources."""
+    """List queues, TCP presets or traffic with parameters, or metrics with definitions."""
     from redtail import catalog
 
+    if part is Part.metrics:
+        from redtail import experiment
+
+        measured = None if kind is None else experiment.measured(kind)
+        say(catalog.metric_listing(measured, as_json))
+        return
+    if as_json:
+        raise SpecError(f"--json: not for {part.value}; accepted: redtail list metrics --json")
     say(catalog.listing(part.value, kind))

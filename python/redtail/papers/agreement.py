@@ -12,7 +12,7 @@ from typing import Any
 
 from redtail._engine import Plan
 from redtail.errors import SpecError
-from redtail.metrics import Measured
+from redtail.measured import Measured
 from redtail.papers.definition import Measure, Paper, Study, View
 from redtail.papers.grid import QUANTILES, derived, is_like, quantity
 

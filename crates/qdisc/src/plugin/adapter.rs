@@ -9,7 +9,7 @@ use super::{
     PluginQueue, raise,
 };
 use crate::{
-    Backlog, DropReason, FlowTable, Internals, Limit, QueueContext, QueueDiscipline, Sink,
+    Backlog, DropReason, FlowTable, Internals, Limit, QueueContext, QueueDiscipline, Report, Sink,
 };
 use std::sync::Arc;
 
@@ -323,8 +323,9 @@ impl<P: Packet> QueueDiscipline<P> for Plugin<P> {
         inner.sound("start_measuring", result);
     }
 
-    fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
+    fn report(&self, now: Time, report: &mut Report<'_>) {
         let inner = &*self.0;
-        inner.sound("report", inner.queue.report(now, tell));
+        let mut tell = |name: &str, value: f64| report.tell_by_name(name, value);
+        inner.sound("report", inner.queue.report(now, &mut tell));
     }
 }

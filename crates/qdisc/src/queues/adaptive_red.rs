@@ -7,9 +7,11 @@
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Bytes, Packet, ParamError, ParamWarning, QueueSize, Span, schemars, serde};
+use redtail_core::{
+    Bytes, Metric, Packet, ParamError, ParamWarning, QueueSize, Span, schemars, serde,
+};
 
-use crate::laws::red::adapt::{Aimd, automatic_bottom, automatic_min_th, automatic_w_q};
+use crate::laws::red::adapt::{Aimd, OF_MAX_P, automatic_bottom, automatic_min_th, automatic_w_q};
 use crate::laws::red::{Flavour, RedConfig, Spacing};
 use crate::queues::red::{
     AboveMaxTh, Gentle, Red, RedSetup, check_mean_packet, check_unit_interval, check_units,
@@ -189,6 +191,8 @@ impl AdaptiveRedParams {
 
 impl QueueParams for AdaptiveRedParams {
     type Queue<P: Packet> = Red<P, Aimd>;
+
+    const METRICS: &'static [&'static [&'static Metric]] = &[OF_MAX_P];
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;

@@ -38,19 +38,21 @@
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{
-    Bytes, Dscp, Ecn, Packet, ParamError, ParamWarning, Rate, Span, Stream, Time, schemars, serde,
+    Bytes, Dscp, Ecn, Metric, Packet, ParamError, ParamWarning, Rate, Span, Stream, Time, metrics,
+    schemars, serde,
 };
 use std::sync::Arc;
 
 use super::cobalt::default_ecn;
 use crate::facts::FlowTable;
 use crate::fifo::Fifo;
+use crate::figures::{BY_FLOW, BY_FLOW_WITH_LIMIT, FLOWS_ACTIVE, OVERLOAD_DROPS};
 use crate::fq::{FlowHash, Greatest, Lists, TimeAverage};
 use crate::laws::ack_filter;
 use crate::laws::cobalt::{CobaltConfig, CobaltLaw, FirstGap};
 use crate::{
-    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
-    Sink,
+    Backlog, DropReason, FigureNames, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline,
+    QueueParams, Report, Sink,
 };
 
 /// A shaper with flow queueing that is fair to hosts, classes by DSCP and COBALT (CAKE).
@@ -314,8 +316,36 @@ impl CakeParams {
     }
 }
 
+metrics! {
+    /// What `cake` reports besides what every queue by flow reports.
+    pub const METRICS of Queue;
+
+    /// Arrivals whose flow shares its queue with another flow.
+    HASH_COLLISIONS = "hash_collisions", Count, "Arrivals in shared queues", "collisions";
+}
+
+metrics! {
+    /// What `cake` reports with an ACK filter.
+    pub const OF_ACK_FILTER of Queue;
+
+    /// Acknowledgements that the filter dropped; only with `ack_filter`.
+    ACK_DROPS = "ack_drops", Count, "Acknowledgements dropped by the filter", "ACK drops";
+}
+
 impl QueueParams for CakeParams {
     type Queue<P: Packet> = Cake<P>;
+
+    const METRICS: &'static [&'static [&'static Metric]] =
+        &[BY_FLOW, BY_FLOW_WITH_LIMIT, METRICS, OF_ACK_FILTER];
+
+    fn figures(&self, names: &mut FigureNames) {
+        for list in [BY_FLOW, BY_FLOW_WITH_LIMIT, METRICS] {
+            names.add(list);
+        }
+        if self.ack_filter != AckFilter::Off {
+            names.add(OF_ACK_FILTER);
+        }
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         if let Some(limit) = self.limit {
@@ -1020,12 +1050,12 @@ impl<P: Packet> QueueDiscipline<P> for Cake<P> {
         (self.overload_drops, self.ack_drops, self.collisions) = (0, 0, 0);
     }
 
-    fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
-        tell("flows_active", self.active.until(now));
-        tell("overload_drops", self.overload_drops as f64);
-        tell("hash_collisions", self.collisions as f64);
+    fn report(&self, now: Time, report: &mut Report<'_>) {
+        report.tell(FLOWS_ACTIVE, self.active.until(now));
+        report.tell(OVERLOAD_DROPS, self.overload_drops as f64);
+        report.tell(HASH_COLLISIONS, self.collisions as f64);
         if self.ack_filter != AckFilter::Off {
-            tell("ack_drops", self.ack_drops as f64);
+            report.tell(ACK_DROPS, self.ack_drops as f64);
         }
     }
 }

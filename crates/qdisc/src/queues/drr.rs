@@ -20,14 +20,14 @@ use std::collections::VecDeque;
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Time, schemars, serde};
+use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, Time, schemars, serde};
 
 use crate::class::{self, Leaf, LeafSpec};
 use crate::classify::{Classifier, OneOrMore, Rule};
 use crate::plugin::PluginVisitor;
 use crate::{
-    Backlog, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, QueueSpec,
-    Sink,
+    Backlog, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline,
+    QueueParams, QueueSpec, Report, Sink,
 };
 
 /// Deficit round robin between classes.
@@ -82,6 +82,12 @@ impl DrrParams {
 
 impl QueueParams for DrrParams {
     type Queue<P: Packet> = Drr<P>;
+
+    const METRICS: &'static [&'static [&'static Metric]] = &[class::METRICS];
+
+    fn figures(&self, names: &mut FigureNames) {
+        class::figures(&self.leaves(None), &[], names);
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         let names = self.class.iter().map(|class| class.name.as_str());
@@ -310,8 +316,8 @@ impl<P: Packet> QueueDiscipline<P> for Drr<P> {
         each.for_each(|class| class.leaf.start_measuring(now));
     }
 
-    fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
+    fn report(&self, now: Time, report: &mut Report<'_>) {
         let each = self.classes.iter();
-        each.for_each(|class| class.leaf.report(now, tell));
+        each.for_each(|class| class.leaf.report(now, report));
     }
 }

@@ -45,7 +45,9 @@
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Ecn, Packet, ParamError, ParamWarning, Span, Stream, Time, schemars, serde};
+use redtail_core::{
+    Ecn, Metric, Packet, ParamError, ParamWarning, Span, Stream, Time, metrics, schemars, serde,
+};
 
 use super::pi2::{check_derived, default_rtt_max, default_target, derived};
 use super::pie::short_target;
@@ -57,7 +59,7 @@ use crate::refuse;
 use crate::signal::{Ticks, mark_or_drop};
 use crate::{
     Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
-    Sink,
+    Report, Sink,
 };
 
 /// Dual-queue coupled AQM with PI2 (RFC 9332).
@@ -241,8 +243,38 @@ impl DualPi2Params {
     }
 }
 
+metrics! {
+    /// What `dualpi2` reports of its L queue, in the order of `Tally::report`.
+    pub const OF_L_QUEUE of Queue;
+
+    /// Mean queueing delay of the packets that left the L queue in the period.
+    L_DELAY_MEAN = "l_delay_mean", Delay, "Mean queueing delay, L queue", "L delay";
+    /// Longest queueing delay of a packet that left the L queue in the period.
+    L_DELAY_MAX = "l_delay_max", Delay, "Longest queueing delay, L queue", "L delay max";
+    /// Packets that the L queue marked, divided by its departures.
+    L_MARK = "l_mark", Fraction, "Packets marked, L queue", "L marked";
+    /// Packets that the L queue dropped, divided by the sum of its departures and drops.
+    L_LOSS = "l_loss", Fraction, "Packets lost, L queue", "L loss";
+}
+
+metrics! {
+    /// What `dualpi2` reports of its C queue, in the order of `Tally::report`.
+    pub const OF_C_QUEUE of Queue;
+
+    /// Mean queueing delay of the packets that left the C queue in the period.
+    C_DELAY_MEAN = "c_delay_mean", Delay, "Mean queueing delay, C queue", "C delay";
+    /// Longest queueing delay of a packet that left the C queue in the period.
+    C_DELAY_MAX = "c_delay_max", Delay, "Longest queueing delay, C queue", "C delay max";
+    /// Packets that the C queue marked, divided by its departures.
+    C_MARK = "c_mark", Fraction, "Packets marked, C queue", "C marked";
+    /// Packets that the C queue dropped, divided by the sum of its departures and drops.
+    C_LOSS = "c_loss", Fraction, "Packets lost, C queue", "C loss";
+}
+
 impl QueueParams for DualPi2Params {
     type Queue<P: Packet> = DualPi2<P>;
+
+    const METRICS: &'static [&'static [&'static Metric]] = &[OF_L_QUEUE, OF_C_QUEUE];
 
     fn check(&self) -> Result<(), ParamError> {
         self.effective_limit().check()?;
@@ -346,16 +378,18 @@ struct Tally {
 }
 
 impl Tally {
-    fn report(&self, names: [&str; 4], tell: &mut dyn FnMut(&str, f64)) {
-        let [mean, longest, mark, drop] = names;
+    fn report(&self, metrics: &[&'static Metric], report: &mut Report<'_>) {
+        let &[mean, longest, mark, drop] = metrics else {
+            unreachable!("each queue has four metrics");
+        };
         let left = self.departures as f64;
         if self.departures > 0 {
-            tell(mean, self.waited / left);
-            tell(longest, self.longest.as_secs_f64());
-            tell(mark, self.marks as f64 / left);
+            report.tell(mean, self.waited / left);
+            report.tell(longest, self.longest.as_secs_f64());
+            report.tell(mark, self.marks as f64 / left);
         }
         if self.departures + self.drops > 0 {
-            tell(drop, self.drops as f64 / (left + self.drops as f64));
+            report.tell(drop, self.drops as f64 / (left + self.drops as f64));
         }
     }
 }
@@ -643,10 +677,8 @@ impl<P: Packet> QueueDiscipline<P> for DualPi2<P> {
         self.classic.tally = Tally::default();
     }
 
-    fn report(&self, _now: Time, tell: &mut dyn FnMut(&str, f64)) {
-        let low = ["l_delay_mean", "l_delay_max", "l_mark", "l_loss"];
-        let classic = ["c_delay_mean", "c_delay_max", "c_mark", "c_loss"];
-        self.low.tally.report(low, tell);
-        self.classic.tally.report(classic, tell);
+    fn report(&self, _now: Time, report: &mut Report<'_>) {
+        self.low.tally.report(OF_L_QUEUE, report);
+        self.classic.tally.report(OF_C_QUEUE, report);
     }
 }

@@ -7,10 +7,12 @@
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Bytes, Packet, ParamError, ParamWarning, QueueSize, Span, schemars, serde};
+use redtail_core::{
+    Bytes, Metric, Packet, ParamError, ParamWarning, QueueSize, Span, schemars, serde,
+};
 
 use crate::laws::red::Spacing;
-use crate::laws::red::adapt::{MovingThresholds, ThresholdConfig};
+use crate::laws::red::adapt::{MovingThresholds, OF_THRESHOLDS, ThresholdConfig};
 use crate::queues::red::{
     AboveMaxTh, Gentle, Red, RedParams, check_unit_interval, default_max_p, default_mean_packet,
     default_spacing, default_w_q,
@@ -139,6 +141,8 @@ impl DynamicThresholdRedParams {
 
 impl QueueParams for DynamicThresholdRedParams {
     type Queue<P: Packet> = Red<P, MovingThresholds>;
+
+    const METRICS: &'static [&'static [&'static Metric]] = &[OF_THRESHOLDS];
 
     fn check(&self) -> Result<(), ParamError> {
         self.red().check()?;

@@ -42,13 +42,16 @@ use std::collections::BinaryHeap;
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Rate, Span, Time, schemars, serde};
+use redtail_core::{
+    Bytes, Metric, Packet, ParamError, ParamWarning, Rate, Span, Time, metrics, schemars, serde,
+};
 
 use super::fq_codel::{check_queues, default_flows, warn_of_queues};
 use crate::fifo::Fifo;
+use crate::figures::{BY_FLOW, FLOWS_ACTIVE};
 use crate::fq::{FlowHash, Lists, TimeAverage};
 use crate::{
-    Backlog, DropReason, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, Sink,
+    Backlog, DropReason, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, Report, Sink,
 };
 
 /// Linux's fq: flows with turns that favour new ones, a limit for each, and pacing.
@@ -133,8 +136,20 @@ impl Default for FqParams {
 /// The longest that one departure holds a flow back (`fq_dequeue`).
 const LONGEST_GAP: Span = Span::from_s(1);
 
+metrics! {
+    /// What `fq` reports besides what every queue by flow reports.
+    pub const METRICS of Queue;
+
+    /// Packets that were dropped because their flow held `flow_limit` packets.
+    FLOW_LIMIT_DROPS = "flow_limit_drops", Count, "Packets dropped for the limit of a flow", "flow limit drops";
+    /// How often pacing held a flow back.
+    THROTTLED = "throttled", Count, "Times that pacing held a flow back", "throttled";
+}
+
 impl QueueParams for FqParams {
     type Queue<P: Packet> = Fq<P>;
+
+    const METRICS: &'static [&'static [&'static Metric]] = &[BY_FLOW, METRICS];
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;
@@ -397,12 +412,9 @@ impl<P: Packet> QueueDiscipline<P> for Fq<P> {
         self.throttled_before = self.throttlings;
     }
 
-    fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
-        tell("flows_active", self.active.until(now));
-        tell("flow_limit_drops", self.flow_limit_drops as f64);
-        tell(
-            "throttled",
-            (self.throttlings - self.throttled_before) as f64,
-        );
+    fn report(&self, now: Time, report: &mut Report<'_>) {
+        report.tell(FLOWS_ACTIVE, self.active.until(now));
+        report.tell(FLOW_LIMIT_DROPS, self.flow_limit_drops as f64);
+        report.tell(THROTTLED, (self.throttlings - self.throttled_before) as f64);
     }
 }

@@ -13,16 +13,17 @@
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Span, Time, schemars, serde};
+use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, Span, Time, schemars, serde};
 
 use super::codel::{
     Signals, check_delays, default_interval, default_mtu, default_target, warn_of_target,
 };
+use crate::figures::{BY_FLOW, BY_FLOW_WITH_LIMIT, FLOWS_ACTIVE, OVERLOAD_DROPS};
 use crate::fq::{FlowHash, FlowQueues, Measure};
 use crate::laws::codel::{CodelConfig, CodelLaw, InverseSqrt};
 use crate::{
     Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
-    Sink,
+    Report, Sink,
 };
 
 /// Flow queueing with CoDel (RFC 8290): a queue for each flow, turns that favour sparse flows, CoDel in each queue.
@@ -142,6 +143,8 @@ pub(crate) fn warn_of_queues(
 
 impl QueueParams for FqCodelParams {
     type Queue<P: Packet> = FqCodel<P>;
+
+    const METRICS: &'static [&'static [&'static Metric]] = &[BY_FLOW, BY_FLOW_WITH_LIMIT];
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;
@@ -278,8 +281,8 @@ impl<P: Packet> QueueDiscipline<P> for FqCodel<P> {
         self.overload_drops = 0;
     }
 
-    fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
-        tell("flows_active", self.queues.active(now));
-        tell("overload_drops", self.overload_drops as f64);
+    fn report(&self, now: Time, report: &mut Report<'_>) {
+        report.tell(FLOWS_ACTIVE, self.queues.active(now));
+        report.tell(OVERLOAD_DROPS, self.overload_drops as f64);
     }
 }

@@ -11,18 +11,21 @@
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Span, Stream, Time, schemars, serde};
+use redtail_core::{
+    Bytes, Metric, Packet, ParamError, ParamWarning, Span, Stream, Time, schemars, serde,
+};
 
 use super::codel::{default_mtu, warn_of_target};
 use super::fq_codel::{
     check_queues, default_flows, default_limit, default_quantum, warn_of_queues,
 };
+use crate::figures::{BY_FLOW, BY_FLOW_WITH_LIMIT, FLOWS_ACTIVE, OVERLOAD_DROPS};
 use crate::fq::{FlowHash, FlowQueues, Measure};
 use crate::laws::pie::{Decay, Delay, Flavour, PieConfig, PieLaw, Verdict};
 use crate::signal::{MOST_UPDATES, mark_or_drop};
 use crate::{
     Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
-    Sink, refuse,
+    Report, Sink, refuse,
 };
 
 /// Flow queueing with PIE: a queue for each flow, turns that favour sparse flows, PIE in each queue.
@@ -99,6 +102,8 @@ fn default_max_ecn() -> f64 {
 
 impl QueueParams for FqPieParams {
     type Queue<P: Packet> = FqPie<P>;
+
+    const METRICS: &'static [&'static [&'static Metric]] = &[BY_FLOW, BY_FLOW_WITH_LIMIT];
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;
@@ -282,8 +287,8 @@ impl<P: Packet> QueueDiscipline<P> for FqPie<P> {
         self.overload_drops = 0;
     }
 
-    fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
-        tell("flows_active", self.queues.active(now));
-        tell("overload_drops", self.overload_drops as f64);
+    fn report(&self, now: Time, report: &mut Report<'_>) {
+        report.tell(FLOWS_ACTIVE, self.queues.active(now));
+        report.tell(OVERLOAD_DROPS, self.overload_drops as f64);
     }
 }

@@ -32,15 +32,17 @@
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Rate, Time, schemars, serde};
+use redtail_core::{
+    Bytes, Metric, Packet, ParamError, ParamWarning, Rate, Time, metrics, schemars, serde,
+};
 
 use crate::class::{self, Leaf, LeafSpec};
 use crate::classify::{Classifier, OneOrMore, Rule};
 use crate::laws::token_bucket::TokenBucket;
 use crate::plugin::PluginVisitor;
 use crate::{
-    Backlog, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, QueueSpec,
-    Sink,
+    Backlog, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline,
+    QueueParams, QueueSpec, Report, Sink,
 };
 
 /// A tree of classes that borrow from each other.
@@ -337,8 +339,22 @@ impl HtbParams {
     }
 }
 
+metrics! {
+    /// What `htb` reports of each class besides what every class reports.
+    pub const METRICS of Class;
+
+    /// Packets that the class sent with tokens borrowed from the classes above it.
+    BORROWED = "borrowed", Count, "Packets sent with borrowed tokens", "borrowed";
+}
+
 impl QueueParams for HtbParams {
     type Queue<P: Packet> = Htb<P>;
+
+    const METRICS: &'static [&'static [&'static Metric]] = &[class::METRICS, METRICS];
+
+    fn figures(&self, names: &mut FigureNames) {
+        class::figures(&self.leaves(), METRICS, names);
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         Self::check_tree(&self.class, "class", 0, &mut Vec::new())?;
@@ -847,11 +863,11 @@ impl<P: Packet> QueueDiscipline<P> for Htb<P> {
             .for_each(|node| node.borrowed = 0);
     }
 
-    fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
+    fn report(&self, now: Time, report: &mut Report<'_>) {
         for (leaf, &node) in self.leaves.iter().zip(&self.held) {
-            leaf.report(now, tell);
+            leaf.report(now, report);
             let borrowed = self.tree.nodes[node].borrowed as f64;
-            tell(&format!("{}.borrowed", leaf.name()), borrowed);
+            report.of_class(leaf.name()).tell(BORROWED, borrowed);
         }
     }
 }

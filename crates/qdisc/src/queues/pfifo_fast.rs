@@ -25,11 +25,14 @@
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Packet, ParamError, Time, schemars, serde};
+use redtail_core::{Metric, Packet, ParamError, Time, schemars, serde};
 
 use crate::class::{self, Leaf};
 use crate::queues::tail_drop::TailDropParams;
-use crate::{Backlog, Limit, QueueContext, QueueDiscipline, QueueParams, QueueSpec, Sink};
+use crate::{
+    Backlog, FigureNames, Limit, QueueContext, QueueDiscipline, QueueParams, QueueSpec, Report,
+    Sink,
+};
 
 /// Linux's pfifo_fast: three first-in first-out bands in strict priority, by the TOS octet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -69,6 +72,14 @@ impl PfifoFastParams {
 
 impl QueueParams for PfifoFastParams {
     type Queue<P: Packet> = PfifoFast<P>;
+
+    const METRICS: &'static [&'static [&'static Metric]] = &[class::METRICS];
+
+    fn figures(&self, names: &mut FigureNames) {
+        for name in NAMES {
+            names.of_class(name, |names| names.add(class::METRICS));
+        }
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()
@@ -113,7 +124,7 @@ impl<P: Packet> QueueDiscipline<P> for PfifoFast<P> {
         each.for_each(|band| band.start_measuring(now));
     }
 
-    fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
-        self.bands.iter().for_each(|band| band.report(now, tell));
+    fn report(&self, now: Time, report: &mut Report<'_>) {
+        self.bands.iter().for_each(|band| band.report(now, report));
     }
 }

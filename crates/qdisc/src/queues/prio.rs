@@ -6,14 +6,14 @@
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Packet, ParamError, ParamWarning, Time, schemars, serde};
+use redtail_core::{Metric, Packet, ParamError, ParamWarning, Time, schemars, serde};
 
 use crate::class::{self, Leaf, LeafSpec};
 use crate::classify::{Classifier, OneOrMore, Rule};
 use crate::plugin::PluginVisitor;
 use crate::{
-    Backlog, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, QueueSpec,
-    Sink,
+    Backlog, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline,
+    QueueParams, QueueSpec, Report, Sink,
 };
 
 /// Strict priority between classes.
@@ -59,6 +59,12 @@ impl PrioParams {
 
 impl QueueParams for PrioParams {
     type Queue<P: Packet> = Prio<P>;
+
+    const METRICS: &'static [&'static [&'static Metric]] = &[class::METRICS];
+
+    fn figures(&self, names: &mut FigureNames) {
+        class::figures(&self.leaves(), &[], names);
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         let names = self.class.iter().map(|class| class.name.as_str());
@@ -137,7 +143,7 @@ impl<P: Packet> QueueDiscipline<P> for Prio<P> {
         each.for_each(|band| band.start_measuring(now));
     }
 
-    fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
-        self.bands.iter().for_each(|band| band.report(now, tell));
+    fn report(&self, now: Time, report: &mut Report<'_>) {
+        self.bands.iter().for_each(|band| band.report(now, report));
     }
 }

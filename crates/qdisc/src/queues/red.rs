@@ -20,7 +20,7 @@ use crate::laws::red::ziegler::{NoTuning, Situation, Tuning, tune};
 use crate::laws::red::{Arrival, Flavour, RedConfig, RedLaw, Spacing, Verdict};
 use crate::{
     Backlog, DropReason, Internals, Limit, LinkFacts, Outlook, QueueContext, QueueDiscipline,
-    QueueParams, Sink, outlook,
+    QueueParams, Report, Sink, outlook,
 };
 
 /// Random Early Detection (Floyd and Jacobson 1993).
@@ -642,7 +642,7 @@ impl<P: Packet, A: Adaptation> QueueDiscipline<P> for Red<P, A> {
             probability: Some(self.law.probability()),
         }
     }
-    fn report(&self, _now: Time, tell: &mut dyn FnMut(&str, f64)) {
-        self.adaptation.report(&self.law, tell);
+    fn report(&self, _now: Time, report: &mut Report<'_>) {
+        self.adaptation.report(&self.law, report);
     }
 }

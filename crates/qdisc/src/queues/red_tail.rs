@@ -26,13 +26,14 @@ use std::sync::Arc;
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{
-    Bytes, Packet, ParamError, ParamWarning, QueueSize, Span, Time, schemars, serde,
+    Bytes, Metric, Packet, ParamError, ParamWarning, QueueSize, Span, Time, metrics, schemars,
+    serde,
 };
 
 use crate::fifo::Fifo;
 use crate::gauge;
 use crate::laws::red::Spacing;
-use crate::laws::red::adapt::Aimd;
+use crate::laws::red::adapt::{Aimd, OF_MAX_P};
 use crate::laws::red_tail::{Class, FlowClasses, ServiceShare, Turns};
 use crate::queues::adaptive_red::{
     AdaptiveRedParams, default_alpha, default_beta, default_gentle, default_interval, default_top,
@@ -43,7 +44,7 @@ use crate::queues::red::{
 use crate::refuse;
 use crate::{
     Backlog, DropReason, FlowTable, Internals, Limit, LinkFacts, Protocol, QueueContext,
-    QueueDiscipline, QueueParams, Sink,
+    QueueDiscipline, QueueParams, Report, Sink,
 };
 
 /// RED+Tail, the parallel virtual queue (Jou and Baras 2003).
@@ -244,8 +245,76 @@ impl RedTailParams {
     }
 }
 
+metrics! {
+    /// What `red-tail` reports of its short queue.
+    pub const OF_SHORT of Queue;
+
+    /// The short queue's share of the packets that arrived.
+    SHORT_SHARE = "short_share", Ratio, "Share of arrivals, short queue", "short share";
+    /// Packets that the short queue dropped, divided by its arrivals.
+    SHORT_LOSS = "short_loss", Fraction, "Packets lost, short queue", "short loss";
+    /// The short queue's share of the bytes that left.
+    SHORT_SERVICE = "short_service", Ratio, "Share of bytes sent, short queue", "short service";
+    /// Mean queueing delay in the short queue.
+    SHORT_DELAY_MEAN = "short_delay_mean", Delay, "Mean queueing delay, short queue", "short delay";
+    /// TCP flows that sent to the short queue. A flow that becomes long counts in both queues; a flow whose counter was removed counts again.
+    SHORT_FLOWS = "short_flows", Count, "TCP flows, short queue", "short flows";
+    /// Packets waiting in the short queue, weighted by time.
+    SHORT_LENGTH_MEAN = "short_length_mean", Packets, "Mean length, short queue", "short queue";
+    /// Standard deviation of the short queue's length in packets, weighted by time.
+    SHORT_LENGTH_STD = "short_length_std", Packets, "Standard deviation of length, short queue", "short queue sd";
+    /// Bytes waiting in the short queue, weighted by time.
+    SHORT_BYTES_MEAN = "short_bytes_mean", Bytes, "Mean length in bytes, short queue", "short bytes";
+    /// Standard deviation of the short queue's length in bytes, weighted by time.
+    SHORT_BYTES_STD = "short_bytes_std", Bytes, "Standard deviation of length in bytes, short queue", "short bytes sd";
+}
+
+metrics! {
+    /// What `red-tail` reports of its long queue.
+    pub const OF_LONG of Queue;
+
+    /// The long queue's share of the packets that arrived.
+    LONG_SHARE = "long_share", Ratio, "Share of arrivals, long queue", "long share";
+    /// Packets that the long queue dropped, divided by its arrivals.
+    LONG_LOSS = "long_loss", Fraction, "Packets lost, long queue", "long loss";
+    /// The long queue's share of the bytes that left.
+    LONG_SERVICE = "long_service", Ratio, "Share of bytes sent, long queue", "long service";
+    /// Mean queueing delay in the long queue.
+    LONG_DELAY_MEAN = "long_delay_mean", Delay, "Mean queueing delay, long queue", "long delay";
+    /// TCP flows that sent to the long queue. A flow that becomes long counts in both queues; a flow whose counter was removed counts again.
+    LONG_FLOWS = "long_flows", Count, "TCP flows, long queue", "long flows";
+    /// Packets waiting in the long queue, weighted by time.
+    LONG_LENGTH_MEAN = "long_length_mean", Packets, "Mean length, long queue", "long queue";
+    /// Standard deviation of the long queue's length in packets, weighted by time.
+    LONG_LENGTH_STD = "long_length_std", Packets, "Standard deviation of length, long queue", "long queue sd";
+    /// Bytes waiting in the long queue, weighted by time.
+    LONG_BYTES_MEAN = "long_bytes_mean", Bytes, "Mean length in bytes, long queue", "long bytes";
+    /// Standard deviation of the long queue's length in bytes, weighted by time.
+    LONG_BYTES_STD = "long_bytes_std", Bytes, "Standard deviation of length in bytes, long queue", "long bytes sd";
+    /// Packets that the long queue marked.
+    LONG_MARKS = "long_marks", Count, "Packets marked, long queue", "long marks";
+    /// Share of the time in which the long queue's length was from `min_th` to `max_th`.
+    LONG_IN_RANGE = "long_in_range", Fraction, "Time that the long queue is in its range", "long in range";
+}
+
+metrics! {
+    /// What `red-tail` reports of its classification.
+    pub const OF_FLOWS of Queue;
+
+    /// Share of the short queue's arrivals that belong to long flows: the first N packets of each long flow.
+    LONG_IN_SHORT = "long_in_short", Ratio, "Packets of long flows in the short queue", "long in short";
+    /// Share of the long queue's arrivals that belong to short flows, whose retransmissions increased the counter beyond N.
+    SHORT_IN_LONG = "short_in_long", Ratio, "Packets of short flows in the long queue", "short in long";
+    /// Share of the short flows that were classified as long.
+    FALSE_ALARMS = "false_alarms", Fraction, "Short flows found long", "false alarms";
+    /// Flows that lost their counter to another flow because `flows` is too small.
+    DISPLACED = "displaced", Count, "Flows that lost their counter to another", "displaced";
+}
+
 impl QueueParams for RedTailParams {
     type Queue<P: Packet> = RedTail<P>;
+
+    const METRICS: &'static [&'static [&'static Metric]] = &[OF_SHORT, OF_LONG, OF_FLOWS, OF_MAX_P];
 
     fn check(&self) -> Result<(), ParamError> {
         self.red().check()?;
@@ -697,45 +766,41 @@ impl<P: Packet> QueueDiscipline<P> for RedTail<P> {
         }
     }
 
-    fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
+    fn report(&self, now: Time, report: &mut Report<'_>) {
         let arrivals: u64 = self.halves.iter().map(|half| half.tally.arrivals).sum();
         let sent: u64 = self.halves.iter().map(|half| half.tally.sent).sum();
-        for (name, half) in ["short", "long"].into_iter().zip(self.halves.iter()) {
-            let mut tell = |figure: &str, value: f64| tell(&format!("{name}_{figure}"), value);
-            let mut ratio = |figure: &str, part: f64, whole: u64| {
-                if whole > 0 {
-                    tell(figure, part / whole as f64);
-                }
-            };
+        let ratio = |part: f64, whole: u64| (whole > 0).then(|| part / whole as f64);
+        for (metrics, half) in [OF_SHORT, OF_LONG].into_iter().zip(self.halves.iter()) {
             let tally = &half.tally;
-            ratio("share", tally.arrivals as f64, arrivals);
-            ratio("loss", tally.drops as f64, tally.arrivals);
-            ratio("service", tally.sent as f64, sent);
-            ratio("delay_mean", tally.waited, tally.departures);
-            tell("flows", tally.flows as f64);
-            let (mean, std, inside) = half.packets.until(now);
-            tell("length_mean", mean);
-            tell("length_std", std);
-            let (mean, std, _) = half.bytes.until(now);
-            tell("bytes_mean", mean);
-            tell("bytes_std", std);
-            if name == "long" {
-                tell("marks", tally.marks as f64);
-                tell("in_range", inside);
+            let (length, length_std, in_range) = half.packets.until(now);
+            let (bytes, bytes_std, _) = half.bytes.until(now);
+            // In the order of the definitions; the last two are the long queue's alone.
+            let values = [
+                ratio(tally.arrivals as f64, arrivals),
+                ratio(tally.drops as f64, tally.arrivals),
+                ratio(tally.sent as f64, sent),
+                ratio(tally.waited, tally.departures),
+                Some(tally.flows as f64),
+                Some(length),
+                Some(length_std),
+                Some(bytes),
+                Some(bytes_std),
+                Some(tally.marks as f64),
+                Some(in_range),
+            ];
+            for (metric, value) in metrics.iter().zip(values) {
+                report.tell_if(metric, value);
             }
         }
         let judged = &self.judged;
-        let mut ratio = |figure: &str, part: u64, whole: u64| {
-            if whole > 0 {
-                tell(figure, part as f64 / whole as f64);
-            }
-        };
         let [small, found_long] = judged.small_flows;
         let [short, long] = &*self.halves;
-        ratio("long_in_short", judged.long_in_short, short.tally.arrivals);
-        ratio("short_in_long", judged.short_in_long, long.tally.arrivals);
-        ratio("false_alarms", found_long, small);
-        tell("displaced", self.flows.displaced() as f64);
-        self.long.report(now, tell);
+        let part = ratio(judged.long_in_short as f64, short.tally.arrivals);
+        report.tell_if(LONG_IN_SHORT, part);
+        let part = ratio(judged.short_in_long as f64, long.tally.arrivals);
+        report.tell_if(SHORT_IN_LONG, part);
+        report.tell_if(FALSE_ALARMS, ratio(found_long as f64, small));
+        report.tell(DISPLACED, self.flows.displaced() as f64);
+        self.long.report(now, report);
     }
 }

@@ -7,10 +7,10 @@
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Bytes, Packet, ParamError, ParamWarning, QueueSize, schemars, serde};
+use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, QueueSize, schemars, serde};
 
 use crate::laws::red::Spacing;
-use crate::laws::red::adapt::Crossings;
+use crate::laws::red::adapt::{Crossings, OF_MAX_P};
 use crate::queues::red::{
     AboveMaxTh, Gentle, Red, RedParams, default_max_p, default_mean_packet, default_spacing,
     default_w_q,
@@ -115,6 +115,8 @@ impl SelfConfiguringRedParams {
 
 impl QueueParams for SelfConfiguringRedParams {
     type Queue<P: Packet> = Red<P, Crossings>;
+
+    const METRICS: &'static [&'static [&'static Metric]] = &[OF_MAX_P];
 
     fn check(&self) -> Result<(), ParamError> {
         self.red().check()?;

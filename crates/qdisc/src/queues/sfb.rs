@@ -34,7 +34,9 @@ use std::collections::VecDeque;
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{FlowId, Packet, ParamError, ParamWarning, Span, Stream, Time, schemars, serde};
+use redtail_core::{
+    FlowId, Metric, Packet, ParamError, ParamWarning, Span, Stream, Time, metrics, schemars, serde,
+};
 
 use super::cobalt::default_ecn;
 use crate::fifo::Fifo;
@@ -42,7 +44,7 @@ use crate::fq::FlowHash;
 use crate::signal::mark_or_drop;
 use crate::{
     Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
-    Sink,
+    Report, Sink,
 };
 
 /// Stochastic Fair BLUE (Feng et al. 2001): a drop probability for each flow, in a filter of few bins.
@@ -127,8 +129,20 @@ const ONE: u64 = 1_000_000_000_000;
 const LEVELS: usize = 8;
 const BINS: usize = 16;
 
+metrics! {
+    /// What `sfb` reports.
+    pub const METRICS of Queue;
+
+    /// Packets of flows whose probability is 1 that were dropped because the rate allowed to such flows was used up.
+    PENALTY_DROPS = "penalty_drops", Count, "Packets dropped of flows at a probability of 1", "penalty drops";
+    /// Packets that were dropped because every bin of their flow was full.
+    BIN_DROPS = "bin_drops", Count, "Packets dropped for full bins", "bin drops";
+}
+
 impl QueueParams for SfbParams {
     type Queue<P: Packet> = Sfb<P>;
+
+    const METRICS: &'static [&'static [&'static Metric]] = &[METRICS];
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;
@@ -419,8 +433,8 @@ impl<P: Packet> QueueDiscipline<P> for Sfb<P> {
         (self.penalty_drops, self.bin_drops) = (0, 0);
     }
 
-    fn report(&self, _now: Time, tell: &mut dyn FnMut(&str, f64)) {
-        tell("penalty_drops", self.penalty_drops as f64);
-        tell("bin_drops", self.bin_drops as f64);
+    fn report(&self, _now: Time, report: &mut Report<'_>) {
+        report.tell(PENALTY_DROPS, self.penalty_drops as f64);
+        report.tell(BIN_DROPS, self.bin_drops as f64);
     }
 }

@@ -18,13 +18,16 @@ use std::collections::VecDeque;
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Span, Stream, Time, schemars, serde};
+use redtail_core::{
+    Bytes, Metric, Packet, ParamError, ParamWarning, Span, Stream, Time, metrics, schemars, serde,
+};
 
 use super::fq_codel::{check_queues, default_quantum, warn_of_queues};
+use crate::figures::{BY_FLOW, BY_FLOW_WITH_LIMIT, FLOWS_ACTIVE, OVERLOAD_DROPS};
 use crate::fq::{FlowHash, FlowQueues, Measure};
 use crate::signal::Ticks;
 use crate::{
-    Backlog, DropReason, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, Sink,
+    Backlog, DropReason, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, Report, Sink,
 };
 
 /// Stochastic Fairness Queueing (McKenney 1990): flows hashed into queues that take turns.
@@ -69,8 +72,18 @@ fn default_divisor() -> u32 {
     1024
 }
 
+metrics! {
+    /// What `sfq` reports besides what every queue by flow reports.
+    pub const METRICS of Queue;
+
+    /// Packets that were dropped because their queue held `depth` packets.
+    DEPTH_DROPS = "depth_drops", Count, "Packets dropped for the depth", "depth drops";
+}
+
 impl QueueParams for SfqParams {
     type Queue<P: Packet> = Sfq<P>;
+
+    const METRICS: &'static [&'static [&'static Metric]] = &[BY_FLOW, BY_FLOW_WITH_LIMIT, METRICS];
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;
@@ -255,9 +268,9 @@ impl<P: Packet> QueueDiscipline<P> for Sfq<P> {
         (self.overload_drops, self.depth_drops) = (0, 0);
     }
 
-    fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
-        tell("flows_active", self.queues.active(now));
-        tell("overload_drops", self.overload_drops as f64);
-        tell("depth_drops", self.depth_drops as f64);
+    fn report(&self, now: Time, report: &mut Report<'_>) {
+        report.tell(FLOWS_ACTIVE, self.queues.active(now));
+        report.tell(OVERLOAD_DROPS, self.overload_drops as f64);
+        report.tell(DEPTH_DROPS, self.depth_drops as f64);
     }
 }

@@ -21,8 +21,8 @@ use crate::class::{Leaf, facts_at};
 use crate::laws::token_bucket::{TokenBucket, cost};
 use crate::plugin::PluginVisitor;
 use crate::{
-    Backlog, DropReason, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline,
-    QueueParams, QueueSpec, Sink,
+    Backlog, DropReason, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext,
+    QueueDiscipline, QueueParams, QueueSpec, Report, Sink,
 };
 
 /// A queue shaped by a token bucket.
@@ -48,6 +48,10 @@ pub struct TbfParams {
 
 impl QueueParams for TbfParams {
     type Queue<P: Packet> = Tbf<P>;
+
+    fn figures(&self, names: &mut FigureNames) {
+        self.queue.figures(names);
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         if self.rate.as_bps() == 0 {
@@ -211,7 +215,7 @@ impl<P: Packet> QueueDiscipline<P> for Tbf<P> {
         self.queue.start_measuring(now);
     }
 
-    fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
-        self.queue.report_queue(now, tell);
+    fn report(&self, now: Time, report: &mut Report<'_>) {
+        self.queue.report_queue(now, report);
     }
 }

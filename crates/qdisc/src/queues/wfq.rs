@@ -29,14 +29,14 @@
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Packet, ParamError, ParamWarning, Time, schemars, serde};
+use redtail_core::{Metric, Packet, ParamError, ParamWarning, Time, schemars, serde};
 
 use crate::class::{self, Leaf, LeafSpec};
 use crate::classify::{Classifier, OneOrMore, Rule};
 use crate::plugin::PluginVisitor;
 use crate::{
-    Backlog, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, QueueSpec,
-    Sink,
+    Backlog, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline,
+    QueueParams, QueueSpec, Report, Sink,
 };
 
 /// Weighted fair queueing (WF2Q+) between classes.
@@ -98,6 +98,12 @@ impl WfqParams {
 
 impl QueueParams for WfqParams {
     type Queue<P: Packet> = Wfq<P>;
+
+    const METRICS: &'static [&'static [&'static Metric]] = &[class::METRICS];
+
+    fn figures(&self, names: &mut FigureNames) {
+        class::figures(&self.leaves(None), &[], names);
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         let names = self.class.iter().map(|class| class.name.as_str());
@@ -292,8 +298,8 @@ impl<P: Packet> QueueDiscipline<P> for Wfq<P> {
         each.for_each(|class| class.leaf.start_measuring(now));
     }
 
-    fn report(&self, now: Time, tell: &mut dyn FnMut(&str, f64)) {
+    fn report(&self, now: Time, report: &mut Report<'_>) {
         let each = self.classes.iter();
-        each.for_each(|class| class.leaf.report(now, tell));
+        each.for_each(|class| class.leaf.report(now, report));
     }
 }

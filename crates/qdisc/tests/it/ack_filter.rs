@@ -6,7 +6,7 @@ use redtail_qdisc::header::MAX_SACK_BLOCKS;
 use redtail_qdisc::laws::ack_filter::redundant;
 use redtail_qdisc::queues::cake::{AckFilter, CakeParams};
 use redtail_qdisc::{
-    AnyQueue, Backlog, DropReason, LinkFacts, QueueDiscipline, QueueSpec, Sink, TcpHeader,
+    AnyQueue, Backlog, DropReason, LinkFacts, QueueDiscipline, QueueSpec, Report, Sink, TcpHeader,
 };
 
 /// A pure acknowledgement.
@@ -278,11 +278,14 @@ fn filtered(ack_filter: AckFilter, headers: Vec<Option<TcpHeader>>) -> (Vec<u64>
     );
     let dropped = sink.dropped.iter().map(|&(id, _)| id).collect::<Vec<_>>();
     let mut told = None;
-    queue.report(Time::ZERO, &mut |name, value| {
-        if name == "ack_drops" {
-            told = Some(value);
-        }
-    });
+    queue.report(
+        Time::ZERO,
+        &mut Report::new(&mut |name, value| {
+            if name == "ack_drops" {
+                told = Some(value);
+            }
+        }),
+    );
     let expected = (ack_filter != AckFilter::Off).then_some(dropped.len() as f64);
     assert_eq!(told, expected);
     let left = std::iter::from_fn(|| queue.dequeue(Time::ZERO, &mut sink));

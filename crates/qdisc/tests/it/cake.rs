@@ -8,6 +8,7 @@ use redtail_qdisc::laws::cobalt::FirstGap;
 use redtail_qdisc::queues::cake::{AckFilter, CakeParams, Diffserv, Framing, Isolation};
 use redtail_qdisc::{
     AnyQueue, DropReason, FlowFacts, FlowTable, Limit, LinkFacts, QueueDiscipline, QueueSpec,
+    Report,
 };
 
 fn params() -> CakeParams {
@@ -429,9 +430,10 @@ fn a_hundred_flows_do_not_share_queues() {
         queue.enqueue(packet(id, flow, 500, 0), Time::ZERO, &mut heard);
     }
     let mut told = Vec::new();
-    queue.report(Time::ZERO, &mut |name, value| {
-        told.push((name.to_owned(), value))
-    });
+    queue.report(
+        Time::ZERO,
+        &mut Report::new(&mut |name, value| told.push((name.to_owned(), value))),
+    );
     assert!(
         told.contains(&("hash_collisions".to_owned(), 0.0)),
         "{told:?}"

@@ -16,6 +16,7 @@ use redtail_qdisc::queues::tbf::TbfParams;
 use redtail_qdisc::queues::wfq::{WfqClass, WfqParams};
 use redtail_qdisc::{
     GroupFacts, GroupTraffic, Limit, LinkFacts, Protocol, QueueDiscipline, QueueParams, QueueSpec,
+    Report,
 };
 
 const LINK: Rate = Rate::from_bps(1_000_000);
@@ -1167,9 +1168,12 @@ fn figures_of_classes_bear_their_names() {
     queue.dequeue(at, &mut heard);
     queue.dequeue(at + Span::from_ms(10), &mut heard);
     let mut figures = BTreeMap::new();
-    queue.report(at, &mut |name, value| {
-        assert!(figures.insert(name.to_owned(), value).is_none(), "{name}");
-    });
+    queue.report(
+        at,
+        &mut Report::new(&mut |name, value| {
+            assert!(figures.insert(name.to_owned(), value).is_none(), "{name}");
+        }),
+    );
     assert_eq!(figures["class0.packets"], 1.0);
     assert_eq!(figures["class0.bytes"], 100.0);
     assert_eq!(figures["class0.queue_delay_mean"], 0.02);

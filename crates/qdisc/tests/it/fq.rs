@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use crate::common::{Heard, Probe, build};
 use redtail_core::{Bytes, Ecn, Rate, Span, Stream, Time};
 use redtail_qdisc::queues::fq::FqParams;
-use redtail_qdisc::{AnyQueue, DropReason, Limit, LinkFacts, QueueDiscipline, QueueSpec};
+use redtail_qdisc::{AnyQueue, DropReason, Limit, LinkFacts, QueueDiscipline, QueueSpec, Report};
 
 fn ms(ms: u64) -> Time {
     Time::ZERO + Span::from_ms(ms)
@@ -133,9 +133,10 @@ fn a_flow_may_hold_a_hundred_packets_and_all_ten_thousand() {
     let reasons: Vec<_> = bench.heard.dropped.iter().map(|drop| drop.1).collect();
     assert_eq!(reasons, [DropReason::Early; 3]);
     let mut told = Vec::new();
-    bench.queue.report(Time::ZERO, &mut |name, value| {
-        told.push((name.to_owned(), value))
-    });
+    bench.queue.report(
+        Time::ZERO,
+        &mut Report::new(&mut |name, value| told.push((name.to_owned(), value))),
+    );
     let expected = ("flow_limit_drops".to_owned(), 3.0);
     assert!(told.contains(&expected), "{told:?}");
     // More than enough of them, since some may share a queue.

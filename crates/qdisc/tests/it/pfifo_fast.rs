@@ -3,7 +3,7 @@
 use crate::common::{Heard, Probe, build};
 use redtail_core::{Dscp, Ecn, Time};
 use redtail_qdisc::queues::pfifo_fast::PfifoFastParams;
-use redtail_qdisc::{DropReason, Limit, QueueDiscipline, QueueSpec};
+use redtail_qdisc::{DropReason, Limit, QueueDiscipline, QueueSpec, Report};
 
 /// Priorities of `include/uapi/linux/pkt_sched.h`.
 const BESTEFFORT: usize = 0;
@@ -48,11 +48,14 @@ fn packet(id: u64, tos: u8) -> Probe {
 
 fn told(queue: &impl QueueDiscipline<Probe>, figure: &str) -> f64 {
     let mut found = None;
-    queue.report(Time::ZERO, &mut |name, value| {
-        if name == figure {
-            found = Some(value);
-        }
-    });
+    queue.report(
+        Time::ZERO,
+        &mut Report::new(&mut |name, value| {
+            if name == figure {
+                found = Some(value);
+            }
+        }),
+    );
     found.unwrap_or_else(|| panic!("no figure {figure}"))
 }
 

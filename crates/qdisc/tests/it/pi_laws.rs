@@ -11,7 +11,7 @@ use redtail_qdisc::queues::dualpi2::{DualPi2Params, DualScheduler};
 use redtail_qdisc::queues::pi::{PiParams, Tune};
 use redtail_qdisc::queues::pi2::Pi2Params;
 use redtail_qdisc::queues::pie::PieParams;
-use redtail_qdisc::{AnyQueue, DropReason, Limit, LinkFacts, QueueDiscipline, QueueSpec};
+use redtail_qdisc::{AnyQueue, DropReason, Limit, LinkFacts, QueueDiscipline, QueueSpec, Report};
 
 /// 10 Mbit/s with 64 flows of 1500 B packets and round trips up to 180 ms.
 fn link() -> LinkFacts {
@@ -1446,9 +1446,10 @@ fn dualpi2_reports_each_of_its_queues() {
     queue.dequeue(ms(103), &mut heard);
     queue.dequeue(ms(104), &mut heard);
     let mut told = Vec::new();
-    queue.report(ms(104), &mut |name, value| {
-        told.push((name.to_owned(), value))
-    });
+    queue.report(
+        ms(104),
+        &mut Report::new(&mut |name, value| told.push((name.to_owned(), value))),
+    );
     let expected = [
         ("l_delay_mean", 0.002),
         ("l_delay_max", 0.003),

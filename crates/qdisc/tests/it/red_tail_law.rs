@@ -13,7 +13,7 @@ use redtail_qdisc::laws::red_tail::{Class, FlowClasses, ServiceShare, Turns};
 use redtail_qdisc::queues::red_tail::RedTailParams;
 use redtail_qdisc::{
     AnyQueue, DropReason, FlowFacts, FlowTable, Limit, LinkFacts, Protocol, QueueDiscipline,
-    QueueParams, QueueSpec,
+    QueueParams, QueueSpec, Report,
 };
 
 const LINK: Rate = Rate::from_bps(3_000_000);
@@ -66,12 +66,15 @@ fn undropping() -> RedTailParams {
 
 fn figures(queue: &AnyQueue<Probe>, now: Time) -> BTreeMap<String, f64> {
     let mut figures = BTreeMap::new();
-    queue.report(now, &mut |name, value| {
-        assert!(
-            figures.insert(name.to_owned(), value).is_none(),
-            "{name} twice"
-        );
-    });
+    queue.report(
+        now,
+        &mut Report::new(&mut |name, value| {
+            assert!(
+                figures.insert(name.to_owned(), value).is_none(),
+                "{name} twice"
+            );
+        }),
+    );
     figures
 }
 

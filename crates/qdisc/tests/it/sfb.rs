@@ -5,7 +5,7 @@
 use crate::common::{Heard, Probe, build};
 use redtail_core::{Ecn, Rate, Span, Time};
 use redtail_qdisc::queues::sfb::SfbParams;
-use redtail_qdisc::{AnyQueue, DropReason, Limit, LinkFacts, QueueDiscipline, QueueSpec};
+use redtail_qdisc::{AnyQueue, DropReason, Limit, LinkFacts, QueueDiscipline, QueueSpec, Report};
 
 fn params() -> SfbParams {
     SfbParams {
@@ -161,9 +161,10 @@ fn flows_that_do_not_respond_pay() {
             .all(|drop| drop.1 == DropReason::Forced)
     );
     let mut told = Vec::new();
-    queue.report(ms(11_000), &mut |name, value| {
-        told.push((name.to_owned(), value))
-    });
+    queue.report(
+        ms(11_000),
+        &mut Report::new(&mut |name, value| told.push((name.to_owned(), value))),
+    );
     assert!(told.contains(&("penalty_drops".to_owned(), heard.dropped.len() as f64)));
 }
 

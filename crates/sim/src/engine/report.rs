@@ -1,17 +1,23 @@
 //! Computes the metrics of a result from the counters of a run.
 
-use redtail_core::{Bytes, Span, Time};
-use redtail_qdisc::QueueDiscipline;
+use redtail_core::{Bytes, Metric, Span, Time};
+use redtail_qdisc::{QueueDiscipline, Report};
 
 use super::Engine;
 use super::links::in_transmission;
 use redtail_traffic::e_model::mos;
+use redtail_traffic::transfer::{
+    COMPLETED, COMPLETION_TIME_MEAN, FIRST_BYTE_TIME_MEAN, HANDSHAKE_TIME_MEAN,
+};
+use redtail_traffic::voip::{JITTER, LATE, MOS, MOS_MIN, R_FACTOR};
+use redtail_traffic::web::{PAGE_TIME_MEAN, PAGE_TIME_P50, PAGE_TIME_P95, PAGES};
 use redtail_traffic::{Application, TrafficGroup, VoipGroup};
 
 use crate::answers::AnswerSummary;
 use crate::congestion::CongestionSummary;
 use crate::connections::Reached;
 use crate::flows::UdpSink;
+use crate::metrics::*;
 use crate::result::{RunResult, Transfers};
 use crate::statistics::{TallySummary, jain};
 
@@ -26,18 +32,19 @@ impl Engine<'_> {
             let prefix = self.link_prefix(i);
             add_tally(&mut result.metrics, &prefix, &summary.all);
             add_congestion(&mut result.metrics, &prefix, &summary.congestion);
-            self.network.links[i]
-                .queue
-                .report(self.now, &mut |name, value| {
+            self.network.links[i].queue.report(
+                self.now,
+                &mut Report::new(&mut |name, value| {
                     result
                         .metrics
                         .push((format!("{prefix}queue.{name}"), value));
-                });
+                }),
+            );
             if let Some(wire) = &self.network.links[i].wire
                 && wire.transmitted > 0
             {
                 let lost = wire.lost_of_transmitted as f64 / wire.transmitted as f64;
-                result.metrics.push((format!("{prefix}random_loss"), lost));
+                result.metrics.push((full_name(&prefix, RANDOM_LOSS), lost));
             }
             self.add_groups(&mut result.metrics, &prefix, &summary.groups);
             result.consecutive_losses.push(summary.loss_events);
@@ -62,7 +69,7 @@ impl Engine<'_> {
         });
         if arrivals > 0 {
             let loss = lost as f64 / arrivals as f64;
-            metrics.push((format!("{prefix}udp_loss"), loss));
+            metrics.push((full_name(prefix, UDP_LOSS), loss));
         }
         for (group, summary) in self.scenario.traffic.iter().zip(groups) {
             let name = group.access().name;
@@ -104,11 +111,12 @@ impl Engine<'_> {
             if group.tcp().is_some() {
                 let bytes = reached[index].goodput_since(before[index]);
                 let goodput = bits_per_second(bytes, period);
-                metrics.push((format!("{phase}{}.goodput", group.access().name), goodput));
+                let prefix = format!("{phase}{}.", group.access().name);
+                metrics.push((full_name(&prefix, GOODPUT), goodput));
                 *all.get_or_insert(0.0) += goodput;
             }
         }
-        metrics.extend(all.map(|goodput| (format!("{phase}goodput"), goodput)));
+        metrics.extend(all.map(|goodput| (full_name(&phase, GOODPUT), goodput)));
         self.phases.metrics = metrics;
     }
 
@@ -145,13 +153,14 @@ impl Engine<'_> {
         let (done, reached) = (self.done_by_group(), self.reached_by_group());
         let (mut all_tcp, mut users_rate) = (Vec::new(), 0.0);
         for (index, name) in result.groups.iter().enumerate() {
-            let mut add = |metric: &str, value: Option<f64>| {
+            let mut add = |metric: &'static Metric, value: Option<f64>| {
                 if let Some(value) = value {
-                    result.metrics.push((format!("{name}.{metric}"), value));
+                    let name = format!("{name}.{}", metric.name);
+                    result.metrics.push((name, value));
                 }
             };
             let host_wait = self.network.longest_host_wait(index as u32);
-            add("host_wait_max", Some(host_wait.as_secs_f64()));
+            add(HOST_WAIT_MAX, Some(host_wait.as_secs_f64()));
             let of_group = |flow: u32| self.flows.groups[flow as usize] as usize == index;
             let mut rates = Vec::new();
             for (sender, receiver) in self.flows.senders.iter().zip(&self.flows.receivers) {
@@ -166,33 +175,33 @@ impl Engine<'_> {
                 rates.push(bits_per_second(bytes, period));
             }
             if !rates.is_empty() {
-                add("goodput", Some(rates.iter().sum()));
+                add(GOODPUT, Some(rates.iter().sum()));
                 let received = reached[index].received - self.reached_before[index].received;
-                add("received_rate", Some(bits_per_second(received, period)));
+                add(RECEIVED_RATE, Some(bits_per_second(received, period)));
                 let done = done[index] - self.done_before[index];
-                add("data_segments", Some(done.data_segments as f64));
-                add("retransmissions", Some(done.retransmissions as f64));
-                add("fast_recoveries", Some(done.recoveries as f64));
-                add("timeouts", Some(done.timeouts as f64));
-                add("spurious_timeouts", Some(done.spurious_timeouts as f64));
+                add(DATA_SEGMENTS, Some(done.data_segments as f64));
+                add(RETRANSMISSIONS, Some(done.retransmissions as f64));
+                add(FAST_RECOVERIES, Some(done.recoveries as f64));
+                add(TIMEOUTS, Some(done.timeouts as f64));
+                add(SPURIOUS_TIMEOUTS, Some(done.spurious_timeouts as f64));
                 let spurious = done.spurious_fast_retransmits;
-                add("spurious_fast_retransmits", Some(spurious as f64));
-                add("ecn_reductions", Some(done.ecn_reductions as f64));
+                add(SPURIOUS_FAST_RETRANSMITS, Some(spurious as f64));
+                add(ECN_REDUCTIONS, Some(done.ecn_reductions as f64));
                 if let TrafficGroup::Transfer(_) = &self.scenario.traffic[index] {
                     let [handshake, first_byte, completion] = self.transfer_times(index);
-                    add("completed", completion.share());
-                    add("completion_time_mean", completion.mean());
-                    add("handshake_time_mean", handshake.mean());
-                    add("first_byte_time_mean", first_byte.mean());
+                    add(COMPLETED, completion.share());
+                    add(COMPLETION_TIME_MEAN, completion.mean());
+                    add(HANDSHAKE_TIME_MEAN, handshake.mean());
+                    add(FIRST_BYTE_TIME_MEAN, first_byte.mean());
                 }
-                add("duplicate_acks", Some(done.duplicate_acks as f64));
+                add(DUPLICATE_ACKS, Some(done.duplicate_acks as f64));
                 let (longest, stalled) = self.waits(index);
-                add("stalls", Some((done.stalls + stalled) as f64));
-                add("ack_wait_max", Some(longest.as_secs_f64()));
+                add(STALLS, Some((done.stalls + stalled) as f64));
+                add(ACK_WAIT_MAX, Some(longest.as_secs_f64()));
             }
             if let Some(answers) = answers {
                 let users = self.scenario.traffic[index].access().flows;
-                add("users", Some(f64::from(users)));
+                add(USERS, Some(f64::from(users)));
                 let unanswered = self.unanswered(index);
                 add_answers(
                     answers.summary(self.now, period),
@@ -215,21 +224,21 @@ impl Engine<'_> {
             }
             if received + lost > 0 {
                 add(
-                    "end_to_end_loss",
+                    END_TO_END_LOSS,
                     Some(lost as f64 / (received + lost) as f64),
                 );
             }
             let delays = &self.flows.delays[index];
-            add("one_way_delay_mean", delays.mean());
-            add("one_way_delay_p50", delays.quantile(0.5));
-            add("one_way_delay_p95", delays.quantile(0.95));
-            add("one_way_delay_p99", delays.quantile(0.99));
+            add(ONE_WAY_DELAY_MEAN, delays.mean());
+            add(ONE_WAY_DELAY_P50, delays.quantile(0.5));
+            add(ONE_WAY_DELAY_P95, delays.quantile(0.95));
+            add(ONE_WAY_DELAY_P99, delays.quantile(0.99));
             if let TrafficGroup::Voip(group) = &self.scenario.traffic[index] {
                 for (metric, value) in self.call_quality(index, group) {
                     add(metric, value);
                 }
             }
-            add("fairness", jain(rates));
+            add(FAIRNESS, jain(rates));
         }
         if self
             .scenario
@@ -238,30 +247,30 @@ impl Engine<'_> {
             .any(|group| group.tcp().is_some())
         {
             let goodput = all_tcp.iter().sum::<f64>() + users_rate;
-            result.metrics.push(("goodput".to_owned(), goodput));
+            result.metrics.push((full_name("", GOODPUT), goodput));
         }
         if let Some(fairness) = jain(all_tcp) {
-            result.metrics.push(("fairness".to_owned(), fairness));
+            result.metrics.push((full_name("", FAIRNESS), fairness));
         }
     }
 
-    /// The metrics that the programs of a group's users report, summed over the users: name, amount
-    /// and divisor.
-    fn user_metrics(&self, group: usize) -> Vec<(&'static str, f64, f64)> {
-        let mut metrics: Vec<(&'static str, f64, f64)> = Vec::new();
+    /// The metrics that the programs of a group's users report, summed over the users: definition,
+    /// amount and divisor.
+    fn user_metrics(&self, group: usize) -> Vec<(&'static Metric, f64, f64)> {
+        let mut metrics: Vec<(&'static Metric, f64, f64)> = Vec::new();
         let users = self.flows.users.iter();
         for user in users.filter(|user| user.group as usize == group) {
             let program = user.program.as_deref();
             let program = program.expect("nobody is at work");
-            program.report(self.now, &mut |name, amount, per| match metrics
+            program.report(self.now, &mut |metric, amount, per| match metrics
                 .iter_mut()
-                .find(|known| known.0 == name)
+                .find(|known| known.0.name == metric.name)
             {
                 Some(known) => {
                     known.1 += amount;
                     known.2 += per;
                 }
-                None => metrics.push((name, amount, per)),
+                None => metrics.push((metric, amount, per)),
             });
         }
         metrics
@@ -276,7 +285,7 @@ impl Engine<'_> {
     }
 
     /// The quality of a group's calls at the listeners, averaged over the calls.
-    fn call_quality(&self, index: usize, group: &VoipGroup) -> [(&'static str, Option<f64>); 5] {
+    fn call_quality(&self, index: usize, group: &VoipGroup) -> [(&'static Metric, Option<f64>); 5] {
         let (mut late, mut jitter) = (Mean::default(), Mean::default());
         let (mut rating, mut opinion, mut worst) =
             (Mean::default(), Mean::default(), f64::INFINITY);
@@ -297,11 +306,11 @@ impl Engine<'_> {
             worst = worst.min(r.map_or(f64::INFINITY, mos));
         }
         [
-            ("mos", opinion.get()),
-            ("mos_min", worst.is_finite().then_some(worst)),
-            ("r_factor", rating.get()),
-            ("jitter", jitter.get()),
-            ("late", late.get()),
+            (MOS, opinion.get()),
+            (MOS_MIN, worst.is_finite().then_some(worst)),
+            (R_FACTOR, rating.get()),
+            (JITTER, jitter.get()),
+            (LATE, late.get()),
         ]
     }
 
@@ -403,69 +412,74 @@ fn add_answers(
     summary: AnswerSummary,
     unanswered: u64,
     period: Span,
-    mut add: impl FnMut(&str, Option<f64>),
+    mut add: impl FnMut(&'static Metric, Option<f64>),
 ) {
     let (times, pages) = (&summary.times, &summary.pages);
     let asked = times.count() + unanswered;
-    add("responses", Some(times.count() as f64));
+    add(RESPONSES, Some(times.count() as f64));
     add(
-        "unanswered",
+        UNANSWERED,
         (asked > 0).then(|| unanswered as f64 / asked as f64),
     );
     add(
-        "transaction_rate",
+        TRANSACTION_RATE,
         Some(times.count() as f64 / period.as_secs_f64()),
     );
-    add("response_time_mean", times.mean());
-    add("response_time_std", times.std());
-    add("response_time_p50", times.quantile(0.5));
-    add("response_time_p95", times.quantile(0.95));
-    add("response_time_p99", times.quantile(0.99));
-    add("slowdown_mean", summary.slowdown_mean);
-    add("slowdown_p50", summary.slowdown_p50);
-    add("slowdown_p99", summary.slowdown_p99);
+    add(RESPONSE_TIME_MEAN, times.mean());
+    add(RESPONSE_TIME_STD, times.std());
+    add(RESPONSE_TIME_P50, times.quantile(0.5));
+    add(RESPONSE_TIME_P95, times.quantile(0.95));
+    add(RESPONSE_TIME_P99, times.quantile(0.99));
+    add(SLOWDOWN_MEAN, summary.slowdown_mean);
+    add(SLOWDOWN_P50, summary.slowdown_p50);
+    add(SLOWDOWN_P99, summary.slowdown_p99);
     if pages.count() > 0 {
-        add("pages", Some(pages.count() as f64));
-        add("page_time_mean", pages.mean());
-        add("page_time_p50", pages.quantile(0.5));
-        add("page_time_p95", pages.quantile(0.95));
+        add(PAGES, Some(pages.count() as f64));
+        add(PAGE_TIME_MEAN, pages.mean());
+        add(PAGE_TIME_P50, pages.quantile(0.5));
+        add(PAGE_TIME_P95, pages.quantile(0.95));
     }
-    add("connections", Some(summary.connections as f64));
-    add("connections_mean", Some(summary.connections_mean));
+    add(CONNECTIONS, Some(summary.connections as f64));
+    add(CONNECTIONS_MEAN, Some(summary.connections_mean));
 }
 
 fn bits_per_second(bytes: u64, period: Span) -> f64 {
     Bytes::new(bytes).bits() as f64 / period.as_secs_f64()
 }
 
+/// The name that `metric` has in results.
+fn full_name(prefix: &str, metric: &Metric) -> String {
+    format!("{prefix}{}", metric.name)
+}
+
 fn add_congestion(metrics: &mut Vec<(String, f64)>, prefix: &str, summary: &CongestionSummary) {
     let defined = [
-        ("loss_synchronization", summary.synchronization),
-        ("loss_interval_mean", summary.interval_mean),
-        ("loss_interval_std", summary.interval_std),
+        (LOSS_SYNCHRONIZATION, summary.synchronization),
+        (LOSS_INTERVAL_MEAN, summary.interval_mean),
+        (LOSS_INTERVAL_STD, summary.interval_std),
     ];
-    for (name, value) in defined {
-        metrics.extend(value.map(|value| (format!("{prefix}{name}"), value)));
+    for (metric, value) in defined {
+        metrics.extend(value.map(|value| (full_name(prefix, metric), value)));
     }
 }
 
 fn add_tally(metrics: &mut Vec<(String, f64)>, prefix: &str, summary: &TallySummary) {
     let defined = [
-        ("utilization", summary.utilization),
-        ("loss", summary.loss),
-        ("mark", summary.mark),
-        ("queue_length_mean", Some(summary.queue_length_mean)),
-        ("queue_length_std", Some(summary.queue_length_std)),
-        ("queue_delay_mean", summary.queue_delay_mean),
-        ("queue_delay_std", summary.queue_delay_std),
-        ("queue_delay_p50", summary.queue_delay_p50),
-        ("queue_delay_p95", summary.queue_delay_p95),
-        ("queue_delay_p99", summary.queue_delay_p99),
-        ("consecutive_loss_mean", summary.consecutive_loss_mean),
+        (UTILIZATION, summary.utilization),
+        (LOSS, summary.loss),
+        (MARK, summary.mark),
+        (QUEUE_LENGTH_MEAN, Some(summary.queue_length_mean)),
+        (QUEUE_LENGTH_STD, Some(summary.queue_length_std)),
+        (QUEUE_DELAY_MEAN, summary.queue_delay_mean),
+        (QUEUE_DELAY_STD, summary.queue_delay_std),
+        (QUEUE_DELAY_P50, summary.queue_delay_p50),
+        (QUEUE_DELAY_P95, summary.queue_delay_p95),
+        (QUEUE_DELAY_P99, summary.queue_delay_p99),
+        (CONSECUTIVE_LOSS_MEAN, summary.consecutive_loss_mean),
     ];
-    for (name, value) in defined {
+    for (metric, value) in defined {
         if let Some(value) = value {
-            metrics.push((format!("{prefix}{name}"), value));
+            metrics.push((full_name(prefix, metric), value));
         }
     }
 }

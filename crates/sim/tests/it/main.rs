@@ -9,6 +9,7 @@ mod conservation;
 mod exact_timing;
 mod golden;
 mod jitter;
+mod metrics;
 mod queues_aqm;
 mod queues_classes;
 mod queues_codel;

@@ -106,9 +106,9 @@ impl Home {
     /// The metrics of this user, those that are defined.
     fn told(&self) -> BTreeMap<&'static str, f64> {
         let mut told = BTreeMap::new();
-        self.user.report(self.link.now, &mut |name, amount, per| {
+        self.user.report(self.link.now, &mut |metric, amount, per| {
             if per > 0.0 {
-                told.insert(name, amount / per);
+                told.insert(metric.name, amount / per);
             }
         });
         told

@@ -49,9 +49,10 @@
 //! | D | max_th - min_th, constant | as the thresholds |
 //! | gamma | relative step of min_th | 1 |
 
-use redtail_core::{Bytes, Rate, Span, Time};
+use redtail_core::{Bytes, Rate, Span, Time, metrics};
 
 use super::{RedLaw, Verdict};
+use crate::Report;
 use crate::signal::Ticks;
 
 /// A scheme that changes a law's parameters while it runs.
@@ -64,7 +65,25 @@ pub trait Adaptation {
     fn decided(&mut self, _verdict: Verdict) {}
 
     /// Tells what the scheme has made of the parameters, by name, in the unit of the law.
-    fn report(&self, _law: &RedLaw, _tell: &mut dyn FnMut(&str, f64)) {}
+    fn report(&self, _law: &RedLaw, _report: &mut Report<'_>) {}
+}
+
+metrics! {
+    /// What schemes that change max_p report.
+    pub const OF_MAX_P of Queue;
+
+    /// RED's `max_p` at the end of the run.
+    MAX_P = "max_p", Ratio, "max_p at the end", "max_p";
+}
+
+metrics! {
+    /// What [`MovingThresholds`] reports.
+    pub const OF_THRESHOLDS of Queue;
+
+    /// RED's `min_th` at the end of the run, in packets or bytes as the thresholds are given.
+    MIN_TH = "min_th", AsGiven, "min_th at the end", "min_th";
+    /// Averaged share of the arrivals that were chosen for a drop or mark, at the end of the run.
+    CHOSEN = "chosen", Ratio, "Share of chosen arrivals at the end", "chosen";
 }
 
 /// Parameters stay as they are.
@@ -124,8 +143,8 @@ impl Adaptation for Aimd {
         }
     }
 
-    fn report(&self, law: &RedLaw, tell: &mut dyn FnMut(&str, f64)) {
-        tell("max_p", law.config().max_p);
+    fn report(&self, law: &RedLaw, report: &mut Report<'_>) {
+        report.tell(MAX_P, law.config().max_p);
     }
 }
 
@@ -198,8 +217,8 @@ impl Adaptation for Crossings {
         }
     }
 
-    fn report(&self, law: &RedLaw, tell: &mut dyn FnMut(&str, f64)) {
-        tell("max_p", law.config().max_p);
+    fn report(&self, law: &RedLaw, report: &mut Report<'_>) {
+        report.tell(MAX_P, law.config().max_p);
     }
 }
 
@@ -281,8 +300,8 @@ impl Adaptation for MovingThresholds {
         self.chosen += self.config.w_p * (sample - self.chosen);
     }
 
-    fn report(&self, law: &RedLaw, tell: &mut dyn FnMut(&str, f64)) {
-        tell("min_th", law.config().min_th);
-        tell("chosen", self.chosen);
+    fn report(&self, law: &RedLaw, report: &mut Report<'_>) {
+        report.tell(MIN_TH, law.config().min_th);
+        report.tell(CHOSEN, self.chosen);
     }
 }

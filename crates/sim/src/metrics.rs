@@ -1,0 +1,370 @@
+//! What the engine measures: the definitions of its metrics, the list of all metrics, and the names
+//! that the metrics of a scenario have.
+//!
+//! Queues and kinds of traffic define their own metrics, in their own files. [`catalog`] has them
+//! all; [`names`] has those of one scenario.
+
+use std::collections::BTreeMap;
+
+use redtail_core::{Metric, metrics};
+use redtail_qdisc::{FigureNames, QueueSpec};
+use redtail_spec::{LinkSpec, Scenario};
+use redtail_traffic::TrafficGroup;
+
+metrics! {
+    /// Of all packets at a link, and of each group's packets there.
+    pub const AT_LINK of LinkAndGroup;
+
+    /// Time that the link spent transmitting, divided by the length of the period. Of a transmission that crosses an end of the period, only the part inside the period counts. On a link whose [rate changes](../how-to/changing-links.md): bits sent, divided by the integral of the rate; or bytes sent, divided by the bytes of all opportunities of its trace.
+    UTILIZATION = "utilization", Fraction, "Utilization", "utilization";
+    /// Of the packets that arrived in the period, those that the queue dropped before the period ended.
+    LOSS = "loss", Fraction, "Packets lost at the queue", "loss";
+    /// Of the packets that arrived in the period, those that the queue marked (ECN) before the period ended.
+    MARK = "mark", Fraction, "Packets marked at the queue", "marked";
+    /// Packets waiting, weighted by time. They are not sampled, but summed over every change.
+    QUEUE_LENGTH_MEAN = "queue_length_mean", Packets, "Mean queue length", "queue";
+    /// Standard deviation of the number of packets waiting, weighted by time.
+    QUEUE_LENGTH_STD = "queue_length_std", Packets, "Standard deviation of queue length", "queue sd";
+    /// Time from a packet's arrival at the queue to the start of its transmission, over the packets whose transmission began in the period. Packets that were dropped have no delay. The mean is exact.
+    QUEUE_DELAY_MEAN = "queue_delay_mean", Delay, "Mean queueing delay", "delay";
+    /// Standard deviation of the queueing delay, exact.
+    QUEUE_DELAY_STD = "queue_delay_std", Delay, "Standard deviation of queueing delay", "delay sd";
+    /// Median of the queueing delay, from a histogram with three significant digits.
+    QUEUE_DELAY_P50 = "queue_delay_p50", Delay, "Queueing delay, median", "delay p50";
+    /// 95th percentile of the queueing delay, from the same histogram.
+    QUEUE_DELAY_P95 = "queue_delay_p95", Delay, "Queueing delay, 95th percentile", "delay p95";
+    /// 99th percentile of the queueing delay, from the same histogram.
+    QUEUE_DELAY_P99 = "queue_delay_p99", Delay, "Queueing delay, 99th percentile", "delay p99";
+    /// Packets lost, divided by the number of loss events.
+    CONSECUTIVE_LOSS_MEAN = "consecutive_loss_mean", Packets, "Packets lost per loss event", "losses/event";
+}
+
+metrics! {
+    /// Of the congestion events at a link.
+    pub const OF_CONGESTION of Link;
+
+    /// In each congestion event: flows that lose a packet, divided by active flows. The mean of this share over congestion events.
+    LOSS_SYNCHRONIZATION = "loss_synchronization", Fraction, "Flows that lose in a congestion event", "losing flows";
+    /// Mean time from the beginning of one congestion event to that of the next.
+    LOSS_INTERVAL_MEAN = "loss_interval_mean", Time, "Mean time between congestion events", "loss interval";
+    /// Standard deviation of the time from the beginning of one congestion event to that of the next.
+    LOSS_INTERVAL_STD = "loss_interval_std", Time, "Standard deviation of the time between congestion events", "loss interval sd";
+}
+
+metrics! {
+    /// Of the UDP groups together at a link.
+    pub const OF_UDP_AT_LINK of Link;
+
+    /// `loss` of the UDP groups together.
+    UDP_LOSS = "udp_loss", Fraction, "UDP packets lost", "UDP loss";
+}
+
+metrics! {
+    /// Of a link that loses packets on the wire.
+    pub const OF_WIRE of LinkInPeriod;
+
+    /// Packets lost on the wire over packets transmitted, for a link with the key `random_loss`; `loss` does not contain them, `utilization` does.
+    RANDOM_LOSS = "random_loss", Fraction, "Packets lost on the wire", "lost on wire";
+}
+
+metrics! {
+    /// Of every TCP group, and of all of them together; in each phase too.
+    pub const OF_TCP_AND_ALL of GroupAndAll;
+
+    /// Payload bytes that were delivered in order to the receiving application during the period, but at most the bytes that arrived in it, divided by its length; summed over flows. Headers, further copies and data that waits behind a gap do not count.
+    GOODPUT = "goodput", Rate, "TCP goodput", "goodput";
+}
+
+metrics! {
+    /// Of every group whose flows are alike, and of all TCP flows that belong to no user.
+    pub const OF_FLOWS_AND_ALL of GroupAndAllInPeriod;
+
+    /// Jain's index over the flows' goodputs: 1 when all are equal, 1/n when one flow has everything. For a UDP group over received rates; without a prefix over all TCP flows.
+    FAIRNESS = "fairness", Ratio, "Jain's fairness index", "fairness";
+}
+
+metrics! {
+    /// Of every group.
+    pub const OF_GROUP of Group;
+
+    /// The longest time that a packet of the group, sent in the period, waited for the access or exit link of its host. These links are not queues of the file. The wait is in no other metric, except in the times that it delays.
+    HOST_WAIT_MAX = "host_wait_max", Delay, "Longest wait for a host's link", "host wait";
+}
+
+metrics! {
+    /// Of every TCP group.
+    pub const OF_TCP of Group;
+
+    /// Payload bytes that reached receivers for the first time during the period, in order or not, divided by its length.
+    RECEIVED_RATE = "received_rate", Rate, "TCP payload received, in order or not", "received";
+    /// Segments with payload that the group's senders sent.
+    DATA_SEGMENTS = "data_segments", Count, "Segments with payload sent", "segments";
+    /// Retransmissions among the segments with payload that the group's senders sent.
+    RETRANSMISSIONS = "retransmissions", Count, "Retransmissions", "retransmissions";
+    /// Acknowledgements that reached a sender and acknowledged nothing new, while data was outstanding.
+    DUPLICATE_ACKS = "duplicate_acks", Count, "Duplicate acknowledgements", "duplicate ACKs";
+    /// How often a sender entered fast recovery.
+    FAST_RECOVERIES = "fast_recoveries", Count, "Fast recoveries", "fast recoveries";
+    /// How often a sender's retransmission timer expired, also for a SYN.
+    TIMEOUTS = "timeouts", Count, "Retransmission timeouts", "timeouts";
+    /// Timeouts that a sender detected as spurious and undid (`frto`, `dsack`).
+    SPURIOUS_TIMEOUTS = "spurious_timeouts", Count, "Spurious retransmission timeouts", "spurious timeouts";
+    /// Fast retransmissions that a sender detected as spurious and undid (`frto`, `dsack`).
+    SPURIOUS_FAST_RETRANSMITS = "spurious_fast_retransmits", Count, "Spurious fast retransmissions", "spurious fast rtx";
+    /// How often a sender reduced its window because of a mark.
+    ECN_REDUCTIONS = "ecn_reductions", Count, "Window reductions after ECN marks", "ECN reductions";
+    /// How often sent data or a SYN waited for more than 10 s for its cumulative acknowledgement. A wait counts when it ends in the period, or has not ended at the end of the period. The part of a wait before the period is included. If there is at least one, redtail prints a warning with the results.
+    STALLS = "stalls", Count, "Waits of more than 10 s for cumulative progress", "stalls";
+    /// The longest time that sent data or a SYN waited for its cumulative acknowledgement, also if it is 10 s or less.
+    ACK_WAIT_MAX = "ack_wait_max", Time, "Longest wait for cumulative progress", "longest wait";
+}
+
+metrics! {
+    /// Of every UDP group.
+    pub const OF_UDP of Group;
+
+    /// Of a UDP group's packets that were *sent* in the period: dropped or lost packets (at any queue, on any wire), divided by the sum of dropped, lost and received packets. Packets still in flight at the end do not count.
+    END_TO_END_LOSS = "end_to_end_loss", Fraction, "Packets lost end to end", "lost";
+    /// Of a UDP group's packets that were sent in the period and received: mean time from sending to reception, access and exit links included. The mean is exact.
+    ONE_WAY_DELAY_MEAN = "one_way_delay_mean", Delay, "Mean one-way delay", "one-way";
+    /// Median of the one-way delay, from a histogram with three significant digits.
+    ONE_WAY_DELAY_P50 = "one_way_delay_p50", Delay, "One-way delay, median", "one-way p50";
+    /// 95th percentile of the one-way delay, from the same histogram.
+    ONE_WAY_DELAY_P95 = "one_way_delay_p95", Delay, "One-way delay, 95th percentile", "one-way p95";
+    /// 99th percentile of the one-way delay, from the same histogram.
+    ONE_WAY_DELAY_P99 = "one_way_delay_p99", Delay, "One-way delay, 99th percentile", "one-way p99";
+}
+
+metrics! {
+    /// Of every group with users.
+    pub const OF_USERS of Group;
+
+    /// Users of the group, whether given or found for a `load`.
+    USERS = "users", Count, "Users", "users";
+    /// Responses that were requested in the period and arrived before it ended.
+    RESPONSES = "responses", Count, "Responses", "responses";
+    /// Requests of the period whose response had not arrived when it ended, divided by all requests of the period.
+    UNANSWERED = "unanswered", Fraction, "Requests not answered by the end", "unanswered";
+    /// `responses` divided by the length of the period.
+    TRANSACTION_RATE = "transaction_rate", PerSecond, "Responses per second", "responses";
+    /// Mean of the response times, exact.
+    RESPONSE_TIME_MEAN = "response_time_mean", Delay, "Mean response time", "response";
+    /// Standard deviation of the response times, exact.
+    RESPONSE_TIME_STD = "response_time_std", Delay, "Standard deviation of response time", "response sd";
+    /// Median of the response times, from a histogram with three significant digits.
+    RESPONSE_TIME_P50 = "response_time_p50", Delay, "Response time, median", "resp. p50";
+    /// 95th percentile of the response times, from the same histogram.
+    RESPONSE_TIME_P95 = "response_time_p95", Delay, "Response time, 95th percentile", "resp. p95";
+    /// 99th percentile of the response times, from the same histogram.
+    RESPONSE_TIME_P99 = "response_time_p99", Delay, "Response time, 99th percentile", "resp. p99";
+    /// Response time divided by the smallest possible response time, averaged. The smallest possible time is one round trip without queueing (two if the connection was opened for the request), plus the server's time, plus the transmission time of the response's packets, with headers, at the rate of the slowest link on their path. Slow start alone makes the slowdown more than 1.
+    SLOWDOWN_MEAN = "slowdown_mean", Ratio, "Mean slowdown of responses", "slowdown";
+    /// Median of the slowdown.
+    SLOWDOWN_P50 = "slowdown_p50", Ratio, "Slowdown of responses, median", "slowdown p50";
+    /// 99th percentile of the slowdown.
+    SLOWDOWN_P99 = "slowdown_p99", Ratio, "Slowdown of responses, 99th percentile", "slowdown p99";
+    /// Connections opened in the period.
+    CONNECTIONS = "connections", Count, "Connections opened", "opened";
+    /// Open connections, weighted by time.
+    CONNECTIONS_MEAN = "connections_mean", Count, "Mean number of open connections", "connections";
+}
+
+metrics! {
+    /// Of a group with a load. It is measured before the runs, by trial runs; results add it.
+    pub const OF_LOAD of Group;
+
+    /// For a group with a `load`: the share of its first bottleneck link that its packets would use on an uncongested network, in the same period and with the same seeds as the run ([how it is measured](../how-to/offered-load.md)).
+    OFFERED_LOAD = "offered_load", Fraction, "Offered load", "offered";
+}
+
+/// A metric, and what must be in an experiment for it to exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// The definition.
+    pub metric: &'static Metric,
+    /// Whose it is.
+    pub owner: Owner,
+    /// What has it, in words: "every link", "UDP groups", "groups of kind voip".
+    pub of: String,
+}
+
+/// Who measures a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The engine, at links.
+    Link,
+    /// The engine or a kind of traffic, of groups.
+    Group,
+    /// A queue.
+    Queue,
+}
+
+/// Every metric there is, each once, but for what queues of users name themselves.
+pub fn catalog() -> Vec<Listed> {
+    let rooms: [(Owner, &str, &[&'static Metric]); 11] = [
+        (Owner::Link, "every link", AT_LINK),
+        (Owner::Link, "links with TCP groups", OF_CONGESTION),
+        (Owner::Link, "links with UDP groups", OF_UDP_AT_LINK),
+        (Owner::Link, "links with random_loss", OF_WIRE),
+        (Owner::Group, "TCP groups", OF_TCP_AND_ALL),
+        (Owner::Group, "groups without users", OF_FLOWS_AND_ALL),
+        (Owner::Group, "every group", OF_GROUP),
+        (Owner::Group, "TCP groups", OF_TCP),
+        (Owner::Group, "UDP groups", OF_UDP),
+        (Owner::Group, "groups with users", OF_USERS),
+        (Owner::Group, "groups with a load", OF_LOAD),
+    ];
+    let listed = |owner: Owner, of: String, list: &[&'static Metric]| -> Vec<Listed> {
+        let each = list.iter();
+        each.map(|metric| Listed {
+            metric,
+            owner,
+            of: of.clone(),
+        })
+        .collect()
+    };
+    let mut found = Vec::new();
+    for (owner, of, list) in rooms {
+        found.extend(listed(owner, of.to_owned(), list));
+    }
+    for (kind, list) in TrafficGroup::metrics() {
+        found.extend(listed(Owner::Group, format!("groups of kind {kind}"), list));
+    }
+    let mut of_queues: Vec<(&'static Metric, Vec<&str>)> = Vec::new();
+    for (kind, lists) in QueueSpec::METRICS {
+        for metric in lists.iter().copied().flatten() {
+            match of_queues.iter_mut().find(|(known, _)| known == metric) {
+                Some((_, kinds)) => kinds.push(kind),
+                None => of_queues.push((metric, vec![kind])),
+            }
+        }
+    }
+    for (metric, kinds) in of_queues {
+        let of = format!("queues of kind {}", kinds.join(", "));
+        found.extend(listed(Owner::Queue, of, &[metric]));
+    }
+    found
+}
+
+/// The names of the metrics that runs of a scenario can have.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    /// Each with its definition. A metric is left out of a run in which it is undefined.
+    pub known: Vec<(String, &'static Metric)>,
+    /// What stands in front of names that queues of the user's own choose.
+    pub open: Vec<String>,
+}
+
+impl Names {
+    /// Each known name with the place of its definition in the [`catalog`].
+    pub fn places(self) -> Vec<(String, usize)> {
+        let catalog = catalog();
+        let mut by_name: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (place, listed) in catalog.iter().enumerate() {
+            by_name.entry(listed.metric.name).or_default().push(place);
+        }
+        let known = self.known.into_iter().map(|(name, metric)| {
+            let alike = by_name.get(metric.name).into_iter().flatten();
+            let mut places = alike.filter(|&&place| catalog[place].metric == metric);
+            (
+                name,
+                *places.next().expect("the catalogue has every metric"),
+            )
+        });
+        known.collect()
+    }
+
+    fn add(&mut self, prefix: &str, lists: &[&[&'static Metric]]) {
+        for metric in lists.iter().copied().flatten() {
+            self.known
+                .push((format!("{prefix}{}", metric.name), metric));
+        }
+    }
+}
+
+/// The names of the metrics that runs of `scenario` can have.
+pub fn names(scenario: &Scenario) -> Names {
+    let mut names = Names::default();
+    let is_tcp = |group: &TrafficGroup| group.tcp().is_some();
+    let any_tcp = scenario.traffic.iter().any(is_tcp);
+    let any_udp = !scenario.traffic.iter().all(is_tcp);
+    let at_links = |names: &mut Names, phase: &str| {
+        for (prefix, _) in links(scenario) {
+            let prefix = format!("{phase}{prefix}");
+            names.add(&prefix, &[AT_LINK]);
+            if any_tcp {
+                names.add(&prefix, &[OF_CONGESTION]);
+            }
+            if any_udp {
+                names.add(&prefix, &[OF_UDP_AT_LINK]);
+            }
+            for group in &scenario.traffic {
+                names.add(&format!("{prefix}{}.", group.access().name), &[AT_LINK]);
+            }
+        }
+        for group in scenario.traffic.iter().filter(|group| is_tcp(group)) {
+            let prefix = format!("{phase}{}.", group.access().name);
+            names.add(&prefix, &[OF_TCP_AND_ALL]);
+        }
+        if any_tcp {
+            names.add(phase, &[OF_TCP_AND_ALL]);
+        }
+    };
+    at_links(&mut names, "");
+    for (prefix, link) in links(scenario) {
+        if link.random_loss.is_some() {
+            names.add(&prefix, &[OF_WIRE]);
+        }
+        let mut figures = FigureNames::default();
+        link.queue.figures(&mut figures);
+        let full = |name: &str| format!("{prefix}queue.{name}");
+        let known = figures.known.iter();
+        names
+            .known
+            .extend(known.map(|(name, metric)| (full(name), *metric)));
+        names
+            .open
+            .extend(figures.open.iter().map(|name| full(name)));
+    }
+    for group in &scenario.traffic {
+        let prefix = format!("{}.", group.access().name);
+        names.add(&prefix, &[OF_GROUP]);
+        names.add(&prefix, &[if is_tcp(group) { OF_TCP } else { OF_UDP }]);
+        if group.has_users() {
+            names.add(&prefix, &[OF_USERS]);
+        } else {
+            names.add(&prefix, &[OF_FLOWS_AND_ALL]);
+        }
+        names.add(&prefix, &[group.own_metrics()]);
+    }
+    if scenario
+        .traffic
+        .iter()
+        .any(|group| is_tcp(group) && !group.has_users())
+    {
+        names.add("", &[OF_FLOWS_AND_ALL]);
+    }
+    if !scenario.phases.is_empty() {
+        for number in 1..=scenario.phases.len() + 1 {
+            at_links(&mut names, &format!("phase{number}."));
+        }
+    }
+    names
+}
+
+/// The links with queues, each with the prefix of its metrics.
+fn links(scenario: &Scenario) -> Vec<(String, LinkSpec)> {
+    let hops = scenario.topology.hops();
+    let mut found = Vec::new();
+    for (i, hop) in hops.iter().enumerate() {
+        let name = if hops.len() == 1 {
+            String::new()
+        } else {
+            format!("{}.", scenario.topology.hop_name(i))
+        };
+        found.push((name.clone(), hop.forward()));
+        let back = hop.return_link.as_ref();
+        found.extend(back.map(|link| (format!("{name}return."), link.clone())));
+    }
+    found
+}
