@@ -98,7 +98,7 @@ DEFINITIONS: tuple[Definition, ...] = tuple(
 # Definitions of one name are shown alike; a test of the Rust code holds that.
 METRICS: dict[str, Metric] = {each.name: each.metric for each in DEFINITIONS}
 
-# Bins of response times to a factor of ten (crates/sim/src/answers.rs).
+# Bins of response times to a factor of ten (crates/network/src/answers.rs).
 BINS_PER_DECADE = 50
 
 # Metrics of groups that tables show, with the group's name, for every group that has them.

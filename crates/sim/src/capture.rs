@@ -23,8 +23,10 @@ use self::headers::{
     Conversation, Frame, Options, Side, TcpFields, scaled_window, write_tcp, write_udp,
 };
 use crate::flows::{Flows, Source};
-use crate::network::Network;
-use crate::packet::{Content, SimPacket};
+use crate::packet::Content;
+pub use redtail_network::End;
+use redtail_network::SimPacket;
+use redtail_network::network::Network;
 
 /// Picoseconds in a nanosecond.
 const PS_PER_NS: u64 = 1000;
@@ -37,15 +39,6 @@ const MAX_IP_AND_TCP_HEADERS: u64 = 40 + 60;
 
 /// Bytes of the IPv4 and UDP headers, which a UDP packet's size on the link includes.
 const IP_AND_UDP_HEADERS: u32 = 28;
-
-/// Which end of a link.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum End {
-    /// Packets that arrive at its queue, before the queue admits or drops them.
-    In,
-    /// Packets that its transmitter has sent, at the end of the transmission.
-    Out,
-}
 
 /// Where packets are captured; as text `LINK`, `LINK:in` or `LINK:out`.
 #[derive(Clone, Debug, PartialEq, Eq)]

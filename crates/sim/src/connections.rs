@@ -12,9 +12,9 @@ use redtail_spec::Scenario;
 use redtail_traffic::{Done, Exchange, Exchanges, Order, TrafficGroup};
 use redtail_transport::{Endpoint, Flags, Segment, SenderCounters, TcpParams};
 
-use crate::network::HostRoutes;
 use crate::packet::Passed;
-use crate::scheduler::Alarm;
+use redtail_network::network::HostRoutes;
+use redtail_network::scheduler::Alarm;
 
 /// A side of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

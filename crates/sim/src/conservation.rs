@@ -6,23 +6,12 @@
 //! the number of packets that queues dropped and wires lost.
 
 use redtail_core::Time;
+use redtail_network::{Links, SimPacket};
 use redtail_qdisc::{DropReason, QueueDiscipline, Sink};
 
 use crate::connections::Side;
 use crate::flows::{FlowEnds, Flows, Source};
-use crate::network::Network;
-use crate::packet::{Passed, SimPacket};
-
-/// Packets that passed a link, over the whole run.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct LinkPassed {
-    /// Packets offered to its queue.
-    pub arrived: u64,
-    /// Packets that its transmitter sent off completely.
-    pub departed: u64,
-    /// Packets its queue dropped.
-    pub dropped: u64,
-}
+use crate::packet::Passed;
 
 /// Counts the drops of a queue while it is emptied.
 struct Emptied<'a>(&'a mut dyn FnMut(&SimPacket));
@@ -41,23 +30,9 @@ const MAX_USELESS_WAKEUPS: u32 = 100_000;
 ///
 /// # Panics
 /// When the counters do not balance: a bug of the engine or of a queue discipline.
-pub fn check(
-    network: &mut Network,
-    flows: &Flows,
-    links: &[LinkPassed],
-    dropped: &[[u64; 2]],
-    now: Time,
-) {
-    for (link, passed) in network.links.iter().zip(links) {
-        let inside = link.queue.backlog().packets + u64::from(link.transmitting.is_some());
-        assert_eq!(
-            passed.arrived,
-            passed.departed + passed.dropped + inside,
-            "packets at {} do not add up: {passed:?}, {inside} inside",
-            link.name
-        );
-    }
-
+pub fn check(links: &mut Links, flows: &Flows, dropped: &[[u64; 2]], now: Time) {
+    links.check_conservation();
+    let network = &mut links.network;
     // Packets in flight, by flow and direction (0 data, 1 acknowledgements); those of users'
     // connections by their place and the side that sent them.
     let mut in_flight = vec![[0u64; 2]; flows.groups.len()];
@@ -102,7 +77,7 @@ pub fn check(
         }
     }
 
-    let at_queues: u64 = links.iter().map(|passed| passed.dropped).sum();
+    let at_queues: u64 = links.books.iter().map(|books| books.passed.dropped).sum();
     let wires = network.links.iter().filter_map(|link| link.wire.as_ref());
     let on_wires: u64 = wires.map(|wire| wire.lost).sum();
     assert_eq!(

@@ -4,7 +4,7 @@
 //! event at the end of the duration does not happen.
 
 mod endpoints;
-mod links;
+mod ends;
 mod measurement;
 mod report;
 mod run;
@@ -13,19 +13,18 @@ mod users;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use redtail_core::{Time, prefetch};
+use redtail_network::{Alarm, Class, Event, Links, Target, compile};
 use redtail_qdisc::Plugins;
 use redtail_spec::Scenario;
 use redtail_traffic::{Application, Traces};
 use redtail_transport::SenderCounters;
 
-use self::links::LinkBooks;
+use self::ends::ends;
 use self::measurement::Phases;
 use crate::capture::Recorder;
 use crate::connections::Reached;
-use crate::conservation::LinkPassed;
 use crate::flows::{Flows, Source};
-use crate::network::{Network, Target, compile};
-use crate::scheduler::{Alarm, Class, Event, Scheduler};
+use crate::packet::Contents;
 use crate::series::Sampler;
 
 pub use run::{RunError, RunOptions, run};
@@ -47,10 +46,10 @@ struct Engine<'a> {
     now: Time,
     end: Time,
     measure_from: Time,
-    scheduler: Scheduler,
-    network: Network,
+    links: Links,
+    /// The contents of all packets in the network.
+    contents: Contents,
     flows: Flows,
-    books: Vec<LinkBooks>,
     /// Packets dropped or lost on a wire, by flow and direction (0 data, 1 acknowledgements).
     dropped: Vec<[u64; 2]>,
     sampler: Option<Sampler>,
@@ -74,7 +73,8 @@ impl<'a> Engine<'a> {
         let (network, routes) = compile(scenario, plugins);
         let mut flows = Flows::new(scenario, &routes, traces);
         let groups = scenario.traffic.len();
-        let mut scheduler = Scheduler::new(network.links.len(), network.line_count());
+        let mut links = Links::new(network, groups);
+        let scheduler = &mut links.scheduler;
         let measure_from = Time::ZERO + scenario.warmup;
         scheduler.add(Event::new(measure_from, Class::Measure, 0));
         for (phase, &at) in (1..).zip(&scenario.phases) {
@@ -86,8 +86,7 @@ impl<'a> Engine<'a> {
                 let slot = &mut flows.users[user as usize];
                 let program = slot.program.as_deref();
                 let first = program.and_then(Application::next_wakeup);
-                slot.alarm
-                    .arm(first, Class::Source, flow as u32, &mut scheduler);
+                slot.alarm.arm(first, Class::Source, flow as u32, scheduler);
                 continue;
             }
             if start < stop {
@@ -103,20 +102,14 @@ impl<'a> Engine<'a> {
         if sampler.is_some() {
             scheduler.add(Event::new(Time::ZERO, Class::Sample, 0));
         }
-        let books = network.links.iter().map(|_| LinkBooks {
-            passed: LinkPassed::default(),
-            waiting: vec![0; groups],
-            statistics: None,
-        });
         Self {
             scenario,
             now: Time::ZERO,
             end: Time::ZERO + scenario.duration,
             measure_from,
-            scheduler,
-            books: books.collect(),
+            links,
+            contents: Contents::default(),
             dropped: vec![[0; 2]; flows.groups.len()],
-            network,
             sampler,
             recorder: None,
             releases: vec![Alarm::default(); flows.senders.len()],
@@ -131,7 +124,7 @@ impl<'a> Engine<'a> {
     }
 
     fn run(&mut self, cancel: &AtomicBool) -> Result<(), Cancelled> {
-        while let Some(event) = self.scheduler.next() {
+        while let Some(event) = self.links.scheduler.take_next() {
             if event.at() >= self.end {
                 break;
             }
@@ -142,13 +135,19 @@ impl<'a> Engine<'a> {
                 return Err(Cancelled);
             }
             match event.class() {
-                Class::LinkFree => self.on_link_free(event.index()),
+                Class::LinkFree => {
+                    self.links
+                        .on_link_free(event.index(), self.now, &mut ends!(self));
+                }
                 Class::Arrival => self.on_arrival(event.index()),
                 Class::SenderTimer => self.on_sender_timer(event.index()),
                 Class::ReceiverTimer => self.on_receiver_timer(event.index()),
                 Class::Connection => self.on_connection_timer(event.index()),
                 Class::Source => self.on_source(event.index()),
-                Class::QueueWakeup => self.on_queue_wakeup(event.index()),
+                Class::QueueWakeup => {
+                    self.links
+                        .on_queue_wakeup(event.index(), self.now, &mut ends!(self));
+                }
                 Class::Sample => self.on_sample(),
                 Class::Measure if event.index() == 0 => self.on_measure(),
                 Class::Measure => self.on_phase(),
@@ -166,25 +165,27 @@ impl<'a> Engine<'a> {
     /// The packet at the head of a delay line arrives.
     #[inline]
     fn on_arrival(&mut self, line: u32) {
-        let (mut packet, target) = self.network.arrive(line, &mut self.scheduler);
+        let (mut packet, target) = self.links.network.arrive(line, &mut self.links.scheduler);
         if self.many_flows {
-            self.network.prefetch(line, 8);
+            self.links.network.prefetch(line, 8);
         }
         if let Target::Link(link) = target {
             packet.leg += 1;
-            self.offer(link, packet);
+            self.links.offer(link, packet, self.now, &mut ends!(self));
             return;
         }
         if target == Target::Departure {
             packet.leg += 1;
-            self.network.send(packet, self.now, &mut self.scheduler);
+            self.links
+                .network
+                .send(packet, self.now, &mut self.links.scheduler);
             return;
         }
         if self.many_flows {
             self.prefetch_after(line);
         }
         // The packet leaves the network. Its memory may be reused for the answer.
-        let contents = &mut self.network.contents;
+        let contents = &mut self.contents;
         contents.free(packet.content);
         match target {
             Target::Receiver => {
@@ -221,7 +222,7 @@ impl<'a> Engine<'a> {
     /// Prefetches into the cache the data of the next arrivals from `line`: first their entries in
     /// the line, then their endpoints and contents, then what these point to.
     fn prefetch_after(&self, line: u32) {
-        if let Some((packet, target)) = self.network.upcoming(line, 1) {
+        if let Some((packet, target)) = self.links.network.upcoming(line, 1) {
             let endpoint = packet.endpoint as usize;
             match target {
                 Target::Receiver => {
@@ -236,8 +237,8 @@ impl<'a> Engine<'a> {
                 | Target::Link(_) => {}
             }
         }
-        if let Some((packet, target)) = self.network.upcoming(line, 4) {
-            prefetch(self.network.contents.get(packet.content));
+        if let Some((packet, target)) = self.links.network.upcoming(line, 4) {
+            prefetch(self.contents.get(packet.content));
             let endpoint = packet.endpoint as usize;
             match target {
                 Target::Receiver => {

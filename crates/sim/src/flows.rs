@@ -7,13 +7,13 @@ use redtail_spec::Scenario;
 use redtail_traffic::{FlowKind, Playout, Traces, TrafficGroup, UdpSource, User};
 use redtail_transport::{Flags, Receiver, Segment, Sender};
 
-use crate::answers::Answers;
 use crate::connections::{Connections, Reached};
 use crate::header::{self, TcpOptions};
-use crate::network::HostRoutes;
 use crate::packet::{Datagram, Passed};
-use crate::scheduler::Alarm;
-use crate::statistics::Delays;
+use redtail_network::answers::Answers;
+use redtail_network::network::HostRoutes;
+use redtail_network::scheduler::Alarm;
+use redtail_network::statistics::Delays;
 
 /// A sending endpoint with its place in the network.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use redtail_spec::Scenario;
 use redtail_transport::tcp::ecn::EcnFeedback;
 use redtail_transport::{Flags, Segment};
 
-use crate::packet::SimPacket;
+use redtail_network::SimPacket;
 
 /// The options of all segments of a group except SYNs.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,8 @@ mod tests {
     use redtail_transport::{SackBlock, SackBlocks};
 
     use super::*;
-    use crate::packet::{Content, Contents, TrafficClass};
+    use crate::packet::{Content, Contents};
+    use redtail_network::TrafficClass;
 
     fn packet(endpoint: u32, route: u32) -> SimPacket {
         SimPacket {

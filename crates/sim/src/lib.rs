@@ -5,25 +5,17 @@
 //! clock, on threads or on the order of a hash map. The engine knows links and routes; `network`
 //! compiles topologies such as a dumbbell into these.
 
-mod answers;
-mod capacity;
 pub mod capture;
-mod congestion;
 mod connections;
 mod conservation;
 mod engine;
 mod flows;
 mod header;
-pub mod metrics;
-mod network;
 mod packet;
-mod result;
-mod scheduler;
 mod series;
-mod statistics;
 
 pub use engine::{RunError, RunOptions, run};
-pub use packet::SimPacket;
+pub use redtail_network::result::{FlowSeries, QueueSeries, ResponseTimes, RunResult, Transfers};
+pub use redtail_network::{SimPacket, metrics};
 pub use redtail_qdisc::{Plugins, plugin};
 pub use redtail_traffic::Traces;
-pub use result::{FlowSeries, QueueSeries, ResponseTimes, RunResult, Transfers};

@@ -1,112 +1,13 @@
-//! The packet of the simulator: a small value that is moved, and its content, which is not moved
-//! until the packet is delivered or dropped.
+//! What packets carry. It is not moved until the packet is delivered or dropped.
 //!
 //! Queues and delay lines move 32 bytes; a segment with its SACK blocks is written once and read
 //! once (measured in docs/performance.md).
 
-use redtail_core::{Bytes, Dscp, Ecn, FlowId, Packet, Time};
+use redtail_core::{Ecn, Time};
+use redtail_network::{Address, ContentId, Links, SimPacket};
 use redtail_transport::Segment;
 
-const _: () = assert!(size_of::<SimPacket>() == 32, "queues move 32 bytes");
 const _: () = assert!(size_of::<Content>() == 64, "a content fits a cache line");
-
-/// A packet in the network.
-#[derive(Clone, Copy, Debug)]
-pub struct SimPacket {
-    /// In a queue: when it entered. In a delay line: when it arrives.
-    pub stamp: Time,
-    /// Where its content is.
-    pub content: ContentId,
-    /// Its flow, across all groups.
-    pub flow: u32,
-    /// The endpoint of its flow, among those of its kind.
-    pub endpoint: u32,
-    /// Size on the link in bytes, headers included.
-    pub size: u32,
-    /// The route it takes.
-    pub route: u32,
-    /// Its position on the route: the leg it is on, or the next one.
-    pub leg: u8,
-    /// The class and the ECN bits of its IP header.
-    pub class: TrafficClass,
-    /// Its number at the endpoint that sent it, modulo 2^16: the identification
-    /// of its IP header, by which captures can be compared.
-    pub id: u16,
-}
-
-/// The octet of the IP header that DSCP and ECN share (RFC 3168, section 5).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TrafficClass(u8);
-
-impl TrafficClass {
-    /// The octet of this class and these bits.
-    #[inline]
-    pub const fn new(dscp: Dscp, ecn: Ecn) -> Self {
-        Self(dscp.get() << 2 | ecn as u8)
-    }
-
-    /// The octet as in the header.
-    #[inline]
-    pub const fn octet(self) -> u8 {
-        self.0
-    }
-
-    /// The ECN bits.
-    #[inline]
-    pub const fn ecn(self) -> Ecn {
-        match self.0 & 3 {
-            0 => Ecn::NotEct,
-            1 => Ecn::Ect1,
-            2 => Ecn::Ect0,
-            _ => Ecn::Ce,
-        }
-    }
-
-    /// The class.
-    #[inline]
-    pub const fn dscp(self) -> Dscp {
-        Dscp::of_octet(self.0)
-    }
-}
-
-impl Packet for SimPacket {
-    #[inline]
-    fn size(&self) -> Bytes {
-        Bytes::new(u64::from(self.size))
-    }
-    #[inline]
-    fn flow(&self) -> FlowId {
-        FlowId(self.flow)
-    }
-    #[inline]
-    fn ecn(&self) -> Ecn {
-        self.class.ecn()
-    }
-    #[inline]
-    fn dscp(&self) -> Dscp {
-        self.class.dscp()
-    }
-    #[inline]
-    fn set_dscp(&mut self, dscp: Dscp) {
-        self.class = TrafficClass::new(dscp, self.class.ecn());
-    }
-    #[inline]
-    fn mark_ce(&mut self) -> bool {
-        let capable = self.class.ecn() != Ecn::NotEct;
-        if capable {
-            self.class.0 |= Ecn::Ce as u8;
-        }
-        capable
-    }
-    #[inline]
-    fn enqueued(&self) -> Time {
-        self.stamp
-    }
-    #[inline]
-    fn set_enqueued(&mut self, now: Time) {
-        self.stamp = now;
-    }
-}
 
 /// Packets of one flow in one direction, for conservation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -116,10 +17,6 @@ pub struct Passed {
     /// Taken out of it at the far end.
     pub delivered: u64,
 }
-
-/// Names the content of one packet in flight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ContentId(u32);
 
 /// What a packet carries from one endpoint to the other.
 #[derive(Clone, Copy, Debug)]
@@ -159,6 +56,13 @@ pub struct Contents {
 }
 
 impl Contents {
+    /// Stores a content and sends a packet of `size` bytes with it.
+    #[inline(always)]
+    pub fn send(&mut self, content: Content, size: u32, to: Address, now: Time, links: &mut Links) {
+        let ecn = content.ecn();
+        links.emit((self.put(content), ecn), size, to, now);
+    }
+
     /// Stores a content.
     #[inline]
     pub fn put(&mut self, content: Content) -> ContentId {

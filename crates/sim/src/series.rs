@@ -1,12 +1,11 @@
 //! Time series: samples at a fixed interval, only when asked for.
 
 use redtail_core::Time;
-use redtail_qdisc::QueueDiscipline;
+use redtail_network::Network;
+use redtail_network::result::{FlowSeries, QueueSeries};
 use redtail_spec::Series;
 
 use crate::flows::Flows;
-use crate::network::Network;
-use crate::result::{FlowSeries, QueueSeries};
 
 /// Takes the samples.
 #[derive(Debug)]
@@ -33,17 +32,7 @@ impl Sampler {
     pub fn sample(&mut self, network: &Network, flows: &Flows, now: Time) {
         let time_s = now.as_secs_f64();
         if self.request.queues {
-            for (i, link) in network.links.iter().enumerate() {
-                let (backlog, internals) = (link.queue.backlog(), link.queue.internals());
-                let rows = &mut self.queues;
-                rows.time_s.push(time_s);
-                rows.link.push(i as u32);
-                rows.packets.push(backlog.packets as f64);
-                rows.bytes.push(backlog.bytes as f64);
-                rows.average.push(internals.average.unwrap_or(f64::NAN));
-                rows.probability
-                    .push(internals.probability.unwrap_or(f64::NAN));
-            }
+            network.sample(now, &mut self.queues);
         }
         if self.request.windows {
             for slot in &flows.senders {

@@ -4,7 +4,7 @@
 //! (options), RFC 768 (UDP), RFC 1071 (checksum). The payload is all zeros and is not stored;
 //! checksums and lengths include it.
 
-use crate::packet::TrafficClass;
+use redtail_network::TrafficClass;
 
 const ETHERNET: usize = 14;
 const IPV4: usize = 20;

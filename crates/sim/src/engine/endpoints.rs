@@ -2,9 +2,9 @@
 
 use super::Engine;
 use crate::flows::Source;
-use crate::network::Address;
 use crate::packet::{Content, Datagram};
-use crate::scheduler::{Class, Event};
+use redtail_network::Address;
+use redtail_network::{Class, Event};
 
 impl Engine<'_> {
     /// Sends all segments that a sender may send now.
@@ -21,15 +21,19 @@ impl Engine<'_> {
                 id: slot.passed.sent as u16,
             };
             let content = Content::Segment(segment);
-            self.network
-                .emit(content, size, to, self.now, &mut self.scheduler);
+            self.contents
+                .send(content, size, to, self.now, &mut self.links);
         }
         if slot.sender.is_complete() && slot.completed.is_none() {
             slot.completed = Some(self.now);
         }
         let deadline = slot.sender.next_timer();
-        slot.alarm
-            .arm(deadline, Class::SenderTimer, index, &mut self.scheduler);
+        slot.alarm.arm(
+            deadline,
+            Class::SenderTimer,
+            index,
+            &mut self.links.scheduler,
+        );
         // Releases have a separate alarm, so that the distant timer of the other one is not
         // rescheduled.
         if let Some(release) = slot.sender.next_release() {
@@ -38,7 +42,7 @@ impl Engine<'_> {
                 Some(release),
                 Class::SenderTimer,
                 index,
-                &mut self.scheduler,
+                &mut self.links.scheduler,
             );
         }
     }
@@ -62,12 +66,16 @@ impl Engine<'_> {
                 id: slot.passed.sent as u16,
             };
             let content = Content::Segment(segment);
-            self.network
-                .emit(content, slot.header, to, self.now, &mut self.scheduler);
+            self.contents
+                .send(content, slot.header, to, self.now, &mut self.links);
         }
         let deadline = slot.receiver.next_wakeup();
-        slot.alarm
-            .arm(deadline, Class::ReceiverTimer, index, &mut self.scheduler);
+        slot.alarm.arm(
+            deadline,
+            Class::ReceiverTimer,
+            index,
+            &mut self.links.scheduler,
+        );
         if delivered {
             self.sender_transmits(index);
         }
@@ -119,10 +127,12 @@ impl Engine<'_> {
                     id: slot.passed.sent as u16,
                 };
                 let again = self.now + gap;
-                self.network
-                    .emit(content, size, to, self.now, &mut self.scheduler);
+                self.contents
+                    .send(content, size, to, self.now, &mut self.links);
                 if again < self.flows.stops[flow as usize] {
-                    self.scheduler.add(Event::new(again, Class::Source, flow));
+                    self.links
+                        .scheduler
+                        .add(Event::new(again, Class::Source, flow));
                 }
             }
         }

@@ -1,17 +1,14 @@
 //! The measurement period, its phases and samples, and the result of a run.
 
 use redtail_core::Time;
-use redtail_qdisc::QueueDiscipline;
+use redtail_network::result::RunResult;
+use redtail_network::{Class, Event, report};
 use redtail_traffic::Application;
 use redtail_transport::SenderCounters;
 
 use super::Engine;
-use super::links::in_transmission;
 use crate::connections::Reached;
-use crate::conservation::{self, LinkPassed};
-use crate::result::RunResult;
-use crate::scheduler::{Class, Event};
-use crate::statistics::{LinkStatistics, Measured};
+use crate::conservation;
 
 /// The measurements of the phases.
 #[derive(Debug, Default)]
@@ -32,25 +29,17 @@ impl Engine<'_> {
             .sampler
             .as_mut()
             .expect("samples are scheduled on request");
-        sampler.sample(&self.network, &self.flows, self.now);
+        sampler.sample(&self.links.network, &self.flows, self.now);
         let again = self.now + sampler.request.interval;
-        self.scheduler.add(Event::new(again, Class::Sample, 0));
+        self.links
+            .scheduler
+            .add(Event::new(again, Class::Sample, 0));
     }
 
     /// The measurement period begins.
     pub(super) fn on_measure(&mut self) {
         let phases = !self.scenario.phases.is_empty();
-        for (link, books) in self.network.links.iter().zip(&mut self.books) {
-            let begin = || LinkStatistics::new(self.now, &books.waiting, link.round_trip);
-            books.statistics = Some(Measured {
-                whole: begin(),
-                phase: phases.then(|| Box::new(begin())),
-            });
-        }
-        for link in &mut self.network.links {
-            link.queue.start_measuring(self.now);
-        }
-        self.network.start_measuring();
+        self.links.start_measuring(phases, self.now);
         for slot in &mut self.flows.receivers {
             slot.reached_before = slot.reached();
         }
@@ -74,11 +63,7 @@ impl Engine<'_> {
     /// One phase ends and the next begins.
     pub(super) fn on_phase(&mut self) {
         self.end_phase();
-        for (link, books) in self.network.links.iter().zip(&mut self.books) {
-            let begin = LinkStatistics::new(self.now, &books.waiting, link.round_trip);
-            let statistics = books.statistics.as_mut().expect("the warm-up is over");
-            statistics.phase = Some(Box::new(begin));
-        }
+        self.links.start_phase(self.now);
         self.begin_phase();
     }
 
@@ -98,41 +83,23 @@ impl Engine<'_> {
         if !self.scenario.phases.is_empty() {
             self.end_phase();
         }
-        // A transmission that the end of the run interrupts has used the link up to the end.
-        for (link, books) in self.network.links.iter().zip(&mut self.books) {
-            if let (Some((group, since)), Some(statistics)) = (
-                in_transmission(link, &self.network.routes),
-                &mut books.statistics,
-            ) {
-                let capacity = link.capacity.as_deref();
-                statistics.on_transmitted(group, since, self.now, capacity);
-            }
-        }
-        let passed: Vec<LinkPassed> = self.books.iter().map(|books| books.passed).collect();
-        let forward = self
-            .network
-            .links
-            .iter()
-            .zip(&passed)
-            .filter(|(link, _)| link.forward);
+        self.links.end_transmissions(self.now);
+        let links = &self.links.network.links;
+        let forward = links.iter().zip(&self.links.books);
+        let forward = forward.filter(|(link, _)| link.forward);
         let mut result = RunResult {
-            links: self
-                .network
-                .links
-                .iter()
-                .map(|link| link.name.clone())
-                .collect(),
+            links: links.iter().map(|link| link.name.clone()).collect(),
             groups: self
                 .scenario
                 .traffic
                 .iter()
                 .map(|g| g.access().name.to_owned())
                 .collect(),
-            bottleneck_packets: forward.map(|(_, passed)| passed.departed).sum(),
+            bottleneck_packets: forward.map(|(_, books)| books.passed.departed).sum(),
             events: self.events,
             ..RunResult::default()
         };
-        self.report_links(&mut result);
+        report::links(&mut self.links, self.scenario, self.now, &mut result);
         self.report_flows(&mut result);
         result.metrics.append(&mut self.phases.metrics);
         result.transfers = self.transfers();
@@ -141,13 +108,7 @@ impl Engine<'_> {
                 answers.export(group, &mut result.response_times);
             }
         }
-        conservation::check(
-            &mut self.network,
-            &self.flows,
-            &passed,
-            &self.dropped,
-            self.now,
-        );
+        conservation::check(&mut self.links, &self.flows, &self.dropped, self.now);
         if let Some(sampler) = self.sampler {
             result.queue_series = sampler.request.queues.then_some(sampler.queues);
             result.flow_series = sampler.request.windows.then_some(sampler.flows);

@@ -1,10 +1,13 @@
 //! Computes the metrics of a result from the counters of a run.
 
 use redtail_core::{Bytes, Metric, Span, Time};
-use redtail_qdisc::{QueueDiscipline, Report};
+use redtail_network::answers::AnswerSummary;
+use redtail_network::metrics::*;
+use redtail_network::report::{self, full_name};
+use redtail_network::result::{RunResult, Transfers};
+use redtail_network::statistics::jain;
 
 use super::Engine;
-use super::links::in_transmission;
 use redtail_traffic::e_model::mos;
 use redtail_traffic::transfer::{
     COMPLETED, COMPLETION_TIME_MEAN, FIRST_BYTE_TIME_MEAN, HANDSHAKE_TIME_MEAN,
@@ -13,70 +16,10 @@ use redtail_traffic::voip::{JITTER, LATE, MOS, MOS_MIN, R_FACTOR};
 use redtail_traffic::web::{PAGE_TIME_MEAN, PAGE_TIME_P50, PAGE_TIME_P95, PAGES};
 use redtail_traffic::{Application, TrafficGroup, VoipGroup};
 
-use crate::answers::AnswerSummary;
-use crate::congestion::CongestionSummary;
 use crate::connections::Reached;
 use crate::flows::UdpSink;
-use crate::metrics::*;
-use crate::result::{RunResult, Transfers};
-use crate::statistics::{TallySummary, jain};
 
 impl Engine<'_> {
-    /// Metrics of the queues. Those of a single bottleneck have no prefix.
-    pub(super) fn report_links(&mut self, result: &mut RunResult) {
-        for i in 0..self.books.len() {
-            let books = &mut self.books[i];
-            let statistics = books.statistics.take().expect("the warm-up is over");
-            let link = &self.network.links[i];
-            let summary = statistics.whole.finish(self.now, link.capacity.as_deref());
-            let prefix = self.link_prefix(i);
-            add_tally(&mut result.metrics, &prefix, &summary.all);
-            add_congestion(&mut result.metrics, &prefix, &summary.congestion);
-            self.network.links[i].queue.report(
-                self.now,
-                &mut Report::new(&mut |name, value| {
-                    result
-                        .metrics
-                        .push((format!("{prefix}queue.{name}"), value));
-                }),
-            );
-            if let Some(wire) = &self.network.links[i].wire
-                && wire.transmitted > 0
-            {
-                let lost = wire.lost_of_transmitted as f64 / wire.transmitted as f64;
-                result.metrics.push((full_name(&prefix, RANDOM_LOSS), lost));
-            }
-            self.add_groups(&mut result.metrics, &prefix, &summary.groups);
-            result.consecutive_losses.push(summary.loss_events);
-        }
-    }
-
-    /// The prefix of the metrics of a link.
-    fn link_prefix(&self, index: usize) -> String {
-        let single = self.scenario.topology.hops().len() == 1;
-        match &self.network.links[index].name {
-            _ if single && index == 0 => String::new(),
-            name => format!("{name}."),
-        }
-    }
-
-    /// Metrics of the groups at one link.
-    fn add_groups(&self, metrics: &mut Vec<(String, f64)>, prefix: &str, groups: &[TallySummary]) {
-        let udp = self.scenario.traffic.iter().zip(groups);
-        let udp = udp.filter(|(group, _)| group.tcp().is_none());
-        let (arrivals, lost) = udp.fold((0, 0), |(arrivals, lost), (_, summary)| {
-            (arrivals + summary.arrivals, lost + summary.lost)
-        });
-        if arrivals > 0 {
-            let loss = lost as f64 / arrivals as f64;
-            metrics.push((full_name(prefix, UDP_LOSS), loss));
-        }
-        for (group, summary) in self.scenario.traffic.iter().zip(groups) {
-            let name = group.access().name;
-            add_tally(metrics, &format!("{prefix}{name}."), summary);
-        }
-    }
-
     /// A phase begins now. The links' statistics of it already exist.
     pub(super) fn begin_phase(&mut self) {
         self.phases.number += 1;
@@ -88,21 +31,13 @@ impl Engine<'_> {
     pub(super) fn end_phase(&mut self) {
         let phase = format!("phase{}.", self.phases.number);
         let mut metrics = std::mem::take(&mut self.phases.metrics);
-        for i in 0..self.books.len() {
-            let measured = self.books[i].statistics.as_mut();
-            let statistics = measured.and_then(|measured| measured.phase.take());
-            let mut statistics = statistics.expect("there are phases");
-            let link = &self.network.links[i];
-            let capacity = link.capacity.as_deref();
-            if let Some((group, since)) = in_transmission(link, &self.network.routes) {
-                statistics.on_transmitted(group, since, self.now, capacity);
-            }
-            let summary = statistics.finish(self.now, capacity);
-            let prefix = phase.clone() + &self.link_prefix(i);
-            add_tally(&mut metrics, &prefix, &summary.all);
-            add_congestion(&mut metrics, &prefix, &summary.congestion);
-            self.add_groups(&mut metrics, &prefix, &summary.groups);
-        }
+        report::phase_links(
+            &mut self.links,
+            self.scenario,
+            &phase,
+            self.now,
+            &mut metrics,
+        );
         let period = self.now - self.phases.since;
         let mut all = None;
         let reached = self.reached_by_group();
@@ -159,7 +94,7 @@ impl Engine<'_> {
                     result.metrics.push((name, value));
                 }
             };
-            let host_wait = self.network.longest_host_wait(index as u32);
+            let host_wait = self.links.network.longest_host_wait(index as u32);
             add(HOST_WAIT_MAX, Some(host_wait.as_secs_f64()));
             let of_group = |flow: u32| self.flows.groups[flow as usize] as usize == index;
             let mut rates = Vec::new();
@@ -445,41 +380,4 @@ fn add_answers(
 
 fn bits_per_second(bytes: u64, period: Span) -> f64 {
     Bytes::new(bytes).bits() as f64 / period.as_secs_f64()
-}
-
-/// The name that `metric` has in results.
-fn full_name(prefix: &str, metric: &Metric) -> String {
-    format!("{prefix}{}", metric.name)
-}
-
-fn add_congestion(metrics: &mut Vec<(String, f64)>, prefix: &str, summary: &CongestionSummary) {
-    let defined = [
-        (LOSS_SYNCHRONIZATION, summary.synchronization),
-        (LOSS_INTERVAL_MEAN, summary.interval_mean),
-        (LOSS_INTERVAL_STD, summary.interval_std),
-    ];
-    for (metric, value) in defined {
-        metrics.extend(value.map(|value| (full_name(prefix, metric), value)));
-    }
-}
-
-fn add_tally(metrics: &mut Vec<(String, f64)>, prefix: &str, summary: &TallySummary) {
-    let defined = [
-        (UTILIZATION, summary.utilization),
-        (LOSS, summary.loss),
-        (MARK, summary.mark),
-        (QUEUE_LENGTH_MEAN, Some(summary.queue_length_mean)),
-        (QUEUE_LENGTH_STD, Some(summary.queue_length_std)),
-        (QUEUE_DELAY_MEAN, summary.queue_delay_mean),
-        (QUEUE_DELAY_STD, summary.queue_delay_std),
-        (QUEUE_DELAY_P50, summary.queue_delay_p50),
-        (QUEUE_DELAY_P95, summary.queue_delay_p95),
-        (QUEUE_DELAY_P99, summary.queue_delay_p99),
-        (CONSECUTIVE_LOSS_MEAN, summary.consecutive_loss_mean),
-    ];
-    for (metric, value) in defined {
-        if let Some(value) = value {
-            metrics.push((full_name(prefix, metric), value));
-        }
-    }
 }

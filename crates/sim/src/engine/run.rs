@@ -10,7 +10,7 @@ use redtail_traffic::Traces;
 
 use super::{Cancelled, Engine};
 use crate::capture::{Capture, CaptureError, Recorder};
-use crate::result::RunResult;
+use redtail_network::result::RunResult;
 
 /// What a run needs besides its scenario. The default is enough for a scenario without queues of
 /// kind `plugin` and without groups of kind `trace`.
@@ -77,7 +77,7 @@ fn run_to_end(scenario: &Scenario, options: RunOptions<'_>) -> Result<RunResult,
     let never = AtomicBool::new(false);
     let mut engine = Engine::new(scenario, &options.plugins, &options.traces);
     if let Some(capture) = options.capture {
-        let recorder = Recorder::new(capture, scenario, &engine.network, &engine.flows)?;
+        let recorder = Recorder::new(capture, scenario, &engine.links.network, &engine.flows)?;
         engine.recorder = Some(Box::new(recorder));
     }
     let ran = engine.run(options.cancel.unwrap_or(&never));

@@ -7,9 +7,10 @@ use redtail_traffic::{Answer, Application, ConnectionId, Done, Exchange, Network
 use super::Engine;
 use crate::connections::{Opening, Side};
 use crate::flows::Flows;
-use crate::network::Address;
-use crate::packet::{Content, ContentId};
-use crate::scheduler::Class;
+use crate::packet::Content;
+use redtail_network::Address;
+use redtail_network::Class;
+use redtail_network::ContentId;
 
 /// The network as one user's program sees it.
 struct Port<'a> {
@@ -121,7 +122,7 @@ impl Engine<'_> {
             &mut program,
             &mut Port {
                 flows: &mut self.flows,
-                table: &self.network.flows,
+                table: &self.links.network.flows,
                 user,
                 now: self.now,
                 touched: &mut touched,
@@ -131,7 +132,7 @@ impl Engine<'_> {
         let slot = &mut self.flows.users[user as usize];
         slot.program = Some(program);
         slot.alarm
-            .arm(next, Class::Source, slot.flow, &mut self.scheduler);
+            .arm(next, Class::Source, slot.flow, &mut self.links.scheduler);
         for place in touched.drain(..) {
             self.connection_acts(place);
         }
@@ -141,7 +142,7 @@ impl Engine<'_> {
     /// A segment arrives at the server side of a connection.
     #[inline(never)] // keeps the registers of the loop free for other traffic
     pub(super) fn server_hears(&mut self, place: u32, content: ContentId) {
-        let segment = self.network.contents.segment(content);
+        let segment = self.contents.segment(content);
         let connection = self.flows.connections.get(place);
         connection.hear(Side::Server, segment, self.now);
         connection.serve(self.now);
@@ -152,7 +153,7 @@ impl Engine<'_> {
     /// A segment arrives at the client side of a connection.
     #[inline(never)]
     pub(super) fn client_hears(&mut self, place: u32, content: ContentId) {
-        let segment = self.network.contents.segment(content);
+        let segment = self.contents.segment(content);
         let connection = self.flows.connections.get(place);
         connection.hear(Side::Client, segment, self.now);
         let at = connection.at;
@@ -211,8 +212,8 @@ impl Engine<'_> {
             };
             let size = segment.len + connection.header;
             let content = Content::Segment(segment);
-            self.network
-                .emit(content, size, to, self.now, &mut self.scheduler);
+            self.contents
+                .send(content, size, to, self.now, &mut self.links);
             connection.write_ahead(self.now);
         }
     }
@@ -224,7 +225,7 @@ impl Engine<'_> {
         let next = connection.next_wakeup(self.now);
         connection
             .alarm
-            .arm(next, Class::Connection, place, &mut self.scheduler);
+            .arm(next, Class::Connection, place, &mut self.links.scheduler);
         self.maybe_gone(place);
     }
 
@@ -346,7 +347,7 @@ hosts = 3
         let most = engine.flows.numbers.take();
         assert!(most < 1001 + 210 + 1, "{most}");
         // A queue knows the group of each, and the host that serves it.
-        let table = &engine.network.flows;
+        let table = &engine.links.network.flows;
         for (_, connection) in engine.flows.connections.iter() {
             let facts = table.get(redtail_core::FlowId(connection.at.flow));
             assert_eq!(facts.group, 1);

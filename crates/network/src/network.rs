@@ -10,13 +10,14 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use redtail_core::{Bytes, Dscp, Rate, Span, Stream, Time, prefetch};
-use redtail_qdisc::{AnyQueue, FlowTable, Plugins, QueueContext};
+use redtail_core::{Bytes, Dscp, Ecn, Rate, Span, Stream, Time, prefetch};
+use redtail_qdisc::{AnyQueue, FlowTable, Plugins, QueueContext, QueueDiscipline};
 use redtail_spec::{LinkSpec, Scenario};
 use redtail_traffic::{Access, Direction};
 
 use crate::capacity::{Capacity, Deliveries};
-use crate::packet::{Content, Contents, SimPacket, TrafficClass};
+use crate::packet::{ContentId, SimPacket, TrafficClass};
+use crate::result::QueueSeries;
 use crate::scheduler::Scheduler;
 
 /// A transmitter with a queue discipline in front of it.
@@ -212,8 +213,6 @@ pub struct Network {
     lines: Vec<Line>,
     /// The random delays of the groups that have them.
     jitters: Vec<Jitter>,
-    /// The contents of all packets in the network.
-    pub contents: Contents,
     /// The flows that cross it, as queues may know them.
     pub flows: Arc<FlowTable>,
 }
@@ -236,16 +235,16 @@ impl Network {
     #[inline(always)]
     pub fn emit(
         &mut self,
-        content: Content,
+        content: (ContentId, Ecn),
         size: u32,
         to: Address,
         now: Time,
         scheduler: &mut Scheduler,
     ) {
-        let ecn = content.ecn();
+        let (content, ecn) = content;
         let packet = SimPacket {
             stamp: now,
-            content: self.contents.put(content),
+            content,
             endpoint: to.endpoint,
             flow: to.flow,
             size,
@@ -348,6 +347,20 @@ impl Network {
             .unwrap_or_default()
     }
 
+    /// Adds a sample of every queue to `rows`.
+    pub fn sample(&self, now: Time, rows: &mut QueueSeries) {
+        for (i, link) in self.links.iter().enumerate() {
+            let (backlog, internals) = (link.queue.backlog(), link.queue.internals());
+            rows.time_s.push(now.as_secs_f64());
+            rows.link.push(i as u32);
+            rows.packets.push(backlog.packets as f64);
+            rows.bytes.push(backlog.bytes as f64);
+            rows.average.push(internals.average.unwrap_or(f64::NAN));
+            rows.probability
+                .push(internals.probability.unwrap_or(f64::NAN));
+        }
+    }
+
     /// Number of delay lines.
     pub fn line_count(&self) -> usize {
         self.lines.len()
@@ -381,7 +394,6 @@ pub fn compile(scenario: &Scenario, plugins: &Plugins) -> (Network, Vec<Vec<Host
             pipes: Vec::new(),
             lines: Vec::new(),
             jitters: Vec::new(),
-            contents: Contents::default(),
             flows: scenario.flow_table(),
         },
         delays: Vec::new(),

@@ -264,7 +264,7 @@ impl Scheduler {
 
     /// The next event. That of a link or line stays until it is set anew.
     #[inline]
-    pub fn next(&mut self) -> Option<Event> {
+    pub fn take_next(&mut self) -> Option<Event> {
         let (time, leaf) = self.wires.first();
         let wire = if leaf < self.links {
             Event::new(Time::from_ps(time), Class::LinkFree, leaf)
@@ -351,7 +351,7 @@ mod tests {
                 }
                 let wire = wires.iter().map(|(&(class, index), &ps)| (ps, class, index));
                 let expected = wire.chain(timers.iter().copied()).min();
-                let got = scheduler.next().map(|e| (e.at().as_ps(), e.class(), e.index()));
+                let got = scheduler.take_next().map(|e| (e.at().as_ps(), e.class(), e.index()));
                 prop_assert_eq!(got, expected);
                 match got.expect("something is pending") {
                     (_, Class::LinkFree, link) => {

@@ -1,0 +1,24 @@
+//! The network between endpoints: queues, links, routes and delays, in the order of events, and what
+//! is measured there.
+//!
+//! It does not know what packets carry, and not who reads the clock. The simulator puts its own TCP
+//! at the ends and runs as fast as it can; the live engine puts the kernel's TCP there and follows
+//! real time.
+
+pub mod answers;
+pub mod capacity;
+pub mod congestion;
+pub mod links;
+pub mod metrics;
+pub mod network;
+pub mod packet;
+pub mod report;
+pub mod result;
+pub mod scheduler;
+pub mod statistics;
+
+pub use answers::Answers;
+pub use links::{End, Ends, LinkPassed, Links};
+pub use network::{Address, HostRoutes, Network, Target, compile};
+pub use packet::{ContentId, SimPacket, TrafficClass};
+pub use scheduler::{Alarm, Class, Event, Scheduler};

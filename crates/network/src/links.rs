@@ -1,0 +1,422 @@
+//! Links at work: queues, transmitters and losses.
+
+use redtail_core::{Ecn, Time};
+use redtail_qdisc::{DropReason, QueueDiscipline, Sink, TcpHeader};
+
+use crate::capacity::Capacity;
+use crate::network::{Address, Link, Network, Route};
+use crate::packet::{ContentId, SimPacket};
+use crate::scheduler::{Class, Event, Scheduler};
+use crate::statistics::{LinkStatistics, Measured, PacketOwner};
+
+/// Packets that passed a link, over the whole run.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LinkPassed {
+    /// Packets offered to its queue.
+    pub arrived: u64,
+    /// Packets that its transmitter sent off completely.
+    pub departed: u64,
+    /// Packets its queue dropped.
+    pub dropped: u64,
+}
+
+/// Which end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum End {
+    /// Packets that arrive at its queue, before the queue admits or drops them.
+    In,
+    /// Packets that its transmitter has sent, at the end of the transmission.
+    Out,
+}
+
+/// The endpoints, as the links know them. They keep what packets carry.
+pub trait Ends {
+    /// A queue has dropped a packet, or a wire has lost it: nobody needs its content any more.
+    fn lost(&mut self, packet: &SimPacket);
+
+    /// The TCP header of a packet of this group, if it has one.
+    fn tcp_header(&self, packet: &SimPacket, group: usize) -> Option<TcpHeader>;
+
+    /// A packet passes an end of a link. Called if [`Ends::observes`].
+    fn pass(&mut self, _link: u32, _end: End, _packet: &SimPacket, _now: Time) {}
+
+    /// Whether packets are to be shown to [`Ends::pass`].
+    #[inline]
+    fn observes(&self) -> bool {
+        false
+    }
+}
+
+/// The counters of one link.
+#[derive(Debug)]
+pub struct LinkBooks {
+    /// Packets that passed it.
+    pub passed: LinkPassed,
+    /// Packets waiting, by group.
+    pub waiting: Vec<u64>,
+    /// `None` during the warm-up.
+    pub statistics: Option<Measured>,
+}
+
+/// Receives the drops and marks of a queue during one call.
+struct QueueEvents<'a, E> {
+    books: &'a mut LinkBooks,
+    routes: &'a [Route],
+    ends: &'a mut E,
+    /// The packet being offered, unless it has been dropped.
+    arriving: Option<ContentId>,
+}
+
+/// The group of the packet that a link is transmitting, and the start of the transmission.
+pub fn in_transmission(link: &Link, routes: &[Route]) -> Option<(usize, Time)> {
+    let (packet, since) = link.transmitting.as_ref()?;
+    Some((routes[packet.route as usize].group as usize, *since))
+}
+
+impl<E: Ends> Sink<SimPacket> for QueueEvents<'_, E> {
+    fn dropped(&mut self, packet: SimPacket, _reason: DropReason, now: Time) {
+        let group = self.routes[packet.route as usize].group as usize;
+        let waited = self.arriving != Some(packet.content);
+        if !waited {
+            self.arriving = None;
+        }
+        self.books.passed.dropped += 1;
+        self.books.waiting[group] -= u64::from(waited);
+        self.ends.lost(&packet);
+        if let Some(statistics) = &mut self.books.statistics {
+            let flow = packet.flow;
+            let waited = waited.then_some(packet.stamp);
+            statistics.on_drop(PacketOwner { group, flow }, waited, now);
+        }
+    }
+
+    fn marked(&mut self, packet: &SimPacket, _now: Time) {
+        let group = self.routes[packet.route as usize].group as usize;
+        if let Some(statistics) = &mut self.books.statistics {
+            let waited = self.arriving != Some(packet.content);
+            statistics.on_mark(group, waited.then_some(packet.stamp));
+        }
+    }
+
+    fn tcp_header(&self, packet: &SimPacket) -> Option<TcpHeader> {
+        let group = self.routes[packet.route as usize].group as usize;
+        self.ends.tcp_header(packet, group)
+    }
+}
+
+/// A network with its events and what is measured at its links.
+#[derive(Debug)]
+pub struct Links {
+    /// The links, routes and everything in flight.
+    pub network: Network,
+    /// What is due.
+    pub scheduler: Scheduler,
+    /// The counters of each link.
+    pub books: Vec<LinkBooks>,
+}
+
+impl Links {
+    /// A network in which nothing has been sent, crossed by this many traffic groups.
+    pub fn new(network: Network, groups: usize) -> Self {
+        let books = network.links.iter().map(|_| LinkBooks {
+            passed: LinkPassed::default(),
+            waiting: vec![0; groups],
+            statistics: None,
+        });
+        Self {
+            scheduler: Scheduler::new(network.links.len(), network.line_count()),
+            books: books.collect(),
+            network,
+        }
+    }
+
+    /// An endpoint sends a packet of `size` bytes with this content and these ECN bits.
+    #[inline(always)]
+    pub fn emit(&mut self, content: (ContentId, Ecn), size: u32, to: Address, now: Time) {
+        self.network
+            .emit(content, size, to, now, &mut self.scheduler);
+    }
+
+    /// The measurement period begins, with the first of several phases if there are `phases`.
+    pub fn start_measuring(&mut self, phases: bool, now: Time) {
+        for (link, books) in self.network.links.iter().zip(&mut self.books) {
+            let begin = || LinkStatistics::new(now, &books.waiting, link.round_trip);
+            books.statistics = Some(Measured {
+                whole: begin(),
+                phase: phases.then(|| Box::new(begin())),
+            });
+        }
+        for link in &mut self.network.links {
+            link.queue.start_measuring(now);
+        }
+        self.network.start_measuring();
+    }
+
+    /// The next phase begins.
+    ///
+    /// # Panics
+    /// During the warm-up.
+    pub fn start_phase(&mut self, now: Time) {
+        for (link, books) in self.network.links.iter().zip(&mut self.books) {
+            let begin = LinkStatistics::new(now, &books.waiting, link.round_trip);
+            let statistics = books.statistics.as_mut().expect("the warm-up is over");
+            statistics.phase = Some(Box::new(begin));
+        }
+    }
+
+    /// The run ends. A transmission that this interrupts has used the link up to the end.
+    pub fn end_transmissions(&mut self, now: Time) {
+        for (link, books) in self.network.links.iter().zip(&mut self.books) {
+            if let (Some((group, since)), Some(statistics)) = (
+                in_transmission(link, &self.network.routes),
+                &mut books.statistics,
+            ) {
+                statistics.on_transmitted(group, since, now, link.capacity.as_deref());
+            }
+        }
+    }
+
+    /// Checks that each link has neither made nor lost packets.
+    ///
+    /// # Panics
+    /// When the counters do not balance: a fault of redtail.
+    pub fn check_conservation(&self) {
+        for (link, books) in self.network.links.iter().zip(&self.books) {
+            let passed = books.passed;
+            let inside = link.queue.backlog().packets + u64::from(link.transmitting.is_some());
+            assert_eq!(
+                passed.arrived,
+                passed.departed + passed.dropped + inside,
+                "packets at {} do not add up: {passed:?}, {inside} inside",
+                link.name
+            );
+        }
+    }
+
+    /// A packet reaches a link's queue.
+    #[inline]
+    pub fn offer<E: Ends>(&mut self, index: u32, packet: SimPacket, now: Time, ends: &mut E) {
+        if ends.observes() {
+            ends.pass(index, End::In, &packet, now);
+        }
+        let link = &mut self.network.links[index as usize];
+        let group = self.network.routes[packet.route as usize].group as usize;
+        let flow = packet.flow;
+        let books = &mut self.books[index as usize];
+        books.passed.arrived += 1;
+        let mut events = QueueEvents {
+            books,
+            routes: &self.network.routes,
+            ends: &mut *ends,
+            arriving: Some(packet.content),
+        };
+        let outlook = link.queue.arrive(packet, now, &mut events);
+        let admitted = events.arriving.is_some();
+        books.waiting[group] += u64::from(admitted);
+        if let Some(statistics) = &mut books.statistics {
+            let owner = PacketOwner { group, flow };
+            statistics.on_arrival(owner, admitted, outlook.backlog, now);
+        }
+        let wakeup = if link.transmitting.is_none() {
+            self.transmit_next(index, now, ends)
+        } else {
+            outlook.wakeup
+        };
+        self.arm_queue(index, wakeup, now);
+    }
+
+    /// Begins the next transmission of an idle link, if there is a packet. Returns when the queue
+    /// is to be woken next.
+    #[inline]
+    fn transmit_next<E: Ends>(&mut self, index: u32, now: Time, ends: &mut E) -> Option<Time> {
+        if self.network.links[index as usize].capacity.is_some() {
+            return self.transmit_next_changing(index, now, ends);
+        }
+        let (free, wakeup) = self.begin(index, now, ends, |link, size, now| {
+            now + link.transmitter.time(size)
+        });
+        self.scheduler.set_link(index, free);
+        wakeup
+    }
+
+    /// As [`Links::transmit_next`], for a link whose rate is not constant.
+    #[cold]
+    fn transmit_next_changing<E: Ends>(
+        &mut self,
+        index: u32,
+        now: Time,
+        ends: &mut E,
+    ) -> Option<Time> {
+        let link = &mut self.network.links[index as usize];
+        let (free, wakeup) = match link.capacity.as_deref_mut() {
+            Some(Capacity::Trace(deliveries)) => {
+                let next = deliveries.next_after(now);
+                let some = link.transmitting.is_some() || link.queue.backlog().packets > 0;
+                (some.then_some(next), link.queue.next_wakeup())
+            }
+            _ => self.begin(index, now, ends, |link, size, now| {
+                match link.capacity.as_deref() {
+                    Some(Capacity::Steps(steps)) => steps.end(now, size),
+                    _ => unreachable!("the rate changes by steps"),
+                }
+            }),
+        };
+        self.scheduler.set_link(index, free);
+        wakeup
+    }
+
+    /// Begins to transmit the next packet from a link's queue, if there is one. `end` computes the
+    /// end of the transmission from the packet's size and the present time. Returns this end, and
+    /// when the queue is to be woken next.
+    #[inline(always)]
+    fn begin<E: Ends>(
+        &mut self,
+        index: u32,
+        now: Time,
+        ends: &mut E,
+        end: impl FnOnce(&mut Link, u32, Time) -> Time,
+    ) -> (Option<Time>, Option<Time>) {
+        let link = &mut self.network.links[index as usize];
+        let books = &mut self.books[index as usize];
+        let mut events = QueueEvents {
+            books,
+            routes: &self.network.routes,
+            ends: &mut *ends,
+            arriving: None,
+        };
+        let transmitting = &mut link.transmitting;
+        let sent = |packet: SimPacket, outlook| {
+            *transmitting = Some((packet, now));
+            (packet.route, packet.stamp, packet.size, outlook)
+        };
+        let (route, stamp, size, outlook) = match link.queue.depart(now, &mut events, sent) {
+            Ok(sent) => sent,
+            Err(outlook) => return (None, outlook.wakeup),
+        };
+        let group = self.network.routes[route as usize].group as usize;
+        books.waiting[group] -= 1;
+        if let Some(statistics) = &mut books.statistics {
+            statistics.on_departure(group, now - stamp, outlook.backlog, now);
+        }
+        let free = end(link, size, now);
+        (Some(free), outlook.wakeup)
+    }
+
+    /// A link finished a transmission.
+    #[inline]
+    pub fn on_link_free<E: Ends>(&mut self, index: u32, now: Time, ends: &mut E) {
+        if self.network.links[index as usize].has_trace() {
+            self.on_opportunity(index, now, ends);
+            return;
+        }
+        self.send_off(index, now, ends);
+        let wakeup = self.transmit_next(index, now, ends);
+        self.arm_queue(index, wakeup, now);
+    }
+
+    /// A trace has one or more opportunities to deliver at this time.
+    #[cold]
+    fn on_opportunity<E: Ends>(&mut self, index: u32, now: Time, ends: &mut E) {
+        let mut room = match self.network.links[index as usize].deliveries() {
+            Some(deliveries) => deliveries.room(now),
+            None => unreachable!("this link has a trace"),
+        };
+        while room > 0 {
+            let idle = self.network.links[index as usize].transmitting.is_none();
+            let begin = |link: &mut Link, size, now| {
+                link.deliveries().expect("it is there").left = size;
+                now
+            };
+            if idle && self.begin(index, now, ends, begin).0.is_none() {
+                break;
+            }
+            let link = &mut self.network.links[index as usize];
+            let left = &mut link.deliveries().expect("it is there").left;
+            let carried = room.min(u64::from(*left));
+            room -= carried;
+            *left -= carried as u32;
+            let done = *left == 0;
+            let (packet, _) = link.transmitting.as_ref().expect("it was put there");
+            let group = self.network.routes[packet.route as usize].group as usize;
+            if let Some(statistics) = &mut self.books[index as usize].statistics {
+                statistics.on_delivered(group, carried);
+            }
+            if done {
+                self.send_off(index, now, ends);
+            }
+        }
+        let wakeup = self.transmit_next(index, now, ends);
+        self.arm_queue(index, wakeup, now);
+    }
+
+    /// The packet being transmitted has been sent completely.
+    #[inline(always)]
+    fn send_off<E: Ends>(&mut self, index: u32, now: Time, ends: &mut E) {
+        let link = &mut self.network.links[index as usize];
+        let (packet, since) = link.transmitting.take().expect("the link was transmitting");
+        if ends.observes() {
+            ends.pass(index, End::Out, &packet, now);
+        }
+        let link = &mut self.network.links[index as usize];
+        let group = self.network.routes[packet.route as usize].group as usize;
+        let books = &mut self.books[index as usize];
+        books.passed.departed += 1;
+        if let Some(statistics) = &mut books.statistics {
+            statistics.on_transmitted(group, since, now, link.capacity.as_deref());
+        }
+        let measuring = books.statistics.is_some();
+        if let Some(wire) = &mut link.wire
+            && wire.loses(measuring)
+        {
+            ends.lost(&packet);
+        } else {
+            self.network.send(packet, now, &mut self.scheduler);
+        }
+    }
+
+    /// Schedules the wakeup of a queue.
+    #[inline]
+    fn arm_queue(&mut self, index: u32, wakeup: Option<Time>, now: Time) {
+        let link = &mut self.network.links[index as usize];
+        if let Some(at) = wakeup
+            && link.wakeup.is_none_or(|armed| at < armed)
+        {
+            link.wakeup = Some(at);
+            self.scheduler
+                .add(Event::new(at.max(now), Class::QueueWakeup, index));
+        }
+    }
+
+    /// A queue asked to be woken now.
+    ///
+    /// # Panics
+    /// When it gives nothing although it asked, or asks for the same time again.
+    pub fn on_queue_wakeup<E: Ends>(&mut self, index: u32, now: Time, ends: &mut E) {
+        let link = &mut self.network.links[index as usize];
+        if link.wakeup.is_none_or(|armed| armed > now) {
+            return; // replaced by an earlier wakeup
+        }
+        link.wakeup = None;
+        if link.queue.next_wakeup().is_some_and(|at| at <= now) {
+            link.queue.on_wakeup(now);
+        }
+        if link.transmitting.is_none() {
+            self.transmit_next(index, now, ends);
+        }
+        let link = &self.network.links[index as usize];
+        let next = link.queue.next_wakeup();
+        if next.is_some_and(|at| at <= now) {
+            // The wakeup that the queue asks for is already due. A busy link polls the queue when
+            // it is free, and one with a trace when it can deliver. On an idle link this would
+            // repeat for ever.
+            let busy = link.transmitting.is_some() || link.has_trace();
+            assert!(
+                busy,
+                "{}: woken in time, the queue gives nothing",
+                link.name
+            );
+            return;
+        }
+        self.arm_queue(index, next, now);
+    }
+}

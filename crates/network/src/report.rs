@@ -1,0 +1,139 @@
+//! The metrics of links.
+
+use redtail_core::{Metric, Time};
+use redtail_qdisc::{QueueDiscipline, Report};
+use redtail_spec::Scenario;
+
+use crate::congestion::CongestionSummary;
+use crate::links::{Links, in_transmission};
+use crate::metrics::*;
+use crate::result::RunResult;
+use crate::statistics::TallySummary;
+
+/// The name that `metric` has in results.
+pub fn full_name(prefix: &str, metric: &Metric) -> String {
+    format!("{prefix}{}", metric.name)
+}
+
+/// Adds the metrics of the links of a run that has ended. Those of a single bottleneck have no prefix.
+///
+/// # Panics
+/// During the warm-up.
+pub fn links(links: &mut Links, scenario: &Scenario, now: Time, result: &mut RunResult) {
+    for i in 0..links.books.len() {
+        let statistics = links.books[i].statistics.take();
+        let statistics = statistics.expect("the warm-up is over");
+        let prefix = link_prefix(links, scenario, i);
+        let link = &mut links.network.links[i];
+        let summary = statistics.whole.finish(now, link.capacity.as_deref());
+        add_tally(&mut result.metrics, &prefix, &summary.all);
+        add_congestion(&mut result.metrics, &prefix, &summary.congestion);
+        link.queue.report(
+            now,
+            &mut Report::new(&mut |name, value| {
+                result
+                    .metrics
+                    .push((format!("{prefix}queue.{name}"), value));
+            }),
+        );
+        if let Some(wire) = &link.wire
+            && wire.transmitted > 0
+        {
+            let lost = wire.lost_of_transmitted as f64 / wire.transmitted as f64;
+            result.metrics.push((full_name(&prefix, RANDOM_LOSS), lost));
+        }
+        add_groups(&mut result.metrics, scenario, &prefix, &summary.groups);
+        result.consecutive_losses.push(summary.loss_events);
+    }
+}
+
+/// Adds the metrics of the links in the phase that ends now; `phase` is their prefix.
+///
+/// # Panics
+/// Without phases.
+pub fn phase_links(
+    links: &mut Links,
+    scenario: &Scenario,
+    phase: &str,
+    now: Time,
+    metrics: &mut Vec<(String, f64)>,
+) {
+    for i in 0..links.books.len() {
+        let measured = links.books[i].statistics.as_mut();
+        let statistics = measured.and_then(|measured| measured.phase.take());
+        let mut statistics = statistics.expect("there are phases");
+        let link = &links.network.links[i];
+        let capacity = link.capacity.as_deref();
+        if let Some((group, since)) = in_transmission(link, &links.network.routes) {
+            statistics.on_transmitted(group, since, now, capacity);
+        }
+        let summary = statistics.finish(now, capacity);
+        let prefix = phase.to_owned() + &link_prefix(links, scenario, i);
+        add_tally(metrics, &prefix, &summary.all);
+        add_congestion(metrics, &prefix, &summary.congestion);
+        add_groups(metrics, scenario, &prefix, &summary.groups);
+    }
+}
+
+/// The prefix of the metrics of a link.
+fn link_prefix(links: &Links, scenario: &Scenario, index: usize) -> String {
+    let single = scenario.topology.hops().len() == 1;
+    match &links.network.links[index].name {
+        _ if single && index == 0 => String::new(),
+        name => format!("{name}."),
+    }
+}
+
+/// Adds the metrics of the groups at one link.
+fn add_groups(
+    metrics: &mut Vec<(String, f64)>,
+    scenario: &Scenario,
+    prefix: &str,
+    groups: &[TallySummary],
+) {
+    let udp = scenario.traffic.iter().zip(groups);
+    let udp = udp.filter(|(group, _)| group.tcp().is_none());
+    let (arrivals, lost) = udp.fold((0, 0), |(arrivals, lost), (_, summary)| {
+        (arrivals + summary.arrivals, lost + summary.lost)
+    });
+    if arrivals > 0 {
+        let loss = lost as f64 / arrivals as f64;
+        metrics.push((full_name(prefix, UDP_LOSS), loss));
+    }
+    for (group, summary) in scenario.traffic.iter().zip(groups) {
+        let name = group.access().name;
+        add_tally(metrics, &format!("{prefix}{name}."), summary);
+    }
+}
+
+fn add_congestion(metrics: &mut Vec<(String, f64)>, prefix: &str, summary: &CongestionSummary) {
+    let defined = [
+        (LOSS_SYNCHRONIZATION, summary.synchronization),
+        (LOSS_INTERVAL_MEAN, summary.interval_mean),
+        (LOSS_INTERVAL_STD, summary.interval_std),
+    ];
+    for (metric, value) in defined {
+        metrics.extend(value.map(|value| (full_name(prefix, metric), value)));
+    }
+}
+
+fn add_tally(metrics: &mut Vec<(String, f64)>, prefix: &str, summary: &TallySummary) {
+    let defined = [
+        (UTILIZATION, summary.utilization),
+        (LOSS, summary.loss),
+        (MARK, summary.mark),
+        (QUEUE_LENGTH_MEAN, Some(summary.queue_length_mean)),
+        (QUEUE_LENGTH_STD, Some(summary.queue_length_std)),
+        (QUEUE_DELAY_MEAN, summary.queue_delay_mean),
+        (QUEUE_DELAY_STD, summary.queue_delay_std),
+        (QUEUE_DELAY_P50, summary.queue_delay_p50),
+        (QUEUE_DELAY_P95, summary.queue_delay_p95),
+        (QUEUE_DELAY_P99, summary.queue_delay_p99),
+        (CONSECUTIVE_LOSS_MEAN, summary.consecutive_loss_mean),
+    ];
+    for (metric, value) in defined {
+        if let Some(value) = value {
+            metrics.push((full_name(prefix, metric), value));
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The endpoints, as the links know them.
+
+use redtail_core::Time;
+use redtail_network::{End, Ends, SimPacket};
+use redtail_qdisc::TcpHeader;
+
+use crate::capture::Recorder;
+use crate::connections::Side;
+use crate::flows::{FlowEnds, Flows};
+use crate::header;
+use crate::packet::{Content, Contents};
+
+/// What the links need of the engine while one of them is at work.
+pub(super) struct EngineEnds<'a, 'r> {
+    pub(super) flows: &'a mut Flows,
+    pub(super) contents: &'a mut Contents,
+    /// Packets dropped or lost on a wire, by flow and direction (0 data, 1 acknowledgements); users'
+    /// connections have their own counters.
+    pub(super) dropped: &'a mut [[u64; 2]],
+    pub(super) recorder: Option<&'a mut Recorder<'r>>,
+    pub(super) measure_from: Time,
+}
+
+/// The [`EngineEnds`] of an engine, beside which its links can be borrowed.
+macro_rules! ends {
+    ($engine:expr) => {
+        $crate::engine::ends::EngineEnds {
+            flows: &mut $engine.flows,
+            contents: &mut $engine.contents,
+            dropped: &mut $engine.dropped,
+            recorder: $engine.recorder.as_deref_mut(),
+            measure_from: $engine.measure_from,
+        }
+    };
+}
+pub(super) use ends;
+
+impl Ends for EngineEnds<'_, '_> {
+    fn lost(&mut self, packet: &SimPacket) {
+        let direction = match self.flows.ends(packet.flow) {
+            FlowEnds::Udp(i) => {
+                let sent = self.contents.datagram(packet.content).sent;
+                self.flows.udp[i as usize].lost += u64::from(sent >= self.measure_from);
+                Some(0)
+            }
+            FlowEnds::Tcp(i) => {
+                let back = self.flows.receivers[i as usize].route;
+                Some(usize::from(packet.route == back))
+            }
+            FlowEnds::Connection => {
+                let routes = self.flows.connections.get(packet.endpoint).routes;
+                let from = match packet.route == routes[Side::Client as usize] {
+                    true => Side::Client,
+                    false => Side::Server,
+                };
+                self.flows.connections.on_loss(packet.endpoint, from);
+                None
+            }
+        };
+        if let Some(direction) = direction {
+            self.dropped[packet.flow as usize][direction] += 1;
+        }
+        self.contents.free(packet.content);
+    }
+
+    fn tcp_header(&self, packet: &SimPacket, group: usize) -> Option<TcpHeader> {
+        match self.contents.get(packet.content) {
+            Content::Segment(segment) => Some(header::of_segment(
+                self.flows.options[group]?,
+                packet,
+                segment,
+            )),
+            Content::Datagram(_) => None,
+        }
+    }
+
+    #[inline]
+    fn observes(&self) -> bool {
+        self.recorder.is_some()
+    }
+
+    #[cold]
+    fn pass(&mut self, link: u32, end: End, packet: &SimPacket, now: Time) {
+        if let Some(recorder) = &mut self.recorder {
+            let content = self.contents.get(packet.content);
+            let connection = match self.flows.ends(packet.flow) {
+                FlowEnds::Connection => Some(self.flows.connections.get(packet.endpoint).number),
+                FlowEnds::Tcp(_) | FlowEnds::Udp(_) => None,
+            };
+            recorder.record(link, end, packet, content, connection, now);
+        }
+    }
+}
