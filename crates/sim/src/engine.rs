@@ -187,14 +187,15 @@ impl<'a> Engine<'a> {
         // The packet leaves the network. Its memory may be reused for the answer.
         let contents = &mut self.contents;
         contents.free(packet.content);
+        let ecn = packet.class.ecn();
         match target {
             Target::Receiver => {
-                let segment = contents.segment_on_arrival(&packet);
+                let segment = contents.segment_on_arrival(packet.content, ecn);
                 self.flows.receivers[packet.endpoint as usize].hear(segment, self.now);
                 self.receiver_transmits(packet.endpoint);
             }
             Target::Sender => {
-                let segment = contents.segment_on_arrival(&packet);
+                let segment = contents.segment_on_arrival(packet.content, ecn);
                 self.flows.senders[packet.endpoint as usize].hear(segment, self.now);
                 self.sender_transmits(packet.endpoint);
             }
@@ -207,14 +208,8 @@ impl<'a> Engine<'a> {
                     self.flows.delays[group as usize].record(took);
                 }
             }
-            Target::Client => {
-                contents.segment_on_arrival(&packet);
-                self.client_hears(packet.endpoint, packet.content);
-            }
-            Target::Server => {
-                contents.segment_on_arrival(&packet);
-                self.server_hears(packet.endpoint, packet.content);
-            }
+            Target::Client => self.client_hears(packet.endpoint, packet.content, ecn),
+            Target::Server => self.server_hears(packet.endpoint, packet.content, ecn),
             Target::Link(_) | Target::Departure => unreachable!("handled above"),
         }
     }

@@ -81,27 +81,15 @@ impl Contents {
         &self.places[id.0 as usize]
     }
 
-    /// The segment of a TCP packet.
+    /// The segment of a TCP packet, with `ecn`, the ECN bits that the packet has on arrival.
     ///
     /// # Panics
     /// When it is a UDP packet: a bug of the engine.
     #[inline]
-    pub fn segment(&self, id: ContentId) -> &Segment {
-        match self.get(id) {
-            Content::Segment(segment) => segment,
-            Content::Datagram(_) => unreachable!("the packet is a UDP packet"),
-        }
-    }
-
-    /// The segment of a TCP packet, with the ECN bits that the packet has on arrival.
-    ///
-    /// # Panics
-    /// When it is a UDP packet: a bug of the engine.
-    #[inline]
-    pub fn segment_on_arrival(&mut self, packet: &SimPacket) -> &Segment {
-        match &mut self.places[packet.content.0 as usize] {
+    pub fn segment_on_arrival(&mut self, id: ContentId, ecn: Ecn) -> &Segment {
+        match &mut self.places[id.0 as usize] {
             Content::Segment(segment) => {
-                segment.ecn = packet.class.ecn();
+                segment.ecn = ecn;
                 segment
             }
             Content::Datagram(_) => unreachable!("the packet is a UDP packet"),

@@ -1,6 +1,6 @@
 //! The users' programs and their connections in the engine.
 
-use redtail_core::{Span, Time};
+use redtail_core::{Ecn, Span, Time};
 use redtail_qdisc::FlowTable;
 use redtail_traffic::{Answer, Application, ConnectionId, Done, Exchange, Network, Server, User};
 
@@ -141,8 +141,8 @@ impl Engine<'_> {
 
     /// A segment arrives at the server side of a connection.
     #[inline(never)] // keeps the registers of the loop free for other traffic
-    pub(super) fn server_hears(&mut self, place: u32, content: ContentId) {
-        let segment = self.contents.segment(content);
+    pub(super) fn server_hears(&mut self, place: u32, content: ContentId, ecn: Ecn) {
+        let segment = self.contents.segment_on_arrival(content, ecn);
         let connection = self.flows.connections.get(place);
         connection.hear(Side::Server, segment, self.now);
         connection.serve(self.now);
@@ -152,8 +152,8 @@ impl Engine<'_> {
 
     /// A segment arrives at the client side of a connection.
     #[inline(never)]
-    pub(super) fn client_hears(&mut self, place: u32, content: ContentId) {
-        let segment = self.contents.segment(content);
+    pub(super) fn client_hears(&mut self, place: u32, content: ContentId, ecn: Ecn) {
+        let segment = self.contents.segment_on_arrival(content, ecn);
         let connection = self.flows.connections.get(place);
         connection.hear(Side::Client, segment, self.now);
         let at = connection.at;
