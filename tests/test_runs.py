@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 import redtail
 from redtail.cli import app, progress
+from redtail.display.tables import experiment_table
 from redtail.errors import StoreError
 from redtail.store import folders as store
 from redtail.store import runs
@@ -481,7 +482,7 @@ def all_readers(root: Path, key: str) -> None:
     folder = root / "fake-experiment"
     readers: list[Callable[[], object]] = [
         lambda: json.dumps([each.as_json() for each in runs.listing(root)]),
-        lambda: runs.table(runs.listing(root)),
+        lambda: experiment_table(runs.listing(root)),
         lambda: runs.text(runs.show(root, folder)),
         lambda: runs.text(runs.show(root, folder / key)),
         lambda: runs.clean(folder, code_version="x", unreferenced=True),

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from redtail import _engine
 from redtail._engine import Plan
+from redtail.analysis.stopping import table
 from redtail.errors import SpecError
 from redtail.files import path_of
 from redtail.inputs.queues import name_of
 from redtail.measured import Measured
 from redtail.options import Overrides, PlanOptions
-from redtail.running.stopping import table
 
 if TYPE_CHECKING:
     from redtail.model import Experiment

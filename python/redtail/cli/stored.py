@@ -18,6 +18,7 @@ from redtail.errors import SpecError
 
 def list_runs(out: Out = "runs", as_json: AsJson = False) -> None:
     """List the experiments: runs, size, newest, versions of the code."""
+    from redtail.display.tables import experiment_table
     from redtail.store import objects, runs
 
     with objects.whole_copy(out) as folder:
@@ -28,7 +29,7 @@ def list_runs(out: Out = "runs", as_json: AsJson = False) -> None:
     if not found:
         say(f"{out}: no experiments")
         return
-    print_wide(runs.table(found))
+    print_wide(experiment_table(found))
 
 
 def show(

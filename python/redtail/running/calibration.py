@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
+from redtail.analysis.loads import Calibrated
 from redtail.errors import RunError
 
 if TYPE_CHECKING:
@@ -44,38 +45,6 @@ FOLDER = "calibrations"
 
 Measure = Callable[[list[tuple[str, str]]], list[float | None]]
 """Runs scenarios, and returns the metric that goes with each."""
-
-
-@dataclass(frozen=True)
-class Calibrated:
-    """The users found for a load.
-
-    Attributes:
-        group: the group's name.
-        link: what results call the link.
-        asked: the load, a share of the link's rate.
-        text: the load as it is printed.
-        users: how many users offer it.
-        offered: the share that they offer in each replication, by its number.
-    """
-
-    group: str
-    link: str
-    asked: float
-    text: str
-    users: int
-    offered: dict[int, float]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as JSON knows it, where keys are texts."""
-        offered = {str(number): share for number, share in self.offered.items()}
-        return {**asdict(self), "offered": offered}
-
-    @classmethod
-    def from_json(cls, found: dict[str, Any]) -> Calibrated:
-        """Return what `as_json` returned."""
-        offered = {int(number): share for number, share in found["offered"].items()}
-        return cls(**{**found, "offered": offered})
 
 
 @dataclass

@@ -22,16 +22,16 @@ from typing import Unpack
 
 from redtail import _engine, backends, experiment
 from redtail._engine import Outcome, Plan
+from redtail.analysis.loads import Calibrated
 from redtail.analysis.rare import sharing, why_no_interval
 from redtail.analysis.results import CaseResult, Failure, Results, replaced
+from redtail.analysis.stopping import StopRule
 from redtail.backends import Backend
 from redtail.errors import Cancelled, InvalidRun, RedtailWarning, RunError, SpecError, StoreError
 from redtail.experiment import Source, toml_value
 from redtail.options import ExecuteOptions, RunOptions, split
 from redtail.running import calibration
-from redtail.running.calibration import Calibrated
 from redtail.running.pool import Needs, Pool, available_cores
-from redtail.running.stopping import StopRule
 from redtail.store.folders import ExperimentStore, StoredRun, run_key, slug
 from redtail.store.segments import LARGE, Shelf
 

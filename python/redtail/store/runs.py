@@ -22,11 +22,9 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from redtail import escape
 from redtail import metrics as names
-from redtail.analysis.results import read_index
 from redtail.errors import StoreError
 from redtail.store import folders as store
 from redtail.store import segments
@@ -40,9 +38,7 @@ from redtail.store.folders import (
     SEGMENTS,
     UnreadableError,
 )
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from redtail.store.index import read_index
 
 CALIBRATIONS = "calibrations"
 """The experiment whose runs no `results.json` ever names: those of every search for a load."""
@@ -328,38 +324,6 @@ def text(shown: dict[str, Any]) -> str:
             json.dumps(shown["scenario"], indent=2, ensure_ascii=False),
         ]
     )
-
-
-def table(found: list[Experiment]) -> Table:
-    """Return experiments as a table."""
-    from rich import box
-    from rich.table import Table
-
-    from redtail.display.tables import plain
-
-    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    drawn.add_column("experiment")
-    for title in ("runs", "in results", "size"):
-        drawn.add_column(title, justify="right")
-    drawn.add_column("newest")
-    drawn.add_column("code versions")
-    if any(each.failed or each.in_use for each in found):
-        drawn.add_column("")
-    for each in found:
-        versions = (f"{version[:12]} ({count})" for version, count in each.versions.items())
-        remarks = [f"{each.failed} failed"] if each.failed else []
-        remarks += ["at work"] if each.in_use else []
-        cells = (
-            each.name,
-            str(each.runs),
-            str(each.in_results),
-            shown_size(each.size),
-            (each.newest or "-").replace("T", " ").replace("+00:00", " UTC"),
-            ", ".join(versions) or "-",
-            ", ".join(remarks),
-        )
-        drawn.add_row(*(plain(escape.name(cell)) for cell in cells[: len(drawn.columns)]))
-    return drawn
 
 
 def verify(folder: Path) -> Iterator[Finding]:
