@@ -87,9 +87,9 @@ class Catalog:
         """Follow references; what stands beside one wins over what it points to."""
         found: Schema = dict(schema) if isinstance(schema, dict) else {}
         while "$ref" in found:
-            beside = {key: value for key, value in found.items() if key != "$ref"}
+            siblings = {key: value for key, value in found.items() if key != "$ref"}
             target = self.definitions[found["$ref"].rpartition("/")[2]]
-            found = {**target, **beside}
+            found = {**target, **siblings}
         return found
 
     def reference(self, schema: Any) -> str | None:
@@ -117,8 +117,8 @@ class Catalog:
         parts = schema.get("anyOf")
         if isinstance(parts, list) and {"type": "null"} in parts:
             rest = [part for part in parts if part != {"type": "null"}]
-            beside = {key: value for key, value in schema.items() if key != "anyOf"}
-            return {**beside, **(rest[0] if len(rest) == 1 else {"anyOf": rest})}
+            siblings = {key: value for key, value in schema.items() if key != "anyOf"}
+            return {**siblings, **(rest[0] if len(rest) == 1 else {"anyOf": rest})}
         kinds = schema.get("type")
         if isinstance(kinds, list) and "null" in kinds:
             rest = [kind for kind in kinds if kind != "null"]

@@ -70,8 +70,8 @@ def verify(
             single = runs.is_run(folder)
             checked += 1 if single else len(runs.all_names(folder))
             for finding in runs.verify_run(folder) if single else runs.verify(folder):
-                told = str(finding)
-                say(told.replace(str(root), out) if objects.is_url(out) else told)
+                text = str(finding)
+                say(text.replace(str(root), out) if objects.is_url(out) else text)
                 wrong += 1
     within = "" if experiment else f" in {counted(len(where), 'experiment')}"
     verdict = f"{counted(wrong, 'problem')}" if wrong else "everything is as it was written"

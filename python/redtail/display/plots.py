@@ -232,7 +232,7 @@ def save(figures: Iterable[tuple[str, Figure]], folder: Path) -> list[Path]:
         if not is_file_name(name):
             raise ValueError(f"{name!r} cannot be the name of a figure's file")
     paths = []
-    with mpl.rc_context(_STYLE), _writing(folder):
+    with mpl.rc_context(_STYLE), _explain_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for name, figure in figures:
             for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
@@ -666,7 +666,7 @@ def _spread(values: Sequence[float]) -> float:
 
 
 @contextmanager
-def _writing(folder: Path) -> Iterator[None]:
+def _explain_write_errors(folder: Path) -> Iterator[None]:
     """Turn an error of the operating system into a message that says what to do."""
     try:
         yield

@@ -71,8 +71,8 @@ class Code:
     def text(self) -> str:
         """What would be executed, in one line."""
         path = self.name.rpartition(":")[2]
-        told = f"{self.key}: class {path} of {self.shown}"
-        return told if self.needs is None else f"{told}; needs --allow-code {self.needs}"
+        text = f"{self.key}: class {path} of {self.shown}"
+        return text if self.needs is None else f"{text}; needs --allow-code {self.needs}"
 
 
 @dataclass(frozen=True)

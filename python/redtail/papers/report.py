@@ -340,8 +340,8 @@ def _line(
     for number_of, metric in enumerate(metrics):
         scale = grid.describe(metric).scale
         other = others[number_of] if others else math.nan
-        beside = "" if math.isnan(other) else f" [{other * scale:.4g}]"
-        cells.append(f"{shown(grid.estimate(metric, queue, load), scale)}{beside}")
+        other_text = "" if math.isnan(other) else f" [{other * scale:.4g}]"
+        cells.append(f"{shown(grid.estimate(metric, queue, load), scale)}{other_text}")
     return "| " + " | ".join([*map(_md, first), *cells]) + " |"
 
 

@@ -94,14 +94,14 @@ class _Search:
 
 
 def calibrate(
-    plan: Plan, measure: Measure, told: Callable[[str], None] = lambda _: None
+    plan: Plan, measure: Measure, report: Callable[[str], None] = lambda _: None
 ) -> tuple[Plan, list[tuple[Calibrated, ...]]]:
     """Find the users of every group that is asked for by its load.
 
     Args:
         plan: the experiment.
         measure: runs scenarios and returns a metric of each.
-        told: called with a line for each load, once its users are known.
+        report: called with a line for each load, once its users are known.
 
     Returns:
         The plan with the users, and for each case what was found.
@@ -152,7 +152,7 @@ def calibrate(
                         f"traffic.{load.group}.load: {search.best} users offer nothing between the "
                         "warm-up and the end of a run; a longer run is wanted, or more pages"
                     )
-                told(f"calibrated: {load.group} {load.text} of {load.link} = {search.best} users")
+                report(f"calibrated: {load.group} {load.text} of {load.link} = {search.best} users")
 
     trials = [
         (case, load, replication, searches[key].best)

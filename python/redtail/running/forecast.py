@@ -210,19 +210,19 @@ def lines(found: Forecast) -> list[str]:
         if found.source == "store"
         else f"one trial run of the first case{' without code' if own else ''}"
     )
-    told = [
+    report = [
         f"stored:  {stored} of {known} runs are in the store already",
         f"time:    about {_range(found.seconds, duration)} on {found.jobs} processors "
         f"({1e9 * found.seconds_per_packet:.0f} ns per bottleneck packet, measured in {basis})",
         f"disk:    about {_range(found.disk_bytes, size_text)} more",
     ]
-    told += code if own else []
+    report += code if own else []
     if found.calibrates:
-        told.append(
+        report.append(
             "loads:   the users of groups with a load are found first; that is not counted, and "
             "runs in the store are not recognised before"
         )
-    return told
+    return report
 
 
 def _range(ends: tuple[float, float], text: object) -> str:

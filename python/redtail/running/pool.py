@@ -146,10 +146,10 @@ class Pool:
             token = self.backend.cancel_token()
         executor = self.executor or threads
         assert executor is not None
-        going = [_Going(work, _BATCH_S if threads else _REMOTE_BATCH_S) for work in works]
-        pending: dict[Future[list[Outcome | RunError] | Missing], tuple[_Going, list[Any]]] = {}
+        going = [_Running(work, _BATCH_S if threads else _REMOTE_BATCH_S) for work in works]
+        pending: dict[Future[list[Outcome | RunError] | Missing], tuple[_Running, list[Any]]] = {}
 
-        def submit(one: _Going, batch: list[Any], contents: Contents) -> None:
+        def submit(one: _Running, batch: list[Any], contents: Contents) -> None:
             scenarios = [task.scenario for task in batch]
             # A token cannot travel to another process.
             future = executor.submit(run_batch, scenarios, token, one.work.needs, contents)
@@ -240,7 +240,7 @@ class Pool:
         return width if self.backend.at_once is None else min(width, self.backend.at_once)
 
 
-class _Going:
+class _Running:
     """A work on its way: how many of its batches are out, how long its latest runs took.
 
     Args:

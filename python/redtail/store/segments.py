@@ -37,11 +37,11 @@ from redtail.store.folders import (
     SEGMENTS,
     ExperimentStore,
     StoredRun,
-    _machine,
-    _told,
     brief,
     expect,
+    explain_write_errors,
     field,
+    machine,
     metric_field,
     open_parquet,
     read_run,
@@ -453,7 +453,7 @@ class _Segment:
             "backend": self.backend,
             "redtail_version": self.version,
             "code_version": code_version,
-            **_machine(),
+            **machine(),
             "metrics": [ledger.shapes[shape] for shape in shapes],
         }
         values = [values for _, values in columns]
@@ -488,7 +488,7 @@ def _write(folder: Path, data: bytes) -> Path:
     path = folder / FOLDER / f"{name}.parquet"
     unique = f"{platform.node()}-{os.getpid()}-{time.monotonic_ns()}"
     aside = folder / f".tmp-{name}-{unique}"
-    with _told(path):
+    with explain_write_errors(path):
         try:
             path.parent.mkdir(exist_ok=True)
             aside.write_bytes(data)
@@ -655,7 +655,7 @@ def take_out(path: Path, keys: Collection[str]) -> None:
         return
     if rest.num_rows:
         _write(path.parent.parent, _parquet(rest))
-    with _told(path):
+    with explain_write_errors(path):
         path.unlink()
 
 
