@@ -331,7 +331,7 @@ def run_one(
     queues: Mapping[str, own.Located] | None = None,
     traces: Mapping[str, tables.Located] | None = None,
 ) -> Outcome:
-    """Run one scenario, without the interpreter lock but for queues written in Python.
+    """Run one scenario, without the interpreter lock, except for queues written in Python.
 
     Args:
         scenario: the run.

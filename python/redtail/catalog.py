@@ -84,7 +84,7 @@ class Catalog:
         self.definitions: dict[str, Schema] = schema.get("$defs", {})
 
     def resolve(self, schema: Any) -> Schema:
-        """Follow references; what stands beside one wins over what it points to."""
+        """Follow references; the keys next to a reference override those that it points to."""
         found: Schema = dict(schema) if isinstance(schema, dict) else {}
         while "$ref" in found:
             siblings = {key: value for key, value in found.items() if key != "$ref"}
@@ -132,7 +132,7 @@ class Catalog:
     def _variants(self, schema: Any) -> Iterator[tuple[str, Schema]]:
         """Yield the alternatives that `kind` chooses from, without looking into them.
 
-        A queue may hold queues, so what they take is told by their kinds alone.
+        A queue may hold queues, so for these only the kinds are listed.
         """
         for variant in _parts(self.resolve(schema)):
             merged = self.flattened(variant)

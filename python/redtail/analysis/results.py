@@ -62,7 +62,7 @@ Rows = Literal["cases", "replications"]
 """What a table has a row for: each case and metric, or each replication of each case."""
 
 
-# Runs that failed for the same reason are named so many times beside the first.
+# Of runs that failed for the same reason, so many are named after the first.
 _FAILURES_SHOWN = 3
 
 _NO_RESPONSES = (
@@ -314,7 +314,7 @@ class Results:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What to check before these results are trusted.
+        """What to check before you trust these results.
 
         A line for each group with flows that made no progress, and one if replications are alike.
         """
@@ -449,7 +449,7 @@ class Results:
 
         Its dimensions are the factors, by the last parts of their keys where these differ, and
         `replication`; numbers stand as numbers, other settings by their labels. Cases that are
-        no full grid (a list of cases beside factors, factors in step) have one dimension `case`
+        no full grid (a list of cases and factors, zipped factors) have one dimension `case`
         with the factors along it. What was not run or is undefined is NaN.
 
         Raises:
@@ -1041,7 +1041,7 @@ class _Stored:
 
 
 def replaced(results: Results, code_version: str) -> int:
-    """Return of how many runs the results in the folder are that `results` would replace.
+    """Return the number of runs in the stored results that `results` would replace.
 
     0 when nothing of them is lost from view: they stand on the same runs or on fewer, or are
     those of another version of the engine for the same cases.

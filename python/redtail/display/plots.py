@@ -225,7 +225,7 @@ def save(figures: Iterable[tuple[str, Figure]], folder: Path) -> list[Path]:
 
     Raises:
         StoreError: the folder cannot be written.
-        ValueError: a name is none of a file in it.
+        ValueError: a name cannot be the name of a file.
     """
     figures = list(figures)
     for name, _ in figures:
@@ -246,7 +246,7 @@ def metric_figure(results: Results, name: str, about: Metric | None = None) -> F
     """Draw a metric against the load with 95 % intervals, one line per setting of the rest.
 
     Without a numeric factor each case gets a row. `about` says how the metric is shown, when it
-    is none of those that redtail knows.
+    is not one that redtail knows.
     """
     title = names.axis(name) if about is None or about == names.describe(name) else about.axis
     about = about or names.describe(name)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _GAP = 2  # columns of space between two columns
 
-_UNSURE = "\n±?: no interval can be told from these replications; cases.parquet says why"
+_UNSURE = "\n±?: no interval can be given from these replications; cases.parquet says why"
 
 
 def shown(found: Estimate, scale: float = 1.0) -> str:

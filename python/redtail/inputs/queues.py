@@ -335,7 +335,7 @@ def _from_file(path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         with _importable(path.parent):
-            # Not by the loader, which goes by the file's time and may take an older version.
+            # Not by the loader, which compares times of files and may take an older version.
             exec(compile(text, str(path), "exec"), module.__dict__)
     except BaseException as error:
         del sys.modules[name]

@@ -172,7 +172,7 @@ class TraceTable:
             raise StoreError(f"{target} cannot be written: {error.strerror or error}") from error
 
     def summary(self, intervals: int = 10) -> str:
-        """Return what the table amounts to, in a few lines.
+        """Return a summary of the table, in a few lines.
 
         Args:
             intervals: number of equal intervals of time for which the load is given.

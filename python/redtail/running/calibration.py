@@ -1,10 +1,10 @@
-"""How many users offer a load: found on a network that holds nothing up, as the Web study did.
+"""How many users offer a load: found on a network without congestion, as in the Web study.
 
 Le, Aikat, Jeffay and Smith (SIGCOMM 2003) set the load of a link by the number of emulated users,
 found on a network without congestion. Here the group runs alone over its own topology with links
-1000 times as fast (`Scenario::unconstrained`), with the seeds of the first replications: users draw
-the same pages there as in the runs, so what is measured is what the runs are offered, over the very
-period that they measure. No law's mean is used, which a run under a heavy-tailed law is far from.
+1000 times as fast (`Scenario::unconstrained`), with the seeds of the first replications. Users draw
+the same pages there as in the runs, so a trial measures what the runs are offered, over the same
+period. The mean of a distribution is not used, because a run with a heavy-tailed one is far off it.
 `docs/decisions/0007-offered-load.md` weighs this against the alternatives.
 
 The share of the link is close to proportional to the users, so a few trials find the number. Every
@@ -25,20 +25,22 @@ if TYPE_CHECKING:
     from redtail._engine import LoadRequest, Plan
 
 REPLICATIONS = 10
-"""Runs of each trial: replications 0 to 9, however many the experiment has, so that more of them
-do not change the number of users and with it the runs there are already."""
+"""Runs of each trial: replications 0 to 9, for any number of replications of the experiment.
+
+So more replications do not change the number of users, nor the runs that exist.
+"""
 
 CLOSE_ENOUGH = 0.002
-"""A trial ends the search when its load is so near, relatively, to what was asked."""
+"""A trial ends the search when the relative error of its load is at most this."""
 
 TRIALS = 10
-"""The most trials of a search; beyond these, the nearest is taken."""
+"""Most trials of a search; then the nearest is taken."""
 
 MOST_USERS = 1_000_000
-"""As many as a group may have."""
+"""Most users that a group may have."""
 
 NOBODY = 1000
-"""So many users who offer nothing in any replication will not do so if they are more."""
+"""If so many users offer nothing in any replication, the search ends."""
 
 FOLDER = "calibrations"
 """The experiment in whose name trials are stored."""

@@ -59,7 +59,7 @@ class Interrupts:
             _end()
 
     def let_through(self) -> None:
-        """Raise what was held back.
+        """Raise the interrupt that was deferred.
 
         Raises:
             KeyboardInterrupt: there was a Ctrl-C.
@@ -69,7 +69,7 @@ class Interrupts:
 
     @property
     def patient(self) -> bool:
-        """Whether to wait for runs that have been told to stop."""
+        """Whether to wait for runs that are asked to stop."""
         return self.count < 2
 
 

@@ -47,7 +47,7 @@ class Work(Protocol):
 
     @property
     def needs(self) -> Needs:
-        """What its runs need beside their scenarios."""
+        """What its runs need in addition to their scenarios."""
         ...
 
     def left(self) -> int:
@@ -92,7 +92,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class Needs:
-    """What runs need beside their scenarios.
+    """What runs need in addition to their scenarios.
 
     Attributes:
         queues: the classes that they name as queues.
@@ -315,7 +315,7 @@ def run_batch(
     Args:
         scenarios: the runs.
         cancel: stops them.
-        needs: what they need beside.
+        needs: what they need in addition to their scenarios.
         contents: files that this process may not have.
 
     Returns:

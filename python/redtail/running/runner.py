@@ -613,7 +613,7 @@ class _Trials:
             self.progress(self.state)
 
     def failure(self, task: _Task, error: RunError) -> str:
-        """Keep a log of a run that failed; returns what to tell of it.
+        """Keep a log of a run that failed; returns the message about it.
 
         Raises:
             RunError: the run is not valid, and without it no users can be found.

@@ -88,13 +88,13 @@ _LOCK = ".lock"
 _LOCK_RESULTS = ".lock-results"
 
 OWN_FILES = ("results.json", "cases.parquet", "replications.parquet", _LOCK, _LOCK_RESULTS)
-"""The files that an experiment's folder has beside its runs."""
+"""The files that an experiment's folder has in addition to its runs."""
 
 SEGMENTS = "segments"
 """The folder of runs that are kept many to a file (see `segments`)."""
 
 OWN_FOLDERS = ("figures", FAILED, SEGMENTS)
-"""The folders that it has beside its runs."""
+"""The folders that it has in addition to its runs."""
 
 RUN_FILES = re.compile(r"(manifest|scenario)\.json|[a-z_]+\.parquet")
 """What the files of a run are called."""
@@ -155,7 +155,7 @@ _TABLES = ("transfers", "response_times")
 
 
 class UnreadableError(StoreError):
-    """A run is there and may be whole, but this redtail or this user cannot read it.
+    """A run exists and may be complete, but this redtail or this user cannot read it.
 
     It is not run again, since the new one would take the place of what another can read.
     """
@@ -442,7 +442,7 @@ class ExperimentStore:
         return stored
 
     def write_log(self, key: str, text: str) -> Path | None:
-        """Keep what is known of a run that failed, until the run is made after all.
+        """Keep what is known of a run that failed, until the run succeeds.
 
         Returns:
             The file; None when it cannot be written, which must not hide why the run failed.
@@ -596,13 +596,13 @@ def _read(folder: Path) -> Iterator[None]:
 
 
 def temporary_path(folder: Path, name: str) -> Path:
-    """Return a path in a folder for what is not whole yet, unlike that of any other process."""
+    """Return a path in a folder for an incomplete file; no other process has the same path."""
     unique = f"{platform.node()}-{os.getpid()}-{time.monotonic_ns()}"
     return folder / f"{LEFTOVER}{name}-{unique}"
 
 
 def leftovers(folder: Path, now: float | None = None) -> list[Path]:
-    """Return what killed processes left; what another live process is writing is not.
+    """Return what killed processes left, without what a live process is writing.
 
     Args:
         folder: of the experiment.
@@ -641,7 +641,7 @@ def remove(path: Path) -> None:
 
 @contextlib.contextmanager
 def cleaning(folder: Path) -> Iterator[bool]:
-    """Keep campaigns out of an experiment's folder; false when one is at work there.
+    """Lock an experiment's folder against campaigns; false when one is at work there.
 
     Raises:
         StoreError: the folder cannot be written.
@@ -663,7 +663,7 @@ def cleaning(folder: Path) -> Iterator[bool]:
 
 
 def in_use(folder: Path) -> bool:
-    """Return whether a campaign is at work in an experiment's folder, as far as can be told."""
+    """Return whether a campaign is at work in an experiment's folder, as far as this is known."""
     try:
         lock = os.open(folder / _LOCK, os.O_RDONLY)
     except OSError:

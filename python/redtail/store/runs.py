@@ -1,4 +1,4 @@
-"""What stands in the store: list it, show it, verify it, clean it.
+"""The contents of the store: list, show, verify and clean them.
 
 An experiment is any folder below the store's that has runs or a `results.json`; those of a
 reproduced paper stand deeper than others. A run is *in the results* when `results.json` refers to
@@ -247,7 +247,7 @@ def is_run(folder: Path) -> bool:
 
 
 def show(root: Path, folder: Path) -> dict[str, Any]:
-    """Return what there is to know about a run or an experiment, for JSON.
+    """Return all that is known about a run or an experiment, for JSON.
 
     Raises:
         StoreError: it is damaged or cannot be read.
@@ -434,7 +434,7 @@ def clean(
     unreferenced: bool = False,
     yes: bool = False,
 ) -> Cleaning:
-    """Remove from an experiment's folder what is of no use.
+    """Remove useless files from an experiment's folder.
 
     That is what processes that died left, damaged runs, and logs of failures of runs that were
     made since. A whole run that `results.json` refers to is never removed, and nothing foreign.
