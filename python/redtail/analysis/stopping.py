@@ -9,8 +9,10 @@ replications on any number of threads, and an interrupted experiment continues t
 
 To stop when an interval is narrow favours samples that vary little by chance, so that intervals
 cover the true mean less often than stated. Few looks, far apart, and ten replications before the
-first one keep this effect small. The worst case of at_least = 10, at_most = 50 and a bound of 5 %,
-over coefficients of variation from 0.02 to 0.15, normal or log-normal, and 40 000 experiments each:
+first one keep this effect small.
+
+We measured at_least = 10, at_most = 50 and a bound of 5 %, over coefficients of variation from 0.02
+to 0.15, normal or log-normal, with 40 000 experiments each. In the worst case
 
 - the interval printed after stopping covers the true mean 94 % of the time in place of 95 %
   (93 % with at_least = 5);
