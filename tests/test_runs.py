@@ -290,7 +290,7 @@ def test_without_results_nobody_knows_what_is_in_them(root: Path, fake_file: Pat
     for options in (["--unreferenced"], ["--older-code"]):
         code, output = invoke("gc", "--out", root, "--yes", *options)
         assert code == 0
-        assert "none is removed for not being in them" in output and "nothing to remove" in output
+        assert "no run is removed for that reason" in output and "nothing to remove" in output
     index.unlink()
     assert "nothing to remove" in invoke("gc", "--out", root, "--yes", "--unreferenced")[1]
     assert len(keys(root)) == 12

@@ -142,7 +142,7 @@ def measured(source: Source) -> Measured:
     plan = check(source)
     found = Measured.of(json.loads(plan.example(case)) for case in range(len(plan.cases)))
     if found is None:
-        raise SpecError("the scenarios of this experiment do not tell their metrics")
+        raise SpecError("the scenarios of this experiment do not state their metrics")
     return found
 
 
@@ -213,7 +213,7 @@ def toml_value(value: object, key: str = "value") -> str:
             return "[" + ", ".join(toml_value(part, key) for part in value) + "]"
         case _:
             raise SpecError(
-                f"{key} = {value!r}: a {type(value).__name__} cannot stand in an experiment; "
+                f"{key} = {value!r}: a {type(value).__name__} cannot be a value in an experiment; "
                 "accepted: text, numbers, true and false, lists and mappings of these",
                 key=key,
             )

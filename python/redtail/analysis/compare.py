@@ -340,7 +340,7 @@ def is_queue(key: str) -> bool:
 
 def _factor(results: Results, by: str | None) -> str:
     if not results.factors:
-        raise RedtailError("there is one case alone, and nothing to compare it with")
+        raise RedtailError("there is only one case, so there is nothing to compare it with")
     if by is None:
         return next((key for key in results.factors if is_queue(key)), results.factors[0])
     fitting = [key for key in results.factors if key == by]

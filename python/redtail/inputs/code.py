@@ -196,7 +196,7 @@ def split(name: str) -> tuple[str, str]:
     place, _, path = name.rpartition(":")
     parts = path.split(".") if place.endswith(".py") else [*place.split("."), *path.split(".")]
     if not place or not all(part.isidentifier() for part in parts):
-        raise Wrong("class", "names no file or module and the class in it", ACCEPTED)
+        raise Wrong("class", "does not name a file or module and a class in it", ACCEPTED)
     return place, path
 
 

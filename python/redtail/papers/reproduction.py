@@ -483,7 +483,7 @@ class _Search:
         by_queue = {case.labels[study.queue]: case for case in cases}
         if len(by_queue) != len(cases):
             raise SpecError(
-                f"{file.path}: a value is looked for, so one value of {study.load} is wanted"
+                f"{file.path}: the search for a value needs exactly one value of {study.load}"
             )
         base = by_queue[variant.of]
         self.at = _load(study, base)

@@ -256,7 +256,7 @@ class _Running:
         self._contents: dict[str, Any] = {}
 
     def packed(self, names: Iterable[str]) -> Contents:
-        """Return the files that a worker has not got.
+        """Return the files that a worker does not have.
 
         Raises:
             QueueError: a class cannot travel, or is not what it was when it was checked.

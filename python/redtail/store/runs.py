@@ -488,8 +488,8 @@ def _rubbish(folder: Path, code_version: str | None, unreferenced: bool) -> Clea
         referred = {}
     elif referred is None and (unreferenced or code_version is not None):
         found.kept.append(
-            f"{folder}: there is no results.json that can be read, so nobody knows which runs are "
-            "in the results; none is removed for not being in them"
+            f"{folder}: there is no results.json that can be read, so it is unknown which runs are "
+            "in the results; no run is removed for that reason"
         )
     for key in run_names(folder):
         path = folder / key
@@ -659,7 +659,7 @@ def _verify_results(folder: Path, keys: set[str]) -> Iterator[Finding]:
         return
     for key, about in _referred(index).items():
         if key not in keys:
-            what = f"the results refer to it ({about}), and it is not there"
+            what = f"the results refer to it ({about}), and it does not exist"
             yield Finding(folder / key, "missing", what, _AGAIN)
     for name, expected in index.get("files", {}).items():
         wrong = _wrong(folder / name, expected)
