@@ -157,7 +157,7 @@ def test_queues_and_tables_travel_to_workers_that_have_not_got_them(
             executor=executor,
         )
     assert data_of(here.folder) == data_of(there.folder)
-    # They are sent to a worker that says that it has not got them, and not with every run.
+    # They are sent to a worker that says that it does not have them, and not with every run.
     assert executor.sent[0] == ()
     sent = [names for names in executor.sent if names]
     assert 1 <= len(sent) <= 2
@@ -174,7 +174,7 @@ def test_a_class_that_cannot_be_sent_is_named(experiment: Path, tmp_path: Path) 
     try:
         with (
             ThreadPoolExecutor(1) as threads,
-            pytest.raises(QueueError, match=f"has not got {name}.*install it where the workers"),
+            pytest.raises(QueueError, match=f"does not have {name}.*install it where the workers"),
         ):
             redtail.run(experiment, out=tmp_path / "runs", executor=Elsewhere(threads))
     finally:

@@ -269,8 +269,8 @@ def test_what_is_allowed_has_to_be_there(folder: Path, mark: Path) -> None:
     [
         ("sys:Mine", "not in a file: sys"),
         ("sys.x:Mine", "not in a file: sys"),
-        ("..own:Mine", "names no file or module"),
-        ("own.py:", "names no file or module"),
+        ("..own:Mine", "does not name a file or module"),
+        ("own.py:", "does not name a file or module"),
         ("a\\u0000b.py:Mine", "cannot be read"),
         ("loop.py:Mine", "cannot be read"),
         ("below:Mine", "names a folder and not a module"),

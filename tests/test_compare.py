@@ -146,7 +146,7 @@ def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
         found = results.compare("queue_delay_mean")
     assert found[0].distinguishable is None
     alone = _results(tmp_path, {(): [1.0]}, [])
-    with pytest.raises(RedtailError, match="one case alone"):
+    with pytest.raises(RedtailError, match="only one case"):
         alone.compare("queue_delay_mean")
 
 

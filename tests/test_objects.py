@@ -206,7 +206,7 @@ def test_what_cannot_be_reached_is_named(
     def cut_off(self: objects.Objects, name: str, data: bytes) -> None:
         nonlocal calls
         calls += 1
-        with self._told("written"):
+        with self._translate_errors("written"):
             if calls > 7:
                 raise TimeoutError("the line is dead")
         put(self, name, data)

@@ -13,10 +13,11 @@ import pytest
 
 import redtail
 from redtail import experiment
+from redtail.analysis.loads import Calibrated
 from redtail.analysis.results import Results
 from redtail.errors import RedtailWarning, RunError
 from redtail.running import calibration, runner
-from redtail.running.calibration import Calibrated, calibrate
+from redtail.running.calibration import calibrate
 from redtail.running.runner import Progress
 
 WEB = """

@@ -1,4 +1,4 @@
-"""Warnings of replications that are in step, and the page about phase effects."""
+"""Warnings of replications that are synchronized, and the page about phase effects."""
 
 from __future__ import annotations
 
@@ -49,8 +49,7 @@ def test_flows_in_step_are_a_warning_that_names_the_remedy(tmp_path: Path) -> No
         r"replications are implausibly alike in 1 of 2 cases, first in 'tail drop': "
         r"first\.completion_time_mean of 10 replications is in 2 clusters, "
         r"30\.\d+ to 30\.\d+ and 37\.\d+ to 37\.\d+ s; "
-        r"a few flows behind tail drop are in step, and one phase or another decides what they "
-        r"get; "
+        r"a few flows behind tail drop are synchronized, and their phase decides what they get; "
         r"to see what hosts with random delays get, set host_jitter = \"85\.7 ms\" "
         r"\(one packet's transmission time at the bottleneck\)",
         text,

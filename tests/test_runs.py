@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 import redtail
 from redtail.cli import app, progress
+from redtail.display.tables import experiment_table
 from redtail.errors import StoreError
 from redtail.store import folders as store
 from redtail.store import runs
@@ -289,7 +290,7 @@ def test_without_results_nobody_knows_what_is_in_them(root: Path, fake_file: Pat
     for options in (["--unreferenced"], ["--older-code"]):
         code, output = invoke("gc", "--out", root, "--yes", *options)
         assert code == 0
-        assert "none is removed for not being in them" in output and "nothing to remove" in output
+        assert "no run is removed for that reason" in output and "nothing to remove" in output
     index.unlink()
     assert "nothing to remove" in invoke("gc", "--out", root, "--yes", "--unreferenced")[1]
     assert len(keys(root)) == 12
@@ -481,7 +482,7 @@ def all_readers(root: Path, key: str) -> None:
     folder = root / "fake-experiment"
     readers: list[Callable[[], object]] = [
         lambda: json.dumps([each.as_json() for each in runs.listing(root)]),
-        lambda: runs.table(runs.listing(root)),
+        lambda: experiment_table(runs.listing(root)),
         lambda: runs.text(runs.show(root, folder)),
         lambda: runs.text(runs.show(root, folder / key)),
         lambda: runs.clean(folder, code_version="x", unreferenced=True),

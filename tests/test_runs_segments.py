@@ -166,7 +166,7 @@ def test_gc_without_results_takes_nothing_out_of_segments(mixed: Path) -> None:
     (mixed / "results.json").unlink()
     (mixed / FAILED).mkdir()  # or it would be no experiment
     found = runs.clean(mixed, unreferenced=True, yes=True)
-    assert found.removals == [] and "nobody knows which runs" in found.kept[0]
+    assert found.removals == [] and "it is unknown which runs" in found.kept[0]
 
 
 def test_gc_removes_damaged_segments_and_leaves_those_of_another_format(mixed: Path) -> None:

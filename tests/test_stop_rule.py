@@ -15,10 +15,10 @@ import redtail
 from redtail import _engine
 from redtail import metrics as names
 from redtail.analysis.stats import estimate
+from redtail.analysis.stopping import Bound, StopRule
 from redtail.cli import app
 from redtail.errors import Cancelled, RedtailWarning, RunError, SpecError
 from redtail.measured import Measured
-from redtail.running.stopping import Bound, StopRule
 
 from conftest import ROOT
 from fake_native import FakeNative

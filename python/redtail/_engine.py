@@ -15,13 +15,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from redtail.analysis.stopping import StopRule
 from redtail.errors import Cancelled, RedtailError, RunError, SpecError
 from redtail.files import Reader
 from redtail.inputs import queues as own
 from redtail.inputs import traces as tables
 from redtail.inputs.code import Allowed, Code, Rule
 from redtail.metrics import case_title
-from redtail.running.stopping import StopRule
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -331,7 +331,7 @@ def run_one(
     queues: Mapping[str, own.Located] | None = None,
     traces: Mapping[str, tables.Located] | None = None,
 ) -> Outcome:
-    """Run one scenario, without the interpreter lock but for queues written in Python.
+    """Run one scenario, without the interpreter lock, except for queues written in Python.
 
     Args:
         scenario: the run.

@@ -312,7 +312,7 @@ def _page(catalog: Catalog, title: str, section: Section, level: int = 2) -> Ite
 
 def _presets(catalog: Catalog, presets: dict[str, dict[str, Any]]) -> Iterator[str]:
     choices, table = catalog.tcp
-    yield "What is left out is as the preset has it:"
+    yield "Omitted keys have the preset's values:"
     yield ""
     yield "| key | " + " | ".join(f"`{choice.value}`" for choice in choices) + " |"
     yield "|---" * (len(choices) + 1) + "|"

@@ -56,6 +56,6 @@ def _refuse(value: object) -> Any:
     from redtail.errors import SpecError
 
     raise SpecError(
-        f"{value!r}: a {type(value).__name__} cannot stand in an experiment; "
+        f"{value!r}: a {type(value).__name__} cannot be a value in an experiment; "
         "accepted: text, numbers, truth values, lists, mappings and the classes of redtail"
     )

@@ -56,7 +56,7 @@ class Advice:
     Attributes:
         kind: the queue's kind.
         model: the model behind the numbers, in a sentence.
-        parameters: the keys, then what the model says beside.
+        parameters: the keys, then what else the model says.
         cautions: where the model is used beyond what it was checked for.
         queue: the line of the experiment file.
     """

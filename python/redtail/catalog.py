@@ -84,12 +84,12 @@ class Catalog:
         self.definitions: dict[str, Schema] = schema.get("$defs", {})
 
     def resolve(self, schema: Any) -> Schema:
-        """Follow references; what stands beside one wins over what it points to."""
+        """Follow references; the keys next to a reference override those that it points to."""
         found: Schema = dict(schema) if isinstance(schema, dict) else {}
         while "$ref" in found:
-            beside = {key: value for key, value in found.items() if key != "$ref"}
+            siblings = {key: value for key, value in found.items() if key != "$ref"}
             target = self.definitions[found["$ref"].rpartition("/")[2]]
-            found = {**target, **beside}
+            found = {**target, **siblings}
         return found
 
     def reference(self, schema: Any) -> str | None:
@@ -117,8 +117,8 @@ class Catalog:
         parts = schema.get("anyOf")
         if isinstance(parts, list) and {"type": "null"} in parts:
             rest = [part for part in parts if part != {"type": "null"}]
-            beside = {key: value for key, value in schema.items() if key != "anyOf"}
-            return {**beside, **(rest[0] if len(rest) == 1 else {"anyOf": rest})}
+            siblings = {key: value for key, value in schema.items() if key != "anyOf"}
+            return {**siblings, **(rest[0] if len(rest) == 1 else {"anyOf": rest})}
         kinds = schema.get("type")
         if isinstance(kinds, list) and "null" in kinds:
             rest = [kind for kind in kinds if kind != "null"]
@@ -132,7 +132,7 @@ class Catalog:
     def _variants(self, schema: Any) -> Iterator[tuple[str, Schema]]:
         """Yield the alternatives that `kind` chooses from, without looking into them.
 
-        A queue may hold queues, so what they take is told by their kinds alone.
+        A queue may hold queues, so for these only the kinds are listed.
         """
         for variant in _parts(self.resolve(schema)):
             merged = self.flattened(variant)

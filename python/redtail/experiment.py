@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from redtail import _engine
 from redtail._engine import Plan
+from redtail.analysis.stopping import table
 from redtail.errors import SpecError
 from redtail.files import path_of
 from redtail.inputs.queues import name_of
 from redtail.measured import Measured
 from redtail.options import Overrides, PlanOptions
-from redtail.running.stopping import table
 
 if TYPE_CHECKING:
     from redtail.model import Experiment
@@ -142,7 +142,7 @@ def measured(source: Source) -> Measured:
     plan = check(source)
     found = Measured.of(json.loads(plan.example(case)) for case in range(len(plan.cases)))
     if found is None:
-        raise SpecError("the scenarios of this experiment do not tell their metrics")
+        raise SpecError("the scenarios of this experiment do not state their metrics")
     return found
 
 
@@ -213,7 +213,7 @@ def toml_value(value: object, key: str = "value") -> str:
             return "[" + ", ".join(toml_value(part, key) for part in value) + "]"
         case _:
             raise SpecError(
-                f"{key} = {value!r}: a {type(value).__name__} cannot stand in an experiment; "
+                f"{key} = {value!r}: a {type(value).__name__} cannot be a value in an experiment; "
                 "accepted: text, numbers, true and false, lists and mappings of these",
                 key=key,
             )

@@ -93,7 +93,7 @@ DEFINITIONS: tuple[Definition, ...] = tuple(
         json.loads(Path(__file__).with_name("metrics.json").read_text(encoding="utf-8")),
     )
 )
-"""All metrics, but for those that queues of users name themselves."""
+"""All metrics, except those that queues of users name themselves."""
 
 # Definitions of one name are shown alike; a test of the Rust code holds that.
 METRICS: dict[str, Metric] = {each.name: each.metric for each in DEFINITIONS}
@@ -283,8 +283,8 @@ def counted(number: int, noun: str) -> str:
 def case_title(factors: Mapping[str, object], labels: Mapping[str, str]) -> str:
     """Return a case in one line.
 
-    A table (a queue, say) goes by its label alone; a plain value is told with its key. What cannot
-    be seen is escaped.
+    A table (such as a queue) is named by its label alone; a plain value by its key and its label.
+    Invisible characters are escaped.
 
     >>> case_title({"bottleneck.queue": {}, "traffic.ftp.flows": 16},
     ...            {"bottleneck.queue": "RED", "traffic.ftp.flows": "16"})

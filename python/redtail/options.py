@@ -17,7 +17,7 @@ Overrides: TypeAlias = Mapping[str, object] | Sequence[str]
 
 
 class PlanOptions(TypedDict, total=False):
-    """What checking an experiment can be told.
+    """Options for checking an experiment.
 
     Attributes:
         set: overrides, by dotted key: `{"bottleneck.rate": "20 Mbit/s"}`, or as
@@ -38,7 +38,7 @@ class PlanOptions(TypedDict, total=False):
 
 
 class ExecuteOptions(TypedDict, total=False):
-    """What running a checked experiment can be told.
+    """Options for running a checked experiment.
 
     Attributes:
         jobs: number of runs at the same time; by default one per processor.
@@ -58,7 +58,7 @@ class ExecuteOptions(TypedDict, total=False):
 
 
 class RunOptions(PlanOptions, ExecuteOptions, total=False):
-    """What `redtail.run` and a campaign can be told: how to check, and how to run."""
+    """Options of `redtail.run` and of a campaign: how to check, and how to run."""
 
 
 def split(options: RunOptions) -> tuple[PlanOptions, ExecuteOptions]:

@@ -5,7 +5,7 @@ workload in each replication: the same transfers start at the same times. What o
 less the other, replication by replication, is therefore free of most of the workload's noise.
 
 The differences of a pair are independent from one replication to the next, so their mean carries a
-Student-t interval, and the paired t-test says whether it can be told from zero. Where most
+Student-t interval, and the paired t-test says whether it differs from zero. Where most
 differences are equal there is no interval, and the exact sign test says it. When many pairs are
 asked about, some would look different by chance; Holm's correction keeps the probability of one
 false alarm or more among all of them below 5 %.
@@ -102,7 +102,7 @@ class Comparison:
 
     @property
     def distinguishable(self) -> bool | None:
-        """Whether the two can be told apart; None when there are too few replications to say."""
+        """Whether the two differ significantly; None when there are too few replications."""
         return None if self.p_adjusted is None else self.p_adjusted <= LEVEL
 
     def as_json(self) -> dict[str, Any]:
@@ -262,7 +262,7 @@ class Comparisons(Sequence[Comparison]):
         )
         lines = ["mean ± half-width of the 95 % interval of each difference alone;", verdict]
         if any(row.test == "sign" for row in self.rows):
-            lines.append("±?: no interval can be told; p is that of the exact sign test")
+            lines.append("±?: no interval can be given; p is that of the exact sign test")
         return "\n".join(lines)
 
 
@@ -340,7 +340,7 @@ def is_queue(key: str) -> bool:
 
 def _factor(results: Results, by: str | None) -> str:
     if not results.factors:
-        raise RedtailError("there is one case alone, and nothing to compare it with")
+        raise RedtailError("there is only one case, so there is nothing to compare it with")
     if by is None:
         return next((key for key in results.factors if is_queue(key)), results.factors[0])
     fitting = [key for key in results.factors if key == by]

@@ -1,4 +1,4 @@
-"""Metrics whose mean hangs on what happens in few replications, whatever their values look like.
+"""Metrics whose mean depends on events in few replications, whatever their values look like.
 
 When most replications are equal, the values themselves show it (`stats.estimate`). There are
 metrics where they do not:

@@ -20,6 +20,7 @@ from redtail import metrics as names
 from redtail.analysis import compare as comparing
 from redtail.analysis import lockstep
 from redtail.analysis.compare import Comparisons, Correction
+from redtail.analysis.loads import Calibrated
 from redtail.analysis.rare import why_no_interval
 from redtail.analysis.stats import (
     Estimate,
@@ -31,30 +32,23 @@ from redtail.analysis.stats import (
 )
 from redtail.errors import RedtailError, RedtailWarning, StoreError
 from redtail.files import path_of
-from redtail.running.calibration import Calibrated
 from redtail.store.columns import numbers
 from redtail.store.columns import table as table_of
 from redtail.store.folders import (
     FAILED,
     MALFORMED,
-    RUN_FILES,
-    RUN_NAME,
     ExperimentStore,
     StoredRun,
-    UnreadableError,
-    brief,
     checksums,
-    expect,
     field,
-    is_sealed,
     metric_field,
     open_parquet,
-    owner,
     parquet_bytes,
     read_run,
     read_series,
     sealed,
 )
+from redtail.store.index import FORMAT, read_index
 from redtail.store.objects import is_url
 from redtail.store.segments import LARGE, Ledger, LedgerRuns, in_segments, keys_of, ledger_of
 
@@ -67,10 +61,8 @@ if TYPE_CHECKING:
 Rows = Literal["cases", "replications"]
 """What a table has a row for: each case and metric, or each replication of each case."""
 
-FORMAT = 1
-"""Version of results.json."""
 
-# Runs that failed for the same reason are named so many times beside the first.
+# Of runs that failed for the same reason, so many are named after the first.
 _FAILURES_SHOWN = 3
 
 _NO_RESPONSES = (
@@ -322,7 +314,7 @@ class Results:
 
     @cached_property
     def warnings(self) -> tuple[str, ...]:
-        """What to check before these results are trusted.
+        """What to check before you trust these results.
 
         A line for each group with flows that made no progress, and one if replications are alike.
         """
@@ -457,7 +449,7 @@ class Results:
 
         Its dimensions are the factors, by the last parts of their keys where these differ, and
         `replication`; numbers stand as numbers, other settings by their labels. Cases that are
-        no full grid (a list of cases beside factors, factors in step) have one dimension `case`
+        no full grid (a list of cases and factors, zipped factors) have one dimension `case`
         with the factors along it. What was not run or is undefined is NaN.
 
         Raises:
@@ -974,66 +966,6 @@ def load(folder: str | os.PathLike[str]) -> Results:
         raise StoreError(f"{path}/results.json: cannot be read: {error}") from error
 
 
-def read_index(folder: Path) -> dict[str, Any]:
-    """Read an experiment's results.json and check it.
-
-    Raises:
-        FileNotFoundError: there is none.
-        UnreadableError: it is of another format, or somebody else's.
-        StoreError: it was altered, or is nothing that redtail writes.
-    """
-    path = folder / "results.json"
-    again = "give the experiment's command again to write it anew"
-    try:
-        data = path.read_bytes()
-        index: dict[str, Any] = json.loads(data)
-        number = expect(index["format"], int, "format")
-        # Of before there was a checksum, the form alone can be checked.
-        if number == FORMAT and "checksum" in index and not is_sealed(data, index):
-            raise ValueError("its content was altered")
-        if number == FORMAT:
-            _check_form(index)
-    except FileNotFoundError:
-        raise
-    except PermissionError as error:
-        raise UnreadableError(
-            f"{path}: cannot be read: {error.strerror}{owner(path)}; ask for the right to read it"
-        ) from error
-    except MALFORMED as error:
-        what = f"{error} is missing" if isinstance(error, KeyError) else brief(error)
-        raise StoreError(f"{path}: cannot be read: {what}; {again}") from error
-    if number != FORMAT:
-        raise UnreadableError(
-            f"{path}: written in format {number}, this redtail reads {FORMAT}; "
-            f"use the redtail that wrote it, or {again}"
-        )
-    return index
-
-
-def _check_form(index: dict[str, Any]) -> None:
-    """Refuse an index of wrong types, and names that are no run's or table's."""
-    expect(index["experiment"], str, "experiment")
-    expect(index["description"], str, "description")
-    # Of before there was a choice it says nothing.
-    expect(index.get("backend", "sim"), str, "backend")
-    for key in expect(index["factors"], list, "factors"):
-        expect(key, str, "a factor")
-    for case in expect(index["cases"], list, "cases"):
-        expect(case["factors"], dict, "factors of a case")
-        for label in expect(case["labels"], dict, "labels of a case").values():
-            expect(label, str, "a label")
-        for number, key in expect(case["runs"], dict, "runs of a case").items():
-            if not re.fullmatch("[0-9]{1,9}", number) or not RUN_NAME.fullmatch(
-                expect(key, str, "a run")
-            ):
-                raise ValueError(f"{number!r}: {key!r} is no run")
-    for name, about in expect(index.get("files", {}), dict, "files").items():
-        if not RUN_FILES.fullmatch(name):
-            raise ValueError(f"{name!r} is no table")
-        expect(expect(about, dict, name)["bytes"], int, f"bytes of {name}")
-        expect(about["sha256"], str, f"sha256 of {name}")
-
-
 def _fetched(url: str) -> Path:
     """Fetch the results of an experiment from an object store; returns the folder of its copy.
 
@@ -1109,7 +1041,7 @@ class _Stored:
 
 
 def replaced(results: Results, code_version: str) -> int:
-    """Return of how many runs the results in the folder are that `results` would replace.
+    """Return the number of runs in the stored results that `results` would replace.
 
     0 when nothing of them is lost from view: they stand on the same runs or on fewer, or are
     those of another version of the engine for the same cases.

@@ -59,7 +59,7 @@ class Backend(Protocol):
         ...
 
     def identity(self) -> str:
-        """Return all that results depend on beside the scenario, such as a hash of the code.
+        """Return all that results depend on, except the scenario, such as a hash of the code.
 
         It is a part of the store's key: runs of another identity are not reused.
         """

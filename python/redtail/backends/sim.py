@@ -39,5 +39,5 @@ class Sim:
         queues: Mapping[str, queues.Located] | None = None,
         traces: Mapping[str, traces.Located] | None = None,
     ) -> Outcome:
-        """Make one run, without the interpreter lock but for queues written in Python."""
+        """Make one run, without the interpreter lock, except for queues written in Python."""
         return _engine.run_one(scenario, cancel, queues, traces)

@@ -25,7 +25,7 @@ _WIDTH_WITHOUT_TERMINAL = 118
 def complain(text: str, kind: str = "error") -> None:
     """Print a message on standard error."""
     # Plain print: a message may contain what rich would take for markup.
-    # Where nobody can be told, the exit code still says how it ended.
+    # Even if no message can be shown, the exit code says how it ended.
     with contextlib.suppress(OSError):
         print(escape.text(f"{kind}: {text}"), file=sys.stderr)
 

@@ -77,7 +77,7 @@ def _lines() -> Callable[[Progress], None]:
 
 def _words(state: Progress) -> tuple[str, str, str, str]:
     """Return runs, speed, time left and failures; what there is nothing to say of is empty."""
-    # How many runs calibrating takes, nobody knows before its end.
+    # The number of runs of a calibration is known only at its end.
     left = None if state.calibrating else state.left_s
     return (
         f"{state.done}/{state.total} {'runs to calibrate' if state.calibrating else 'runs'}",

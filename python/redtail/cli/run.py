@@ -214,8 +214,8 @@ def _print_forecast(plan: Plan, out: str, jobs: int | None, backend: str) -> Non
     found = forecast.forecast(plan, out=out, jobs=jobs, backend=backend)
     say(f"{plan.name}: {amount(plan)}")
     for case, stored in zip(plan.cases, found.stored, strict=True):
-        told = "runs code, not looked up" if stored is None else f"{counted(stored, 'run')} stored"
-        say(f"  {case.title or 'the case'}: {told}")
+        count = "runs code, not looked up" if stored is None else f"{counted(stored, 'run')} stored"
+        say(f"  {case.title or 'the case'}: {count}")
     print_code(plan)
     for line in forecast.lines(found):
         say(line)

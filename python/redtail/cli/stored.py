@@ -18,6 +18,7 @@ from redtail.errors import SpecError
 
 def list_runs(out: Out = "runs", as_json: AsJson = False) -> None:
     """List the experiments: runs, size, newest, versions of the code."""
+    from redtail.display.tables import experiment_table
     from redtail.store import objects, runs
 
     with objects.whole_copy(out) as folder:
@@ -28,7 +29,7 @@ def list_runs(out: Out = "runs", as_json: AsJson = False) -> None:
     if not found:
         say(f"{out}: no experiments")
         return
-    print_wide(runs.table(found))
+    print_wide(experiment_table(found))
 
 
 def show(
@@ -69,8 +70,8 @@ def verify(
             single = runs.is_run(folder)
             checked += 1 if single else len(runs.all_names(folder))
             for finding in runs.verify_run(folder) if single else runs.verify(folder):
-                told = str(finding)
-                say(told.replace(str(root), out) if objects.is_url(out) else told)
+                text = str(finding)
+                say(text.replace(str(root), out) if objects.is_url(out) else text)
                 wrong += 1
     within = "" if experiment else f" in {counted(len(where), 'experiment')}"
     verdict = f"{counted(wrong, 'problem')}" if wrong else "everything is as it was written"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from redtail.analysis.stats import estimate
 from redtail.errors import RedtailError, StoreError
 from redtail.files import is_file_name
 from redtail.metrics import Metric
+from redtail.scenario import links, quantity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -101,7 +101,7 @@ def find_load(results: Results) -> Load | None:
     numbers, or quantities in one common unit.
     """
     for key in sorted(results.factors, key=lambda key: not key.endswith(_LOADS)):
-        parsed = [_number(case.factors.get(key)) for case in results.cases]
+        parsed = [quantity(case.factors.get(key)) for case in results.cases]
         units = {unit for _, unit in parsed}
         numbers = tuple(number for number, _ in parsed if number is not None)
         if len(numbers) == len(parsed) and len(units) == 1 and len(set(numbers)) > 1:
@@ -225,14 +225,14 @@ def save(figures: Iterable[tuple[str, Figure]], folder: Path) -> list[Path]:
 
     Raises:
         StoreError: the folder cannot be written.
-        ValueError: a name is none of a file in it.
+        ValueError: a name cannot be the name of a file.
     """
     figures = list(figures)
     for name, _ in figures:
         if not is_file_name(name):
             raise ValueError(f"{name!r} cannot be the name of a figure's file")
     paths = []
-    with mpl.rc_context(_STYLE), _told(folder):
+    with mpl.rc_context(_STYLE), _explain_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for name, figure in figures:
             for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
@@ -246,7 +246,7 @@ def metric_figure(results: Results, name: str, about: Metric | None = None) -> F
     """Draw a metric against the load with 95 % intervals, one line per setting of the rest.
 
     Without a numeric factor each case gets a row. `about` says how the metric is shown, when it
-    is none of those that redtail knows.
+    is not one that redtail knows.
     """
     title = names.axis(name) if about is None or about == names.describe(name) else about.axis
     about = about or names.describe(name)
@@ -571,16 +571,11 @@ _AVERAGING = (
 def _unit_of_average(case: CaseResult, link: str, replication: int) -> str:
     """Return what RED's average of a queue is counted in, packets or bytes; empty without one."""
     spec = json.loads((case.runs[replication].folder / "scenario.json").read_bytes())
-    hop, _, back = ("bottleneck", "", "return") if link == "return" else link.partition(".")
-    hops = spec["chain"]["hop"] if "chain" in spec else []
-    named = {"bottleneck": spec.get("bottleneck", {})}
-    named |= {f"hop{number}": each for number, each in enumerate(hops, start=1)}
-    of = named.get(hop, {})
-    queue = (of.get(back, {}) if back else of).get("queue", {})
+    queue = links(spec).get(link, {}).get("queue", {})
     if queue.get("kind") not in _AVERAGING:
         return ""
     profiles = queue.get("profile", [queue])
-    _, unit = _number(profiles[0].get("min_th"))  # without it thresholds are computed in packets
+    _, unit = quantity(profiles[0].get("min_th"))  # without it thresholds are computed in packets
     return "packets" if unit in ("", "packet", "packets", "pkt", "pkts") else "bytes"
 
 
@@ -670,18 +665,9 @@ def _spread(values: Sequence[float]) -> float:
     return max(values) - min(values)
 
 
-def _number(value: object) -> tuple[float | None, str]:
-    """Return a number, or a quantity such as "10 Mbit/s", as number and unit."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value), ""
-    match = re.fullmatch(r"\s*([0-9][0-9_.]*(?:e[+-]?[0-9]+)?)\s*([A-Za-zµ/]+|%)\s*", str(value))
-    if match is None or not isinstance(value, str):
-        return None, ""
-    return float(match.group(1).replace("_", "")), match.group(2)
-
-
 @contextmanager
-def _told(folder: Path) -> Iterator[None]:
+def _explain_write_errors(folder: Path) -> Iterator[None]:
+    """Turn an error of the operating system into a message that says what to do."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The table that `redtail run` prints."""
+"""The tables that `redtail run` and `redtail runs` print."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from redtail import escape
 from redtail import metrics as names
 from redtail.analysis.results import Results
+from redtail.store import runs
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 _GAP = 2  # columns of space between two columns
 
-_UNSURE = "\n±?: no interval can be told from these replications; cases.parquet says why"
+_UNSURE = "\n±?: no interval can be given from these replications; cases.parquet says why"
 
 
 def shown(found: Estimate, scale: float = 1.0) -> str:
@@ -143,3 +144,33 @@ def title(text: str) -> Text:
 
 def _width(head: str, texts: list[str]) -> int:
     return max(len(line) for line in [*head.split("\n"), *texts]) + _GAP
+
+
+def experiment_table(found: list[runs.Experiment]) -> Table:
+    """Return the experiments of a store as a table."""
+    from rich import box
+    from rich.table import Table
+
+    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    drawn.add_column("experiment")
+    for title in ("runs", "in results", "size"):
+        drawn.add_column(title, justify="right")
+    drawn.add_column("newest")
+    drawn.add_column("code versions")
+    if any(each.failed or each.in_use for each in found):
+        drawn.add_column("")
+    for each in found:
+        versions = (f"{version[:12]} ({count})" for version, count in each.versions.items())
+        remarks = [f"{each.failed} failed"] if each.failed else []
+        remarks += ["at work"] if each.in_use else []
+        cells = (
+            each.name,
+            str(each.runs),
+            str(each.in_results),
+            runs.shown_size(each.size),
+            (each.newest or "-").replace("T", " ").replace("+00:00", " UTC"),
+            ", ".join(versions) or "-",
+            ", ".join(remarks),
+        )
+        drawn.add_row(*(plain(escape.name(cell)) for cell in cells[: len(drawn.columns)]))
+    return drawn

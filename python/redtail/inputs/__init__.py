@@ -1,1 +1,1 @@
-"""What an experiment names beside itself: queues in Python, and tables of connections."""
+"""What an experiment refers to: queues in Python, and tables of connections."""

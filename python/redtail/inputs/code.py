@@ -71,8 +71,8 @@ class Code:
     def text(self) -> str:
         """What would be executed, in one line."""
         path = self.name.rpartition(":")[2]
-        told = f"{self.key}: class {path} of {self.shown}"
-        return told if self.needs is None else f"{told}; needs --allow-code {self.needs}"
+        text = f"{self.key}: class {path} of {self.shown}"
+        return text if self.needs is None else f"{text}; needs --allow-code {self.needs}"
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ def split(name: str) -> tuple[str, str]:
     place, _, path = name.rpartition(":")
     parts = path.split(".") if place.endswith(".py") else [*place.split("."), *path.split(".")]
     if not place or not all(part.isidentifier() for part in parts):
-        raise Wrong("class", "names no file or module and the class in it", ACCEPTED)
+        raise Wrong("class", "does not name a file or module and a class in it", ACCEPTED)
     return place, path
 
 

@@ -129,7 +129,7 @@ class Located:
             path = Path(getattr(module, "__file__", None) or "").resolve()
             if not path.is_relative_to(folder) or not path.is_file():
                 raise QueueError(
-                    f"{self.place}: a worker has not got {each.__module__}, which does not lie in "
+                    f"{self.place}: a worker does not have {each.__module__}, which is not in "
                     f"{folder} and cannot be sent; install it where the workers are"
                 )
             files[path.relative_to(folder).as_posix()] = path.read_bytes()
@@ -335,7 +335,7 @@ def _from_file(path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         with _importable(path.parent):
-            # Not by the loader, which goes by the file's time and may take an older version.
+            # Not by the loader, which compares times of files and may take an older version.
             exec(compile(text, str(path), "exec"), module.__dict__)
     except BaseException as error:
         del sys.modules[name]
@@ -430,8 +430,8 @@ def _text(found: type) -> bytes:
     except (OSError, TypeError):
         raise _Wrong(
             "class",
-            "has no source that can be read, so that its results could not be told from those "
-            "of another version",
+            "has no source that can be read, so its results could not be distinguished from "
+            "those of another version",
             "a class in a file",
         ) from None
 

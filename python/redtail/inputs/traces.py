@@ -172,7 +172,7 @@ class TraceTable:
             raise StoreError(f"{target} cannot be written: {error.strerror or error}") from error
 
     def summary(self, intervals: int = 10) -> str:
-        """Return what the table amounts to, in a few lines.
+        """Return a summary of the table, in a few lines.
 
         Args:
             intervals: number of equal intervals of time for which the load is given.
@@ -692,7 +692,7 @@ def _loaded(name: str, path: str) -> Any:
 
 
 @dataclass(frozen=True)
-class _Found:
+class _ResolvedFile:
     """A table that has been read, and what has to be asked of it for every case."""
 
     path: Path
@@ -713,7 +713,7 @@ class Resolver:
     def __init__(self, file: str | None) -> None:
         path = Path(file) if file is not None else None
         self.folder = path.parent if path is not None and path.is_file() else Path()
-        self.found: dict[str, _Found] = {}
+        self.found: dict[str, _ResolvedFile] = {}
         self.failed: dict[str, SpecError] = {}
         self.warnings: list[str] = []
 
@@ -736,13 +736,13 @@ class Resolver:
             return self._refusal(found.path, duration_ps, path_ps, both_ways)
         return found.native
 
-    def _find(self, file: str) -> _Found:
+    def _find(self, file: str) -> _ResolvedFile:
         path = self.folder / path_of(file)
         trace = _read(path)
         self.warnings += trace.warnings
         native = trace.native()
         located = Located(trace.name, str(path.resolve()), native)
-        return _Found(
+        return _ResolvedFile(
             path=path,
             located=located,
             native=native,

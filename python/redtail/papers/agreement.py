@@ -1,4 +1,4 @@
-"""Whether the queues, loads and metrics that findings, figures and tables name are there.
+"""Whether the queues, loads and metrics that findings, figures and tables name exist.
 
 It follows from the experiment files, and is said before anything is run.
 """
@@ -37,7 +37,7 @@ class Named:
 
 
 def refuse_unknown(paper: Paper, plans: Mapping[str, Sequence[Plan]]) -> None:
-    """Refuse what is named and is not there.
+    """Refuse names of what does not exist.
 
     Args:
         paper: the paper.

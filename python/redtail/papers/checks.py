@@ -292,7 +292,7 @@ def monotone(
     queues: Sequence[str] = (),
     loads: Sequence[float] = (),
 ) -> list[Evidence]:
-    """Each queue's `metric` goes one way with the load.
+    """Each queue's `metric` is monotonic in the load.
 
     No step goes the other way, and from the first to the last load it does move.
     """
@@ -442,7 +442,7 @@ def difference_monotone(
     to: Sequence[str],
     loads: Sequence[float] = (),
 ) -> list[Evidence]:
-    """Each queue's `metric` less that of each queue in `to` goes one way with the load.
+    """Each queue's `metric` minus that of each queue in `to` is monotonic in the load.
 
     Each number is a step of that difference from one load to the next, in this direction; none is
     below 0, and from the first to the last load it does move.

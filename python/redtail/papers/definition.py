@@ -57,7 +57,7 @@ class Variant:
         queue: parameters that replace or add to that queue's; with a `kind`, a queue of its own.
         set: further overrides of the experiment.
         solve: the value to be looked for, if there is one.
-        modern: whether it is a queue of today, shown beside those of the paper.
+        modern: whether it is a modern queue, shown next to those of the paper.
         scales: the scales at which it is run; none stands for all.
     """
 
@@ -229,7 +229,7 @@ class FigureOf:
 
 @dataclass(frozen=True)
 class TableOf:
-    """Our numbers, with others' beside them where there are some.
+    """Our numbers, with published ones next to them where there are some.
 
     Attributes:
         name: its name.

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 _UNCLEAR = "*"
 _UNCLEAR_TEXT = (
-    f"{_UNCLEAR} the 95 % interval of a number reaches over its bound: more replications could "
-    "turn it"
+    f"{_UNCLEAR} the 95 % interval of a number extends beyond its bound: more replications "
+    "could change the verdict"
 )
 _UNCLEAR_MARKDOWN = _UNCLEAR_TEXT.replace(_UNCLEAR, f"\\{_UNCLEAR}", 1) + "."
 
@@ -157,7 +157,7 @@ def to_json(done: Reproduction) -> str:
 
 
 def markdown(done: Reproduction) -> str:
-    """Return a page: verdicts, all numbers behind them, and others' numbers beside ours."""
+    """Return a page: verdicts, all numbers behind them, and published numbers next to ours."""
     paper = done.paper
     made = versions()
     lines = [
@@ -239,7 +239,7 @@ def figure_lines(done: Reproduction, folder: str) -> list[str]:
 
 
 def table_lines(done: Reproduction, table: TableOf) -> list[str]:
-    """Return our numbers, others' beside them in brackets, as a table in Markdown."""
+    """Return our numbers, with published ones in brackets, as a table in Markdown."""
     if table.study not in done.grids:
         return [f"This scale does not run {table.study}."]
     grid = done.grids[table.study]
@@ -340,8 +340,8 @@ def _line(
     for number_of, metric in enumerate(metrics):
         scale = grid.describe(metric).scale
         other = others[number_of] if others else math.nan
-        beside = "" if math.isnan(other) else f" [{other * scale:.4g}]"
-        cells.append(f"{shown(grid.estimate(metric, queue, load), scale)}{beside}")
+        other_text = "" if math.isnan(other) else f" [{other * scale:.4g}]"
+        cells.append(f"{shown(grid.estimate(metric, queue, load), scale)}{other_text}")
     return "| " + " | ".join([*map(_md, first), *cells]) + " |"
 
 

@@ -288,10 +288,10 @@ def reproduce_paper(
     studies = [study for study in paper.studies if scale in study.scales]
     settings = paper.settings if then_and_now else ()
     trust = _Trust(paper.folder, allow_code)
-    wanted = [_Wanted(study, study.scales[scale], None, trust) for study in studies]
+    wanted = [_Request(study, study.scales[scale], None, trust) for study in studies]
     for setting in settings:
         needed = _of_headlines(paper, studies)
-        wanted += [_Wanted(study, study.scales[scale], setting, trust) for study in needed]
+        wanted += [_Request(study, study.scales[scale], setting, trust) for study in needed]
     refuse_unknown(
         paper,
         {
@@ -374,7 +374,7 @@ def _tested(check: Check, grids: Mapping[str, Grid]) -> Tested:
     return Tested(check, tuple(found))
 
 
-class _Wanted:
+class _Request:
     """A study to be run as it is, or under a setting, and what its runs measured so far."""
 
     def __init__(self, study: Study, scale: Scale, setting: Setting | None, trust: _Trust) -> None:
@@ -400,7 +400,7 @@ class _Wanted:
 class _File:
     """One of a study's files, with the plans of its variants."""
 
-    def __init__(self, of: _Wanted, path: Path) -> None:
+    def __init__(self, of: _Request, path: Path) -> None:
         self.of = of
         self.path = path
         self.base = _Experiment(path, of.sets, of.trust)
@@ -483,7 +483,7 @@ class _Search:
         by_queue = {case.labels[study.queue]: case for case in cases}
         if len(by_queue) != len(cases):
             raise SpecError(
-                f"{file.path}: a value is looked for, so one value of {study.load} is wanted"
+                f"{file.path}: the search for a value needs exactly one value of {study.load}"
             )
         base = by_queue[variant.of]
         self.at = _load(study, base)
@@ -531,11 +531,11 @@ class _Work:
         self.progress = progress
         self.state = Progress(total=0)
 
-    def run(self, wanted: Sequence[_Wanted]) -> None:
+    def run(self, wanted: Sequence[_Request]) -> None:
         """Run all files with their variants, then what values are looked for by."""
         files = [file for each in wanted for file in each.files]
-        told = (text for file in files for text in file.of.study.unmeant(file.plan.warnings))
-        for text in dict.fromkeys(told):
+        texts = (text for file in files for text in file.of.study.unmeant(file.plan.warnings))
+        for text in dict.fromkeys(texts):
             warnings.warn(text, RedtailWarning, stacklevel=4)
         of_files = [file.experiments() for file in files]
         searches = [

@@ -1,10 +1,10 @@
-"""How many users offer a load: found on a network that holds nothing up, as the Web study did.
+"""How many users offer a load: found on a network without congestion, as in the Web study.
 
 Le, Aikat, Jeffay and Smith (SIGCOMM 2003) set the load of a link by the number of emulated users,
 found on a network without congestion. Here the group runs alone over its own topology with links
-1000 times as fast (`Scenario::unconstrained`), with the seeds of the first replications: users draw
-the same pages there as in the runs, so what is measured is what the runs are offered, over the very
-period that they measure. No law's mean is used, which a run under a heavy-tailed law is far from.
+1000 times as fast (`Scenario::unconstrained`), with the seeds of the first replications. Users draw
+the same pages there as in the runs, so a trial measures what the runs are offered, over the same
+period. The mean of a distribution is not used, because a run with a heavy-tailed one is far off it.
 `docs/decisions/0007-offered-load.md` weighs this against the alternatives.
 
 The share of the link is close to proportional to the users, so a few trials find the number. Every
@@ -15,67 +15,38 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
+from redtail.analysis.loads import Calibrated
 from redtail.errors import RunError
 
 if TYPE_CHECKING:
     from redtail._engine import LoadRequest, Plan
 
 REPLICATIONS = 10
-"""Runs of each trial: replications 0 to 9, however many the experiment has, so that more of them
-do not change the number of users and with it the runs there are already."""
+"""Runs of each trial: replications 0 to 9, for any number of replications of the experiment.
+
+So more replications do not change the number of users, nor the runs that exist.
+"""
 
 CLOSE_ENOUGH = 0.002
-"""A trial ends the search when its load is so near, relatively, to what was asked."""
+"""A trial ends the search when the relative error of its load is at most this."""
 
 TRIALS = 10
-"""The most trials of a search; beyond these, the nearest is taken."""
+"""Most trials of a search; then the nearest is taken."""
 
 MOST_USERS = 1_000_000
-"""As many as a group may have."""
+"""Most users that a group may have."""
 
 NOBODY = 1000
-"""So many users who offer nothing in any replication will not do so if they are more."""
+"""If so many users offer nothing in any replication, the search ends."""
 
 FOLDER = "calibrations"
 """The experiment in whose name trials are stored."""
 
 Measure = Callable[[list[tuple[str, str]]], list[float | None]]
 """Runs scenarios, and returns the metric that goes with each."""
-
-
-@dataclass(frozen=True)
-class Calibrated:
-    """The users found for a load.
-
-    Attributes:
-        group: the group's name.
-        link: what results call the link.
-        asked: the load, a share of the link's rate.
-        text: the load as it is printed.
-        users: how many users offer it.
-        offered: the share that they offer in each replication, by its number.
-    """
-
-    group: str
-    link: str
-    asked: float
-    text: str
-    users: int
-    offered: dict[int, float]
-
-    def as_json(self) -> dict[str, Any]:
-        """Return it as JSON knows it, where keys are texts."""
-        offered = {str(number): share for number, share in self.offered.items()}
-        return {**asdict(self), "offered": offered}
-
-    @classmethod
-    def from_json(cls, found: dict[str, Any]) -> Calibrated:
-        """Return what `as_json` returned."""
-        offered = {int(number): share for number, share in found["offered"].items()}
-        return cls(**{**found, "offered": offered})
 
 
 @dataclass
@@ -125,14 +96,14 @@ class _Search:
 
 
 def calibrate(
-    plan: Plan, measure: Measure, told: Callable[[str], None] = lambda _: None
+    plan: Plan, measure: Measure, report: Callable[[str], None] = lambda _: None
 ) -> tuple[Plan, list[tuple[Calibrated, ...]]]:
     """Find the users of every group that is asked for by its load.
 
     Args:
         plan: the experiment.
         measure: runs scenarios and returns a metric of each.
-        told: called with a line for each load, once its users are known.
+        report: called with a line for each load, once its users are known.
 
     Returns:
         The plan with the users, and for each case what was found.
@@ -183,7 +154,7 @@ def calibrate(
                         f"traffic.{load.group}.load: {search.best} users offer nothing between the "
                         "warm-up and the end of a run; a longer run is wanted, or more pages"
                     )
-                told(f"calibrated: {load.group} {load.text} of {load.link} = {search.best} users")
+                report(f"calibrated: {load.group} {load.text} of {load.link} = {search.best} users")
 
     trials = [
         (case, load, replication, searches[key].best)

@@ -68,8 +68,8 @@ class Campaign:
     def run(self, **options: Unpack[RunOptions]) -> CampaignResults:
         """Run all experiments; arguments and errors as for `redtail.run`.
 
-        All are checked before the first one is run, and `progress` is told of all as one. They are
-        run one after the other, and nobody waits for the last runs of one before the next begins.
+        All are checked before the first one is run, and `progress` counts all of them together.
+        They run one after the other. The next one begins before the last runs of one have ended.
         """
         checking, running = split(options)
         plans = self._plans(lambda source: experiment.prepare(source, **checking, load=False))

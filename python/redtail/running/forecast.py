@@ -21,7 +21,7 @@ from redtail.store.segments import in_segments
 
 @dataclass(frozen=True)
 class Forecast:
-    """What running an experiment will take; of ranges, the ends.
+    """The time and space that an experiment will need; the two ends of each range.
 
     Attributes:
         runs: runs asked for, at least and at most: they differ with a stop rule.
@@ -53,7 +53,7 @@ def forecast(
     jobs: int | None = None,
     backend: str = backends.DEFAULT,
 ) -> Forecast:
-    """Estimate what running a checked experiment will take.
+    """Estimate the time and space that a checked experiment will need.
 
     The cost of a run is that of a packet times the packets that the outline expects in it, or,
     where that cannot tell, the mean of what was measured. It is measured from runs of the
@@ -94,7 +94,7 @@ def forecast(
         store.fetch_segments()
         segments = in_segments(store.folder, version)
     seconds, packets, sizes = [], [], []
-    # Of each case the replications that are stored; None if that cannot be told.
+    # Of each case the replications that are stored; None if that is unknown.
     present: list[set[int] | None] = []
     for case in range(len(plan.cases)):
         if plan.runs_code(case):
@@ -210,19 +210,19 @@ def lines(found: Forecast) -> list[str]:
         if found.source == "store"
         else f"one trial run of the first case{' without code' if own else ''}"
     )
-    told = [
+    report = [
         f"stored:  {stored} of {known} runs are in the store already",
         f"time:    about {_range(found.seconds, duration)} on {found.jobs} processors "
         f"({1e9 * found.seconds_per_packet:.0f} ns per bottleneck packet, measured in {basis})",
         f"disk:    about {_range(found.disk_bytes, size_text)} more",
     ]
-    told += code if own else []
+    report += code if own else []
     if found.calibrates:
-        told.append(
+        report.append(
             "loads:   the users of groups with a load are found first; that is not counted, and "
             "runs in the store are not recognised before"
         )
-    return told
+    return report
 
 
 def _range(ends: tuple[float, float], text: object) -> str:

@@ -42,24 +42,24 @@ class Interrupts:
         main = threading.current_thread() is threading.main_thread()
         self._held = main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
         if self._held:
-            signal.signal(signal.SIGINT, self._hear)
+            signal.signal(signal.SIGINT, self._on_signal)
         return self
 
     def __exit__(self, *rest: object) -> None:
         if self._held:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    def _hear(self, number: int, frame: FrameType | None) -> None:
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
         if self.count == 1:
-            _tell(MESSAGE)
+            _print(MESSAGE)
         elif _interactive():
             raise KeyboardInterrupt
         else:
             _end()
 
     def let_through(self) -> None:
-        """Raise what was held back.
+        """Raise the interrupt that was deferred.
 
         Raises:
             KeyboardInterrupt: there was a Ctrl-C.
@@ -69,7 +69,7 @@ class Interrupts:
 
     @property
     def patient(self) -> bool:
-        """Whether to wait for runs that have been told to stop."""
+        """Whether to wait for runs that are asked to stop."""
         return self.count < 2
 
 
@@ -78,7 +78,7 @@ def _interactive() -> bool:
     return hasattr(sys, "ps1")
 
 
-def _tell(text: str) -> None:
+def _print(text: str) -> None:
     # What was interrupted may itself be writing to the stream, which cannot be entered twice.
     with contextlib.suppress(OSError, RuntimeError, ValueError):
         if _interactive():

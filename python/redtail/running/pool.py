@@ -47,7 +47,7 @@ class Work(Protocol):
 
     @property
     def needs(self) -> Needs:
-        """What its runs need beside their scenarios."""
+        """What its runs need in addition to their scenarios."""
         ...
 
     def left(self) -> int:
@@ -92,7 +92,7 @@ class Missing:
 
 @dataclass(frozen=True)
 class Needs:
-    """What runs need beside their scenarios.
+    """What runs need in addition to their scenarios.
 
     Attributes:
         queues: the classes that they name as queues.
@@ -146,10 +146,10 @@ class Pool:
             token = self.backend.cancel_token()
         executor = self.executor or threads
         assert executor is not None
-        going = [_Going(work, _BATCH_S if threads else _REMOTE_BATCH_S) for work in works]
-        pending: dict[Future[list[Outcome | RunError] | Missing], tuple[_Going, list[Any]]] = {}
+        going = [_Running(work, _BATCH_S if threads else _REMOTE_BATCH_S) for work in works]
+        pending: dict[Future[list[Outcome | RunError] | Missing], tuple[_Running, list[Any]]] = {}
 
-        def submit(one: _Going, batch: list[Any], contents: Contents) -> None:
+        def submit(one: _Running, batch: list[Any], contents: Contents) -> None:
             scenarios = [task.scenario for task in batch]
             # A token cannot travel to another process.
             future = executor.submit(run_batch, scenarios, token, one.work.needs, contents)
@@ -240,7 +240,7 @@ class Pool:
         return width if self.backend.at_once is None else min(width, self.backend.at_once)
 
 
-class _Going:
+class _Running:
     """A work on its way: how many of its batches are out, how long its latest runs took.
 
     Args:
@@ -256,7 +256,7 @@ class _Going:
         self._contents: dict[str, Any] = {}
 
     def packed(self, names: Iterable[str]) -> Contents:
-        """Return the files that a worker has not got.
+        """Return the files that a worker does not have.
 
         Raises:
             QueueError: a class cannot travel, or is not what it was when it was checked.
@@ -315,7 +315,7 @@ def run_batch(
     Args:
         scenarios: the runs.
         cancel: stops them.
-        needs: what they need beside.
+        needs: what they need in addition to their scenarios.
         contents: files that this process may not have.
 
     Returns:

@@ -22,16 +22,16 @@ from typing import Unpack
 
 from redtail import _engine, backends, experiment
 from redtail._engine import Outcome, Plan
+from redtail.analysis.loads import Calibrated
 from redtail.analysis.rare import sharing, why_no_interval
 from redtail.analysis.results import CaseResult, Failure, Results, replaced
+from redtail.analysis.stopping import StopRule
 from redtail.backends import Backend
 from redtail.errors import Cancelled, InvalidRun, RedtailWarning, RunError, SpecError, StoreError
 from redtail.experiment import Source, toml_value
 from redtail.options import ExecuteOptions, RunOptions, split
 from redtail.running import calibration
-from redtail.running.calibration import Calibrated
 from redtail.running.pool import Needs, Pool, available_cores
-from redtail.running.stopping import StopRule
 from redtail.store.folders import ExperimentStore, StoredRun, run_key, slug
 from redtail.store.segments import LARGE, Shelf
 
@@ -203,9 +203,9 @@ def execute_all(
             found.append((plan, loads))
             notes += more
         state = Progress(sum(len(plan.cases) * plan.at_least for plan, _ in found), notes=notes)
-        told = functools.partial(progress, state) if progress is not None else lambda: None
+        notify = functools.partial(progress, state) if progress is not None else lambda: None
         studies = [
-            _Study(plan, loads, store, state, told, out, executor is not None, maker)
+            _Study(plan, loads, store, state, notify, out, executor is not None, maker)
             for (plan, loads), store in zip(found, stores, strict=True)
         ]
         held.push(functools.partial(_flushed, studies))
@@ -246,7 +246,7 @@ class _Study:
         store: its folder.
         state: how far all experiments are that are run together; it has the runs of this one that
             are certain already.
-        told: called when `state` has changed.
+        notify: called when `state` has changed.
         out: folder of all stores.
         away: whether runs are made by an executor.
         backend: what makes them.
@@ -260,7 +260,7 @@ class _Study:
         loads: Sequence[tuple[Calibrated, ...]],
         store: ExperimentStore,
         state: Progress,
-        told: Callable[[], None],
+        notify: Callable[[], None],
         out: str | os.PathLike[str],
         away: bool,
         backend: Backend,
@@ -270,7 +270,7 @@ class _Study:
         self.loads = loads
         self.store = store
         self.state = state
-        self.told = told
+        self.notify = notify
         self.out = out
         self.code_version = backend.identity()
         self.needs = Needs(
@@ -319,7 +319,7 @@ class _Study:
             self.open_cases = [
                 case
                 for case in self.open_cases
-                if not rule.met(functools.partial(self._values, case), self._why(case))
+                if not rule.met(functools.partial(self._values, case), self._explain(case))
             ]
         if self.open_cases and self._begin_round():
             return True
@@ -349,7 +349,7 @@ class _Study:
         self._out.discard(task.key)
         self.state.done += 1
         self.state.packets += outcome.bottleneck_packets
-        self.told()
+        self.notify()
 
     def failure(self, task: _Task, error: RunError) -> str:
         """Take note of a run that failed; returns what to tell of it."""
@@ -360,7 +360,7 @@ class _Study:
         self.failures[task.key] = Failure(task.key, run, str(error), command, log)
         self._out.discard(task.key)
         self.state.failed += 1
-        self.told()
+        self.notify()
         return self.failures[task.key].text
 
     def _begin_round(self) -> bool:
@@ -377,16 +377,16 @@ class _Study:
             count = (look - self._made) * len(self.open_cases)
             self._waiting = count
             self.state.total += count
-            self._tasks = self._all(runs)
+            self._tasks = self._all_tasks(runs)
         else:
             missing = self._missing(runs)
             self._waiting = len(missing) // 2
-            self._tasks = self._these(missing)
+            self._tasks = self._tasks_of(missing)
         self._made = look
-        self.told()
+        self.notify()
         return True
 
-    def _all(self, runs: Iterable[tuple[int, int]]) -> Iterator[_Task]:
+    def _all_tasks(self, runs: Iterable[tuple[int, int]]) -> Iterator[_Task]:
         """Yield these runs, none of which is stored; each when it is handed out."""
         for replication, case in runs:
             task = self._task(case, replication)
@@ -418,7 +418,7 @@ class _Study:
                 found.extend((case, replication))
         return found
 
-    def _these(self, runs: array[int]) -> Iterator[_Task]:
+    def _tasks_of(self, runs: array[int]) -> Iterator[_Task]:
         """Yield runs by case and replication; their texts would fill the memory."""
         for place in range(0, len(runs), 2):
             self._waiting -= 1
@@ -441,7 +441,7 @@ class _Study:
         cases = range(len(self.plan.cases))
         return [sharing(json.loads(self.plan.example(case))) for case in cases]
 
-    def _why(self, case: int) -> Callable[[str, int], str | None]:
+    def _explain(self, case: int) -> Callable[[str, int], str | None]:
         """Return what says why a case's metric has no interval over so many replications."""
         found = self._sharing[case]
         values = functools.partial(self._values, case)
@@ -473,7 +473,7 @@ class _Study:
             failures=list(self.failures.values()),
             backend=self.backend.name,
         )
-        self.results.unsure = _unsure(plan, self.open_cases, self._values, self._why)
+        self.results.unsure = _too_wide(plan, self.open_cases, self._values, self._explain)
         self.results.replaced = replaced(self.results, self.code_version)
         self.results.write(self.store)
         self.store.close()
@@ -535,13 +535,13 @@ def calibrated(
             for key, (_, name) in zip(trials.keys, scenarios, strict=True)
         ]
 
-    def told(text: str) -> None:
+    def report(text: str) -> None:
         state.notes = (*state.notes, text)
         if progress is not None:
             progress(state)
 
     with store:
-        plan, found = calibration.calibrate(plan, measure, told)
+        plan, found = calibration.calibrate(plan, measure, report)
     return plan, found, state.notes[len(before) :]
 
 
@@ -613,7 +613,7 @@ class _Trials:
             self.progress(self.state)
 
     def failure(self, task: _Task, error: RunError) -> str:
-        """Keep a log of a run that failed; returns what to tell of it.
+        """Keep a log of a run that failed; returns the message about it.
 
         Raises:
             RunError: the run is not valid, and without it no users can be found.
@@ -649,7 +649,7 @@ def _known(rule: StopRule, runs: Iterable[Mapping[str, float]]) -> None:
             )
 
 
-def _unsure(
+def _too_wide(
     plan: Plan,
     cases: Sequence[int],
     values: Callable[[int, str], list[float]],

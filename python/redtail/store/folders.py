@@ -88,13 +88,13 @@ _LOCK = ".lock"
 _LOCK_RESULTS = ".lock-results"
 
 OWN_FILES = ("results.json", "cases.parquet", "replications.parquet", _LOCK, _LOCK_RESULTS)
-"""The files that an experiment's folder has beside its runs."""
+"""The files that an experiment's folder has in addition to its runs."""
 
 SEGMENTS = "segments"
 """The folder of runs that are kept many to a file (see `segments`)."""
 
 OWN_FOLDERS = ("figures", FAILED, SEGMENTS)
-"""The folders that it has beside its runs."""
+"""The folders that it has in addition to its runs."""
 
 RUN_FILES = re.compile(r"(manifest|scenario)\.json|[a-z_]+\.parquet")
 """What the files of a run are called."""
@@ -155,7 +155,7 @@ _TABLES = ("transfers", "response_times")
 
 
 class UnreadableError(StoreError):
-    """A run is there and may be whole, but this redtail or this user cannot read it.
+    """A run exists and may be complete, but this redtail or this user cannot read it.
 
     It is not run again, since the new one would take the place of what another can read.
     """
@@ -255,13 +255,13 @@ class ExperimentStore:
         self.folder = self.root / slug(name)
         self.place = str(self.folder)
         self.remote: objects.Remote | None = None
-        with _told(self.folder):
+        with explain_write_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             lock, alone = _join(self.folder / _LOCK)
             self._let_go = weakref.finalize(self, _close, lock)
             try:
                 # Find out now, and not after the first run, that nothing can be written.
-                probe = beside(self.folder, "probe")
+                probe = temporary_path(self.folder, "probe")
                 probe.mkdir()
                 now = probe.stat().st_mtime
                 probe.rmdir()
@@ -330,7 +330,7 @@ class ExperimentStore:
 
         The tables and `results.json` go together; those of two commands must not be mixed.
         """
-        with _told(self.folder):
+        with explain_write_errors(self.folder):
             lock = _opened(self.folder / _LOCK_RESULTS)
         try:
             if lock is not None:
@@ -368,8 +368,8 @@ class ExperimentStore:
     def _fetched(self, key: str) -> bool:
         """Copy a run of the object store into the folder; false when there is no whole one."""
         assert self.remote is not None
-        aside = beside(self.folder, key)
-        with _told(self.folder / key):
+        aside = temporary_path(self.folder, key)
+        with explain_write_errors(self.folder / key):
             try:
                 if not self.remote.fetch_run(key, aside):
                     return False
@@ -378,8 +378,8 @@ class ExperimentStore:
             except UnreadableError:
                 raise
             except StoreError as error:
-                told = str(error).replace(str(aside), f"{self.place}/{key}")
-                warnings.warn(f"{told}; it is run again", RedtailWarning, stacklevel=3)
+                message = str(error).replace(str(aside), f"{self.place}/{key}")
+                warnings.warn(f"{message}; it is run again", RedtailWarning, stacklevel=3)
                 self.remote.put_again(key)
                 return False
             finally:
@@ -404,8 +404,8 @@ class ExperimentStore:
                 stored before is untouched.
         """
         folder = self.folder / key
-        aside = beside(self.folder, key)
-        with _told(folder):
+        aside = temporary_path(self.folder, key)
+        with explain_write_errors(folder):
             try:
                 files = {"scenario.json": scenario.encode()}
                 files.update(_tables(key, replication, outcome))
@@ -421,7 +421,7 @@ class ExperimentStore:
                     "wall_time_s": round(outcome.wall_time_s, 6),
                     "bottleneck_packets": outcome.bottleneck_packets,
                     "events": outcome.events,
-                    **_machine(),
+                    **machine(),
                     "files": {name: checksums(data) for name, data in files.items()},
                 }
                 files["manifest.json"] = sealed(manifest)
@@ -442,13 +442,13 @@ class ExperimentStore:
         return stored
 
     def write_log(self, key: str, text: str) -> Path | None:
-        """Keep what is known of a run that failed, until the run is made after all.
+        """Keep what is known of a run that failed, until the run succeeds.
 
         Returns:
             The file; None when it cannot be written, which must not hide why the run failed.
         """
         path = self._log(key)
-        aside = beside(self.folder, path.name)
+        aside = temporary_path(self.folder, path.name)
         try:
             path.parent.mkdir(exist_ok=True)
             aside.write_bytes(text.encode())
@@ -468,8 +468,8 @@ class ExperimentStore:
     def write(self, name: str, data: bytes) -> Path:
         """Write a file of the experiment's folder, replacing an older one in one step."""
         path = self.folder / name
-        aside = beside(self.folder, name)
-        with _told(path):
+        aside = temporary_path(self.folder, name)
+        with explain_write_errors(path):
             try:
                 aside.write_bytes(data)
                 os.replace(aside, path)
@@ -595,14 +595,14 @@ def _read(folder: Path) -> Iterator[None]:
         raise StoreError(f"{folder}: the stored run is damaged: {brief(error)}") from error
 
 
-def beside(folder: Path, name: str) -> Path:
-    """Return a path in a folder for what is not whole yet, unlike that of any other process."""
+def temporary_path(folder: Path, name: str) -> Path:
+    """Return a path in a folder for an incomplete file; no other process has the same path."""
     unique = f"{platform.node()}-{os.getpid()}-{time.monotonic_ns()}"
     return folder / f"{LEFTOVER}{name}-{unique}"
 
 
 def leftovers(folder: Path, now: float | None = None) -> list[Path]:
-    """Return what killed processes left; what another live process is writing is not.
+    """Return what killed processes left, without what a live process is writing.
 
     Args:
         folder: of the experiment.
@@ -632,7 +632,7 @@ def remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         aside = path
         if not path.name.startswith(LEFTOVER):
-            aside = beside(path.parent, path.name)
+            aside = temporary_path(path.parent, path.name)
             os.rename(path, aside)
         shutil.rmtree(aside)
     else:
@@ -641,12 +641,12 @@ def remove(path: Path) -> None:
 
 @contextlib.contextmanager
 def cleaning(folder: Path) -> Iterator[bool]:
-    """Keep campaigns out of an experiment's folder; false when one is at work there.
+    """Lock an experiment's folder against campaigns; false when one is at work there.
 
     Raises:
         StoreError: the folder cannot be written.
     """
-    with _told(folder):
+    with explain_write_errors(folder):
         lock = _opened(folder / _LOCK)
     try:
         free = True
@@ -663,7 +663,7 @@ def cleaning(folder: Path) -> Iterator[bool]:
 
 
 def in_use(folder: Path) -> bool:
-    """Return whether a campaign is at work in an experiment's folder, as far as can be told."""
+    """Return whether a campaign is at work in an experiment's folder, as far as this is known."""
     try:
         lock = os.open(folder / _LOCK, os.O_RDONLY)
     except OSError:
@@ -842,7 +842,7 @@ def _put(aside: Path, folder: Path) -> None:
         except StoreError:
             # Damaged: ours takes its place, unless another process is just doing the same.
             with contextlib.suppress(FileNotFoundError):
-                gone = beside(folder.parent, f"damaged-{folder.name}")
+                gone = temporary_path(folder.parent, f"damaged-{folder.name}")
                 os.rename(folder, gone)
                 remove(gone)
         else:
@@ -886,7 +886,7 @@ def _join(path: Path) -> tuple[int | None, bool]:
 
 
 @contextlib.contextmanager
-def _told(path: Path) -> Iterator[None]:
+def explain_write_errors(path: Path) -> Iterator[None]:
     """Turn an operating system's refusal into a message that says what to do."""
     try:
         yield
@@ -925,7 +925,8 @@ def owner(path: Path) -> str:
 
 
 @cache
-def _machine() -> dict[str, str]:
+def machine() -> dict[str, str]:
+    """Return what the manifest of a run says of the machine."""
     return {
         "host": platform.node(),
         "platform": platform.platform(),

@@ -79,7 +79,7 @@ class Objects:
             raise StoreError(f"{url}: {error}") from error
         self._path = str(path).rstrip("/")
         self.there: dict[str, int] = {}
-        with self._told("read", FileNotFoundError):  # no such bucket
+        with self._translate_errors("read", FileNotFoundError):  # no such bucket
             self._files.invalidate_cache()
             for path, about in self._files.find(self._path, detail=True).items():
                 name = str(path)[len(self._path) + 1 :]
@@ -89,14 +89,14 @@ class Objects:
 
     def read(self, name: str) -> bytes:
         """Return an object."""
-        with self._told("read"):
+        with self._translate_errors("read"):
             data: bytes = self._files.cat_file(f"{self._path}/{name}")
         return data
 
     def put(self, name: str, data: bytes) -> None:
         """Put an object in its place, whole."""
         path = f"{self._path}/{name}"
-        with self._told("written", FileNotFoundError):
+        with self._translate_errors("written", FileNotFoundError):
             try:
                 self._files.pipe_file(path, data)
             except FileNotFoundError:
@@ -108,11 +108,11 @@ class Objects:
     def drop(self, name: str) -> None:
         """Remove an object if it is there."""
         if self.there.pop(name, None) is not None:
-            with contextlib.suppress(FileNotFoundError), self._told("removed"):
+            with contextlib.suppress(FileNotFoundError), self._translate_errors("removed"):
                 self._files.rm_file(f"{self._path}/{name}")
 
     @contextlib.contextmanager
-    def _told(self, what: str, *also: type[Exception]) -> Iterator[None]:
+    def _translate_errors(self, what: str, *also: type[Exception]) -> Iterator[None]:
         """Turn errors into ours; that an object is not there only if asked to."""
         try:
             yield
@@ -182,7 +182,7 @@ class Remote:
         Args:
             name_of: returns what a segment of some bytes is called.
         """
-        from redtail.store.folders import SEGMENTS, beside
+        from redtail.store.folders import SEGMENTS, temporary_path
 
         here = self.folder / SEGMENTS
         there = [Path(name) for name in self.objects.there if Path(name).parent == Path(SEGMENTS)]
@@ -202,7 +202,7 @@ class Remote:
                 )
                 continue
             here.mkdir(exist_ok=True)
-            aside = beside(self.folder, name.stem)
+            aside = temporary_path(self.folder, name.stem)
             aside.write_bytes(data)
             os.replace(aside, self.folder / name)
         for path in sorted(here.glob("*.parquet")):
@@ -219,13 +219,13 @@ class Remote:
 
     def fetch(self, names: Iterable[str]) -> None:
         """Fetch files of the experiment itself, in place of those here."""
-        from redtail.store.folders import beside
+        from redtail.store.folders import temporary_path
 
         for name in names:
             if name in self.objects.there:
                 with contextlib.suppress(FileNotFoundError):  # somebody has removed it
                     data = self.objects.read(name)
-                    aside = beside(self.folder, name)
+                    aside = temporary_path(self.folder, name)
                     aside.write_bytes(data)
                     os.replace(aside, self.folder / name)
 

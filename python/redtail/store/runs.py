@@ -1,4 +1,4 @@
-"""What stands in the store: list it, show it, verify it, clean it.
+"""The contents of the store: list, show, verify and clean them.
 
 An experiment is any folder below the store's that has runs or a `results.json`; those of a
 reproduced paper stand deeper than others. A run is *in the results* when `results.json` refers to
@@ -22,11 +22,9 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from redtail import escape
 from redtail import metrics as names
-from redtail.analysis.results import read_index
 from redtail.errors import StoreError
 from redtail.store import folders as store
 from redtail.store import segments
@@ -40,9 +38,7 @@ from redtail.store.folders import (
     SEGMENTS,
     UnreadableError,
 )
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from redtail.store.index import read_index
 
 CALIBRATIONS = "calibrations"
 """The experiment whose runs no `results.json` ever names: those of every search for a load."""
@@ -251,7 +247,7 @@ def is_run(folder: Path) -> bool:
 
 
 def show(root: Path, folder: Path) -> dict[str, Any]:
-    """Return what there is to know about a run or an experiment, for JSON.
+    """Return all that is known about a run or an experiment, for JSON.
 
     Raises:
         StoreError: it is damaged or cannot be read.
@@ -328,38 +324,6 @@ def text(shown: dict[str, Any]) -> str:
             json.dumps(shown["scenario"], indent=2, ensure_ascii=False),
         ]
     )
-
-
-def table(found: list[Experiment]) -> Table:
-    """Return experiments as a table."""
-    from rich import box
-    from rich.table import Table
-
-    from redtail.display.tables import plain
-
-    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    drawn.add_column("experiment")
-    for title in ("runs", "in results", "size"):
-        drawn.add_column(title, justify="right")
-    drawn.add_column("newest")
-    drawn.add_column("code versions")
-    if any(each.failed or each.in_use for each in found):
-        drawn.add_column("")
-    for each in found:
-        versions = (f"{version[:12]} ({count})" for version, count in each.versions.items())
-        remarks = [f"{each.failed} failed"] if each.failed else []
-        remarks += ["at work"] if each.in_use else []
-        cells = (
-            each.name,
-            str(each.runs),
-            str(each.in_results),
-            shown_size(each.size),
-            (each.newest or "-").replace("T", " ").replace("+00:00", " UTC"),
-            ", ".join(versions) or "-",
-            ", ".join(remarks),
-        )
-        drawn.add_row(*(plain(escape.name(cell)) for cell in cells[: len(drawn.columns)]))
-    return drawn
 
 
 def verify(folder: Path) -> Iterator[Finding]:
@@ -470,7 +434,7 @@ def clean(
     unreferenced: bool = False,
     yes: bool = False,
 ) -> Cleaning:
-    """Remove from an experiment's folder what is of no use.
+    """Remove useless files from an experiment's folder.
 
     That is what processes that died left, damaged runs, and logs of failures of runs that were
     made since. A whole run that `results.json` refers to is never removed, and nothing foreign.
@@ -524,8 +488,8 @@ def _rubbish(folder: Path, code_version: str | None, unreferenced: bool) -> Clea
         referred = {}
     elif referred is None and (unreferenced or code_version is not None):
         found.kept.append(
-            f"{folder}: there is no results.json that can be read, so nobody knows which runs are "
-            "in the results; none is removed for not being in them"
+            f"{folder}: there is no results.json that can be read, so it is unknown which runs are "
+            "in the results; no run is removed for that reason"
         )
     for key in run_names(folder):
         path = folder / key
@@ -695,7 +659,7 @@ def _verify_results(folder: Path, keys: set[str]) -> Iterator[Finding]:
         return
     for key, about in _referred(index).items():
         if key not in keys:
-            what = f"the results refer to it ({about}), and it is not there"
+            what = f"the results refer to it ({about}), and it does not exist"
             yield Finding(folder / key, "missing", what, _AGAIN)
     for name, expected in index.get("files", {}).items():
         wrong = _wrong(folder / name, expected)

@@ -37,11 +37,11 @@ from redtail.store.folders import (
     SEGMENTS,
     ExperimentStore,
     StoredRun,
-    _machine,
-    _told,
     brief,
     expect,
+    explain_write_errors,
     field,
+    machine,
     metric_field,
     open_parquet,
     read_run,
@@ -224,7 +224,7 @@ def keys_of(runs: Mapping[int, StoredRun]) -> dict[int, str]:
 
 
 class Shelf:
-    """The stored runs of a campaign: puts new ones away, finds those that are there.
+    """The stored runs of a campaign: stores new ones, finds existing ones.
 
     Args:
         store: the experiment's folder.
@@ -291,7 +291,7 @@ class Shelf:
         backend: str,
         replication: int,
     ) -> None:
-        """Put a run away; it is safe from the next checkpoint on.
+        """Store a run; it is safe from the next checkpoint on.
 
         Raises:
             StoreError: it cannot be written.
@@ -453,7 +453,7 @@ class _Segment:
             "backend": self.backend,
             "redtail_version": self.version,
             "code_version": code_version,
-            **_machine(),
+            **machine(),
             "metrics": [ledger.shapes[shape] for shape in shapes],
         }
         values = [values for _, values in columns]
@@ -488,7 +488,7 @@ def _write(folder: Path, data: bytes) -> Path:
     path = folder / FOLDER / f"{name}.parquet"
     unique = f"{platform.node()}-{os.getpid()}-{time.monotonic_ns()}"
     aside = folder / f".tmp-{name}-{unique}"
-    with _told(path):
+    with explain_write_errors(path):
         try:
             path.parent.mkdir(exist_ok=True)
             aside.write_bytes(data)
@@ -638,10 +638,10 @@ def run_of(path: Path, key: str) -> tuple[StoredRun, str]:
 
 
 def take_out(path: Path, keys: Collection[str]) -> None:
-    """Remove some runs of a segment, in whose place stands one with the others from then on.
+    """Remove some runs of a segment: a segment with the other runs replaces it.
 
     The new one is there before the old one goes, so that no run is missing at any moment; a kill
-    in between leaves the others twice, which harms nobody and is mended by doing it again.
+    in between leaves the others twice. This does no harm, and the next call removes them.
 
     Raises:
         StoreError: it cannot be read, written or removed.
@@ -655,7 +655,7 @@ def take_out(path: Path, keys: Collection[str]) -> None:
         return
     if rest.num_rows:
         _write(path.parent.parent, _parquet(rest))
-    with _told(path):
+    with explain_write_errors(path):
         path.unlink()
 
 
@@ -667,7 +667,7 @@ def segments(
     Args:
         folder: of the experiment.
         code_version: passes over those of other versions.
-        aside: whether damaged ones get another name, under which nobody takes them for segments.
+        aside: whether damaged ones get another name, which is not that of a segment.
     """
     for path in sorted((folder / FOLDER).glob("*.parquet")):
         try:

@@ -1,16 +1,18 @@
 """When a case has had enough replications.
 
 A rule looks at a case for the first time after `at_least` replications, then whenever half as many
-have been added again, and for the last time at `at_most`. A case needs no more once half the width
-of the 95 % interval of each metric named is at most the share asked for of its mean. A metric
-without an interval (most of its values are equal, say) does not meet its bound. All of this follows
-from what the runs measured, so the same file gives the same number of replications on any number of
-threads, and an interrupted experiment goes on to the same end.
+have been added again, and for the last time at `at_most`. A case needs no more replications when,
+for each metric named, half the width of the 95 % interval is at most the given share of the mean. A
+metric without an interval (for example when most of its values are equal) does not meet its bound.
+All of this follows from what the runs measured. So the same file gives the same number of
+replications on any number of threads, and an interrupted experiment continues to the same end.
 
-Stopping when an interval is narrow favours samples that happen to vary little, so that intervals
-cover less often than they say. Few looks, far apart, and ten replications before the first one keep
-that small. With at_least = 10, at_most = 50 and a bound of 5 %, over coefficients of variation from
-0.02 to 0.15, normal or log-normal, and 40 000 experiments each, in the worst case
+To stop when an interval is narrow favours samples that vary little by chance, so that intervals
+cover the true mean less often than stated. Few looks, far apart, and ten replications before the
+first one keep this effect small.
+
+We measured at_least = 10, at_most = 50 and a bound of 5 %, over coefficients of variation from 0.02
+to 0.15, normal or log-normal, with 40 000 experiments each. In the worst case
 
 - the interval printed after stopping covers the true mean 94 % of the time in place of 95 %
   (93 % with at_least = 5);
@@ -34,18 +36,18 @@ from dataclasses import dataclass
 from redtail.analysis.stats import Estimate, estimate
 
 GROWTH = 1.5
-"""How many times as many replications a case has at the next look.
+"""The factor by which the replications of a case grow from one look to the next.
 
 Source: our choice; five looks from 10 to 50, and no case gets more than 1.5 times what it needs.
 """
 
 
 Why = Callable[[str, int], str | None]
-"""Says why a metric has no interval over so many replications; None when it may have one."""
+"""Returns why a metric has no interval over a number of replications; None when it may have one."""
 
 
 def never(metric: str, n: int) -> str | None:
-    """Say of no metric that it has no interval."""
+    """Return None: every metric may have an interval."""
     return None
 
 

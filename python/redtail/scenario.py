@@ -1,0 +1,55 @@
+"""What is in a scenario: the JSON from which a run is made, with every default filled in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_QUANTITY = re.compile(r"\s*([0-9][0-9_.]*(?:e[+-]?[0-9]+)?)\s*([A-Za-zµ/]+|%)\s*")
+_FACTORS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+
+
+def links(scenario: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return every link of a scenario by its name in results.
+
+    >>> list(links({"bottleneck": {"return": {}}}))
+    ['bottleneck', 'return']
+    >>> list(links({"chain": {"hop": [{"return": {}}, {}]}}))
+    ['hop1', 'hop1.return', 'hop2']
+    """
+    found = {}
+    if "bottleneck" in scenario:
+        found["bottleneck"] = scenario["bottleneck"]
+        if "return" in scenario["bottleneck"]:
+            found["return"] = scenario["bottleneck"]["return"]
+    for number, hop in enumerate(scenario.get("chain", {}).get("hop", ()), start=1):
+        found[f"hop{number}"] = hop
+        if "return" in hop:
+            found[f"hop{number}.return"] = hop["return"]
+    return found
+
+
+def quantity(value: object) -> tuple[float | None, str]:
+    """Return the number and the unit of a value; None for what is neither number nor quantity.
+
+    >>> quantity("10 Mbit/s"), quantity(5), quantity("RED")
+    ((10.0, 'Mbit/s'), (5.0, ''), (None, ''))
+    """
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value), ""
+    match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return None, ""
+    return float(match[1].replace("_", "")), match[2]
+
+
+def rate_or_size(text: str) -> float:
+    """Return a rate in bit/s or a size in bytes from its text in a scenario.
+
+    >>> rate_or_size("1.5 Mbit/s"), rate_or_size("40 B")
+    (1500000.0, 40.0)
+    """
+    number, unit = quantity(text)
+    assert number is not None, text
+    return number * _FACTORS[unit.removesuffix("bit/s").removesuffix("B")]
