@@ -4,7 +4,7 @@
 //! once (measured in docs/performance.md).
 
 use redtail_core::{Ecn, Time};
-use redtail_network::{Address, ContentId, Links, SimPacket};
+use redtail_network::{Address, ContentId, Links};
 use redtail_transport::Segment;
 
 const _: () = assert!(size_of::<Content>() == 64, "a content fits a cache line");
