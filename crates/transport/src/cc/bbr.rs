@@ -97,7 +97,7 @@ struct LongTerm {
     lost: u64,
 }
 
-/// The model's state.
+/// The controller of BBR with its state.
 #[derive(Clone, Debug)]
 pub struct Bbr {
     config: ModelConfig,
@@ -270,7 +270,7 @@ impl Bbr {
         }
     }
 
-    /// bbr_lt_bw_sampling.
+    /// Samples the rate of a policer (bbr_lt_bw_sampling).
     fn sample_long_term(&mut self, sample: &RateSample) {
         let round = u32::from(self.rounds.started);
         if self.lt.in_use {
@@ -311,7 +311,7 @@ impl Bbr {
         }
     }
 
-    /// bbr_lt_bw_interval_done.
+    /// Ends a sampling interval with the rate `bw` (bbr_lt_bw_interval_done).
     fn end_interval(&mut self, bw: f64, now: Time) {
         let before = self.lt.bw;
         let difference = (bw - before).abs();

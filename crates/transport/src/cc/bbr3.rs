@@ -175,7 +175,7 @@ enum AckPhase {
     ProbeStopping,
 }
 
-/// The model's state.
+/// The controller of BBRv3 with its state.
 #[derive(Clone, Debug)]
 pub struct Bbr3 {
     config: ModelConfig,

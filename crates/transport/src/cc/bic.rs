@@ -55,7 +55,7 @@ const UPDATE_INTERVAL: u64 = TICKS_PER_S / 32;
 /// The ratio is kept in sixteenths.
 const RATIO_SHIFT: u32 = 4;
 
-/// The law's state.
+/// The growth law of BIC with its state.
 #[derive(Clone, Debug)]
 pub struct Bic {
     additive: Additive,

@@ -104,7 +104,7 @@ impl<const MAX: bool> Extreme<MAX> {
     }
 }
 
-/// The model's state.
+/// The controller of Copa with its state.
 #[derive(Clone, Debug)]
 pub struct Copa {
     config: ModelConfig,

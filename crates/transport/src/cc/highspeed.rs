@@ -103,7 +103,7 @@ const TABLE: [(u64, u64); 72] = [
     (89053, 24),
 ];
 
-/// The law's state.
+/// The growth law of HighSpeed TCP with its state.
 #[derive(Clone, Debug, Default)]
 pub struct HighSpeed {
     additive: Additive,

@@ -46,7 +46,7 @@ const RTT_STEP: u64 = 5;
 /// RTT_min above which beta follows the round trips: 10 ms in ticks, rounded up.
 const LEAST_RTT: u64 = 3;
 
-/// The law's state.
+/// The growth law of H-TCP with its state.
 #[derive(Clone, Debug)]
 pub struct Htcp {
     additive: Additive,
@@ -56,7 +56,7 @@ pub struct Htcp {
     follows_rtt: bool,
     /// Segments acknowledged by the present acknowledgement.
     acked: u64,
-    /// Zero when none is known.
+    /// The least round trip; zero when none is known.
     rtt_min: u64,
     rtt_max: u64,
     /// When the last congestion event ended.
@@ -98,7 +98,7 @@ impl Default for Htcp {
 }
 
 impl Htcp {
-    /// Delta in ticks.
+    /// The time since the last congestion event, in ticks (Delta).
     fn delta(&self) -> u64 {
         self.last_cong.map_or(0, |at| self.now.saturating_sub(at))
     }

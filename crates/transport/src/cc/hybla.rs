@@ -70,7 +70,7 @@ impl Rho {
     }
 }
 
-/// The law's state.
+/// The growth law of TCP Hybla with its state.
 #[derive(Clone, Debug, Default)]
 pub struct Hybla {
     additive: Additive,

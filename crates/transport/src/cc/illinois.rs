@@ -45,7 +45,7 @@ const THETA: u32 = 5;
 /// RTT_MAX, 3.3 s: longer round trips count as this; microseconds.
 const RTT_MAX: u64 = u32::MAX as u64 / ALPHA_MAX;
 
-/// The law's state.
+/// The growth law of TCP Illinois with its state.
 #[derive(Clone, Debug)]
 pub struct Illinois {
     additive: Additive,

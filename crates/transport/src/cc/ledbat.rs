@@ -38,7 +38,7 @@ const ALLOWED_INCREASE: f64 = 1.0;
 const MIN_CWND: f64 = 2.0;
 const MINUTE: Span = Span::from_s(60);
 
-/// The law's state.
+/// The growth law of LEDBAT with its state.
 #[derive(Clone, Debug, Default)]
 pub struct Ledbat {
     /// base_delays: the least round trip of each of the latest minutes that had one,

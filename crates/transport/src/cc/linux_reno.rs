@@ -13,7 +13,7 @@
 use super::additive::Additive;
 use super::{AckSample, CongestionKind, GrowthLaw};
 
-/// The law's state.
+/// The growth law of Linux's Reno with its state.
 #[derive(Clone, Debug, Default)]
 pub struct LinuxReno {
     additive: Additive,

@@ -28,7 +28,7 @@ pub(super) const EACH: u64 = 100;
 /// -log2 b (TCP_SCALABLE_MD_SCALE).
 const MD_SCALE: u32 = 3;
 
-/// The law's state.
+/// The growth law of Scalable TCP with its state.
 #[derive(Clone, Debug, Default)]
 pub struct Scalable {
     additive: Additive,

@@ -71,7 +71,7 @@ fn least(known: Option<Span>, sample: Option<Span>) -> Option<Span> {
     }
 }
 
-/// The law's state.
+/// The growth law of TCP Vegas with its state.
 #[derive(Clone, Debug, Default)]
 pub struct Vegas {
     /// BaseRTT.

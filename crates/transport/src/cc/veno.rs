@@ -31,7 +31,7 @@ const BETA: u64 = 3 << 1;
 /// The value of an unknown round trip.
 const UNKNOWN_RTT: u64 = 0x7fff_ffff;
 
-/// The law's state.
+/// The growth law of TCP Veno with its state.
 #[derive(Clone, Debug)]
 pub struct Veno {
     additive: Additive,

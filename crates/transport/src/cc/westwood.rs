@@ -38,7 +38,7 @@ const LEAST_INTERVAL: u64 = TICKS_PER_S / 20;
 /// TCP_WESTWOOD_INIT_RTT: the round trip before the first sample.
 const INITIAL_RTT: u64 = 20 * TICKS_PER_S;
 
-/// The law's state.
+/// The growth law of TCP Westwood with its state.
 #[derive(Clone, Debug)]
 pub struct Westwood {
     additive: Additive,

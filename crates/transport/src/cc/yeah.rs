@@ -51,7 +51,7 @@ const ZETA: u32 = 50;
 /// The value of an unknown round trip.
 const UNKNOWN_RTT: u64 = 0x7fff_ffff;
 
-/// The law's state.
+/// The growth law of YeAH-TCP with its state.
 #[derive(Clone, Debug)]
 pub struct Yeah {
     additive: Additive,

@@ -8,10 +8,10 @@ use redtail_core::{Span, Time};
 use super::adaptive_acks::AdaptiveAcks;
 use crate::params::TcpParams;
 
-/// The policy with its state.
+/// When a receiver acknowledges, with the state that this needs.
 #[derive(Clone, Debug)]
 pub enum AckPolicy {
-    /// Every segment at once.
+    /// The receiver acknowledges every segment at once.
     EverySegment,
     /// Every second segment, or the first after `timeout`; at once at the start.
     Delayed {
@@ -22,7 +22,7 @@ pub enum AckPolicy {
         /// The number of segments at the start that are still acknowledged at once.
         quick: u32,
     },
-    /// As a Linux receiver does.
+    /// The receiver delays acknowledgements as Linux does.
     Adaptive(Box<AdaptiveAcks>),
 }
 

@@ -59,9 +59,9 @@ pub(super) enum Place {
     InOrder,
     /// In order, and there is or was data above it.
     InGap,
-    /// Above a gap.
+    /// The segment is above a gap.
     OutOfOrder,
-    /// All of it had arrived before.
+    /// All bytes of the segment had arrived before.
     Old,
 }
 
@@ -76,13 +76,13 @@ pub(super) struct Arrived {
     pub now: bool,
     /// Acknowledge this segment and the next at once.
     pub soon: bool,
-    /// The next byte expected.
+    /// The next byte that the receiver expects.
     pub next: u64,
     /// Whether the application has read everything.
     pub read: bool,
 }
 
-/// The policy with its state.
+/// The delayed acknowledgements of Linux with their state.
 #[derive(Clone, Debug)]
 pub struct AdaptiveAcks {
     wheel: TimerWheel,
@@ -108,7 +108,7 @@ pub struct AdaptiveAcks {
     /// Size of TCP's header with the options of every segment, bytes.
     header: u32,
     window: u32,
-    /// Acknowledged so far.
+    /// The offset up to which data is acknowledged.
     acked: u64,
     srtt: Option<Span>,
     rto: Span,

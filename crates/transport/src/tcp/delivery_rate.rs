@@ -135,7 +135,7 @@ impl RateSampler {
         self.sent[place] = self.snapshot(len, in_flight, now);
     }
 
-    /// OnPacketSent of the draft.
+    /// A segment is sent (OnPacketSent of the draft).
     #[inline]
     fn snapshot(&mut self, len: u32, in_flight: u64, now: Time) -> Sent {
         if in_flight <= u64::from(len) {

@@ -71,7 +71,7 @@ impl Marks {
 /// An acknowledgement, before it updates the scoreboard.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival<'a> {
-    /// The segment.
+    /// The segment that carries the acknowledgement.
     pub segment: &'a Segment,
     /// The cumulative acknowledgement before it.
     pub una: u64,
@@ -89,7 +89,7 @@ impl Arrival<'_> {
     }
 }
 
-/// The sender's response.
+/// How a sender responds to marks.
 #[derive(Clone, Debug)]
 pub enum EcnResponse {
     /// Packets are not ECN-capable; echoes are ignored.

@@ -19,7 +19,7 @@ use crate::segment::{Flags, Segment};
 /// Which side opens the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
-    /// It sends the SYN.
+    /// The endpoint sends the SYN.
     Active,
     /// It answers the SYN. `since` is when the SYN-ACK was last sent, until it is acknowledged;
     /// `repeated` counts its retransmissions.

@@ -25,7 +25,7 @@ enum Step {
     SendsNew { left: u8, sent: bool },
 }
 
-/// The detector.
+/// Detects spurious retransmission timeouts by F-RTO.
 #[derive(Clone, Debug)]
 pub(super) struct Frto {
     sack: bool,
@@ -46,15 +46,15 @@ pub(super) struct Answer {
     pub delivers: bool,
     /// The highest byte acknowledged so far, cumulatively or selectively.
     pub highest: u64,
-    /// The next new byte.
+    /// The next new byte to send.
     pub next: u64,
 }
 
-/// The result of an acknowledgement.
+/// What an acknowledgement shows about the latest timeout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// Undecided.
-    Open,
+pub(super) enum TimeoutKind {
+    /// It is not yet known whether the timeout was spurious.
+    Undecided,
     /// Segments sent before the timeout arrive: the timeout was spurious.
     Spurious,
     /// The timeout was genuine, and two round trips have passed since: the window is three segments
@@ -96,20 +96,20 @@ impl Frto {
         self.step = Step::Done;
     }
 
-    /// Steps 2 and 3.
-    pub(super) fn on_ack(&mut self, answer: Answer) -> Verdict {
+    /// Applies step 2 or step 3 of the algorithm to an acknowledgement after a timeout.
+    pub(super) fn on_ack(&mut self, answer: Answer) -> TimeoutKind {
         match self.step {
-            Step::Done => Verdict::Open,
+            Step::Done => TimeoutKind::Undecided,
             Step::Retransmitted => {
                 self.on_first_ack(answer);
-                Verdict::Open
+                TimeoutKind::Undecided
             }
             Step::SendsNew { .. } => {
-                let verdict = self.on_second_ack(answer);
-                if verdict != Verdict::Open {
+                let kind = self.on_second_ack(answer);
+                if kind != TimeoutKind::Undecided {
                     self.step = Step::Done;
                 }
-                verdict
+                kind
             }
         }
     }
@@ -134,19 +134,19 @@ impl Frto {
         };
     }
 
-    fn on_second_ack(&self, answer: Answer) -> Verdict {
+    fn on_second_ack(&self, answer: Answer) -> TimeoutKind {
         if self.sack {
             if answer.highest > self.recover || !answer.advances && !answer.delivers {
-                Verdict::Genuine
+                TimeoutKind::Genuine
             } else if answer.delivers {
-                Verdict::Spurious
+                TimeoutKind::Spurious
             } else {
-                Verdict::Open
+                TimeoutKind::Undecided
             }
         } else if answer.advances {
-            Verdict::Spurious
+            TimeoutKind::Spurious
         } else {
-            Verdict::Genuine
+            TimeoutKind::Genuine
         }
     }
 

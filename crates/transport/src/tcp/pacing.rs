@@ -159,7 +159,7 @@ impl Pacer {
         self.release_at = more.then_some(self.next);
     }
 
-    /// Nothing is held back.
+    /// Pacing holds back no segment any more.
     #[inline]
     pub fn release(&mut self) {
         self.release_at = None;

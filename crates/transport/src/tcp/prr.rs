@@ -81,7 +81,7 @@ impl Prr {
         self.until.is_some_and(|until| ack >= until)
     }
 
-    /// The window now.
+    /// The congestion window of the reduction.
     pub(super) fn cwnd(&self) -> f64 {
         self.cwnd
     }

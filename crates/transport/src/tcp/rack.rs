@@ -26,10 +26,10 @@ use redtail_core::{Span, Time};
 
 use super::timestamps::{before, timestamp};
 
-/// Which version of the algorithm.
+/// The version of loss detection by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rules {
-    /// RFC 8985.
+    /// The version of RFC 8985.
     Rfc,
     /// Linux 6.1. RACK.rtt is that of the segment delivered last (`tcp_rack_advance`). A timestamp
     /// shows that a retransmission was spurious only if the segment is acknowledged cumulatively
@@ -76,9 +76,9 @@ const PERSIST: u32 = 16;
 pub(super) struct Delivered {
     pub sent: Time,
     pub end: u64,
-    /// It had been retransmitted.
+    /// The segment had been retransmitted.
     pub resent: bool,
-    /// It is acknowledged selectively.
+    /// The segment is acknowledged selectively.
     pub sacked: bool,
 }
 

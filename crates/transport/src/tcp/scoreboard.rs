@@ -17,7 +17,7 @@ use crate::segment::SackBlock;
 /// each of thousands of flows keeps a window of them.
 #[derive(Clone, Copy, Debug)]
 struct Record {
-    /// When it was last sent.
+    /// When the segment was last sent.
     sent: Time,
     /// The lower 32 bits of the offset of its first byte; fewer than 2^32 bytes are outstanding.
     seq_low: u32,
@@ -32,7 +32,7 @@ struct Record {
 struct SegmentState(u8);
 
 impl SegmentState {
-    /// Declared lost.
+    /// The segment is declared lost.
     const LOST: u8 = 1;
     /// Retransmitted since it was last declared lost.
     const RETRANSMITTED: u8 = 2;

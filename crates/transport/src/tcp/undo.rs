@@ -31,7 +31,7 @@ pub(super) struct Undo {
 /// A reduction that may be undone.
 #[derive(Clone, Copy, Debug)]
 struct Reduction {
-    /// The window before it.
+    /// The window before the reduction.
     prior: Window,
     /// Whether a timeout caused it, rather than a fast retransmit.
     timeout: bool,

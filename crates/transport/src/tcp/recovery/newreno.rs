@@ -9,16 +9,16 @@
 use super::super::scoreboard::Scoreboard;
 use super::{LossRecovery, RecoveryTraits};
 
-/// Which version of the algorithm.
+/// The version of NewReno.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Style {
-    /// That of the RFCs.
+    /// The version of the RFCs.
     Rfc,
     /// That of ns-2.35 (see [`RecoveryKind`](super::RecoveryKind)).
     Ns2,
 }
 
-/// The state of an episode.
+/// The state of NewReno, or of Reno, in one recovery episode.
 #[derive(Clone, Debug)]
 pub(in super::super) struct NewReno {
     style: Style,

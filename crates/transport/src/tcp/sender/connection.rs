@@ -13,11 +13,11 @@ use crate::tcp::timestamps::{shown_at, timestamp};
 /// The states of a connection, as its sender goes through them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnectionState {
-    /// Not started.
+    /// The connection has not been opened.
     Closed,
     /// The SYN is due, for the first time or as a retransmission.
     SynDue,
-    /// Waiting for the SYN-ACK.
+    /// The SYN was sent, and its SYN-ACK has not arrived.
     SynSent,
     /// The acknowledgement of the SYN-ACK is due, without data.
     AckDue,

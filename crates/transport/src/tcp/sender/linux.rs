@@ -327,7 +327,7 @@ impl Sender {
         }
     }
 
-    /// `tcp_cwnd_reduction`.
+    /// Sets the window during a reduction, by proportional rate reduction (`tcp_cwnd_reduction`).
     fn reduce_further(&mut self, states: &mut LinuxStates, delivered: u64, safe: bool) {
         let mss = f64::from(self.mss);
         let segments = |bytes: u64| bytes.div_ceil(u64::from(self.mss));
@@ -596,7 +596,8 @@ impl Sender {
         states.cwr = self.spreads(CongestionKind::Ecn);
     }
 
-    /// `tcp_try_keep_open`.
+    /// Returns to the state without an episode; holes and retransmissions keep it in disorder
+    /// (`tcp_try_keep_open`).
     fn keep_open(&mut self, states: &mut LinuxStates) {
         let disorder =
             !self.board.sacked().is_empty() || self.board.has_lost() || self.has_retransmissions();
@@ -607,7 +608,7 @@ impl Sender {
         }
     }
 
-    /// `tcp_any_retrans_done`.
+    /// Whether a retransmission is outstanding (`tcp_any_retrans_done`).
     fn has_retransmissions(&self) -> bool {
         self.board.first_was_retransmitted() || self.board.retransmissions_out() > 0
     }

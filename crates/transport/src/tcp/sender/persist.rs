@@ -14,7 +14,7 @@ use crate::segment::Segment;
 /// 3.8.6.1). The persist timer is kept in place of the retransmission timer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Persist {
-    /// Probes sent.
+    /// The number of probes sent.
     probes: u32,
     /// When the last probe was sent, until its byte is accepted.
     probed: Option<Time>,

@@ -4,7 +4,7 @@ use redtail_core::Time;
 
 use super::{Phase, Sender};
 use crate::segment::Segment;
-use crate::tcp::frto::{Answer, Verdict};
+use crate::tcp::frto::{Answer, TimeoutKind};
 
 impl Sender {
     /// An episode is about to reduce the window. The reduction can be undone later, unless another
@@ -64,7 +64,7 @@ impl Sender {
             return;
         };
         let ack = self.board.una();
-        let verdict = frto.on_ack(Answer {
+        let kind = frto.on_ack(Answer {
             ack,
             advances: ack > una,
             delivers: self.board.delivered() > delivered,
@@ -75,12 +75,12 @@ impl Sender {
                 .map_or(ack, |end| end.max(ack)),
             next: self.board.next(),
         });
-        match verdict {
-            Verdict::Open => {}
+        match kind {
+            TimeoutKind::Undecided => {}
             // With an echoed mark the window stays reduced, even after a spurious timeout (RFC
             // 4015, section 3.1).
-            Verdict::Spurious => self.undo_reduction(!echoed),
-            Verdict::Genuine => {
+            TimeoutKind::Spurious => self.undo_reduction(!echoed),
+            TimeoutKind::Genuine => {
                 // Not above the window that slow start would have reached without F-RTO.
                 let window = self.controller.window();
                 let earned = (3.0 * f64::from(self.mss)).min(window.ssthresh);

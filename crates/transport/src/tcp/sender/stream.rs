@@ -30,7 +30,7 @@ impl SendStream {
         self.size = self.size.checked_add(bytes).expect("a stream with an end");
     }
 
-    /// What follows the offset `next`.
+    /// The number of bytes from the offset `next` to the end of the data written so far.
     #[inline]
     pub fn left(&self, next: u64) -> u64 {
         self.size.saturating_sub(next)
