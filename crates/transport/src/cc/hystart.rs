@@ -37,7 +37,7 @@ const MIN_SAMPLES: u32 = 8;
 const DELAY_THRESH: (Span, Span) = (Span::from_ms(4), Span::from_ms(16));
 const DELAY_DIVISOR: u64 = 8;
 
-/// The state of HyStart in one slow start.
+/// HyStart with its state.
 #[derive(Clone, Debug)]
 pub(super) struct HyStart {
     mss: f64,

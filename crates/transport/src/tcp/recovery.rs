@@ -2,7 +2,7 @@
 //! what it retransmits.
 //!
 //! The sender owns the phases (open, recovery, loss after a timeout) and the recovery point. A
-//! strategy here states its fixed properties ([`RecoveryTraits`]) and hears of events: it decides
+//! strategy here states its fixed properties (`RecoveryTraits`) and hears of events: it decides
 //! when a loss is detected, how many bytes are in flight during recovery, and what to retransmit
 //! next.
 //!

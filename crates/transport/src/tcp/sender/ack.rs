@@ -255,8 +255,8 @@ impl Sender {
             || (self.pacer.as_ref()).is_some_and(|pacer| pacer.had_full_window(self.board.una()))
     }
 
-    /// What the growth law learns from an acknowledgement that delivers `acked` bytes, newly reports
-    /// `marked` bytes as marked and gives the sample `rtt`.
+    /// What the growth law learns from an acknowledgement that delivers `acked` bytes, newly
+    /// reports `marked` bytes as marked and gives the sample `rtt`.
     #[inline]
     pub(super) fn ack_sample(
         &self,

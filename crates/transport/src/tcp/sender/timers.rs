@@ -39,13 +39,14 @@ impl RetransmissionTimer {
         self.at = Some(self.wheel.expiry(now, self.rtt.rto()));
     }
 
-    /// Starts the timer as the persist timer, when `probes` probes were sent (RFC 9293, section 3.8.6.1).
+    /// Starts the timer as the persist timer, when `probes` probes were sent (RFC 9293, section
+    /// 3.8.6.1).
     pub fn start_to_probe(&mut self, probes: u32, now: Time) {
         self.at = Some(self.wheel.expiry(now, self.rtt.backed_off(probes)));
     }
 
-    /// Starts the timer for a segment that was last sent at `sent`. If its timeout has passed, the timer
-    /// expires after one microsecond (Linux, tcp_rearm_rto).
+    /// Starts the timer for a segment that was last sent at `sent`. If its timeout has passed, the
+    /// timer expires after one microsecond (Linux, tcp_rearm_rto).
     fn start_from(&mut self, sent: Time, now: Time) {
         let due = sent + self.rtt.rto();
         let wait = if due > now {

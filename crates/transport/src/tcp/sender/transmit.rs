@@ -71,9 +71,9 @@ impl Sender {
         }
     }
 
-    /// The segment that is sent however full the window is: a window probe, or the first outstanding
-    /// segment again. `None` if neither is to be sent; `Some(None)` if nothing else may be sent
-    /// either.
+    /// The segment that is sent however full the window is: a window probe, or the first
+    /// outstanding segment again. `None` if neither is to be sent; `Some(None)` if nothing else may
+    /// be sent either.
     fn send_forced(&mut self, now: Time) -> Option<Option<Segment>> {
         self.resend_first = false;
         if self
