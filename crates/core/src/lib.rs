@@ -8,6 +8,7 @@ pub mod kinded;
 pub mod one_or_list;
 pub mod packet;
 pub mod param;
+pub mod params;
 mod prefetch;
 pub mod random;
 pub mod units;
@@ -19,6 +20,6 @@ pub use prefetch::prefetch;
 pub use random::Stream;
 pub use units::{Bytes, QueueSize, Rate, Sampling, Span, Time, earlier};
 
-// Re-exported for `kinded!`, so that its users need not name them.
+// Re-exported for `kinded!` and `params!`, so that their users need not name them.
 #[doc(hidden)]
 pub use {schemars, serde};
