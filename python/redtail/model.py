@@ -203,7 +203,7 @@ class AdaptiveRed(Part):
         top: max_p is increased only while it is at most this. A number; default 0.5.
         interval: Time between two changes of max_p. A time with its unit, for example "100 ms";
             default "500 ms".
-        gentle: Beyond `max_th`, let the probability rise from max_p to 1 instead of dropping
+        gentle: Beyond `max_th`, let the probability rise from `max_p` to 1 instead of dropping
             everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000),
             `"limit"` at the queue's limit (ISCC 2001). True or false or "twice-max-th" or "limit";
             default "twice-max-th".
@@ -265,7 +265,7 @@ class SelfConfiguringRed(Part):
         alpha: Divisor of max_p when the average falls below `min_th`. A number; default 3.0.
         beta: Factor of max_p when the average rises above `max_th`; max_p stays at 1 at most. A
             number; default 2.0.
-        gentle: Beyond `max_th`, let the probability rise from max_p to 1 instead of dropping
+        gentle: Beyond `max_th`, let the probability rise from `max_p` to 1 instead of dropping
             everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000),
             `"limit"` at the queue's limit (ISCC 2001). True or false or "twice-max-th" or "limit";
             default false.
@@ -401,7 +401,7 @@ class RedTail(Part):
         top: max_p is increased only while it is at most this. A number; default 0.5.
         interval: Time between two changes of max_p. A time with its unit, for example "100 ms";
             default "500 ms".
-        gentle: Beyond `max_th`, let the probability rise from max_p to 1 instead of dropping
+        gentle: Beyond `max_th`, let the probability rise from `max_p` to 1 instead of dropping
             everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000),
             `"limit"` at the queue's limit (ISCC 2001). True or false or "twice-max-th" or "limit";
             default "twice-max-th".
@@ -458,7 +458,7 @@ class Profile(Part):
             queue size with its unit, for example "300 packets", "64 kB" or "20 ms".
         dscp: The classes it is for, such as `["AF11", "EF"]`; left out, all that no other profile
             names. A list, each a text, or a whole number.
-        max_p: Their drop probability when the average reaches `max_th`. A number; default 0.1.
+        max_p: Drop probability when the average reaches `max_th`. A number; default 0.1.
     """
 
     min_th: str
@@ -480,7 +480,7 @@ class Wred(Part):
             max_p.
         average: Which packets the average that decides about a packet counts. "total" or "rio" or
             "own"; default "total".
-        w_q: Weight of one arrival's sample in the moving averages. A number; default 0.002.
+        w_q: Weight of one arrival's sample in the moving average. A number; default 0.002.
         gentle: Beyond a profile's `max_th`, let the probability rise from its `max_p` to 1 instead
             of dropping everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd
             2000), `"limit"` at the queue's limit (ISCC 2001). True or false or "twice-max-th" or
@@ -493,8 +493,8 @@ class Wred(Part):
             number of bytes with its unit, for example "1500 B"; default "500 B".
         ecn: Mark ECN-capable packets where an early drop would hit them. True or false; default
             false.
-        above_max_th: With `ecn`, what happens to ECN-capable packets chosen while their average is
-            at `max_th` or above, gentle or not. "drop" or "mark"; default "drop".
+        above_max_th: With `ecn`, what happens to ECN-capable packets chosen while the average is at
+            `max_th` or above, gentle or not. "drop" or "mark"; default "drop".
         label: What tables and legends call this queue; no part of the run. A text.
     """
 

@@ -9,6 +9,7 @@ pub mod metric;
 pub mod one_or_list;
 pub mod packet;
 pub mod param;
+pub mod params;
 mod prefetch;
 pub mod random;
 pub mod units;
@@ -21,6 +22,6 @@ pub use prefetch::prefetch;
 pub use random::Stream;
 pub use units::{Bytes, QueueSize, Rate, Sampling, Span, Time, earlier};
 
-// Re-exported for `kinded!`, so that its users need not name them.
+// Re-exported for `kinded!` and `params!`, so that their users need not name them.
 #[doc(hidden)]
 pub use {schemars, serde};

@@ -9,33 +9,24 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use redtail_core::one_or_list::{self, OneOrList};
-use redtail_core::schemars::{self, JsonSchema, Schema, SchemaGenerator, json_schema};
-use redtail_core::serde::{self, Deserialize, Deserializer, Serialize, Serializer};
-use redtail_core::{Dscp, Packet, ParamError};
+use redtail_core::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use redtail_core::serde::{Deserialize, Deserializer, Serialize, Serializer};
+use redtail_core::{Dscp, Packet, ParamError, params};
 
 use crate::{FlowFacts, FlowTable, LinkFacts, Protocol};
 
-/// What a packet must be to belong to a class: all that is named.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct Rule {
-    /// Its class in the IP header is this, or one of these.
-    /// Source: none, any class fits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dscp: Option<OneOrMore<Dscp>>,
-    /// Its protocol.
-    /// Source: none, any protocol fits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub protocol: Option<Protocol>,
-    /// The `port` of its traffic group is this, or one of these.
-    /// Source: none, any port fits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub port: Option<OneOrMore<u16>>,
-    /// The name of its traffic group, or several.
-    /// Source: none, any group fits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub group: Option<OneOrMore<String>>,
+params! {
+    /// What a packet must be to belong to a class: all that is named.
+    pub struct Rule {
+        /// Its class in the IP header is this, or one of these.
+        dscp: Option<OneOrMore<Dscp>>, "none, any class fits.";
+        /// Its protocol.
+        protocol: Option<Protocol>, "none, any protocol fits.";
+        /// The `port` of its traffic group is this, or one of these.
+        port: Option<OneOrMore<u16>>, "none, any port fits.";
+        /// The name of its traffic group, or several.
+        group: Option<OneOrMore<String>>, "none, any group fits.";
+    }
 }
 
 impl Rule {

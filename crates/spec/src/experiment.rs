@@ -1,9 +1,8 @@
 //! The typed forms: the experiment as in its file, and the scenario of one run.
 
-use redtail_core::{Rate, Span};
+use redtail_core::{Rate, Span, params};
 use redtail_qdisc::QueueSpec;
 use redtail_traffic::TrafficGroup;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::de;
@@ -12,141 +11,104 @@ use crate::node::Node;
 use crate::rates::{Phases, RateChange, RateTrace};
 use crate::replications::Replications;
 
-/// One case of an experiment file: factors are substituted, `--set` arguments applied.
-///
-/// The schema of the file is made from this type.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Experiment {
-    /// What the experiment is called; results go to a folder of this name.
-    pub name: String,
-    /// What it is about, in a sentence or more.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub description: Option<String>,
-    /// How long each run lasts, in simulated time.
-    pub duration: Span,
-    /// How much of the beginning is left out of all statistics; less than `duration`.
-    #[serde(default)]
-    pub warmup: Span,
-    /// How many runs with independent random numbers each case gets; means and intervals are over
-    /// these. Either a number, or a table that says until when:
-    /// `{ until = "queue_delay_p99 within 5 %", at_most = 50 }`.
-    /// Source: ten, which makes the Student-t factor of a 95 % interval 2.3.
-    #[serde(default = "default_replications")]
-    pub replications: Replications,
-    /// Where the random numbers start from: the same seed gives the same results, byte for byte.
-    #[serde(default = "default_seed")]
-    pub seed: u64,
-    /// One bottleneck link that all traffic crosses. Give either this or `chain`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub bottleneck: Option<Hop>,
-    /// Several bottleneck links in a row. Give either this or `bottleneck`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub chain: Option<Chain>,
-    /// The `host_jitter` of the groups that give none: a random time that each packet waits before it leaves its sender; up to 1 s.
-    /// Source: none, so that results are those of hosts that send at once.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub host_jitter: Option<Span>,
-    /// The groups of flows.
-    pub traffic: Vec<TrafficGroup>,
-    /// Where results are split: what is measured from one of these times to the next is reported for each phase too. With "auto", at every change of a rate and at every fixed start and stop of a group.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub phases: Option<Phases>,
-    /// Time series to record; without it there are none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub series: Option<SeriesRequest>,
+params! {
+    /// One case of an experiment file: factors are substituted, `--set` arguments applied.
+    ///
+    /// The schema of the file is made from this type.
+    pub struct Experiment {
+        /// What the experiment is called; results go to a folder of this name.
+        name: String;
+        /// What it is about, in a sentence or more.
+        description: Option<String>;
+        /// How long each run lasts, in simulated time.
+        duration: Span;
+        /// How much of the beginning is left out of all statistics; less than `duration`.
+        warmup: Span = Span::ZERO, "none: everything counts.";
+        /// How many runs with independent random numbers each case gets; means and intervals are over
+        /// these. Either a number, or a table that says until when:
+        /// `{ until = "queue_delay_p99 within 5 %", at_most = 50 }`.
+        replications: Replications = Replications::Fixed(10), "ten, which makes the Student-t factor of a 95 % interval 2.3.";
+        /// Where the random numbers start from: the same seed gives the same results, byte for byte.
+        seed: u64 = 1, "ours; any number will do.";
+        /// One bottleneck link that all traffic crosses. Give either this or `chain`.
+        bottleneck: Option<Hop>;
+        /// Several bottleneck links in a row. Give either this or `bottleneck`.
+        chain: Option<Chain>;
+        /// The `host_jitter` of the groups that give none: a random time that each packet waits before it leaves its sender; up to 1 s.
+        host_jitter: Option<Span>, "none, so that results are those of hosts that send at once.";
+        /// The groups of flows.
+        traffic: Vec<TrafficGroup>;
+        /// Where results are split: what is measured from one of these times to the next is reported for each phase too. With "auto", at every change of a rate and at every fixed start and stop of a group.
+        phases: Option<Phases>;
+        /// Time series to record; without it there are none.
+        series: Option<SeriesRequest>;
+    }
 }
 
-fn default_replications() -> Replications {
-    Replications::Fixed(10)
+params! {
+    /// A link in one direction: a queue that feeds a transmitter, and the way after it.
+    pub struct LinkSpec {
+        /// Transmission rate, up to "8000 Gbit/s". Left out with `rate_trace`, it is the trace's mean.
+        rate: Rate;
+        /// Propagation delay, one way.
+        delay: Span;
+        /// The queue in front of it.
+        queue: QueueSpec;
+        /// Probability with which each packet is lost after its transmission, independently of all others; 0 or more, below 1. Without it no packet is lost there.
+        #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0))]
+        random_loss: Option<f64>;
+        /// Times at which the rate changes; what is under way goes on at the new rate. Queues keep what they made of `rate`.
+        rate_changes: Vec<RateChange> = [];
+        /// A trace of opportunities to deliver, in place of a rate, in the form of mahimahi's mm-link: each line is the millisecond of one for 1500 bytes, and the trace repeats at its end. A path is relative to the experiment's file.
+        rate_trace: Option<RateTrace>;
+    }
 }
 
-fn default_seed() -> u64 {
-    1
+params! {
+    /// A bottleneck: a link, and if `return` is given another one for the opposite direction.
+    pub struct Hop {
+        /// Transmission rate, up to "8000 Gbit/s". Left out with `rate_trace`, it is the trace's mean.
+        rate: Rate;
+        /// Propagation delay, one way.
+        delay: Span;
+        /// The queue in front of it.
+        queue: QueueSpec;
+        /// Probability with which each packet is lost after its transmission, independently of all others; 0 or more, below 1. Without it no packet is lost there.
+        #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0))]
+        random_loss: Option<f64>;
+        /// The link of the opposite direction, which can be congested too. Without it that direction
+        /// takes no time and never drops; the groups' `return_delay` can give it a delay.
+        return_link as "return": Option<LinkSpec>;
+        /// Times at which the rate changes; what is under way goes on at the new rate. Queues keep what they made of `rate`.
+        rate_changes: Vec<RateChange> = [];
+        /// A trace of opportunities to deliver, in place of a rate, in the form of mahimahi's mm-link: each line is the millisecond of one for 1500 bytes, and the trace repeats at its end. A path is relative to the experiment's file.
+        rate_trace: Option<RateTrace>;
+    }
 }
 
-/// A link in one direction: a queue that feeds a transmitter, and the way after it.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LinkSpec {
-    /// Transmission rate, up to "8000 Gbit/s". Left out with `rate_trace`, it is the trace's mean.
-    pub rate: Rate,
-    /// Propagation delay, one way.
-    pub delay: Span,
-    /// The queue in front of it.
-    pub queue: QueueSpec,
-    /// Probability with which each packet is lost after its transmission, independently of all others; 0 or more, below 1. Without it no packet is lost there.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0))]
-    pub random_loss: Option<f64>,
-    /// Times at which the rate changes; what is under way goes on at the new rate. Queues keep what they made of `rate`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rate_changes: Vec<RateChange>,
-    /// A trace of opportunities to deliver, in place of a rate, in the form of mahimahi's mm-link: each line is the millisecond of one for 1500 bytes, and the trace repeats at its end. A path is relative to the experiment's file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate_trace: Option<RateTrace>,
+params! {
+    /// Several bottlenecks in a row.
+    pub struct Chain {
+        /// The bottlenecks, in the order in which forward traffic meets them.
+        #[schemars(length(min = 1))]
+        hop: Vec<Hop>;
+    }
 }
 
-/// A bottleneck: a link, and if `return` is given another one for the opposite direction.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Hop {
-    /// Transmission rate, up to "8000 Gbit/s". Left out with `rate_trace`, it is the trace's mean.
-    pub rate: Rate,
-    /// Propagation delay, one way.
-    pub delay: Span,
-    /// The queue in front of it.
-    pub queue: QueueSpec,
-    /// Probability with which each packet is lost after its transmission, independently of all others; 0 or more, below 1. Without it no packet is lost there.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0))]
-    pub random_loss: Option<f64>,
-    /// The link of the opposite direction, which can be congested too. Without it that direction
-    /// takes no time and never drops; the groups' `return_delay` can give it a delay.
-    #[serde(rename = "return", skip_serializing_if = "Option::is_none")]
-    pub return_link: Option<LinkSpec>,
-    /// Times at which the rate changes; what is under way goes on at the new rate. Queues keep what they made of `rate`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rate_changes: Vec<RateChange>,
-    /// A trace of opportunities to deliver, in place of a rate, in the form of mahimahi's mm-link: each line is the millisecond of one for 1500 bytes, and the trace repeats at its end. A path is relative to the experiment's file.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate_trace: Option<RateTrace>,
-}
-
-/// Several bottlenecks in a row.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Chain {
-    /// The bottlenecks, in the order in which forward traffic meets them.
-    #[schemars(length(min = 1))]
-    pub hop: Vec<Hop>,
-}
-
-/// Time series to record. Recording never changes a run.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SeriesRequest {
-    /// Time from one sample to the next. A run has at most 50 million rows, one for each queue and flow at each time.
-    pub interval: Span,
-    /// Of every queue: its length, and the average and probability of its control law.
-    #[serde(default = "default_true")]
-    pub queues: bool,
-    /// Of every flow: congestion window, slow start threshold, data in flight, smoothed round-trip
-    /// time.
-    #[serde(default)]
-    pub windows: bool,
-    /// In how many replications of each case, counted from the first.
-    #[serde(default = "default_series_replications")]
-    #[schemars(range(min = 1))]
-    pub replications: u32,
-}
-
-fn default_true() -> bool {
-    true
-}
-
-fn default_series_replications() -> u32 {
-    1
+params! {
+    /// Time series to record. Recording never changes a run.
+    pub struct SeriesRequest {
+        /// Time from one sample to the next. A run has at most 50 million rows, one for each queue and flow at each time.
+        interval: Span;
+        /// Of every queue: its length, and the average and probability of its control law.
+        queues: bool = true, "on: queues are what is compared.";
+        /// Of every flow: congestion window, slow start threshold, data in flight, smoothed round-trip
+        /// time.
+        windows: bool = false, "off: a series for each flow takes much space.";
+        /// In how many replications of each case, counted from the first.
+        #[schemars(range(min = 1))]
+        replications: u32 = 1, "ours: one run shows the course.";
+    }
 }
 
 /// Where the bottlenecks are.

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
+use redtail_core::params;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserializer, MapAccess, SeqAccess, Unexpected, Visitor};
@@ -24,33 +25,20 @@ pub enum Replications {
     Until(StopRule),
 }
 
-/// Replications until intervals are narrow enough.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct StopRule {
-    /// What has to hold for a case to need no more runs, `"queue_delay_p99 within 5 %"`: half the width of the metric's 95 % interval is at most this share of its mean. In a list all have to hold.
-    #[serde(with = "one_or_more")]
-    #[schemars(with = "UntilTexts")]
-    pub until: Vec<Until>,
-    /// How many runs each case gets before it is looked at for the first time; 2 or more. With
-    /// fewer than 10 the interval at the end covers the mean less often than it says.
-    /// Source: ten, Law, Kelton and Koenig 1981.
-    #[serde(default = "default_at_least")]
-    #[schemars(range(min = 2))]
-    pub at_least: u32,
-    /// How many runs a case gets even if it is not sure then; up to 1000000.
-    /// Source: our choice; five times as many as without a rule.
-    #[serde(default = "default_at_most")]
-    #[schemars(range(min = 2, max = MOST_REPLICATIONS))]
-    pub at_most: u32,
-}
-
-fn default_at_least() -> u32 {
-    10
-}
-
-fn default_at_most() -> u32 {
-    50
+params! {
+    /// Replications until intervals are narrow enough.
+    pub struct StopRule {
+        /// What has to hold for a case to need no more runs, `"queue_delay_p99 within 5 %"`: half the width of the metric's 95 % interval is at most this share of its mean. In a list all have to hold.
+        #[schemars(with = "UntilTexts")]
+        until with "one_or_more": Vec<Until>;
+        /// How many runs each case gets before it is looked at for the first time; 2 or more. With
+        /// fewer than 10 the interval at the end covers the mean less often than it says.
+        #[schemars(range(min = 2))]
+        at_least: u32 = 10, "ten, Law, Kelton and Koenig 1981.";
+        /// How many runs a case gets even if it is not sure then; up to 1000000.
+        #[schemars(range(min = 2, max = MOST_REPLICATIONS))]
+        at_most: u32 = 50, "our choice; five times as many as without a rule.";
+    }
 }
 
 /// A bound on the interval of a metric.

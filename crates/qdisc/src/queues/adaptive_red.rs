@@ -5,148 +5,67 @@
 //! Robustness of RED's Active Queue Management", 2001. Formulas and symbols are in
 //! [`crate::laws::red::adapt`], the law's in [`crate::laws::red`].
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{
-    Bytes, Metric, Packet, ParamError, ParamWarning, QueueSize, Span, schemars, serde,
+    Bytes, Metric, Packet, ParamError, ParamWarning, QueueSize, Span, params, shared_keys,
 };
 
 use crate::laws::red::adapt::{Aimd, OF_MAX_P, automatic_bottom, automatic_min_th, automatic_w_q};
 use crate::laws::red::{Flavour, RedConfig, Spacing};
 use crate::queues::red::{
-    AboveMaxTh, Gentle, Red, RedSetup, check_mean_packet, check_unit_interval, check_units,
-    default_max_p, default_mean_packet, default_spacing, gentle_end, threshold_at,
+    AboveMaxTh, Gentle, MEAN_PACKET, Red, RedSetup, check_mean_packet, check_unit_interval,
+    check_units, gentle_end, red_keys, threshold_at,
 };
 use crate::{Limit, LinkFacts, QueueContext, QueueParams};
 
-/// Adaptive RED (Floyd, Gummadi, Shenker 2001).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct AdaptiveRedParams {
-    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
-    pub limit: Limit,
-    /// Average below which nothing is dropped, in packets, bytes or time at the link's rate. Left out, half of `target_delay` at the link's rate, and at least 5 packets.
-    /// Source: ns-2.35, red.cc (`thresh_` 0).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub min_th: Option<QueueSize>,
-    /// Average at which the drop probability reaches max_p, in the unit of `min_th`. Left out, three times `min_th`.
-    /// Source: Floyd, Gummadi, Shenker 2001; ns-2.35, red.cc (`maxthresh_` 0).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_th: Option<QueueSize>,
-    /// Delay at the middle between the thresholds that an automatic `min_th` is for.
-    /// Source: ns-2.35, ns-default.tcl (`targetdelay_`).
-    #[serde(default = "default_target_delay")]
-    pub target_delay: Span,
-    /// Drop probability at `max_th` to start from.
-    /// Source: ns-2.35, ns-default.tcl (`linterm_` 10, that is 1/10).
-    #[serde(default = "default_max_p")]
-    pub max_p: f64,
-    /// Weight of one arrival's sample in the moving average. Left out, 1 - exp(-1/C), with the link's rate C in packets per second.
-    /// Source: Floyd, Gummadi, Shenker 2001.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub w_q: Option<f64>,
-    /// Most that is added to max_p at once; never more than a quarter of it.
-    /// Source: Floyd, Gummadi, Shenker 2001.
-    #[serde(default = "default_alpha")]
-    pub alpha: f64,
-    /// Factor by which max_p is reduced.
-    /// Source: Floyd, Gummadi, Shenker 2001.
-    #[serde(default = "default_beta")]
-    pub beta: f64,
-    /// max_p is reduced only while it is at least this. Left out, the smaller of 0.01 and one drop in 100 ms of packets of 1000 B.
-    /// Source: Floyd, Gummadi, Shenker 2001; ns-2.35, red.cc (`bottom_` 0).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bottom: Option<f64>,
-    /// max_p is increased only while it is at most this.
-    /// Source: Floyd, Gummadi, Shenker 2001.
-    #[serde(default = "default_top")]
-    pub top: f64,
-    /// Time between two changes of max_p.
-    /// Source: Floyd, Gummadi, Shenker 2001.
-    #[serde(default = "default_interval")]
-    pub interval: Span,
-    /// Beyond `max_th`, let the probability rise from max_p to 1 instead of dropping everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000), `"limit"` at the queue's limit (ISCC 2001).
-    /// Source: Floyd, Gummadi, Shenker 2001, which build on gentle RED.
-    #[serde(default = "default_gentle")]
-    pub gentle: Gentle,
-    /// How early drops are spread over arrivals.
-    /// Source: ns-2.35, ns-default.tcl (`wait_` true).
-    #[serde(default = "default_spacing")]
-    pub spacing: Spacing,
-    /// Whose details are followed where the paper leaves them open; with `"ns-2"` the gentle slope keeps starting from the first `max_p`.
-    /// Source: Floyd, Gummadi, Shenker 2001; ns-2's for comparisons with it.
-    #[serde(default)]
-    pub flavour: Flavour,
-    /// Make a packet's drop probability proportional to its size over `mean_packet`.
-    /// Source: off as in Floyd and Jacobson 1993, section IV.
-    #[serde(default)]
-    pub byte_mode: bool,
-    /// Typical packet size: for what is computed from the link's rate, idle periods and `byte_mode`. Left out, the largest packet that crosses the link, or 500 B where none is known.
-    /// Source: ns-2.35 leaves it to the user (`mean_pktsize_` 500).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mean_packet: Option<Bytes>,
-    /// Mark ECN-capable packets where an early drop would hit them.
-    /// Source: RFC 3168, section 5; off as in ns-2.35 (`setbit_`).
-    #[serde(default)]
-    pub ecn: bool,
-    /// With `ecn`, what happens to ECN-capable packets chosen while the average is at `max_th` or above, gentle or not.
-    /// Source: RFC 3168, section 7, and ns-2.35 (`mark_p_` equal to `max_p`).
-    #[serde(default)]
-    pub above_max_th: AboveMaxTh,
+shared_keys! { $
+    /// The keys of Adaptive RED that others share.
+    adaptive_red_keys {
+        /// Drop probability at `max_th` to start from.
+        max_p: f64 = crate::queues::red::MAX_P, "ns-2.35, ns-default.tcl (`linterm_` 10, that is 1/10).";
+        /// Weight of one arrival's sample in the moving average. Left out, 1 - exp(-1/C), with the link's rate C in packets per second.
+        w_q: Option<f64>, "Floyd, Gummadi, Shenker 2001.";
+        /// Most that is added to max_p at once; never more than a quarter of it.
+        alpha: f64 = 0.01, "Floyd, Gummadi, Shenker 2001.";
+        /// Factor by which max_p is reduced.
+        beta: f64 = 0.9, "Floyd, Gummadi, Shenker 2001.";
+        /// max_p is reduced only while it is at least this. Left out, the smaller of 0.01 and one drop in 100 ms of packets of 1000 B.
+        bottom: Option<f64>, "Floyd, Gummadi, Shenker 2001; ns-2.35, red.cc (`bottom_` 0).";
+        /// max_p is increased only while it is at most this.
+        top: f64 = 0.5, "Floyd, Gummadi, Shenker 2001.";
+        /// Time between two changes of max_p.
+        interval: Span = Span::from_ms(500), "Floyd, Gummadi, Shenker 2001.";
+        /// Typical packet size: for what is computed from the link's rate, idle periods and `byte_mode`. Left out, the largest packet that crosses the link, or 500 B where none is known.
+        mean_packet: Option<Bytes>, "ns-2.35 leaves it to the user (`mean_pktsize_` 500).";
+    }
 }
 
-fn default_target_delay() -> Span {
-    Span::from_ms(5)
-}
-pub(crate) fn default_alpha() -> f64 {
-    0.01
-}
-pub(crate) fn default_beta() -> f64 {
-    0.9
-}
-pub(crate) fn default_top() -> f64 {
-    0.5
-}
-pub(crate) fn default_interval() -> Span {
-    Span::from_ms(500)
-}
-pub(crate) fn default_gentle() -> Gentle {
-    Gentle::TwiceMaxTh
+params! {
+    /// Adaptive RED (Floyd, Gummadi, Shenker 2001).
+    pub struct AdaptiveRedParams {
+        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        limit: Limit;
+        /// Average below which nothing is dropped, in packets, bytes or time at the link's rate. Left out, half of `target_delay` at the link's rate, and at least 5 packets.
+        min_th: Option<QueueSize>, "ns-2.35, red.cc (`thresh_` 0).";
+        /// Average at which the drop probability reaches max_p, in the unit of `min_th`. Left out, three times `min_th`.
+        max_th: Option<QueueSize>, "Floyd, Gummadi, Shenker 2001; ns-2.35, red.cc (`maxthresh_` 0).";
+        /// Delay at the middle between the thresholds that an automatic `min_th` is for.
+        target_delay: Span = Span::from_ms(5), "ns-2.35, ns-default.tcl (`targetdelay_`).";
+        adaptive_red_keys!(max_p, w_q, alpha, beta, bottom, top, interval);
+        red_keys!(gentle = Gentle::TwiceMaxTh, "Floyd, Gummadi, Shenker 2001, which build on gentle RED.");
+        red_keys!(spacing);
+        /// Whose details are followed where the paper leaves them open; with `"ns-2"` the gentle slope keeps starting from the first `max_p`.
+        flavour: Flavour = Flavour::Paper, "Floyd, Gummadi, Shenker 2001; ns-2's for comparisons with it.";
+        red_keys!(byte_mode);
+        adaptive_red_keys!(mean_packet);
+        red_keys!(ecn, above_max_th);
+    }
 }
 
 impl AdaptiveRedParams {
-    /// Adaptive RED with this limit; the rest by default.
-    pub fn new(limit: Limit) -> Self {
-        Self {
-            limit,
-            min_th: None,
-            max_th: None,
-            target_delay: default_target_delay(),
-            max_p: default_max_p(),
-            w_q: None,
-            alpha: default_alpha(),
-            beta: default_beta(),
-            bottom: None,
-            top: default_top(),
-            interval: default_interval(),
-            gentle: default_gentle(),
-            spacing: default_spacing(),
-            flavour: Flavour::default(),
-            byte_mode: false,
-            mean_packet: None,
-            ecn: false,
-            above_max_th: AboveMaxTh::default(),
-        }
-    }
-
     /// The queue's parameters on this link.
     pub(crate) fn setup(&self, link: &LinkFacts) -> RedSetup {
         let known = Some(link.largest_packet).filter(|size| *size > Bytes::ZERO);
-        let mean_packet = self
-            .mean_packet
-            .or(known)
-            .unwrap_or_else(default_mean_packet);
+        let mean_packet = self.mean_packet.or(known).unwrap_or(MEAN_PACKET);
         let given = self.min_th.or(self.max_th);
         let measures_bytes = given.is_some_and(|threshold| !threshold.counts_packets());
         let min_th = self.min_th.map_or_else(
@@ -225,7 +144,7 @@ impl QueueParams for AdaptiveRedParams {
                 "a time such as \"500 ms\"",
             ));
         }
-        check_mean_packet(self.mean_packet.unwrap_or_else(default_mean_packet))
+        check_mean_packet(self.mean_packet.unwrap_or(MEAN_PACKET))
     }
 
     fn check_at(&self, link: &LinkFacts) -> Result<(), ParamError> {

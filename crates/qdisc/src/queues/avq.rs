@@ -23,9 +23,7 @@
 //!
 //! C~ rests where packets come at gamma C.
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Bytes, Packet, ParamError, ParamWarning, QueueSize, Time, schemars, serde};
+use redtail_core::{Bytes, Packet, ParamError, ParamWarning, QueueSize, Time, params};
 
 use crate::fifo::Fifo;
 use crate::gauge::{self, Gauge};
@@ -36,53 +34,25 @@ use crate::{
     Sink,
 };
 
-/// Adaptive virtual queue (Kunniyur and Srikant 2001).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct AvqParams {
-    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
-    pub limit: Limit,
-    /// Most that may wait in the virtual queue; its unit is that in which it is counted. Without it the limit in packets, else in bytes (ns-2.35, `buflim_` 1).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub virtual_limit: Option<QueueSize>,
-    /// Utilisation to hold.
-    /// Source: Kunniyur and Srikant 2001, section 4 (0.98).
-    #[serde(default = "default_gamma")]
-    pub gamma: f64,
-    /// How fast the virtual capacity adapts, in 1/s.
-    /// Source: Kunniyur and Srikant 2001, section 4 (0.15).
-    #[serde(default = "default_alpha")]
-    pub alpha: f64,
-    /// Typical packet size, for the link's rate in packets. Without it, the largest packet that is known to cross the link, else 1500 B.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mean_packet: Option<Bytes>,
-    /// Mark ECN-capable packets where an early drop would hit them.
-    /// Source: off as in ns-2.35 (`markpkts_`).
-    #[serde(default)]
-    pub ecn: bool,
-}
-
-fn default_gamma() -> f64 {
-    0.98
-}
-fn default_alpha() -> f64 {
-    0.15
+params! {
+    /// Adaptive virtual queue (Kunniyur and Srikant 2001).
+    pub struct AvqParams {
+        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        limit: Limit;
+        /// Most that may wait in the virtual queue; its unit is that in which it is counted. Without it the limit in packets, else in bytes (ns-2.35, `buflim_` 1).
+        virtual_limit: Option<QueueSize>;
+        /// Utilisation to hold.
+        gamma: f64 = 0.98, "Kunniyur and Srikant 2001, section 4 (0.98).";
+        /// How fast the virtual capacity adapts, in 1/s.
+        alpha: f64 = 0.15, "Kunniyur and Srikant 2001, section 4 (0.15).";
+        /// Typical packet size, for the link's rate in packets. Without it, the largest packet that is known to cross the link, else 1500 B.
+        mean_packet: Option<Bytes>;
+        /// Mark ECN-capable packets where an early drop would hit them.
+        ecn: bool = false, "off as in ns-2.35 (`markpkts_`).";
+    }
 }
 
 impl AvqParams {
-    /// With every default, and this limit.
-    pub fn with_limit(limit: Limit) -> Self {
-        Self {
-            limit,
-            virtual_limit: None,
-            gamma: default_gamma(),
-            alpha: default_alpha(),
-            mean_packet: None,
-            ecn: false,
-        }
-    }
-
     fn virtual_limit(&self) -> QueueSize {
         let Limit {
             packets,

@@ -20,11 +20,7 @@
 //! The figure has one event for an idle link; that it repeats while the link stays idle is
 //! the authors' simulator's way (ns-1.1, as ported to ns-3).
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{
-    Packet, ParamError, ParamWarning, QueueSize, Span, Stream, Time, schemars, serde,
-};
+use redtail_core::{Packet, ParamError, ParamWarning, QueueSize, Span, Stream, Time, params};
 
 use crate::fifo::Fifo;
 use crate::gauge;
@@ -35,55 +31,21 @@ use crate::{
     Sink,
 };
 
-/// BLUE (Feng, Shin, Kandlur and Saha 2002).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct BlueParams {
-    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
-    pub limit: Limit,
-    /// What a loss adds to the probability.
-    /// Source: ns-1.1's BLUE, as ported to ns-3 (`Increment`).
-    #[serde(default = "default_increment")]
-    pub increment: f64,
-    /// What an idle link takes off it.
-    /// Source: ns-1.1's BLUE, as ported to ns-3 (`Decrement`).
-    #[serde(default = "default_decrement")]
-    pub decrement: f64,
-    /// Least time between two changes.
-    /// Source: ns-1.1's BLUE, as ported to ns-3 (`FreezeTime`).
-    #[serde(default = "default_freeze_time")]
-    pub freeze_time: Span,
-    /// Backlog above which an arrival counts as a loss; without it only losses count (Feng et al. 2002, section III).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub threshold: Option<QueueSize>,
-    /// Mark ECN-capable packets where an early drop would hit them.
-    /// Source: Feng et al. 2002, section III; off as everywhere here.
-    #[serde(default)]
-    pub ecn: bool,
-}
-
-fn default_increment() -> f64 {
-    0.0025
-}
-fn default_decrement() -> f64 {
-    0.00025
-}
-fn default_freeze_time() -> Span {
-    Span::from_ms(100)
-}
-
-impl BlueParams {
-    /// With every default, and this limit.
-    pub fn with_limit(limit: Limit) -> Self {
-        Self {
-            limit,
-            increment: default_increment(),
-            decrement: default_decrement(),
-            freeze_time: default_freeze_time(),
-            threshold: None,
-            ecn: false,
-        }
+params! {
+    /// BLUE (Feng, Shin, Kandlur and Saha 2002).
+    pub struct BlueParams {
+        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        limit: Limit;
+        /// What a loss adds to the probability.
+        increment: f64 = 0.0025, "ns-1.1's BLUE, as ported to ns-3 (`Increment`).";
+        /// What an idle link takes off it.
+        decrement: f64 = 0.00025, "ns-1.1's BLUE, as ported to ns-3 (`Decrement`).";
+        /// Least time between two changes.
+        freeze_time: Span = Span::from_ms(100), "ns-1.1's BLUE, as ported to ns-3 (`FreezeTime`).";
+        /// Backlog above which an arrival counts as a loss; without it only losses count (Feng et al. 2002, section III).
+        threshold: Option<QueueSize>;
+        /// Mark ECN-capable packets where an early drop would hit them.
+        ecn: bool = false, "Feng et al. 2002, section III; off as everywhere here.";
     }
 }
 

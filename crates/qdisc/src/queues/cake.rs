@@ -39,11 +39,10 @@ use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{
     Bytes, Dscp, Ecn, Metric, Packet, ParamError, ParamWarning, Rate, Span, Stream, Time, metrics,
-    schemars, serde,
+    params, schemars, serde,
 };
 use std::sync::Arc;
 
-use super::cobalt::default_ecn;
 use crate::facts::FlowTable;
 use crate::fifo::Fifo;
 use crate::figures::{BY_FLOW, BY_FLOW_WITH_LIMIT, FLOWS_ACTIVE, OVERLOAD_DROPS};
@@ -55,70 +54,36 @@ use crate::{
     QueueParams, Report, Sink,
 };
 
-/// A shaper with flow queueing that is fair to hosts, classes by DSCP and COBALT (CAKE).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct CakeParams {
-    /// Rate to shape to.
-    /// Source: none, the link's own, as in Linux 6.1, `sch_cake`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Rate>,
-    /// What the link behind the shaper adds to each packet; up to "256 B".
-    /// Source: Linux 6.1, `sch_cake`.
-    #[serde(default)]
-    pub overhead: Bytes,
-    /// Smallest packet on that link, `overhead` included; up to "256 B".
-    /// Source: Linux 6.1, `sch_cake`.
-    #[serde(default)]
-    pub mpu: Bytes,
-    /// How that link frames packets.
-    /// Source: Linux 6.1, `sch_cake`.
-    #[serde(default)]
-    pub framing: Framing,
-    /// How DSCPs are dealt out to tins.
-    /// Source: Linux 6.1, `sch_cake`.
-    #[serde(default)]
-    pub diffserv: Diffserv,
-    /// Between what the link is shared equally.
-    /// Source: Linux 6.1, `sch_cake`.
-    #[serde(default)]
-    pub isolation: Isolation,
-    /// Round-trip time of most flows: the interval of the law, whose target is a twentieth of it.
-    /// Source: Linux 6.1, `sch_cake` and `tc`.
-    #[serde(default = "default_rtt")]
-    pub rtt: Span,
-    /// Mark ECN-capable packets where CoDel would drop them; BLUE drops them all the same.
-    /// Source: on as in Linux 6.1, `sch_cake`.
-    #[serde(default = "default_ecn")]
-    pub ecn: bool,
-    /// How long after the delay first exceeds the target the first signal of all comes, in each queue.
-    /// Source: what Linux 6.1, `sch_cake`, does (`cobalt_vars_init`); its comment has an interval.
-    #[serde(default = "default_first_gap")]
-    pub first_gap: FirstGap,
-    /// Set the DSCP of all packets to best effort, once they have their tin.
-    /// Source: off as in Linux 6.1, `sch_cake`.
-    #[serde(default)]
-    pub wash: bool,
-    /// Shape what arrives over a bottleneck before this one: drops count for the shaper.
-    /// Source: off as in Linux 6.1, `sch_cake`.
-    #[serde(default)]
-    pub ingress: bool,
-    /// Drop waiting acknowledgements that a later one makes redundant.
-    /// Source: off as in Linux 6.1, `sch_cake`.
-    #[serde(default)]
-    pub ack_filter: AckFilter,
-    /// Most that may wait in all queues: in packets, in bytes, in time at the link's rate, or a list of these.
-    /// Source: four `rtt` at `rate`, at least 4 MiB, at most 10,240 packets of 1514 B, as in Linux 6.1, `sch_cake`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<Limit>,
-}
-
-fn default_first_gap() -> FirstGap {
-    FirstGap::None
-}
-fn default_rtt() -> Span {
-    Span::from_ms(100)
+params! {
+    /// A shaper with flow queueing that is fair to hosts, classes by DSCP and COBALT (CAKE).
+    pub struct CakeParams {
+        /// Rate to shape to.
+        rate: Option<Rate>, "none, the link's own, as in Linux 6.1, `sch_cake`.";
+        /// What the link behind the shaper adds to each packet; up to "256 B".
+        overhead: Bytes = Bytes::ZERO, "Linux 6.1, `sch_cake`.";
+        /// Smallest packet on that link, `overhead` included; up to "256 B".
+        mpu: Bytes = Bytes::ZERO, "Linux 6.1, `sch_cake`.";
+        /// How that link frames packets.
+        framing: Framing = Framing::None, "Linux 6.1, `sch_cake`.";
+        /// How DSCPs are dealt out to tins.
+        diffserv: Diffserv = Diffserv::Diffserv3, "Linux 6.1, `sch_cake`.";
+        /// Between what the link is shared equally.
+        isolation: Isolation = Isolation::TripleIsolate, "Linux 6.1, `sch_cake`.";
+        /// Round-trip time of most flows: the interval of the law, whose target is a twentieth of it.
+        rtt: Span = Span::from_ms(100), "Linux 6.1, `sch_cake` and `tc`.";
+        /// Mark ECN-capable packets where CoDel would drop them; BLUE drops them all the same.
+        ecn: bool = true, "on as in Linux 6.1, `sch_cake`.";
+        /// How long after the delay first exceeds the target the first signal of all comes, in each queue.
+        first_gap: FirstGap = FirstGap::None, "what Linux 6.1, `sch_cake`, does (`cobalt_vars_init`); its comment has an interval.";
+        /// Set the DSCP of all packets to best effort, once they have their tin.
+        wash: bool = false, "off as in Linux 6.1, `sch_cake`.";
+        /// Shape what arrives over a bottleneck before this one: drops count for the shaper.
+        ingress: bool = false, "off as in Linux 6.1, `sch_cake`.";
+        /// Drop waiting acknowledgements that a later one makes redundant.
+        ack_filter: AckFilter = AckFilter::Off, "off as in Linux 6.1, `sch_cake`.";
+        /// Most that may wait in all queues: in packets, in bytes, in time at the link's rate, or a list of these.
+        limit: Option<Limit>, "four `rtt` at `rate`, at least 4 MiB, at most 10,240 packets of 1514 B, as in Linux 6.1, `sch_cake`.";
+    }
 }
 
 /// Which waiting acknowledgements are dropped.

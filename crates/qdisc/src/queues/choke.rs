@@ -15,15 +15,14 @@
 //! another: those that do not slow down are held to less than their offer, without a table
 //! of flows.
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{
-    Bytes, Packet, ParamError, ParamWarning, QueueSize, Rate, Span, Stream, Time, schemars, serde,
+    Bytes, Packet, ParamError, ParamWarning, QueueSize, Rate, Span, Stream, Time, params,
 };
 
 use crate::fifo::Sparse;
 use crate::gauge;
 use crate::laws::red::{Arrival, Flavour, RedConfig, RedLaw, Spacing, Verdict};
+use crate::queues::red::red_keys;
 use crate::refuse;
 use crate::signal::mark_or_drop;
 use crate::{
@@ -31,75 +30,28 @@ use crate::{
     Sink,
 };
 
-/// CHOose and Keep, CHOose and Kill (Pan, Prabhakar and Psounis 2000).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct ChokeParams {
-    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
-    pub limit: Limit,
-    /// Average below which nothing is dropped or compared, in packets, bytes or time at the link's rate; the unit decides whether the average is one of packets or of bytes.
-    pub min_th: QueueSize,
-    /// Average at which the drop probability reaches `max_p` and jumps to 1, in the unit of `min_th`.
-    pub max_th: QueueSize,
-    /// Drop probability when the average reaches `max_th`.
-    /// Source: ns-2.35, ns-default.tcl (RED's `linterm_` 10).
-    #[serde(default = "default_max_p")]
-    pub max_p: f64,
-    /// Weight of one arrival's sample in the moving average.
-    /// Source: Pan et al. 2000, section III (0.002).
-    #[serde(default = "default_w_q")]
-    pub w_q: f64,
-    /// How early drops are spread over arrivals.
-    /// Source: Floyd and Jacobson 1993, method 2; Linux (`sch_choke`) has `"linux"`, the same while the average stays.
-    #[serde(default = "default_spacing")]
-    pub spacing: Spacing,
-    /// How many waiting packets an arrival is compared with.
-    /// Source: Pan et al. 2000, section II (1).
-    #[serde(default = "default_candidates")]
-    pub candidates: u32,
-    /// Typical packet size: measures idle periods in packets.
-    /// Source: ns-2.35, ns-default.tcl (RED's `mean_pktsize_`).
-    #[serde(default = "default_mean_packet")]
-    pub mean_packet: Bytes,
-    /// Mark ECN-capable packets that RED picks while the average is below `max_th`; those that meet their own flow are dropped.
-    /// Source: Linux (`sch_choke`); RFC 3168, section 7.
-    #[serde(default)]
-    pub ecn: bool,
-}
-
-fn default_max_p() -> f64 {
-    0.1
-}
-fn default_w_q() -> f64 {
-    0.002
-}
-fn default_spacing() -> Spacing {
-    Spacing::Uniform
-}
-fn default_candidates() -> u32 {
-    1
-}
-fn default_mean_packet() -> Bytes {
-    Bytes::new(500)
+params! {
+    /// CHOose and Keep, CHOose and Kill (Pan, Prabhakar and Psounis 2000).
+    pub struct ChokeParams {
+        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        limit: Limit;
+        /// Average below which nothing is dropped or compared, in packets, bytes or time at the link's rate; the unit decides whether the average is one of packets or of bytes.
+        min_th: QueueSize;
+        /// Average at which the drop probability reaches `max_p` and jumps to 1, in the unit of `min_th`.
+        max_th: QueueSize;
+        red_keys!(max_p = 0.1, "ns-2.35, ns-default.tcl (RED's `linterm_` 10).");
+        red_keys!(w_q = 0.002, "Pan et al. 2000, section III (0.002).");
+        red_keys!(spacing = Spacing::Uniform, "Floyd and Jacobson 1993, method 2; Linux (`sch_choke`) has `\"linux\"`, the same while the average stays.");
+        /// How many waiting packets an arrival is compared with.
+        candidates: u32 = 1, "Pan et al. 2000, section II (1).";
+        /// Typical packet size: measures idle periods in packets.
+        mean_packet: Bytes = Bytes::new(500), "ns-2.35, ns-default.tcl (RED's `mean_pktsize_`).";
+        /// Mark ECN-capable packets that RED picks while the average is below `max_th`; those that meet their own flow are dropped.
+        ecn: bool = false, "Linux (`sch_choke`); RFC 3168, section 7.";
+    }
 }
 
 impl ChokeParams {
-    /// With every default, and this limit and these thresholds.
-    pub fn with(limit: Limit, min_th: QueueSize, max_th: QueueSize) -> Self {
-        Self {
-            limit,
-            min_th,
-            max_th,
-            max_p: default_max_p(),
-            w_q: default_w_q(),
-            spacing: default_spacing(),
-            candidates: default_candidates(),
-            mean_packet: default_mean_packet(),
-            ecn: false,
-        }
-    }
-
     fn thresholds(&self, rate: Rate) -> (f64, f64) {
         let number = |size: QueueSize| gauge::number(size.at(rate)) as f64;
         (number(self.min_th), number(self.max_th))

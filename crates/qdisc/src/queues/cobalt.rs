@@ -3,13 +3,9 @@
 //! Source: Høiland-Jørgensen, Täht and Morton 2018; as in Linux 6.1, `sch_cake`, but for
 //! one queue alone, like ns-3's `CobaltQueueDisc`, from which is `blue_threshold`.
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{
-    Bytes, Ecn, Packet, ParamError, ParamWarning, Span, Stream, Time, schemars, serde,
-};
+use redtail_core::{Bytes, Ecn, Packet, ParamError, ParamWarning, Span, Stream, Time, params};
 
-use super::codel::{check_delays, default_interval, default_mtu, default_target, warn_of_target};
+use super::codel::{check_delays, warn_of_target};
 use crate::fifo::Fifo;
 use crate::laws::cobalt::{CobaltConfig, CobaltLaw, FirstGap};
 use crate::{
@@ -17,60 +13,28 @@ use crate::{
     Sink,
 };
 
-/// CoDel and BLUE together (COBALT): signals while the queueing delay stays above a target, drops for those that do not listen.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct CobaltParams {
-    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
-    /// Source: ns-3, `CobaltQueueDisc` (1000 packets of 1500 B).
-    #[serde(default = "default_limit")]
-    pub limit: Limit,
-    /// Acceptable queueing delay; also the least time between changes of BLUE's probability.
-    /// Source: Linux 6.1, `sch_cake`.
-    #[serde(default = "default_target")]
-    pub target: Span,
-    /// How long the delay must exceed `target` before the first signal; about a round-trip time of most flows.
-    /// Source: Linux 6.1, `sch_cake`.
-    #[serde(default = "default_interval")]
-    pub interval: Span,
-    /// Mark ECN-capable packets where CoDel would drop them; BLUE drops them all the same.
-    /// Source: on as in Linux 6.1, `sch_cake`.
-    #[serde(default = "default_ecn")]
-    pub ecn: bool,
-    /// Added to BLUE's drop probability when the queue overflows.
-    /// Source: Linux 6.1, `sch_cake` (1/256).
-    #[serde(default = "default_increment")]
-    pub increment: f64,
-    /// Taken from BLUE's drop probability when the queue is found empty.
-    /// Source: Linux 6.1, `sch_cake` (1/4096).
-    #[serde(default = "default_decrement")]
-    pub decrement: f64,
-    /// Let a packet that has waited longer than this raise BLUE's drop probability by one `increment`, at most once per `target`.
-    /// Source: none, as in Linux 6.1, `sch_cake`; ns-3 has 400 ms (`BlueThreshold`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub blue_threshold: Option<Span>,
-    /// How long after the delay first exceeds the target the first signal of all comes.
-    /// Source: ns-3, `CobaltQueueDisc`, and the comment in Linux 6.1, `sch_cake`, whose code has none.
-    #[serde(default)]
-    pub first_gap: FirstGap,
-    /// Size of a large packet: what has waited for less than four of these at the link's rate has waited for no queue.
-    /// Source: Linux 6.1, `sch_cake`, for Ethernet.
-    #[serde(default = "default_mtu")]
-    pub mtu: Bytes,
-}
-
-fn default_limit() -> Limit {
-    Limit::bytes(1_500_000)
-}
-pub(crate) fn default_ecn() -> bool {
-    true
-}
-fn default_increment() -> f64 {
-    1.0 / 256.0
-}
-fn default_decrement() -> f64 {
-    1.0 / 4096.0
+params! {
+    /// CoDel and BLUE together (COBALT): signals while the queueing delay stays above a target, drops for those that do not listen.
+    pub struct CobaltParams {
+        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        limit: Limit = Limit::bytes(1_500_000), "ns-3, `CobaltQueueDisc` (1000 packets of 1500 B).";
+        /// Acceptable queueing delay; also the least time between changes of BLUE's probability.
+        target: Span = Span::from_ms(5), "Linux 6.1, `sch_cake`.";
+        /// How long the delay must exceed `target` before the first signal; about a round-trip time of most flows.
+        interval: Span = Span::from_ms(100), "Linux 6.1, `sch_cake`.";
+        /// Mark ECN-capable packets where CoDel would drop them; BLUE drops them all the same.
+        ecn: bool = true, "on as in Linux 6.1, `sch_cake`.";
+        /// Added to BLUE's drop probability when the queue overflows.
+        increment: f64 = 1.0 / 256.0, "Linux 6.1, `sch_cake` (1/256).";
+        /// Taken from BLUE's drop probability when the queue is found empty.
+        decrement: f64 = 1.0 / 4096.0, "Linux 6.1, `sch_cake` (1/4096).";
+        /// Let a packet that has waited longer than this raise BLUE's drop probability by one `increment`, at most once per `target`.
+        blue_threshold: Option<Span>, "none, as in Linux 6.1, `sch_cake`; ns-3 has 400 ms (`BlueThreshold`).";
+        /// How long after the delay first exceeds the target the first signal of all comes.
+        first_gap: FirstGap = FirstGap::Interval, "ns-3, `CobaltQueueDisc`, and the comment in Linux 6.1, `sch_cake`, whose code has none.";
+        /// Size of a large packet: what has waited for less than four of these at the link's rate has waited for no queue.
+        mtu: Bytes = Bytes::new(1500), "Linux 6.1, `sch_cake`, for Ethernet.";
+    }
 }
 
 impl QueueParams for CobaltParams {

@@ -3,9 +3,7 @@
 //!
 //! Source: RFC 8289; defaults, `ecn` and `ce_threshold` as in Linux 6.1, `sch_codel`.
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Bytes, Ecn, Packet, ParamError, ParamWarning, Span, Time, schemars, serde};
+use redtail_core::{Bytes, Ecn, Packet, ParamError, ParamWarning, Span, Time, params};
 
 use crate::fifo::Fifo;
 use crate::laws::codel::{CodelConfig, CodelLaw, Head, InverseSqrt, Verdict};
@@ -14,52 +12,24 @@ use crate::{
     Sink,
 };
 
-/// Controlled Delay: drops or marks at the head while packets have waited longer than a target (RFC 8289).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct CodelParams {
-    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
-    /// Source: Linux 6.1, `sch_codel` (`DEFAULT_CODEL_LIMIT`).
-    #[serde(default = "default_limit")]
-    pub limit: Limit,
-    /// Acceptable standing queueing delay.
-    /// Source: RFC 8289, section 4.3.
-    #[serde(default = "default_target")]
-    pub target: Span,
-    /// How long the delay must stay at or above `target` before the first signal; about a round-trip time of most flows.
-    /// Source: RFC 8289, section 4.2.
-    #[serde(default = "default_interval")]
-    pub interval: Span,
-    /// Mark ECN-capable packets instead of dropping them.
-    /// Source: off as in Linux 6.1, `sch_codel`.
-    #[serde(default)]
-    pub ecn: bool,
-    /// Mark every ECN-capable packet that has waited longer than this, whatever the law says and whether or not `ecn` is on.
-    /// Source: none, as in Linux 6.1, `sch_codel`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ce_threshold: Option<Span>,
-    /// With no more than this left behind it, no packet is dropped.
-    /// Source: RFC 8289, section 5.3 (`maxpacket`), for Ethernet.
-    #[serde(default = "default_mtu")]
-    pub mtu: Bytes,
-    /// How the gaps between signals are computed.
-    /// Source: RFC 8289, section 5.6.
-    #[serde(default)]
-    pub inverse_sqrt: InverseSqrt,
-}
-
-fn default_limit() -> Limit {
-    Limit::packets(1000)
-}
-pub(crate) fn default_target() -> Span {
-    Span::from_ms(5)
-}
-pub(crate) fn default_interval() -> Span {
-    Span::from_ms(100)
-}
-pub(crate) fn default_mtu() -> Bytes {
-    Bytes::new(1500)
+params! {
+    /// Controlled Delay: drops or marks at the head while packets have waited longer than a target (RFC 8289).
+    pub struct CodelParams {
+        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        limit: Limit = Limit::packets(1000), "Linux 6.1, `sch_codel` (`DEFAULT_CODEL_LIMIT`).";
+        /// Acceptable standing queueing delay.
+        target: Span = Span::from_ms(5), "RFC 8289, section 4.3.";
+        /// How long the delay must stay at or above `target` before the first signal; about a round-trip time of most flows.
+        interval: Span = Span::from_ms(100), "RFC 8289, section 4.2.";
+        /// Mark ECN-capable packets instead of dropping them.
+        ecn: bool = false, "off as in Linux 6.1, `sch_codel`.";
+        /// Mark every ECN-capable packet that has waited longer than this, whatever the law says and whether or not `ecn` is on.
+        ce_threshold: Option<Span>, "none, as in Linux 6.1, `sch_codel`.";
+        /// With no more than this left behind it, no packet is dropped.
+        mtu: Bytes = Bytes::new(1500), "RFC 8289, section 5.3 (`maxpacket`), for Ethernet.";
+        /// How the gaps between signals are computed.
+        inverse_sqrt: InverseSqrt = InverseSqrt::Exact, "RFC 8289, section 5.6.";
+    }
 }
 
 /// Refuses a target and an interval that contradict each other.

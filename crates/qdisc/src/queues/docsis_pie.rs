@@ -17,11 +17,7 @@
 //! shares its channel with others and which add 4 to 8 ms (section 4.2), are not here; and nothing is
 //! marked (section 4.7).
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{
-    Bytes, Packet, ParamError, ParamWarning, Rate, Span, Stream, Time, schemars, serde,
-};
+use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Rate, Span, Stream, Time, params};
 
 use super::pie::short_target;
 use crate::fifo::Fifo;
@@ -35,101 +31,36 @@ use crate::{
     Sink,
 };
 
-/// PIE for DOCSIS cable modems (RFC 8034), with the modem's shaper.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct DocsisPieParams {
-    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
-    pub limit: Limit,
-    /// Maximum sustained traffic rate that the modem shapes to.
-    /// Source: RFC 8034, section 3; none, the link's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rate: Option<Rate>,
-    /// With `rate`, maximum traffic burst: what may leave at the peak traffic rate before `rate` holds.
-    /// Source: DOCSIS 3.1 MULPI, annex C.2.2.7.3 (3044 B).
-    #[serde(default = "default_burst")]
-    pub burst: Bytes,
-    /// With `rate`, peak traffic rate, which holds in a burst too.
-    /// Source: RFC 8034, section 3; none, the link's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub peak_rate: Option<Rate>,
-    /// Queueing delay to hold.
-    /// Source: RFC 8034, section 4.1 (LATENCY_TARGET).
-    #[serde(default = "default_target")]
-    pub target: Span,
-    /// Time between updates of the probability; at least "1 us", in which Linux counts it.
-    /// Source: RFC 8034, appendix A.1.2 (INTERVAL).
-    #[serde(default = "default_update")]
-    pub update: Span,
-    /// Gain of the deviation from the target, in 1/s.
-    /// Source: RFC 8034, appendix A.1.2 (A).
-    #[serde(default = "default_alpha")]
-    pub alpha: f64,
-    /// Gain of the delay's change, in 1/s.
-    /// Source: RFC 8034, appendix A.1.2 (B).
-    #[serde(default = "default_beta")]
-    pub beta: f64,
-    /// Burst that passes untouched after the first drop; "0 s" for none.
-    /// Source: RFC 8034, appendix A.1.2 (MAX_BURST: 150 ms less half an update).
-    #[serde(default = "default_max_burst")]
-    pub max_burst: Span,
-    /// How long it must be quiet before the law sleeps until a third of the limit waits.
-    /// Source: RFC 8034, appendix A.1.2 (BURST_RESET_TIMEOUT).
-    #[serde(default = "default_burst_reset")]
-    pub burst_reset: Span,
-    /// Packet whose drop probability is the law's; others have theirs in proportion to their size, at most 0.85. Two of them wait untouched.
-    /// Source: RFC 8034, appendix A.1.2 (MEAN_PKTSIZE).
-    #[serde(default = "default_mean_packet")]
-    pub mean_packet: Bytes,
-}
-
-fn default_burst() -> Bytes {
-    Bytes::new(3044)
-}
-fn default_target() -> Span {
-    Span::from_ms(10)
-}
-fn default_update() -> Span {
-    Span::from_ms(16)
-}
-fn default_alpha() -> f64 {
-    0.25
-}
-fn default_beta() -> f64 {
-    2.5
-}
-fn default_max_burst() -> Span {
-    Span::from_ms(142)
-}
-fn default_burst_reset() -> Span {
-    Span::from_s(1)
-}
-fn default_mean_packet() -> Bytes {
-    Bytes::new(1024)
+params! {
+    /// PIE for DOCSIS cable modems (RFC 8034), with the modem's shaper.
+    pub struct DocsisPieParams {
+        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        limit: Limit;
+        /// Maximum sustained traffic rate that the modem shapes to.
+        rate: Option<Rate>, "RFC 8034, section 3; none, the link's own.";
+        /// With `rate`, maximum traffic burst: what may leave at the peak traffic rate before `rate` holds.
+        burst: Bytes = Bytes::new(3044), "DOCSIS 3.1 MULPI, annex C.2.2.7.3 (3044 B).";
+        /// With `rate`, peak traffic rate, which holds in a burst too.
+        peak_rate: Option<Rate>, "RFC 8034, section 3; none, the link's own.";
+        /// Queueing delay to hold.
+        target: Span = Span::from_ms(10), "RFC 8034, section 4.1 (LATENCY_TARGET).";
+        /// Time between updates of the probability; at least "1 us", in which Linux counts it.
+        update: Span = Span::from_ms(16), "RFC 8034, appendix A.1.2 (INTERVAL).";
+        /// Gain of the deviation from the target, in 1/s.
+        alpha: f64 = 0.25, "RFC 8034, appendix A.1.2 (A).";
+        /// Gain of the delay's change, in 1/s.
+        beta: f64 = 2.5, "RFC 8034, appendix A.1.2 (B).";
+        /// Burst that passes untouched after the first drop; "0 s" for none.
+        max_burst: Span = Span::from_ms(142), "RFC 8034, appendix A.1.2 (MAX_BURST: 150 ms less half an update).";
+        /// How long it must be quiet before the law sleeps until a third of the limit waits.
+        burst_reset: Span = Span::from_s(1), "RFC 8034, appendix A.1.2 (BURST_RESET_TIMEOUT).";
+        /// Packet whose drop probability is the law's; others have theirs in proportion to their size, at most 0.85. Two of them wait untouched.
+        mean_packet: Bytes = Bytes::new(1024), "RFC 8034, appendix A.1.2 (MEAN_PKTSIZE).";
+    }
 }
 
 /// Most that leaves at once in spite of the peak traffic rate (section 3).
 const PEAK_BURST: Bytes = Bytes::new(1522);
-
-impl DocsisPieParams {
-    /// With every default, and this limit.
-    pub fn with_limit(limit: Limit) -> Self {
-        Self {
-            limit,
-            rate: None,
-            burst: default_burst(),
-            peak_rate: None,
-            target: default_target(),
-            update: default_update(),
-            alpha: default_alpha(),
-            beta: default_beta(),
-            max_burst: default_max_burst(),
-            burst_reset: default_burst_reset(),
-            mean_packet: default_mean_packet(),
-        }
-    }
-}
 
 impl QueueParams for DocsisPieParams {
     type Queue<P: Packet> = DocsisPie<P>;

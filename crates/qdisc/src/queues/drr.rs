@@ -18,9 +18,7 @@
 
 use std::collections::VecDeque;
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, Time, schemars, serde};
+use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, Time, params};
 
 use crate::class::{self, Leaf, LeafSpec};
 use crate::classify::{Classifier, OneOrMore, Rule};
@@ -30,40 +28,28 @@ use crate::{
     QueueParams, QueueSpec, Report, Sink,
 };
 
-/// Deficit round robin between classes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct DrrParams {
-    /// The classes. Of those whose `match` fits a packet, the first gets it.
-    pub class: Vec<DrrClass>,
-    /// Name of the class for packets that no `match` fits.
-    /// Source: the only class without a `match`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub default: Option<String>,
+params! {
+    /// Deficit round robin between classes.
+    pub struct DrrParams {
+        /// The classes. Of those whose `match` fits a packet, the first gets it.
+        class: Vec<DrrClass>;
+        /// Name of the class for packets that no `match` fits.
+        default: Option<String>, "the only class without a `match`.";
+    }
 }
 
-/// A class of `drr`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct DrrClass {
-    /// Name of the class, put in front of its metrics and used in keys.
-    pub name: String,
-    /// What belongs to it: a rule, or a list of rules of which any will do.
-    /// Source: none, which makes it the default class.
-    #[serde(rename = "match", default, skip_serializing_if = "Option::is_none")]
-    pub rules: Option<OneOrMore<Rule>>,
-    /// What it may send in a turn; shares are in proportion to quanta.
-    /// Source: Linux sch_drr, the link's largest packet (`psched_mtu`, with Ethernet's header, which counts there with every packet too); here Ethernet's MTU.
-    #[serde(default = "default_quantum")]
-    pub quantum: Bytes,
-    /// Its queue, of any kind. A time in its parameters is one at the class's share of the link.
-    pub queue: QueueSpec,
-}
-
-fn default_quantum() -> Bytes {
-    Bytes::new(1500)
+params! {
+    /// A class of `drr`.
+    pub struct DrrClass {
+        /// Name of the class, put in front of its metrics and used in keys.
+        name: String;
+        /// What belongs to it: a rule, or a list of rules of which any will do.
+        rules as "match": Option<OneOrMore<Rule>>, "none, which makes it the default class.";
+        /// What it may send in a turn; shares are in proportion to quanta.
+        quantum: Bytes = Bytes::new(1500), "Linux sch_drr, the link's largest packet (`psched_mtu`, with Ethernet's header, which counts there with every packet too); here Ethernet's MTU.";
+        /// Its queue, of any kind. A time in its parameters is one at the class's share of the link.
+        queue: QueueSpec;
+    }
 }
 
 impl DrrParams {

@@ -46,10 +46,11 @@
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{
-    Ecn, Metric, Packet, ParamError, ParamWarning, Span, Stream, Time, metrics, schemars, serde,
+    Ecn, Metric, Packet, ParamError, ParamWarning, Span, Stream, Time, metrics, params, schemars,
+    serde,
 };
 
-use super::pi2::{check_derived, default_rtt_max, default_target, derived};
+use super::pi2::{RTT_MAX, check_derived, derived};
 use super::pie::short_target;
 use crate::fifo::Fifo;
 use crate::gauge;
@@ -62,60 +63,38 @@ use crate::{
     Report, Sink,
 };
 
-/// Dual-queue coupled AQM with PI2 (RFC 9332).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct DualPi2Params {
-    /// Whose details are followed, and whose defaults, where RFC and Linux differ.
-    #[serde(default)]
-    pub flavour: Flavour,
-    /// Most that may wait in both queues together: in packets, in bytes, in time at the link's rate, or a list of these. Without it 250 ms (RFC 9332, appendix A.1), 10,000 packets in Linux.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<Limit>,
-    /// Queueing delay to hold in the classic queue.
-    /// Source: RFC 9332, appendix A.1.
-    #[serde(default = "default_target")]
-    pub target: Span,
-    /// Longest round trip to be stable with: `update`, `alpha` and `beta` follow from it. Without it 100 ms (RFC 9332, appendix A.1); Linux has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rtt_max: Option<Span>,
-    /// Time between updates, at least "1 us". Without it the smaller of `target` and a third of `rtt_max` (RFC 9332, appendix A.1), 16 ms in Linux.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub update: Option<Span>,
-    /// Gain of the deviation from the target, in 1/s. Without it 0.1 `update` over the square of `rtt_max` (RFC 9332, appendix A.1), 41/256 in Linux.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub alpha: Option<f64>,
-    /// Gain of the delay's change, in 1/s. Without it 0.3 over `rtt_max` (RFC 9332, appendix A.1), 819/256 in Linux.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beta: Option<f64>,
-    /// Mark probability of the low-latency queue over the square root of the classic one.
-    /// Source: RFC 9332, appendix A.1 (k).
-    #[serde(default = "default_coupling")]
-    pub coupling: f64,
-    /// Wait from which the low-latency queue marks on its own. Without it 800 us (RFC 9332, appendix A.1, minTh), 1 ms in Linux (`step_thresh`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub min_th: Option<Span>,
-    /// Beyond `min_th`, the wait over which its probability rises to 1; "0 s" makes a step. Without it 400 us (RFC 9332, appendix A.1, range), a step in Linux.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub range: Option<Span>,
-    /// Packets in the low-latency queue, the leaving one included, that are not marked on its own account whatever they have waited. Without it 1 (RFC 9332, appendix A.1, Th_len), 0 in Linux (`min_qlen_step`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub th_len: Option<u64>,
-    /// Who is next while both queues wait.
-    /// Source: Linux (`sch_dualpi2`); RFC 9332 leaves it open.
-    #[serde(default)]
-    pub scheduler: DualScheduler,
-    /// For `scheduler = "wrr"`: the classic queue's least share of the bytes while both wait. Without it 1/16 (RFC 9332, its example of a weighted round robin), 0.1 in Linux (`c_protection_wc`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub classic_share: Option<f64>,
-    /// For `scheduler = "time-shifted"`: the head start of the low-latency queue. Without it twice `target`, as the first implementation for Linux has it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub time_shift: Option<Span>,
-}
-
-fn default_coupling() -> f64 {
-    2.0
+params! {
+    /// Dual-queue coupled AQM with PI2 (RFC 9332).
+    pub struct DualPi2Params {
+        /// Whose details are followed, and whose defaults, where RFC and Linux differ.
+        flavour: Flavour = Flavour::Rfc, "RFC 9332; Linux's for comparisons with it.";
+        /// Most that may wait in both queues together: in packets, in bytes, in time at the link's rate, or a list of these. Without it 250 ms (RFC 9332, appendix A.1), 10,000 packets in Linux.
+        limit: Option<Limit>;
+        /// Queueing delay to hold in the classic queue.
+        target: Span = Span::from_ms(15), "RFC 9332, appendix A.1.";
+        /// Longest round trip to be stable with: `update`, `alpha` and `beta` follow from it. Without it 100 ms (RFC 9332, appendix A.1); Linux has none.
+        rtt_max: Option<Span>;
+        /// Time between updates, at least "1 us". Without it the smaller of `target` and a third of `rtt_max` (RFC 9332, appendix A.1), 16 ms in Linux.
+        update: Option<Span>;
+        /// Gain of the deviation from the target, in 1/s. Without it 0.1 `update` over the square of `rtt_max` (RFC 9332, appendix A.1), 41/256 in Linux.
+        alpha: Option<f64>;
+        /// Gain of the delay's change, in 1/s. Without it 0.3 over `rtt_max` (RFC 9332, appendix A.1), 819/256 in Linux.
+        beta: Option<f64>;
+        /// Mark probability of the low-latency queue over the square root of the classic one.
+        coupling: f64 = 2.0, "RFC 9332, appendix A.1 (k).";
+        /// Wait from which the low-latency queue marks on its own. Without it 800 us (RFC 9332, appendix A.1, minTh), 1 ms in Linux (`step_thresh`).
+        min_th: Option<Span>;
+        /// Beyond `min_th`, the wait over which its probability rises to 1; "0 s" makes a step. Without it 400 us (RFC 9332, appendix A.1, range), a step in Linux.
+        range: Option<Span>;
+        /// Packets in the low-latency queue, the leaving one included, that are not marked on its own account whatever they have waited. Without it 1 (RFC 9332, appendix A.1, Th_len), 0 in Linux (`min_qlen_step`).
+        th_len: Option<u64>;
+        /// Who is next while both queues wait.
+        scheduler: DualScheduler = DualScheduler::Wrr, "Linux (`sch_dualpi2`); RFC 9332 leaves it open.";
+        /// For `scheduler = "wrr"`: the classic queue's least share of the bytes while both wait. Without it 1/16 (RFC 9332, its example of a weighted round robin), 0.1 in Linux (`c_protection_wc`).
+        classic_share: Option<f64>;
+        /// For `scheduler = "time-shifted"`: the head start of the low-latency queue. Without it twice `target`, as the first implementation for Linux has it.
+        time_shift: Option<Span>;
+    }
 }
 
 /// Who is next while both queues wait.
@@ -128,27 +107,6 @@ pub enum DualScheduler {
     Wrr,
     /// Whoever has waited longer, the low-latency queue with a head start.
     TimeShifted,
-}
-
-impl Default for DualPi2Params {
-    fn default() -> Self {
-        Self {
-            flavour: Flavour::default(),
-            limit: None,
-            target: default_target(),
-            rtt_max: None,
-            update: None,
-            alpha: None,
-            beta: None,
-            coupling: default_coupling(),
-            min_th: None,
-            range: None,
-            th_len: None,
-            scheduler: DualScheduler::default(),
-            classic_share: None,
-            time_shift: None,
-        }
-    }
 }
 
 /// `dualpi2_reset_default`; alpha and beta in its units, 1/256 Hz.
@@ -216,7 +174,7 @@ impl DualPi2Params {
                 self.beta.or(Some(LINUX_BETA)),
             ),
         };
-        let rtt_max = self.rtt_max.unwrap_or_else(default_rtt_max);
+        let rtt_max = self.rtt_max.unwrap_or(RTT_MAX);
         derived(self.target, rtt_max, update, alpha, beta)
     }
 
@@ -280,7 +238,7 @@ impl QueueParams for DualPi2Params {
         self.effective_limit().check()?;
         check_derived(
             self.target,
-            self.rtt_max.unwrap_or_else(default_rtt_max),
+            self.rtt_max.unwrap_or(RTT_MAX),
             self.update,
             self.alpha,
             self.beta,

@@ -40,13 +40,11 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{
-    Bytes, Metric, Packet, ParamError, ParamWarning, Rate, Span, Time, metrics, schemars, serde,
+    Bytes, Metric, Packet, ParamError, ParamWarning, Rate, Span, Time, metrics, params,
 };
 
-use super::fq_codel::{check_queues, default_flows, warn_of_queues};
+use super::fq_codel::{check_queues, warn_of_queues};
 use crate::fifo::Fifo;
 use crate::figures::{BY_FLOW, FLOWS_ACTIVE};
 use crate::fq::{FlowHash, Lists, TimeAverage};
@@ -54,82 +52,28 @@ use crate::{
     Backlog, DropReason, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, Report, Sink,
 };
 
-/// Linux's fq: flows with turns that favour new ones, a limit for each, and pacing.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct FqParams {
-    /// Most that may wait in all queues: in packets, in bytes, in time at the link's rate, or a list of these.
-    /// Source: Linux 6.1, `fq_init` (10,000 packets).
-    #[serde(default = "default_limit")]
-    pub limit: Limit,
-    /// Most packets in one queue.
-    /// Source: Linux 6.1, `fq_init` (`flow_plimit`).
-    #[serde(default = "default_flow_limit")]
-    pub flow_limit: u32,
-    /// Number of queues that flows are hashed into.
-    /// Source: Linux 6.1, `fq_init` (`orphan_mask`, 1023).
-    #[serde(default = "default_flows")]
-    #[schemars(range(min = 1, max = 65_536))]
-    pub flows: u32,
-    /// Bytes that a queue may send in its turn: "256 B" to "1 MiB", as in Linux's `sch_fq_codel`.
-    /// Source: Linux 6.1, `fq_init`: two full packets, there 2 x 1514 B with Ethernet's headers.
-    #[serde(default = "default_quantum")]
-    pub quantum: Bytes,
-    /// Bytes that a queue may send in its first turn of all; up to 2^31 - 1, as in Linux.
-    /// Source: Linux 6.1, `fq_init`: ten full packets, there 10 x 1514 B with Ethernet's headers.
-    #[serde(default = "default_initial_quantum")]
-    pub initial_quantum: Bytes,
-    /// How long a queue must have been empty to get a whole `quantum` again at its next packet.
-    /// Source: Linux 6.1, `fq_init`.
-    #[serde(default = "default_flow_refill_delay")]
-    pub flow_refill_delay: Span,
-    /// Rate that each queue is paced to.
-    /// Source: none, as in Linux 6.1, `fq_init`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub flow_max_rate: Option<Rate>,
-    /// Up to this `flow_max_rate` every packet is paced, above it every `quantum`.
-    /// Source: Linux 6.1, `fq_init` (550 kbit/s).
-    #[serde(default = "default_low_rate_threshold")]
-    pub low_rate_threshold: Rate,
-    /// Mark every ECN-capable packet that leaves later than this after it could have; the time that pacing holds it back does not count.
-    /// Source: none, as in Linux 6.1, `fq_init` (there 4295 s).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ce_threshold: Option<Span>,
-}
-
-fn default_limit() -> Limit {
-    Limit::packets(10_000)
-}
-fn default_flow_limit() -> u32 {
-    100
-}
-fn default_quantum() -> Bytes {
-    Bytes::new(3000)
-}
-fn default_initial_quantum() -> Bytes {
-    Bytes::new(15_000)
-}
-fn default_flow_refill_delay() -> Span {
-    Span::from_ms(40)
-}
-fn default_low_rate_threshold() -> Rate {
-    Rate::from_bps(550_000)
-}
-
-impl Default for FqParams {
-    fn default() -> Self {
-        Self {
-            limit: default_limit(),
-            flow_limit: default_flow_limit(),
-            flows: default_flows(),
-            quantum: default_quantum(),
-            initial_quantum: default_initial_quantum(),
-            flow_refill_delay: default_flow_refill_delay(),
-            flow_max_rate: None,
-            low_rate_threshold: default_low_rate_threshold(),
-            ce_threshold: None,
-        }
+params! {
+    /// Linux's fq: flows with turns that favour new ones, a limit for each, and pacing.
+    pub struct FqParams {
+        /// Most that may wait in all queues: in packets, in bytes, in time at the link's rate, or a list of these.
+        limit: Limit = Limit::packets(10_000), "Linux 6.1, `fq_init` (10,000 packets).";
+        /// Most packets in one queue.
+        flow_limit: u32 = 100, "Linux 6.1, `fq_init` (`flow_plimit`).";
+        /// Number of queues that flows are hashed into.
+        #[schemars(range(min = 1, max = 65_536))]
+        flows: u32 = 1024, "Linux 6.1, `fq_init` (`orphan_mask`, 1023).";
+        /// Bytes that a queue may send in its turn: "256 B" to "1 MiB", as in Linux's `sch_fq_codel`.
+        quantum: Bytes = Bytes::new(3000), "Linux 6.1, `fq_init`: two full packets, there 2 x 1514 B with Ethernet's headers.";
+        /// Bytes that a queue may send in its first turn of all; up to 2^31 - 1, as in Linux.
+        initial_quantum: Bytes = Bytes::new(15_000), "Linux 6.1, `fq_init`: ten full packets, there 10 x 1514 B with Ethernet's headers.";
+        /// How long a queue must have been empty to get a whole `quantum` again at its next packet.
+        flow_refill_delay: Span = Span::from_ms(40), "Linux 6.1, `fq_init`.";
+        /// Rate that each queue is paced to.
+        flow_max_rate: Option<Rate>, "none, as in Linux 6.1, `fq_init`.";
+        /// Up to this `flow_max_rate` every packet is paced, above it every `quantum`.
+        low_rate_threshold: Rate = Rate::from_bps(550_000), "Linux 6.1, `fq_init` (550 kbit/s).";
+        /// Mark every ECN-capable packet that leaves later than this after it could have; the time that pacing holds it back does not count.
+        ce_threshold: Option<Span>, "none, as in Linux 6.1, `fq_init` (there 4295 s).";
     }
 }
 

@@ -11,13 +11,7 @@
 //! As in Linux, and unlike a CoDel queue of its own, "no more than a packet left behind"
 //! (RFC 8289) is asked of all queues together.
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, Span, Time, schemars, serde};
-
-use super::codel::{
-    Signals, check_delays, default_interval, default_mtu, default_target, warn_of_target,
-};
+use super::codel::{Signals, check_delays, warn_of_target};
 use crate::figures::{BY_FLOW, BY_FLOW_WITH_LIMIT, FLOWS_ACTIVE, OVERLOAD_DROPS};
 use crate::fq::{FlowHash, FlowQueues, Measure};
 use crate::laws::codel::{CodelConfig, CodelLaw, InverseSqrt};
@@ -25,73 +19,33 @@ use crate::{
     Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
     Report, Sink,
 };
+use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, Span, Time, params};
 
-/// Flow queueing with CoDel (RFC 8290): a queue for each flow, turns that favour sparse flows, CoDel in each queue.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct FqCodelParams {
-    /// Most that may wait in all queues: in packets, in bytes, in time at the link's rate, or a list of these.
-    /// Source: RFC 8290, section 5.2.3 (10,240 packets), and Linux 6.1 (`memory_limit`, 32 MiB, there with the kernel's own overhead).
-    #[serde(default = "default_limit")]
-    pub limit: Limit,
-    /// Number of queues that flows are hashed into.
-    /// Source: RFC 8290, section 5.2.5.
-    #[serde(default = "default_flows")]
-    #[schemars(range(min = 1, max = 65_536))]
-    pub flows: u32,
-    /// Bytes that a queue may send in its turn: "256 B" to "1 MiB", as in Linux's `sch_fq_codel`.
-    /// Source: one packet, as RFC 8290, section 5.2.4: its 1514 B are the MTU and Ethernet's header, which Linux counts with every packet; a packet here has none.
-    #[serde(default = "default_quantum")]
-    pub quantum: Bytes,
-    /// Acceptable standing queueing delay of each queue.
-    /// Source: RFC 8290, section 5.2.2.
-    #[serde(default = "default_target")]
-    pub target: Span,
-    /// How long the delay must stay at or above `target` before the first signal; about a round-trip time of most flows.
-    /// Source: RFC 8290, section 5.2.1.
-    #[serde(default = "default_interval")]
-    pub interval: Span,
-    /// Mark ECN-capable packets instead of dropping them.
-    /// Source: on as in RFC 8290, section 5.2.6.
-    #[serde(default = "default_ecn")]
-    pub ecn: bool,
-    /// Mark every ECN-capable packet that has waited longer than this, whatever the law says and whether or not `ecn` is on.
-    /// Source: none, as in RFC 8290, section 5.2.7.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ce_threshold: Option<Span>,
-    /// With no more than this left in all queues, no packet is dropped.
-    /// Source: RFC 8289, section 5.3 (`maxpacket`), for Ethernet.
-    #[serde(default = "default_mtu")]
-    pub mtu: Bytes,
-    /// Most packets dropped at once from the fattest queue when the limit is exceeded.
-    /// Source: RFC 8290, section 4.1.
-    #[serde(default = "default_drop_batch")]
-    pub drop_batch: u32,
-    /// How the gaps between signals are computed.
-    /// Source: RFC 8289, section 5.6.
-    #[serde(default)]
-    pub inverse_sqrt: InverseSqrt,
-}
-
-pub(crate) fn default_limit() -> Limit {
-    Limit {
-        packets: Some(10_240),
-        bytes: Some(32 << 20),
-        time: None,
+params! {
+    /// Flow queueing with CoDel (RFC 8290): a queue for each flow, turns that favour sparse flows, CoDel in each queue.
+    pub struct FqCodelParams {
+        /// Most that may wait in all queues: in packets, in bytes, in time at the link's rate, or a list of these.
+        limit: Limit = Limit { packets: Some(10_240), bytes: Some(32 << 20), time: None, }, "RFC 8290, section 5.2.3 (10,240 packets), and Linux 6.1 (`memory_limit`, 32 MiB, there with the kernel's own overhead).";
+        /// Number of queues that flows are hashed into.
+        #[schemars(range(min = 1, max = 65_536))]
+        flows: u32 = 1024, "RFC 8290, section 5.2.5.";
+        /// Bytes that a queue may send in its turn: "256 B" to "1 MiB", as in Linux's `sch_fq_codel`.
+        quantum: Bytes = Bytes::new(1500), "one packet, as RFC 8290, section 5.2.4: its 1514 B are the MTU and Ethernet's header, which Linux counts with every packet; a packet here has none.";
+        /// Acceptable standing queueing delay of each queue.
+        target: Span = Span::from_ms(5), "RFC 8290, section 5.2.2.";
+        /// How long the delay must stay at or above `target` before the first signal; about a round-trip time of most flows.
+        interval: Span = Span::from_ms(100), "RFC 8290, section 5.2.1.";
+        /// Mark ECN-capable packets instead of dropping them.
+        ecn: bool = true, "on as in RFC 8290, section 5.2.6.";
+        /// Mark every ECN-capable packet that has waited longer than this, whatever the law says and whether or not `ecn` is on.
+        ce_threshold: Option<Span>, "none, as in RFC 8290, section 5.2.7.";
+        /// With no more than this left in all queues, no packet is dropped.
+        mtu: Bytes = Bytes::new(1500), "RFC 8289, section 5.3 (`maxpacket`), for Ethernet.";
+        /// Most packets dropped at once from the fattest queue when the limit is exceeded.
+        drop_batch: u32 = 64, "RFC 8290, section 4.1.";
+        /// How the gaps between signals are computed.
+        inverse_sqrt: InverseSqrt = InverseSqrt::Exact, "RFC 8289, section 5.6.";
     }
-}
-pub(crate) fn default_flows() -> u32 {
-    1024
-}
-pub(crate) fn default_quantum() -> Bytes {
-    Bytes::new(1500)
-}
-fn default_ecn() -> bool {
-    true
-}
-fn default_drop_batch() -> u32 {
-    64
 }
 
 /// Refuses a number of queues or a quantum that cannot be run.

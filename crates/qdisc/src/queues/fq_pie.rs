@@ -9,16 +9,8 @@
 //! when its own queue is: with the backlog that it has had since, as if the timer had run.
 //! An arrival that exceeds the limit is dropped.
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{
-    Bytes, Metric, Packet, ParamError, ParamWarning, Span, Stream, Time, schemars, serde,
-};
-
-use super::codel::{default_mtu, warn_of_target};
-use super::fq_codel::{
-    check_queues, default_flows, default_limit, default_quantum, warn_of_queues,
-};
+use super::codel::warn_of_target;
+use super::fq_codel::{check_queues, warn_of_queues};
 use crate::figures::{BY_FLOW, BY_FLOW_WITH_LIMIT, FLOWS_ACTIVE, OVERLOAD_DROPS};
 use crate::fq::{FlowHash, FlowQueues, Measure};
 use crate::laws::pie::{Decay, Delay, Flavour, PieConfig, PieLaw, Verdict};
@@ -27,77 +19,37 @@ use crate::{
     Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
     Report, Sink, refuse,
 };
+use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, Span, Stream, Time, params};
 
-/// Flow queueing with PIE: a queue for each flow, turns that favour sparse flows, PIE in each queue.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct FqPieParams {
-    /// Most that may wait in all queues: in packets, in bytes, in time at the link's rate, or a list of these.
-    /// Source: Linux 6.1, `sch_fq_pie` (10,240 packets; `memory_limit`, 32 MiB, there with the kernel's own overhead and only counted).
-    #[serde(default = "default_limit")]
-    pub limit: Limit,
-    /// Number of queues that flows are hashed into.
-    /// Source: Linux 6.1, `sch_fq_pie`.
-    #[serde(default = "default_flows")]
-    #[schemars(range(min = 1, max = 65_536))]
-    pub flows: u32,
-    /// Bytes that a queue may send in its turn: "256 B" to "1 MiB", as in Linux's `sch_fq_codel`.
-    /// Source: one packet, as Linux 6.1, `sch_fq_pie` (`psched_mtu`, 1514 B): Ethernet's header counts there with every packet too; a packet here has none.
-    #[serde(default = "default_quantum")]
-    pub quantum: Bytes,
-    /// Queueing delay to hold in each queue.
-    /// Source: RFC 8033, section 4.2 (QDELAY_REF).
-    #[serde(default = "default_target")]
-    pub target: Span,
-    /// Time between updates of a probability; at least "1 us", in which Linux counts it.
-    /// Source: RFC 8033, section 4.2 (T_UPDATE); Linux rounds it to 16 ms at 250 Hz.
-    #[serde(default = "default_target")]
-    pub update: Span,
-    /// Gain of the deviation from the target, in 1/s.
-    /// Source: RFC 8033, section 4.2 (1/8 Hz).
-    #[serde(default = "default_alpha")]
-    pub alpha: f64,
-    /// Gain of the delay's change, in 1/s.
-    /// Source: RFC 8033, section 4.2 (1 + 1/4 Hz).
-    #[serde(default = "default_beta")]
-    pub beta: f64,
-    /// Burst that passes untouched after a quiet time; "0 s" for none.
-    /// Source: RFC 8033, section 4.4 (MAX_BURST).
-    #[serde(default = "default_max_burst")]
-    pub max_burst: Span,
-    /// Size of a typical packet: less than two of them in a queue wait untouched.
-    /// Source: Linux 6.1, `sch_fq_pie`, for Ethernet.
-    #[serde(default = "default_mtu")]
-    pub mean_packet: Bytes,
-    /// How the queueing delay is found.
-    /// Source: Linux 6.1, `sch_fq_pie`.
-    #[serde(default)]
-    pub delay: Delay,
-    /// Mark ECN-capable packets where an early drop would hit them, up to a probability of `max_ecn`.
-    /// Source: off as in Linux 6.1, `sch_fq_pie`.
-    #[serde(default)]
-    pub ecn: bool,
-    /// Probability beyond which ECN-capable packets are dropped like all others.
-    /// Source: Linux 6.1, `sch_fq_pie` (`ecn_prob`, 10 %).
-    #[serde(default = "default_max_ecn")]
-    pub max_ecn: f64,
-}
-
-fn default_target() -> Span {
-    Span::from_ms(15)
-}
-fn default_alpha() -> f64 {
-    0.125
-}
-fn default_beta() -> f64 {
-    1.25
-}
-fn default_max_burst() -> Span {
-    Span::from_ms(150)
-}
-fn default_max_ecn() -> f64 {
-    0.1
+params! {
+    /// Flow queueing with PIE: a queue for each flow, turns that favour sparse flows, PIE in each queue.
+    pub struct FqPieParams {
+        /// Most that may wait in all queues: in packets, in bytes, in time at the link's rate, or a list of these.
+        limit: Limit = Limit { packets: Some(10_240), bytes: Some(32 << 20), time: None, }, "Linux 6.1, `sch_fq_pie` (10,240 packets; `memory_limit`, 32 MiB, there with the kernel's own overhead and only counted).";
+        /// Number of queues that flows are hashed into.
+        #[schemars(range(min = 1, max = 65_536))]
+        flows: u32 = 1024, "Linux 6.1, `sch_fq_pie`.";
+        /// Bytes that a queue may send in its turn: "256 B" to "1 MiB", as in Linux's `sch_fq_codel`.
+        quantum: Bytes = Bytes::new(1500), "one packet, as Linux 6.1, `sch_fq_pie` (`psched_mtu`, 1514 B): Ethernet's header counts there with every packet too; a packet here has none.";
+        /// Queueing delay to hold in each queue.
+        target: Span = Span::from_ms(15), "RFC 8033, section 4.2 (QDELAY_REF).";
+        /// Time between updates of a probability; at least "1 us", in which Linux counts it.
+        update: Span = Span::from_ms(15), "RFC 8033, section 4.2 (T_UPDATE); Linux rounds it to 16 ms at 250 Hz.";
+        /// Gain of the deviation from the target, in 1/s.
+        alpha: f64 = 0.125, "RFC 8033, section 4.2 (1/8 Hz).";
+        /// Gain of the delay's change, in 1/s.
+        beta: f64 = 1.25, "RFC 8033, section 4.2 (1 + 1/4 Hz).";
+        /// Burst that passes untouched after a quiet time; "0 s" for none.
+        max_burst: Span = Span::from_ms(150), "RFC 8033, section 4.4 (MAX_BURST).";
+        /// Size of a typical packet: less than two of them in a queue wait untouched.
+        mean_packet: Bytes = Bytes::new(1500), "Linux 6.1, `sch_fq_pie`, for Ethernet.";
+        /// How the queueing delay is found.
+        delay: Delay = Delay::Timestamps, "Linux 6.1, `sch_fq_pie`.";
+        /// Mark ECN-capable packets where an early drop would hit them, up to a probability of `max_ecn`.
+        ecn: bool = false, "off as in Linux 6.1, `sch_fq_pie`.";
+        /// Probability beyond which ECN-capable packets are dropped like all others.
+        max_ecn: f64 = 0.1, "Linux 6.1, `sch_fq_pie` (`ecn_prob`, 10 %).";
+    }
 }
 
 impl QueueParams for FqPieParams {

@@ -24,9 +24,7 @@
 //! empty and then above the threshold again: it would come from the drops, not from the
 //! interval.
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Packet, ParamError, ParamWarning, QueueSize, Span, Time, schemars, serde};
+use redtail_core::{Packet, ParamError, ParamWarning, QueueSize, Span, Time, params};
 
 use crate::fifo::Fifo;
 use crate::gauge;
@@ -37,64 +35,29 @@ use crate::{
     Sink,
 };
 
-/// Global Synchronization Protection (Lautenschlaeger 2014).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct GspParams {
-    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
-    pub limit: Limit,
-    /// Backlog above which an arrival may be dropped, in packets, bytes or time at the link's rate.
-    pub threshold: QueueSize,
-    /// Time without drops after a drop; the longest such time where it adapts. About a round trip and more.
-    /// Source: the implementation for ns-3 (NITK 2018; 200 ms).
-    #[serde(default = "default_interval")]
-    pub interval: Span,
-    /// Shorten the interval while the queue is above the threshold for longer than below.
-    /// Source: Lautenschlaeger and Francini 2015, adaptive GSP.
-    #[serde(default = "default_adaptive")]
-    pub adaptive: bool,
-    /// Weight of the time above the threshold against that below.
-    /// Source: the implementation for ns-3 (NITK 2018; 2); "not much larger than 1" in the paper.
-    #[serde(default = "default_alpha")]
-    pub alpha: f64,
-    /// Time constant of the adaptation. Without it five times `interval` (Lautenschlaeger and Francini 2015).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tau: Option<Span>,
-    /// Shortest that the interval may become. Our choice, a hundredth of `interval` without it: the paper has a bound and does not give it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub least_interval: Option<Span>,
-    /// Mark ECN-capable packets where an early drop would hit them.
-    /// Source: off, as GSP is defined for drops.
-    #[serde(default)]
-    pub ecn: bool,
-}
-
-fn default_interval() -> Span {
-    Span::from_ms(200)
-}
-fn default_adaptive() -> bool {
-    true
-}
-fn default_alpha() -> f64 {
-    2.0
+params! {
+    /// Global Synchronization Protection (Lautenschlaeger 2014).
+    pub struct GspParams {
+        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        limit: Limit;
+        /// Backlog above which an arrival may be dropped, in packets, bytes or time at the link's rate.
+        threshold: QueueSize;
+        /// Time without drops after a drop; the longest such time where it adapts. About a round trip and more.
+        interval: Span = Span::from_ms(200), "the implementation for ns-3 (NITK 2018; 200 ms).";
+        /// Shorten the interval while the queue is above the threshold for longer than below.
+        adaptive: bool = true, "Lautenschlaeger and Francini 2015, adaptive GSP.";
+        /// Weight of the time above the threshold against that below.
+        alpha: f64 = 2.0, "the implementation for ns-3 (NITK 2018; 2); \"not much larger than 1\" in the paper.";
+        /// Time constant of the adaptation. Without it five times `interval` (Lautenschlaeger and Francini 2015).
+        tau: Option<Span>;
+        /// Shortest that the interval may become. Our choice, a hundredth of `interval` without it: the paper has a bound and does not give it.
+        least_interval: Option<Span>;
+        /// Mark ECN-capable packets where an early drop would hit them.
+        ecn: bool = false, "off, as GSP is defined for drops.";
+    }
 }
 
 impl GspParams {
-    /// With every default, and this limit and threshold.
-    pub fn with(limit: Limit, threshold: QueueSize) -> Self {
-        Self {
-            limit,
-            threshold,
-            interval: default_interval(),
-            adaptive: default_adaptive(),
-            alpha: default_alpha(),
-            tau: None,
-            least_interval: None,
-            ecn: false,
-        }
-    }
-
     fn least_interval(&self) -> Span {
         self.least_interval.unwrap_or(self.interval / 100)
     }

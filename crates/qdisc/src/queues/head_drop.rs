@@ -7,20 +7,17 @@
 //! the head until it fits: senders learn of the loss earlier by the time the queue takes.
 //! One that would not fit an empty queue is dropped itself.
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Packet, ParamError, Time, schemars, serde};
+use redtail_core::{Packet, ParamError, Time, params};
 
 use crate::fifo::Fifo;
 use crate::{Backlog, DropReason, Limit, QueueContext, QueueDiscipline, QueueParams, Sink};
 
-/// First-in first-out; an arrival that does not fit costs the oldest packets.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct HeadDropParams {
-    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
-    pub limit: Limit,
+params! {
+    /// First-in first-out; an arrival that does not fit costs the oldest packets.
+    pub struct HeadDropParams {
+        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        limit: Limit;
+    }
 }
 
 impl QueueParams for HeadDropParams {

@@ -30,11 +30,7 @@
 //! direct queue, every packet has a class; `hysteresis` and `overhead` are left out, as
 //! they are off in Linux.
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{
-    Bytes, Metric, Packet, ParamError, ParamWarning, Rate, Time, metrics, schemars, serde,
-};
+use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, Rate, Time, metrics, params};
 
 use crate::class::{self, Leaf, LeafSpec};
 use crate::classify::{Classifier, OneOrMore, Rule};
@@ -45,63 +41,41 @@ use crate::{
     QueueParams, QueueSpec, Report, Sink,
 };
 
-/// A tree of classes that borrow from each other.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct HtbParams {
-    /// The classes at the top. Of those with a queue whose `match` fits a packet, the first in the file gets it.
-    pub class: Vec<HtbClass>,
-    /// Name of the class for packets that no `match` fits; one with a queue.
-    /// Source: the only class with a queue and without a `match`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub default: Option<String>,
+params! {
+    /// A tree of classes that borrow from each other.
+    pub struct HtbParams {
+        /// The classes at the top. Of those with a queue whose `match` fits a packet, the first in the file gets it.
+        class: Vec<HtbClass>;
+        /// Name of the class for packets that no `match` fits; one with a queue.
+        default: Option<String>, "the only class with a queue and without a `match`.";
+    }
 }
 
-/// A class of `htb`: with a queue, or with classes below it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct HtbClass {
-    /// Name of the class, put in front of its metrics and used in keys.
-    pub name: String,
-    /// What belongs to it: a rule, or a list of rules of which any will do. Only with a `queue`.
-    /// Source: none, which makes it the default class.
-    #[serde(rename = "match", default, skip_serializing_if = "Option::is_none")]
-    pub rules: Option<OneOrMore<Rule>>,
-    /// Rate that it is promised, and may have without borrowing.
-    pub rate: Rate,
-    /// Rate that it may reach by borrowing from its parent.
-    /// Source: `rate`, no borrowing, as in Linux (tc-htb).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ceil: Option<Rate>,
-    /// Priority, 0 to 7: what is to be borrowed is offered to the lowest number first. Only with a `queue`.
-    /// Source: Linux (tc-htb).
-    #[serde(default)]
-    #[schemars(range(max = 7))]
-    pub prio: u8,
-    /// What it sends in its turn among classes of its priority. Only with a `queue`.
-    /// Source: Linux sch_htb, `rate` in bytes per second over 10 (`r2q`), at least 1000 B and at most 200 kB.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub quantum: Option<Bytes>,
-    /// Most that it may send at once on its rate after a pause.
-    /// Source: iproute2 (tc-htb), its largest packet of 1600 B with a clock of high resolution.
-    #[serde(default = "default_burst")]
-    pub burst: Bytes,
-    /// Most that it may send at once on its ceiling after a pause.
-    /// Source: iproute2 (tc-htb), its largest packet of 1600 B with a clock of high resolution.
-    #[serde(default = "default_burst")]
-    pub cburst: Bytes,
-    /// Its queue, of any kind, unless it has classes. A time in its parameters is one at `rate`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub queue: Option<Box<QueueSpec>>,
-    /// Classes below it, which share what it may send, unless it has a queue.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub class: Vec<HtbClass>,
-}
-
-fn default_burst() -> Bytes {
-    Bytes::new(1600)
+params! {
+    /// A class of `htb`: with a queue, or with classes below it.
+    pub struct HtbClass {
+        /// Name of the class, put in front of its metrics and used in keys.
+        name: String;
+        /// What belongs to it: a rule, or a list of rules of which any will do. Only with a `queue`.
+        rules as "match": Option<OneOrMore<Rule>>, "none, which makes it the default class.";
+        /// Rate that it is promised, and may have without borrowing.
+        rate: Rate;
+        /// Rate that it may reach by borrowing from its parent.
+        ceil: Option<Rate>, "`rate`, no borrowing, as in Linux (tc-htb).";
+        /// Priority, 0 to 7: what is to be borrowed is offered to the lowest number first. Only with a `queue`.
+        #[schemars(range(max = 7))]
+        prio: u8 = 0, "Linux (tc-htb).";
+        /// What it sends in its turn among classes of its priority. Only with a `queue`.
+        quantum: Option<Bytes>, "Linux sch_htb, `rate` in bytes per second over 10 (`r2q`), at least 1000 B and at most 200 kB.";
+        /// Most that it may send at once on its rate after a pause.
+        burst: Bytes = Bytes::new(1600), "iproute2 (tc-htb), its largest packet of 1600 B with a clock of high resolution.";
+        /// Most that it may send at once on its ceiling after a pause.
+        cburst: Bytes = Bytes::new(1600), "iproute2 (tc-htb), its largest packet of 1600 B with a clock of high resolution.";
+        /// Its queue, of any kind, unless it has classes. A time in its parameters is one at `rate`.
+        queue: Option<Box<QueueSpec>>;
+        /// Classes below it, which share what it may send, unless it has a queue.
+        class: Vec<HtbClass> = [];
+    }
 }
 
 /// Levels of the tree, as in Linux (`TC_HTB_MAXDEPTH`).

@@ -23,9 +23,7 @@
 //! So EF waits among best effort and AF41 behind it: the table is older than the codepoints.
 //! Each band has a ring of its own of as many packets as the device's `tx_queue_len`.
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Metric, Packet, ParamError, Time, schemars, serde};
+use redtail_core::{Metric, Packet, ParamError, Time, params};
 
 use crate::class::{self, Leaf};
 use crate::queues::tail_drop::TailDropParams;
@@ -34,19 +32,12 @@ use crate::{
     Sink,
 };
 
-/// Linux's pfifo_fast: three first-in first-out bands in strict priority, by the TOS octet.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct PfifoFastParams {
-    /// Most that may wait in each of the three bands: in packets, in bytes, in time at the link's rate, or a list of these.
-    /// Source: Linux 6.1, `pfifo_fast_init` (`tx_queue_len`, 1000 packets of an Ethernet device).
-    #[serde(default = "default_limit")]
-    pub limit: Limit,
-}
-
-fn default_limit() -> Limit {
-    Limit::packets(1000)
+params! {
+    /// Linux's pfifo_fast: three first-in first-out bands in strict priority, by the TOS octet.
+    pub struct PfifoFastParams {
+        /// Most that may wait in each of the three bands: in packets, in bytes, in time at the link's rate, or a list of these.
+        limit: Limit = Limit::packets(1000), "Linux 6.1, `pfifo_fast_init` (`tx_queue_len`, 1000 packets of an Ethernet device).";
+    }
 }
 
 /// Bands, the most urgent first.
@@ -55,14 +46,6 @@ const BANDS: usize = 3;
 const NAMES: [&str; BANDS] = ["band0", "band1", "band2"];
 /// The band of each codepoint by its lower three bits: `prio2band` of `ip_tos2prio`.
 const BAND_OF: [usize; 8] = [1, 1, 2, 2, 0, 0, 1, 1];
-
-impl Default for PfifoFastParams {
-    fn default() -> Self {
-        Self {
-            limit: default_limit(),
-        }
-    }
-}
 
 impl PfifoFastParams {
     fn band(&self) -> QueueSpec {

@@ -12,8 +12,8 @@
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{
-    Bytes, Packet, ParamError, ParamWarning, QueueSize, Sampling, Span, Stream, Time, schemars,
-    serde,
+    Bytes, Packet, ParamError, ParamWarning, QueueSize, Sampling, Span, Stream, Time, params,
+    schemars, serde,
 };
 
 use crate::fifo::Fifo;
@@ -26,51 +26,30 @@ use crate::{
     Sink,
 };
 
-/// The PI controller (Hollot, Misra, Towsley and Gong 2001).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct PiParams {
-    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
-    pub limit: Limit,
-    /// Backlog to hold, in packets, bytes or time at the link's rate.
-    /// Source: ns-2.35, ns-default.tcl (`qref_` 50).
-    #[serde(default = "default_q_ref")]
-    pub q_ref: QueueSize,
-    /// Gain of the present deviation, per packet. Without it and `b`, both are computed as `tune` says.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub a: Option<f64>,
-    /// Gain of the deviation one update ago, per packet; with `a`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub b: Option<f64>,
-    /// How `a` and `b` are computed when they are not given.
-    /// Source: Hollot et al. 2001, proposition 2; with few packets in a window, a slower loop that is stable.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tune: Option<Tune>,
-    /// For `tune`: the fewest flows to be stable with; without it, the TCP flows that cross the link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub flows: Option<u64>,
-    /// For `tune`: the longest round trip to be stable with, without queueing; without it, the longest of the TCP flows that cross the link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rtt: Option<Span>,
-    /// How often the probability is updated: a frequency or the time between updates.
-    /// Source: ns-2.35, ns-default.tcl (`w_` 170).
-    #[serde(default = "default_sampling")]
-    pub sampling: Sampling,
-    /// Typical packet size: the link's rate in packets for `tune`, and the backlog in packets where `q_ref` is in bytes or time. Without it, the largest packet that is known to cross the link, else 1500 B.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mean_packet: Option<Bytes>,
-    /// Mark ECN-capable packets where an early drop would hit them.
-    /// Source: off as in ns-2.35 (`setbit_`).
-    #[serde(default)]
-    pub ecn: bool,
-}
-
-fn default_q_ref() -> QueueSize {
-    QueueSize::Packets(50)
-}
-fn default_sampling() -> Sampling {
-    Sampling::hz(170)
+params! {
+    /// The PI controller (Hollot, Misra, Towsley and Gong 2001).
+    pub struct PiParams {
+        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        limit: Limit;
+        /// Backlog to hold, in packets, bytes or time at the link's rate.
+        q_ref: QueueSize = QueueSize::Packets(50), "ns-2.35, ns-default.tcl (`qref_` 50).";
+        /// Gain of the present deviation, per packet. Without it and `b`, both are computed as `tune` says.
+        a: Option<f64>;
+        /// Gain of the deviation one update ago, per packet; with `a`.
+        b: Option<f64>;
+        /// How `a` and `b` are computed when they are not given.
+        tune: Option<Tune>, "Hollot et al. 2001, proposition 2; with few packets in a window, a slower loop that is stable.";
+        /// For `tune`: the fewest flows to be stable with; without it, the TCP flows that cross the link.
+        flows: Option<u64>;
+        /// For `tune`: the longest round trip to be stable with, without queueing; without it, the longest of the TCP flows that cross the link.
+        rtt: Option<Span>;
+        /// How often the probability is updated: a frequency or the time between updates.
+        sampling: Sampling = Sampling::hz(170), "ns-2.35, ns-default.tcl (`w_` 170).";
+        /// Typical packet size: the link's rate in packets for `tune`, and the backlog in packets where `q_ref` is in bytes or time. Without it, the largest packet that is known to cross the link, else 1500 B.
+        mean_packet: Option<Bytes>;
+        /// Mark ECN-capable packets where an early drop would hit them.
+        ecn: bool = false, "off as in ns-2.35 (`setbit_`).";
+    }
 }
 
 /// How gains are computed.

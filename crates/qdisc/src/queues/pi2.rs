@@ -20,9 +20,7 @@
 //! A classic window goes with 1/sqrt(p), so the square makes the loop linear in p' and
 //! one pair of gains does for all loads, without PIE's auto-tuning.
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Ecn, Packet, ParamError, ParamWarning, Span, Stream, Time, schemars, serde};
+use redtail_core::{Ecn, Packet, ParamError, ParamWarning, Span, Stream, Time, params};
 
 use super::pie::short_target;
 use crate::fifo::Fifo;
@@ -34,45 +32,30 @@ use crate::{
     Sink,
 };
 
-/// PI with a squared output (De Schepper et al. 2016).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct Pi2Params {
-    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
-    pub limit: Limit,
-    /// Queueing delay to hold.
-    /// Source: RFC 9332, appendix A.1.
-    #[serde(default = "default_target")]
-    pub target: Span,
-    /// Longest round trip to be stable with: `update`, `alpha` and `beta` follow from it.
-    /// Source: RFC 9332, appendix A.1.
-    #[serde(default = "default_rtt_max")]
-    pub rtt_max: Span,
-    /// Time between updates, at least "1 us". Without it the smaller of `target` and a third of `rtt_max` (RFC 9332, appendix A.1).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub update: Option<Span>,
-    /// Gain of the deviation from the target, in 1/s. Without it 0.1 `update` over the square of `rtt_max` (RFC 9332, appendix A.1).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub alpha: Option<f64>,
-    /// Gain of the delay's change, in 1/s. Without it 0.3 over `rtt_max` (RFC 9332, appendix A.1).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beta: Option<f64>,
-    /// Mark ECN-capable packets where a drop would hit them.
-    /// Source: De Schepper et al. 2016, section 5; off as everywhere here.
-    #[serde(default)]
-    pub ecn: bool,
-    /// With `ecn`, mark ECT(1) packets with this times p', for scalable senders; without it they are classic.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub coupling: Option<f64>,
+params! {
+    /// PI with a squared output (De Schepper et al. 2016).
+    pub struct Pi2Params {
+        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        limit: Limit;
+        /// Queueing delay to hold.
+        target: Span = Span::from_ms(15), "RFC 9332, appendix A.1.";
+        /// Longest round trip to be stable with: `update`, `alpha` and `beta` follow from it.
+        rtt_max: Span = RTT_MAX, "RFC 9332, appendix A.1.";
+        /// Time between updates, at least "1 us". Without it the smaller of `target` and a third of `rtt_max` (RFC 9332, appendix A.1).
+        update: Option<Span>;
+        /// Gain of the deviation from the target, in 1/s. Without it 0.1 `update` over the square of `rtt_max` (RFC 9332, appendix A.1).
+        alpha: Option<f64>;
+        /// Gain of the delay's change, in 1/s. Without it 0.3 over `rtt_max` (RFC 9332, appendix A.1).
+        beta: Option<f64>;
+        /// Mark ECN-capable packets where a drop would hit them.
+        ecn: bool = false, "De Schepper et al. 2016, section 5; off as everywhere here.";
+        /// With `ecn`, mark ECT(1) packets with this times p', for scalable senders; without it they are classic.
+        coupling: Option<f64>;
+    }
 }
 
-pub(super) fn default_target() -> Span {
-    Span::from_ms(15)
-}
-pub(super) fn default_rtt_max() -> Span {
-    Span::from_ms(100)
-}
+/// `rtt_max` where it is not given.
+pub(super) const RTT_MAX: Span = Span::from_ms(100);
 
 /// Time between updates and gains as RFC 9332, appendix A.1, derives them, where they are
 /// not given.
@@ -121,22 +104,6 @@ pub(super) fn check_derived(
         refuse::unless_positive("beta", beta)?;
     }
     Ok(())
-}
-
-impl Pi2Params {
-    /// With every default, and this limit.
-    pub fn with_limit(limit: Limit) -> Self {
-        Self {
-            limit,
-            target: default_target(),
-            rtt_max: default_rtt_max(),
-            update: None,
-            alpha: None,
-            beta: None,
-            ecn: false,
-            coupling: None,
-        }
-    }
 }
 
 impl QueueParams for Pi2Params {

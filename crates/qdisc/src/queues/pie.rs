@@ -5,9 +5,7 @@
 //! MAX_ECNTH); where PIE is switched on by the backlog (section 5.3), the law sleeps until
 //! a third of the limit waits, and again when delay and probability are back at 0.
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Span, Stream, Time, schemars, serde};
+use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Span, Stream, Time, params};
 
 use crate::fifo::Fifo;
 use crate::gauge;
@@ -19,111 +17,39 @@ use crate::{
     Sink,
 };
 
-/// Proportional Integral controller Enhanced (RFC 8033).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct PieParams {
-    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
-    pub limit: Limit,
-    /// Queueing delay to hold.
-    /// Source: RFC 8033, section 4.2 (QDELAY_REF).
-    #[serde(default = "default_target")]
-    pub target: Span,
-    /// Time between updates of the probability; at least "1 us", in which Linux counts it.
-    /// Source: RFC 8033, section 4.2 (T_UPDATE); Linux rounds it to 16 ms at 250 Hz.
-    #[serde(default = "default_update")]
-    pub update: Span,
-    /// Gain of the deviation from the target, in 1/s.
-    /// Source: RFC 8033, section 4.2 (1/8 Hz).
-    #[serde(default = "default_alpha")]
-    pub alpha: f64,
-    /// Gain of the delay's change, in 1/s.
-    /// Source: RFC 8033, section 4.2 (1 + 1/4 Hz).
-    #[serde(default = "default_beta")]
-    pub beta: f64,
-    /// Burst that passes untouched after a quiet time; "0 s" for none.
-    /// Source: RFC 8033, section 4.4 (MAX_BURST).
-    #[serde(default = "default_max_burst")]
-    pub max_burst: Span,
-    /// Keep drops apart, and from staying away for long.
-    /// Source: RFC 8033, section 5.4; always on in Linux.
-    #[serde(default = "default_derandomize")]
-    pub derandomize: bool,
-    /// How the queueing delay is found.
-    /// Source: RFC 8033, sections 4.3 and 5.2, allows both; Linux's default.
-    #[serde(default)]
-    pub delay: Delay,
-    /// While which delays the probability decays, beside what the controller does.
-    /// Source: RFC 8033 contradicts itself; section 4.2 and Linux, not appendix A.
-    #[serde(default)]
-    pub decay: Decay,
-    /// Make the probability proportional to a packet's size over `mean_packet`, for packets up to that size.
-    /// Source: off as in Linux (`bytemode`).
-    #[serde(default)]
-    pub byte_mode: bool,
-    /// Size of a typical packet: two of them wait untouched. Without it, the largest packet that is known to cross the link, else 1500 B.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mean_packet: Option<Bytes>,
-    /// Let PIE sleep until a third of the limit waits.
-    /// Source: optional in RFC 8033, section 5.3; Linux has it not.
-    #[serde(default)]
-    pub activation: bool,
-    /// Whose details are followed where RFC and Linux differ.
-    #[serde(default)]
-    pub flavour: Flavour,
-    /// Mark ECN-capable packets where an early drop would hit them, while the probability is below `max_ecn`.
-    /// Source: RFC 8033, section 5.1; off as in Linux.
-    #[serde(default)]
-    pub ecn: bool,
-    /// Probability from which ECN-capable packets are dropped like all others.
-    /// Source: RFC 8033, section 5.1 (MAX_ECNTH, 10 %).
-    #[serde(default = "default_max_ecn")]
-    pub max_ecn: f64,
-}
-
-fn default_target() -> Span {
-    Span::from_ms(15)
-}
-fn default_update() -> Span {
-    Span::from_ms(15)
-}
-fn default_alpha() -> f64 {
-    0.125
-}
-fn default_beta() -> f64 {
-    1.25
-}
-fn default_max_burst() -> Span {
-    Span::from_ms(150)
-}
-fn default_derandomize() -> bool {
-    true
-}
-fn default_max_ecn() -> f64 {
-    0.1
-}
-
-impl PieParams {
-    /// With every default, and this limit.
-    pub fn with_limit(limit: Limit) -> Self {
-        Self {
-            limit,
-            target: default_target(),
-            update: default_update(),
-            alpha: default_alpha(),
-            beta: default_beta(),
-            max_burst: default_max_burst(),
-            derandomize: default_derandomize(),
-            delay: Delay::default(),
-            decay: Decay::default(),
-            byte_mode: false,
-            mean_packet: None,
-            activation: false,
-            flavour: Flavour::default(),
-            ecn: false,
-            max_ecn: default_max_ecn(),
-        }
+params! {
+    /// Proportional Integral controller Enhanced (RFC 8033).
+    pub struct PieParams {
+        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        limit: Limit;
+        /// Queueing delay to hold.
+        target: Span = Span::from_ms(15), "RFC 8033, section 4.2 (QDELAY_REF).";
+        /// Time between updates of the probability; at least "1 us", in which Linux counts it.
+        update: Span = Span::from_ms(15), "RFC 8033, section 4.2 (T_UPDATE); Linux rounds it to 16 ms at 250 Hz.";
+        /// Gain of the deviation from the target, in 1/s.
+        alpha: f64 = 0.125, "RFC 8033, section 4.2 (1/8 Hz).";
+        /// Gain of the delay's change, in 1/s.
+        beta: f64 = 1.25, "RFC 8033, section 4.2 (1 + 1/4 Hz).";
+        /// Burst that passes untouched after a quiet time; "0 s" for none.
+        max_burst: Span = Span::from_ms(150), "RFC 8033, section 4.4 (MAX_BURST).";
+        /// Keep drops apart, and from staying away for long.
+        derandomize: bool = true, "RFC 8033, section 5.4; always on in Linux.";
+        /// How the queueing delay is found.
+        delay: Delay = Delay::Timestamps, "RFC 8033, sections 4.3 and 5.2, allows both; Linux's default.";
+        /// While which delays the probability decays, beside what the controller does.
+        decay: Decay = Decay::NoDelay, "RFC 8033 contradicts itself; section 4.2 and Linux, not appendix A.";
+        /// Make the probability proportional to a packet's size over `mean_packet`, for packets up to that size.
+        byte_mode: bool = false, "off as in Linux (`bytemode`).";
+        /// Size of a typical packet: two of them wait untouched. Without it, the largest packet that is known to cross the link, else 1500 B.
+        mean_packet: Option<Bytes>;
+        /// Let PIE sleep until a third of the limit waits.
+        activation: bool = false, "optional in RFC 8033, section 5.3; Linux has it not.";
+        /// Whose details are followed where RFC and Linux differ.
+        flavour: Flavour = Flavour::Rfc, "RFC 8033; Linux's for comparisons with it.";
+        /// Mark ECN-capable packets where an early drop would hit them, while the probability is below `max_ecn`.
+        ecn: bool = false, "RFC 8033, section 5.1; off as in Linux.";
+        /// Probability from which ECN-capable packets are dropped like all others.
+        max_ecn: f64 = 0.1, "RFC 8033, section 5.1 (MAX_ECNTH, 10 %).";
     }
 }
 

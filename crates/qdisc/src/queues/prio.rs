@@ -4,9 +4,7 @@
 //! Source: Linux sch_prio, whose bands the classes are. Nothing keeps a class from starving those
 //! behind it; shape it (`tbf` as its queue) if it may.
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Metric, Packet, ParamError, ParamWarning, Time, schemars, serde};
+use redtail_core::{Metric, Packet, ParamError, ParamWarning, Time, params};
 
 use crate::class::{self, Leaf, LeafSpec};
 use crate::classify::{Classifier, OneOrMore, Rule};
@@ -16,32 +14,26 @@ use crate::{
     QueueParams, QueueSpec, Report, Sink,
 };
 
-/// Strict priority between classes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct PrioParams {
-    /// The classes, the most urgent first. Of those whose `match` fits a packet, the first gets it.
-    pub class: Vec<PrioClass>,
-    /// Name of the class for packets that no `match` fits.
-    /// Source: the only class without a `match`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub default: Option<String>,
+params! {
+    /// Strict priority between classes.
+    pub struct PrioParams {
+        /// The classes, the most urgent first. Of those whose `match` fits a packet, the first gets it.
+        class: Vec<PrioClass>;
+        /// Name of the class for packets that no `match` fits.
+        default: Option<String>, "the only class without a `match`.";
+    }
 }
 
-/// A class of `prio`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct PrioClass {
-    /// Name of the class, put in front of its metrics and used in keys.
-    pub name: String,
-    /// What belongs to it: a rule, or a list of rules of which any will do.
-    /// Source: none, which makes it the default class.
-    #[serde(rename = "match", default, skip_serializing_if = "Option::is_none")]
-    pub rules: Option<OneOrMore<Rule>>,
-    /// Its queue, of any kind.
-    pub queue: QueueSpec,
+params! {
+    /// A class of `prio`.
+    pub struct PrioClass {
+        /// Name of the class, put in front of its metrics and used in keys.
+        name: String;
+        /// What belongs to it: a rule, or a list of rules of which any will do.
+        rules as "match": Option<OneOrMore<Rule>>, "none, which makes it the default class.";
+        /// Its queue, of any kind.
+        queue: QueueSpec;
+    }
 }
 
 impl PrioParams {

@@ -11,7 +11,8 @@ use redtail_core::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use redtail_core::serde::de::{self, Visitor};
 use redtail_core::serde::{Deserialize, Deserializer, Serialize, Serializer};
 use redtail_core::{
-    Bytes, Packet, ParamError, ParamWarning, QueueSize, Rate, Span, Stream, Time, schemars, serde,
+    Bytes, Packet, ParamError, ParamWarning, QueueSize, Rate, Span, Stream, Time, params, schemars,
+    serde, shared_keys,
 };
 
 use crate::fifo::Fifo;
@@ -23,97 +24,58 @@ use crate::{
     QueueParams, Report, Sink, outlook,
 };
 
-/// Random Early Detection (Floyd and Jacobson 1993).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields, remote = "Self")]
-#[schemars(crate = "schemars")]
-pub struct RedParams {
-    /// Compute `limit`, `min_th`, `max_th`, `max_p` and `w_q` from the link and the flows that cross it; those that are given stay.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tune: Option<Tune>,
-    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these. Required without `tune`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<Limit>,
-    /// Average below which nothing is dropped, in packets, bytes or time at the link's rate; the unit decides whether the average is one of packets or of bytes. Required without `tune`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub min_th: Option<QueueSize>,
-    /// Average at which the drop probability reaches `max_p`, in the unit of `min_th`. Required without `tune`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_th: Option<QueueSize>,
-    /// Drop probability when the average reaches `max_th`; with `tune`, computed unless given.
-    /// Source: ns-2.35, ns-default.tcl (`linterm_` 10, that is 1/10).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = default_max_p()))]
-    pub max_p: Option<f64>,
-    /// Weight of one arrival's sample in the moving average; with `tune`, computed unless given.
-    /// Source: Floyd and Jacobson 1993, section VI.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("default" = default_w_q()))]
-    pub w_q: Option<f64>,
-    /// Beyond `max_th`, let the probability rise from `max_p` to 1 instead of dropping everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000), `"limit"` at the queue's limit (ISCC 2001).
-    /// Source: off as in Floyd and Jacobson 1993.
-    #[serde(default)]
-    pub gentle: Gentle,
-    /// How early drops are spread over arrivals.
-    /// Source: ns-2.35, ns-default.tcl (`wait_` true).
-    #[serde(default = "default_spacing")]
-    pub spacing: Spacing,
-    /// Whose details are followed where the paper leaves them open.
-    /// Source: Floyd and Jacobson 1993; ns-2's for comparisons with it.
-    #[serde(default)]
-    pub flavour: Flavour,
-    /// Make a packet's drop probability proportional to its size over `mean_packet`.
-    /// Source: off as in Floyd and Jacobson 1993, section IV.
-    #[serde(default)]
-    pub byte_mode: bool,
-    /// Typical packet size: measures idle periods in packets and scales `byte_mode`.
-    /// Source: ns-2.35, ns-default.tcl (`mean_pktsize_`).
-    #[serde(default = "default_mean_packet")]
-    pub mean_packet: Bytes,
-    /// Mark ECN-capable packets where an early drop would hit them.
-    /// Source: RFC 3168, section 5; off as in ns-2.35 (`setbit_`).
-    #[serde(default)]
-    pub ecn: bool,
-    /// With `ecn`, what happens to ECN-capable packets chosen while the average is at `max_th` or above, gentle or not.
-    /// Source: RFC 3168, section 7, and ns-2.35 (`mark_p_` equal to `max_p`).
-    #[serde(default)]
-    pub above_max_th: AboveMaxTh,
-}
-
-/// Drop probability at max_th where none is given.
-pub(crate) fn default_max_p() -> f64 {
-    0.1
-}
-/// Weight of a sample where none is given.
-pub(crate) fn default_w_q() -> f64 {
-    0.002
-}
-/// How drops are spaced where nothing is said.
-pub(crate) fn default_spacing() -> Spacing {
-    Spacing::Wait
-}
-/// Typical packet where none is given.
-pub(crate) fn default_mean_packet() -> Bytes {
-    Bytes::new(500)
-}
-
-impl Serialize for RedParams {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Self::serialize(self, serializer)
+shared_keys! { $
+    /// The keys that RED shares with its relatives.
+    red_keys {
+        /// Drop probability when the average reaches `max_th`.
+        max_p: f64 = crate::queues::red::MAX_P, "ns-2.35, ns-default.tcl (`linterm_` 10, that is 1/10).";
+        /// Weight of one arrival's sample in the moving average.
+        w_q: f64 = crate::queues::red::W_Q, "Floyd and Jacobson 1993, section VI.";
+        /// Beyond `max_th`, let the probability rise from `max_p` to 1 instead of dropping everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000), `"limit"` at the queue's limit (ISCC 2001).
+        gentle: Gentle = Gentle::Off, "off as in Floyd and Jacobson 1993.";
+        /// How early drops are spread over arrivals.
+        spacing: Spacing = Spacing::Wait, "ns-2.35, ns-default.tcl (`wait_` true).";
+        /// Make a packet's drop probability proportional to its size over `mean_packet`.
+        byte_mode: bool = false, "off as in Floyd and Jacobson 1993, section IV.";
+        /// Typical packet size: measures idle periods in packets and scales `byte_mode`.
+        mean_packet: Bytes = crate::queues::red::MEAN_PACKET, "ns-2.35, ns-default.tcl (`mean_pktsize_`).";
+        /// Mark ECN-capable packets where an early drop would hit them.
+        ecn: bool = false, "RFC 3168, section 5; off as in ns-2.35 (`setbit_`).";
+        /// With `ecn`, what happens to ECN-capable packets chosen while the average is at `max_th` or above, gentle or not.
+        above_max_th: AboveMaxTh = AboveMaxTh::Drop, "RFC 3168, section 7, and ns-2.35 (`mark_p_` equal to `max_p`).";
     }
 }
 
-impl<'de> Deserialize<'de> for RedParams {
-    /// What nothing is to compute takes its default, so that the scenario shows it.
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let mut params = Self::deserialize(deserializer)?;
-        if params.tune.is_none() {
-            params.max_p.get_or_insert_with(default_max_p);
-            params.w_q.get_or_insert_with(default_w_q);
-        }
-        Ok(params)
+params! {
+    /// Random Early Detection (Floyd and Jacobson 1993).
+    pub struct RedParams => RedParams::filled_in {
+        /// Compute `limit`, `min_th`, `max_th`, `max_p` and `w_q` from the link and the flows that cross it; those that are given stay.
+        tune: Option<Tune>;
+        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these. Required without `tune`.
+        limit: Option<Limit>;
+        /// Average below which nothing is dropped, in packets, bytes or time at the link's rate; the unit decides whether the average is one of packets or of bytes. Required without `tune`.
+        min_th: Option<QueueSize>;
+        /// Average at which the drop probability reaches `max_p`, in the unit of `min_th`. Required without `tune`.
+        max_th: Option<QueueSize>;
+        /// Drop probability when the average reaches `max_th`; with `tune`, computed unless given.
+        #[schemars(extend("default" = MAX_P))]
+        max_p: Option<f64>, "ns-2.35, ns-default.tcl (`linterm_` 10, that is 1/10).";
+        /// Weight of one arrival's sample in the moving average; with `tune`, computed unless given.
+        #[schemars(extend("default" = W_Q))]
+        w_q: Option<f64>, "Floyd and Jacobson 1993, section VI.";
+        red_keys!(gentle, spacing);
+        /// Whose details are followed where the paper leaves them open.
+        flavour: Flavour = Flavour::Paper, "Floyd and Jacobson 1993; ns-2's for comparisons with it.";
+        red_keys!(byte_mode, mean_packet, ecn, above_max_th);
     }
 }
+
+/// `max_p` where it is neither given nor computed.
+pub(crate) const MAX_P: f64 = 0.1;
+/// `w_q` where it is neither given nor computed.
+pub(crate) const W_Q: f64 = 0.002;
+/// `mean_packet` where it is neither given nor known.
+pub(crate) const MEAN_PACKET: Bytes = Bytes::new(500);
 
 /// A model that computes parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -366,20 +328,21 @@ impl RedParams {
     /// RED with these thresholds; the rest by default.
     pub fn new(limit: Limit, min_th: QueueSize, max_th: QueueSize) -> Self {
         Self {
-            tune: None,
             limit: Some(limit),
             min_th: Some(min_th),
             max_th: Some(max_th),
-            max_p: None,
-            w_q: None,
-            gentle: Gentle::default(),
-            spacing: default_spacing(),
-            flavour: Flavour::default(),
-            byte_mode: false,
-            mean_packet: default_mean_packet(),
-            ecn: false,
-            above_max_th: AboveMaxTh::default(),
+            ..Self::default()
         }
+    }
+
+    /// Without `tune`, keys that it would compute take their default, so that the scenario
+    /// shows it.
+    fn filled_in(mut self) -> Self {
+        if self.tune.is_none() {
+            self.max_p.get_or_insert(MAX_P);
+            self.w_q.get_or_insert(W_Q);
+        }
+        self
     }
 
     fn measures_bytes(&self) -> bool {
@@ -431,8 +394,8 @@ impl RedParams {
             given.map_or_else(|| computed(of), |size| threshold_at(size, link.rate))
         };
         let max_th = threshold(self.max_th, |tuning| tuning.max_th);
-        let max_p = tuning.map_or_else(default_max_p, |tuning| tuning.max_p);
-        let w_q = tuning.map_or_else(default_w_q, |tuning| tuning.w_q);
+        let max_p = tuning.map_or(MAX_P, |tuning| tuning.max_p);
+        let w_q = tuning.map_or(W_Q, |tuning| tuning.w_q);
         Ok(RedSetup {
             limit,
             measures_bytes,
@@ -476,9 +439,9 @@ impl QueueParams for RedParams {
         if let (Some(min_th), Some(max_th)) = (self.min_th, self.max_th) {
             check_units(min_th, max_th)?;
         }
-        let max_p = self.max_p.unwrap_or_else(default_max_p);
+        let max_p = self.max_p.unwrap_or(MAX_P);
         check_unit_interval("max_p", max_p, "a probability")?;
-        check_unit_interval("w_q", self.w_q.unwrap_or_else(default_w_q), "a weight")?;
+        check_unit_interval("w_q", self.w_q.unwrap_or(W_Q), "a weight")?;
         check_mean_packet(self.mean_packet)
     }
 

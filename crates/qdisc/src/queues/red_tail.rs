@@ -23,11 +23,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{
-    Bytes, Metric, Packet, ParamError, ParamWarning, QueueSize, Span, Time, metrics, schemars,
-    serde,
+    Bytes, Metric, Packet, ParamError, ParamWarning, QueueSize, Span, Time, metrics, params,
 };
 
 use crate::fifo::Fifo;
@@ -35,178 +32,53 @@ use crate::gauge;
 use crate::laws::red::Spacing;
 use crate::laws::red::adapt::{Aimd, OF_MAX_P};
 use crate::laws::red_tail::{Class, FlowClasses, ServiceShare, Turns};
-use crate::queues::adaptive_red::{
-    AdaptiveRedParams, default_alpha, default_beta, default_gentle, default_interval, default_top,
-};
-use crate::queues::red::{
-    AboveMaxTh, Gentle, Red, check_unit_interval, default_max_p, default_spacing,
-};
+use crate::queues::adaptive_red::{AdaptiveRedParams, adaptive_red_keys};
+use crate::queues::red::{AboveMaxTh, Gentle, Red, check_unit_interval, red_keys};
 use crate::refuse;
 use crate::{
     Backlog, DropReason, FlowTable, Internals, Limit, LinkFacts, Protocol, QueueContext,
     QueueDiscipline, QueueParams, Report, Sink,
 };
 
-/// RED+Tail, the parallel virtual queue (Jou and Baras 2003).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct RedTailParams {
-    /// Most that may wait in both queues together: in packets, in bytes, in time at the link's rate, or a list of these.
-    /// Source: Jou and Baras 2003, table II.
-    #[serde(default = "default_limit")]
-    pub limit: Limit,
-    /// Packets after which a TCP flow is long (N).
-    /// Source: derived, the paper gives none: its initial ssthresh of 64 kB in packets of 1 kB, which 1.3 % of its Web files exceed (below its bound of 2 % false alarms).
-    #[serde(default = "default_long_after")]
-    pub long_after: u64,
-    /// Silence after which a flow is forgotten and, when it sends again, short (T).
-    /// Source: derived, the paper gives none: above an initial retransmission timeout, far below its mean think time of 50 s.
-    #[serde(default = "default_idle_timeout")]
-    pub idle_timeout: Span,
-    /// Flows that are kept in memory at once; beyond these, the one silent for longest among eight is forgotten.
-    /// Source: ours, below 1 MB of memory.
-    #[serde(default = "default_flows")]
-    #[schemars(range(min = 1, max = 16_777_216))]
-    pub flows: u64,
-    /// Backlog of the short queue from which its share of the link grows in proportion (minth1), in packets, bytes or time at the link's rate.
-    /// Source: Jou and Baras 2003, table II.
-    #[serde(default = "default_short_min_th")]
-    pub short_min_th: QueueSize,
-    /// Backlog at which that share would be the whole link (maxth1), in the unit of `short_min_th`; over the link's rate, the delay that the short queue aims at.
-    /// Source: Jou and Baras 2003, table II.
-    #[serde(default = "default_short_max_th")]
-    pub short_max_th: QueueSize,
-    /// Share of the link for a short queue below `short_min_th` (C1min). Left out, `short_min_th` over `short_max_th`, and at most `short_share_max`: the share then has no step at `short_min_th`.
-    /// Source: derived, the paper gives none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub short_share_min: Option<f64>,
-    /// Largest share of the link for the short queue (C1max), so that long flows do not time out.
-    /// Source: derived, the paper gives none but "most of the bandwidth".
-    #[serde(default = "default_short_share_max")]
-    pub short_share_max: f64,
-    /// Average of the long queue below which nothing is dropped, in packets, bytes or time at the link's rate.
-    /// Source: Jou and Baras 2003, table II.
-    #[serde(default = "default_min_th")]
-    pub min_th: QueueSize,
-    /// Average at which the drop probability reaches max_p, in the unit of `min_th`.
-    /// Source: Jou and Baras 2003, table II.
-    #[serde(default = "default_max_th")]
-    pub max_th: QueueSize,
-    /// Drop probability at `max_th` to start from.
-    /// Source: ns-2.35, ns-default.tcl (`linterm_` 10, that is 1/10).
-    #[serde(default = "default_max_p")]
-    pub max_p: f64,
-    /// Weight of one arrival's sample in the moving average. Left out, 1 - exp(-1/C), with the link's rate C in packets per second.
-    /// Source: Floyd, Gummadi, Shenker 2001.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub w_q: Option<f64>,
-    /// Most that is added to max_p at once; never more than a quarter of it.
-    /// Source: Jou and Baras 2003, table II.
-    #[serde(default = "default_alpha")]
-    pub alpha: f64,
-    /// Factor by which max_p is reduced.
-    /// Source: Jou and Baras 2003, table II.
-    #[serde(default = "default_beta")]
-    pub beta: f64,
-    /// max_p is reduced only while it is at least this. Left out, the smaller of 0.01 and one drop in 100 ms of packets of 1000 B.
-    /// Source: Floyd, Gummadi, Shenker 2001; ns-2.35, red.cc (`bottom_` 0).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bottom: Option<f64>,
-    /// max_p is increased only while it is at most this.
-    /// Source: Floyd, Gummadi, Shenker 2001.
-    #[serde(default = "default_top")]
-    pub top: f64,
-    /// Time between two changes of max_p.
-    /// Source: Floyd, Gummadi, Shenker 2001.
-    #[serde(default = "default_interval")]
-    pub interval: Span,
-    /// Beyond `max_th`, let the probability rise from max_p to 1 instead of dropping everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000), `"limit"` at the queue's limit (ISCC 2001).
-    /// Source: Jou and Baras 2003 (a gentle region up to 2 max_th).
-    #[serde(default = "default_gentle")]
-    pub gentle: Gentle,
-    /// How early drops are spread over arrivals.
-    /// Source: ns-2.35, ns-default.tcl (`wait_` true).
-    #[serde(default = "default_spacing")]
-    pub spacing: Spacing,
-    /// Make a packet's drop probability proportional to its size over `mean_packet`.
-    /// Source: off as in Floyd and Jacobson 1993, section IV.
-    #[serde(default)]
-    pub byte_mode: bool,
-    /// Typical packet size: for what is computed from the link's rate, idle periods and `byte_mode`. Left out, the largest packet that crosses the link, or 500 B where none is known.
-    /// Source: ns-2.35 leaves it to the user (`mean_pktsize_` 500).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mean_packet: Option<Bytes>,
-    /// Mark ECN-capable packets of the long queue where an early drop would hit them.
-    /// Source: RFC 3168, section 5; off as in ns-2.35 (`setbit_`).
-    #[serde(default)]
-    pub ecn: bool,
-    /// With `ecn`, what happens to ECN-capable packets chosen while the average is at `max_th` or above, gentle or not.
-    /// Source: RFC 3168, section 7, and ns-2.35 (`mark_p_` equal to `max_p`).
-    #[serde(default)]
-    pub above_max_th: AboveMaxTh,
-}
-
-fn default_limit() -> Limit {
-    Limit::bytes(160_000)
-}
-fn default_long_after() -> u64 {
-    64
-}
-fn default_idle_timeout() -> Span {
-    Span::from_s(5)
-}
-fn default_flows() -> u64 {
-    16_384
-}
-fn default_short_min_th() -> QueueSize {
-    QueueSize::Bytes(2_000)
-}
-fn default_short_max_th() -> QueueSize {
-    QueueSize::Bytes(30_000)
-}
-fn default_short_share_max() -> f64 {
-    0.9
-}
-fn default_min_th() -> QueueSize {
-    QueueSize::Bytes(20_000)
-}
-fn default_max_th() -> QueueSize {
-    QueueSize::Bytes(80_000)
+params! {
+    /// RED+Tail, the parallel virtual queue (Jou and Baras 2003).
+    pub struct RedTailParams {
+        /// Most that may wait in both queues together: in packets, in bytes, in time at the link's rate, or a list of these.
+        limit: Limit = Limit::bytes(160_000), "Jou and Baras 2003, table II.";
+        /// Packets after which a TCP flow is long (N).
+        long_after: u64 = 64, "derived, the paper gives none: its initial ssthresh of 64 kB in packets of 1 kB, which 1.3 % of its Web files exceed (below its bound of 2 % false alarms).";
+        /// Silence after which a flow is forgotten and, when it sends again, short (T).
+        idle_timeout: Span = Span::from_s(5), "derived, the paper gives none: above an initial retransmission timeout, far below its mean think time of 50 s.";
+        /// Flows that are kept in memory at once; beyond these, the one silent for longest among eight is forgotten.
+        #[schemars(range(min = 1, max = 16_777_216))]
+        flows: u64 = 16_384, "ours, below 1 MB of memory.";
+        /// Backlog of the short queue from which its share of the link grows in proportion (minth1), in packets, bytes or time at the link's rate.
+        short_min_th: QueueSize = QueueSize::Bytes(2_000), "Jou and Baras 2003, table II.";
+        /// Backlog at which that share would be the whole link (maxth1), in the unit of `short_min_th`; over the link's rate, the delay that the short queue aims at.
+        short_max_th: QueueSize = QueueSize::Bytes(30_000), "Jou and Baras 2003, table II.";
+        /// Share of the link for a short queue below `short_min_th` (C1min). Left out, `short_min_th` over `short_max_th`, and at most `short_share_max`: the share then has no step at `short_min_th`.
+        short_share_min: Option<f64>, "derived, the paper gives none.";
+        /// Largest share of the link for the short queue (C1max), so that long flows do not time out.
+        short_share_max: f64 = 0.9, "derived, the paper gives none but \"most of the bandwidth\".";
+        /// Average of the long queue below which nothing is dropped, in packets, bytes or time at the link's rate.
+        min_th: QueueSize = QueueSize::Bytes(20_000), "Jou and Baras 2003, table II.";
+        /// Average at which the drop probability reaches max_p, in the unit of `min_th`.
+        max_th: QueueSize = QueueSize::Bytes(80_000), "Jou and Baras 2003, table II.";
+        adaptive_red_keys!(max_p, w_q);
+        adaptive_red_keys!(alpha = 0.01, "Jou and Baras 2003, table II.");
+        adaptive_red_keys!(beta = 0.9, "Jou and Baras 2003, table II.");
+        adaptive_red_keys!(bottom, top, interval);
+        red_keys!(gentle = Gentle::TwiceMaxTh, "Jou and Baras 2003 (a gentle region up to 2 max_th).");
+        red_keys!(spacing, byte_mode);
+        adaptive_red_keys!(mean_packet);
+        /// Mark ECN-capable packets of the long queue where an early drop would hit them.
+        ecn: bool = false, "RFC 3168, section 5; off as in ns-2.35 (`setbit_`).";
+        red_keys!(above_max_th);
+    }
 }
 
 /// Most flows that can be kept: a gigabyte.
 const MAX_FLOWS: u64 = 1 << 24;
-
-impl Default for RedTailParams {
-    fn default() -> Self {
-        Self {
-            limit: default_limit(),
-            long_after: default_long_after(),
-            idle_timeout: default_idle_timeout(),
-            flows: default_flows(),
-            short_min_th: default_short_min_th(),
-            short_max_th: default_short_max_th(),
-            short_share_min: None,
-            short_share_max: default_short_share_max(),
-            min_th: default_min_th(),
-            max_th: default_max_th(),
-            max_p: default_max_p(),
-            w_q: None,
-            alpha: default_alpha(),
-            beta: default_beta(),
-            bottom: None,
-            top: default_top(),
-            interval: default_interval(),
-            gentle: default_gentle(),
-            spacing: default_spacing(),
-            byte_mode: false,
-            mean_packet: None,
-            ecn: false,
-            above_max_th: AboveMaxTh::default(),
-        }
-    }
-}
 
 impl RedTailParams {
     /// The long queue as it would be alone.

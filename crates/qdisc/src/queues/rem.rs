@@ -19,11 +19,8 @@
 //!
 //! The price rests where x = c and b = b*: the load decides the price, not the backlog.
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{
-    Bytes, Ecn, Packet, ParamError, ParamWarning, QueueSize, Sampling, Span, Stream, Time,
-    schemars, serde,
+    Bytes, Ecn, Packet, ParamError, ParamWarning, QueueSize, Sampling, Span, Stream, Time, params,
 };
 
 use crate::fifo::Fifo;
@@ -35,71 +32,25 @@ use crate::{
     Sink,
 };
 
-/// Random exponential marking (Athuraliya, Li, Low and Yin 2001).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct RemParams {
-    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
-    pub limit: Limit,
-    /// Backlog to hold, in packets, bytes or time at the link's rate.
-    /// Source: ns-2.35, ns-default.tcl (`pbo_` 20).
-    #[serde(default = "default_target")]
-    pub target: QueueSize,
-    /// Step of the price.
-    /// Source: Athuraliya et al. 2001; ns-2.35 (`gamma_`).
-    #[serde(default = "default_gamma")]
-    pub gamma: f64,
-    /// Weight of the backlog's deviation against that of the rate.
-    /// Source: Athuraliya et al. 2001; ns-2.35, queue/rem.cc (0.1).
-    #[serde(default = "default_alpha")]
-    pub alpha: f64,
-    /// Base of the probability 1 - phi^-price.
-    /// Source: Athuraliya et al. 2001; ns-2.35 (`phi_`).
-    #[serde(default = "default_phi")]
-    pub phi: f64,
-    /// How often the price is updated: a frequency or the time between updates.
-    /// Source: ns-2.35, ns-default.tcl (`pupdtime_`).
-    #[serde(default = "default_sampling")]
-    pub sampling: Sampling,
-    /// Typical packet size, for the link's rate in packets. Without it, the largest packet that is known to cross the link, else 1500 B.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mean_packet: Option<Bytes>,
-    /// Mark ECN-capable packets as they leave instead of dropping them as they arrive.
-    /// Source: off as in ns-2.35 (`markpkts_`).
-    #[serde(default)]
-    pub ecn: bool,
-}
-
-fn default_target() -> QueueSize {
-    QueueSize::Packets(20)
-}
-fn default_gamma() -> f64 {
-    0.001
-}
-fn default_alpha() -> f64 {
-    0.1
-}
-fn default_phi() -> f64 {
-    1.001
-}
-fn default_sampling() -> Sampling {
-    Sampling::Interval(Span::from_ms(2))
-}
-
-impl RemParams {
-    /// With every default, and this limit.
-    pub fn with_limit(limit: Limit) -> Self {
-        Self {
-            limit,
-            target: default_target(),
-            gamma: default_gamma(),
-            alpha: default_alpha(),
-            phi: default_phi(),
-            sampling: default_sampling(),
-            mean_packet: None,
-            ecn: false,
-        }
+params! {
+    /// Random exponential marking (Athuraliya, Li, Low and Yin 2001).
+    pub struct RemParams {
+        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        limit: Limit;
+        /// Backlog to hold, in packets, bytes or time at the link's rate.
+        target: QueueSize = QueueSize::Packets(20), "ns-2.35, ns-default.tcl (`pbo_` 20).";
+        /// Step of the price.
+        gamma: f64 = 0.001, "Athuraliya et al. 2001; ns-2.35 (`gamma_`).";
+        /// Weight of the backlog's deviation against that of the rate.
+        alpha: f64 = 0.1, "Athuraliya et al. 2001; ns-2.35, queue/rem.cc (0.1).";
+        /// Base of the probability 1 - phi^-price.
+        phi: f64 = 1.001, "Athuraliya et al. 2001; ns-2.35 (`phi_`).";
+        /// How often the price is updated: a frequency or the time between updates.
+        sampling: Sampling = Sampling::Interval(Span::from_ms(2)), "ns-2.35, ns-default.tcl (`pupdtime_`).";
+        /// Typical packet size, for the link's rate in packets. Without it, the largest packet that is known to cross the link, else 1500 B.
+        mean_packet: Option<Bytes>;
+        /// Mark ECN-capable packets as they leave instead of dropping them as they arrive.
+        ecn: bool = false, "off as in ns-2.35 (`markpkts_`).";
     }
 }
 

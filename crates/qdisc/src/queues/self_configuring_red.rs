@@ -5,98 +5,34 @@
 //! 1999. Formulas and symbols are in [`crate::laws::red::adapt`], the law's in
 //! [`crate::laws::red`].
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, QueueSize, schemars, serde};
-
 use crate::laws::red::Spacing;
 use crate::laws::red::adapt::{Crossings, OF_MAX_P};
-use crate::queues::red::{
-    AboveMaxTh, Gentle, Red, RedParams, default_max_p, default_mean_packet, default_spacing,
-    default_w_q,
-};
+use crate::queues::adaptive_red::adaptive_red_keys;
+use crate::queues::red::{AboveMaxTh, Gentle, Red, RedParams, red_keys};
 use crate::{Limit, LinkFacts, QueueContext, QueueParams};
+use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, QueueSize, params};
 
-/// Self-configuring RED (Feng, Kandlur, Saha, Shin 1999).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct SelfConfiguringRedParams {
-    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
-    pub limit: Limit,
-    /// Average below which nothing is dropped, in packets, bytes or time at the link's rate; falling below it divides max_p by `alpha`.
-    pub min_th: QueueSize,
-    /// Average at which the drop probability reaches max_p, in the unit of `min_th`; rising above it multiplies max_p by `beta`.
-    pub max_th: QueueSize,
-    /// Drop probability at `max_th` to start from.
-    /// Source: ns-2.35, ns-default.tcl (`linterm_` 10, that is 1/10).
-    #[serde(default = "default_max_p")]
-    pub max_p: f64,
-    /// Weight of one arrival's sample in the moving average.
-    /// Source: Floyd and Jacobson 1993, section VI.
-    #[serde(default = "default_w_q")]
-    pub w_q: f64,
-    /// Divisor of max_p when the average falls below `min_th`.
-    /// Source: Feng, Kandlur, Saha, Shin 1999.
-    #[serde(default = "default_alpha")]
-    pub alpha: f64,
-    /// Factor of max_p when the average rises above `max_th`; max_p stays at 1 at most.
-    /// Source: Feng, Kandlur, Saha, Shin 1999.
-    #[serde(default = "default_beta")]
-    pub beta: f64,
-    /// Beyond `max_th`, let the probability rise from max_p to 1 instead of dropping everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000), `"limit"` at the queue's limit (ISCC 2001).
-    /// Source: off; gentle RED is younger than the paper.
-    #[serde(default)]
-    pub gentle: Gentle,
-    /// How early drops are spread over arrivals.
-    /// Source: ns-2.35, ns-default.tcl (`wait_` true).
-    #[serde(default = "default_spacing")]
-    pub spacing: Spacing,
-    /// Make a packet's drop probability proportional to its size over `mean_packet`.
-    /// Source: off as in Floyd and Jacobson 1993, section IV.
-    #[serde(default)]
-    pub byte_mode: bool,
-    /// Typical packet size: measures idle periods in packets and scales `byte_mode`.
-    /// Source: ns-2.35, ns-default.tcl (`mean_pktsize_`).
-    #[serde(default = "default_mean_packet")]
-    pub mean_packet: Bytes,
-    /// Mark ECN-capable packets where an early drop would hit them.
-    /// Source: RFC 3168, section 5; off as in ns-2.35 (`setbit_`).
-    #[serde(default)]
-    pub ecn: bool,
-    /// With `ecn`, what happens to ECN-capable packets chosen while the average is at `max_th` or above, gentle or not.
-    /// Source: RFC 3168, section 7, and ns-2.35 (`mark_p_` equal to `max_p`).
-    #[serde(default)]
-    pub above_max_th: AboveMaxTh,
-}
-
-fn default_alpha() -> f64 {
-    3.0
-}
-fn default_beta() -> f64 {
-    2.0
+params! {
+    /// Self-configuring RED (Feng, Kandlur, Saha, Shin 1999).
+    pub struct SelfConfiguringRedParams {
+        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        limit: Limit;
+        /// Average below which nothing is dropped, in packets, bytes or time at the link's rate; falling below it divides max_p by `alpha`.
+        min_th: QueueSize;
+        /// Average at which the drop probability reaches max_p, in the unit of `min_th`; rising above it multiplies max_p by `beta`.
+        max_th: QueueSize;
+        adaptive_red_keys!(max_p);
+        red_keys!(w_q);
+        /// Divisor of max_p when the average falls below `min_th`.
+        alpha: f64 = 3.0, "Feng, Kandlur, Saha, Shin 1999.";
+        /// Factor of max_p when the average rises above `max_th`; max_p stays at 1 at most.
+        beta: f64 = 2.0, "Feng, Kandlur, Saha, Shin 1999.";
+        red_keys!(gentle = Gentle::Off, "off; gentle RED is younger than the paper.");
+        red_keys!(spacing, byte_mode, mean_packet, ecn, above_max_th);
+    }
 }
 
 impl SelfConfiguringRedParams {
-    /// Self-configuring RED with these thresholds; the rest by default.
-    pub fn new(limit: Limit, min_th: QueueSize, max_th: QueueSize) -> Self {
-        Self {
-            limit,
-            min_th,
-            max_th,
-            max_p: default_max_p(),
-            w_q: default_w_q(),
-            alpha: default_alpha(),
-            beta: default_beta(),
-            gentle: Gentle::default(),
-            spacing: default_spacing(),
-            byte_mode: false,
-            mean_packet: default_mean_packet(),
-            ecn: false,
-            above_max_th: AboveMaxTh::default(),
-        }
-    }
-
     /// The RED that it starts as.
     fn red(&self) -> RedParams {
         RedParams {

@@ -32,13 +32,10 @@
 
 use std::collections::VecDeque;
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{
-    FlowId, Metric, Packet, ParamError, ParamWarning, Span, Stream, Time, metrics, schemars, serde,
+    FlowId, Metric, Packet, ParamError, ParamWarning, Span, Stream, Time, metrics, params,
 };
 
-use super::cobalt::default_ecn;
 use crate::fifo::Fifo;
 use crate::fq::FlowHash;
 use crate::signal::mark_or_drop;
@@ -47,79 +44,30 @@ use crate::{
     Report, Sink,
 };
 
-/// Stochastic Fair BLUE (Feng et al. 2001): a drop probability for each flow, in a filter of few bins.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct SfbParams {
-    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
-    /// Source: Linux 6.1, `sch_sfb` (an interface's `txqueuelen`, 1000).
-    #[serde(default = "default_limit")]
-    pub limit: Limit,
-    /// Waiting packets of a bin from which on its probability rises.
-    /// Source: Linux 6.1, `sch_sfb`.
-    #[serde(default = "default_bin_size")]
-    pub bin_size: u32,
-    /// Waiting packets of a flow's least bin from which on its arrivals are dropped.
-    /// Source: Linux 6.1, `sch_sfb`.
-    #[serde(default = "default_max")]
-    pub max: u32,
-    /// Added to a bin's probability by an arrival that finds it full.
-    /// Source: Linux 6.1, `sch_sfb` (0.1 %).
-    #[serde(default = "default_increment")]
-    pub increment: f64,
-    /// Taken from a bin's probability by an arrival that finds it empty.
-    /// Source: Linux 6.1, `sch_sfb` (1/6000).
-    #[serde(default = "default_decrement")]
-    pub decrement: f64,
-    /// How long one hash is used.
-    /// Source: Linux 6.1, `sch_sfb`.
-    #[serde(default = "default_rehash")]
-    pub rehash: Span,
-    /// How long before that the other bins learn of flows that do not respond.
-    /// Source: Linux 6.1, `sch_sfb`.
-    #[serde(default = "default_warmup")]
-    pub warmup: Span,
-    /// Packets per second that all flows that do not respond may send; 0 for none.
-    /// Source: Linux 6.1, `sch_sfb`.
-    #[serde(default = "default_penalty_rate")]
-    pub penalty_rate: u32,
-    /// Packets that they may send in a burst; 0 for none.
-    /// Source: Linux 6.1, `sch_sfb`.
-    #[serde(default = "default_penalty_burst")]
-    pub penalty_burst: u32,
-    /// Mark ECN-capable packets instead of dropping them.
-    /// Source: on as in Linux 6.1, `sch_sfb`.
-    #[serde(default = "default_ecn")]
-    pub ecn: bool,
-}
-
-fn default_limit() -> Limit {
-    Limit::packets(1000)
-}
-fn default_bin_size() -> u32 {
-    20
-}
-fn default_max() -> u32 {
-    25
-}
-fn default_increment() -> f64 {
-    0.001
-}
-fn default_decrement() -> f64 {
-    1.0 / 6000.0
-}
-fn default_rehash() -> Span {
-    Span::from_s(600)
-}
-fn default_warmup() -> Span {
-    Span::from_s(60)
-}
-fn default_penalty_rate() -> u32 {
-    10
-}
-fn default_penalty_burst() -> u32 {
-    20
+params! {
+    /// Stochastic Fair BLUE (Feng et al. 2001): a drop probability for each flow, in a filter of few bins.
+    pub struct SfbParams {
+        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        limit: Limit = Limit::packets(1000), "Linux 6.1, `sch_sfb` (an interface's `txqueuelen`, 1000).";
+        /// Waiting packets of a bin from which on its probability rises.
+        bin_size: u32 = 20, "Linux 6.1, `sch_sfb`.";
+        /// Waiting packets of a flow's least bin from which on its arrivals are dropped.
+        max: u32 = 25, "Linux 6.1, `sch_sfb`.";
+        /// Added to a bin's probability by an arrival that finds it full.
+        increment: f64 = 0.001, "Linux 6.1, `sch_sfb` (0.1 %).";
+        /// Taken from a bin's probability by an arrival that finds it empty.
+        decrement: f64 = 1.0 / 6000.0, "Linux 6.1, `sch_sfb` (1/6000).";
+        /// How long one hash is used.
+        rehash: Span = Span::from_s(600), "Linux 6.1, `sch_sfb`.";
+        /// How long before that the other bins learn of flows that do not respond.
+        warmup: Span = Span::from_s(60), "Linux 6.1, `sch_sfb`.";
+        /// Packets per second that all flows that do not respond may send; 0 for none.
+        penalty_rate: u32 = 10, "Linux 6.1, `sch_sfb`.";
+        /// Packets that they may send in a burst; 0 for none.
+        penalty_burst: u32 = 20, "Linux 6.1, `sch_sfb`.";
+        /// Mark ECN-capable packets instead of dropping them.
+        ecn: bool = true, "on as in Linux 6.1, `sch_sfb`.";
+    }
 }
 
 /// A probability of 1. They are whole numbers, so that a thousand steps of a thousandth

@@ -16,60 +16,34 @@
 
 use std::collections::VecDeque;
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{
-    Bytes, Metric, Packet, ParamError, ParamWarning, Span, Stream, Time, metrics, schemars, serde,
-};
-
-use super::fq_codel::{check_queues, default_quantum, warn_of_queues};
+use super::fq_codel::{check_queues, warn_of_queues};
 use crate::figures::{BY_FLOW, BY_FLOW_WITH_LIMIT, FLOWS_ACTIVE, OVERLOAD_DROPS};
 use crate::fq::{FlowHash, FlowQueues, Measure};
 use crate::signal::Ticks;
 use crate::{
     Backlog, DropReason, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, Report, Sink,
 };
+use redtail_core::{
+    Bytes, Metric, Packet, ParamError, ParamWarning, Span, Stream, Time, metrics, params,
+};
 
-/// Stochastic Fairness Queueing (McKenney 1990): flows hashed into queues that take turns.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct SfqParams {
-    /// Most that may wait in all queues: in packets, in bytes, in time at the link's rate, or a list of these.
-    /// Source: Linux 6.1, `sch_sfq` (`SFQ_MAX_DEPTH`).
-    #[serde(default = "default_limit")]
-    pub limit: Limit,
-    /// Most packets in one queue.
-    /// Source: Linux 6.1, `sch_sfq` (`SFQ_MAX_DEPTH`).
-    #[serde(default = "default_depth")]
-    pub depth: u32,
-    /// Number of queues that flows are hashed into.
-    /// Source: Linux 6.1, `sch_sfq` (`SFQ_DEFAULT_HASH_DIVISOR`).
-    #[serde(default = "default_divisor")]
-    #[schemars(range(min = 1, max = 65_536))]
-    pub divisor: u32,
-    /// Bytes that a queue may send in its turn: "256 B" to "1 MiB", as in Linux's `sch_fq_codel`.
-    /// Source: one packet, as Linux 6.1, `sch_sfq` (`psched_mtu`, 1514 B): Ethernet's header counts there with every packet too; a packet here has none.
-    #[serde(default = "default_quantum")]
-    pub quantum: Bytes,
-    /// How often a new hash is drawn.
-    /// Source: never, as in Linux 6.1, `sch_sfq`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub perturb: Option<Span>,
-    /// Drop the oldest packet of a queue that is too long, not the latest.
-    /// Source: off as in Linux 6.1, `sch_sfq`.
-    #[serde(default)]
-    pub head_drop: bool,
-}
-
-fn default_limit() -> Limit {
-    Limit::packets(127)
-}
-fn default_depth() -> u32 {
-    127
-}
-fn default_divisor() -> u32 {
-    1024
+params! {
+    /// Stochastic Fairness Queueing (McKenney 1990): flows hashed into queues that take turns.
+    pub struct SfqParams {
+        /// Most that may wait in all queues: in packets, in bytes, in time at the link's rate, or a list of these.
+        limit: Limit = Limit::packets(127), "Linux 6.1, `sch_sfq` (`SFQ_MAX_DEPTH`).";
+        /// Most packets in one queue.
+        depth: u32 = 127, "Linux 6.1, `sch_sfq` (`SFQ_MAX_DEPTH`).";
+        /// Number of queues that flows are hashed into.
+        #[schemars(range(min = 1, max = 65_536))]
+        divisor: u32 = 1024, "Linux 6.1, `sch_sfq` (`SFQ_DEFAULT_HASH_DIVISOR`).";
+        /// Bytes that a queue may send in its turn: "256 B" to "1 MiB", as in Linux's `sch_fq_codel`.
+        quantum: Bytes = Bytes::new(1500), "one packet, as Linux 6.1, `sch_sfq` (`psched_mtu`, 1514 B): Ethernet's header counts there with every packet too; a packet here has none.";
+        /// How often a new hash is drawn.
+        perturb: Option<Span>, "never, as in Linux 6.1, `sch_sfq`.";
+        /// Drop the oldest packet of a queue that is too long, not the latest.
+        head_drop: bool = false, "off as in Linux 6.1, `sch_sfq`.";
+    }
 }
 
 metrics! {

@@ -19,9 +19,7 @@
 //! p_zap  = p_sred min(1, 1 / (256 P)^2) (1 + Hit / P)        full; without the last factor: simple
 //! ```
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{FlowId, Packet, ParamError, ParamWarning, Stream, Time, schemars, serde};
+use redtail_core::{FlowId, Packet, ParamError, ParamWarning, Stream, Time, params};
 
 use crate::fifo::Fifo;
 use crate::refuse;
@@ -30,59 +28,24 @@ use crate::{
     Sink,
 };
 
-/// Stabilised RED (Ott, Lakshman and Wong 1999).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct SredParams {
-    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these. The drop probability depends on the share of it that waits.
-    pub limit: Limit,
-    /// Drop probability from a third of the limit on.
-    /// Source: Ott et al. 1999, section III (0.15).
-    #[serde(default = "default_max_p")]
-    pub max_p: f64,
-    /// Zombies in the list.
-    /// Source: Ott et al. 1999, section II (M = 1000).
-    #[serde(default = "default_zombies")]
-    pub zombies: u32,
-    /// Probability that a zombie of another flow is overwritten.
-    /// Source: Ott et al. 1999, section II (0.25).
-    #[serde(default = "default_overwrite")]
-    pub overwrite: f64,
-    /// Drop packets that hit more often, which are those of flows with more than their share.
-    /// Source: Ott et al. 1999, section III ("full SRED").
-    #[serde(default = "default_full")]
-    pub full: bool,
+params! {
+    /// Stabilised RED (Ott, Lakshman and Wong 1999).
+    pub struct SredParams {
+        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these. The drop probability depends on the share of it that waits.
+        limit: Limit;
+        /// Drop probability from a third of the limit on.
+        max_p: f64 = 0.15, "Ott et al. 1999, section III (0.15).";
+        /// Zombies in the list.
+        zombies: u32 = 1000, "Ott et al. 1999, section II (M = 1000).";
+        /// Probability that a zombie of another flow is overwritten.
+        overwrite: f64 = 0.25, "Ott et al. 1999, section II (0.25).";
+        /// Drop packets that hit more often, which are those of flows with more than their share.
+        full: bool = true, "Ott et al. 1999, section III (\"full SRED\").";
+    }
 }
 
 /// A list of 4 MB.
 const MOST_ZOMBIES: u32 = 1_000_000;
-
-fn default_max_p() -> f64 {
-    0.15
-}
-fn default_zombies() -> u32 {
-    1000
-}
-fn default_overwrite() -> f64 {
-    0.25
-}
-fn default_full() -> bool {
-    true
-}
-
-impl SredParams {
-    /// With every default, and this limit.
-    pub fn with_limit(limit: Limit) -> Self {
-        Self {
-            limit,
-            max_p: default_max_p(),
-            zombies: default_zombies(),
-            overwrite: default_overwrite(),
-            full: default_full(),
-        }
-    }
-}
 
 impl QueueParams for SredParams {
     type Queue<P: Packet> = Sred<P>;

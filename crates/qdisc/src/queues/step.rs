@@ -8,9 +8,7 @@
 //!
 //! Nothing else is done: packets that are not ECN-capable meet only the limit.
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Packet, ParamError, ParamWarning, QueueSize, Span, Time, schemars, serde};
+use redtail_core::{Packet, ParamError, ParamWarning, QueueSize, Span, Time, params};
 
 use crate::fifo::Fifo;
 use crate::gauge;
@@ -19,21 +17,14 @@ use crate::{
     Backlog, DropReason, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, Sink,
 };
 
-/// Marks every ECN-capable packet beyond a threshold.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct StepParams {
-    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
-    pub limit: Limit,
-    /// In packets or bytes: the backlog that an arrival may find unmarked; in time: what a packet may have waited when it leaves.
-    /// Source: Linux, sch_dualpi2 (`step_thresh` 1 ms).
-    #[serde(default = "default_threshold")]
-    pub threshold: QueueSize,
-}
-
-fn default_threshold() -> QueueSize {
-    QueueSize::Time(Span::from_ms(1))
+params! {
+    /// Marks every ECN-capable packet beyond a threshold.
+    pub struct StepParams {
+        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        limit: Limit;
+        /// In packets or bytes: the backlog that an arrival may find unmarked; in time: what a packet may have waited when it leaves.
+        threshold: QueueSize = QueueSize::Time(Span::from_ms(1)), "Linux, sch_dualpi2 (`step_thresh` 1 ms).";
+    }
 }
 
 impl QueueParams for StepParams {

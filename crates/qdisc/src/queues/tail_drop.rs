@@ -3,20 +3,17 @@
 //! An arrival that would exceed the limit is dropped. Source: the default of
 //! RFC 7567 (BCP 197), section 2, there called "tail drop".
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Packet, ParamError, Time, schemars, serde};
+use redtail_core::{Packet, ParamError, Time, params};
 
 use crate::fifo::Fifo;
 use crate::{Backlog, DropReason, Limit, QueueContext, QueueDiscipline, QueueParams, Sink};
 
-/// First-in first-out; an arrival that does not fit is dropped.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct TailDropParams {
-    /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
-    pub limit: Limit,
+params! {
+    /// First-in first-out; an arrival that does not fit is dropped.
+    pub struct TailDropParams {
+        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        limit: Limit;
+    }
 }
 
 impl QueueParams for TailDropParams {

@@ -13,9 +13,7 @@
 //! interval t at most min(B + r t, M + p t) leaves. A packet larger than a bucket could
 //! never leave; it is dropped on arrival.
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Rate, Time, schemars, serde};
+use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Rate, Time, params};
 
 use crate::class::{Leaf, facts_at};
 use crate::laws::token_bucket::{TokenBucket, cost};
@@ -25,25 +23,20 @@ use crate::{
     QueueDiscipline, QueueParams, QueueSpec, Report, Sink,
 };
 
-/// A queue shaped by a token bucket.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct TbfParams {
-    /// Rate at which tokens come: the long-term rate of what leaves.
-    pub rate: Rate,
-    /// Most that leaves at once after a pause, at least one packet: the size of the bucket.
-    pub burst: Bytes,
-    /// Rate that is not exceeded even in a burst.
-    /// Source: none, as in Linux (tc-tbf): bursts leave at the rate of the link.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub peak_rate: Option<Rate>,
-    /// With `peak_rate`, most that leaves at once in spite of it, at least one packet.
-    /// Source: none; needed with `peak_rate`, as in Linux (tc-tbf).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mtu: Option<Bytes>,
-    /// The queue in which packets wait, of any kind. A time in its parameters is one at `rate`.
-    pub queue: Box<QueueSpec>,
+params! {
+    /// A queue shaped by a token bucket.
+    pub struct TbfParams {
+        /// Rate at which tokens come: the long-term rate of what leaves.
+        rate: Rate;
+        /// Most that leaves at once after a pause, at least one packet: the size of the bucket.
+        burst: Bytes;
+        /// Rate that is not exceeded even in a burst.
+        peak_rate: Option<Rate>, "none, as in Linux (tc-tbf): bursts leave at the rate of the link.";
+        /// With `peak_rate`, most that leaves at once in spite of it, at least one packet.
+        mtu: Option<Bytes>, "none; needed with `peak_rate`, as in Linux (tc-tbf).";
+        /// The queue in which packets wait, of any kind. A time in its parameters is one at `rate`.
+        queue: Box<QueueSpec>;
+    }
 }
 
 impl QueueParams for TbfParams {

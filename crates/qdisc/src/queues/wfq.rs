@@ -27,9 +27,7 @@
 //! All is whole numbers: `scale` is the least common multiple of the weights and their sum
 //! where that is below 2^40 (no rounding at all), else 2^40.
 
-use redtail_core::schemars::JsonSchema;
-use redtail_core::serde::{Deserialize, Serialize};
-use redtail_core::{Metric, Packet, ParamError, ParamWarning, Time, schemars, serde};
+use redtail_core::{Metric, Packet, ParamError, ParamWarning, Time, params};
 
 use crate::class::{self, Leaf, LeafSpec};
 use crate::classify::{Classifier, OneOrMore, Rule};
@@ -39,41 +37,29 @@ use crate::{
     QueueParams, QueueSpec, Report, Sink,
 };
 
-/// Weighted fair queueing (WF2Q+) between classes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct WfqParams {
-    /// The classes. Of those whose `match` fits a packet, the first gets it.
-    pub class: Vec<WfqClass>,
-    /// Name of the class for packets that no `match` fits.
-    /// Source: the only class without a `match`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub default: Option<String>,
+params! {
+    /// Weighted fair queueing (WF2Q+) between classes.
+    pub struct WfqParams {
+        /// The classes. Of those whose `match` fits a packet, the first gets it.
+        class: Vec<WfqClass>;
+        /// Name of the class for packets that no `match` fits.
+        default: Option<String>, "the only class without a `match`.";
+    }
 }
 
-/// A class of `wfq`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct WfqClass {
-    /// Name of the class, put in front of its metrics and used in keys.
-    pub name: String,
-    /// What belongs to it: a rule, or a list of rules of which any will do.
-    /// Source: none, which makes it the default class.
-    #[serde(rename = "match", default, skip_serializing_if = "Option::is_none")]
-    pub rules: Option<OneOrMore<Rule>>,
-    /// Its share of the link, relative to the weights of the others; a whole number up to 10000.
-    /// Source: equal shares.
-    #[serde(default = "default_weight")]
-    #[schemars(range(min = 1, max = 10_000))]
-    pub weight: u32,
-    /// Its queue, of any kind. A time in its parameters is one at the class's share of the link.
-    pub queue: QueueSpec,
-}
-
-fn default_weight() -> u32 {
-    1
+params! {
+    /// A class of `wfq`.
+    pub struct WfqClass {
+        /// Name of the class, put in front of its metrics and used in keys.
+        name: String;
+        /// What belongs to it: a rule, or a list of rules of which any will do.
+        rules as "match": Option<OneOrMore<Rule>>, "none, which makes it the default class.";
+        /// Its share of the link, relative to the weights of the others; a whole number up to 10000.
+        #[schemars(range(min = 1, max = 10_000))]
+        weight: u32 = 1, "equal shares.";
+        /// Its queue, of any kind. A time in its parameters is one at the class's share of the link.
+        queue: QueueSpec;
+    }
 }
 
 const HEAVIEST: u32 = 10_000;

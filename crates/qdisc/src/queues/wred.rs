@@ -23,79 +23,51 @@
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{
-    Bytes, Dscp, Packet, ParamError, ParamWarning, QueueSize, Rate, Span, Stream, Time, schemars,
-    serde,
+    Bytes, Dscp, Packet, ParamError, ParamWarning, QueueSize, Rate, Span, Stream, Time, params,
+    schemars, serde,
 };
 
 use crate::fifo::Fifo;
 use crate::laws::red::{Arrival, Flavour, RedConfig, RedLaw, Spacing};
 use crate::queues::red::{
-    AboveMaxTh, Gentle, carry_out, check_mean_packet, check_unit_interval, default_max_p,
-    default_mean_packet, default_spacing, default_w_q, gentle_end, threshold_at,
+    AboveMaxTh, Gentle, carry_out, check_mean_packet, check_unit_interval, gentle_end, red_keys,
+    threshold_at,
 };
 use crate::{
     Backlog, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, Sink,
 };
 
-/// RED with thresholds for each drop precedence.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct WredParams {
-    /// Most that may wait, of all profiles: in packets, in bytes, in time at the link's rate, or a list of these.
-    pub limit: Limit,
-    /// Thresholds by class, from the packets to keep longest to those to drop first; one without `dscp` is for all other packets.
-    pub profiles: Vec<Profile>,
-    /// Which packets the average that decides about a packet counts.
-    /// Source: one average for all, as in Linux's gred where profiles have one priority.
-    #[serde(default)]
-    pub average: Average,
-    /// Weight of one arrival's sample in the moving averages.
-    /// Source: Floyd and Jacobson 1993, section VI.
-    #[serde(default = "default_w_q")]
-    pub w_q: f64,
-    /// Beyond a profile's `max_th`, let the probability rise from its `max_p` to 1 instead of dropping everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000), `"limit"` at the queue's limit (ISCC 2001).
-    /// Source: off as in Clark and Fang 1998.
-    #[serde(default)]
-    pub gentle: Gentle,
-    /// How early drops of a profile are spread over its arrivals.
-    /// Source: ns-2.35, ns-default.tcl (`wait_` true).
-    #[serde(default = "default_spacing")]
-    pub spacing: Spacing,
-    /// Make a packet's drop probability proportional to its size over `mean_packet`.
-    /// Source: off as in Floyd and Jacobson 1993, section IV.
-    #[serde(default)]
-    pub byte_mode: bool,
-    /// Typical packet size: measures idle periods in packets and scales `byte_mode`.
-    /// Source: ns-2.35, ns-default.tcl (`mean_pktsize_`).
-    #[serde(default = "default_mean_packet")]
-    pub mean_packet: Bytes,
-    /// Mark ECN-capable packets where an early drop would hit them.
-    /// Source: RFC 3168, section 5; off as in Linux.
-    #[serde(default)]
-    pub ecn: bool,
-    /// With `ecn`, what happens to ECN-capable packets chosen while their average is at `max_th` or above, gentle or not.
-    /// Source: RFC 3168, section 7.
-    #[serde(default)]
-    pub above_max_th: AboveMaxTh,
+params! {
+    /// RED with thresholds for each drop precedence.
+    pub struct WredParams {
+        /// Most that may wait, of all profiles: in packets, in bytes, in time at the link's rate, or a list of these.
+        limit: Limit;
+        /// Thresholds by class, from the packets to keep longest to those to drop first; one without `dscp` is for all other packets.
+        profiles: Vec<Profile>;
+        /// Which packets the average that decides about a packet counts.
+        average: Average = Average::Total, "one average for all, as in Linux's gred where profiles have one priority.";
+        red_keys!(w_q);
+        /// Beyond a profile's `max_th`, let the probability rise from its `max_p` to 1 instead of dropping everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000), `"limit"` at the queue's limit (ISCC 2001).
+        gentle: Gentle = Gentle::Off, "off as in Clark and Fang 1998.";
+        /// How early drops of a profile are spread over its arrivals.
+        spacing: Spacing = Spacing::Wait, "ns-2.35, ns-default.tcl (`wait_` true).";
+        red_keys!(byte_mode, mean_packet);
+        red_keys!(ecn = false, "RFC 3168, section 5; off as in Linux.");
+        red_keys!(above_max_th = AboveMaxTh::Drop, "RFC 3168, section 7.");
+    }
 }
 
-/// RED's parameters for packets of some classes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(crate = "serde", deny_unknown_fields)]
-#[schemars(crate = "schemars")]
-pub struct Profile {
-    /// The classes it is for, such as `["AF11", "EF"]`; left out, all that no other profile names.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub dscp: Vec<Dscp>,
-    /// Average below which none of them is dropped, in packets, bytes or time at the link's rate.
-    pub min_th: QueueSize,
-    /// Average at which their drop probability reaches `max_p`, in the unit of `min_th`.
-    pub max_th: QueueSize,
-    /// Their drop probability when the average reaches `max_th`.
-    /// Source: ns-2.35, ns-default.tcl (`linterm_` 10, that is 1/10).
-    #[serde(default = "default_max_p")]
-    pub max_p: f64,
+params! {
+    /// RED's parameters for packets of some classes.
+    pub struct Profile {
+        /// The classes it is for, such as `["AF11", "EF"]`; left out, all that no other profile names.
+        dscp: Vec<Dscp> = [];
+        /// Average below which none of them is dropped, in packets, bytes or time at the link's rate.
+        min_th: QueueSize;
+        /// Average at which their drop probability reaches `max_p`, in the unit of `min_th`.
+        max_th: QueueSize;
+        red_keys!(max_p);
+    }
 }
 
 /// Which packets the average of a profile counts.
@@ -117,22 +89,6 @@ pub enum Average {
 const MAX_PROFILES: usize = 16;
 
 impl WredParams {
-    /// WRED with these profiles; the rest by default.
-    pub fn new(limit: Limit, profiles: Vec<Profile>) -> Self {
-        Self {
-            limit,
-            profiles,
-            average: Average::default(),
-            w_q: default_w_q(),
-            gentle: Gentle::default(),
-            spacing: default_spacing(),
-            byte_mode: false,
-            mean_packet: default_mean_packet(),
-            ecn: false,
-            above_max_th: AboveMaxTh::default(),
-        }
-    }
-
     fn measures_bytes(&self) -> bool {
         let first = self.profiles.first();
         first.is_some_and(|profile| !profile.min_th.counts_packets())

@@ -175,7 +175,7 @@ fn impossible_steps_are_refused_and_useless_ones_warned_about() {
 // REM.
 
 fn rem(change: impl FnOnce(&mut RemParams)) -> QueueSpec {
-    let mut params = RemParams::with_limit(Limit::packets(300));
+    let mut params = RemParams::new(Limit::packets(300));
     change(&mut params);
     QueueSpec::Rem(params)
 }
@@ -293,7 +293,7 @@ fn impossible_rem_parameters_are_refused() {
 // BLUE.
 
 fn blue(change: impl FnOnce(&mut BlueParams)) -> QueueSpec {
-    let mut params = BlueParams::with_limit(Limit::packets(5));
+    let mut params = BlueParams::new(Limit::packets(5));
     change(&mut params);
     QueueSpec::Blue(params)
 }
@@ -426,7 +426,7 @@ fn impossible_blue_parameters_are_refused() {
 // SRED.
 
 fn sred(change: impl FnOnce(&mut SredParams)) -> QueueSpec {
-    let mut params = SredParams::with_limit(Limit::packets(60));
+    let mut params = SredParams::new(Limit::packets(60));
     change(&mut params);
     QueueSpec::Sred(params)
 }
@@ -542,7 +542,7 @@ fn impossible_sred_parameters_are_refused() {
 // AVQ.
 
 fn avq(change: impl FnOnce(&mut AvqParams)) -> QueueSpec {
-    let mut params = AvqParams::with_limit(Limit::packets(50));
+    let mut params = AvqParams::new(Limit::packets(50));
     change(&mut params);
     QueueSpec::Avq(params)
 }
@@ -628,7 +628,7 @@ fn choke(change: impl FnOnce(&mut ChokeParams)) -> QueueSpec {
     let mut params = ChokeParams {
         w_q: 1.0,
         max_p: 1e-9,
-        ..ChokeParams::with(
+        ..ChokeParams::new(
             Limit::packets(100),
             QueueSize::Packets(10),
             QueueSize::Packets(90),
@@ -771,7 +771,7 @@ fn impossible_choke_parameters_are_refused() {
 // GSP.
 
 fn gsp(change: impl FnOnce(&mut GspParams)) -> QueueSpec {
-    let mut params = GspParams::with(Limit::packets(50), QueueSize::Packets(10));
+    let mut params = GspParams::new(Limit::packets(50), QueueSize::Packets(10));
     change(&mut params);
     QueueSpec::Gsp(params)
 }

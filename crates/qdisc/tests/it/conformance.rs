@@ -326,7 +326,7 @@ fn pie(change: impl FnOnce(&mut PieParams)) -> QueueSpec {
         beta: 50.0,
         max_burst: Span::ZERO,
         mean_packet: Some(Bytes::new(100)),
-        ..PieParams::with_limit(SEVEN_PACKETS)
+        ..PieParams::new(SEVEN_PACKETS)
     };
     change(&mut params);
     QueueSpec::Pie(params)
@@ -338,7 +338,7 @@ fn pi2(change: impl FnOnce(&mut Pi2Params)) -> QueueSpec {
         update: Some(Span::from_ms(5)),
         alpha: Some(10.0),
         beta: Some(1.0),
-        ..Pi2Params::with_limit(SEVEN_PACKETS)
+        ..Pi2Params::new(SEVEN_PACKETS)
     };
     change(&mut params);
     QueueSpec::Pi2(params)
@@ -371,7 +371,7 @@ fn rem(change: impl FnOnce(&mut RemParams)) -> QueueSpec {
         target: QueueSize::Packets(2),
         gamma: 0.1,
         phi: 2.0,
-        ..RemParams::with_limit(SEVEN_PACKETS)
+        ..RemParams::new(SEVEN_PACKETS)
     };
     change(&mut params);
     QueueSpec::Rem(params)
@@ -383,7 +383,7 @@ fn blue(change: impl FnOnce(&mut BlueParams)) -> QueueSpec {
         increment: 0.2,
         decrement: 0.1,
         freeze_time: Span::from_ms(1),
-        ..BlueParams::with_limit(SEVEN_PACKETS)
+        ..BlueParams::new(SEVEN_PACKETS)
     };
     change(&mut params);
     QueueSpec::Blue(params)
@@ -394,7 +394,7 @@ fn sred(change: impl FnOnce(&mut SredParams)) -> QueueSpec {
     let mut params = SredParams {
         max_p: 1.0,
         zombies: 3,
-        ..SredParams::with_limit(SEVEN_PACKETS)
+        ..SredParams::new(SEVEN_PACKETS)
     };
     change(&mut params);
     QueueSpec::Sred(params)
@@ -403,7 +403,7 @@ fn sred(change: impl FnOnce(&mut SredParams)) -> QueueSpec {
 fn avq(change: impl FnOnce(&mut AvqParams)) -> QueueSpec {
     let mut params = AvqParams {
         virtual_limit: Some(QueueSize::Packets(3)),
-        ..AvqParams::with_limit(SEVEN_PACKETS)
+        ..AvqParams::new(SEVEN_PACKETS)
     };
     change(&mut params);
     QueueSpec::Avq(params)
@@ -413,7 +413,7 @@ fn choke(change: impl FnOnce(&mut ChokeParams)) -> QueueSpec {
     let mut params = ChokeParams {
         max_p: 0.3,
         w_q: 0.4,
-        ..ChokeParams::with(SEVEN_PACKETS, QueueSize::Packets(1), QueueSize::Packets(4))
+        ..ChokeParams::new(SEVEN_PACKETS, QueueSize::Packets(1), QueueSize::Packets(4))
     };
     change(&mut params);
     QueueSpec::Choke(params)
@@ -422,7 +422,7 @@ fn choke(change: impl FnOnce(&mut ChokeParams)) -> QueueSpec {
 fn gsp(change: impl FnOnce(&mut GspParams)) -> QueueSpec {
     let mut params = GspParams {
         interval: Span::from_ms(20),
-        ..GspParams::with(SEVEN_PACKETS, QueueSize::Packets(3))
+        ..GspParams::new(SEVEN_PACKETS, QueueSize::Packets(3))
     };
     change(&mut params);
     QueueSpec::Gsp(params)
@@ -595,7 +595,7 @@ fn docsis_pie(change: impl FnOnce(&mut DocsisPieParams)) -> QueueSpec {
         max_burst: Span::from_ms(3),
         burst_reset: Span::from_ms(20),
         mean_packet: Bytes::new(100),
-        ..DocsisPieParams::with_limit(SEVEN_PACKETS)
+        ..DocsisPieParams::new(SEVEN_PACKETS)
     };
     change(&mut params);
     QueueSpec::DocsisPie(params)

@@ -15,7 +15,7 @@ const LINK: Rate = Rate::from_bps(10_000_000);
 const BUFFER: u64 = 300_000;
 
 fn params() -> DocsisPieParams {
-    DocsisPieParams::with_limit(Limit::bytes(BUFFER))
+    DocsisPieParams::new(Limit::bytes(BUFFER))
 }
 
 fn build(params: DocsisPieParams) -> AnyQueue<Probe> {
@@ -263,7 +263,7 @@ fn the_modem_keeps_to_both_equations_of_section_3() {
         rate: Some(Rate::from_bps(rate)),
         peak_rate: Some(Rate::from_bps(peak)),
         burst: Bytes::new(burst),
-        ..DocsisPieParams::with_limit(Limit::packets(2000))
+        ..DocsisPieParams::new(Limit::packets(2000))
     });
     let mut heard = Heard::default();
     let mut sizes = Stream::named(2, 0, "sizes");

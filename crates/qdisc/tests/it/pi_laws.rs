@@ -518,7 +518,7 @@ fn pi_warns_of_an_unstable_loop_and_of_a_reference_out_of_reach() {
 }
 
 fn pie(change: impl FnOnce(&mut PieParams)) -> QueueSpec {
-    let mut params = PieParams::with_limit(Limit::packets(1000));
+    let mut params = PieParams::new(Limit::packets(1000));
     change(&mut params);
     QueueSpec::Pie(params)
 }
@@ -1020,7 +1020,7 @@ fn pie_warns_of_a_target_below_one_packet() {
 }
 
 fn pi2(change: impl FnOnce(&mut Pi2Params)) -> QueueSpec {
-    let mut params = Pi2Params::with_limit(Limit::packets(1000));
+    let mut params = Pi2Params::new(Limit::packets(1000));
     change(&mut params);
     QueueSpec::Pi2(params)
 }
