@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Rows = Literal["cases", "replications"]
-"""What a table has a row for: each case and metric, or each replication of each case."""
+"""The rows of a table: each case and metric, or each replication of each case."""
 
 
 # Of runs that failed for the same reason, so many are named after the first.
@@ -101,7 +101,7 @@ class CaseResult:
         own: dict[str, Any] | None = None,
         sharing: Mapping[str, float] | None = None,
     ) -> CaseResult:
-        """Return a case whose runs have what their groups offered among their metrics."""
+        """Return a case with the load that its groups offered among the metrics of its runs."""
         if not loads:
             return cls(factors, labels, runs, loads, own, sharing or {})
         with_loads = {}
@@ -217,13 +217,13 @@ class Failure:
 
     @property
     def kind(self) -> str:
-        """The reason without what differs from run to run: times, addresses, the way there."""
+        """The reason without the parts that differ between runs: times, addresses, traceback."""
         lines = self.reason.splitlines() or [""]
         return re.sub(r"\d+", "0", f"{lines[0]}\n{lines[-1]}")
 
     @property
     def text(self) -> str:
-        """What to tell a user who sees this failure alone."""
+        """The message for a user who sees only this failure."""
         lines = [f"{self.run}: {self.reason}"]
         if self.command:
             lines.append(f"To repeat this run alone: {self.command}")
@@ -279,7 +279,7 @@ class Results:
 
     @property
     def run_count(self) -> int:
-        """Number of runs the results stand on."""
+        """Number of runs from which the results are made."""
         return sum(len(case.runs) for case in self.cases)
 
     @property
@@ -591,7 +591,7 @@ class Results:
 
     @cached_property
     def user_groups(self) -> tuple[str, ...]:
-        """The names of the groups whose users were answered, in the order of the file."""
+        """The names of the groups whose users got responses, in the order of the file."""
         return tuple(
             dict.fromkeys(
                 group

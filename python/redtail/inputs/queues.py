@@ -1,4 +1,4 @@
-"""Queues written in Python: what they are, and how the class that an experiment names is found.
+"""Queues written in Python: their interface, and how to find the class that an experiment names.
 
 A queue is named `"my_queue.py:MyQueue"`, a file beside the experiment's, or
 `"package.module:MyQueue"`, which is imported. The hash of its source is part of the scenario, so
@@ -136,7 +136,7 @@ class Located:
         return files
 
     def unpack(self, content: Mapping[str, bytes]) -> Located:
-        """Return the same in a folder of its own, made of what `pack` gave in another process."""
+        """Return the same in a new folder, made of what `pack` returned in another process."""
         folder = Path(_unpacking().name) / self.source
         for name, data in content.items():
             path = folder / name
@@ -366,7 +366,7 @@ def _not_loaded(error: BaseException, what: str) -> BaseException:
 
 
 def _without_ours(error: Exception) -> Exception:
-    """Leave out of a traceback what redtail and the import system add."""
+    """Remove from a traceback the lines of redtail and of the import system."""
     frames = error.__traceback__
     while frames is not None and (
         frames.tb_frame.f_code.co_filename == __file__
@@ -378,7 +378,7 @@ def _without_ours(error: Exception) -> Exception:
 
 @contextmanager
 def _importable(folder: Path) -> Iterator[None]:
-    """Let modules in a folder be imported, as if a script there was run."""
+    """Let modules in a folder be imported, as when a script there runs."""
     sys.path.insert(0, str(folder))
     try:
         yield

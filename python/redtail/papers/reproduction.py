@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class Judgement(StrEnum):
-    """What can be said of a finding."""
+    """The verdict on a finding."""
 
     HOLDS = "holds"
     IN_PART = "holds in part"
@@ -123,7 +123,7 @@ def grids(paper: Paper, studies: Mapping[str, StudyResult]) -> dict[str, Grid]:
 
 @dataclass(frozen=True)
 class UnderSetting:
-    """The headline findings with something of our time in place of the paper's.
+    """The headline findings with a modern setting in place of the paper's.
 
     Attributes:
         setting: what was put in place; None for the paper's own set-up.
@@ -137,13 +137,13 @@ class UnderSetting:
 
     @property
     def name(self) -> str:
-        """What tables call it."""
+        """Its name in tables."""
         return "then" if self.setting is None else self.setting.name
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A paper run again.
+    """The reproduction of a paper.
 
     Attributes:
         paper: the paper.
@@ -387,7 +387,7 @@ class _Request:
         self.solved: dict[str, dict[float, str]] = {}
 
     def result(self, folder: Path) -> StudyResult:
-        """Put together what the files measured."""
+        """Combine what the files measured."""
         cases = [case for file in self.files for results in file.found for case in results.cases]
         cases.sort(key=lambda case: _load(self.study, case))
         last = self.files[-1].found[-1]
@@ -415,7 +415,7 @@ class _File:
         return self.base.plan
 
     def experiments(self) -> list[_Experiment]:
-        """Return what can be run at once: all but what a value is looked for by."""
+        """Return the requests that can be run at once: all except searches for a value."""
         variants = [each for each in self.of.variants if each.solve is None]
         return [self.base, *(self.attempt(each, self.queue(each)) for each in variants)]
 
@@ -441,7 +441,7 @@ class _File:
 
 @dataclass(frozen=True)
 class _Trust:
-    """What code of a paper may be executed: that in its folder, and what is allowed."""
+    """The code of a paper that may be executed: that in its folder, and what is allowed."""
 
     folder: Path
     allowed: Allowed
@@ -470,7 +470,7 @@ class _Experiment:
 
 
 class _Search:
-    """A variant whose value is looked for at the one load of a file."""
+    """A variant whose value is searched for at the one load of a file."""
 
     def __init__(self, file: _File, variant: Variant, wanted: Solve) -> None:
         self.file = file
@@ -507,7 +507,7 @@ class _Search:
         return self.file.attempt(self.variant, queue)
 
     def measured(self, results: Results) -> bool:
-        """Take in what was measured at the guess; returns whether there is another one."""
+        """Learn what was measured at the guess; returns whether there is another guess."""
         self.tried[self.guess] = results
         try:
             self.guess = self.guesses.send(results.cases[0].metric(self.metric).mean)
@@ -532,7 +532,7 @@ class _Work:
         self.state = Progress(total=0)
 
     def run(self, wanted: Sequence[_Request]) -> None:
-        """Run all files with their variants, then what values are looked for by."""
+        """Run all files with their variants, then the searches for values."""
         files = [file for each in wanted for file in each.files]
         texts = (text for file in files for text in file.of.study.unmeant(file.plan.warnings))
         for text in dict.fromkeys(texts):
@@ -585,7 +585,7 @@ def seek(
     within: float,
     rounds: int,
 ) -> Generator[int, float, int]:
-    """Look for the whole number, at least 1, at which a rising measure equals a target.
+    """Search for the whole number, at least 1, at which a rising measure equals a target.
 
     The first guess supposes proportion, the next ones a straight line through the last two.
 

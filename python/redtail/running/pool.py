@@ -43,7 +43,7 @@ class Task(Protocol):
 
 
 class Work(Protocol):
-    """What has runs to be made: an experiment, say."""
+    """A source of runs, such as an experiment."""
 
     @property
     def needs(self) -> Needs:
@@ -51,11 +51,11 @@ class Work(Protocol):
         ...
 
     def left(self) -> int:
-        """Return how many runs wait to be handed out at present, at most."""
+        """Return an upper bound of the runs that can be handed out now."""
         ...
 
     def next(self, count: int) -> Sequence[Task]:
-        """Return the next runs, at most so many; fewer when there are no more at present."""
+        """Return the next runs, at most `count`; fewer when no more are available now."""
         ...
 
     def keep(self, task: Any, outcome: Outcome) -> None:
@@ -63,15 +63,15 @@ class Work(Protocol):
         ...
 
     def failure(self, task: Any, error: RunError) -> str:
-        """Take note of a run that failed; returns what to tell of it."""
+        """Record a run that failed; returns the message about it."""
         ...
 
     def more(self) -> bool:
-        """Return whether there are more runs now that all that were handed out are made."""
+        """Return whether there are more runs, after all that were handed out have ended."""
         ...
 
     def tick(self) -> None:
-        """Do what is to be done now and then."""
+        """Do periodic work."""
         ...
 
     def flush(self) -> None:
@@ -81,7 +81,7 @@ class Work(Protocol):
 
 @dataclass(frozen=True)
 class Missing:
-    """A worker's answer when it has not got the files that runs name.
+    """A worker's answer when it does not have the files that runs name.
 
     Attributes:
         names: what scenarios call them.
@@ -241,7 +241,7 @@ class Pool:
 
 
 class _Running:
-    """A work on its way: how many of its batches are out, how long its latest runs took.
+    """A work in progress: how many of its batches are out, how long its latest runs took.
 
     Args:
         work: which.
@@ -284,7 +284,7 @@ class _Running:
 
 
 def _wait_for(futures: Iterable[Future[Any]]) -> None:
-    """Wait until all are done, a moment at a time, so that Ctrl-C is heard meanwhile."""
+    """Wait until all are done, in short steps, so that Ctrl-C takes effect meanwhile."""
     left = set(futures)
     while left:
         left = wait(left, timeout=TICK_S).not_done
@@ -310,7 +310,7 @@ def run_batch(
     needs: Needs,
     contents: Contents,
 ) -> list[Outcome | RunError] | Missing:
-    """Run scenarios one after the other; this is what an executor is given.
+    """Run scenarios one after the other; this function is sent to an executor.
 
     Args:
         scenarios: the runs.

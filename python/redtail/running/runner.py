@@ -38,7 +38,7 @@ from redtail.store.segments import LARGE, Shelf
 
 @dataclass
 class Progress:
-    """How far an experiment is.
+    """The progress of an experiment.
 
     Attributes:
         total: number of runs of the experiment.
@@ -230,7 +230,7 @@ def execute_all(
 
 
 def _flushed(studies: Sequence[_Study], kind: type[BaseException] | None, *rest: object) -> None:
-    """Write what is not written yet, whatever the reason to stop."""
+    """Write what is not written yet, also after an error."""
     for study in studies:
         # What there is to say of a reason that is an error is said already.
         with contextlib.suppress(*[StoreError] if kind not in (None, Cancelled) else []):
@@ -238,7 +238,7 @@ def _flushed(studies: Sequence[_Study], kind: type[BaseException] | None, *rest:
 
 
 class _Study:
-    """An experiment on its way from a plan to results, a round of runs at a time.
+    """An experiment in progress, from a plan to results, one round of runs at a time.
 
     Args:
         plan: the experiment, with the users of groups that are asked for by their load.
@@ -305,11 +305,11 @@ class _Study:
         return self._waiting
 
     def next(self, count: int) -> list[_Task]:
-        """Return the next of them, at most so many."""
+        """Return the next tasks, at most `count`."""
         return list(itertools.islice(self._tasks, count))
 
     def more(self) -> bool:
-        """Look at a round that is made; returns whether there is another one."""
+        """Examine a finished round; returns whether there is another one."""
         self.flush()
         rule = self.plan.stop
         if rule is not None:
@@ -352,7 +352,7 @@ class _Study:
         self.notify()
 
     def failure(self, task: _Task, error: RunError) -> str:
-        """Take note of a run that failed; returns what to tell of it."""
+        """Record a run that failed; returns the message about it."""
         title = self.plan.cases[task.case].title
         run = f"{title or 'the run'}, replication {task.replication}"
         command = _repeating(self.plan, task, self.out, self.backend)
@@ -364,7 +364,7 @@ class _Study:
         return self.failures[task.key].text
 
     def _begin_round(self) -> bool:
-        """Find the runs of the next round that are missing; false when there is no further one."""
+        """Find the missing runs of the next round; false when there is no further round."""
         look = next(self._looks, None)
         if look is None:
             return False
@@ -442,7 +442,7 @@ class _Study:
         return [sharing(json.loads(self.plan.example(case))) for case in cases]
 
     def _explain(self, case: int) -> Callable[[str, int], str | None]:
-        """Return what says why a case's metric has no interval over so many replications."""
+        """Return a function that says why a metric of a case has no interval."""
         found = self._sharing[case]
         values = functools.partial(self._values, case)
         return lambda metric, n: why_no_interval(metric, found, n, values)
@@ -489,7 +489,7 @@ def calibrated(
     before: tuple[str, ...] = (),
     backend: str = backends.DEFAULT,
 ) -> tuple[Plan, list[tuple[Calibrated, ...]], tuple[str, ...]]:
-    """Find the users of groups that are asked for by the load they offer.
+    """Find the number of users for groups that are specified by their load.
 
     The runs that this takes are kept in the store, so that it costs nothing a second time.
 
@@ -591,18 +591,18 @@ class _Trials:
         return len(self._waiting)
 
     def next(self, count: int) -> list[_Task]:
-        """Return the next of them, at most so many."""
+        """Return the next tasks, at most `count`."""
         return [self._waiting.popleft() for _ in range(min(count, len(self._waiting)))]
 
     def more(self) -> bool:
-        """Return whether there are further ones."""
+        """Return whether there are more tasks."""
         return False
 
     def tick(self) -> None:
         """Do nothing: each run is written at once."""
 
     def flush(self) -> None:
-        """Do nothing, likewise."""
+        """Do nothing: each run is written at once."""
 
     def keep(self, task: _Task, outcome: Outcome) -> None:
         """Store what a run measured."""
@@ -671,7 +671,7 @@ def _kept(state: Progress, place: str) -> str:
 
 
 def _log(run: str, command: str | None, task: _Task, error: RunError, backend: Backend) -> str:
-    """Return what is kept of a run that failed."""
+    """Return the log of a run that failed."""
     lines = [
         run,
         f"run: {task.key}",

@@ -76,10 +76,10 @@ READABLE = (1, 2)
 """The formats that are read."""
 
 RUN_NAME = re.compile(r"[0-9a-f]{16}")
-"""What the folder of a run is called."""
+"""The form of the name of a run's folder."""
 
 LEFTOVER = ".tmp-"
-"""How the names begin of what is being written, or was when its writer died."""
+"""The beginning of the names of incomplete files, whose writer is at work or has died."""
 
 FAILED = "failed"
 """The folder of the logs of runs that failed."""
@@ -97,7 +97,7 @@ OWN_FOLDERS = ("figures", FAILED, SEGMENTS)
 """The folders that it has in addition to its runs."""
 
 RUN_FILES = re.compile(r"(manifest|scenario)\.json|[a-z_]+\.parquet")
-"""What the files of a run are called."""
+"""The form of the names of a run's files."""
 
 MALFORMED = (
     OSError,
@@ -110,7 +110,7 @@ MALFORMED = (
     RecursionError,
     NotImplementedError,
 )
-"""What reading a file raises that is not as it was written; Arrow's errors are among these."""
+"""Errors that reading a damaged file raises; Arrow's errors are among these."""
 
 # What the files that every run has always contain.
 _MARKS = {
@@ -207,8 +207,8 @@ def slug(name: str) -> str:
 def is_run(folder: Path) -> bool:
     """Return whether a folder is that of a run: has a run's name, and a file that redtail wrote.
 
-    A damaged run is one as long as its manifest or its scenario can be recognised. What cannot
-    be read is taken for one, so that it is told of; nothing that cannot be read is ever removed.
+    A damaged run is one if its manifest or its scenario can be recognised. A folder that cannot
+    be read counts as one, so that it is reported; it is never removed.
     """
     if RUN_NAME.fullmatch(folder.name) is None or folder.is_symlink() or not folder.is_dir():
         return False
@@ -309,11 +309,11 @@ class ExperimentStore:
                 )
 
     def close(self) -> None:
-        """Let others clean the folder; happens by itself when the store is forgotten."""
+        """Let other processes clean the folder; also done when the store is garbage-collected."""
         self._let_go()
 
     def fetch_segments(self) -> None:
-        """Fetch the segments that an object store has and the folder has not, and the reverse."""
+        """Fetch the segments that only the object store has; put those that only the folder has."""
         from redtail.store.segments import name_of
 
         if self.remote is not None:
@@ -482,7 +482,7 @@ class ExperimentStore:
 
 
 def checksums(data: bytes) -> dict[str, Any]:
-    """Return what tells whether a file is as it was written."""
+    """Return what shows whether a file is unchanged."""
     return {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
@@ -497,7 +497,7 @@ def sealed(manifest: dict[str, Any], *, ensure_ascii: bool = True) -> bytes:
 
 
 def is_sealed(data: bytes, manifest: dict[str, Any]) -> bool:
-    """Return whether a file is as `sealed` has made it."""
+    """Return whether a file is unchanged since `sealed` made it."""
     seal = str(manifest["checksum"])
     blank = data.replace(seal.encode(), _SEAL.encode())
     return hashlib.sha256(blank).hexdigest() == seal
@@ -583,7 +583,7 @@ def key_of(folder: Path, manifest: dict[str, Any]) -> str:
 
 @contextlib.contextmanager
 def _read(folder: Path) -> Iterator[None]:
-    """Turn whatever goes wrong while a run is read into one of two errors."""
+    """Turn every error of reading a run into one of two errors."""
     try:
         yield
     except PermissionError as error:
@@ -624,7 +624,7 @@ def leftovers(folder: Path, now: float | None = None) -> list[Path]:
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a folder; a run's folder is at no time half a run.
+    """Remove a file or a folder; the folder of a run never holds a part of it.
 
     Raises:
         OSError: it cannot be removed.

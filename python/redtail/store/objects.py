@@ -113,7 +113,7 @@ class Objects:
 
     @contextlib.contextmanager
     def _translate_errors(self, what: str, *also: type[Exception]) -> Iterator[None]:
-        """Turn errors into ours; that an object is not there only if asked to."""
+        """Turn errors into `StoreError`; a missing object only with `also`."""
         try:
             yield
         except Exception as error:  # each kind of store has errors of its own
@@ -135,7 +135,7 @@ class Remote:
 
     Attributes:
         runs: the names of the runs that are there.
-        puts: whether what is found here and not there is put there.
+        puts: whether to put what only the copy has.
     """
 
     def __init__(self, url: str, folder: Path) -> None:
@@ -173,7 +173,7 @@ class Remote:
         self.runs.add(key)
 
     def put_again(self, key: str) -> None:
-        """Forget a run that was found damaged, so that it is put there anew."""
+        """Forget a run that was found damaged, so that it is put again."""
         self.runs.discard(key)
 
     def fetch_segments(self, name_of: Callable[[bytes], str]) -> None:

@@ -41,7 +41,7 @@ from redtail.store.folders import (
 from redtail.store.index import read_index
 
 CALIBRATIONS = "calibrations"
-"""The experiment whose runs no `results.json` ever names: those of every search for a load."""
+"""The experiment with the runs of every search for a load; no `results.json` names them."""
 
 _AGAIN = "give its `redtail run` command again"
 _REMOVE = "remove it with `redtail runs gc --yes`"
@@ -108,7 +108,7 @@ class Cleaning:
 
 @dataclass(frozen=True)
 class Experiment:
-    """An experiment's folder at a glance.
+    """A summary of an experiment's folder.
 
     Attributes:
         folder: where.
@@ -281,7 +281,7 @@ def show(root: Path, folder: Path) -> dict[str, Any]:
 
 
 def text(shown: dict[str, Any]) -> str:
-    """Return what `show` returned as a person reads it."""
+    """Return what `show` returned, as text for a person."""
     if "run" not in shown:
         lines = [
             f"experiment {shown['experiment']} in {shown['folder']}/",
@@ -688,7 +688,7 @@ def _foreign(path: Path) -> Finding:
 
 
 def _belongs(path: Path) -> bool:
-    """Return whether what is not a run belongs into an experiment's folder."""
+    """Return whether a file that is not a run belongs in an experiment's folder."""
     if path.is_dir() and not path.is_symlink():
         return path.name in OWN_FOLDERS or any(True for _ in _walk(path))
     return path.name in OWN_FILES

@@ -77,7 +77,7 @@ _WHOLE = ("run", "replication", "created", "metrics", "consecutive_losses", "sce
 
 
 class DamagedError(StoreError):
-    """A segment is not what was written."""
+    """A segment was altered after it was written."""
 
 
 class Ledger:
@@ -252,7 +252,7 @@ class Shelf:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        """Write what is not written yet, whatever the reason to stop."""
+        """Write what is not written yet, also after an error."""
         if kind is None:
             self.flush()
         else:
@@ -479,7 +479,7 @@ def _metric_field(name: str) -> pa.Field:
 
 
 def name_of(data: bytes) -> str:
-    """Return what a segment of some bytes is called."""
+    """Return the name of a segment with this content."""
     return hashlib.sha256(data).hexdigest()[:_HASH_DIGITS]
 
 
@@ -573,7 +573,7 @@ def about(table: pa.Table) -> dict[str, Any]:
 
 
 def runs_of(path: Path) -> tuple[dict[str, str], dict[str, Any], str]:
-    """Read what a segment says of its runs, checked.
+    """Read and check the data of a segment's runs.
 
     Returns:
         The scenario of each run by its name, what all have in common (see `about`), and when the
