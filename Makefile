@@ -120,9 +120,9 @@ check-types: dev ## type checks, and the native module against its stub
 check-fresh: dev ## whether generated files match the Rust types they are made from
 	$(PY) -m redtail._generate --check
 
-# 0 runs the tests one after the other, `auto` starts one worker for each core. A worker that has no
+# `auto` starts one worker for each core, 0 runs the tests one after the other. A worker that has no
 # tests left takes some of another's.
-PYTEST_WORKERS ?= 0
+PYTEST_WORKERS ?= auto
 
 test-python: dev ## Python tests, doctests, and every example
 	$(BIN)/pytest -q -n $(PYTEST_WORKERS) --dist worksteal

@@ -700,7 +700,7 @@ BROKEN = [
     ("findings.toml", "untested =", "because =", "because: unknown key"),
     (
         "findings.toml",
-        'untested = "the model\'s max_p for Web traffic are inputs here, not results"',
+        'untested = "the max_p values of the model for Web traffic are inputs here, not results"',
         "",
         "neither a check nor",
     ),
