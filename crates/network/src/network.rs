@@ -2,7 +2,7 @@
 //!
 //! Only a link with a queue under study needs events. Access links never drop, and packets enter
 //! each in the order of the events that send them there. The time at which a packet leaves an
-//! access link is therefore known when it enters: it needs a number ([`Pipe::busy_until`]) and no
+//! access link is therefore known when it enters: it needs a number (`busy_until`) and no
 //! event. Packets in flight are in delay lines, first-in first-out, of which only the head is
 //! scheduled. Packets that hosts hold for a random time are in a separate line, in the order in
 //! which they leave.

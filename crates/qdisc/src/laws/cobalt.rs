@@ -71,7 +71,7 @@ pub struct CobaltConfig {
 
 /// What the law asks for; both may be asked of one packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Verdict {
+pub struct CobaltDecision {
     /// Mark it.
     pub mark: bool,
     /// Drop it, and judge the next at the same time.
@@ -154,8 +154,8 @@ impl CobaltLaw {
         can_be_marked: bool,
         now: Time,
         draw: impl FnOnce() -> f64,
-    ) -> Verdict {
-        let mut verdict = Verdict::default();
+    ) -> CobaltDecision {
+        let mut decision = CobaltDecision::default();
         let over = sojourn > config.target
             && sojourn > config.mtu_time * (2 * bulk_flows)
             && sojourn > config.mtu_time * 4;
@@ -173,7 +173,7 @@ impl CobaltLaw {
         }
 
         if due && self.dropping {
-            verdict = Verdict {
+            decision = CobaltDecision {
                 mark: can_be_marked,
                 drop: !can_be_marked,
             };
@@ -191,17 +191,17 @@ impl CobaltLaw {
         }
 
         if self.probability > 0.0 && draw() < self.probability {
-            verdict.drop = true;
+            decision.drop = true;
         }
 
         if self.count == 0 {
             // While packets come, drop_next stays ahead: the time until the first signal
             // counts from the first packet that is over.
             self.drop_next = now + config.interval;
-        } else if behind && !verdict.drop {
+        } else if behind && !decision.drop {
             self.drop_next = now;
         }
-        verdict
+        decision
     }
 
     /// interval / sqrt(count), the interval for none.

@@ -67,7 +67,7 @@ pub struct Head {
 
 /// What becomes of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum CodelDecision {
     /// It leaves as it is.
     Pass,
     /// It is marked and leaves.
@@ -76,7 +76,7 @@ pub enum Verdict {
     Drop,
 }
 
-/// What the last verdict leaves to be done when the next packet is seen.
+/// What the last decision leaves to be done when the next packet is seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum After {
     Pass,
@@ -147,19 +147,19 @@ impl CodelLaw {
         self.count = self.count.saturating_add(dropped);
     }
 
-    /// Judges the packet that is about to leave. After [`Verdict::Drop`] this or
+    /// Judges the packet that is about to leave. After [`CodelDecision::Drop`] this or
     /// [`on_empty`](Self::on_empty) is called again at the same time.
     #[inline]
-    pub fn judge(&mut self, config: &CodelConfig, head: Head, now: Time) -> Verdict {
+    pub fn judge(&mut self, config: &CodelConfig, head: Head, now: Time) -> CodelDecision {
         let ok = self.ok_to_drop(config, head, now);
         match std::mem::replace(&mut self.after, After::Pass) {
-            After::Entry => return Verdict::Pass,
+            After::Entry => return CodelDecision::Pass,
             After::Drop if ok => self.drop_next += self.gap(config),
             After::Drop | After::Pass => {}
         }
         if !ok {
             self.dropping = false;
-            Verdict::Pass
+            CodelDecision::Pass
         } else if !self.dropping {
             self.enter(config, head, now)
         } else if now >= self.drop_next {
@@ -167,13 +167,13 @@ impl CodelLaw {
             self.refine(config);
             if head.can_be_marked {
                 self.drop_next += self.gap(config);
-                Verdict::Mark
+                CodelDecision::Mark
             } else {
                 self.after = After::Drop;
-                Verdict::Drop
+                CodelDecision::Drop
             }
         } else {
-            Verdict::Pass
+            CodelDecision::Pass
         }
     }
 
@@ -192,7 +192,7 @@ impl CodelLaw {
         }
     }
 
-    fn enter(&mut self, config: &CodelConfig, head: Head, now: Time) -> Verdict {
+    fn enter(&mut self, config: &CodelConfig, head: Head, now: Time) -> CodelDecision {
         self.dropping = true;
         let since = self.count.wrapping_sub(self.last_count);
         // drop_next may lie ahead: the state was left before its time.
@@ -207,10 +207,10 @@ impl CodelLaw {
         self.last_count = self.count;
         self.drop_next = now + self.gap(config);
         if head.can_be_marked {
-            Verdict::Mark
+            CodelDecision::Mark
         } else {
             self.after = After::Entry;
-            Verdict::Drop
+            CodelDecision::Drop
         }
     }
 

@@ -42,7 +42,7 @@
 
 use redtail_core::{Bytes, Rate, Span};
 
-use super::pie::{PROB_LOW, Verdict, auto_tune, derandomised};
+use super::pie::{PROB_LOW, PieDecision, auto_tune, derandomised};
 
 /// What the law is told once.
 #[derive(Clone, Copy, Debug)]
@@ -76,7 +76,7 @@ const LATENCY_HIGH: f64 = 0.2;
 
 /// Where the law stands (aqm_state_).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum State {
+pub enum AqmState {
     /// Less than a third of the buffer has waited; nothing is dropped.
     #[default]
     Inactive,
@@ -90,7 +90,7 @@ pub enum State {
 #[derive(Clone, Debug)]
 pub struct DocsisPieLaw {
     config: DocsisPieConfig,
-    state: State,
+    state: AqmState,
     /// p.
     probability: f64,
     /// d_old, s.
@@ -106,7 +106,7 @@ impl DocsisPieLaw {
     pub fn new(config: DocsisPieConfig) -> Self {
         Self {
             config,
-            state: State::Inactive,
+            state: AqmState::Inactive,
             probability: 0.0,
             old: 0.0,
             accumulated: 0.0,
@@ -131,7 +131,7 @@ impl DocsisPieLaw {
     }
 
     /// Where it stands.
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> AqmState {
         self.state
     }
 
@@ -185,17 +185,17 @@ impl DocsisPieLaw {
             && self.probability == 0.0
             && self.burst == Span::ZERO;
         match self.state {
-            State::Active if quiet => {
-                (self.state, self.quiet) = (State::Quiescent, Span::ZERO);
+            AqmState::Active if quiet => {
+                (self.state, self.quiet) = (AqmState::Quiescent, Span::ZERO);
             }
-            State::Quiescent if quiet => {
+            AqmState::Quiescent if quiet => {
                 self.quiet += self.config.interval;
                 if self.quiet > self.config.burst_reset {
-                    (self.state, self.quiet) = (State::Inactive, Span::ZERO);
+                    (self.state, self.quiet) = (AqmState::Inactive, Span::ZERO);
                 }
             }
-            State::Quiescent => self.quiet = Span::ZERO,
-            State::Inactive | State::Active => {}
+            AqmState::Quiescent => self.quiet = Span::ZERO,
+            AqmState::Inactive | AqmState::Active => {}
         }
         self.old = delay;
     }
@@ -209,35 +209,35 @@ impl DocsisPieLaw {
         backlog: u64,
         third: bool,
         draw: impl FnOnce() -> f64,
-    ) -> Verdict {
+    ) -> PieDecision {
         if self.burst > Span::ZERO {
-            return Verdict::Pass;
+            return PieDecision::Pass;
         }
         let p = self.probability;
         if p == 0.0 {
             self.accumulated = 0.0;
         }
-        if self.state == State::Inactive {
+        if self.state == AqmState::Inactive {
             if !third {
-                return Verdict::Pass;
+                return PieDecision::Pass;
             }
-            self.state = State::Quiescent;
+            self.state = AqmState::Quiescent;
         }
         let mean = self.config.mean_packet.as_u64();
         let own = (p * size.as_u64() as f64 / mean as f64).min(PROB_LOW);
         self.accumulated += own;
         let half = 0.5 * self.config.target.as_secs_f64();
         if (self.old < half && p < 0.2) || backlog <= 2 * mean {
-            return Verdict::Pass;
+            return PieDecision::Pass;
         }
-        let verdict = derandomised(self.accumulated, own, draw);
-        if verdict == Verdict::Early {
+        let decision = derandomised(self.accumulated, own, draw);
+        if decision == PieDecision::Early {
             self.accumulated = 0.0;
-            if self.state == State::Quiescent {
-                (self.state, self.burst) = (State::Active, self.config.max_burst);
+            if self.state == AqmState::Quiescent {
+                (self.state, self.burst) = (AqmState::Active, self.config.max_burst);
             }
         }
-        verdict
+        decision
     }
 
     /// A packet was dropped for want of room.
@@ -247,7 +247,7 @@ impl DocsisPieLaw {
 
     /// Whether further updates of an empty queue would change nothing.
     pub fn rests(&self) -> bool {
-        self.state == State::Inactive
+        self.state == AqmState::Inactive
             && self.probability == 0.0
             && self.old == 0.0
             && self.burst == Span::ZERO

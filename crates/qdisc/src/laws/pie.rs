@@ -117,7 +117,7 @@ pub struct PieConfig {
 
 /// The law's decision about one arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum PieDecision {
     /// Let it in.
     Pass,
     /// Drop or mark it.
@@ -210,7 +210,7 @@ impl PieLaw {
         backlog: u64,
         relative_size: Option<f64>,
         draw: impl FnOnce() -> f64,
-    ) -> Verdict {
+    ) -> PieDecision {
         let linux = self.config.flavour == Flavour::Linux;
         let p = self.pi.probability();
         let two_packets = 2 * self.config.mean_packet.as_u64();
@@ -223,25 +223,25 @@ impl PieLaw {
             || (delay < self.config.target.as_secs_f64() / 2.0 && p < 0.2)
             || spared
         {
-            return Verdict::Pass;
+            return PieDecision::Pass;
         }
         let p = p * relative_size.unwrap_or(1.0);
         if !self.config.derandomize {
             return if p > 0.0 && draw() < p {
-                Verdict::Early
+                PieDecision::Early
             } else {
-                Verdict::Pass
+                PieDecision::Pass
             };
         }
         if p == 0.0 {
             self.accumulated = 0.0;
         }
         self.accumulated += p;
-        let verdict = derandomised(self.accumulated, p, draw);
-        if verdict == Verdict::Early && self.accumulated < PROB_HIGH {
+        let decision = derandomised(self.accumulated, p, draw);
+        if decision == PieDecision::Early && self.accumulated < PROB_HIGH {
             self.accumulated = 0.0;
         }
-        verdict
+        decision
     }
 
     /// A packet was dropped, by this law or for want of room.
@@ -395,13 +395,13 @@ pub(super) const PROB_HIGH: f64 = 8.5;
 /// Section 5.4: drops are kept apart, and from staying away for long. `accumulated` is the sum
 /// of the probabilities of the packets since the last drop, this one's `p` included.
 #[inline]
-pub(super) fn derandomised(accumulated: f64, p: f64, draw: impl FnOnce() -> f64) -> Verdict {
+pub(super) fn derandomised(accumulated: f64, p: f64, draw: impl FnOnce() -> f64) -> PieDecision {
     if accumulated < PROB_LOW {
-        Verdict::Pass
+        PieDecision::Pass
     } else if accumulated >= PROB_HIGH || draw() < p {
-        Verdict::Early
+        PieDecision::Early
     } else {
-        Verdict::Pass
+        PieDecision::Pass
     }
 }
 

@@ -105,7 +105,7 @@ pub struct RedConfig {
 
 /// The law's decision about one arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum RedDecision {
     /// Let it in.
     Pass,
     /// Drop or mark it: the random choice fell on it.
@@ -203,7 +203,7 @@ impl RedLaw {
     /// Updates the average and decides. `draw` gives a number uniform on
     /// [0, 1); it is called only where chance decides.
     #[inline]
-    pub fn on_arrival(&mut self, arrival: Arrival, draw: impl FnOnce() -> f64) -> Verdict {
+    pub fn on_arrival(&mut self, arrival: Arrival, draw: impl FnOnce() -> f64) -> RedDecision {
         self.observe(arrival);
         self.decide(arrival.relative_size, draw)
     }
@@ -211,7 +211,11 @@ impl RedLaw {
     /// Decides about an arrival with the average as it is: the second half of
     /// [`on_arrival`](Self::on_arrival), for those who act between the two.
     #[inline(always)]
-    pub fn decide(&mut self, relative_size: Option<f64>, draw: impl FnOnce() -> f64) -> Verdict {
+    pub fn decide(
+        &mut self,
+        relative_size: Option<f64>,
+        draw: impl FnOnce() -> f64,
+    ) -> RedDecision {
         let RedConfig {
             min_th,
             max_th,
@@ -226,7 +230,7 @@ impl RedLaw {
         if average < min_th || (ns2 && self.found <= 1.0) {
             self.count = None;
             self.probability = 0.0;
-            return Verdict::Pass;
+            return RedDecision::Pass;
         }
         let p_b = if average < max_th {
             max_p * (average - min_th) / (max_th - min_th)
@@ -241,7 +245,7 @@ impl RedLaw {
                     let anew = self.config.spacing == Spacing::Linux;
                     self.count = (!anew).then_some(0.0);
                     self.probability = 1.0;
-                    return Verdict::Forced;
+                    return RedDecision::Forced;
                 }
             }
         };
@@ -255,31 +259,31 @@ impl RedLaw {
             // The first packet above min_th only starts the count. (The paper
             // starts from count = -1 there, which has the same effect.)
             self.count = Some(step);
-            return Verdict::Pass;
+            return RedDecision::Pass;
         };
         let (share, whole) = self.spaced(p_b, count, step);
         // Drop with probability p_a = share / whole.
         if share > 0.0 && draw() * whole < share {
             self.count = Some(0.0);
-            Verdict::Early
+            RedDecision::Early
         } else {
             self.count = Some(count + step);
-            Verdict::Pass
+            RedDecision::Pass
         }
     }
 
     /// A number is drawn by the packet that starts the count, and by each that is chosen.
-    fn decide_as_linux(&mut self, p: f64, step: f64, draw: impl FnOnce() -> f64) -> Verdict {
+    fn decide_as_linux(&mut self, p: f64, step: f64, draw: impl FnOnce() -> f64) -> RedDecision {
         let count = self.count.map(|count| count + step);
         if count.is_some_and(|count| count * p < self.chance) {
             self.count = count;
-            return Verdict::Pass;
+            return RedDecision::Pass;
         }
         self.count = Some(0.0);
         self.chance = draw();
         match count {
-            Some(_) => Verdict::Early,
-            None => Verdict::Pass,
+            Some(_) => RedDecision::Early,
+            None => RedDecision::Pass,
         }
     }
 

@@ -53,7 +53,7 @@ pub const WAYS: usize = 8;
 
 /// One of the two queues, or its flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum FlowClass {
     /// Not yet more than N packets, or not TCP.
     Short,
     /// More than N packets.
@@ -64,7 +64,7 @@ pub enum Class {
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     flow: FlowId,
-    class: Class,
+    class: FlowClass,
     /// Packets counted; of a long flow N + 1.
     counter: u64,
     /// When its latest packet came.
@@ -79,7 +79,7 @@ struct Entry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Classified {
     /// Where it belongs.
-    pub class: Class,
+    pub class: FlowClass,
     /// Whether its flow is met in this class for the first time since the period began.
     pub first: bool,
     /// For a long flow: how many packets must have left the short queue before this one may
@@ -136,7 +136,8 @@ impl FlowClasses {
     pub fn arrival(&mut self, flow: FlowId, now: Time, left: [u64; 2]) -> Classified {
         let set = self.hash.bucket(flow, self.places.len() / WAYS) * WAYS;
         let places = &mut self.places[set..set + WAYS];
-        let waits = |entry: &Entry| left[Class::Long as usize] < entry.behind[Class::Long as usize];
+        let waits =
+            |entry: &Entry| left[FlowClass::Long as usize] < entry.behind[FlowClass::Long as usize];
         let is_flow = |place: &Option<Entry>| place.is_some_and(|entry| entry.flow == flow);
         let known = places.iter().position(is_flow);
         let forgotten =
@@ -159,7 +160,7 @@ impl FlowClasses {
                     });
                 let Some(index) = free else {
                     return Classified {
-                        class: Class::Short,
+                        class: FlowClass::Short,
                         first: false,
                         after: 0,
                         place: None,
@@ -170,7 +171,7 @@ impl FlowClasses {
                 }
                 places[index] = Some(Entry {
                     flow,
-                    class: Class::Short,
+                    class: FlowClass::Short,
                     counter: 0,
                     seen: now,
                     // Packets from before it was forgotten may still be in the short queue.
@@ -182,10 +183,10 @@ impl FlowClasses {
         };
         let entry = places[index].as_mut().expect("just found or put there");
         entry.seen = now;
-        if entry.class == Class::Short {
+        if entry.class == FlowClass::Short {
             entry.counter += 1;
             if entry.counter > self.long_after {
-                entry.class = Class::Long;
+                entry.class = FlowClass::Long;
             }
         }
         let class = entry.class;
@@ -195,7 +196,7 @@ impl FlowClasses {
         Classified {
             class,
             first,
-            after: entry.behind[Class::Short as usize],
+            after: entry.behind[FlowClass::Short as usize],
             place: Some(set + index),
         }
     }
@@ -204,7 +205,7 @@ impl FlowClasses {
     /// have left when it has.
     #[inline]
     pub fn joined(&mut self, classified: Classified, left: u64) {
-        if classified.class == Class::Short {
+        if classified.class == FlowClass::Short {
             self.entered = left;
         }
         if let Some(entry) = classified
@@ -254,15 +255,15 @@ impl Turns {
     /// Whose packet is next, the one of `short` or the one of `long` bytes, if the short queue is
     /// to have `share` of the rate.
     #[inline]
-    pub fn next(&mut self, share: f64, short: Bytes, long: Bytes) -> Class {
+    pub fn next(&mut self, share: f64, short: Bytes, long: Bytes) -> FlowClass {
         let to_short = (1.0 - share) * short.as_u64() as f64;
         let to_long = share * long.as_u64() as f64;
         if 2.0 * self.owed >= to_short - to_long {
             self.owed -= to_short;
-            Class::Short
+            FlowClass::Short
         } else {
             self.owed += to_long;
-            Class::Long
+            FlowClass::Long
         }
     }
 

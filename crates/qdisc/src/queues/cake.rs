@@ -966,10 +966,10 @@ impl<P: Packet> QueueDiscipline<P> for Cake<P> {
             let Queue { law, fifo, .. } = &mut tin.queues[queue];
             let stream = &mut self.stream;
             let draw = || stream.uniform();
-            let verdict = law.judge(&tin.law, self.sojourn, bulk, can_be_marked, now, draw);
+            let decision = law.judge(&tin.law, self.sojourn, bulk, can_be_marked, now, draw);
             self.probability = law.probability();
             // The last packet may be marked but is not dropped.
-            if verdict.drop && fifo.backlog().packets > 0 {
+            if decision.drop && fifo.backlog().packets > 0 {
                 if self.ingress {
                     let size = self.advance(index, &packet, now, true);
                     self.tins[index].queues[queue].deficit -= size << FRACTION;
@@ -979,7 +979,7 @@ impl<P: Packet> QueueDiscipline<P> for Cake<P> {
                 // Its turn goes on.
                 continue;
             }
-            if verdict.mark && packet.mark_ce() {
+            if decision.mark && packet.mark_ce() {
                 sink.marked(&packet, now);
             }
             let size = self.advance(index, &packet, now, false);

@@ -21,7 +21,7 @@ use redtail_core::{
 
 use crate::fifo::Sparse;
 use crate::gauge;
-use crate::laws::red::{Arrival, Flavour, RedConfig, RedLaw, Spacing, Verdict};
+use crate::laws::red::{Arrival, Flavour, RedConfig, RedDecision, RedLaw, Spacing};
 use crate::queues::red::red_keys;
 use crate::refuse;
 use crate::signal::mark_or_drop;
@@ -168,7 +168,7 @@ impl<P: Packet> QueueDiscipline<P> for Choke<P> {
             idle: idle.map(|since| (now - since).as_ps() / mean_packet_time),
             relative_size: None,
         };
-        let verdict = self.law.on_arrival(arrival, || self.stream.uniform());
+        let decision = self.law.on_arrival(arrival, || self.stream.uniform());
         if self.law.average() >= self.min_th
             && let Some(place) = self.match_of(&packet)
         {
@@ -182,10 +182,10 @@ impl<P: Packet> QueueDiscipline<P> for Choke<P> {
             sink.dropped(packet, DropReason::Limit, now);
             return;
         }
-        let packet = match verdict {
-            Verdict::Pass => Some(packet),
-            Verdict::Early => mark_or_drop(packet, self.ecn, DropReason::Early, now, sink),
-            Verdict::Forced => mark_or_drop(packet, false, DropReason::Forced, now, sink),
+        let packet = match decision {
+            RedDecision::Pass => Some(packet),
+            RedDecision::Early => mark_or_drop(packet, self.ecn, DropReason::Early, now, sink),
+            RedDecision::Forced => mark_or_drop(packet, false, DropReason::Forced, now, sink),
         };
         if let Some(packet) = packet {
             self.fifo.push(packet, now);

@@ -131,15 +131,15 @@ impl<P: Packet> QueueDiscipline<P> for Cobalt<P> {
             let can_be_marked = self.ecn && packet.ecn() != Ecn::NotEct;
             let stream = &mut self.stream;
             let draw = || stream.uniform();
-            let verdict = self
+            let decision = self
                 .law
                 .judge(&self.config, self.sojourn, 0, can_be_marked, now, draw);
             // The last packet may be marked but is not dropped.
-            if verdict.drop && self.fifo.backlog().packets > 0 {
+            if decision.drop && self.fifo.backlog().packets > 0 {
                 sink.dropped(packet, DropReason::Early, now);
                 continue;
             }
-            if verdict.mark && packet.mark_ce() {
+            if decision.mark && packet.mark_ce() {
                 sink.marked(&packet, now);
             }
             return Some(packet);

@@ -6,7 +6,7 @@
 use redtail_core::{Bytes, Ecn, Packet, ParamError, ParamWarning, Span, Time, params};
 
 use crate::fifo::Fifo;
-use crate::laws::codel::{CodelConfig, CodelLaw, Head, InverseSqrt, Verdict};
+use crate::laws::codel::{CodelConfig, CodelDecision, CodelLaw, Head, InverseSqrt};
 use crate::{
     Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
     Sink,
@@ -136,13 +136,13 @@ impl Signals {
                 behind,
                 can_be_marked: self.ecn && ect,
             };
-            let verdict = law.judge(&self.law, head, now);
-            if verdict == Verdict::Drop {
+            let decision = law.judge(&self.law, head, now);
+            if decision == CodelDecision::Drop {
                 sink.dropped(packet, DropReason::Early, now);
                 continue;
             }
             let over = self.ce_threshold.is_some_and(|most| sojourn > most);
-            if (verdict == Verdict::Mark || over) && packet.mark_ce() {
+            if (decision == CodelDecision::Mark || over) && packet.mark_ce() {
                 sink.marked(&packet, now);
             }
             return Some(packet);

@@ -22,7 +22,7 @@ use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Rate, Span, Stream, 
 use super::pie::short_target;
 use crate::fifo::Fifo;
 use crate::laws::docsis_pie::{DocsisPieConfig, DocsisPieLaw};
-use crate::laws::pie::Verdict;
+use crate::laws::pie::PieDecision;
 use crate::laws::token_bucket::{TokenBucket, cost};
 use crate::refuse;
 use crate::signal::Ticks;
@@ -231,8 +231,8 @@ impl<P: Packet> QueueDiscipline<P> for DocsisPie<P> {
         let stream = &mut self.stream;
         let draw = || stream.uniform();
         match self.law.on_arrival(packet.size(), backlog, third, draw) {
-            Verdict::Pass => self.fifo.push(packet, now),
-            Verdict::Early => sink.dropped(packet, DropReason::Early, now),
+            PieDecision::Pass => self.fifo.push(packet, now),
+            PieDecision::Early => sink.dropped(packet, DropReason::Early, now),
         }
     }
 

@@ -146,11 +146,11 @@ impl QueueParams for DrrParams {
             classifier: class::classifier(&leaves, default, &context.link),
             turns: VecDeque::with_capacity(leaves.len()),
             classes: classes
-                .map(|(leaf, params)| Class {
+                .map(|(leaf, params)| TurnClass {
                     leaf,
                     quantum: params.quantum.as_u64(),
                     deficit: 0,
-                    state: State::Idle,
+                    state: TurnState::Idle,
                 })
                 .collect(),
             blocked: 0,
@@ -159,7 +159,7 @@ impl QueueParams for DrrParams {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum TurnState {
     /// Nothing waits.
     Idle,
     /// In the list of turns.
@@ -171,21 +171,21 @@ enum State {
 }
 
 #[derive(Debug)]
-struct Class<P: Packet> {
+struct TurnClass<P: Packet> {
     leaf: Leaf<P>,
     quantum: u64,
     deficit: u64,
-    state: State,
+    state: TurnState,
 }
 
 /// The running queue.
 #[derive(Debug)]
 pub struct Drr<P: Packet> {
     classifier: Classifier,
-    classes: Vec<Class<P>>,
+    classes: Vec<TurnClass<P>>,
     /// Numbers of the active classes in the order of their turns.
     turns: VecDeque<usize>,
-    /// How many classes are [`State::Blocked`].
+    /// How many classes are [`TurnState::Blocked`].
     blocked: usize,
 }
 
@@ -194,8 +194,8 @@ impl<P: Packet> Drr<P> {
     fn unblock(&mut self, now: Time) {
         for (i, class) in self.classes.iter_mut().enumerate() {
             let held = class.leaf.next_wakeup().is_some_and(|at| at > now);
-            if class.state == State::Blocked && !held {
-                class.state = State::Active;
+            if class.state == TurnState::Blocked && !held {
+                class.state = TurnState::Active;
                 self.turns.push_back(i);
                 self.blocked -= 1;
             }
@@ -228,12 +228,12 @@ impl<P: Packet> QueueDiscipline<P> for Drr<P> {
         let i = self.classifier.class_of(&packet);
         let class = &mut self.classes[i];
         class.leaf.enqueue(packet, now, sink);
-        if class.state == State::Idle && !class.leaf.is_empty() {
-            class.state = State::Active;
+        if class.state == TurnState::Idle && !class.leaf.is_empty() {
+            class.state = TurnState::Active;
             self.turns.push_back(i);
-        } else if class.state == State::Blocked {
+        } else if class.state == TurnState::Blocked {
             // The arrival may be one that need not wait for the others of its class.
-            class.state = State::Active;
+            class.state = TurnState::Active;
             self.turns.push_back(i);
             self.blocked -= 1;
         }
@@ -248,22 +248,22 @@ impl<P: Packet> QueueDiscipline<P> for Drr<P> {
         loop {
             let i = *self.turns.front()?;
             let class = &mut self.classes[i];
-            if class.state == State::Active {
-                class.state = State::InTurn;
+            if class.state == TurnState::Active {
+                class.state = TurnState::InTurn;
                 class.deficit += class.quantum;
             }
             let Some(size) = class.leaf.peek(now, sink) else {
                 class.deficit = 0;
                 class.state = match class.leaf.is_empty() {
-                    true => State::Idle,
-                    false => State::Blocked,
+                    true => TurnState::Idle,
+                    false => TurnState::Blocked,
                 };
-                self.blocked += usize::from(class.state == State::Blocked);
+                self.blocked += usize::from(class.state == TurnState::Blocked);
                 self.turns.pop_front();
                 continue;
             };
             if size.as_u64() > class.deficit {
-                class.state = State::Active;
+                class.state = TurnState::Active;
                 self.turns.rotate_left(1);
                 passed += 1;
                 if passed >= self.turns.len() {
@@ -276,7 +276,7 @@ impl<P: Packet> QueueDiscipline<P> for Drr<P> {
             let packet = class.leaf.dequeue(now, sink);
             if class.leaf.is_empty() {
                 class.deficit = 0;
-                class.state = State::Idle;
+                class.state = TurnState::Idle;
                 self.turns.pop_front();
             }
             return packet;

@@ -13,7 +13,7 @@ use super::codel::warn_of_target;
 use super::fq_codel::{check_queues, warn_of_queues};
 use crate::figures::{BY_FLOW, BY_FLOW_WITH_LIMIT, FLOWS_ACTIVE, OVERLOAD_DROPS};
 use crate::fq::{FlowHash, FlowQueues, Measure};
-use crate::laws::pie::{Decay, Delay, Flavour, PieConfig, PieLaw, Verdict};
+use crate::laws::pie::{Decay, Delay, Flavour, PieConfig, PieDecision, PieLaw};
 use crate::signal::{MOST_UPDATES, mark_or_drop};
 use crate::{
     Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
@@ -189,8 +189,8 @@ impl<P: Packet> QueueDiscipline<P> for FqPie<P> {
         }
         let backlog = self.queues.backlog_of(queue).bytes;
         let stream = &mut self.stream;
-        let verdict = law.on_arrival(backlog, None, || stream.uniform());
-        let packet = if verdict == Verdict::Early {
+        let decision = law.on_arrival(backlog, None, || stream.uniform());
+        let packet = if decision == PieDecision::Early {
             let ecn = self.max_ecn.is_some_and(|most| law.probability() <= most);
             match mark_or_drop(packet, ecn, DropReason::Early, now, sink) {
                 Some(packet) => packet,

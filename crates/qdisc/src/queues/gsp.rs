@@ -120,7 +120,7 @@ impl QueueParams for GspParams {
             },
             ecn: self.ecn,
             cumulated: 0.0,
-            state: State::Clear,
+            state: OverflowState::Clear,
             seen: Time::ZERO,
             quiet_until: Time::ZERO,
             fifo: Fifo::new(),
@@ -130,7 +130,7 @@ impl QueueParams for GspParams {
 
 /// Where the queue is between an overflow and its return to normal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum OverflowState {
     /// Time below the threshold counts.
     Clear,
     /// The buffer has overflowed; the queue has to become empty,
@@ -153,7 +153,7 @@ pub struct Gsp<P> {
     ecn: bool,
     /// cumul, s.
     cumulated: f64,
-    state: State,
+    state: OverflowState,
     /// Up to when cumul is counted.
     seen: Time,
     /// End of the running interval.
@@ -174,14 +174,14 @@ impl<P: Packet> Gsp<P> {
         let above = self.is_above();
         if above {
             self.cumulated += self.alpha * passed;
-        } else if self.state == State::Clear {
+        } else if self.state == OverflowState::Clear {
             self.cumulated -= passed;
         }
         self.cumulated = self.cumulated.clamp(0.0, self.most);
-        if self.state == State::Overflown && self.fifo.backlog().packets == 0 {
-            self.state = State::Drained;
-        } else if self.state == State::Drained && above {
-            self.state = State::Clear;
+        if self.state == OverflowState::Overflown && self.fifo.backlog().packets == 0 {
+            self.state = OverflowState::Drained;
+        } else if self.state == OverflowState::Drained && above {
+            self.state = OverflowState::Clear;
         }
     }
 
@@ -196,7 +196,7 @@ impl<P: Packet> QueueDiscipline<P> for Gsp<P> {
     fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
         self.catch_up(now);
         if !self.limit.admits(self.fifo.backlog(), packet.size()) {
-            self.state = State::Overflown;
+            self.state = OverflowState::Overflown;
             sink.dropped(packet, DropReason::Limit, now);
             return;
         }

@@ -9,7 +9,7 @@ use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Span, Stream, Time, 
 
 use crate::fifo::Fifo;
 use crate::gauge;
-use crate::laws::pie::{Decay, Delay, Flavour, PieConfig, PieLaw, Verdict};
+use crate::laws::pie::{Decay, Delay, Flavour, PieConfig, PieDecision, PieLaw};
 use crate::refuse;
 use crate::signal::{Ticks, mark_or_drop};
 use crate::{
@@ -170,9 +170,9 @@ impl<P: Packet> Pie<P> {
         third(self.limit.packets, packets) || third(self.limit.bytes, bytes)
     }
 
-    fn verdict(&mut self, size: Bytes) -> Verdict {
+    fn decision(&mut self, size: Bytes) -> PieDecision {
         if self.asleep == Some(true) {
-            return Verdict::Pass;
+            return PieDecision::Pass;
         }
         let relative_size = self
             .full_packet
@@ -193,9 +193,9 @@ impl<P: Packet> QueueDiscipline<P> for Pie<P> {
             sink.dropped(packet, DropReason::Limit, now);
             return;
         }
-        let packet = match self.verdict(packet.size()) {
-            Verdict::Pass => Some(packet),
-            Verdict::Early => {
+        let packet = match self.decision(packet.size()) {
+            PieDecision::Pass => Some(packet),
+            PieDecision::Early => {
                 let p = self.law.probability();
                 let ecn = p < self.max_ecn || (self.at_bound && p == self.max_ecn);
                 mark_or_drop(packet, ecn, DropReason::Early, now, sink)

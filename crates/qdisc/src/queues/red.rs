@@ -18,7 +18,7 @@ use redtail_core::{
 use crate::fifo::Fifo;
 use crate::laws::red::adapt::{Adaptation, Fixed};
 use crate::laws::red::ziegler::{NoTuning, Situation, Tuning, tune};
-use crate::laws::red::{Arrival, Flavour, RedConfig, RedLaw, Spacing, Verdict};
+use crate::laws::red::{Arrival, Flavour, RedConfig, RedDecision, RedLaw, Spacing};
 use crate::{
     Backlog, DropReason, Internals, Limit, LinkFacts, Outlook, QueueContext, QueueDiscipline,
     QueueParams, Report, Sink, outlook,
@@ -468,17 +468,17 @@ impl QueueParams for RedParams {
 #[inline]
 pub(crate) fn carry_out<P: Packet>(
     mut packet: P,
-    verdict: Verdict,
+    decision: RedDecision,
     may_mark: bool,
     limit: &Limit,
     fifo: &mut Fifo<P>,
     now: Time,
     sink: &mut impl Sink<P>,
 ) -> bool {
-    let reason = match verdict {
-        Verdict::Pass => None,
-        Verdict::Early => Some(DropReason::Early),
-        Verdict::Forced => Some(DropReason::Forced),
+    let reason = match decision {
+        RedDecision::Pass => None,
+        RedDecision::Early => Some(DropReason::Early),
+        RedDecision::Forced => Some(DropReason::Forced),
     };
     let may_mark = reason.is_some() && may_mark;
     // Only a packet that is going to be queued is marked: a packet that
@@ -565,10 +565,10 @@ impl<P: Packet, A: Adaptation> QueueDiscipline<P> for Red<P, A> {
         };
         self.law.observe(arrival);
         self.adaptation.adapt(&mut self.law, now);
-        let verdict = self
+        let decision = self
             .law
             .decide(arrival.relative_size, || self.stream.uniform());
-        self.adaptation.decided(verdict);
+        self.adaptation.decided(decision);
         let may_mark =
             self.ecn && (self.above_max_th == AboveMaxTh::Mark || self.law.is_below_max_th());
         if !self.limit.admits(backlog, packet.size()) {
@@ -576,7 +576,7 @@ impl<P: Packet, A: Adaptation> QueueDiscipline<P> for Red<P, A> {
         }
         carry_out(
             packet,
-            verdict,
+            decision,
             may_mark,
             &self.limit,
             &mut self.fifo,

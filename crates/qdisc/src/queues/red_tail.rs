@@ -31,7 +31,7 @@ use crate::fifo::Fifo;
 use crate::gauge;
 use crate::laws::red::Spacing;
 use crate::laws::red::adapt::{Aimd, OF_MAX_P};
-use crate::laws::red_tail::{Class, FlowClasses, ServiceShare, Turns};
+use crate::laws::red_tail::{FlowClass, FlowClasses, ServiceShare, Turns};
 use crate::queues::adaptive_red::{AdaptiveRedParams, adaptive_red_keys};
 use crate::queues::red::{AboveMaxTh, Gentle, Red, check_unit_interval, red_keys};
 use crate::refuse;
@@ -430,22 +430,22 @@ pub struct RedTail<P> {
     /// Of packets in the long queue that must not leave yet: how many leave it before them, and
     /// how many must have left the short queue.
     held: VecDeque<(u64, u64)>,
-    /// By [`Class`]; apart, so that other disciplines take no more room for it.
+    /// By [`FlowClass`]; apart, so that other disciplines take no more room for it.
     halves: Box<[Half; 2]>,
     /// RED's thresholds: their unit, min_th, max_th.
     range: (QueueSize, f64, f64),
     judged: Judged,
 }
 
-const SHORT: usize = Class::Short as usize;
-const LONG: usize = Class::Long as usize;
+const SHORT: usize = FlowClass::Short as usize;
+const LONG: usize = FlowClass::Long as usize;
 
 impl<P: Packet> RedTail<P> {
     /// What waits of this class.
-    pub fn backlog_of(&self, class: Class) -> Backlog {
+    pub fn backlog_of(&self, class: FlowClass) -> Backlog {
         match class {
-            Class::Short => self.short.backlog(),
-            Class::Long => self.long.backlog(),
+            FlowClass::Short => self.short.backlog(),
+            FlowClass::Long => self.long.backlog(),
         }
     }
 
@@ -455,14 +455,14 @@ impl<P: Packet> RedTail<P> {
             .at(gauge::amount(self.short.backlog(), self.short_unit) as f64)
     }
 
-    /// Class of an arriving packet, the place of its flow, and figures about it.
+    /// The class of an arriving packet, the place of its flow, and figures about it.
     #[inline]
-    fn classify(&mut self, packet: &P, now: Time) -> (Class, Arrival) {
+    fn classify(&mut self, packet: &P, now: Time) -> (FlowClass, Arrival) {
         let flow = packet.flow();
         let facts = self.facts.get(flow);
         if facts.protocol == Protocol::Udp {
             self.halves[SHORT].tally.arrivals += 1;
-            return (Class::Short, Arrival::Udp);
+            return (FlowClass::Short, Arrival::Udp);
         }
         let left = [self.halves[SHORT].left, self.halves[LONG].left];
         let classified = self.flows.arrival(flow, now, left);
@@ -474,17 +474,17 @@ impl<P: Packet> RedTail<P> {
             let small = segments <= self.long_after;
             let judged = &mut self.judged;
             judged.small_flows[class as usize] += u64::from(small && classified.first);
-            judged.long_in_short += u64::from(class == Class::Short && !small);
-            judged.short_in_long += u64::from(class == Class::Long && small);
+            judged.long_in_short += u64::from(class == FlowClass::Short && !small);
+            judged.short_in_long += u64::from(class == FlowClass::Long && small);
         }
         (class, Arrival::Tcp(classified))
     }
 
     /// The backlog of a class has changed.
     #[inline]
-    fn on_change(&mut self, class: Class, now: Time) {
+    fn on_change(&mut self, class: FlowClass, now: Time) {
         let Backlog { packets, bytes } = self.backlog_of(class);
-        let inside = class == Class::Long && {
+        let inside = class == FlowClass::Long && {
             let (unit, min_th, max_th) = self.range;
             let length = if unit.counts_packets() {
                 packets
@@ -500,15 +500,15 @@ impl<P: Packet> RedTail<P> {
 
     /// Whose packet leaves next; `None` if nothing waits.
     #[inline]
-    fn next(&mut self) -> Option<Class> {
+    fn next(&mut self) -> Option<FlowClass> {
         let held = self.held.front().is_some_and(|&(before, after)| {
             before == self.halves[LONG].left && self.halves[SHORT].left < after
         });
         let long = self.long.front().filter(|_| !held);
         match (self.short.front(), long) {
             (None, None) => None,
-            (Some(_), None) => Some(Class::Short),
-            (None, Some(_)) => Some(Class::Long),
+            (Some(_), None) => Some(FlowClass::Short),
+            (None, Some(_)) => Some(FlowClass::Long),
             (Some(short), Some(long)) => {
                 let (short, long) = (short.size(), long.size());
                 let share = self.short_share();
@@ -530,8 +530,8 @@ impl<P: Packet> QueueDiscipline<P> for RedTail<P> {
         let (class, arrival) = self.classify(&packet, now);
         let half = &mut self.halves[class as usize];
         let others = match class {
-            Class::Short => self.long.backlog(),
-            Class::Long => self.short.backlog(),
+            FlowClass::Short => self.long.backlog(),
+            FlowClass::Long => self.short.backlog(),
         };
         let room = Limit {
             packets: self
@@ -545,7 +545,7 @@ impl<P: Packet> QueueDiscipline<P> for RedTail<P> {
             time: None,
         };
         let joined = match class {
-            Class::Short => {
+            FlowClass::Short => {
                 let fits = room.admits(self.short.backlog(), packet.size());
                 if fits {
                     self.short.push(packet, now);
@@ -555,7 +555,7 @@ impl<P: Packet> QueueDiscipline<P> for RedTail<P> {
                 }
                 fits
             }
-            Class::Long => {
+            FlowClass::Long => {
                 self.long.set_limit(room);
                 let mut counting = Counting {
                     tally: &mut half.tally,
@@ -573,7 +573,7 @@ impl<P: Packet> QueueDiscipline<P> for RedTail<P> {
         let gone = self.halves[class as usize].left + waiting;
         if let Arrival::Tcp(classified) = arrival {
             let after = classified.after;
-            if class == Class::Long && self.halves[SHORT].left < after {
+            if class == FlowClass::Long && self.halves[SHORT].left < after {
                 self.held.push_back((gone - 1, after));
             }
             self.flows.joined(classified, gone);
@@ -585,7 +585,7 @@ impl<P: Packet> QueueDiscipline<P> for RedTail<P> {
     fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
         let class = self.next();
         let packet = match class {
-            Some(Class::Long) => self.long.dequeue(now, sink),
+            Some(FlowClass::Long) => self.long.dequeue(now, sink),
             _ => {
                 if self.long.backlog().packets == 0 {
                     // RED hears that the link finds nothing of its own to send.
@@ -597,7 +597,7 @@ impl<P: Packet> QueueDiscipline<P> for RedTail<P> {
         }?;
         let class = class?;
         let half = &mut self.halves[class as usize];
-        if class == Class::Long {
+        if class == FlowClass::Long {
             while self
                 .held
                 .front()

@@ -145,13 +145,13 @@ impl QueueParams for WfqParams {
             classifier: class::classifier(&leaves, default, &context.link),
             classes: classes
                 .zip(self.weights())
-                .map(|(leaf, weight)| Class {
+                .map(|(leaf, weight)| TaggedClass {
                     leaf,
                     // phi is weight / all; V counts in units of 1 / (all scale) bytes.
                     per_byte: u128::from(scale / weight),
                     start: 0,
                     finish: 0,
-                    state: State::Idle,
+                    state: TagState::Idle,
                 })
                 .collect(),
             per_byte: u128::from(scale / all),
@@ -176,7 +176,7 @@ fn scale(weights: impl Iterator<Item = u64> + Clone) -> u64 {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum TagState {
     /// Nothing waits.
     Idle,
     /// Something waits that came when nothing did, or that the class's queue has held back: its next packet has no
@@ -189,20 +189,20 @@ enum State {
 }
 
 #[derive(Debug)]
-struct Class<P: Packet> {
+struct TaggedClass<P: Packet> {
     leaf: Leaf<P>,
     /// What a byte adds to its finish.
     per_byte: u128,
     start: u128,
     finish: u128,
-    state: State,
+    state: TagState,
 }
 
 /// The running queue.
 #[derive(Debug)]
 pub struct Wfq<P: Packet> {
     classifier: Classifier,
-    classes: Vec<Class<P>>,
+    classes: Vec<TaggedClass<P>>,
     /// What a byte of any class adds to the virtual time.
     per_byte: u128,
     virtual_time: u128,
@@ -215,30 +215,30 @@ impl<P: Packet> QueueDiscipline<P> for Wfq<P> {
         let i = self.classifier.class_of(&packet);
         let class = &mut self.classes[i];
         class.leaf.enqueue(packet, now, sink);
-        if class.state == State::Idle && !class.leaf.is_empty() {
-            class.state = State::Fresh;
+        if class.state == TagState::Idle && !class.leaf.is_empty() {
+            class.state = TagState::Fresh;
         }
     }
 
     fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
         let (mut idle, mut first_start) = (true, u128::MAX);
         for class in &mut self.classes {
-            if let State::Fresh | State::Continuing = class.state {
+            if let TagState::Fresh | TagState::Continuing = class.state {
                 match class.leaf.peek(now, sink) {
                     Some(size) => {
                         class.start = match class.state {
-                            State::Continuing => class.finish,
+                            TagState::Continuing => class.finish,
                             _ => class.finish.max(self.virtual_time),
                         };
                         class.finish = class.start + u128::from(size.as_u64()) * class.per_byte;
-                        class.state = State::Ready;
+                        class.state = TagState::Ready;
                     }
-                    None if class.leaf.is_empty() => class.state = State::Idle,
-                    None => class.state = State::Fresh,
+                    None if class.leaf.is_empty() => class.state = TagState::Idle,
+                    None => class.state = TagState::Fresh,
                 }
             }
-            idle &= class.state == State::Idle;
-            if class.state == State::Ready {
+            idle &= class.state == TagState::Idle;
+            if class.state == TagState::Ready {
                 first_start = first_start.min(class.start);
             }
         }
@@ -252,15 +252,16 @@ impl<P: Packet> QueueDiscipline<P> for Wfq<P> {
         if first_start < u128::MAX {
             self.virtual_time = self.virtual_time.max(first_start);
         }
-        let begun =
-            |class: &&mut Class<P>| class.state == State::Ready && class.start <= self.virtual_time;
+        let begun = |class: &&mut TaggedClass<P>| {
+            class.state == TagState::Ready && class.start <= self.virtual_time
+        };
         let eligible = self.classes.iter_mut().filter(begun);
         let class = eligible.min_by_key(|class| class.finish)?;
         let packet = class.leaf.dequeue(now, sink)?;
         self.served = u128::from(packet.size().as_u64()) * self.per_byte;
         class.state = match class.leaf.is_empty() {
-            true => State::Idle,
-            false => State::Continuing,
+            true => TagState::Idle,
+            false => TagState::Continuing,
         };
         Some(packet)
     }

@@ -260,7 +260,7 @@ impl QueueParams for WredParams {
                 class_of[usize::from(dscp.get())] = index as u8;
             }
         }
-        let classes = self.profiles.iter().map(|profile| Class {
+        let classes = self.profiles.iter().map(|profile| ProfileState {
             backlog: Backlog::default(),
             law: RedLaw::new(self.law(profile, context.rate)),
         });
@@ -296,7 +296,7 @@ pub struct Wred<P> {
     /// Number of the profile for each DSCP.
     class_of: Box<[u8; 64]>,
     /// By number of the profile.
-    classes: Vec<Class>,
+    classes: Vec<ProfileState>,
     /// Profile of the latest arrival.
     latest: usize,
     stream: Stream,
@@ -307,7 +307,7 @@ pub struct Wred<P> {
 
 /// A profile's law, and its packets in the queue.
 #[derive(Debug)]
-struct Class {
+struct ProfileState {
     backlog: Backlog,
     law: RedLaw,
 }
@@ -360,10 +360,10 @@ impl<P: Packet> QueueDiscipline<P> for Wred<P> {
             .mean_packet
             .map(|mean| size.as_u64() as f64 / mean.as_u64() as f64);
         let law = &mut self.classes[class].law;
-        let verdict = law.decide(relative_size, || self.stream.uniform());
+        let decision = law.decide(relative_size, || self.stream.uniform());
         let may_mark = self.ecn && (self.above_max_th == AboveMaxTh::Mark || law.is_below_max_th());
         let (limit, fifo) = (&self.limit, &mut self.fifo);
-        if carry_out(packet, verdict, may_mark, limit, fifo, now, sink) {
+        if carry_out(packet, decision, may_mark, limit, fifo, now, sink) {
             let backlog = &mut self.classes[class].backlog;
             backlog.packets += 1;
             backlog.bytes += size.as_u64();

@@ -28,10 +28,10 @@ fn signals(law: &mut CobaltLaw, sojourn_ms: u64, mark: bool, from: u64, to: u64)
     let mut times = Vec::new();
     for tick in from / 10..to / 10 {
         let now = us(tick * 10);
-        let verdict = law.judge(&CONFIG, sojourn, 0, mark, now, || 0.5);
-        assert!(!(verdict.mark && verdict.drop));
-        if verdict.mark || verdict.drop {
-            assert_eq!(verdict.mark, mark);
+        let decision = law.judge(&CONFIG, sojourn, 0, mark, now, || 0.5);
+        assert!(!(decision.mark && decision.drop));
+        if decision.mark || decision.drop {
+            assert_eq!(decision.mark, mark);
             times.push(now.as_secs_f64());
         }
     }
@@ -70,8 +70,8 @@ fn a_sojourn_of_few_packets_is_no_queue() {
         for tick in 0..50_000 {
             let sojourn = Span::from_ms(sojourn_ms);
             let now = us(tick * 10);
-            let verdict = law.judge(&slow, sojourn, bulk, false, now, || 0.5);
-            any |= verdict.drop;
+            let decision = law.judge(&slow, sojourn, bulk, false, now, || 0.5);
+            any |= decision.drop;
         }
         law = CobaltLaw::default();
         any
@@ -141,8 +141,8 @@ fn blue_drops_what_could_be_marked() {
     let mut dropped = 0;
     for tick in 0..40_000 {
         let now = us(400_000 + tick);
-        let verdict = law.judge(&CONFIG, Span::from_ms(1), 0, true, now, || stream.uniform());
-        dropped += i32::from(verdict.drop);
+        let decision = law.judge(&CONFIG, Span::from_ms(1), 0, true, now, || stream.uniform());
+        dropped += i32::from(decision.drop);
     }
     assert!((dropped - 10_000).abs() < 5 * 87, "{dropped}");
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use crate::common::{Heard, Probe, build, build_on};
 use redtail_core::{Bytes, Ecn, Rate, Span, Stream, Time};
-use redtail_qdisc::laws::codel::{CodelConfig, CodelLaw, Head, InverseSqrt, Verdict};
+use redtail_qdisc::laws::codel::{CodelConfig, CodelDecision, CodelLaw, Head, InverseSqrt};
 use redtail_qdisc::queues::codel::CodelParams;
 use redtail_qdisc::{DropReason, Limit, LinkFacts, QueueDiscipline, QueueSpec};
 
@@ -162,7 +162,7 @@ fn signals(inverse_sqrt: InverseSqrt, can_be_marked: bool, number: usize) -> Vec
         can_be_marked,
     };
     while times.len() < number {
-        while law.judge(&config, head, now) == Verdict::Drop {
+        while law.judge(&config, head, now) == CodelDecision::Drop {
             times.push(now.as_secs_f64());
         }
         if can_be_marked && law.count() as usize > times.len() {
@@ -218,7 +218,7 @@ fn after_an_overload_newtons_method_does_not_run_wild() {
     };
     law.judge(&config, head, Time::ZERO);
     let now = Time::ZERO + Span::from_ms(100);
-    assert_eq!(law.judge(&config, head, now), Verdict::Mark);
+    assert_eq!(law.judge(&config, head, now), CodelDecision::Mark);
     // Entered with count = 64: the next is due after 100 ms / 8.
     let due = (law.drop_next() - now).as_secs_f64();
     assert!((due - 0.0125).abs() < 1e-5, "{due}");

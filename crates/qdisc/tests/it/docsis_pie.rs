@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 
 use crate::common::{Heard, Probe, build_on};
 use redtail_core::{Bytes, Ecn, Rate, Span, Stream, Time};
-use redtail_qdisc::laws::docsis_pie::{DocsisPieConfig, DocsisPieLaw, State};
-use redtail_qdisc::laws::pie::Verdict;
+use redtail_qdisc::laws::docsis_pie::{AqmState, DocsisPieConfig, DocsisPieLaw};
+use redtail_qdisc::laws::pie::PieDecision;
 use redtail_qdisc::queues::docsis_pie::DocsisPieParams;
 use redtail_qdisc::{AnyQueue, DropReason, Limit, LinkFacts, QueueDiscipline, QueueSpec};
 
@@ -45,7 +45,7 @@ struct Appendix {
     /// In milliseconds, as `burst_reset`.
     burst_allowance: i64,
     burst_reset: i64,
-    aqm_state: State,
+    aqm_state: AqmState,
     random: Stream,
 }
 
@@ -87,15 +87,15 @@ impl Appendix {
             && self.qdelay_old < 0.005
             && self.drop_prob == 0.0
             && self.burst_allowance == 0;
-        if self.aqm_state == State::Active && quiet {
-            self.aqm_state = State::Quiescent;
+        if self.aqm_state == AqmState::Active && quiet {
+            self.aqm_state = AqmState::Quiescent;
             self.burst_reset = 0;
-        } else if self.aqm_state == State::Quiescent {
+        } else if self.aqm_state == AqmState::Quiescent {
             if quiet {
                 self.burst_reset += 16;
                 if self.burst_reset > 1000 {
                     self.burst_reset = 0;
-                    self.aqm_state = State::Inactive;
+                    self.aqm_state = AqmState::Inactive;
                 }
             } else {
                 self.burst_reset = 0;
@@ -111,11 +111,11 @@ impl Appendix {
         if self.drop_prob == 0.0 {
             self.accu_prob = 0.0;
         }
-        if self.aqm_state == State::Inactive {
+        if self.aqm_state == AqmState::Inactive {
             if byte_length < BUFFER as f64 / 3.0 {
                 return false;
             }
-            self.aqm_state = State::Quiescent;
+            self.aqm_state = AqmState::Quiescent;
         }
         let p1 = (self.drop_prob * size / 1024.0).min(0.85);
         self.accu_prob += p1;
@@ -129,8 +129,8 @@ impl Appendix {
             return false;
         }
         self.accu_prob = 0.0;
-        if self.aqm_state == State::Quiescent {
-            self.aqm_state = State::Active;
+        if self.aqm_state == AqmState::Quiescent {
+            self.aqm_state = AqmState::Active;
             self.burst_allowance = 142;
         }
         true
@@ -166,7 +166,7 @@ fn every_decision_is_that_of_appendix_a() {
             qdelay_old: 0.0,
             burst_allowance: 0,
             burst_reset: 0,
-            aqm_state: State::Inactive,
+            aqm_state: AqmState::Inactive,
             random: Stream::named(1, 0, "queue"),
         };
         let mut queue = build(params);
@@ -347,24 +347,24 @@ fn it_wakes_at_a_third_drops_one_packet_and_then_protects_the_burst() {
     // However long it waits below a third, nothing is dropped.
     for _ in 0..100 {
         law.update(bytes(60.0), 0.0);
-        assert_eq!(arrive(&mut law, bytes(60.0), false), Verdict::Pass);
+        assert_eq!(arrive(&mut law, bytes(60.0), false), PieDecision::Pass);
     }
     assert!(law.probability() > 0.1);
-    assert_eq!(law.state(), State::Inactive);
+    assert_eq!(law.state(), AqmState::Inactive);
     // Beyond it, the first drop comes once the sum of probabilities allows it.
     let mut passed = 0;
-    while arrive(&mut law, bytes(90.0), true) == Verdict::Pass {
-        assert_eq!(law.state(), State::Quiescent);
+    while arrive(&mut law, bytes(90.0), true) == PieDecision::Pass {
+        assert_eq!(law.state(), AqmState::Quiescent);
         passed += 1;
     }
     assert!(passed < 10, "{passed}");
     assert_eq!(
         (law.state(), law.burst()),
-        (State::Active, Span::from_ms(142))
+        (AqmState::Active, Span::from_ms(142))
     );
     // 142 ms are nine updates of 16 ms; p is 0 meanwhile.
     for update in 1..=9 {
-        assert_eq!(arrive(&mut law, bytes(90.0), true), Verdict::Pass);
+        assert_eq!(arrive(&mut law, bytes(90.0), true), PieDecision::Pass);
         law.update(bytes(90.0), 0.0);
         assert_eq!(law.probability(), 0.0);
         assert_eq!(
@@ -382,19 +382,19 @@ fn it_sleeps_after_a_second_of_quiet() {
     for _ in 0..200 {
         law.update(bytes(60.0), 0.0);
     }
-    while law.on_arrival(Bytes::new(1500), bytes(90.0), true, || 0.0) == Verdict::Pass {}
+    while law.on_arrival(Bytes::new(1500), bytes(90.0), true, || 0.0) == PieDecision::Pass {}
     // The burst protection, then p at 0 with nothing waiting.
     let mut updates = 0;
-    while law.state() == State::Active {
+    while law.state() == AqmState::Active {
         law.update(0, 0.0);
         updates += 1;
     }
     assert_eq!(updates, 9);
     // 63 updates are more than 1 s.
     for update in 1..=63 {
-        assert_eq!(law.state(), State::Quiescent);
+        assert_eq!(law.state(), AqmState::Quiescent);
         law.update(0, 0.0);
-        assert_eq!(law.state() == State::Inactive, update == 63);
+        assert_eq!(law.state() == AqmState::Inactive, update == 63);
     }
     assert!(law.rests());
 }

@@ -7,7 +7,7 @@ use redtail_qdisc::laws::red::adapt::{
     Adaptation, Aimd, Crossings, MovingThresholds, ThresholdConfig, automatic_bottom,
     automatic_min_th, automatic_w_q,
 };
-use redtail_qdisc::laws::red::{Flavour, RedConfig, RedLaw, Spacing, Verdict};
+use redtail_qdisc::laws::red::{Flavour, RedConfig, RedDecision, RedLaw, Spacing};
 use redtail_qdisc::queues::adaptive_red::AdaptiveRedParams;
 use redtail_qdisc::queues::dynamic_threshold_red::DynamicThresholdRedParams;
 use redtail_qdisc::queues::red::Gentle;
@@ -266,8 +266,8 @@ fn moved(config: ThresholdConfig, every: u64, seconds: u64) -> (f64, f64, Option
     for arrival in 1..=1000 * seconds {
         thresholds.adapt(&mut law, at(arrival));
         thresholds.decided(match arrival % every {
-            0 => Verdict::Early,
-            _ => Verdict::Pass,
+            0 => RedDecision::Early,
+            _ => RedDecision::Pass,
         });
     }
     let RedConfig {

@@ -6,7 +6,7 @@
 
 use crate::common::{Heard, Probe, build_red};
 use redtail_core::{Ecn, QueueSize, Span, Stream, Time};
-use redtail_qdisc::laws::red::{Arrival, Flavour, RedConfig, RedLaw, Spacing, Verdict};
+use redtail_qdisc::laws::red::{Arrival, Flavour, RedConfig, RedDecision, RedLaw, Spacing};
 use redtail_qdisc::queues::red::{AboveMaxTh, Gentle, RedParams};
 use redtail_qdisc::{AnyQueue, DropReason, Limit, QueueDiscipline};
 
@@ -46,7 +46,7 @@ fn gaps(p: f64, spacing: Spacing, relative_size: Option<f64>, count: usize) -> V
     let mut gaps = Vec::new();
     while gaps.len() <= count {
         gap += 1;
-        if law.on_arrival(arrival, || stream.uniform()) == Verdict::Early {
+        if law.on_arrival(arrival, || stream.uniform()) == RedDecision::Early {
             gaps.push(gap);
             gap = 0;
         }
@@ -157,23 +157,50 @@ fn linux_spacing_draws_once_for_a_gap_and_compares_with_the_present_probability(
     let never = || -> f64 { panic!("a number was drawn") };
     // p_b is 0.1: u = 0.45 is reached by the fifth.
     let mut still = law(1e-9);
-    assert_eq!(still.on_arrival(arrival_at(10.0), || 0.45), Verdict::Pass);
+    assert_eq!(
+        still.on_arrival(arrival_at(10.0), || 0.45),
+        RedDecision::Pass
+    );
     for _ in 0..4 {
-        assert_eq!(still.on_arrival(arrival_at(10.0), never), Verdict::Pass);
+        assert_eq!(still.on_arrival(arrival_at(10.0), never), RedDecision::Pass);
     }
-    assert_eq!(still.on_arrival(arrival_at(10.0), || 0.05), Verdict::Early);
-    assert_eq!(still.on_arrival(arrival_at(10.0), || 0.45), Verdict::Early);
+    assert_eq!(
+        still.on_arrival(arrival_at(10.0), || 0.05),
+        RedDecision::Early
+    );
+    assert_eq!(
+        still.on_arrival(arrival_at(10.0), || 0.45),
+        RedDecision::Early
+    );
     // An average that rises brings it about at once: 2 x 0.18 are below 0.45, 3 x 0.18 not.
     let mut moving = law(1.0);
-    assert_eq!(moving.on_arrival(arrival_at(10.0), || 0.45), Verdict::Pass);
-    assert_eq!(moving.on_arrival(arrival_at(14.0), never), Verdict::Pass);
-    assert_eq!(moving.on_arrival(arrival_at(14.0), never), Verdict::Pass);
-    assert_eq!(moving.on_arrival(arrival_at(14.0), || 0.0), Verdict::Early);
+    assert_eq!(
+        moving.on_arrival(arrival_at(10.0), || 0.45),
+        RedDecision::Pass
+    );
+    assert_eq!(
+        moving.on_arrival(arrival_at(14.0), never),
+        RedDecision::Pass
+    );
+    assert_eq!(
+        moving.on_arrival(arrival_at(14.0), never),
+        RedDecision::Pass
+    );
+    assert_eq!(
+        moving.on_arrival(arrival_at(14.0), || 0.0),
+        RedDecision::Early
+    );
     // What is beyond max_th takes the number back, as what is below min_th does.
     for outside in [15.0, 4.9] {
         moving.on_arrival(arrival_at(outside), never);
-        assert_eq!(moving.on_arrival(arrival_at(14.0), || 0.9), Verdict::Pass);
-        assert_eq!(moving.on_arrival(arrival_at(14.0), never), Verdict::Pass);
+        assert_eq!(
+            moving.on_arrival(arrival_at(14.0), || 0.9),
+            RedDecision::Pass
+        );
+        assert_eq!(
+            moving.on_arrival(arrival_at(14.0), never),
+            RedDecision::Pass
+        );
     }
 }
 
@@ -192,18 +219,18 @@ fn ns2_drops_nothing_early_while_no_more_than_one_packet_waits() {
     // packet above starts the count.
     for (flavour, spares) in [(Flavour::Paper, false), (Flavour::Ns2, true)] {
         let mut law = ns2(1.0, Spacing::Uniform, flavour);
-        let mut verdict = |backlog| law.on_arrival(arrival_at(backlog), || 0.0);
-        assert_eq!(verdict(2.0), Verdict::Pass);
-        assert_eq!(verdict(2.0), Verdict::Early);
+        let mut decision = |backlog| law.on_arrival(arrival_at(backlog), || 0.0);
+        assert_eq!(decision(2.0), RedDecision::Pass);
+        assert_eq!(decision(2.0), RedDecision::Early);
         let expected = if spares {
-            Verdict::Pass
+            RedDecision::Pass
         } else {
-            Verdict::Early
+            RedDecision::Early
         };
-        assert_eq!(verdict(1.0), expected, "{flavour:?}");
-        assert_eq!(verdict(0.0), expected, "{flavour:?}");
-        assert_eq!(verdict(2.0), expected, "{flavour:?}: the count starts");
-        assert_eq!(verdict(2.0), Verdict::Early);
+        assert_eq!(decision(1.0), expected, "{flavour:?}");
+        assert_eq!(decision(0.0), expected, "{flavour:?}");
+        assert_eq!(decision(2.0), expected, "{flavour:?}: the count starts");
+        assert_eq!(decision(2.0), RedDecision::Early);
         assert!((law.probability() - 0.5).abs() < 1e-6);
     }
 }
@@ -217,7 +244,7 @@ fn ns2_counts_the_present_packet_in_uniform_spacing() {
     let (mut gap, mut gaps) = (0, Vec::new());
     while gaps.len() <= GAPS {
         gap += 1;
-        if law.on_arrival(arrival_at(10.0), || stream.uniform()) == Verdict::Early {
+        if law.on_arrival(arrival_at(10.0), || stream.uniform()) == RedDecision::Early {
             gaps.push(gap);
             gap = 0;
         }
@@ -291,7 +318,7 @@ fn byte_mode_spaces_drops_of_small_packets_evenly_too() {
 fn byte_mode_makes_the_probability_proportional_to_size() {
     let p = 0.08;
     for relative_size in [0.1, 0.5, 1.0, 3.0] {
-        let verdict = |draw: f64| {
+        let decision = |draw: f64| {
             let mut law = RedLaw::with_average(config(2.0 * p, Spacing::None), 10.0);
             let arrival = Arrival {
                 relative_size: Some(relative_size),
@@ -301,8 +328,8 @@ fn byte_mode_makes_the_probability_proportional_to_size() {
             law.on_arrival(arrival, || draw)
         };
         let expected = p * relative_size;
-        assert_eq!(verdict(expected * 0.999), Verdict::Early);
-        assert_eq!(verdict(expected * 1.001), Verdict::Pass);
+        assert_eq!(decision(expected * 0.999), RedDecision::Early);
+        assert_eq!(decision(expected * 1.001), RedDecision::Pass);
     }
 }
 
@@ -310,8 +337,8 @@ fn byte_mode_makes_the_probability_proportional_to_size() {
 fn the_first_packet_above_min_th_passes_and_the_count_starts_with_it() {
     let mut law = RedLaw::with_average(config(1.0, Spacing::Uniform), 10.0);
     let above = arrival_at(10.0);
-    assert_eq!(law.on_arrival(above, || 0.0), Verdict::Pass);
-    assert_eq!(law.on_arrival(above, || 0.0), Verdict::Early);
+    assert_eq!(law.on_arrival(above, || 0.0), RedDecision::Pass);
+    assert_eq!(law.on_arrival(above, || 0.0), RedDecision::Early);
     // An average that falls below min_th in between makes the next one first again.
     let mut law = RedLaw::with_average(
         RedConfig {
@@ -320,10 +347,10 @@ fn the_first_packet_above_min_th_passes_and_the_count_starts_with_it() {
         },
         10.0,
     );
-    assert_eq!(law.on_arrival(above, || 0.0), Verdict::Pass);
-    assert_eq!(law.on_arrival(arrival_at(4.9), || 0.0), Verdict::Pass);
-    assert_eq!(law.on_arrival(above, || 0.0), Verdict::Pass);
-    assert_eq!(law.on_arrival(above, || 0.0), Verdict::Early);
+    assert_eq!(law.on_arrival(above, || 0.0), RedDecision::Pass);
+    assert_eq!(law.on_arrival(arrival_at(4.9), || 0.0), RedDecision::Pass);
+    assert_eq!(law.on_arrival(above, || 0.0), RedDecision::Pass);
+    assert_eq!(law.on_arrival(above, || 0.0), RedDecision::Early);
 }
 
 #[test]
@@ -331,12 +358,18 @@ fn nothing_is_drawn_where_chance_does_not_decide() {
     // Draws that happen only where needed keep streams comparable between runs.
     let never = || -> f64 { panic!("a number was drawn") };
     let mut below = RedLaw::with_average(config(0.1, Spacing::Uniform), 4.9);
-    assert_eq!(below.on_arrival(arrival_at(4.9), never), Verdict::Pass);
+    assert_eq!(below.on_arrival(arrival_at(4.9), never), RedDecision::Pass);
     let mut above = RedLaw::with_average(config(0.1, Spacing::Uniform), 15.0);
-    assert_eq!(above.on_arrival(arrival_at(15.0), never), Verdict::Forced);
+    assert_eq!(
+        above.on_arrival(arrival_at(15.0), never),
+        RedDecision::Forced
+    );
     let mut waiting = RedLaw::with_average(config(0.1, Spacing::Wait), 10.0);
     for _ in 1..20 {
-        assert_eq!(waiting.on_arrival(arrival_at(10.0), never), Verdict::Pass);
+        assert_eq!(
+            waiting.on_arrival(arrival_at(10.0), never),
+            RedDecision::Pass
+        );
     }
 }
 

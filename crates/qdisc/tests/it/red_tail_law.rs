@@ -9,7 +9,7 @@ use crate::common::{Heard, Probe, build_on};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use redtail_core::{Bytes, Ecn, FlowId, QueueSize, Rate, Span, Stream, Time};
-use redtail_qdisc::laws::red_tail::{Class, FlowClasses, ServiceShare, Turns};
+use redtail_qdisc::laws::red_tail::{FlowClass, FlowClasses, ServiceShare, Turns};
 use redtail_qdisc::queues::red_tail::RedTailParams;
 use redtail_qdisc::{
     AnyQueue, DropReason, FlowFacts, FlowTable, Limit, LinkFacts, Protocol, QueueDiscipline,
@@ -91,14 +91,14 @@ fn a_flow_is_long_after_n_packets() {
         for count in 1..=2 * n + 2 {
             let class = table.arrival(FlowId(7), at(count), [0; 2]).class;
             let expected = if count <= n {
-                Class::Short
+                FlowClass::Short
             } else {
-                Class::Long
+                FlowClass::Long
             };
             assert_eq!(class, expected, "packet {count} with N = {n}");
             // Others have counters of their own.
             let other = table.arrival(FlowId(1000 + count as u32), at(count), [0; 2]);
-            assert_eq!(other.class == Class::Long, n == 0);
+            assert_eq!(other.class == FlowClass::Long, n == 0);
         }
     }
 }
@@ -108,7 +108,7 @@ fn a_flow_silent_for_t_is_short_again() {
     // "No packet for T s: counter removed"; T is 5 s.
     let mut table = classes(3, 100);
     let mut arrive = |ms| table.arrival(FlowId(7), at(ms), [0; 2]).class;
-    let (short, long) = (Class::Short, Class::Long);
+    let (short, long) = (FlowClass::Short, FlowClass::Long);
     let counted = [0, 4_999, 9_998, 14_997, 19_996].map(&mut arrive);
     assert_eq!(counted, [short, short, short, long, long]);
     let anew = [24_996, 29_995, 34_994, 39_993].map(&mut arrive);
@@ -136,13 +136,19 @@ fn memory_is_bounded_and_goes_to_those_that_send() {
         table.arrival(FlowId(flow), at(u64::from(flow)), [0; 2]);
     }
     assert_eq!(table.displaced(), 0);
-    assert_eq!(table.arrival(FlowId(8), at(20), [0; 2]).class, Class::Short);
+    assert_eq!(
+        table.arrival(FlowId(8), at(20), [0; 2]).class,
+        FlowClass::Short
+    );
     assert_eq!(table.displaced(), 1);
     for flow in 1..8 {
         let class = table.arrival(FlowId(flow), at(30), [0; 2]).class;
-        assert_eq!(class, Class::Long, "flow {flow}");
+        assert_eq!(class, FlowClass::Long, "flow {flow}");
     }
-    assert_eq!(table.arrival(FlowId(0), at(40), [0; 2]).class, Class::Short);
+    assert_eq!(
+        table.arrival(FlowId(0), at(40), [0; 2]).class,
+        FlowClass::Short
+    );
     // A silent one loses nothing by its place going to another.
     table.begin_period();
     table.arrival(FlowId(99), at(60_000), [0; 2]);
@@ -155,7 +161,7 @@ fn memory_is_bounded_and_goes_to_those_that_send() {
     }
     for ms in 1..100 {
         let other = table.arrival(FlowId(8), at(ms), [0; 2]);
-        assert_eq!((other.class, other.first), (Class::Short, false));
+        assert_eq!((other.class, other.first), (FlowClass::Short, false));
     }
 }
 
@@ -167,7 +173,7 @@ fn many_flows_have_their_own_counters_as_far_as_memory_goes() {
     for round in 0..66 {
         for flow in 0..1000 {
             let class = table.arrival(FlowId(flow), at(round), [0; 2]).class;
-            assert_eq!(class == Class::Long, round >= 64);
+            assert_eq!(class == FlowClass::Long, round >= 64);
         }
     }
     assert_eq!(table.displaced(), 0);
@@ -253,8 +259,8 @@ proptest! {
         let mut owed = 0.0;
         for (share, short, long) in choices {
             owed += match turns.next(share, Bytes::new(short), Bytes::new(long)) {
-                Class::Short => (share - 1.0) * short as f64,
-                Class::Long => share * long as f64,
+                FlowClass::Short => (share - 1.0) * short as f64,
+                FlowClass::Long => share * long as f64,
             };
             prop_assert!((turns.owed() - owed).abs() < 1e-6);
             prop_assert!(owed.abs() <= 750.0, "{}", owed);

@@ -51,7 +51,7 @@
 
 use redtail_core::{Bytes, Rate, Span, Time, metrics};
 
-use super::{RedLaw, Verdict};
+use super::{RedDecision, RedLaw};
 use crate::Report;
 use crate::signal::Ticks;
 
@@ -62,7 +62,7 @@ pub trait Adaptation {
 
     /// Hears what was decided about the arrival.
     #[inline]
-    fn decided(&mut self, _verdict: Verdict) {}
+    fn decided(&mut self, _decision: RedDecision) {}
 
     /// Tells what the scheme has made of the parameters, by name, in the unit of the law.
     fn report(&self, _law: &RedLaw, _report: &mut Report<'_>) {}
@@ -295,8 +295,8 @@ impl Adaptation for MovingThresholds {
     }
 
     #[inline]
-    fn decided(&mut self, verdict: Verdict) {
-        let sample = f64::from(u8::from(verdict != Verdict::Pass));
+    fn decided(&mut self, decision: RedDecision) {
+        let sample = f64::from(u8::from(decision != RedDecision::Pass));
         self.chosen += self.config.w_p * (sample - self.chosen);
     }
 
