@@ -1,4 +1,4 @@
-//! Parameters for a queue on a link, each with the model or the text that it comes from.
+//! Recommended parameters for a queue on a link, each with its source: a model or a text.
 //!
 //! Sources:
 //! - RED: [`crate::laws::red::ziegler`] (Ziegler, Brandauer, Fdida 2001).
@@ -7,7 +7,7 @@
 //! - PIE: RFC 8033, sections 4.2 and 4.4.
 //! - Buffers: C. Villamizar and C. Song, "High Performance TCP in ANSNET", ACM CCR 24(5),
 //!   1994 (C r); G. Appenzeller, I. Keslassy and N. McKeown, "Sizing Router Buffers", ACM
-//!   SIGCOMM 2004 (C r / sqrt(N), for flows that are not in step; below 500 they may be).
+//!   SIGCOMM 2004 (C r / sqrt(N), for flows that are not synchronized; fewer than 500 may be).
 //!
 //! | symbol | meaning | unit |
 //! |---|---|---|
@@ -32,11 +32,11 @@ use redtail_core::{Bytes, ParamError, Rate, Span};
 use crate::laws::pi;
 use crate::laws::red::ziegler::{self, NoTuning, Situation};
 
-/// From so many flows on, they are taken not to be in step.
+/// From this number on, flows are assumed not to be synchronized.
 /// Source: Appenzeller, Keslassy, McKeown 2004 (flows in step are rare above 500).
 pub const MANY_FLOWS: u64 = 500;
 
-/// The queues that there is advice for, by `kind`.
+/// The kinds of queue for which parameters can be recommended.
 pub const KINDS: [&str; 6] = ["red", "pi", "codel", "fq-codel", "pie", "tail-drop"];
 
 /// A link and its traffic.
@@ -60,11 +60,11 @@ pub struct Situated {
     pub udp_packet: Bytes,
 }
 
-/// One number of an advice.
+/// One recommended number.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(crate = "serde")]
 pub struct Advised {
-    /// The queue's key, or the name of what the model says.
+    /// The key of the queue, or the name of a result of the model.
     pub name: String,
     /// Its symbol in the model.
     pub symbol: &'static str,
@@ -72,9 +72,9 @@ pub struct Advised {
     pub value: f64,
     /// Its unit; empty for a pure number.
     pub unit: &'static str,
-    /// As the experiment file has it; `None` where it is no key.
+    /// Its form in the experiment file; `None` if it is not a key.
     pub toml: Option<String>,
-    /// Where it comes from, in a sentence.
+    /// Its source, in a sentence.
     pub source: String,
 }
 
@@ -86,15 +86,15 @@ pub struct Advice {
     pub kind: String,
     /// The model behind the numbers, in a sentence.
     pub model: &'static str,
-    /// The keys, and then what the model says beside.
+    /// The keys, and then further results of the model.
     pub parameters: Vec<Advised>,
-    /// Where the model is used beyond what it was checked for; each a sentence.
+    /// Respects in which the model is used outside the range for which it was tested; each is a sentence.
     pub cautions: Vec<String>,
     /// The line of the experiment file.
     pub queue: String,
 }
 
-/// What the advice is collected in.
+/// Collects the recommendation.
 struct Notes(Vec<Advised>);
 
 impl Notes {
@@ -134,7 +134,7 @@ impl Notes {
         self.add(key, symbol, (seconds, "s"), Some(text), source);
     }
 
-    /// A figure of the model that is no key.
+    /// A result of the model that is not a key.
     fn figure(&mut self, name: &str, symbol: &'static str, value: (f64, &'static str), why: &str) {
         self.add(name, symbol, value, None, why);
     }
@@ -155,13 +155,13 @@ impl Notes {
     }
 }
 
-/// To four digits, which no model is better than.
+/// A number with four digits; no model is more exact.
 fn rounded(value: f64) -> f64 {
     let text = format!("{value:.3e}");
     text.parse().expect("a printed number reads back")
 }
 
-/// A number as the experiment file has it.
+/// A number in the form of the experiment file.
 fn toml(value: f64) -> String {
     if value.abs() < 1e-4 {
         return format!("{value:e}");
@@ -241,7 +241,7 @@ impl Situated {
 /// Parameters for a queue of this `kind`.
 ///
 /// # Errors
-/// [`ParamError`] for a situation that makes no sense, or a kind without advice.
+/// [`ParamError`] for a situation that cannot exist, or a kind for which there is no recommendation.
 pub fn advise(kind: &str, on: &Situated) -> Result<Advice, ParamError> {
     on.check()?;
     match kind {
@@ -325,7 +325,7 @@ const PI_REFERENCE: f64 = 50.0;
 /// ns-2.35, ns-default.tcl (`w_`), Hz.
 const PI_SAMPLING: f64 = 170.0;
 
-/// A loop that is slower than this, in s, hardly controls anything: our choice.
+/// The slowest useful control loop, in s. Source: our choice.
 const SLOW_LOOP: f64 = 60.0;
 
 fn pi(on: &Situated) -> Result<Advice, ParamError> {

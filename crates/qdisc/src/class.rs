@@ -1,12 +1,9 @@
-//! What class-based disciplines have in common: named classes, each with a queue of any
-//! kind, and figures for each.
+//! Common parts of class-based disciplines: named classes, each with a queue of any kind and with metrics.
 //!
-//! A scheduler must know the size of a class's next packet before it decides
-//! ([`Leaf::peek`]). Where the class's queue cannot say which packet that will be
-//! ([`QueueDiscipline::front`]), the packet is taken out of it and held. It then no longer
-//! counts against that queue's limit, and what the queue does when a packet leaves
-//! (CoDel's decision, say) it has done already. Linux does the same
-//! (`qdisc_peek_dequeued`).
+//! A scheduler must know the size of a class's next packet before it decides ([`Leaf::peek`]). If the queue
+//! of the class cannot tell its next packet ([`QueueDiscipline::front`]), the packet is removed from the
+//! queue and held. It does not count for the limit of the queue any more, and the queue has already made its
+//! decision about a departing packet (as CoDel does). Linux does the same (`qdisc_peek_dequeued`).
 
 use std::sync::Arc;
 
@@ -25,12 +22,12 @@ pub struct LeafSpec<'a> {
     pub list: String,
     /// Its name.
     pub name: &'a str,
-    /// What belongs to it.
+    /// The rules for the packets that belong to it.
     pub rules: Option<&'a OneOrMore<Rule>>,
-    /// Its queue; `None` if it was left out where that may be, which is refused apart.
+    /// Its queue; `None` if the file has left it out. A missing queue is refused where one is required.
     pub queue: Option<&'a QueueSpec>,
-    /// The rate that it is promised on this link; a time in its queue's parameters is one
-    /// at this rate.
+    /// The guaranteed rate of the class on this link. A time in the parameters of its queue is converted at
+    /// this rate.
     pub rate: Option<Rate>,
 }
 
@@ -41,7 +38,7 @@ impl LeafSpec<'_> {
     }
 }
 
-/// Refuses a name that could not be part of a key, and one that is taken.
+/// Refuses a name that cannot be a part of a key, and a name that is used twice.
 ///
 /// # Errors
 /// [`ParamError`] about the list, whose key is `list`.
@@ -79,8 +76,8 @@ pub fn check_names<'a>(
     Ok(())
 }
 
-/// The number of the class for what no rule fits: the one called `default`, or if that is
-/// not given the only one without rules.
+/// The number of the default class, for packets that no rule matches: the class that the key `default`
+/// names; without this key, the only class without rules.
 ///
 /// # Errors
 /// [`ParamError`] about the key `default`.
@@ -111,7 +108,7 @@ pub fn default_class(leaves: &[LeafSpec<'_>], default: Option<&str>) -> Result<u
     }
 }
 
-/// Refuses classes that cannot be run anywhere. Their names must have been checked.
+/// Refuses classes that cannot work on any link. Their names must have been checked.
 ///
 /// # Errors
 /// [`ParamError`] with the key from the discipline's table on.
@@ -127,7 +124,7 @@ pub fn check(leaves: &[LeafSpec<'_>], default: Option<&str>) -> Result<(), Param
     Ok(())
 }
 
-/// Refuses classes that cannot be run on this link.
+/// Refuses classes that cannot work on this link.
 ///
 /// # Errors
 /// As [`check`].
@@ -149,7 +146,7 @@ pub fn check_at(
     Ok(())
 }
 
-/// Classes that nothing reaches, and what their queues warn about.
+/// Warns of classes that no packet reaches, and collects the warnings of their queues.
 pub fn warnings(
     leaves: &[LeafSpec<'_>],
     default: Option<&str>,
@@ -198,7 +195,7 @@ pub fn classifier(leaves: &[LeafSpec<'_>], default: usize, link: &LinkFacts) -> 
     Classifier::new(rules, default, Arc::clone(&link.flows))
 }
 
-/// Shows `visit` the queues of these classes, as [`QueueParams::inner`] does.
+/// Calls `visit` with the queues of these classes, as [`QueueParams::inner`] does.
 ///
 /// [`QueueParams::inner`]: crate::QueueParams::inner
 pub fn inner(
@@ -215,8 +212,8 @@ pub fn inner(
     }
 }
 
-/// The link as the queue of each class sees it: the rate promised to the class, and the
-/// flows of the groups that its rules give it.
+/// The link as the queue of each class sees it: with the guaranteed rate of the class, and with the flows of
+/// the groups that its rules match.
 fn facts_of(leaves: &[LeafSpec<'_>], default: usize, link: &LinkFacts) -> Vec<LinkFacts> {
     let class_of = classifier(leaves, default, link).of_groups();
     let facts = |(class, leaf): (usize, &LeafSpec<'_>)| {
@@ -226,7 +223,7 @@ fn facts_of(leaves: &[LeafSpec<'_>], default: usize, link: &LinkFacts) -> Vec<Li
     leaves.iter().enumerate().map(facts).collect()
 }
 
-/// The link as a queue sees it that is promised only this rate of it.
+/// The link as a queue sees it whose guaranteed rate is `rate`.
 pub fn facts_at(link: &LinkFacts, rate: Option<Rate>) -> LinkFacts {
     LinkFacts {
         rate: rate.map_or(link.rate, |rate| rate.min(link.rate)),
@@ -234,14 +231,13 @@ pub fn facts_at(link: &LinkFacts, rate: Option<Rate>) -> LinkFacts {
     }
 }
 
-/// The part of `rate` that `share` of `all` amounts to, at least 1 bit/s.
+/// `rate` multiplied by `share / all`; at least 1 bit/s.
 pub fn share_of(rate: Rate, share: u64, all: u64) -> Rate {
     let part = u128::from(rate.as_bps()) * u128::from(share) / u128::from(all.max(1));
     Rate::from_bps((part as u64).max(1))
 }
 
-/// Builds the queues of these classes; `default` is the number of the one for what no rule
-/// fits.
+/// Builds the queues of these classes; `default` is the number of the default class.
 pub fn build<P: Packet>(
     leaves: &[LeafSpec<'_>],
     default: usize,
@@ -255,7 +251,7 @@ pub fn build<P: Packet>(
 }
 
 metrics! {
-    /// What every class reports.
+    /// The metrics of every class.
     pub const METRICS of Class;
 
     /// Packets that the class sent in the period.
@@ -270,8 +266,8 @@ metrics! {
     QUEUE_DELAY_MEAN = "queue_delay_mean", Delay, "Mean queueing delay", "delay";
 }
 
-/// Adds the names of the metrics of these classes and of their queues; `also` is what the
-/// discipline tells of each class besides.
+/// Adds the names of the metrics of these classes and of their queues; `also` are the discipline's own metrics
+/// of each class.
 pub fn figures(leaves: &[LeafSpec<'_>], also: &[&'static Metric], names: &mut FigureNames) {
     for leaf in leaves {
         names.of_class(leaf.name, |names| {
@@ -284,7 +280,7 @@ pub fn figures(leaves: &[LeafSpec<'_>], also: &[&'static Metric], names: &mut Fi
     }
 }
 
-/// What a class has done since the measurement began.
+/// Counters of a class since the measurement began.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     packets: u64,
@@ -295,7 +291,7 @@ struct Tally {
     delay: u128,
 }
 
-/// A running class: its queue, the packet taken out of it to be looked at, its figures.
+/// A running class: its queue, the packet that was removed from it to know its size, and its counters.
 #[derive(Debug)]
 pub struct Leaf<P: Packet> {
     name: String,
@@ -304,8 +300,8 @@ pub struct Leaf<P: Packet> {
     tally: Tally,
 }
 
-/// Counts for a class what its queue drops and marks, and passes it on. The sink behind
-/// it is not a type parameter: queues within queues would make types without end.
+/// Counts the drops and marks of a class's queue, and passes them on. The next sink is not a type parameter,
+/// because queues inside queues would need infinitely many types.
 struct Counting<'a, P> {
     tally: &'a mut Tally,
     sink: &'a mut dyn Sink<P>,
@@ -353,7 +349,7 @@ impl<P: Packet> Leaf<P> {
             .enqueue(packet, now, &mut Counting { tally, sink });
     }
 
-    /// The size of the packet that `dequeue` will give. `None` when the queue is empty or
+    /// The size of the packet that `dequeue` will return. `None` when the queue is empty or
     /// may not send now.
     pub fn peek(&mut self, now: Time, sink: &mut dyn Sink<P>) -> Option<Bytes> {
         if self.head.is_none() {
@@ -382,18 +378,18 @@ impl<P: Packet> Leaf<P> {
         self.queue.dequeue(now, &mut Counting { tally, sink })
     }
 
-    /// Drops `packet`, which has been refused before it came to the class's queue.
+    /// Drops `packet`, which the discipline has refused before the class's queue.
     pub fn refuse(&mut self, packet: P, reason: DropReason, now: Time, sink: &mut dyn Sink<P>) {
         let tally = &mut self.tally;
         Counting { tally, sink }.dropped(packet, reason, now);
     }
 
-    /// Whether nothing waits.
+    /// Whether no packet waits.
     pub fn is_empty(&self) -> bool {
         self.head.is_none() && self.queue.backlog().packets == 0
     }
 
-    /// What waits, the packet that was looked at included.
+    /// The backlog, with the packet that is held.
     pub fn backlog(&self) -> Backlog {
         let queued = self.queue.backlog();
         let held = self.head.as_ref().map_or(0, |head| head.size().as_u64());
@@ -403,12 +399,12 @@ impl<P: Packet> Leaf<P> {
         }
     }
 
-    /// When the class's queue wants to be woken.
+    /// The time at which the class's queue asks to be woken.
     pub fn next_wakeup(&self) -> Option<Time> {
         self.queue.next_wakeup()
     }
 
-    /// Wakes the class's queue if its time has come.
+    /// Wakes the class's queue if it asked for this time or an earlier one.
     pub fn on_wakeup(&mut self, now: Time) {
         if self.queue.next_wakeup().is_some_and(|at| at <= now) {
             self.queue.on_wakeup(now);
@@ -421,12 +417,12 @@ impl<P: Packet> Leaf<P> {
         self.queue.start_measuring(now);
     }
 
-    /// The figures of the class's queue under their own names.
+    /// Reports the metrics of the class's queue under their own names.
     pub fn report_queue(&self, now: Time, report: &mut Report<'_>) {
         self.queue.report(now, report);
     }
 
-    /// The figures of the class, and of its queue, with the class's name in front.
+    /// Reports the metrics of the class and of its queue, with the class's name in front.
     pub fn report(&self, now: Time, report: &mut Report<'_>) {
         let Tally {
             packets,
@@ -447,7 +443,7 @@ impl<P: Packet> Leaf<P> {
     }
 }
 
-/// What waits in all of these.
+/// The backlog of all these classes.
 pub fn backlog<'a, P: Packet + 'a>(leaves: impl Iterator<Item = &'a Leaf<P>>) -> Backlog {
     leaves.fold(Backlog::default(), |sum, leaf| {
         let Backlog { packets, bytes } = leaf.backlog();

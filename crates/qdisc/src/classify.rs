@@ -1,9 +1,9 @@
-//! Which class a packet belongs to.
+//! Classification of packets.
 //!
-//! Rules are tried in the order of the classes, and the first that fits decides. A rule
-//! fits if all that it names fits: the packet's DSCP (as it is now, RFC 2474), and the
-//! protocol, port and traffic group of its flow. What no rule fits goes to the default
-//! class. That is the order of Linux's filters of one priority (`tc-flower`).
+//! Rules are tried in the order of the classes, and the first that matches decides. A rule matches if all of
+//! its conditions hold: on the packet's present DSCP (RFC 2474), and on the protocol, the port and the traffic
+//! group of its flow. A packet that no rule matches goes to the default class. Linux tries filters of equal
+//! priority in this order (`tc-flower`).
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ params! {
 }
 
 impl Rule {
-    /// Refuses a rule that names nothing.
+    /// Refuses a rule without conditions.
     fn check(&self) -> Result<(), ParamError> {
         if *self == Self::default() {
             return Err(ParamError::new(
@@ -42,7 +42,7 @@ impl Rule {
         Ok(())
     }
 
-    /// Refuses the names of groups that are not there.
+    /// Refuses names of groups that do not exist.
     fn check_at(&self, link: &LinkFacts) -> Result<(), ParamError> {
         let names = self.group.iter().flat_map(OneOrMore::values);
         for name in names {
@@ -58,7 +58,7 @@ impl Rule {
     }
 }
 
-/// Refuses rules that cannot be used anywhere.
+/// Refuses rules that cannot work in any experiment.
 ///
 /// # Errors
 /// [`ParamError`] about the key `match`.
@@ -66,10 +66,10 @@ pub fn check_rules(rules: &OneOrMore<Rule>) -> Result<(), ParamError> {
     rules.values().iter().try_for_each(Rule::check)
 }
 
-/// Refuses rules that name groups that are not there.
+/// Refuses rules that name groups that do not exist.
 ///
 /// # Errors
-/// [`ParamError`] about the key `match`; it lists the groups there are.
+/// [`ParamError`] about the key `match`; it lists the existing groups.
 pub fn check_rules_at(rules: &OneOrMore<Rule>, link: &LinkFacts) -> Result<(), ParamError> {
     rules
         .values()
@@ -116,7 +116,7 @@ impl Compiled {
     }
 }
 
-/// Tells packets' classes, by number.
+/// Finds the class of a packet, by number.
 #[derive(Clone, Debug)]
 pub struct Classifier {
     rules: Vec<Compiled>,
@@ -125,7 +125,7 @@ pub struct Classifier {
 }
 
 impl Classifier {
-    /// Of classes with these rules, in this order; `default` is the number of the class of
+    /// The classifier of classes with these rules, in this order; `default` is the number of the class for
     /// all other packets.
     pub fn new<'a>(
         rules: impl Iterator<Item = Option<&'a OneOrMore<Rule>>>,
@@ -155,15 +155,15 @@ impl Classifier {
         self.class(packet.dscp(), &self.flows.get(packet.flow()))
     }
 
-    /// The class of a packet that asks for `dscp`, of this flow.
+    /// The class of a packet of this flow with this DSCP.
     #[inline]
     fn class(&self, dscp: Dscp, flow: &FlowFacts) -> usize {
         let rule = self.rules.iter().find(|rule| rule.fits(dscp, flow));
         rule.map_or(self.default, |rule| rule.class as usize)
     }
 
-    /// The class of each traffic group, by its number, with the DSCP that its senders ask
-    /// for; `None` of a group without flows.
+    /// The class of each traffic group, by its number, for the DSCP that its senders set; `None` for a group
+    /// without flows.
     pub fn of_groups(&self) -> Vec<Option<usize>> {
         let mut classes = Vec::new();
         for flow in &self.flows.flows {

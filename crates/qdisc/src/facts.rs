@@ -1,7 +1,7 @@
-//! What a discipline may know of the link it feeds and of the flows that cross it.
+//! What a discipline can know about its link and about the flows that cross it.
 //!
-//! A simulated link knows all of it from the experiment file; a live one learns its
-//! flows from their headers and knows no round trips but those it is told.
+//! In a simulation all of it is known from the experiment file. On a real link, flows are known from their
+//! headers, and round trips only if they are given.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,12 +10,12 @@ use redtail_core::schemars::{self, JsonSchema};
 use redtail_core::serde::{self, Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, FlowId, Rate, Span};
 
-/// A link and what crosses it.
+/// A link and its traffic.
 #[derive(Clone, Debug)]
 pub struct LinkFacts {
     /// The link's rate.
     pub rate: Rate,
-    /// TCP flows whose data crosses it, those of users who come and go not counted.
+    /// TCP flows whose data crosses it. The connections of users are not counted.
     pub tcp_flows: u64,
     /// Their mean round-trip time without queueing or transmission; `None` without any.
     pub mean_round_trip: Option<Span>,
@@ -34,8 +34,8 @@ pub struct LinkFacts {
     pub udp_packet: Bytes,
     /// Whether their receivers acknowledge every second segment.
     pub delayed_acks: bool,
-    /// The traffic groups whose data crosses it, of which the above is the sum; empty if it
-    /// is not known by group.
+    /// The traffic groups whose data crosses it; the fields above are sums over them. Empty if the groups
+    /// are not known.
     pub groups: Vec<GroupFacts>,
     /// Every flow, by its number.
     pub flows: Arc<FlowTable>,
@@ -50,20 +50,20 @@ pub struct GroupFacts {
     pub flows: u64,
     /// Size of its packets.
     pub packet: Bytes,
-    /// What its protocol adds.
+    /// What is known of its protocol.
     pub traffic: GroupTraffic,
 }
 
-/// What is known of a group's flows by their protocol.
+/// What is known of a group's flows, by protocol.
 #[derive(Clone, Debug)]
 pub enum GroupTraffic {
     /// TCP.
     Tcp {
-        /// Round-trip times without queueing or transmission, each of as many flows.
+        /// Round-trip times without queueing or transmission; each belongs to equally many flows.
         round_trips: Vec<Span>,
         /// Whether receivers acknowledge every second segment.
         delayed_acks: bool,
-        /// They are users, who come and go: how many have a connection at a time is not known.
+        /// Whether they are users: the number of connections at a time is not known.
         users: bool,
     },
     /// UDP.
@@ -76,7 +76,7 @@ pub enum GroupTraffic {
 }
 
 impl LinkFacts {
-    /// A link that these groups cross.
+    /// A link with the traffic of these groups.
     pub fn of_groups(rate: Rate, groups: Vec<GroupFacts>, flows: Arc<FlowTable>) -> Self {
         let mut facts = Self {
             flows,
@@ -121,8 +121,8 @@ impl LinkFacts {
         facts
     }
 
-    /// The same link with only those of its groups for whose number `stays` says so. Where
-    /// groups are not known, what crosses the link stays as it is.
+    /// The same link with only the groups for whose number `stays` returns true. If the groups are not
+    /// known, the traffic is unchanged.
     #[must_use]
     pub fn with_groups(&self, stays: impl Fn(u32) -> bool) -> Self {
         if self.groups.is_empty() {
@@ -177,7 +177,7 @@ impl FlowTable {
         }
     }
 
-    /// What is known of a flow; of one that is not in the table, the default.
+    /// What is known of a flow; the default for a flow that is not in the table.
     #[inline]
     pub fn get(&self, flow: FlowId) -> FlowFacts {
         let known = self.flows.get(flow.0 as usize);
@@ -209,8 +209,8 @@ impl FlowTable {
         self.opened(flow).map_or(flow, |(own, _)| own)
     }
 
-    /// Says what `flow` is from now on: one that the user with the flow `own` has opened, whose data
-    /// comes from the host `sender`.
+    /// Enters `flow`, which the user with the flow `own` has opened and whose data comes from the host
+    /// `sender`. It replaces an earlier flow of this number.
     ///
     /// # Panics
     /// When `flow` is in `flows`, or is more than one after the last flow that was ever opened.
@@ -249,15 +249,15 @@ pub struct FlowFacts {
     pub group: u32,
     /// Its protocol.
     pub protocol: Protocol,
-    /// The class its sender asks for.
+    /// The DSCP that its sender sets.
     pub dscp: Dscp,
-    /// The port of the side that serves, 0 if not told.
+    /// The port of the server; 0 if it is not given.
     pub port: u16,
     /// The host that sends data, numbered over all groups.
     pub sender: u32,
     /// The host that receives it, numbered over all groups.
     pub receiver: u32,
-    /// Segments that its data takes, retransmissions aside, `u64::MAX` if it has no end;
-    /// `None` if that is not known. For figures about a queue only: a router cannot know it.
+    /// Number of segments of its data, without retransmissions; `u64::MAX` if the data has no end, `None` if
+    /// that is not known. Only metrics may use it: a router cannot know it.
     pub segments: Option<u64>,
 }

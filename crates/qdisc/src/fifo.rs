@@ -1,4 +1,4 @@
-//! First-in first-out storage that knows its backlog.
+//! First-in first-out stores of packets, with their backlog.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use redtail_core::{Packet, Span, Stream, Time};
 
 use crate::Backlog;
 
-/// Packets in order of arrival, with their count and total size at hand.
+/// Packets in order of arrival, with their number and total size.
 #[derive(Debug)]
 pub struct Fifo<P> {
     packets: VecDeque<P>,
@@ -22,7 +22,7 @@ impl<P: Packet> Fifo<P> {
         }
     }
 
-    /// Appends `packet`, stamping its entry.
+    /// Appends `packet` and records in it when it entered.
     #[inline]
     pub fn push(&mut self, mut packet: P, now: Time) {
         packet.set_enqueued(now);
@@ -30,7 +30,7 @@ impl<P: Packet> Fifo<P> {
         self.packets.push_back(packet);
     }
 
-    /// Takes the oldest packet.
+    /// Removes and returns the oldest packet.
     #[inline]
     pub fn pop(&mut self) -> Option<P> {
         if self.packets.is_empty() {
@@ -47,14 +47,14 @@ impl<P: Packet> Fifo<P> {
         self.packets.front()
     }
 
-    /// How long the oldest packet has waited; no time if nothing waits.
+    /// The time that the oldest packet has waited; zero if there is none.
     #[inline]
     pub fn sojourn(&self, now: Time) -> Span {
         let head = self.packets.front();
         head.map_or(Span::ZERO, |head| now.saturating_since(head.enqueued()))
     }
 
-    /// Takes the latest packet.
+    /// Removes and returns the latest packet.
     #[inline]
     pub fn pop_last(&mut self) -> Option<P> {
         let packet = self.packets.pop_back()?;
@@ -67,8 +67,8 @@ impl<P: Packet> Fifo<P> {
         self.packets.iter()
     }
 
-    /// Takes the packet at this place, counted from 0 at the oldest; costs time in proportion to
-    /// how far it is from the nearer end.
+    /// Removes and returns the packet at this place, counted from 0 at the oldest. The cost is in proportion
+    /// to the distance from the nearer end.
     pub fn remove(&mut self, place: usize) -> Option<P> {
         let packet = self.packets.remove(place)?;
         self.bytes -= packet.size().as_u64();
@@ -91,13 +91,13 @@ impl<P: Packet> Default for Fifo<P> {
     }
 }
 
-/// A first-in first-out store from whose middle packets can be drawn and taken.
+/// A first-in first-out store from which packets can be removed at random places.
 ///
-/// What is taken leaves a hole; holes at either end are closed at once and those between
-/// when they outnumber the packets, so that every call costs a constant on average.
+/// A removed packet leaves an empty place. Empty places at either end are removed at once, and the others
+/// when they are more than the packets, so that the average cost of a call is constant.
 #[derive(Debug)]
 pub struct Sparse<P> {
-    /// The first and the last place hold packets, if there are any.
+    /// The first and the last place contain packets, if there are any.
     places: VecDeque<Option<P>>,
     backlog: Backlog,
 }
@@ -111,7 +111,7 @@ impl<P: Packet> Sparse<P> {
         }
     }
 
-    /// Appends `packet`, stamping its entry.
+    /// Appends `packet` and records in it when it entered.
     #[inline]
     pub fn push(&mut self, mut packet: P, now: Time) {
         packet.set_enqueued(now);
@@ -120,7 +120,7 @@ impl<P: Packet> Sparse<P> {
         self.places.push_back(Some(packet));
     }
 
-    /// Takes the oldest packet.
+    /// Removes and returns the oldest packet.
     #[inline]
     pub fn pop(&mut self) -> Option<P> {
         self.take(0)
@@ -140,12 +140,12 @@ impl<P: Packet> Sparse<P> {
         }
     }
 
-    /// The packet at a place, as `draw` gave it.
+    /// The packet at a place that `draw` has returned.
     pub fn get(&self, place: usize) -> Option<&P> {
         self.places.get(place)?.as_ref()
     }
 
-    /// Takes the packet at a place. Places drawn before are void then.
+    /// Removes and returns the packet at a place. Places that were drawn before are not valid afterwards.
     pub fn take(&mut self, place: usize) -> Option<P> {
         let packet = self.places.get_mut(place)?.take()?;
         self.backlog.packets -= 1;

@@ -1,32 +1,32 @@
-//! A queue for each flow, or for the few that a hash puts together, and turns among them.
+//! Flow queueing: a queue for each flow, or for flows with the same hash, served in turn.
 //!
-//! Shared by the disciplines that queue by flow: FQ-CoDel, SFQ, CAKE. Source of the turns:
+//! FQ-CoDel, SFQ, CAKE and others that queue by flow share it. Source of the turns:
 //! Deficit Round Robin (Shreedhar and Varghese, SIGCOMM 1995) with the lists of new and
 //! old queues of RFC 8290, section 4.2.
 //!
-//! A queue that gets its first packet joins the new ones with a deficit of one quantum. The
-//! first of the new queues has its turn, if there is none the first of the old; a turn
-//! lasts while its deficit is positive, and what it sends is taken from that. A queue whose
-//! deficit is used up gets another quantum and goes to the end of the old ones. One found
-//! empty leaves; but a new one goes to the end of the old first, if there are any, so that
-//! it cannot jump the line by being empty now and then.
+//! A queue that gets its first packet joins the list of new queues, with a deficit of one quantum. The first
+//! new queue is served, or the first old queue if there is no new one. It is served while its deficit is
+//! positive; the bytes that it sends are subtracted from the deficit. A queue without deficit gets another
+//! quantum and goes to the end of the old list. An empty queue leaves its list. An empty new queue first goes
+//! to the end of the old list, if this has queues: otherwise a queue that is often empty would always be
+//! served as a new one.
 //!
-//! Nothing here costs more with more packets: lists are linked through arrays, and the
-//! fattest queue is known from a winner tree, kept from the first time it is asked for.
+//! The cost of a call does not depend on the number of packets: lists are linked through arrays, and a winner
+//! tree has the longest queue. The tree exists from the first time that the longest queue is asked for.
 
 use redtail_core::{Bytes, FlowId, Packet, Span, Stream, Time};
 
 use crate::Backlog;
 use crate::fifo::Fifo;
 
-/// A hash of numbers that differs from queue to queue.
+/// A hash of flow numbers, different for each discipline.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowHash {
     salt: u64,
 }
 
 impl FlowHash {
-    /// One drawn from `stream`.
+    /// A hash that `stream` selects.
     pub fn draw(stream: &mut Stream) -> Self {
         Self {
             salt: (stream.uniform() * (1u64 << 53) as f64) as u64,
@@ -42,17 +42,17 @@ impl FlowHash {
         z ^ (z >> 31)
     }
 
-    /// One of `buckets` for this flow.
+    /// The bucket of this flow, one of `buckets`.
     #[inline]
     pub fn bucket(self, flow: FlowId, buckets: usize) -> usize {
         ((u128::from(self.of(u64::from(flow.0))) * buckets as u128) >> 64) as usize
     }
 }
 
-/// Lists of numbers below a bound, each in one list at most, linked through an array.
+/// Lists of numbers below a bound, linked through an array. A number is in at most one list.
 #[derive(Clone, Debug)]
 pub struct Lists {
-    /// Before and after each number; the last entries are the lists' ends.
+    /// The predecessor and successor of each number; the last entries are the ends of the lists.
     links: Vec<(u32, u32)>,
     numbers: u32,
 }
@@ -84,7 +84,7 @@ impl Lists {
         (first < self.numbers).then_some(first as usize)
     }
 
-    /// Puts a number at the end of a list, taking it out of the one that it is in.
+    /// Moves a number to the end of a list.
     #[inline]
     pub fn append(&mut self, list: usize, number: usize) {
         self.remove(number);
@@ -95,7 +95,7 @@ impl Lists {
         self.links[number] = (last, end as u32);
     }
 
-    /// Takes a number out of its list, if it is in one.
+    /// Removes a number from its list, if it is in one.
     #[inline]
     pub fn remove(&mut self, number: usize) {
         let (before, after) = std::mem::replace(&mut self.links[number], UNLINKED);
@@ -106,7 +106,7 @@ impl Lists {
     }
 }
 
-/// The greatest of an array of values; of equal ones the first.
+/// The place of the greatest value of an array; of equal ones the first.
 #[derive(Clone, Debug)]
 pub struct Greatest {
     /// The values, then zeros up to a power of two.
@@ -116,7 +116,7 @@ pub struct Greatest {
 }
 
 impl Greatest {
-    /// Of these values.
+    /// The tree of these values.
     pub fn of(values: impl Iterator<Item = u64>) -> Self {
         let mut values: Vec<u64> = values.collect();
         let leaves = values.len().next_power_of_two().max(2);
@@ -160,20 +160,20 @@ impl Greatest {
         }
     }
 
-    /// Where the greatest is.
+    /// The place of the greatest value.
     #[inline]
     pub fn index(&self) -> usize {
         self.winners[1] as usize
     }
 }
 
-/// The time average of a number, from when measuring begins.
+/// The time average of a number, from the beginning of the measurement.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TimeAverage {
     value: u64,
     begun: Time,
     latest: Time,
-    /// Value times picoseconds.
+    /// Integral of the value over time, in picoseconds.
     area: u128,
 }
 
@@ -199,16 +199,16 @@ impl TimeAverage {
     }
 }
 
-/// What makes a queue fat.
+/// The measure by which a queue is the longest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// Its packets; of queues with as many, the one whose number changed last.
+    /// Packets; of queues with equal numbers, the one whose number changed last.
     Packets,
-    /// Its bytes; of queues with as many, the one with the lowest index.
+    /// Bytes; of queues with equal numbers, the one with the lowest index.
     Bytes,
 }
 
-/// Queues by flow, with turns among those that have packets.
+/// The queues of all flows; those with packets are served in turn.
 #[derive(Debug)]
 pub struct FlowQueues<P> {
     queues: Vec<Queue<P>>,
@@ -218,7 +218,7 @@ pub struct FlowQueues<P> {
     backlog: Backlog,
     /// How often the number of packets of any queue has changed.
     changes: u64,
-    /// Kept from when it is first asked for.
+    /// The longest queue; exists from the first time that it is asked for.
     fattest: Option<Greatest>,
     active: TimeAverage,
 }
@@ -228,7 +228,7 @@ struct Queue<P> {
     fifo: Fifo<P>,
     /// In bytes.
     deficit: i64,
-    /// Which change of all was its latest.
+    /// The number of its latest change, counted over all queues.
     changed: u64,
 }
 
@@ -236,7 +236,7 @@ const NEW: usize = 0;
 const OLD: usize = 1;
 
 impl<P: Packet> FlowQueues<P> {
-    /// This many queues with turns of `quantum`, the fattest by `measure`.
+    /// This many queues, with a quantum of `quantum`; `measure` determines the longest.
     pub fn new(queues: usize, quantum: Bytes, measure: Measure) -> Self {
         let queue = || Queue {
             fifo: Fifo::new(),
@@ -287,15 +287,14 @@ impl<P: Packet> FlowQueues<P> {
         self.active.until(now)
     }
 
-    /// Appends `packet` to a queue, which gets its turn before the old ones if it had none
-    /// coming.
+    /// Appends `packet` to a queue. If the queue is in no list, it joins the new ones.
     #[inline]
     pub fn push(&mut self, queue: usize, packet: P, now: Time) {
         self.add(queue, packet, NEW, now, now);
     }
 
-    /// The same of a packet that has waited since `entered`, and the queue's turn comes
-    /// after all others.
+    /// As `push`, for a packet that has waited since `entered`. If the queue is in no list, it goes to the
+    /// end of the old ones.
     #[inline]
     pub fn push_in_line(&mut self, queue: usize, packet: P, now: Time, entered: Time) {
         self.add(queue, packet, OLD, now, entered);
@@ -317,7 +316,7 @@ impl<P: Packet> FlowQueues<P> {
         self.on_change(index);
     }
 
-    /// Whose turn it is; it may have become empty.
+    /// The queue that is served now; it may have become empty.
     #[inline]
     pub fn turn(&mut self) -> Option<usize> {
         loop {
@@ -331,7 +330,7 @@ impl<P: Packet> FlowQueues<P> {
         }
     }
 
-    /// The queue whose turn it is was found empty.
+    /// The queue that is served now is empty.
     #[inline]
     pub fn pass_turn(&mut self, queue: usize) {
         if self.lists.first(NEW) == Some(queue) && self.lists.first(OLD).is_some() {
@@ -341,19 +340,19 @@ impl<P: Packet> FlowQueues<P> {
         }
     }
 
-    /// A queue became empty and leaves the line at once.
+    /// A queue has become empty and leaves its list at once.
     #[inline]
     pub fn leave(&mut self, queue: usize) {
         self.lists.remove(queue);
     }
 
-    /// Takes what a queue sends from its deficit.
+    /// Subtracts the bytes that a queue sends from its deficit.
     #[inline]
     pub fn charge(&mut self, queue: usize, size: Bytes) {
         self.queues[queue].deficit -= size.as_u64() as i64;
     }
 
-    /// Takes the oldest packet of a queue.
+    /// Removes and returns the oldest packet of a queue.
     #[inline]
     pub fn take(&mut self, queue: usize, now: Time) -> Option<P> {
         let packet = self.queues[queue].fifo.pop()?;
@@ -361,7 +360,7 @@ impl<P: Packet> FlowQueues<P> {
         Some(packet)
     }
 
-    /// Takes the latest packet of a queue.
+    /// Removes and returns the latest packet of a queue.
     #[inline]
     pub fn take_last(&mut self, queue: usize, now: Time) -> Option<P> {
         let packet = self.queues[queue].fifo.pop_last()?;
@@ -388,12 +387,12 @@ impl<P: Packet> FlowQueues<P> {
         }
     }
 
-    /// The queue whose turn is next, whether or not what its deficit allows is used up.
+    /// The first queue to be served, whether or not its deficit is positive.
     pub fn first_in_line(&self) -> Option<usize> {
         self.lists.first(NEW).or_else(|| self.lists.first(OLD))
     }
 
-    /// The queue that holds most.
+    /// The longest queue.
     pub fn fattest(&mut self) -> usize {
         let (queues, measure) = (&self.queues, self.measure);
         let of_all = || Greatest::of(queues.iter().map(|queue| size_of(queue, measure)));

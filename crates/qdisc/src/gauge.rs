@@ -1,22 +1,22 @@
-//! How a discipline reads its backlog: in packets, or in bytes.
+//! The unit in which a discipline measures its backlog: packets or bytes.
 
 use redtail_core::{Bytes, ParamWarning, QueueSize, Rate};
 
 use crate::{Backlog, Limit, LinkFacts};
 
-/// Size of a packet where nothing is known of what crosses a link: Ethernet's largest.
+/// The size of a packet if nothing is known of the traffic on a link: Ethernet's largest.
 const FULL_PACKET: Bytes = Bytes::new(1500);
 
-/// Reads a backlog in packets; where sizes are given in bytes or time, in packets of a
-/// typical size, so that a law's gains are per packet either way.
+/// Converts a backlog to packets. If sizes are given in bytes or as time, these are packets of a typical
+/// size, so that the gains of a law are per packet in each case.
 #[derive(Clone, Copy, Debug)]
 pub struct Gauge {
-    /// Bytes in a typical packet; `None` where packets are counted.
+    /// Bytes in a typical packet; `None` if packets are counted.
     bytes_each: Option<f64>,
 }
 
 impl Gauge {
-    /// Counts packets if `size` does, else bytes over `packet`.
+    /// Counts packets if `size` is in packets; otherwise divides bytes by the size of `packet`.
     pub fn like(size: QueueSize, packet: Bytes) -> Self {
         Self {
             bytes_each: (!size.counts_packets()).then_some(packet.as_u64() as f64),
@@ -32,7 +32,7 @@ impl Gauge {
         }
     }
 
-    /// What one packet of this size adds, in packets.
+    /// The contribution of one packet of this size, in packets.
     #[inline]
     pub fn one(self, size: Bytes) -> f64 {
         match self.bytes_each {
@@ -51,15 +51,14 @@ impl Gauge {
     }
 }
 
-/// The size of a typical packet: what was given, else the largest that is known to cross
-/// the link, else 1500 B.
+/// The size of a typical packet: the given one, otherwise the largest that is known to cross the link,
+/// otherwise 1500 B.
 pub fn packet_size(given: Option<Bytes>, link: &LinkFacts) -> Bytes {
     let known = Some(link.largest_packet).filter(|&packet| packet > Bytes::ZERO);
     given.or(known).unwrap_or(FULL_PACKET)
 }
 
-/// The backlog in the unit of `size`, which must not be a time any more
-/// ([`QueueSize::at`]).
+/// The backlog in the unit of `size`. A time must have been converted before ([`QueueSize::at`]).
 #[inline]
 pub fn amount(backlog: Backlog, size: QueueSize) -> u64 {
     if size.counts_packets() {
@@ -69,7 +68,7 @@ pub fn amount(backlog: Backlog, size: QueueSize) -> u64 {
     }
 }
 
-/// The number in a size that is not a time any more.
+/// The number of packets or bytes in a size. A time must have been converted before.
 #[inline]
 pub fn number(size: QueueSize) -> u64 {
     match size {
@@ -88,7 +87,7 @@ pub fn limit_like(limit: Limit, size: QueueSize, rate: Rate) -> Option<u64> {
     }
 }
 
-/// Warns of a backlog to act at that the limit keeps out of reach.
+/// Warns of a threshold that the backlog cannot reach because of the limit.
 pub(crate) fn out_of_reach(
     key: &'static str,
     size: QueueSize,

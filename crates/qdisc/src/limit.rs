@@ -1,4 +1,4 @@
-//! How much a queue may hold.
+//! Limits of queues.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -44,7 +44,7 @@ impl Limit {
         }
     }
 
-    /// The same on a link of this rate, in packets and bytes alone.
+    /// The same limit on a link of this rate, in packets and bytes only.
     #[must_use]
     pub fn at(self, rate: Rate) -> Self {
         let of_time = self.time.map(|time| rate.whole_bytes_in(time).as_u64());
@@ -72,7 +72,7 @@ impl Limit {
             && self.bytes.is_none_or(|limit| backlog.bytes <= limit)
     }
 
-    /// Refuses a limit that admits nothing.
+    /// Refuses a limit that admits no packet.
     ///
     /// # Errors
     /// [`ParamError`] when a part of the limit is zero.

@@ -1,8 +1,8 @@
-//! Refusals that many disciplines have in common.
+//! Checks of parameters that many disciplines share.
 
 use redtail_core::{Bytes, ParamError, QueueSize, Sampling, Span};
 
-/// Refuses what is not a probability above 0.
+/// Refuses a number that is not a probability above 0.
 pub(crate) fn unless_probability(key: &'static str, value: f64) -> Result<(), ParamError> {
     if value > 0.0 && value <= 1.0 {
         return Ok(());
@@ -15,7 +15,7 @@ pub(crate) fn unless_probability(key: &'static str, value: f64) -> Result<(), Pa
     ))
 }
 
-/// Refuses what is not a number above 0.
+/// Refuses a number that is not above 0.
 pub(crate) fn unless_positive(key: &'static str, value: f64) -> Result<(), ParamError> {
     if value > 0.0 && value.is_finite() {
         return Ok(());
@@ -23,7 +23,7 @@ pub(crate) fn unless_positive(key: &'static str, value: f64) -> Result<(), Param
     Err(ParamError::new(key, "is not above 0", "a number above 0"))
 }
 
-/// Refuses no time at all.
+/// Refuses a time of zero.
 pub(crate) fn unless_some_time(key: &'static str, span: Span) -> Result<(), ParamError> {
     if span > Span::ZERO {
         return Ok(());
@@ -31,7 +31,7 @@ pub(crate) fn unless_some_time(key: &'static str, span: Span) -> Result<(), Para
     Err(ParamError::new(key, "is zero", "a time such as \"100 ms\""))
 }
 
-/// Refuses no size at all.
+/// Refuses a size of zero.
 pub(crate) fn unless_some_size(key: &'static str, size: QueueSize) -> Result<(), ParamError> {
     let (QueueSize::Packets(amount) | QueueSize::Bytes(amount)) = size else {
         return match size {
@@ -46,7 +46,7 @@ pub(crate) fn unless_some_size(key: &'static str, size: QueueSize) -> Result<(),
     Err(ParamError::new(key, "is zero", accepted))
 }
 
-/// Refuses what would keep a law busy for ever: it is brought up to date step by step.
+/// Refuses an update interval so short that the updates of a law would take too long, because each is computed.
 /// Source of the bound: Linux, whose `TCA_PIE_TUPDATE` counts microseconds.
 pub(crate) fn unless_some_interval(key: &'static str, span: Span) -> Result<(), ParamError> {
     const SHORTEST: Span = Span::from_us(1);
@@ -59,7 +59,7 @@ pub(crate) fn unless_some_interval(key: &'static str, span: Span) -> Result<(), 
     Err(ParamError::new(key, problem, accepted))
 }
 
-/// Refuses never, and too often.
+/// Refuses a frequency of zero, and one that is too high.
 pub(crate) fn unless_some_sampling(
     key: &'static str,
     sampling: Sampling,
@@ -74,7 +74,7 @@ pub(crate) fn unless_some_sampling(
     }
 }
 
-/// Refuses a packet of no size.
+/// Refuses a packet size of zero.
 pub(crate) fn unless_some_packet(key: &'static str, size: Option<Bytes>) -> Result<(), ParamError> {
     if size != Some(Bytes::ZERO) {
         return Ok(());

@@ -1,11 +1,11 @@
-//! What disciplines do alike once a law has spoken, and when it is to speak again.
+//! Common parts of disciplines with a control law: marking or dropping, and periodic updates.
 
 use redtail_core::{Packet, Span, Time};
 
 use crate::{DropReason, Sink};
 
-/// Marks `packet` if the discipline uses ECN and the sender does too, else drops it for
-/// `reason`. Returns it if it is kept.
+/// Marks `packet` if both the discipline and the sender use ECN; otherwise drops it for `reason`. Returns the
+/// packet if it is not dropped.
 #[inline]
 pub fn mark_or_drop<P: Packet>(
     mut packet: P,
@@ -23,20 +23,19 @@ pub fn mark_or_drop<P: Packet>(
     }
 }
 
-/// The most updates that a law makes up for in one call.
+/// The largest number of overdue updates that a law makes in one call.
 ///
-/// More than these are due only after a long time in which the backlog stayed as it was. The
-/// latest ones are made, the others are left out. The result is the same wherever the law has come
-/// to its bound by then: with constant input the laws here add the same amount to a probability
+/// More can be due only after a long time with a constant backlog. The latest ones are made, the others are
+/// skipped. The result is the same if the law has reached its bound by then: with constant input the laws here add the same amount to a probability
 /// at each update (or take the same share away), so that any amount above 10^-6 has brought it to 1 or
 /// to 0.
 pub const MOST_UPDATES: u64 = 1 << 20;
 
-/// The times at which a law is brought up to date, one `interval` after another.
+/// The times of a law's updates, one every `interval`.
 ///
 /// A queue's backlog changes only when it is called, so a law that samples it
-/// periodically can be brought up to date at the next call, one tick at a time,
-/// with the same result as if a timer had run; it then costs no events. At most the latest
+/// periodically can be updated at the next call, one tick at a time, with the same result as with a timer.
+/// So it costs no events. At most the latest
 /// [`MOST_UPDATES`] ticks are due at once.
 #[derive(Clone, Debug)]
 pub struct Ticks {
@@ -45,7 +44,7 @@ pub struct Ticks {
 }
 
 impl Ticks {
-    /// Ticks from one `interval` after the start on.
+    /// Ticks that begin one `interval` after the start.
     ///
     /// # Panics
     /// When the interval is zero; parameters with one are refused.
@@ -57,7 +56,7 @@ impl Ticks {
         }
     }
 
-    /// The next tick that is due at `now`, which is taken; call until `None`.
+    /// Removes and returns the next tick that is due at `now`; call it until it returns `None`.
     #[inline]
     pub fn due(&mut self, now: Time) -> Option<Time> {
         if self.next > now {
@@ -71,14 +70,14 @@ impl Ticks {
         Some(tick)
     }
 
-    /// Leaves out all but the latest [`MOST_UPDATES`] ticks due at `now`.
+    /// Skips all but the latest [`MOST_UPDATES`] ticks that are due at `now`.
     #[cold]
     fn leave_out(&mut self, now: Time) {
         let due = (now - self.next).as_ps() / self.interval.as_ps() + 1;
         self.next += self.interval * (due - MOST_UPDATES);
     }
 
-    /// Leaves out the ticks due at `now`: for a law that has come to rest.
+    /// Skips the ticks that are due at `now`, for a law that would not change.
     pub fn skip(&mut self, now: Time) {
         if self.next <= now {
             let missed = (now - self.next).as_ps() / self.interval.as_ps() + 1;

@@ -14,7 +14,8 @@ use serde::de::{
 use serde::{Deserializer, forward_to_deserialize_any};
 
 use crate::error::{Problem, did_you_mean};
-use crate::node::{Entry, Node, Origin, Table, Value};
+use crate::node::{Entry, Node, Table, Value};
+use crate::origin::Origin;
 
 /// The key that chooses the variant of an enum.
 pub(crate) const KIND: &str = "kind";
@@ -27,9 +28,9 @@ pub(crate) fn decode<T: DeserializeOwned>(node: &Node) -> Result<T, Fault> {
 /// A value that does not fit, with its place in the tree.
 #[derive(Debug)]
 pub(crate) struct Fault {
-    /// From the leaf to the root, as long as it is on its way up.
+    /// The steps from the refused value towards the root that have been added so far.
     path: Vec<Step>,
-    /// The innermost value, once known: where it begins, and how it reads.
+    /// The place and the text of the refused value, as soon as they are known.
     at: Option<(Origin, String)>,
     /// Whether that value is a list.
     list: bool,
@@ -69,7 +70,7 @@ impl Fault {
         }
     }
 
-    /// Ties the fault to `node` unless a node further down has it already.
+    /// Sets the place to that of `node`, unless a value inside it has set it already.
     fn settle(&mut self, node: &Node) {
         if self.at.is_none() {
             self.at = Some((node.origin.clone(), node.shown()));
@@ -96,7 +97,7 @@ impl Fault {
         text
     }
 
-    /// For a key that is not known: the keys that are.
+    /// For an unknown key: the keys that are accepted.
     pub(crate) fn accepted_keys(&self) -> Option<&[&'static str]> {
         match &self.cause {
             Cause::UnknownKey { accepted } => Some(accepted),
@@ -104,7 +105,7 @@ impl Fault {
         }
     }
 
-    /// For a list where one value belongs: how to have a case for each of its entries.
+    /// For a list in the place of one value: how to get a case for each entry.
     pub(crate) fn vary_hint(&self) -> Option<String> {
         let refused = matches!(self.cause, Cause::Expected(_) | Cause::NotOneOf(_));
         let key = self.key();
@@ -178,7 +179,7 @@ pub(crate) fn hint(word: &str, known: &[&str]) -> String {
         .unwrap_or_default()
 }
 
-/// [`Fault`] on its way through serde; boxed because it travels in every `Result`.
+/// A [`Fault`] as serde's error type. It is boxed to keep every `Result` small.
 #[derive(Debug)]
 struct Error(Box<Fault>);
 
@@ -192,7 +193,7 @@ impl Error {
         self
     }
 
-    /// At a key, where the key itself and not its value is the matter.
+    /// The place of a key, for faults of the key itself and not of its value.
     fn at_key(mut self, entry: &Entry) -> Self {
         self.0.at = Some((entry.origin.clone(), entry.node.shown()));
         self.under(&entry.key)
@@ -259,7 +260,7 @@ impl de::Error for Error {
     }
 }
 
-/// What serde's own types say they expect, in the words of a user who knows no Rust.
+/// Translates what serde's types expect into words for users who do not know Rust.
 fn in_words(expected: &str) -> String {
     let words = match expected {
         "u8" => "a whole number from 0 to 255",
@@ -281,7 +282,7 @@ fn in_words(expected: &str) -> String {
 
 struct Reader<'a> {
     node: &'a Node,
-    /// The variant is chosen already, so `kind` is not a key of the struct.
+    /// The variant has been chosen, so `kind` is not a key of the struct.
     chosen: bool,
 }
 

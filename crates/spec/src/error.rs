@@ -1,8 +1,8 @@
-//! What is told to the user when a file cannot be run.
+//! Error messages for files that cannot be run.
 
 use std::fmt;
 
-use crate::node::Origin;
+use crate::origin::Origin;
 
 /// Why an experiment cannot be run: at least one problem, in the order in which they were found.
 ///
@@ -70,7 +70,7 @@ impl fmt::Display for SpecError {
 
 impl std::error::Error for SpecError {}
 
-/// What stands in front of a message: `experiment.toml:14: `, `line 14: `, `--set key=value: ` or
+/// The beginning of a message, which names the place: `experiment.toml:14: `, `line 14: `, `--set key=value: ` or
 /// nothing.
 pub(crate) fn place(file: Option<&str>, origin: &Origin) -> String {
     match (origin, file) {
@@ -82,7 +82,8 @@ pub(crate) fn place(file: Option<&str>, origin: &Origin) -> String {
     }
 }
 
-/// The one of `known` that `word` was probably meant to be: few edits away for its length.
+/// The entry of `known` that the user probably meant by `word`: the closest one, if it differs in few
+/// characters for its length.
 pub(crate) fn did_you_mean<'a>(
     word: &str,
     known: impl IntoIterator<Item = &'a str>,

@@ -1,11 +1,12 @@
 //! From one file to its cases: `--set` arguments, factors, and every combination of their values.
 //!
-//! Three things span the cases, and every combination of them is one: `[[case]]`, a list of cases with
-//! their names; factors that advance together, a `[[factors.zip]]`; and each other factor.
+//! The cases are all combinations of three things: the entries of `[[case]]`, a list of named cases; the
+//! steps of each `[[factors.zip]]`, whose factors change together; and the values of each other factor.
 
 use crate::de::hint;
 use crate::error::Problem;
-use crate::node::{Entry, Node, Origin, Table, Value};
+use crate::node::{Entry, Node, Table, Value};
+use crate::origin::Origin;
 use crate::paths;
 
 /// A key that takes several values in turn.
@@ -18,9 +19,10 @@ pub(crate) struct Factor {
     pub values: Vec<Node>,
     /// A short text for each value, all different.
     pub labels: Vec<String>,
-    /// Which of the `[[factors.zip]]` it belongs to; those of one take their values in step.
+    /// The index of its `[[factors.zip]]`, if it belongs to one. The factors of one zip change together.
     zip: Option<usize>,
-    /// Of the list of cases, whose values are their names: the keys that each of them sets.
+    /// For the factor that stands for the list of cases, whose values are the names: the keys that each case
+    /// sets.
     cases: Vec<Vec<(String, Node)>>,
 }
 
@@ -35,7 +37,7 @@ pub(crate) struct Put<'a> {
 }
 
 impl Put<'_> {
-    /// How far down it goes: what is inside another value goes in after it.
+    /// Number of steps in its key. A value inside another value is set after that one.
     pub(crate) fn depth(&self) -> usize {
         self.key.matches('.').count()
     }
@@ -68,7 +70,7 @@ pub(crate) const CASE_NAME: &str = "case.name";
 /// Keys by which a table says what it is.
 const KINDS: [&str; 2] = ["kind", "preset"];
 
-/// What is about all runs, or names them, cannot differ between them.
+/// Keys that concern all runs or name them. They cannot differ between cases.
 const NOT_FACTORS: [&str; 6] = [NAME, "description", "replications", "seed", FACTORS, CASE];
 
 /// Whether the key may differ between cases.
@@ -76,7 +78,7 @@ pub(crate) fn can_be_factor(key: &str) -> bool {
     !NOT_FACTORS.contains(&key.split('.').next().unwrap_or_default())
 }
 
-/// More cases than this are a slip of the pen.
+/// The largest number of cases. An experiment with more is refused as a mistake.
 const CASES_AT_MOST: usize = 100_000;
 
 /// A `key=value` argument.
@@ -102,12 +104,11 @@ impl Set {
         })
     }
 
-    /// Puts the value where it belongs: among the factors, into the values of a factor, or into the
-    /// file.
+    /// Sets the value among the factors, inside the values of a factor, or in the file.
     ///
-    /// A factor would hide a value put into the file. So a value for a factor's own key takes the
-    /// place of the factor's values (a list, of all of them), and one for a key inside it is put
-    /// into each of them.
+    /// A factor overrides the value in the file. So an argument for the key of a factor replaces the
+    /// values of the factor (a list replaces all of them), and an argument for a key inside it is set in
+    /// each of its values.
     pub(crate) fn apply(self, root: &mut Node, factors: &mut Vec<Factor>) -> Result<(), Problem> {
         let Set { key, value } = self;
         let origin = value.origin.clone();
@@ -242,7 +243,7 @@ impl Factor {
         })
     }
 
-    /// Keeps those cases of the list whose names are given, in the order given.
+    /// Keeps only the cases of the list that are named, in the given order.
     fn choose(&mut self, names: Node) -> Result<(), Problem> {
         let chosen = match names.value {
             Value::Array(names) => names,
@@ -272,7 +273,7 @@ impl Factor {
         Ok(())
     }
 
-    /// Puts a value into each case of the list that would hide it; true if all of them would.
+    /// Sets a value in each case of the list that would override it. Returns whether all cases would.
     fn set_in_cases(&mut self, key: &str, value: &Node) -> Result<bool, String> {
         let mut hidden = 0;
         for case in &mut self.cases {
@@ -354,8 +355,8 @@ impl Factor {
         Ok(())
     }
 
-    /// If `unknown`, a key that decoding does not know, is there because this factor, at value
-    /// number `index`, put it there: the message that says so.
+    /// If this factor, with value number `index`, has set the unknown key `unknown`: the message that says
+    /// so.
     pub(crate) fn explains(
         &self,
         index: usize,
@@ -491,8 +492,8 @@ fn take_cases(root: &mut Node) -> Result<Option<Factor>, Problem> {
     }))
 }
 
-/// The keys that a case sets. They are quoted in the file, `"bottleneck.queue" = {...}`; tables that
-/// TOML makes of keys without quotes are followed down to what says of itself what it is.
+/// The keys that a case sets. In the file they are quoted, `"bottleneck.queue" = {...}`. Without quotes TOML
+/// makes tables of them; these are read as keys down to a value with a `kind` or a `preset`.
 fn keys_of_case(prefix: &str, table: &Table, puts: &mut Vec<(String, Node)>) {
     for entry in table.entries() {
         if prefix.is_empty() && entry.key == NAME {
@@ -515,7 +516,7 @@ fn keys_of_case(prefix: &str, table: &Table, puts: &mut Vec<(String, Node)>) {
     }
 }
 
-/// Whether a table is a value of its own, a queue say, and not part of a key.
+/// Whether a table is a value, such as a queue, and not a part of a key.
 fn is_whole(table: &Table) -> bool {
     let told = |key: &str| table.get(key).is_some_and(|node| node.as_str().is_some());
     KINDS.into_iter().any(told) || told(LABEL)
@@ -536,7 +537,8 @@ fn name_of_case(puts: &[(String, Node)]) -> String {
     words.join(", ")
 }
 
-/// Each table of the list is factors that take their values in step, the first of all with the first.
+/// Reads a list of tables, each with factors that change together: the first values belong together, then
+/// the second values, and so on.
 fn collect_zips(entry: &Entry, factors: &mut Vec<Factor>) -> Result<(), Problem> {
     let name = format!("{FACTORS}.{ZIP}");
     let refuse = |origin: &Origin, message: String| {
@@ -597,8 +599,8 @@ fn lengths(first: &Factor, other: &Factor) -> String {
     )
 }
 
-/// Brings factors that go in step to one length again after arguments have changed some: a single
-/// value is for all, and what is then the same twice is there once.
+/// Makes the factors of a zip equally long again after arguments have changed some of them. A single value
+/// is repeated for all steps, and steps that are then equal are kept once.
 pub(crate) fn align(factors: &mut [Factor]) -> Result<(), Problem> {
     let zips = factors.iter().filter_map(|factor| factor.zip).max();
     for zip in 0..=zips.map_or(0, |last| last) {
@@ -640,8 +642,8 @@ pub(crate) fn align(factors: &mut [Factor]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Keys are quoted in the file, `"bottleneck.rate" = [...]`; without quotes TOML makes tables of
-/// them, and that is understood too.
+/// In the file keys are quoted, `"bottleneck.rate" = [...]`. Without quotes TOML makes tables of them; they
+/// are accepted too.
 fn collect(
     prefix: String,
     table: &Table,
@@ -708,8 +710,8 @@ pub(crate) fn combinations(factors: &[Factor]) -> Result<Vec<Vec<usize>>, Proble
     Ok(cases)
 }
 
-/// A short text for each value: its `label`, the text of a plain value, or what kind of thing it
-/// is, with as much more as it takes to tell it from others of its kind.
+/// A short text for each value: its `label`, the text of a plain value, or its kind together with as many
+/// of its keys as are needed to distinguish it from other values of this kind.
 fn labels(values: &[Node]) -> Vec<String> {
     let kinds: Vec<_> = values.iter().map(kind).collect();
     values
@@ -755,7 +757,7 @@ fn labels(values: &[Node]) -> Vec<String> {
         .collect()
 }
 
-/// What a table says it is: its `kind` or its `preset`.
+/// The `kind` or the `preset` of a table.
 fn kind(value: &Node) -> String {
     match value.as_table() {
         Some(table) => KINDS
@@ -767,7 +769,7 @@ fn kind(value: &Node) -> String {
     }
 }
 
-/// As in the file, but without quotes.
+/// The value as in the file, without quotes.
 fn plain(value: &Node) -> String {
     match &value.value {
         Value::String(text) => text.clone(),
@@ -779,7 +781,7 @@ fn last_step(key: &str) -> &str {
     key.rsplit('.').next().unwrap_or(key)
 }
 
-/// Takes the labels off all queues; they are for results and no part of a run.
+/// Removes the labels of all queues. They are for results and are not a part of a run.
 pub(crate) fn strip_labels(root: &mut Node) -> Result<(), Problem> {
     let Some(table) = root.as_table_mut() else {
         return Ok(());
@@ -803,7 +805,7 @@ pub(crate) fn strip_labels(root: &mut Node) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Takes the labels off a queue and off those within it.
+/// Removes the label of a queue and those of the queues inside it.
 fn strip_queue(key: &str, queue: &mut Node) -> Result<(), Problem> {
     let Some(table) = queue.as_table_mut() else {
         return Ok(());
@@ -820,7 +822,7 @@ fn strip_queue(key: &str, queue: &mut Node) -> Result<(), Problem> {
     strip_within(key, queue)
 }
 
-/// Takes the labels off the queues in a table: its `queue`, and those of its classes.
+/// Removes the labels of the queues in a table: of its `queue` and of the queues of its classes.
 fn strip_within(key: &str, node: &mut Node) -> Result<(), Problem> {
     let Some(table) = node.as_table_mut() else {
         return Ok(());

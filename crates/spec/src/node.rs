@@ -1,36 +1,12 @@
 //! The experiment as a tree of values that know where they come from.
 
 use std::fmt;
-use std::sync::Arc;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::{Problem, SpecError};
-
-/// Where a value comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Origin {
-    /// A line of the file, counted from 1.
-    File {
-        /// The line.
-        line: u32,
-    },
-    /// A `--set` argument, given here.
-    Set(Arc<str>),
-    /// Typed objects or JSON: there is no line to name.
-    Api,
-}
-
-impl Origin {
-    /// The line, for a value from the file.
-    pub fn line(&self) -> Option<u32> {
-        match self {
-            Origin::File { line } => Some(*line),
-            _ => None,
-        }
-    }
-}
+use crate::origin::Origin;
 
 /// A value and where it comes from.
 #[derive(Debug, Clone)]
@@ -41,7 +17,7 @@ pub struct Node {
     pub origin: Origin,
 }
 
-/// What may stand in a file.
+/// A value that a file can contain.
 #[derive(Debug, Clone)]
 pub enum Value {
     /// `true` or `false`.
@@ -56,7 +32,7 @@ pub enum Value {
     Array(Vec<Node>),
     /// A table.
     Table(Table),
-    /// What no key takes: a date, a number beyond all bounds, JSON's `null` in a list; as written.
+    /// A value that no key accepts: a date, a number out of every range, `null` in a list of JSON. It is kept as written.
     Other(String),
 }
 
@@ -99,7 +75,7 @@ impl Table {
         Some(&mut entry.node)
     }
 
-    /// Puts `node` at `key`, in the place of what was there.
+    /// Sets the value of `key` to `node`; replaces the present value if there is one.
     pub fn insert(&mut self, key: &str, node: Node) {
         let entry = Entry {
             key: key.to_owned(),
@@ -112,14 +88,14 @@ impl Table {
         }
     }
 
-    /// Takes the entry of `key` out.
+    /// Removes the entry of `key`.
     pub fn remove(&mut self, key: &str) -> Option<Entry> {
         let index = self.entries.iter().position(|entry| entry.key == key)?;
         Some(self.entries.remove(index))
     }
 }
 
-/// Equal values are equal wherever they stand, and tables whatever their order.
+/// Values are equal if their contents are equal: neither their place nor the order of a table counts.
 impl PartialEq for Node {
     fn eq(&self, other: &Self) -> bool {
         match (&self.value, &other.value) {
@@ -139,7 +115,7 @@ impl PartialEq for Node {
     }
 }
 
-/// Texts longer than this are cut when a message shows them.
+/// The longest text, in characters, that a message shows in full.
 const SHOWN_AT_MOST: usize = 72;
 
 impl Node {
@@ -191,7 +167,7 @@ impl Node {
         }
     }
 
-    /// As in the file, for a message: on one line and not too long.
+    /// The value as in the file, for a message: on one line, shortened if it is long.
     pub fn shown(&self) -> String {
         let text = self.to_string();
         match text.char_indices().nth(SHOWN_AT_MOST) {
@@ -287,7 +263,7 @@ impl Node {
     }
 }
 
-/// As TOML, on one line.
+/// Shows the value in TOML, on one line.
 impl fmt::Display for Node {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.value {
@@ -398,8 +374,8 @@ impl<'a> Lines<'a> {
         self.starts.partition_point(|start| *start <= offset) - 1
     }
 
-    /// The line alone: to count the columns for each of many values on one line would take the
-    /// square of their number.
+    /// The number of the line. The column is not computed here: with many values on one line that would
+    /// take time in proportion to the square of their number.
     fn origin(&self, offset: usize) -> Origin {
         Origin::File {
             line: self.index(offset) as u32 + 1,
@@ -416,7 +392,7 @@ impl<'a> Lines<'a> {
         (index as u32 + 1, before.chars().count() + 1)
     }
 
-    /// The line that holds `offset`, with a mark below it.
+    /// The line that contains `offset`, and below it a line with a mark at the column.
     fn excerpt(&self, offset: usize) -> String {
         let (number, column) = self.position(offset);
         let line = self

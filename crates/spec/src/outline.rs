@@ -1,5 +1,5 @@
-//! What an experiment amounts to, in a few lines: for a reader of `redtail check` who wants to know
-//! whether the file says what they mean.
+//! A summary of an experiment in a few lines, for `redtail check`: a user sees there whether the file
+//! describes the intended experiment.
 
 use redtail_core::{Bytes, Rate, Span};
 use redtail_traffic::{Access, Direction, TrafficGroup};
@@ -96,7 +96,8 @@ pub(crate) fn crossed(access: &Access<'_>, topology: &Topology) -> std::ops::Ran
 
 /// Round-trip times without any queueing or transmission, one for each host of the group.
 pub(crate) fn base_round_trips(group: &TrafficGroup, topology: &Topology) -> Vec<Span> {
-    /// More hosts than any list deals to; a file may ask for billions.
+    /// The largest number of hosts that are looked at. A file can ask for billions, but no list has more
+    /// different values.
     const LOOKED_AT: usize = 1 << 16;
 
     let access = group.access();
@@ -119,8 +120,8 @@ pub(crate) fn base_round_trips(group: &TrafficGroup, topology: &Topology) -> Vec
         .collect()
 }
 
-/// How many of a group's hosts on each side its flows may use: users go to servers on other hosts
-/// than their own.
+/// The number of hosts on each side that a group's flows may use. Users also connect to servers on other
+/// hosts.
 pub(crate) fn used_hosts(group: &TrafficGroup) -> usize {
     let access = group.access();
     match group.has_users() {
@@ -287,7 +288,7 @@ pub(crate) fn packets(run: &Scenario) -> f64 {
     packets + filling.map_or(0.0, |packet| (link - bytes) / packet.as_u64() as f64)
 }
 
-/// `140 ms to 260 ms`, or one of them if both read the same.
+/// `140 ms to 260 ms`, or one value if both have the same text.
 fn range(values: impl Iterator<Item = f64>, words: impl Fn(f64) -> String) -> String {
     let (least, most) = values.fold(
         (f64::INFINITY, f64::NEG_INFINITY),
@@ -301,7 +302,7 @@ fn range(values: impl Iterator<Item = f64>, words: impl Fn(f64) -> String) -> St
     }
 }
 
-/// Three significant digits, and no zeros behind them: 130, 35.3, 1.25, 0.5.
+/// A number with three significant digits and without trailing zeros: 130, 35.3, 1.25, 0.5.
 fn three_digits(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
@@ -314,7 +315,7 @@ fn three_digits(value: f64) -> String {
     }
 }
 
-/// Times of a network in milliseconds, those of a run in seconds.
+/// A time: in milliseconds if it is short, as of a network, and in seconds if it is long, as of a run.
 pub(crate) fn time_in_words(seconds: f64) -> String {
     match seconds {
         seconds if seconds < 1.0 => format!("{} ms", three_digits(seconds * 1e3)),
@@ -330,7 +331,7 @@ fn bytes_in_words(bytes: f64) -> String {
     }
 }
 
-/// Two significant digits of an estimate.
+/// An estimate, with two significant digits.
 fn count_in_words(count: f64) -> String {
     let place = 10_f64.powi(count.log10().floor() as i32 - 1);
     let count = (count / place).round() * place;

@@ -2,20 +2,21 @@
 //! `chain.hop2.queue.limit` (a hop by its number), `bottleneck.queue.class.voice.queue.limit`
 //! (a class of a queue by its name).
 
-use crate::node::{Node, Origin, Table, Value};
+use crate::node::{Node, Table, Value};
+use crate::origin::Origin;
 
-/// Keys that may be given as a mere name, and what the name is called when they are a table.
+/// Keys whose value may be a plain name, each with the key that the name gets when the value becomes a table.
 ///
 /// `traffic.ftp.tcp.ecn` with `tcp = "sack"` makes it `tcp = { preset = "sack", ecn = ... }`.
 const PROMOTED: [(&str, &str); 1] = [("tcp", "preset")];
 
-/// The key of a list of tables, within a queue, that go by their names.
+/// The key of the list of classes in a queue, which are addressed by their names.
 pub(crate) const CLASS: &str = "class";
 
-/// Puts `node` at `key`. Tables on the way that are not there yet are made; decoding tells whether
-/// they may be.
+/// Sets the value of `key` to `node`. Creates the tables on the way that do not exist; decoding checks
+/// later whether they are accepted.
 ///
-/// The error says, in a clause, why there is no such place.
+/// The error is a clause that says why the key does not exist.
 pub(crate) fn put(root: &mut Node, key: &str, node: Node) -> Result<(), String> {
     let steps: Vec<&str> = key.split('.').collect();
     if steps.iter().any(|step| step.is_empty()) {
@@ -39,7 +40,7 @@ pub(crate) fn put(root: &mut Node, key: &str, node: Node) -> Result<(), String> 
     }
 }
 
-/// Puts `node` at the path `steps`, not empty, inside `place`, itself called `name`.
+/// Sets the value at the path `steps`, which is not empty, inside `place`, whose name is `name`.
 pub(crate) fn put_below(
     place: &mut Node,
     name: &str,
@@ -87,7 +88,7 @@ pub(crate) fn put_below(
     }
 }
 
-/// Where `key` stands, or, if it does not, the closest table around it that does.
+/// The place of `key`; if it does not exist, the place of the innermost table around it that exists.
 pub(crate) fn origin(root: &Node, key: &str) -> Origin {
     walk(root, key).0
 }

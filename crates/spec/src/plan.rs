@@ -1,4 +1,4 @@
-//! From the text of a file to the runs it asks for.
+//! From the text of an experiment file to its runs.
 
 use redtail_core::{ParamError, Rate, Span};
 use redtail_qdisc::plugin::PluginParams;
@@ -10,7 +10,8 @@ use crate::error::{Problem, SpecError, place};
 use crate::expand::{self, Factor, Set};
 use crate::experiment::{Experiment, Hop, LinkSpec, Scenario, Series, SeriesRequest, Topology};
 use crate::load::{self, LoadRequest};
-use crate::node::{Node, Origin};
+use crate::node::Node;
+use crate::origin::Origin;
 use crate::outline;
 use crate::rates::{self, Phases, ReadFile};
 use crate::replications::{Replications, StopRule};
@@ -61,7 +62,8 @@ pub struct Plan {
     pub stop: Option<StopRule>,
     /// Where the random numbers start from.
     pub seed: u64,
-    /// What is legal but hardly meant; each a complete message with its place.
+    /// Warnings of values that are accepted but probably not intended; each is a complete message with its
+    /// place.
     pub warnings: Vec<String>,
     /// The keys that differ between cases, in the order of the file.
     pub factors: Vec<String>,
@@ -141,16 +143,16 @@ impl Plan {
         })
     }
 
-    /// The loads that groups of a case are asked for by. Its scenarios can be run once each of these
-    /// groups has its users ([`Scenario::with_users`]).
+    /// The loads that the file gives for groups of a case in place of a number of users. The scenarios of
+    /// the case can be run as soon as each of these groups has a number of users ([`Scenario::with_users`]).
     pub fn loads(&self, case: usize) -> Vec<LoadRequest> {
         self.cases
             .get(case)
             .map_or(Vec::new(), |case| case.base.loads())
     }
 
-    /// What the experiment amounts to, in a few lines: its bottlenecks, its groups of flows, and how
-    /// much there is to simulate. What differs between cases is given as a range.
+    /// A summary of the experiment in a few lines: its bottlenecks, its groups of flows, and the amount of
+    /// simulation. A quantity that differs between cases is given as a range.
     pub fn outline(&self) -> Vec<String> {
         let runs: Vec<_> = self.cases.iter().map(|case| &case.base).collect();
         let least = self.stop.as_ref().map(|rule| rule.at_least);
@@ -280,7 +282,7 @@ fn expand_and_check(
     })
 }
 
-/// What a case sets, if that is not said by its factors.
+/// The keys and values that a case sets, if its factors do not show them.
 fn settings(factors: &[Factor], combination: &[usize]) -> Option<Map<String, Json>> {
     factors
         .iter()
@@ -290,7 +292,7 @@ fn settings(factors: &[Factor], combination: &[usize]) -> Option<Map<String, Jso
     Some(puts.map(|put| put.setting()).collect())
 }
 
-/// Keys name groups, so two groups cannot share a name.
+/// Refuses two groups of the same name, because keys name groups.
 fn unique_names(tree: &Node) -> Result<(), Problem> {
     let groups = tree
         .as_table()
@@ -376,7 +378,7 @@ fn case(
     }
 }
 
-/// Whether two problems of the same key differ in numbers alone.
+/// Whether two problems of the same key differ only in numbers.
 fn alike(a: &Problem, b: &Problem) -> bool {
     a.origin == b.origin
         && a.key == b.key
@@ -404,7 +406,7 @@ fn without_numbers(message: &str) -> impl Iterator<Item = &str> {
 /// Problems of all cases, each once, with how many cases have it.
 struct Gathered {
     cases: usize,
-    /// Which problems are told as one.
+    /// What problems that are reported as one have in common.
     same: fn(&Problem, &Problem) -> bool,
     found: Vec<Found>,
 }
@@ -454,8 +456,7 @@ impl Gathered {
         }
     }
 
-    /// Says of a problem that only some cases have which they are, unless its line says that
-    /// already.
+    /// If only some cases have a problem, adds to its message which ones, unless its line shows that.
     fn finish(self, factors: &[Factor]) -> Vec<Problem> {
         let in_a_value = |problem: &Problem| {
             let key = problem.key.as_deref().unwrap_or_default();
@@ -507,7 +508,7 @@ fn scenario(experiment: &Experiment, topology: Topology) -> Scenario {
     }
 }
 
-/// How much faster than the bottleneck access links are unless the file says otherwise.
+/// The default rate of access links, as a multiple of the bottleneck's rate.
 const ACCESS_SPEED_UP: u64 = 10;
 
 fn fill_in(group: &mut TrafficGroup, topology: &Topology, host_jitter: Option<Span>) {

@@ -20,7 +20,8 @@ use serde::ser::{SerializeMap, Serializer};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Problem;
-use crate::node::{Node, Origin, Table, Value};
+use crate::node::{Node, Table, Value};
+use crate::origin::Origin;
 
 /// The rate of a link from a moment on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -32,13 +33,13 @@ pub struct RateChange {
     pub rate: Rate,
 }
 
-/// Bytes that one opportunity delivers.
+/// Bytes that one opportunity can deliver.
 pub const OPPORTUNITY: u64 = 1500;
 
-/// More lines than this, of 8 B each in memory, are no trace of a link that we can run.
+/// The largest number of lines of a trace; each takes 8 B of memory.
 const MOST_LINES: usize = 10_000_000;
 
-/// The time over which a trace's largest rate is looked for.
+/// The interval over which the largest rate of a trace is computed.
 const BURST_MS: u64 = 100;
 
 /// The longest that a trace may last; no run is longer.
@@ -64,14 +65,14 @@ impl RateTrace {
         self.0.last().copied().unwrap_or_default()
     }
 
-    /// What it delivers on average, to the nearest bit/s.
+    /// Its mean rate, rounded to 1 bit/s.
     pub fn mean_rate(&self) -> Rate {
         let bits = self.0.len() as u128 * u128::from(OPPORTUNITY) * 8 * 1000;
         let ms = u128::from(self.length_ms());
         Rate::from_bps(u64::try_from((bits + ms / 2) / ms).unwrap_or(u64::MAX))
     }
 
-    /// The most that it delivers in 100 ms, as a rate.
+    /// The largest number of bits that it delivers in 100 ms, as a rate.
     pub fn largest_rate(&self) -> Rate {
         let times = &self.0;
         let mut first = 0;
@@ -174,7 +175,7 @@ impl RateTrace {
     }
 }
 
-/// The key of the table that holds a trace in place of its name.
+/// The key of the table that contains a trace and replaces its name.
 const DIFFERENCES: &str = "differences_ms";
 
 impl Serialize for RateTrace {
@@ -227,7 +228,8 @@ impl JsonSchema for RateTrace {
 /// wrong and what is accepted.
 pub(crate) type ReadFile<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
 
-/// Puts what traces hold in the place of their names, and their mean rates where links have none.
+/// Replaces the names of traces by their contents, and sets the rate of links without one to the mean rate
+/// of their trace.
 pub(crate) fn embed(root: &mut Node, read: &mut ReadFile<'_>) -> Result<(), Problem> {
     let Some(table) = root.as_table_mut() else {
         return Ok(()); // decoding says it better, here and below
@@ -271,7 +273,7 @@ fn embed_link(key: &str, link: &mut Node, read: &mut ReadFile<'_>) -> Result<(),
     }
 }
 
-/// The trace that a node names or holds; `None` if it does neither.
+/// The trace that a node names or contains; `None` if there is none.
 fn trace(key: &str, node: &Node, read: &mut ReadFile<'_>) -> Result<Option<RateTrace>, Problem> {
     let refuse = |message: String| Problem {
         origin: node.origin.clone(),

@@ -1,4 +1,4 @@
-//! How many runs a case gets: a number, or as many as it takes to be sure.
+//! The number of runs of a case: fixed, or as many as a rule requires for narrow intervals.
 //!
 //! Source of a relative bound on an interval: A. M. Law, W. D. Kelton, L. W. Koenig, "Relative width
 //! sequential confidence intervals for the mean", Communications in Statistics B 10 (1981) 29-39,
@@ -19,9 +19,9 @@ use serde::{Deserialize, Serialize};
 /// How many runs each case gets.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Replications {
-    /// So many.
+    /// A fixed number.
     Fixed(u32),
-    /// As many as a rule asks for.
+    /// The number that a rule requires.
     Until(StopRule),
 }
 
@@ -141,8 +141,8 @@ impl JsonSchema for UntilTexts {
     }
 }
 
-/// No case gets more runs than this: what they measured is kept in memory at the end, some hundred
-/// bytes for each.
+/// The largest number of runs of a case. At the end their metrics are in memory, some hundred bytes for
+/// each run.
 pub const MOST_REPLICATIONS: u32 = 1_000_000;
 
 impl Replications {

@@ -1,5 +1,5 @@
-//! What types cannot say: values and combinations that cannot be run (errors), and those that can
-//! but hardly mean what their author wants to know (warnings).
+//! Checks that types cannot express: values and combinations that cannot be run (errors), and those that
+//! can be run but probably do not give the intended experiment (warnings).
 
 use std::sync::Arc;
 
@@ -28,20 +28,21 @@ const LONGEST_DELAY: Span = Span::from_s(3600);
 /// Of all links of a chain together, both directions.
 const LONGEST_PATH: Span = Span::from_s(24 * 3600);
 
-/// More phases than this are a slip of the pen: each has some twenty metrics for every queue.
+/// The largest number of phases; more are refused as a mistake. Each phase has some twenty metrics for
+/// every queue.
 const MOST_PHASES: usize = 100;
 
 /// The most rows of a run's time series: 50 bytes each are held in memory until the run's end.
 const MOST_SERIES_ROWS: u64 = 50_000_000;
 
-/// May complete or refuse a plug-in.
+/// Completes or refuses a plug-in.
 pub(crate) type VisitPlugin<'a> = dyn FnMut(&mut PluginParams) -> Result<(), ParamError> + 'a;
 
 /// Finds the table that a group names, or says what is wrong with it.
 pub type FindTable<'a> =
     dyn FnMut(&TraceGroup, &TraceSite) -> Result<Arc<TraceTable>, ParamError> + 'a;
 
-/// Where the connections of a table are to go.
+/// The network that the connections of a table will cross.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceSite {
     /// How long the run lasts.
@@ -63,15 +64,14 @@ pub(crate) struct PluginUse {
     pub place: Problem,
 }
 
-/// What was found in one case.
+/// The problems and warnings of one case.
 pub(crate) struct Findings<'a> {
     tree: &'a Node,
     pub errors: Vec<Problem>,
     pub warnings: Vec<Problem>,
 }
 
-/// Checks a case; `tree` is what it was decoded from. The topology is there unless there are
-/// errors.
+/// Checks a case, which was decoded from `tree`. The result has the topology unless there are errors.
 pub(crate) fn check<'a>(
     experiment: &mut Experiment,
     tree: &'a Node,
@@ -107,7 +107,7 @@ pub(crate) fn check<'a>(
 }
 
 impl Findings<'_> {
-    /// `key = value` followed by a clause; the value is left out if it is a default.
+    /// A message of the form `key = value` and a clause. A default value is not shown.
     fn about(&self, key: &str, clause: &str) -> Problem {
         let message = match paths::find(self.tree, key) {
             Some(value) => format!("{key} = {} {clause}", value.shown()),
@@ -210,7 +210,7 @@ impl Findings<'_> {
         }
     }
 
-    /// Refuses more samples than can be kept.
+    /// Refuses a time series with more rows than memory can hold.
     fn series_rows(&mut self, experiment: &Experiment, topology: &Topology) {
         let Some(series) = &experiment.series else {
             return;
@@ -542,7 +542,7 @@ impl Findings<'_> {
         }
     }
 
-    /// Reverse data needs a link to travel on.
+    /// Refuses groups with data against the direction where there is no return link.
     fn way_back(&mut self, key: &str, access: &Access<'_>, topology: &Topology) {
         let crossed = crossed(access, topology);
         let hops = topology.hops().get(crossed).unwrap_or_default();
@@ -561,7 +561,7 @@ impl Findings<'_> {
         }
     }
 
-    /// Has groups take over the tables that they name.
+    /// Gives the groups the tables that they name.
     fn traces(
         &mut self,
         experiment: &mut Experiment,
@@ -588,7 +588,7 @@ impl Findings<'_> {
         }
     }
 
-    /// Whether each queue can be run on its link.
+    /// Refuses queues that cannot work on their link.
     fn queues(&mut self, experiment: &Experiment, topology: &Topology, flows: &Arc<FlowTable>) {
         for (key, link, index, direction) in links(topology) {
             let facts = link_facts(
@@ -605,7 +605,7 @@ impl Findings<'_> {
         }
     }
 
-    /// Shows `visit` the plug-ins, which it may complete or refuse; returns them.
+    /// Calls `visit` with each plug-in, which it may complete or refuse. Returns the plug-ins.
     pub(crate) fn plugins(
         &mut self,
         topology: &mut Topology,
@@ -678,7 +678,7 @@ impl Findings<'_> {
         }
     }
 
-    /// Groups that have stopped when the measurement begins.
+    /// Warns of groups that stop before the measurement begins.
     fn early_stops(&mut self, experiment: &Experiment) {
         for group in &experiment.traffic {
             let Some(latest) = group.latest_stop() else {
@@ -697,8 +697,8 @@ impl Findings<'_> {
         }
     }
 
-    /// Hosts' links that are slower than what is sent into them, or that keep a link from ever
-    /// reaching its largest rate. What waits there is in no figure of a queue.
+    /// Warns of hosts' links that are slower than the traffic they are to carry, and of those that prevent a
+    /// link from reaching its largest rate. No metric of a queue contains the packets that wait there.
     fn slow_hosts(&mut self, experiment: &Experiment, topology: &Topology) {
         for group in &experiment.traffic {
             let access = group.access();
@@ -792,8 +792,8 @@ impl Findings<'_> {
         }
     }
 
-    /// Limits that are too small for what crosses the link as the queue sees it, here and in
-    /// the queues within this one.
+    /// Warns of limits that are too small for the traffic on the link, of this queue and of the queues
+    /// inside it.
     fn buffers(
         &mut self,
         key: &str,
