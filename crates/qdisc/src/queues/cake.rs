@@ -27,13 +27,13 @@
 //!          at least twice the target
 //! ```
 //!
-//! A queue that is empty stays in the line of decaying ones until its law is at rest.
+//! An empty queue stays in the list of decaying queues until its law is in its initial state.
 //!
-//! The kernel visits each old queue in each round, so that a packet costs as many visits as its
-//! host has bulk queues, and rounds each share to whole bytes at random. Here a queue is
-//! given what it would get until it can send, and left out of the rounds until then: a packet
-//! costs as many visits as it has quanta, and one more. Shares are counted in parts of a byte.
-//! The load is thus that of a queue's latest turn, at most one quantum of its ago.
+//! The kernel visits each old queue in each round, so that a packet costs as many visits as its host has bulk
+//! queues, and it rounds each share to whole bytes at random. Here a queue gets at once the deficit of all
+//! rounds until it can send, and is skipped in these rounds: a packet costs as many visits as it has quanta,
+//! and one more. Shares are counted in fractions of a byte. So the load is that of the queue's latest turn,
+//! which is at most one of its quanta ago.
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
@@ -221,12 +221,11 @@ impl Diffserv {
 
 /// Queues of a tin.
 const QUEUES: usize = 1024;
-/// Places that a flow may take.
+/// Queues that a flow can use: the size of a set.
 const WAYS: usize = 8;
-/// Rounds of turns that are told apart; the load is at most one for each queue.
+/// Number of rounds that are distinguished; the load is at most one for each queue.
 const ROUNDS: usize = QUEUES;
-/// Deficits are counted in these parts of a byte, in powers of two, since shares of a
-/// quantum are not whole.
+/// Deficits are counted in 2^-`FRACTION` bytes, because shares of a quantum are not whole numbers of bytes.
 const FRACTION: u32 = 16;
 /// The most that a link may add to a packet, and the largest of its smallest packets: those of
 /// `tc-cake`, which takes an `mpu` of 0 to 256 and an `overhead` of -64 to 256.
@@ -409,17 +408,17 @@ impl QueueParams for CakeParams {
     }
 }
 
-/// What a queue counts as.
+/// The list that a queue belongs to, and how it counts for its hosts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Standing {
-    /// In no line, nobody's.
+    /// In no list; belongs to no flow.
     #[default]
     None,
     Sparse,
-    /// Empty, with a deficit to work off among the old ones; counted with the sparse.
+    /// Empty, in the list of old queues until its deficit is positive; counted as sparse.
     SparseWaiting,
     Bulk,
-    /// Empty, its law not yet at rest.
+    /// Empty; its law is not yet in its initial state.
     Decaying,
 }
 
@@ -429,9 +428,9 @@ struct Queue<P> {
     law: CobaltLaw,
     /// In bytes, times 2^[`FRACTION`].
     deficit: i64,
-    /// The hash of the flow whose place it is.
+    /// The hash of the flow that it belongs to.
     tag: u64,
-    /// Places of its hosts.
+    /// Indices of its hosts.
     sender: u16,
     receiver: u16,
     standing: Standing,
@@ -446,17 +445,17 @@ struct Host {
 
 const NEW: usize = 0;
 const DECAYING: usize = 1;
-/// Old queues whose turn comes in rounds that are multiples of [`ROUNDS`]; those of other
+/// The list of old queues that are served in rounds that are multiples of [`ROUNDS`]; the lists of other
 /// rounds follow.
 const OLD: usize = 2;
 
-/// In which rounds old queues have their turns.
+/// The rounds in which old queues are served.
 #[derive(Debug)]
 struct Rounds {
     /// The present one, modulo [`ROUNDS`].
     now: usize,
-    /// A bit for each round in which some queue has its turn; that of the present one may
-    /// be left when all have had theirs.
+    /// A bit for each round in which a queue is served. The bit of the present round can still be set when
+    /// all its queues have been served.
     taken: [u64; ROUNDS / 64],
 }
 
@@ -468,13 +467,13 @@ impl Rounds {
         }
     }
 
-    /// The list of the queues whose turn comes `later` rounds from now.
+    /// The list of the queues that are served `later` rounds from now.
     #[inline]
     fn list(&self, later: usize) -> usize {
         OLD + (self.now + later) % ROUNDS
     }
 
-    /// Puts a queue at the end of the round that is `later` from now.
+    /// Adds a queue to the end of the round that is `later` rounds from now.
     #[inline]
     fn append(&mut self, lists: &mut Lists, later: usize, queue: usize) {
         let list = self.list(later);
@@ -482,7 +481,7 @@ impl Rounds {
         lists.append(list, queue);
     }
 
-    /// The old queue whose turn it is; a round in which all have had theirs ends.
+    /// The old queue to serve. A round ends when all its queues have been served.
     #[inline]
     fn first(&mut self, lists: &Lists) -> Option<usize> {
         if let Some(queue) = lists.first(self.list(0)) {
@@ -517,9 +516,9 @@ struct Tin<P> {
     bulk: u32,
     packets: u64,
     rate: Option<Rate>,
-    /// When it has kept to its share.
+    /// The time up to which its share of the rate is used.
     next: Time,
-    /// Of its own turns, without a shaper.
+    /// The quantum and the deficit of the tin, used without a shaper.
     tin_quantum: i64,
     tin_deficit: i64,
 }
@@ -532,7 +531,7 @@ struct Key {
     receiver: u64,
 }
 
-/// The place of a tag among `hosts`: its own, a free one of its set, or its first.
+/// The index of a tag among `hosts`: its own, a free one of its set, or the first of its set.
 fn host_place(hosts: &mut [Host], tag: u64) -> u16 {
     let first = (tag % QUEUES as u64) as usize;
     let set = first - first % WAYS;
@@ -646,7 +645,7 @@ impl<P: Packet> Tin<P> {
         }
     }
 
-    /// Bulk queues of the host that has most, of the two that the queue is for.
+    /// Bulk queues of the sender or of the receiver of the queue's flow, the larger number.
     fn load(&self, queue: usize, isolation: Isolation) -> u32 {
         let queue = &self.queues[queue];
         let mut load = 1;
@@ -673,7 +672,7 @@ impl<P: Packet> Tin<P> {
         }
     }
 
-    /// Whose turn it is; it may be empty.
+    /// The queue to serve; it may be empty.
     fn turn(&mut self, isolation: Isolation, first: &mut bool) -> Option<usize> {
         loop {
             let decaying = if *first {
@@ -710,7 +709,7 @@ impl<P: Packet> Tin<P> {
         }
     }
 
-    /// The queue whose turn it is was found empty.
+    /// The queue to serve is empty.
     fn found_empty(&mut self, queue: usize, isolation: Isolation, now: Time) {
         let law = &mut self.queues[queue].law;
         law.on_empty(&self.law, now);
@@ -742,23 +741,23 @@ pub struct Cake<P> {
     flows: Arc<FlowTable>,
     stream: Stream,
     tins: Vec<Tin<P>>,
-    /// The tin that has its turn, without a shaper.
+    /// The tin that is served now, without a shaper.
     current: usize,
     backlog: Backlog,
-    /// When the shaper lets the next packet go.
+    /// The time at which the shaper releases the next packet.
     next: Time,
-    /// When it does at the latest, however much was dropped.
+    /// The latest time at which it does so, however many packets were dropped.
     failsafe: Time,
     wake: Option<Time>,
-    /// By tin and queue; kept from the first overload on.
+    /// The longest queue, by tin and queue; exists from the first overload.
     fattest: Option<Greatest>,
     active: TimeAverage,
     overload_drops: u64,
     ack_drops: u64,
     collisions: u64,
-    /// How long the packet that left last had waited.
+    /// The queueing delay of the packet that left last.
     sojourn: Span,
-    /// BLUE's in the queue that it left.
+    /// BLUE's probability in the queue that it left.
     probability: f64,
 }
 
@@ -793,14 +792,14 @@ impl<P: Packet> Cake<P> {
         }
     }
 
-    /// Takes the oldest packet of a queue.
+    /// Removes and returns the oldest packet of a queue.
     fn take(&mut self, tin: usize, queue: usize, now: Time) -> Option<P> {
         let packet = self.tins[tin].queues[queue].fifo.pop()?;
         self.on_taken(tin, queue, &packet, now);
         Some(packet)
     }
 
-    /// A packet has been taken out of a queue.
+    /// A packet has been removed from a queue.
     fn on_taken(&mut self, tin: usize, queue: usize, packet: &P, now: Time) {
         let left = self.tins[tin].queues[queue].fifo.backlog();
         self.tins[tin].packets -= 1;
@@ -837,7 +836,7 @@ impl<P: Packet> Cake<P> {
         sink.dropped(packet, DropReason::Redundant, now);
     }
 
-    /// Charges a packet to the shaper and to its tin; its size there.
+    /// Charges a packet to the shaper and to its tin. Returns its size on the link behind the shaper.
     fn advance(&mut self, tin: usize, packet: &P, now: Time, dropped: bool) -> i64 {
         let size = self.shaped_size(packet);
         if let Some(rate) = self.rate {
@@ -857,7 +856,7 @@ impl<P: Packet> Cake<P> {
         size as i64
     }
 
-    /// Drops the oldest packet of the fattest queue.
+    /// Drops the oldest packet of the longest queue.
     fn relieve(&mut self, now: Time, sink: &mut impl Sink<P>) {
         let tins = &self.tins;
         let sizes = || {

@@ -1,5 +1,5 @@
-//! Hierarchical token bucket: a tree of classes, each promised a rate and held below a
-//! ceiling. A class beyond its rate borrows from its parent what others leave.
+//! Hierarchical token bucket: a tree of classes, each with a guaranteed rate and a ceiling. A class that has
+//! used its rate borrows from its parent what other classes do not use.
 //!
 //! Source: Linux sch_htb and M. Devera, "Hierarchical token bucket theory" (2002). The
 //! decisions are those of sch_htb; see the deviations below.
@@ -137,7 +137,7 @@ impl HtbClass {
         }
     }
 
-    /// The plug-ins in it and below; `key` is that of the table around it.
+    /// Visits the plug-ins in the class and below it; `key` is the key of the table around it.
     fn plugins(&mut self, key: &str, visit: &mut PluginVisitor<'_>) -> Result<(), ParamError> {
         let key = format!("{key}.class.{}", self.name);
         if let Some(queue) = &mut self.queue {
@@ -147,7 +147,7 @@ impl HtbClass {
         classes.try_for_each(|class| class.plugins(&key, visit))
     }
 
-    /// What is about packets has no meaning for a class that holds none.
+    /// Refuses keys about packets in a class that holds none.
     fn check_inner(&self, depth: usize) -> Result<(), ParamError> {
         let of_leaves = [
             ("match", self.rules.is_some()),
@@ -172,7 +172,7 @@ impl HtbClass {
     }
 }
 
-/// A class with the way to it, parents before their children.
+/// A class with its ancestors; parents come before their children.
 struct Place<'a> {
     params: &'a HtbClass,
     parent: Option<usize>,
@@ -249,7 +249,7 @@ impl HtbParams {
         Ok(())
     }
 
-    /// Promises that cannot all be kept, and ceilings above what there is.
+    /// Warns of guaranteed rates that are together above the rate of the parent, and of ceilings above it.
     fn odd_rates(&self, link: &LinkFacts) -> Vec<ParamWarning> {
         let mut found = Vec::new();
         let places = self.places();
@@ -422,16 +422,16 @@ enum Mode {
     CannotSend,
 }
 
-/// Classes that take turns, in the order of the file, and whose turn it is.
+/// Classes that are served in turn, in the order of the file, and the one that is served now.
 #[derive(Debug)]
 struct Ring {
     members: Vec<usize>,
-    /// The turn is that of the first member that is not before this number; beyond the
-    /// last, the round is over.
+    /// The member that is served is the first one with this number or a higher one. Without such a member
+    /// the round is over.
     turn: usize,
 }
 
-/// A round that is over.
+/// The value for a round that is over.
 const OVER: usize = usize::MAX;
 
 impl Default for Ring {
@@ -454,7 +454,7 @@ impl Ring {
         }
     }
 
-    /// The turn stays where it is, so that it comes to who is next.
+    /// Removes a member. The number stays, so the next member is served.
     fn remove(&mut self, node: usize) {
         if let Ok(place) = self.members.binary_search(&node) {
             self.members.remove(place);
@@ -467,7 +467,7 @@ impl Ring {
         self.members.get(place).copied().unwrap_or(OVER)
     }
 
-    /// Whose turn it is; `None` when the round is over.
+    /// The member to serve; `None` when the round is over.
     fn current(&mut self) -> Option<usize> {
         if self.turn == OVER {
             return None;
@@ -499,21 +499,21 @@ struct Node {
     rate: TokenBucket,
     ceil: TokenBucket,
     mode: Mode,
-    /// When the mode may change without a packet being sent.
+    /// The time at which the mode can change although no packet is sent.
     changes: Option<Time>,
-    /// Bit p: something of priority p waits, here or in what stands in the feeds.
+    /// Bit p: a packet of priority p waits, in this class or in the classes in its feeds.
     activity: u8,
     /// By priority, the children that borrow from this class and have something to send.
     feeds: Vec<Ring>,
     quantum: i64,
-    /// By the level at which it is served.
+    /// Its deficits, by the level at which it is served.
     deficit: [i64; LEVELS],
-    /// Packets sent on what others left, since the measurement began.
+    /// Packets sent with borrowed tokens, since the measurement began.
     borrowed: u64,
 }
 
 impl Node {
-    /// The mode at `now`, and when it will change by waiting.
+    /// The mode at `now`, and the time at which it will change if no packet is sent.
     fn mode_at(&self, now: Time) -> (Mode, Option<Time>) {
         if self.ceil.level(now) < 0 {
             (Mode::CannotSend, Some(self.ceil.when(0, now)))
@@ -525,16 +525,15 @@ impl Node {
     }
 }
 
-/// The classes and who of them is to be served.
+/// The classes, and those of them that are to be served.
 #[derive(Debug)]
 struct Tree {
     nodes: Vec<Node>,
-    /// By level and priority, the classes that can send and have something to send,
-    /// their own or their feeds'.
+    /// By level and priority, the classes that can send and have packets, of their own or in their feeds.
     rows: [[Ring; PRIORITIES]; LEVELS],
     /// Bit p of a level: the row of priority p is not empty.
     occupied: [u8; LEVELS],
-    /// By level, a moment not after the first change of a mode by waiting.
+    /// By level, a time that is not later than the first change of a mode without a packet.
     next_change: [Time; LEVELS],
 }
 
@@ -548,8 +547,8 @@ fn priorities(mut bits: u8) -> impl Iterator<Item = usize> {
 }
 
 impl Tree {
-    /// A class that has something to send at these priorities enters the row it is served
-    /// from, or the feed of the one it borrows from.
+    /// A class that has packets of these priorities enters the row from which it is served, or the feed of
+    /// the class from which it borrows.
     fn enter(&mut self, node: usize, prios: u8) {
         let Node {
             mode,
@@ -613,7 +612,7 @@ impl Tree {
         }
     }
 
-    /// Brings the mode of a class up to date.
+    /// Updates the mode of a class.
     fn update_mode(&mut self, node: usize, now: Time) {
         let (mode, changes) = self.nodes[node].mode_at(now);
         if mode != self.nodes[node].mode {
@@ -633,7 +632,7 @@ impl Tree {
         }
     }
 
-    /// Brings those modes of a level up to date whose time has come.
+    /// Updates the modes of a level that can have changed.
     fn pass_time(&mut self, level: usize, now: Time) {
         if self.next_change[level] > now {
             return;
@@ -659,8 +658,7 @@ impl Tree {
         }
     }
 
-    /// The class with a queue whose turn it is at this level and priority; nobody's only if the
-    /// row is empty.
+    /// The class with a queue to serve at this level and priority; `None` only if the row is empty.
     fn whose_turn(&mut self, level: usize, prio: usize) -> Option<usize> {
         let (mut path, mut depth) = ([0; LEVELS], 0);
         if self.rows[level][prio].is_empty() {
@@ -685,7 +683,7 @@ impl Tree {
         }
     }
 
-    /// The feed of the last class on `path`, or the row that the path begins in.
+    /// The feed of the last class on `path`, or the row in which the path begins.
     fn ring_below(&mut self, level: usize, prio: usize, path: &[usize]) -> &mut Ring {
         match path.last() {
             None => &mut self.rows[level][prio],
@@ -740,12 +738,12 @@ pub struct Htb<P: Packet> {
     /// Their places in the tree.
     held: Vec<usize>,
     tree: Box<Tree>,
-    /// When a class may send again, after a packet was asked for too early.
+    /// The time at which a class can send again, set when a packet was asked for too early.
     wakeup: Option<Time>,
 }
 
 impl<P: Packet> Htb<P> {
-    /// A packet from a row, which is not empty.
+    /// Removes and returns a packet from a row, which is not empty.
     fn serve(
         &mut self,
         level: usize,

@@ -70,11 +70,11 @@ params! {
     }
 }
 
-/// `max_p` where it is neither given nor computed.
+/// `max_p` if it is neither given nor computed.
 pub(crate) const MAX_P: f64 = 0.1;
-/// `w_q` where it is neither given nor computed.
+/// `w_q` if it is neither given nor computed.
 pub(crate) const W_Q: f64 = 0.002;
-/// `mean_packet` where it is neither given nor known.
+/// `mean_packet` if it is neither given nor known.
 pub(crate) const MEAN_PACKET: Bytes = Bytes::new(500);
 
 /// A model that computes parameters.
@@ -160,7 +160,7 @@ impl JsonSchema for Gentle {
     }
 }
 
-/// What a RED queue is built from, in the units of its link.
+/// The settings of a RED queue, in the units of its link.
 #[derive(Clone, Debug)]
 pub(crate) struct RedSetup {
     /// Most that may wait.
@@ -185,7 +185,7 @@ impl RedSetup {
         like_thresholds(self.limit, self.measures_bytes)
     }
 
-    /// Refuses thresholds that leave no slope; `given` is max_th as the file has it.
+    /// Refuses thresholds between which the probability cannot rise; `given` is max_th as in the file.
     pub(crate) fn check(&self, gentle: Gentle, given: Option<QueueSize>) -> Result<(), ParamError> {
         let RedConfig { min_th, max_th, .. } = self.law;
         let shown = given.map_or_else(|| self.shown(max_th), |size| size.to_string());
@@ -224,7 +224,7 @@ impl RedSetup {
         beyond.then_some(warning).into_iter().collect()
     }
 
-    /// A threshold in words.
+    /// The text of a threshold.
     fn shown(&self, threshold: f64) -> String {
         let whole = threshold.round() as u64;
         if self.measures_bytes {
@@ -234,7 +234,7 @@ impl RedSetup {
         }
     }
 
-    /// The queue, with a scheme that changes its law.
+    /// Builds the queue, with a scheme that adapts its law.
     pub(crate) fn build<P: Packet, A: Adaptation>(
         self,
         adaptation: A,
@@ -284,7 +284,7 @@ pub(crate) fn gentle_end(
     }
 }
 
-/// Refuses thresholds of which one counts packets and the other does not.
+/// Refuses thresholds of different units, one in packets and the other not.
 pub(crate) fn check_units(min_th: QueueSize, max_th: QueueSize) -> Result<(), ParamError> {
     if min_th.counts_packets() == max_th.counts_packets() {
         return Ok(());
@@ -296,7 +296,7 @@ pub(crate) fn check_units(min_th: QueueSize, max_th: QueueSize) -> Result<(), Pa
     ))
 }
 
-/// Refuses what is no number above 0 and up to 1; `what` it ought to be, with its article.
+/// Refuses a number that is not above 0 and at most 1; `what` is its name in the message, with its article.
 pub(crate) fn check_unit_interval(
     key: &'static str,
     value: f64,
@@ -312,7 +312,7 @@ pub(crate) fn check_unit_interval(
     ))
 }
 
-/// Refuses a packet of no size.
+/// Refuses a packet size of zero.
 pub(crate) fn check_mean_packet(size: Bytes) -> Result<(), ParamError> {
     if size == Bytes::ZERO {
         return Err(ParamError::new(
@@ -350,7 +350,7 @@ impl RedParams {
         given.is_some_and(|threshold| !threshold.counts_packets())
     }
 
-    /// What `tune` computes; `None` without it.
+    /// The parameters that `tune` computes; `None` without it.
     fn tuning(&self, link: &LinkFacts) -> Result<Option<Tuning>, ParamError> {
         let Some(Tune::Ziegler) = self.tune else {
             return Ok(None);
@@ -416,7 +416,7 @@ impl RedParams {
     }
 }
 
-/// What says a missing key of RED.
+/// The error for a missing key of RED.
 fn missing(key: &'static str, example: &str) -> ParamError {
     ParamError::new(
         key,
@@ -464,7 +464,7 @@ impl QueueParams for RedParams {
     }
 }
 
-/// Queues, marks or drops an arrival as a law said; whether it was queued.
+/// Queues, marks or drops an arrival as the law has decided. Returns whether it was queued.
 #[inline]
 pub(crate) fn carry_out<P: Packet>(
     mut packet: P,
@@ -512,13 +512,13 @@ pub struct Red<P, A = Fixed> {
     law: RedLaw,
     adaptation: A,
     stream: Stream,
-    /// Since when the link has found nothing to send.
+    /// The time since which the link has been idle.
     idle_since: Option<Time>,
     fifo: Fifo<P>,
 }
 
 impl<P, A> Red<P, A> {
-    /// Changes what it may hold, where it shares a buffer with another queue.
+    /// Changes the limit of a queue that shares its buffer with another one.
     #[inline]
     pub(crate) fn set_limit(&mut self, limit: Limit) {
         self.limit = limit;
@@ -526,7 +526,7 @@ impl<P, A> Red<P, A> {
 }
 
 impl<P: Packet, A: Adaptation> Red<P, A> {
-    /// The next packet and how the queue stands then, as [`AnyQueue::depart`](crate::AnyQueue).
+    /// Removes the next packet and returns it with the state of the queue, as [`AnyQueue::depart`](crate::AnyQueue).
     // It looks first whether the queue is empty. The compiler does not know that a packet which has
     // been popped is not `None`, and would test it again wherever it is passed on.
     #[inline(always)]

@@ -2,10 +2,10 @@
 //! long flows.
 //!
 //! Source: J.-S. Jou and J. Baras, "A Parallel Virtual Queue Structure for Active Queue
-//! Management", CSHCN TR 2003-4, with table II. Who is short, what rate each queue gets
-//! and how packets take turns is in [`crate::laws::red_tail`], the law of the long queue in
-//! [`crate::laws::red`] and [`crate::laws::red::adapt`]. The paper gives neither N nor T nor the
-//! bounds of C1; those here are derived from what it says of them.
+//! Management", CSHCN TR 2003-4, with table II. Which flows are short, the rate of each queue and the order
+//! of service are in [`crate::laws::red_tail`], the law of the long queue in [`crate::laws::red`] and
+//! [`crate::laws::red::adapt`]. The paper gives no values for N, T and the bounds of C1; the values here are
+//! derived from its description.
 //!
 //! ```text
 //! short queue:  TCP flows of up to N packets, and UDP; loses what finds the buffer full
@@ -13,9 +13,9 @@
 //! buffer:       q1 + q2 <= limit
 //! ```
 //!
-//! **Order.** A flow that becomes long may have packets in the short queue. A packet of its that
-//! has come to the head of the long queue then waits for them, and the short queue is served meanwhile.
-//! One of the two heads may always go: the packet that came first of all.
+//! **Order.** A flow that becomes long can still have packets in the short queue. Then its packet at the head
+//! of the long queue waits for them, and the short queue is served. One of the two heads can always leave:
+//! the packet that arrived first.
 //!
 //! **Idle.** For RED the link is idle while the long queue is empty at the end of a transmission,
 //! whether or not the short one has packets, and could have sent at its full rate.
@@ -77,11 +77,11 @@ params! {
     }
 }
 
-/// Most flows that can be kept: a gigabyte.
+/// The largest number of flows in memory; they take a gigabyte.
 const MAX_FLOWS: u64 = 1 << 24;
 
 impl RedTailParams {
-    /// The long queue as it would be alone.
+    /// The parameters of the long queue as a queue of its own.
     fn red(&self) -> AdaptiveRedParams {
         AdaptiveRedParams {
             min_th: Some(self.min_th),
@@ -316,8 +316,8 @@ impl QueueParams for RedTailParams {
     }
 }
 
-/// A number over time since measuring began: its mean, its deviation, how long it was within a
-/// range.
+/// Statistics of a number over time since the measurement began: mean, standard deviation, and the time within
+/// a range.
 #[derive(Clone, Copy, Debug, Default)]
 struct OverTime {
     value: f64,
@@ -350,7 +350,7 @@ impl OverTime {
         (self.value, self.inside, self.latest) = (value, inside, now);
     }
 
-    /// Mean, deviation and share of the time inside, up to `now`.
+    /// Mean, standard deviation and share of the time within the range, up to `now`.
     fn until(mut self, now: Time) -> (f64, f64, f64) {
         self.set(self.value, self.inside, now);
         let time = ((now - self.begun).as_ps() as f64).max(1.0);
@@ -360,7 +360,7 @@ impl OverTime {
     }
 }
 
-/// What one of the virtual queues has done: in all, and since the measurement began.
+/// Counters of one of the virtual queues: over the whole run, and since the measurement began.
 #[derive(Clone, Copy, Debug, Default)]
 struct Half {
     /// Packets that have ever left it.
@@ -381,7 +381,7 @@ struct HalfTally {
     waited: f64,
 }
 
-/// What the classification did, as far as flows' sizes are known.
+/// Counters of the classification, for flows of known size.
 #[derive(Clone, Copy, Debug, Default)]
 struct Judged {
     /// Packets of flows of more than N segments that came to the short queue.
@@ -392,7 +392,7 @@ struct Judged {
     small_flows: [u64; 2],
 }
 
-/// Counts what the long queue drops and marks, and passes it on.
+/// Counts the drops and marks of the long queue, and passes them on.
 struct Counting<'a, S> {
     tally: &'a mut HalfTally,
     sink: &'a mut S,
@@ -421,14 +421,14 @@ pub struct RedTail<P> {
     long_after: u64,
     flows: FlowClasses,
     share: ServiceShare,
-    /// A threshold of the short queue, for its unit.
+    /// A threshold of the short queue; it gives the unit.
     short_unit: QueueSize,
     turns: Turns,
     short: Fifo<P>,
-    /// Its limit is what the short queue leaves. Boxed like `halves`.
+    /// Its limit is the part of the buffer that the short queue does not use. Boxed like `halves`.
     long: Box<Red<P, Aimd>>,
-    /// Of packets in the long queue that must not leave yet: how many leave it before them, and
-    /// how many must have left the short queue.
+    /// For each packet in the long queue that must not leave yet: how many packets leave the long queue before
+    /// it, and how many must have left the short queue before.
     held: VecDeque<(u64, u64)>,
     /// By [`FlowClass`]; apart, so that other disciplines take no more room for it.
     halves: Box<[Half; 2]>,
@@ -441,7 +441,7 @@ const SHORT: usize = FlowClass::Short as usize;
 const LONG: usize = FlowClass::Long as usize;
 
 impl<P: Packet> RedTail<P> {
-    /// What waits of this class.
+    /// The backlog of this class.
     pub fn backlog_of(&self, class: FlowClass) -> Backlog {
         match class {
             FlowClass::Short => self.short.backlog(),
@@ -449,7 +449,7 @@ impl<P: Packet> RedTail<P> {
         }
     }
 
-    /// C1/C, the short queue's share of the link as it is now.
+    /// C1/C, the present share of the short queue in the link.
     pub fn short_share(&self) -> f64 {
         self.share
             .at(gauge::amount(self.short.backlog(), self.short_unit) as f64)
@@ -498,7 +498,7 @@ impl<P: Packet> RedTail<P> {
         half.bytes.set(bytes as f64, inside, now);
     }
 
-    /// Whose packet leaves next; `None` if nothing waits.
+    /// The class whose packet leaves next; `None` if no packet waits.
     #[inline]
     fn next(&mut self) -> Option<FlowClass> {
         let held = self.held.front().is_some_and(|&(before, after)| {
@@ -518,7 +518,7 @@ impl<P: Packet> RedTail<P> {
     }
 }
 
-/// How a packet is known to the flow table.
+/// The identification of a packet for the flow table.
 enum Arrival {
     Udp,
     Tcp(crate::laws::red_tail::Classified),
