@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::common::{run_with, scenario_with};
 use redtail_core::{Metric, Span, Time};
 use redtail_qdisc::QueueSpec;
-use redtail_sim::{RunOptions, Traces, metrics};
-use redtail_spec::{Plan, PlanOptions, TraceSite};
-use redtail_traffic::{TraceGroup, TraceTable, TracedConnection, TracedExchange, TrafficGroup};
+use redtail_sim::metrics;
+use redtail_traffic::{TraceTable, TracedConnection, TracedExchange, TrafficGroup};
 
 /// The names that a run reports, and those that are predicted for it with their definitions.
 fn names(text: &str) -> (BTreeSet<String>, BTreeMap<String, &'static Metric>) {
@@ -29,22 +29,8 @@ fn names(text: &str) -> (BTreeSet<String>, BTreeMap<String, &'static Metric>) {
         connections.collect(),
         vec![exchange; 8],
     ));
-    let text = format!("name = \"test\"\n{text}");
-    let mut find = |_: &TraceGroup, _: &TraceSite| Ok(Arc::clone(&table));
-    let plan = Plan::from_text(
-        &text,
-        PlanOptions {
-            tables: Some(&mut find),
-            ..PlanOptions::default()
-        },
-    );
-    let plan = plan.unwrap_or_else(|error| panic!("{error}\nin:\n{text}"));
-    let scenario = plan.scenario(0, 0).expect("there is a case");
-    let options = RunOptions {
-        traces: Traces::new().with(table),
-        ..RunOptions::default()
-    };
-    let result = redtail_sim::run(&scenario, options).expect("it can be run");
+    let scenario = scenario_with(text, &table, |_, _| {});
+    let result = run_with(&scenario, table);
     let reported = result.metrics.iter().map(|(name, _)| name.clone());
     let predicted = metrics::names(&scenario);
     assert!(predicted.open.is_empty());

@@ -2,14 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::common::metric;
+use crate::common::{metric, run_with, scenario_with};
 use redtail_core::{Span, Time};
-use redtail_sim::{RunOptions, RunResult, Traces};
-use redtail_spec::{Plan, PlanOptions, TraceSite};
-use redtail_traffic::{TraceGroup, TraceTable, TracedConnection, TracedExchange};
+use redtail_sim::RunResult;
+use redtail_traffic::{TraceTable, TracedConnection, TracedExchange};
 
 const LINKS: &str = r#"
-name = "test"
 [bottleneck]
 rate = "8 Mbit/s"
 delay = "10 ms"
@@ -56,33 +54,15 @@ exit_rate = "1 Gbit/s"
 {rest}
 "#
     );
-    let mut find = |group: &TraceGroup, site: &TraceSite| {
+    let scenario = scenario_with(&text, &table, |group, site| {
         assert_eq!(
             (group.file.as_str(), site.path),
             ("t.csv", Span::from_ms(20))
         );
-        Ok(Arc::clone(&table))
-    };
-    let plan = Plan::from_text(
-        &text,
-        PlanOptions {
-            tables: Some(&mut find),
-            ..PlanOptions::default()
-        },
-    );
-    let plan = plan.unwrap_or_else(|error| panic!("{error}"));
-    let scenario = plan.scenario(0, 0).expect("there is a case");
+    });
     let again = redtail_spec::Scenario::from_json(&scenario.to_json()).expect("it is a text");
     assert_eq!(again, scenario);
-    let traces = Traces::new().with(table);
-    redtail_sim::run(
-        &scenario,
-        RunOptions {
-            traces,
-            ..RunOptions::default()
-        },
-    )
-    .expect("it can be run")
+    run_with(&scenario, table)
 }
 
 /// Picoseconds that a packet of `bytes` takes on a link of `mbps`.
@@ -226,24 +206,8 @@ fn a_server_that_speaks_first_outlives_the_loss_of_any_packet_of_the_handshake()
     let text = format!(
         "duration = \"200 s\"\n{links}[[traffic]]\nname = \"all\"\nkind = \"trace\"\nfile = \"t.csv\"\n"
     );
-    let mut find = |_: &TraceGroup, _: &TraceSite| Ok(Arc::clone(&table));
-    let plan = Plan::from_text(
-        &text,
-        PlanOptions {
-            tables: Some(&mut find),
-            ..PlanOptions::default()
-        },
-    );
-    let scenario = plan.expect("it is valid").scenario(0, 0).expect("a case");
-    let traces = Traces::new().with(table);
-    let result = redtail_sim::run(
-        &scenario,
-        RunOptions {
-            traces,
-            ..RunOptions::default()
-        },
-    )
-    .expect("it can be run");
+    let scenario = scenario_with(&text, &table, |_, _| {});
+    let result = run_with(&scenario, table);
     assert_eq!(metric(&result, "all.responses"), 300.0);
     assert_eq!(metric(&result, "all.unanswered"), 0.0);
     // A repeated SYN-ACK or SYN, not one of the end of the run.

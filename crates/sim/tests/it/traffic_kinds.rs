@@ -5,13 +5,11 @@
 
 use std::sync::Arc;
 
-use crate::common::metric;
+use crate::common::{metric, run_with, scenario_with};
 use redtail_core::{Span, Time};
-use redtail_sim::{RunOptions, RunResult};
-use redtail_spec::{Plan, PlanOptions, Scenario, TraceSite};
-use redtail_traffic::{
-    TraceGroup, TraceTable, TracedConnection, TracedExchange, Traces, TrafficGroup,
-};
+use redtail_sim::RunResult;
+use redtail_spec::Scenario;
+use redtail_traffic::{TraceTable, TracedConnection, TracedExchange, TrafficGroup};
 
 /// The table that a group gets that names one: two connections, whose responses go either way.
 fn table() -> Arc<TraceTable> {
@@ -34,7 +32,6 @@ fn table() -> Arc<TraceTable> {
 fn run(kind: &str, keys: &str) -> (Scenario, RunResult) {
     let text = format!(
         r#"
-name = "kinds"
 duration = "10 s"
 [bottleneck]
 rate = "5 Mbit/s"
@@ -51,21 +48,8 @@ kind = "{kind}"
 "#
     );
     let table = table();
-    let mut find = |_: &TraceGroup, _: &TraceSite| Ok(Arc::clone(&table));
-    let plan = Plan::from_text(
-        &text,
-        PlanOptions {
-            tables: Some(&mut find),
-            ..PlanOptions::default()
-        },
-    );
-    let plan = plan.unwrap_or_else(|error| panic!("{kind}: {error}"));
-    let scenario = plan.scenario(0, 0).expect("there is a case");
-    let options = RunOptions {
-        traces: Traces::new().with(table),
-        ..RunOptions::default()
-    };
-    let result = redtail_sim::run(&scenario, options).expect("it can be run");
+    let scenario = scenario_with(&text, &table, |_, _| {});
+    let result = run_with(&scenario, table);
     (scenario, result)
 }
 

@@ -1,7 +1,10 @@
 //! Running a scenario from the text of an experiment file.
 
-use redtail_sim::{RunOptions, RunResult};
-use redtail_spec::{Plan, PlanOptions, Scenario};
+use std::sync::Arc;
+
+use redtail_sim::{RunOptions, RunResult, Traces};
+use redtail_spec::{Plan, PlanOptions, Scenario, TraceSite};
+use redtail_traffic::{TraceGroup, TraceTable};
 
 /// The scenario of replication `replication` of the first case in `text`.
 pub fn scenario(text: &str, replication: u32) -> Scenario {
@@ -10,6 +13,38 @@ pub fn scenario(text: &str, replication: u32) -> Scenario {
         .unwrap_or_else(|error| panic!("{error}\nin:\n{text}"));
     let scenario = plan.scenario(0, replication);
     scenario.expect("a plan has a case")
+}
+
+/// The scenario of the first replication of `text`, whose groups of kind `trace` get `table`; `check`
+/// is called with each of these groups.
+pub fn scenario_with(
+    text: &str,
+    table: &Arc<TraceTable>,
+    check: impl Fn(&TraceGroup, &TraceSite),
+) -> Scenario {
+    let mut find = |group: &TraceGroup, site: &TraceSite| {
+        check(group, site);
+        Ok(Arc::clone(table))
+    };
+    let text = format!("name = \"test\"\n{text}");
+    let plan = Plan::from_text(
+        &text,
+        PlanOptions {
+            tables: Some(&mut find),
+            ..PlanOptions::default()
+        },
+    );
+    let plan = plan.unwrap_or_else(|error| panic!("{error}\nin:\n{text}"));
+    plan.scenario(0, 0).expect("a plan has a case")
+}
+
+/// Runs `scenario`, whose groups of kind `trace` name `table`.
+pub fn run_with(scenario: &Scenario, table: Arc<TraceTable>) -> RunResult {
+    let options = RunOptions {
+        traces: Traces::new().with(table),
+        ..RunOptions::default()
+    };
+    redtail_sim::run(scenario, options).expect("it can be run")
 }
 
 /// Runs replication `replication` of `text`.
