@@ -37,14 +37,9 @@ pub trait Ends {
     /// The TCP header of a packet of this group, if it has one.
     fn tcp_header(&self, packet: &SimPacket, group: usize) -> Option<TcpHeader>;
 
-    /// A packet passes an end of a link. Called if [`Ends::observes`].
-    fn pass(&mut self, _link: u32, _end: End, _packet: &SimPacket, _now: Time) {}
-
-    /// Whether packets are to be shown to [`Ends::pass`].
+    /// A packet passes an end of a link.
     #[inline]
-    fn observes(&self) -> bool {
-        false
-    }
+    fn pass(&mut self, _link: u32, _end: End, _packet: &SimPacket, _now: Time) {}
 }
 
 /// The counters of one link.
@@ -196,9 +191,7 @@ impl Links {
     /// A packet reaches a link's queue.
     #[inline]
     pub fn offer<E: Ends>(&mut self, index: u32, packet: SimPacket, now: Time, ends: &mut E) {
-        if ends.observes() {
-            ends.pass(index, End::In, &packet, now);
-        }
+        ends.pass(index, End::In, &packet, now);
         let link = &mut self.network.links[index as usize];
         let group = self.network.routes[packet.route as usize].group as usize;
         let flow = packet.flow;
@@ -354,9 +347,7 @@ impl Links {
     fn send_off<E: Ends>(&mut self, index: u32, now: Time, ends: &mut E) {
         let link = &mut self.network.links[index as usize];
         let (packet, since) = link.transmitting.take().expect("the link was transmitting");
-        if ends.observes() {
-            ends.pass(index, End::Out, &packet, now);
-        }
+        ends.pass(index, End::Out, &packet, now);
         let link = &mut self.network.links[index as usize];
         let group = self.network.routes[packet.route as usize].group as usize;
         let books = &mut self.books[index as usize];

@@ -75,12 +75,17 @@ impl Ends for EngineEnds<'_, '_> {
     }
 
     #[inline]
-    fn observes(&self) -> bool {
-        self.recorder.is_some()
-    }
-
-    #[cold]
     fn pass(&mut self, link: u32, end: End, packet: &SimPacket, now: Time) {
+        if self.recorder.is_some() {
+            self.record(link, end, packet, now);
+        }
+    }
+}
+
+impl EngineEnds<'_, '_> {
+    /// Passes a packet to the recorder, if there is one.
+    #[cold]
+    fn record(&mut self, link: u32, end: End, packet: &SimPacket, now: Time) {
         if let Some(recorder) = &mut self.recorder {
             let content = self.contents.get(packet.content);
             let connection = match self.flows.ends(packet.flow) {
