@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use redtail_core::{Metric, metrics};
 use redtail_qdisc::{FigureNames, QueueSpec};
 use redtail_spec::{LinkSpec, Scenario};
-use redtail_traffic::TrafficGroup;
+use redtail_traffic::{Direction, TrafficGroup};
 
 metrics! {
     /// Of all packets at a link, and of each group's packets there.
@@ -182,13 +182,13 @@ metrics! {
 pub struct Listed {
     /// The definition.
     pub metric: &'static Metric,
-    /// Whose it is.
+    /// What measures it.
     pub owner: Owner,
     /// What has it, in words: "every link", "UDP groups", "groups of kind voip".
     pub of: String,
 }
 
-/// Who measures a metric.
+/// What measures a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     /// The engine, at links.
@@ -354,17 +354,12 @@ pub fn names(scenario: &Scenario) -> Names {
 
 /// The links with queues, each with the prefix of its metrics.
 fn links(scenario: &Scenario) -> Vec<(String, LinkSpec)> {
-    let hops = scenario.topology.hops();
     let mut found = Vec::new();
-    for (i, hop) in hops.iter().enumerate() {
-        let name = if hops.len() == 1 {
-            String::new()
-        } else {
-            format!("{}.", scenario.topology.hop_name(i))
-        };
-        found.push((name.clone(), hop.forward()));
+    for (i, hop) in scenario.topology.hops().iter().enumerate() {
+        let prefix = |direction| scenario.topology.link_prefix(i, direction);
+        found.push((prefix(Direction::Forward), hop.forward()));
         let back = hop.return_link.as_ref();
-        found.extend(back.map(|link| (format!("{name}return."), link.clone())));
+        found.extend(back.map(|link| (prefix(Direction::Reverse), link.clone())));
     }
     found
 }

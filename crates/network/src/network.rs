@@ -25,6 +25,8 @@ use crate::scheduler::Scheduler;
 pub struct Link {
     /// Name in results: "bottleneck", "return", "hop1", "hop1.return" …
     pub name: String,
+    /// What stands in front of its metrics in results.
+    pub prefix: String,
     /// Whether data of forward groups crosses it.
     pub forward: bool,
     /// The transmitter, which computes transmission times.
@@ -450,24 +452,18 @@ struct Compiler<'a> {
 impl Compiler<'_> {
     fn add_links(&mut self) {
         let topology = &self.scenario.topology;
-        let chain = topology.hops().len() > 1;
         for (i, hop) in topology.hops().iter().enumerate() {
-            let name = topology.hop_name(i);
-            let back_name = if chain {
-                format!("{name}.return")
-            } else {
-                "return".to_owned()
-            };
-            let forward = self.add_link(name, i, Direction::Forward, &hop.forward());
+            let forward = self.add_link(i, Direction::Forward, &hop.forward());
             let back = hop
                 .return_link
                 .as_ref()
-                .map(|link| self.add_link(back_name, i, Direction::Reverse, link));
+                .map(|link| self.add_link(i, Direction::Reverse, link));
             self.hops.push(HopLinks { forward, back });
         }
     }
 
-    fn add_link(&mut self, name: String, hop: usize, direction: Direction, link: &LinkSpec) -> u32 {
+    fn add_link(&mut self, hop: usize, direction: Direction, link: &LinkSpec) -> u32 {
+        let name = self.scenario.topology.link_name(hop, direction);
         let flows = Arc::clone(&self.network.flows);
         let facts = self.scenario.link_facts(hop, direction, link, flows);
         let stream = Stream::named(
@@ -490,6 +486,7 @@ impl Compiler<'_> {
         });
         self.network.links.push(Link {
             name,
+            prefix: self.scenario.topology.link_prefix(hop, direction),
             forward: direction == Direction::Forward,
             transmitter: Transmitter::new(link.rate),
             capacity: Capacity::of(link),

@@ -23,8 +23,8 @@ pub fn links(links: &mut Links, scenario: &Scenario, now: Time, result: &mut Run
     for i in 0..links.books.len() {
         let statistics = links.books[i].statistics.take();
         let statistics = statistics.expect("the warm-up is over");
-        let prefix = link_prefix(links, scenario, i);
         let link = &mut links.network.links[i];
+        let prefix = link.prefix.clone();
         let summary = statistics.whole.finish(now, link.capacity.as_deref());
         add_tally(&mut result.metrics, &prefix, &summary.all);
         add_congestion(&mut result.metrics, &prefix, &summary.congestion);
@@ -68,19 +68,10 @@ pub fn phase_links(
             statistics.on_transmitted(group, since, now, capacity);
         }
         let summary = statistics.finish(now, capacity);
-        let prefix = phase.to_owned() + &link_prefix(links, scenario, i);
+        let prefix = format!("{phase}{}", link.prefix);
         add_tally(metrics, &prefix, &summary.all);
         add_congestion(metrics, &prefix, &summary.congestion);
         add_groups(metrics, scenario, &prefix, &summary.groups);
-    }
-}
-
-/// The prefix of the metrics of a link.
-fn link_prefix(links: &Links, scenario: &Scenario, index: usize) -> String {
-    let single = scenario.topology.hops().len() == 1;
-    match &links.network.links[index].name {
-        _ if single && index == 0 => String::new(),
-        name => format!("{name}."),
     }
 }
 

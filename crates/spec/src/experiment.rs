@@ -2,7 +2,7 @@
 
 use redtail_core::{Rate, Span, params};
 use redtail_qdisc::QueueSpec;
-use redtail_traffic::TrafficGroup;
+use redtail_traffic::{Direction, TrafficGroup};
 use serde::{Deserialize, Serialize};
 
 use crate::de;
@@ -141,6 +141,25 @@ impl Topology {
         match self {
             Topology::Bottleneck(_) => "bottleneck".to_owned(),
             Topology::Chain(_) => format!("hop{}", index + 1),
+        }
+    }
+
+    /// The name in results of the link of the hop with this index in this direction: `bottleneck` or
+    /// `hop1`, `return` or, in a chain of several, `hop1.return`.
+    pub fn link_name(&self, index: usize, direction: Direction) -> String {
+        match direction {
+            Direction::Forward => self.hop_name(index),
+            Direction::Reverse if self.hops().len() == 1 => "return".to_owned(),
+            Direction::Reverse => format!("{}.return", self.hop_name(index)),
+        }
+    }
+
+    /// What stands in front of the metrics of this link in results: nothing for the forward link of a
+    /// single hop, otherwise the name of the link and a dot.
+    pub fn link_prefix(&self, index: usize, direction: Direction) -> String {
+        match direction {
+            Direction::Forward if self.hops().len() == 1 => String::new(),
+            _ => format!("{}.", self.link_name(index, direction)),
         }
     }
 }

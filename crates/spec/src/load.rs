@@ -59,16 +59,6 @@ fn first_link(access: &Access<'_>, topology: &Topology) -> Option<(usize, Rate)>
     }
 }
 
-/// What results call the link of a hop in this direction.
-fn link_name(topology: &Topology, index: usize, direction: Direction) -> String {
-    let (hop, lone) = (topology.hop_name(index), topology.hops().len() == 1);
-    match direction {
-        Direction::Forward => hop,
-        Direction::Reverse if lone => "return".to_owned(),
-        Direction::Reverse => format!("{hop}.return"),
-    }
-}
-
 /// Gives every group that is asked for by its load about as many users as it takes; refuses one that
 /// is asked for by both.
 pub(crate) fn estimate_users(experiment: &mut Experiment, tree: &Node) -> Result<(), Vec<Problem>> {
@@ -131,7 +121,7 @@ impl Scenario {
         let asked = self.traffic.iter().filter_map(|group| {
             let (load, access) = (group.load()?, group.access());
             let (index, rate) = first_link(&access, &self.topology)?;
-            let link = link_name(&self.topology, index, access.direction);
+            let link = self.topology.link_name(index, access.direction);
             let lone = self.topology.hops().len() == 1;
             let metric = match access.direction {
                 Direction::Forward if lone => format!("{}.utilization", access.name),
