@@ -123,7 +123,7 @@ class Pool:
     ) -> None:
         self.executor = executor
         self.backend = backend
-        self.jobs = jobs if backend.at_once is None else min(jobs, backend.at_once)
+        self.jobs = self._allowed(jobs)
         self.keep_going = keep_going
 
     def run(self, works: Sequence[Work]) -> bool:
@@ -235,9 +235,12 @@ class Pool:
                     threads.shutdown(wait=held.patient, cancel_futures=True)
         return whole
 
+    def _allowed(self, count: int) -> int:
+        """Return how many of `count` runs the backend makes at the same time."""
+        return count if self.backend.at_once is None else min(count, self.backend.at_once)
+
     def _width(self) -> int:
-        width = max(1, int(getattr(self.executor, "width", self.jobs)))
-        return width if self.backend.at_once is None else min(width, self.backend.at_once)
+        return self._allowed(max(1, int(getattr(self.executor, "width", self.jobs))))
 
 
 class _Running:
