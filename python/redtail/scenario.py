@@ -17,16 +17,19 @@ def links(scenario: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     ['bottleneck', 'return']
     >>> list(links({"chain": {"hop": [{"return": {}}, {}]}}))
     ['hop1', 'hop1.return', 'hop2']
+    >>> list(links({"chain": {"hop": [{"return": {}}]}}))
+    ['hop1', 'return']
     """
     found = {}
     if "bottleneck" in scenario:
         found["bottleneck"] = scenario["bottleneck"]
         if "return" in scenario["bottleneck"]:
             found["return"] = scenario["bottleneck"]["return"]
-    for number, hop in enumerate(scenario.get("chain", {}).get("hop", ()), start=1):
+    hops = scenario.get("chain", {}).get("hop", ())
+    for number, hop in enumerate(hops, start=1):
         found[f"hop{number}"] = hop
         if "return" in hop:
-            found[f"hop{number}.return"] = hop["return"]
+            found["return" if len(hops) == 1 else f"hop{number}.return"] = hop["return"]
     return found
 
 
