@@ -4,6 +4,8 @@
 PYTHON ?= python3
 MINIMUM_RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml).0
 VENV := .venv
+HOST := $(shell uname -sm | tr ' ' '-')
+VIRTUAL := python/redtail/backends/virtual
 BIN := $(VENV)/bin
 PY := $(BIN)/python
 
@@ -18,8 +20,8 @@ RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-dev dev demo test check check-rust check-minimum deny test-rust check-python check-types \
-	check-fresh test-python test-determinism fuzz fuzz-corpus attack bench bench-peers compare-ns3 generate lock format clean
+.PHONY: help setup dev demo test check check-rust check-minimum deny test-rust check-python check-types \
+	check-fresh test-python test-linux test-determinism fuzz fuzz-corpus attack bench bench-peers compare-ns3 generate lock format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,8 +29,6 @@ help: ## show this list
 # --- Setting up -----------------------------------------------------------------------------
 
 setup: $(VENV)/.release ## virtual environment, locked dependencies, optimised native build
-
-setup-dev: setup $(VENV)/.dev ## the same with what the tests need
 
 dev: $(VENV)/.native $(VENV)/.dev ## the same without link-time optimisation: built in seconds after a change
 
@@ -54,19 +54,30 @@ $(VENV)/.dev: requirements-dev.lock | $(VENV)/.runtime
 # Two stamps: .native says that the module is built from the present sources, .release besides
 # that it is the build for users, which benchmarks and figures of speed need.
 define BUILD_NATIVE
-	@PIP_QUIET=1 $(BIN)/maturin develop $(1) --locked --quiet > $(VENV)/build.log 2>&1 || \
+	@PIP_QUIET=1 $(BIN)/maturin develop --profile $(1) --locked --quiet > $(VENV)/build.log 2>&1 || \
 		{ cat $(VENV)/build.log; exit 1; }
+	$(if $(filter Linux-x86_64,$(HOST)),$(call BUILD_GUEST,$(1)))
+endef
+
+# What virtual machines need, without the names of functions: it is loaded anew for each of them. With
+# redtail-py named as well, dependencies have the same features as in the native module, and what was
+# compiled for it is used.
+define BUILD_GUEST
+	@cargo build --quiet --locked --profile $(1) -p redtail-py -p redtail-live --bin redtail-guest
+	@cargo build --quiet --locked --profile $(1) -p redtail-turns
+	@strip -o $(VIRTUAL)/agent target/$(1)/redtail-guest
+	@strip -o $(VIRTUAL)/turns.so target/$(1)/libredtail_turns.so
 endef
 
 $(VENV)/.release: $(VENV)/.runtime $(RUST_SOURCES)
 	@echo "Building the native module (a few minutes the first time)"
-	$(call BUILD_NATIVE,--release)
+	$(call BUILD_NATIVE,release)
 	@touch $@ $(VENV)/.native
 
 $(VENV)/.native: $(VENV)/.runtime $(RUST_SOURCES)
 	@echo "Building the native module for development"
 	@rm -f $(VENV)/.release
-	$(call BUILD_NATIVE,--profile quick)
+	$(call BUILD_NATIVE,quick)
 	@touch $@
 
 # --- Using it -------------------------------------------------------------------------------
@@ -76,7 +87,7 @@ demo: setup ## compare tail drop, RED and gentle RED; prints the table and where
 
 # --- Testing --------------------------------------------------------------------------------
 
-test: setup-dev ## everything that CI runs
+test: dev ## everything that CI runs
 	$(MAKE) check-rust
 	$(MAKE) check-minimum
 	$(MAKE) check-python
@@ -84,6 +95,7 @@ test: setup-dev ## everything that CI runs
 	$(MAKE) check-types
 	$(MAKE) check-fresh
 	$(MAKE) test-python
+	$(MAKE) test-linux
 	$(MAKE) test-determinism
 	@echo "all tests passed"
 
@@ -106,8 +118,10 @@ check-minimum: $(VENV)/.created ## whether the oldest Rust version of Cargo.toml
 deny: ## licences, sources and known faults of the Rust dependencies (needs cargo-deny and network)
 	cargo deny check
 
-test-rust: $(VENV)/.created ## Rust tests (crates/py has none: it only translates)
-	cargo test --locked --workspace --exclude redtail-py --quiet
+# crates/py has none, but named with the others it gives dependencies the features that they have in the
+# native module, so that test-determinism does not compile them again.
+test-rust: $(VENV)/.created ## Rust tests
+	cargo test --locked --workspace --quiet
 
 check-python: $(VENV)/.dev ## formatting and lints of the Python code
 	$(BIN)/ruff format --check python tests benches docs
@@ -120,14 +134,25 @@ check-types: dev ## type checks, and the native module against its stub
 check-fresh: dev ## whether generated files match the Rust types they are made from
 	$(PY) -m redtail._generate --check
 
-# `auto` starts one worker for each core, 0 runs the tests one after the other. A worker that has no
-# tests left takes some of another's.
+# `auto` starts one worker for each core, 0 runs the tests one after the other. tests/conftest.py says
+# which tests stay together and in which order they begin.
 PYTEST_WORKERS ?= auto
 
-test-python: dev ## Python tests, doctests, and every example
-	$(BIN)/pytest -q -n $(PYTEST_WORKERS) --dist worksteal
+# Some hundred processes load the same modules. What Python has compiled is kept in target, also where the
+# environment says that nothing is to be kept beside the sources.
+TEST_PYTHON := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX=$(abspath target/pycache) $(BIN)/pytest -q
 
-test-determinism: dev target/debug-python/.built ## same bytes on 1 and 2 threads, debug and release
+test-python: dev ## Python tests, doctests, and every example
+	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m "not live and not linux"
+	$(TEST_PYTHON) -m live tests
+
+# Without a kernel the tests are skipped, and say why.
+test-linux: export REDTAIL_KERNELS := $(abspath target/linux/kernels)
+test-linux: dev ## tests in virtual machines (need QEMU, and Debian's or Ubuntu's packages for a kernel)
+	$(BIN)/redtail kernel fetch || echo "There is no kernel: what needs one is skipped"
+	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m linux tests
+
+test-determinism: dev target/debug-python/.built ## same bytes on 1 and 2 threads, debug and optimised
 	$(PY) tests/determinism.py --against target/debug-python
 
 target/debug-python/.built: $(VENV)/.runtime $(RUST_SOURCES) $(shell find python -name '*.py' -o -name '*.toml' -o -name '*.json')

@@ -1,11 +1,12 @@
 """What a packet costs: at the bottleneck of a run, for each TCP, and in each queue discipline.
 
 Of runs it tells time, events and memory per packet, and how replications scale; of campaigns,
-what they cost outside the simulation, and how long their results take to open. Run
-it as ``make bench``; with ``--peers`` (``make bench-peers``) the first two rows are also run in
-ns-2 and ns-3, and the Web case in ns-2, where they are installed. Machines are noisy, so every
-row is measured several times in turn with the others and the least is quoted beside the median;
-compare ratios within one call, not absolute numbers between calls.
+what they cost outside the simulation, and how long their results take to open; of runs in real
+time, up to which rate they are punctual (`real_time.py`). Run it as ``make bench``; with
+``--peers`` (``make bench-peers``) the first two rows are also run in ns-2 and ns-3, and the
+Web case in ns-2, where they are installed. Machines are noisy, so every row is measured
+several times in turn with the others and the least is quoted beside the median; compare ratios
+within one call, not absolute numbers between calls.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+
+from real_time import measure_live, show_live
 
 from redtail import _native
 
@@ -66,6 +69,9 @@ CAMPAIGNS = [(2000, "100 Mbit/s"), (10_000, "100 Mbit/s"), (10_000, "10 Mbit/s")
 
 #: Runs of the results that are opened.
 OPENED = 100_000
+
+#: Runs in real time at a rate at most, until one is punctual.
+LIVE_TRIES = 5
 
 #: The function of queue_cost that is measured, as callgrind names it.
 _MEASURED = "queue_cost::Place<Q>::measured*"
@@ -326,6 +332,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     scaling = measure_scaling(3)
     campaigns = measure_campaigns()
     queues = measure_queues(build("redtail-qdisc", "queue_cost"), options.repeats)
+    real_time = measure_live(LIVE_TRIES)
     if options.json:
         cells = [
             {"kind": kind, "backlog": backlog, "flows": flows, **vars(cell)}
@@ -333,12 +340,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for (backlog, flows), cell in places.items()
         ]
         tables = {"rows": {k: vars(v) for k, v in (rows | presets).items()}, "queues": cells}
-        print(json.dumps({**tables, "scaling": scaling, "campaigns": campaigns}))
+        runs = {name: [vars(run) for run in found] for name, found in real_time.items()}
+        others = {"scaling": scaling, "campaigns": campaigns, "real_time": runs}
+        print(json.dumps(tables | others))
     else:
         show(rows, scaling)
         show_presets(presets)
         show_campaigns(campaigns)
         show_queues(queues)
+        show_live(real_time)
     if options.peers:
         show_peers(rows)
     return 0

@@ -72,20 +72,20 @@ def made(runs: int, out: Path) -> Path:
 
     from redtail.analysis.results import CaseResult, Results
     from redtail.store.folders import ExperimentStore
-    from redtail.store.segments import Ledger, LedgerRuns
+    from redtail.store.segments import CaseRuns, RunTable
 
     store = ExperimentStore(out, "many")
-    ledger = Ledger(store.folder)
+    run_table = RunTable(store.folder)
     names = ["goodput", "utilization", *(f"ftp.metric_{n}" for n in range(METRICS - 2))]
     draws = np.random.default_rng(1).normal(1.0, 0.1, (runs, METRICS))
     for number, row in enumerate(draws):
-        ledger.add(f"{number:016x}", dict(zip(names, map(float, row), strict=True)), "{}")
+        run_table.add(f"{number:016x}", dict(zip(names, map(float, row), strict=True)), "{}")
     each = runs // CASES
     cases = tuple(
         CaseResult.of(
             {"traffic.ftp.flows": case},
             {"traffic.ftp.flows": str(case)},
-            LedgerRuns(ledger, {n: case * each + n for n in range(each)}),
+            CaseRuns(run_table, {n: case * each + n for n in range(each)}),
             (),
         )
         for case in range(CASES)

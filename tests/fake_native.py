@@ -41,6 +41,7 @@ class Plan:
         self.description = spec.get("description")
         self.replications = spec.get("replications", 10)
         self.seed = spec.get("seed", 1)
+        self.backend = spec.get("backend")
         self.warnings = spec.get("warnings", [])
         factors = spec.get("factors", {})
         self.factors = list(factors)

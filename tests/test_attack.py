@@ -10,7 +10,7 @@ import pytest
 import redtail
 from attack import identities, mutate
 from attack.__main__ import Attack, Worker, repeat
-from attack.inputs import copy_data, files
+from attack.inputs import QUEUES, copy_data, files
 from redtail import _engine
 from redtail.catalog import Catalog
 
@@ -45,7 +45,7 @@ def test_damaged_files_are_refused_with_a_message_or_run(attack: Attack) -> None
 
 
 def test_the_figures_of_every_queue_agree(attack: Attack) -> None:
-    for _ in range(34):  # as many as there are kinds
+    for _ in QUEUES:
         attack.one("identities")
     assert attack.faults == []
 

@@ -87,6 +87,21 @@ def test_runs_and_results_say_which_backend_made_them(
     assert redtail.run(fake_file, out=tmp_path).reused == 0
 
 
+def test_results_of_two_backends_do_not_replace_each_other(
+    other: Other, fake_file: Path, tmp_path: Path
+) -> None:
+    first = redtail.run(fake_file, out=tmp_path)
+    kept = (first.folder / "results.json").read_bytes()
+    second = redtail.run(fake_file, out=tmp_path, backend="other")
+    assert (first.folder.name, second.folder.name) == ("fake-experiment", "fake-experiment@other")
+    assert (first.folder / "results.json").read_bytes() == kept
+    assert (first.replaced, second.replaced) == (0, 0)
+    found = [redtail.load(results.folder).backend for results in (first, second)]
+    assert found == ["sim", "other"]
+    words = ["runs", "show", "fake-experiment@other", "--json", "--out", str(tmp_path)]
+    assert json.loads(CliRunner().invoke(app, words).stdout)["in_results"] == 12
+
+
 def test_keys_of_sim_are_what_they_were(fake: FakeNative, fake_file: Path, tmp_path: Path) -> None:
     results = redtail.run(fake_file, out=tmp_path)
     scenario = redtail.check(fake_file).scenario(0, 0)
@@ -99,12 +114,13 @@ def test_an_unknown_backend_is_refused_with_those_that_exist(
     other: Other, fake_file: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "runs"
-    with pytest.raises(SpecError, match="'none': there is no such backend; accepted: sim, other"):
+    accepted = "accepted: sim, live, live-tc, linux, linux-tcp, other"
+    with pytest.raises(SpecError, match=f"'none': there is no such backend; {accepted}"):
         redtail.run(fake_file, out=out, backend="none")
     for more in ([], ["--dry-run"]):
         words = ["run", str(fake_file), "--backend", "none", "--out", str(out), *more]
         done = CliRunner().invoke(app, words)
-        assert done.exit_code == 2 and "accepted: sim, other" in done.output
+        assert done.exit_code == 2 and accepted in done.output
     assert not out.exists()
 
 
@@ -173,3 +189,54 @@ def test_a_backend_limits_how_many_runs_are_made_at_once(
     other.at_once = at_once
     redtail.run(fake_file, out=tmp_path, backend="other", jobs=4)
     assert other.most_together == at_once
+
+
+def test_a_file_names_its_backend_and_the_option_takes_its_place(
+    other: Other, fake_file: Path, tmp_path: Path
+) -> None:
+    fake_file.write_text(
+        fake_file.read_text().replace("replications", 'backend = "other"\nreplications', 1)
+    )
+    results = redtail.run(fake_file, out=tmp_path)
+    assert other.ran == 12 and results.backend == "other"
+    assert redtail.run(fake_file, out=tmp_path, backend="sim").backend == "sim"
+    assert other.ran == 12
+
+
+def test_a_file_with_an_unknown_backend_is_refused_when_it_is_checked(tmp_path: Path) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(_with_backend("life"))
+    text = rf'{file}: backend = "life": there is no such backend; accepted: sim, live, live-tc'
+    with pytest.raises(SpecError, match=text):
+        redtail.check(file)
+
+
+_FILE = """
+name = "x"
+duration = "2 s"
+replications = 1
+traffic = [{ name = "ftp", kind = "bulk", flows = 1 }]
+
+[bottleneck]
+rate = "1 Mbit/s"
+delay = "1 ms"
+queue = { kind = "tail-drop", limit = "9 packets" }
+"""
+
+
+def _with_backend(name: str) -> str:
+    return f'backend = "{name}"' + _FILE
+
+
+def test_the_backend_of_a_file_is_no_part_of_its_scenarios(tmp_path: Path) -> None:
+    plain = redtail.check(redtail.Toml(_FILE))
+    named = redtail.check(redtail.Toml(_with_backend("live")))
+    assert (plain.backend, named.backend) == (None, "live")
+    assert plain.scenario(0, 0) == named.scenario(0, 0)
+
+
+def test_experiments_of_two_backends_cannot_be_run_together() -> None:
+    plans = [redtail.check(redtail.Toml(_with_backend(name))) for name in ("sim", "live")]
+    with pytest.raises(SpecError, match="name the backends sim, live; accepted: one for all"):
+        backends.chosen(None, plans)
+    assert backends.chosen("sim", plans) == "sim"

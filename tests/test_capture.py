@@ -12,6 +12,8 @@ import shutil
 import struct
 import subprocess
 from collections import Counter
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -113,6 +115,8 @@ class Row(NamedTuple):
     duplicate: str
     lost: str
     ecn: str
+    flags: str
+    completeness: str
 
 
 def tshark(path: Path, *fields: str) -> list[list[str]]:
@@ -145,6 +149,8 @@ def analysed(path: Path) -> list[Row]:
             )
         ),
         "ip.dsfield.ecn",
+        "tcp.flags",
+        "tcp.completeness",
     )
     return [
         Row(stream, int(port) >= 50000, int(seq), int(ack), int(length), *rest)
@@ -152,9 +158,30 @@ def analysed(path: Path) -> list[Row]:
     ]
 
 
+class Captured(NamedTuple):
+    """A capture of a run, what the run measured, and what tshark says of each packet."""
+
+    path: Path
+    metrics: dict[str, float]
+    rows: list[Row]
+
+
+@pytest.fixture(scope="module")
+def lossy(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Captured]:
+    """Return what was captured of one of LOSSY, which is run and analysed once."""
+
+    @cache
+    def of(name: str) -> Captured:
+        path = tmp_path_factory.mktemp("lossy") / "both.pcapng"
+        metrics = captured(LOSSY[name], path)
+        return Captured(path, metrics, analysed(path))
+
+    return of
+
+
 def with_payload(path: Path) -> Path:
     """A copy in which the payload, all zeros, has been put back, for its checksums to be seen."""
-    data, at, out = path.read_bytes(), 0, b""
+    data, at, out = path.read_bytes(), 0, []
     while at < len(data):
         kind, length = struct.unpack_from("<II", data, at)
         body = data[at + 8 : at + length - 4]
@@ -165,10 +192,10 @@ def with_payload(path: Path) -> Path:
             packet = body[20 : 20 + kept].ljust(original + -original % 4, b"\0")
             body = body[:12] + struct.pack("<II", original, original) + packet
         size = struct.pack("<I", len(body) + 12)
-        out += struct.pack("<I", kind) + size + body + size
+        out.append(struct.pack("<I", kind) + size + body + size)
         at += length
     copy = path.with_suffix(".whole.pcapng")
-    copy.write_bytes(out)
+    copy.write_bytes(b"".join(out))
     return copy
 
 
@@ -245,10 +272,8 @@ def test_no_packet_is_malformed_or_has_a_bad_checksum(
 
 
 @pytest.mark.parametrize("name", LOSSY)
-def test_tshark_counts_what_the_senders_count(name: str, tmp_path: Path) -> None:
-    path = tmp_path / "both.pcapng"
-    metrics = captured(LOSSY[name], path)
-    rows = analysed(path)
+def test_tshark_counts_what_the_senders_count(name: str, lossy: Callable[[str], Captured]) -> None:
+    _, metrics, rows = lossy(name)
     data = [row for row in rows if row.length > 0]
     assert not any(row.lost for row in rows), "the capture misses packets"
     assert len(data) == metrics["ftp.data_segments"]
@@ -259,13 +284,12 @@ def test_tshark_counts_what_the_senders_count(name: str, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("name", BY_DUPLICATES)
 def test_episodes_of_fast_retransmission_are_those_the_senders_count(
-    name: str, tmp_path: Path
+    name: str, lossy: Callable[[str], Captured]
 ) -> None:
-    path = tmp_path / "both.pcapng"
-    metrics = captured(LOSSY[name], path)
+    _, metrics, rows = lossy(name)
     acked, sent, recover = Counter[str](), Counter[str](), Counter[str]()
     episodes = 0
-    for row in analysed(path):
+    for row in rows:
         stream = row.stream
         if row.server:
             acked[stream] = row.ack
@@ -297,9 +321,10 @@ def tcptrace(path: Path, name: str) -> list[float]:
 
 
 @pytest.mark.parametrize("name", LOSSY)
-def test_tcptrace_counts_the_same_retransmissions(name: str, tmp_path: Path) -> None:
-    path = tmp_path / "both.pcapng"
-    metrics = captured(LOSSY[name], path)
+def test_tcptrace_counts_the_same_retransmissions(
+    name: str, lossy: Callable[[str], Captured]
+) -> None:
+    path, metrics, _ = lossy(name)
     # tcptrace counts a SYN that is sent again; our counter is of data alone.
     again = sum(max(sent - 1, 0) for sent in tcptrace(path, "SYN/FIN pkts sent"))
     assert sum(tcptrace(path, "rexmt data pkts")) - again == metrics["ftp.retransmissions"]
@@ -320,9 +345,10 @@ CLOSING = [name for name in LOSSY if name not in ("ns2-sack", "no handshake")]
 
 
 @pytest.mark.parametrize("name", CLOSING)
-def test_connections_are_complete_to_both_tools(name: str, tmp_path: Path) -> None:
-    path = tmp_path / "both.pcapng"
-    metrics = captured(LOSSY[name], path)
+def test_connections_are_complete_to_both_tools(
+    name: str, lossy: Callable[[str], Captured]
+) -> None:
+    path, metrics, rows = lossy(name)
     assert metrics["ftp.completed"] == 1
     command = [tool("tcptrace"), "-n", "-l", str(path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True).stdout
@@ -331,22 +357,22 @@ def test_connections_are_complete_to_both_tools(name: str, tmp_path: Path) -> No
     pairs = re.findall(r"SYN/FIN pkts sent:\s+(\d+)/(\d+)", done)
     assert len(pairs) == 6 and all(int(syn) >= 1 and int(fin) >= 1 for syn, fin in pairs)
     # 31: SYN, SYN-ACK, ACK, data and FIN were seen.
-    last = {row[0]: row[1] for row in tshark(path, "tcp.stream", "tcp.completeness")}
-    assert last == dict.fromkeys("012", "31")
+    assert {row.stream: row.completeness for row in rows} == dict.fromkeys("012", "31")
     # The last of each connection is the sender's acknowledgement of the peer's FIN.
-    rows = tshark(path, "tcp.stream", "tcp.srcport", "tcp.seq", "tcp.ack", "tcp.flags")
     for stream in "012":
-        *_, fin, ack = [row[1:] for row in rows if row[0] == stream]
-        assert fin[0] == "50000" and int(fin[3], 16) & 0x11 == 0x11
+        *_, fin, ack = [row for row in rows if row.stream == stream]
+        assert fin.server and int(fin.flags, 16) & 0x11 == 0x11
         # SYN, four million bytes, FIN.
-        assert fin[1:3] == ["1", "4000002"]
-        assert ack == ["40000", "4000002", "2", "0x0010"]
+        assert (fin.seq, fin.ack) == (1, 4000002)
+        assert not ack.server and (ack.seq, ack.ack) == (4000002, 2)
+        assert ack.flags == "0x0010"
 
 
 @pytest.mark.parametrize("name", ["timestamps", "linux"])
-def test_both_ends_show_their_clocks_and_echo_the_others(name: str, tmp_path: Path) -> None:
-    path = tmp_path / "both.pcapng"
-    captured(LOSSY[name], path)
+def test_both_ends_show_their_clocks_and_echo_the_others(
+    name: str, lossy: Callable[[str], Captured]
+) -> None:
+    path = lossy(name).path
     stamps = ("tcp.options.timestamp.tsval", "tcp.options.timestamp.tsecr")
     seen: dict[tuple[str, str], set[int]] = {}
     for stream, port, value, echo, time_s, flags in tshark(

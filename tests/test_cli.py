@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import signal
 import subprocess
@@ -161,7 +162,9 @@ def test_the_command_in_the_message_repeats_the_failed_run_alone(
     done = runner.invoke(app, arguments)
     assert done.exit_code == 1
     assert "error: RED, ftp flows 2, replication 1: the engine failed" in done.stderr
-    assert f"\n7 of 12 runs are finished and kept in {out}" in done.stderr
+    kept = re.search(rf"\n(\d+) of 12 runs are finished and kept in {re.escape(out)}", done.stderr)
+    # The next one had begun, and may have ended.
+    assert kept is not None and int(kept[1]) in (7, 8)
 
     (line,) = (line for line in done.stderr.splitlines() if line.startswith("To repeat"))
     command = shlex.split(line.partition(": ")[2])

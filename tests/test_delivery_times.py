@@ -14,7 +14,6 @@ import itertools
 import math
 import re
 import statistics
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -90,17 +89,18 @@ def plan(variant: str) -> _engine.Plan:
 
 
 @cache
+def transfer(variant: str, size: int, loss: float, replication: int) -> float:
+    """The delivery time of one transfer in seconds."""
+    scenario = plan(variant).scenario(KEYS.index((size, loss)), replication)
+    return _engine.run_one(scenario).metrics["file.completion_time_mean"]
+
+
+@cache
 def cell(variant: str, size: int, loss: float, replications: int = REPLICATIONS) -> Cell:
     """One cell of the table, from that many transfers."""
-    case = KEYS.index((size, loss))
-
-    def one(replication: int) -> float:
-        outcome = _engine.run_one(plan(variant).scenario(case, replication))
-        return outcome.metrics["file.completion_time_mean"]
-
     n = replications if loss else 2  # without loss nothing is random
-    with ThreadPoolExecutor() as pool:
-        times = list(pool.map(one, range(n)))
+    # A transfer takes less time than to hand it to a thread.
+    times = [transfer(variant, size, loss, replication) for replication in range(n)]
     return Cell(statistics.fmean(times), statistics.stdev(times), n)
 
 

@@ -54,12 +54,15 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+@pytest.mark.usefixtures("figures_unwritten")
 def test_every_example_runs(path: Path, tmp_path: Path) -> None:
     results = redtail.run(path, replications=1, out=tmp_path)
     assert results.run_count == len(results.cases)
     for case in results.cases:
         first = "utilization" if "utilization" in case.metrics else "hop1.utilization"
-        assert 0.5 < case.metric(first).mean <= 1, case.title
+        # The line is there for programs of the user; two calls use little of it.
+        least = 0 if path.stem == "line" else 0.5
+        assert least < case.metric(first).mean <= 1, case.title
     assert results.figures()
 
 

@@ -174,10 +174,10 @@ def test_an_interactive_session_goes_on_after_the_second(
     monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt), Interrupts() as held:
-        assert held.patient
+        assert held.waits_for_runs
         os.kill(os.getpid(), signal.SIGINT)
-        assert (held.count, held.patient) == (1, True)
+        assert (held.count, held.waits_for_runs) == (1, True)
         assert MESSAGE in capsys.readouterr().err
         os.kill(os.getpid(), signal.SIGINT)
-    assert not held.patient
+    assert not held.waits_for_runs
     assert signal.getsignal(signal.SIGINT) is before

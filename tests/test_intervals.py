@@ -16,9 +16,10 @@ from rich.table import Table
 
 import redtail
 from redtail.analysis import rare
+from redtail.analysis.digits import shown
 from redtail.analysis.results import CaseResult, Results
 from redtail.analysis.stats import difference, estimate, p_zero_mean, paired_difference
-from redtail.display.tables import shown, summary_table
+from redtail.display.tables import summary_table
 from redtail.store.folders import StoredRun
 
 PAGE = Path(__file__).parent.parent / "docs" / "explanation" / "coverage.md"

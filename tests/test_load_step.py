@@ -33,10 +33,6 @@ def _kinds() -> list[str]:
     return [kind for kind in kinds if kind != "plugin"]  # that one is the user's own
 
 
-def test_every_queue_has_its_load_step() -> None:
-    assert sorted(load_step.QUEUES) == sorted(_kinds())
-
-
 @pytest.mark.parametrize("kind", _kinds())
 def test_the_page_of_a_queue_shows_its_load_step(kind: str) -> None:
     page = (QUEUES / f"{kind}.md").read_text()

@@ -20,7 +20,7 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail import experiment, papers
+from redtail import _engine, experiment, papers
 from redtail._engine import Plan
 from redtail.analysis.results import CaseResult, Results
 from redtail.analysis.stats import Estimate, bootstrap
@@ -29,10 +29,20 @@ from redtail.errors import RedtailError, SpecError
 from redtail.papers import checks, definition, report
 from redtail.papers.agreement import refuse_unknown
 from redtail.papers.checks import TESTS, Bounds, Evidence
-from redtail.papers.definition import Finding, Study
+from redtail.papers.definition import Finding, Paper, Study, Variant
 from redtail.papers.formula import Formula
-from redtail.papers.grid import Grid, describe, replace_cases
-from redtail.papers.reproduction import Judgement, judge, seek
+from redtail.papers.grid import Grid, describe, quantity, replace_cases
+from redtail.papers.reproduction import (
+    Judgement,
+    Reproduction,
+    _Experiment,
+    _File,
+    _Request,
+    _Trust,
+    judge,
+    reproduce_paper,
+    seek,
+)
 from redtail.store.folders import StoredRun
 
 from conftest import ROOT
@@ -646,14 +656,99 @@ def test_each_paper_has_headlines_settings_and_queues_of_today(name: str) -> Non
     assert {"CoDel", "PIE", "FQ-CoDel"} <= modern
 
 
+def judged_studies(paper: Paper) -> set[str]:
+    """The studies that findings look at."""
+    of = {view.name: view.study for view in paper.all_views}
+    return {
+        of[check.study]
+        for finding in paper.findings
+        for check in (*finding.checks, *finding.conditions)
+    }
+
+
+def judged_loads(paper: Paper, study: Study, variant: Variant) -> set[float]:
+    """The loads at which findings look at a variant of a study; infinity stands for all.
+
+    Tests take a variant only when it is named, so no verdict depends on what it does elsewhere.
+    """
+    views = {view.name: view for view in paper.all_views if view.study == study.name}
+    loads: set[float] = set()
+    for finding in paper.findings:
+        for check in (*finding.checks, *finding.conditions):
+            given = [check.parameters.get(key, ()) for key in ("queues", "to")]
+            named = {label for each in given if isinstance(each, list) for label in each}
+            if check.study not in views or variant.label not in named:
+                continue
+            alone = views[check.study].load == study.load and check.parameters.get("loads")
+            loads |= set(alone or [math.inf])
+    return loads
+
+
+def left_out(paper: Paper, study: Study, scale: str, loads: set[float]) -> list[Variant]:
+    """The variants of a study of which no verdict needs a run at these loads."""
+    return [
+        variant
+        for variant in study.variants_at(scale)
+        if not judged_loads(paper, study, variant) & (loads | {math.inf})
+    ]
+
+
+def loads_of(study: Study, plan: Plan) -> set[float]:
+    """The loads in one of a study's files."""
+    return {quantity(study.load, case.factors[study.load])[0] for case in plan.cases}
+
+
+def judged_alone(paper: Paper, scale: str, monkeypatch: pytest.MonkeyPatch) -> Paper:
+    """The paper with no more than its findings look at."""
+    judged = judged_studies(paper)
+    studies = tuple(each for each in paper.studies if each.name in judged)
+    views = tuple(view for view in paper.views if view.study in judged)
+
+    def experiments(file: _File) -> list[_Experiment]:
+        study = file.of.study
+        omitted = left_out(paper, study, scale, loads_of(study, file.plan))
+        wanted = [each for each in file.of.variants if not each.solve and each not in omitted]
+        return [file.base, *(file.attempt(each, file.queue(each)) for each in wanted)]
+
+    monkeypatch.setattr(_File, "experiments", experiments)
+    # What is only shown may name queues that are left out.
+    return replace(
+        paper, studies=studies, views=views, figures=(), tables=(), settings=(), then_and_now=()
+    )
+
+
 @pytest.mark.papers
 @pytest.mark.parametrize("name", papers.names())
-def test_verdicts_at_quick_scale_are_the_expected_ones(name: str, tmp_path: Path) -> None:
+def test_verdicts_at_quick_scale_are_the_expected_ones(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Runs the paper at quick scale: seeds are fixed, so nothing but the code can change it."""
     paper = papers.load(name)
     assert paper.expected["quick"].keys() == {finding.id for finding in paper.findings}
-    done = papers.reproduce(name, scale="quick", out=tmp_path)
+    judged = judged_alone(paper, "quick", monkeypatch)
+    done = reproduce_paper(judged, scale="quick", out=tmp_path)
     assert done.changed == []
+
+
+@pytest.mark.papers
+@pytest.mark.parametrize("name", papers.names())
+def test_what_no_verdict_depends_on_runs_too(name: str) -> None:
+    """Each queue that is shown and not judged makes a run at the first load."""
+    paper = papers.load(name)
+    judged = judged_studies(paper)
+    ran = 0
+    for study in (each for each in paper.studies if "quick" in each.scales):
+        first = replace(study, files=study.files[:1])
+        request = _Request(first, study.scales["quick"], None, _Trust(paper.folder, ()))
+        (file,) = request.files
+        omitted = left_out(paper, study, "quick", loads_of(study, file.plan))
+        wanted = [file.attempt(variant, file.queue(variant)) for variant in omitted]
+        for each in wanted if study.name in judged else [file.base, *wanted]:
+            plan = each.loaded()
+            outcome = _engine.run_one(plan.example(0), None, plan.queues, plan.traces)
+            assert outcome.bottleneck_packets > 0
+            ran += 1
+    assert ran >= 3
 
 
 def test_every_finding_of_iscc2001_is_listed_once() -> None:
@@ -778,14 +873,30 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+Made = tuple[Reproduction, list[tuple[int, int]]]
+
+
+@pytest.fixture(scope="module")
+def made(tiny: Path) -> Made:
+    """The paper at that scale, run into a store beside it, and the progress that was told."""
+    seen: list[tuple[int, int]] = []
+    done = reproduce_paper(
+        definition.read(tiny / "iscc2001"),
+        out=tiny / "out",
+        progress=lambda state: seen.append((state.done, state.total)),
+    )
+    return done, seen
+
+
+@pytest.mark.usefixtures("figures_unwritten")  # their names are looked at
 def test_a_paper_runs_from_end_to_end(
-    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: Path, made: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(definition, "FOLDER", tiny)
-    arguments = ["reproduce", "iscc2001", "--out", str(tmp_path)]
+    arguments = ["reproduce", "iscc2001", "--out", str(tiny / "out")]
     done = runner.invoke(app, arguments)
     assert done.exit_code == 0, done.stderr
-    folder = tmp_path / "iscc2001" / "quick"
+    folder = tiny / "out" / "iscc2001" / "quick"
     ids = [f"ISCC-{number}" for number in range(1, 25)]
     page = (folder / "report.md").read_text()
     for name in ids:
@@ -826,22 +937,18 @@ def test_a_paper_runs_from_end_to_end(
     assert (folder / "verdicts.json").read_bytes() == first
 
 
-def test_progress_reuse_and_others_numbers(tiny: Path, tmp_path: Path) -> None:
-    paper = definition.read(tiny / "iscc2001")
-    seen: list[tuple[int, int]] = []
-    made = papers.reproduction.reproduce_paper(
-        paper, out=tmp_path, progress=lambda state: seen.append((state.done, state.total))
-    )
+def test_progress_reuse_and_others_numbers(tiny: Path, made: Made) -> None:
+    first, seen = made
     done = [each for each, _ in seen]
     assert done == sorted(done)
-    assert seen[-1] == (made.run_count, made.run_count)
-    assert made.reused == 0
-    again = papers.reproduction.reproduce_paper(paper, out=tmp_path)
-    assert again.reused == again.run_count == made.run_count
-    assert report.to_json(again) == report.to_json(made)
+    assert seen[-1] == (first.run_count, first.run_count)
+    assert first.reused == 0
+    again = reproduce_paper(first.paper, out=tiny / "out")
+    assert again.reused == again.run_count == first.run_count
+    assert report.to_json(again) == report.to_json(first)
 
-    table = paper.tables[-1]
-    lines = report.table_lines(made, table)
+    table = first.paper.tables[-1]
+    lines = report.table_lines(first, table)
     assert "ns-2.35" in lines[0]
     assert len(lines) == 4 + len(table.rows)
     assert "[158]" in lines[4] and "[0.98]" in lines[4]

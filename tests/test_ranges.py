@@ -23,7 +23,9 @@ phases = [{phases}]
 rate = "10 Mbit/s"
 delay = "20 ms"
 random_loss = 0.01
-queue = {{ kind = "{kind}", {queue} }}
+[bottleneck.queue]
+kind = "{kind}"
+{queue}
 [[traffic]]
 name = "always"
 kind = "bulk"

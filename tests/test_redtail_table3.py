@@ -119,15 +119,15 @@ def plan(variant: str) -> _engine.Plan:
 
 
 @cache
+def run(variant: str, queue: str, replication: int) -> dict[str, float]:
+    """The metrics of one replication."""
+    return _engine.run_one(plan(variant).scenario(QUEUES.index(queue), replication)).metrics
+
+
 def runs(variant: str, queue: str, replications: int = REPLICATIONS) -> list[dict[str, float]]:
     """The metrics of each replication."""
-
-    def one(replication: int) -> dict[str, float]:
-        scenario = plan(variant).scenario(QUEUES.index(queue), replication)
-        return _engine.run_one(scenario).metrics
-
     with ThreadPoolExecutor() as pool:
-        return list(pool.map(one, range(replications)))
+        return list(pool.map(lambda number: run(variant, queue, number), range(replications)))
 
 
 def mean(queue: str, metric: str, variant: str = "as above", n: int = REPLICATIONS) -> Mean:

@@ -170,6 +170,7 @@ def test_figures_are_drawn_and_repeatable(results: Results, tmp_path: Path) -> N
         assert first.read_bytes() == second.read_bytes(), first
 
 
+@pytest.mark.usefixtures("figures_unwritten")
 def test_figures_without_a_numeric_factor_have_a_row_per_case(
     fake: FakeNative, tmp_path: Path
 ) -> None:

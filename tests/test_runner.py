@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import signal
 import threading
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,6 +80,27 @@ def test_a_failing_run_stops_the_rest_and_says_which(
     with pytest.raises(RunError, match=r"RED|tail drop.*replication 1.*index out of bounds"):
         redtail.run(fake_file, out=tmp_path, jobs=1)
     assert len(fake.ran) < 12
+
+
+def test_a_failing_run_does_not_lose_what_ended_at_the_same_time(
+    fake: FakeNative, fake_file: Path, tmp_path: Path
+) -> None:
+    class AtOnce(Executor):
+        """All runs that are handed out together have ended when the pool looks at them."""
+
+        def submit(self, call: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+            future: Future[Any] = Future()
+            future.set_result(call(*args, **kwargs))
+            return future
+
+    def fail(number: int) -> None:
+        if number == 0:
+            raise RuntimeError("no luck")
+
+    fake.before_run = fail
+    with pytest.raises(RunError, match="11 of 12 runs are finished and kept"):
+        redtail.run(fake_file, out=tmp_path, jobs=12, executor=AtOnce())
+    assert redtail.run(fake_file, out=tmp_path).reused == 11
 
 
 def test_keep_going_makes_the_other_runs(fake: FakeNative, fake_file: Path, tmp_path: Path) -> None:

@@ -9,12 +9,16 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import redtail
+from redtail import _engine
 from redtail.errors import RedtailWarning, StoreError
 from redtail.store import folders as store
 
@@ -48,6 +52,85 @@ def test_a_run_is_stored_with_units_and_provenance(
     assert manifest["code_version"] == "fake-1"
     assert manifest["backend"] == "sim"
     assert manifest["bottleneck_packets"] == 1000
+
+
+def outcome(**changes: Any) -> _engine.Outcome:
+    """What a run of two queues measured, the second without losses."""
+    whole = _engine.Outcome(
+        metrics={"loss": 0.25, "return.loss": 0.0, "mark": 1e-300},
+        consecutive_losses={"bottleneck": [3, 0, 1, 0, 0], "return": [0, 0]},
+        series={},
+        names={},
+        bottleneck_packets=7,
+        events=9,
+        wall_time_s=0.5,
+    )
+    return replace(whole, **changes)
+
+
+def saved(folder: Path, scenario: str, measured: _engine.Outcome) -> store.StoredRun:
+    with store.ExperimentStore(folder, "one") as one:
+        return one.save(
+            store.run_key(scenario, "code"),
+            scenario,
+            measured,
+            code_version="code",
+            version="1",
+            backend="sim",
+            replication=2,
+        )
+
+
+@pytest.mark.parametrize(
+    "measured",
+    [
+        outcome(),
+        outcome(consecutive_losses={}),
+        outcome(consecutive_losses={"b": [], "a": []}),
+        outcome(metrics={}),
+    ],
+)
+def test_what_storing_a_run_returns_is_what_reading_it_returns(
+    tmp_path: Path, measured: _engine.Outcome
+) -> None:
+    stored = saved(tmp_path, '{"seed": 3}', measured)
+    read = store.read_run(tmp_path / "one" / stored.key)
+    assert read == stored
+    assert list(read.metrics) == list(stored.metrics)
+    assert list(read.consecutive_losses) == list(stored.consecutive_losses)
+
+
+def test_a_run_is_not_stored_under_the_name_of_another(tmp_path: Path) -> None:
+    with (
+        store.ExperimentStore(tmp_path, "one") as one,
+        pytest.raises(StoreError, match=r"under the name of the run [0-9a-f]{16}"),
+    ):
+        one.save(
+            "0" * 16,
+            '{"seed": 3}',
+            outcome(),
+            code_version="code",
+            version="1",
+            backend="sim",
+            replication=2,
+        )
+    assert not list((tmp_path / "one").glob("0*"))
+
+
+@pytest.mark.parametrize("rows", [0, 1, 100, 101])
+def test_a_table_is_read_back_as_it_was_whatever_its_length(rows: int) -> None:
+    names = pa.DictionaryArray.from_arrays(
+        pa.array([1] * rows, pa.int32()), pa.array(["never there", "bulk"])
+    )
+    about = store.metric_field("loss")
+    kinds = [pa.field("group", names.type), about, pa.field("text", pa.string())]
+    known = [None, *[0.1] * (rows - 1)][:rows]
+    columns = [names, pa.array(known, pa.float64()), pa.array(["a b"] * rows, pa.string())]
+    table = pa.Table.from_arrays(columns, schema=pa.schema(kinds, metadata={"links": "[]"}))
+    with store.open_parquet(store.parquet_bytes(table)) as file:
+        read = file.read()
+    assert read.schema.equals(table.schema, check_metadata=True)
+    assert read.equals(table)
 
 
 def test_present_runs_are_not_made_again(fake: FakeNative, fake_file: Path, tmp_path: Path) -> None:

@@ -8,6 +8,19 @@ from mypy import api
 import redtail
 from redtail import model
 
+from conftest import ROOT
+
+# What other packages offer is no question of these tests; to analyse it takes ten times as long.
+_CONFIGURATION = f"""
+[mypy]
+mypy_path = {ROOT / "python"}
+[mypy-numpy.*,scipy.*,pandas.*,polars.*,pyarrow.*,matplotlib.*,rich.*,typer.*,fsspec.*]
+follow_imports = skip
+follow_imports_for_stubs = True
+[mypy-redtail.*]
+follow_imports = silent
+"""
+
 _MISTAKES = {
     'redtail.Red(limit="3 packets")': "",
     'redtail.Red(limitt="3 packets")': 'Unexpected keyword argument "limitt" for "Red"',
@@ -24,9 +37,12 @@ _MISTAKES = {
 @pytest.fixture(scope="module")
 def complaints(tmp_path_factory: pytest.TempPathFactory) -> dict[int, str]:
     """What mypy says of each line of a program with one mistake a line."""
-    file = tmp_path_factory.mktemp("types") / "program.py"
+    folder = tmp_path_factory.mktemp("types")
+    file, configuration = folder / "program.py", folder / "mypy.ini"
     file.write_text("\n".join(["import redtail", *_MISTAKES]) + "\n")
-    printed, failed, _ = api.run(["--strict", "--hide-error-context", str(file)])
+    configuration.write_text(_CONFIGURATION)
+    words = ["--config-file", str(configuration), "--cache-dir", str(folder / "cache")]
+    printed, failed, _ = api.run([*words, "--strict", "--hide-error-context", str(file)])
     assert not failed
     said = [line.split(":", 2) for line in printed.splitlines() if ": error: " in line]
     return {int(number): text for _, number, text in said}

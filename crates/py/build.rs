@@ -26,19 +26,21 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-fn main() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    // What `redtail-sim` is made of. A crate that is missing here would let old results pass for new.
+/// What `redtail-sim` is made of. A crate that is missing here would let old results pass for new.
+const SIM: [&str; 7] = [
+    "core",
+    "qdisc",
+    "transport",
+    "traffic",
+    "spec",
+    "network",
+    "sim",
+];
+
+/// A hash over the sources of these crates and the versions of their dependencies.
+fn hash(root: &Path, crates: &[&str]) -> u128 {
     let mut files = vec![root.join("Cargo.lock")];
-    for name in [
-        "core",
-        "qdisc",
-        "transport",
-        "traffic",
-        "spec",
-        "network",
-        "sim",
-    ] {
+    for name in crates {
         let folder = root.join("crates").join(name).join("src");
         println!("cargo::rerun-if-changed={}", folder.display());
         sources(&folder, &mut files);
@@ -46,12 +48,17 @@ fn main() {
     println!("cargo::rerun-if-changed={}", files[0].display());
     files.sort();
     const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
-    let hash = files.iter().fold(OFFSET, |hash, file| {
-        let name = file
-            .strip_prefix(&root)
-            .expect("sources lie below the root");
+    files.iter().fold(OFFSET, |hash, file| {
+        let name = file.strip_prefix(root).expect("sources lie below the root");
         let hash = fnv1a(hash, name.to_string_lossy().as_bytes());
         fnv1a(hash, &fs::read(file).expect("the sources are readable"))
-    });
-    println!("cargo::rustc-env=REDTAIL_CODE_VERSION={hash:032x}");
+    })
+}
+
+fn main() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let sim = hash(&root, &SIM);
+    println!("cargo::rustc-env=REDTAIL_CODE_VERSION={sim:032x}");
+    let live = hash(&root, &["live"]) ^ sim.rotate_left(1);
+    println!("cargo::rustc-env=REDTAIL_LIVE_VERSION={live:032x}");
 }

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import redtail
+from redtail import _engine
 from redtail.display import plots
 
 if TYPE_CHECKING:
@@ -26,62 +27,10 @@ if TYPE_CHECKING:
 
 FIGURES = Path(__file__).parent.parent / "figures"
 
-RED = 'limit = "250 packets", min_th = "40 packets", max_th = "120 packets"'
-_TWO_CLASSES = """class = [
-  {{ name = "always", match = {{ group = "always" }}, {always}queue = {queue} }},
-  {{ name = "step", {step}queue = {queue} }},
-]"""
-_SHORT = '{ kind = "tail-drop", limit = "100 packets" }'
-
-
-def _classes(always: str = "", step: str = "", queue: str = _SHORT) -> str:
-    return _TWO_CLASSES.format(always=always, step=step, queue=queue)
-
-
-# The queue of each kind, as the lines of its table without `kind`.
+# The keys of each kind besides `kind`: the example in its file in `crates/qdisc/src/queues`. The
+# kind `plugin` has no page.
 QUEUES: dict[str, str] = {
-    "tail-drop": 'limit = "100 packets"',
-    "head-drop": 'limit = "100 packets"',
-    "red": RED,
-    "adaptive-red": 'limit = "250 packets", target_delay = "50 ms"',
-    "self-configuring-red": RED,
-    "dynamic-threshold-red": RED,
-    "red-tail": 'limit = "250 packets", min_th = "20 packets", max_th = "100 packets"',
-    "wred": 'limit = "250 packets", average = "rio", profiles = ['
-    '{ dscp = ["AF11"], min_th = "40 packets", max_th = "120 packets", max_p = 0.1 }, '
-    '{ min_th = "20 packets", max_th = "60 packets", max_p = 0.2 }]',
-    "choke": RED,
-    "pi": 'limit = "250 packets"',
-    "pie": 'limit = "250 packets"',
-    "docsis-pie": 'limit = "250 packets"',
-    "pi2": 'limit = "250 packets"',
-    "dualpi2": "",
-    "step": 'limit = "250 packets", threshold = "20 packets"',
-    "rem": 'limit = "250 packets", target = "20 packets"',
-    "blue": 'limit = "100 packets"',
-    "sred": 'limit = "250 packets"',
-    "avq": 'limit = "100 packets"',
-    "gsp": 'limit = "250 packets", threshold = "40 packets"',
-    "codel": 'limit = "250 packets"',
-    "fq-codel": "",
-    "sfq": "",
-    "fq": "",
-    "cobalt": 'limit = "250 packets"',
-    "cake": "",
-    "sfb": "",
-    "fq-pie": "",
-    "prio": _classes(),
-    "pfifo-fast": 'limit = "100 packets"',
-    "drr": _classes('quantum = "4500 B", ', 'quantum = "1500 B", '),
-    "wfq": _classes("weight = 3, ", "weight = 1, "),
-    "tbf": 'rate = "9 Mbit/s", burst = "15 kB", '
-    'queue = { kind = "tail-drop", limit = "100 packets" }',
-    "htb": 'class = [{ name = "link", rate = "10 Mbit/s", class = [\n'
-    '  { name = "always", match = { group = "always" }, rate = "6 Mbit/s", '
-    f'ceil = "10 Mbit/s", queue = {_SHORT} }},\n'
-    '  { name = "step", rate = "4 Mbit/s", '
-    f'ceil = "10 Mbit/s", queue = {_SHORT} }},\n'
-    "] }]",
+    kind: keys for kind, keys in _engine.queue_examples().items() if kind != "plugin"
 }
 
 # TCP of the two groups, where it is not plain.
@@ -121,7 +70,7 @@ def experiment(kind: str, duration: str = "200 s") -> str:
         'access_delay = ["1 ms", "4 ms", "7 ms", "10 ms", "13 ms"]\n'
         'return_delay = "50 ms"\nflows = 20\nkind = "bulk"\n'
     )
-    keys = f'kind = "{kind}"\n{_lines(QUEUES[kind])}'
+    keys = f'kind = "{kind}"\n{QUEUES[kind]}'
     return f"""name = "Load step {kind}"
 duration = "{duration}"
 warmup = "10 s"
@@ -145,18 +94,6 @@ tcp = "{step}"
 interval = "200 ms"
 windows = true
 """
-
-
-def _lines(keys: str) -> str:
-    """One key a line: commas between keys outside brackets become line ends."""
-    out, depth, text = [], 0, False
-    for c in keys:
-        if c == '"':
-            text = not text
-        elif not text:
-            depth += (c in "[{") - (c in "]}")
-        out.append("\n" if c == "," and depth == 0 and not text else c)
-    return "\n".join(line.strip() if depth == 0 else line for line in "".join(out).split("\n"))
 
 
 def run(kind: str, folder: Path, duration: str = "200 s") -> redtail.Results:

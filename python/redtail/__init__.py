@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from redtail._engine import Case, Plan
     from redtail._native import Packet, QueueContext
     from redtail.advice import Advice, Advised, advise
+    from redtail.analysis.gap import Gap, Gaps
     from redtail.analysis.results import CaseResult, Results, load
     from redtail.analysis.stats import Estimate
     from redtail.errors import (
@@ -34,11 +35,12 @@ if TYPE_CHECKING:
     from redtail.model import *  # noqa: F403 (every typed object, by its `__all__`)
     from redtail.running.campaign import Campaign, CampaignResults
     from redtail.running.captures import Captured, capture
+    from redtail.running.gaps import compare_backends
     from redtail.running.runner import Progress, run
 
     __version__: str
 
-_HOMES = {
+_MODULES = {
     "Advice": "advice",
     "Advised": "advice",
     "Campaign": "running.campaign",
@@ -48,6 +50,8 @@ _HOMES = {
     "Case": "_engine",
     "CaseResult": "analysis.results",
     "Estimate": "analysis.stats",
+    "Gap": "analysis.gap",
+    "Gaps": "analysis.gap",
     "Packet": "_native",
     "Plan": "_engine",
     "Progress": "running.runner",
@@ -65,6 +69,7 @@ _HOMES = {
     "advise": "advice",
     "capture": "running.captures",
     "check": "experiment",
+    "compare_backends": "running.gaps",
     "load": "analysis.results",
     "read_trace": "inputs.traces",
     "run": "running.runner",
@@ -80,6 +85,8 @@ __all__ = [
     "Case",
     "CaseResult",
     "Estimate",
+    "Gap",
+    "Gaps",
     "Packet",
     "Plan",
     "Progress",
@@ -97,6 +104,7 @@ __all__ = [
     "advise",
     "capture",
     "check",
+    "compare_backends",
     "load",
     "read_trace",
     "run",
@@ -113,9 +121,9 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> Any:
         if name == "__version__":
             return import_module("redtail._engine").version()
-        home = _HOMES.get(name)
-        if home is not None:
-            return getattr(import_module(f"redtail.{home}"), name)
+        module = _MODULES.get(name)
+        if module is not None:
+            return getattr(import_module(f"redtail.{module}"), name)
         # The typed objects are many and generated; their module lists them.
         if name[:1].isupper() and name in _typed_objects().__all__:
             return getattr(_typed_objects(), name)

@@ -1,20 +1,18 @@
-"""The one door to the native module: its errors become ours, its results plain Python.
+"""The functions of the native module, with the exceptions of `errors` and plain results.
 
-Nothing else imports `redtail._native`, so that tests can put a stand-in behind `native()`, and
-so that `redtail --help` does not load the engine.
+Tests replace `native` here to give these functions a stand-in.
 """
 
 from __future__ import annotations
 
-import importlib
 import json
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from redtail._module import native
 from redtail.analysis.stopping import StopRule
 from redtail.errors import Cancelled, RedtailError, RunError, SpecError
 from redtail.files import Reader
@@ -30,23 +28,6 @@ if TYPE_CHECKING:
 
 BACKEND = "sim"
 """The name under which this engine's results are stored."""
-
-
-def native() -> Any:
-    """Return the native module.
-
-    Raises:
-        RedtailError: it is not built, or built for another Python.
-    """
-    found = sys.modules.get("redtail._native")
-    if found is not None:
-        return found
-    try:
-        return importlib.import_module("redtail._native")
-    except ImportError as error:
-        raise RedtailError(
-            f"redtail's native module cannot be loaded ({error}); build it with: make setup"
-        ) from error
 
 
 @contextmanager
@@ -128,10 +109,11 @@ class Plan:
         name: the experiment's name.
         description: its description, possibly empty.
         replications: number of runs of each case; with a stop rule, the largest.
+        backend: the name of what makes the runs, if the experiment says so.
         seed: where the random numbers start from.
         warnings: set-ups that are legal but degenerate, each a whole message.
         factors: the dotted keys of its factors.
-        outline: lines that say what the file amounts to.
+        outline: lines that sum up the file.
         cases: every combination of factor values.
         file: the name of the experiment's file, when there is one.
         sets: the overrides it was checked with.
@@ -161,6 +143,7 @@ class Plan:
     users: tuple[dict[str, int], ...] = ()
     stop: StopRule | None = None
     allowed: tuple[str, ...] = ()
+    backend: str | None = None
 
     @property
     def loaded(self) -> bool:
@@ -196,9 +179,9 @@ class Plan:
     def packets(self, case: int) -> float | None:
         """Return about how many packets the first bottleneck sends in a run of a case.
 
-        None if its traffic does not tell, as with users who wait for answers.
+        None if that does not follow from its traffic, as with users who wait for answers.
         """
-        # A stand-in for the native module may know nothing of it.
+        # A stand-in for the native module may not have the method.
         found = getattr(self._native_plan, "packets", lambda case: None)(case)
         return None if found is None else float(found)
 
@@ -220,19 +203,19 @@ class Plan:
     def loads(self, case: int) -> list[LoadRequest]:
         """Return the loads that groups of a case are asked for by."""
         with _translated():
-            # A stand-in for the native module may know of no loads.
+            # A stand-in for the native module may not have the method.
             found = getattr(self._native_plan, "loads", lambda case: "[]")(case)
         return [LoadRequest(**each) for each in json.loads(found)]
 
     def unconstrained(self, case: int, replication: int, group: str, users: int) -> str:
-        """Return a run of a group alone with so many users, where nothing holds it up."""
+        """Return a run of a group alone with so many users, where nothing limits its rate."""
         with _translated():
             return str(self._native_plan.unconstrained(case, replication, group, users))
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one run measured; plain data, so that it can cross to another process.
+    """What one run measured; plain data, so that it can be sent to another process.
 
     Attributes:
         metrics: SI numbers by name; a metric that is undefined in this run is absent.
@@ -322,6 +305,7 @@ def plan(
             _native_plan=found,
             stop=StopRule.from_json(rule_of) if (rule_of := getattr(found, "stop", None)) else None,
             allowed=tuple(map(str, rule.allowed)),
+            backend=found.backend,
         )
 
 
@@ -354,6 +338,170 @@ def run_one(
         else:
             result = run(scenario, cancel, classes) if classes else run(scenario, cancel)
     return _outcome(result, start)
+
+
+def live_refusals(scenario: str, controls: Sequence[str] | None = None) -> list[tuple[str, str]]:
+    """Return why a kernel cannot run a scenario.
+
+    Args:
+        scenario: the run.
+        controls: the congestion controls that the kernel has; None for this computer's kernel.
+
+    Returns:
+        Keys of the experiment file, and reasons.
+    """
+    with _translated():
+        return list(native().live_refusals(scenario, None if controls is None else list(controls)))
+
+
+def live_queue_refusals(scenario: str, available: Sequence[str]) -> list[tuple[str, str]]:
+    """Return why the kernel's own queues cannot stand at the links of a scenario.
+
+    Args:
+        scenario: the run.
+        available: the kinds of queues that the kernel has, as `tc` calls them.
+
+    Returns:
+        Keys of the experiment file, and reasons.
+    """
+    with _translated():
+        return list(native().live_queue_refusals(scenario, list(available)))
+
+
+def guest_request(
+    scenario: str, traces: Mapping[str, tables.Located] | None, kernel_queues: bool
+) -> bytes:
+    """Return what the agent in a virtual machine is asked for.
+
+    Args:
+        scenario: the run.
+        traces: the tables of connections that it names.
+        kernel_queues: whether links have the kernel's own queues, in place of redtail's.
+    """
+    loaded = [located.load() for located in (traces or {}).values()]
+    with _translated():
+        request: bytes = native().guest_request(scenario, loaded, kernel_queues)
+    return request
+
+
+def guest_outcome(reply: bytes, start: float) -> tuple[Outcome, str | None]:
+    """Return what a run in a virtual machine has measured.
+
+    Args:
+        reply: what its agent sent.
+        start: `time.perf_counter()` when it began.
+
+    Returns:
+        What was measured, and why it must not be used, if there is a reason.
+
+    Raises:
+        RunError: the run failed there, or the reply is not one.
+    """
+    try:
+        result, invalid = native().guest_reply(reply)
+    except OSError as error:
+        raise RunError(f"the guest's kernel refused a step: {error}") from None
+    except ValueError as error:
+        raise RunError(f"the guest's answer cannot be read: {error}") from None
+    return _outcome(result, start), invalid
+
+
+def live_version() -> str:
+    """Return the hash of the code that makes runs in real time; empty where there is none."""
+    return str(getattr(native(), "live_version", str)())
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Programs of the user, between which the network of a run in real time lies.
+
+    Attributes:
+        command: a program and its arguments, as the user of the last group; the run ends with it.
+        servers: command lines for `sh` on the serving side of the last group.
+        show: how the state of the links is shown: "title" of the terminal, "lines" or "off".
+        logs: the folder for what the servers print; None for standard error.
+        outside: "pasta" or "slirp4netns", which connects the command to the world outside of the
+            run; None for no connection.
+    """
+
+    command: tuple[str, ...]
+    servers: tuple[str, ...] = ()
+    show: str = "off"
+    logs: str | None = None
+    outside: str | None = None
+
+
+def run_live(
+    scenario: str,
+    queues: Mapping[str, own.Located] | None = None,
+    traces: Mapping[str, tables.Located] | None = None,
+    programs: Programs | None = None,
+    captures: Sequence[tuple[str, str]] = (),
+    kernel_queues: bool = False,
+) -> tuple[Outcome, str | None, int | None]:
+    """Run one scenario in real time, in a process that `enter_namespaces` has prepared.
+
+    Args:
+        scenario: the run.
+        queues: the classes that it names as queues.
+        traces: the tables of connections that it names.
+        programs: programs of the user, which end the run.
+        captures: points and the files for the packets that pass them, as for `run_captured`.
+        kernel_queues: whether links have the kernel's own queues, in place of redtail's.
+
+    Returns:
+        What was measured, why it must not be used, if there is a reason, and the exit code of the
+        user's program, if there is one and it has ended by itself.
+
+    Raises:
+        OSError: the kernel refused a step, which the text names.
+        QueueError: a queue failed.
+        RunError: the engine failed.
+    """
+    start = time.perf_counter()
+    classes = {name: located.load() for name, located in (queues or {}).items()}
+    loaded = [located.load() for located in (traces or {}).values()]
+    refused = None
+    with _translated(queues):
+        try:
+            result, invalid, code = native().live_run(
+                scenario,
+                classes or None,
+                loaded or None,
+                programs,
+                list(captures) or None,
+                kernel_queues,
+            )
+        except OSError as error:
+            refused = error
+    if refused is not None:
+        raise refused
+    return _outcome(result, start), invalid, code
+
+
+def enter_namespaces(*, processes: bool = False) -> None:
+    """Move this process, which must have one thread, into a user namespace of its own.
+
+    Args:
+        processes: whether its next child begins a process namespace: at the end of that child the
+            kernel ends all processes that it has started.
+
+    Raises:
+        OSError: the kernel, or a setting of it, forbids it.
+    """
+    if processes:
+        native().live_enter_processes()
+    else:
+        native().live_enter()
+
+
+def enter_network() -> None:
+    """Move this thread into a network namespace of its own, after `enter_namespaces`.
+
+    Raises:
+        OSError: the kernel forbids it.
+    """
+    native().live_enter_network()
 
 
 def run_captured(
@@ -436,6 +584,15 @@ def metric_definitions() -> list[dict[str, Any]]:
     return found
 
 
+def tc_table() -> list[dict[str, str]] | None:
+    """Return the keys of queues with their options of `tc`; None where the module lacks them."""
+    table = getattr(native(), "tc_table", None)
+    if table is None:
+        return None
+    found: list[dict[str, str]] = json.loads(table())
+    return found
+
+
 def metric_names(scenario: str) -> tuple[dict[str, int], tuple[str, ...]]:
     """Return the names of the metrics that runs of a scenario can have.
 
@@ -457,6 +614,11 @@ def metric_names(scenario: str) -> tuple[dict[str, int], tuple[str, ...]]:
 def traffic_examples() -> dict[str, str]:
     """Return every kind of traffic with the keys of a small group of it."""
     return dict(native().traffic_examples())
+
+
+def queue_examples() -> dict[str, str]:
+    """Return every kind of queue with the keys of a small queue of it."""
+    return dict(native().queue_examples())
 
 
 def advise(**situation: Any) -> dict[str, Any]:

@@ -5,6 +5,7 @@
     docs/reference/experiment-file.md    every key with unit, default and source
     python/redtail/metrics.json          the definitions of metrics
     docs/explanation/metrics.md          the tables in it, between markers
+    docs/reference/tc.md                 the tables in it, between markers (on Linux)
 
 With `--check` it writes nothing and fails when one of them is not up to date.
 """
@@ -52,6 +53,10 @@ def main() -> None:
         "python/redtail/metrics.json": json.dumps(definitions, indent=1, ensure_ascii=False) + "\n",
         page: with_tables((options.root / page).read_text(encoding="utf-8"), definitions),
     }
+    options_of_tc = _engine.tc_table()
+    if options_of_tc is not None:  # the native module has it on Linux only
+        page = "docs/reference/tc.md"
+        files[page] = with_tc((options.root / page).read_text(encoding="utf-8"), options_of_tc)
     stale = []
     for name, text in files.items():
         path = options.root / name
@@ -375,6 +380,30 @@ def _metric_rows(definitions: list[dict[str, Any]], with_queues: bool) -> Iterat
         if with_queues:
             text = f"{each['of'].removeprefix('queues of kind ')} | {text}"
         yield f"| {name} | {each['measure']} | {text} |"
+
+
+_TC_BEGIN = f"<!-- options of tc, {_NOTE} -->"
+_TC_END = "<!-- end of options -->"
+
+
+def with_tc(page: str, rows: list[dict[str, str]]) -> str:
+    """Return a page whose tables of tc's options, between two markers, are up to date."""
+    before, begin, rest = page.partition(_TC_BEGIN)
+    _, end, after = rest.partition(_TC_END)
+    if not begin or not end:
+        sys.exit("docs/reference/tc.md lacks the markers of its tables")
+    lines = [before + begin, ""]
+    for kind in dict.fromkeys(row["kind"] for row in rows):
+        lines += [f"### {kind}", "", "| key | option of tc | unit and accepted values | note |"]
+        lines.append("|---|---|---|---|")
+        for row in rows:
+            if row["kind"] == kind:
+                names = [row["key"], *(row["option"].split(", ") if row["option"] else [])]
+                key, *words = (f"`{name}`" if name else "" for name in names)
+                cells = (key, ", ".join(words), row["unit"], row["note"])
+                lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        lines.append("")
+    return "\n".join(lines) + end + after
 
 
 def _formatted(source: str) -> str:

@@ -86,8 +86,6 @@ class Advice:
         from rich import box
         from rich.table import Table
 
-        from redtail.display.tables import plain
-
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for head in ("key", "symbol", "value"):
             table.add_column(head, no_wrap=True)
@@ -95,7 +93,9 @@ class Advice:
         for one, after in zip(self.parameters, (*self.parameters[1:], None), strict=True):
             last_key = one.toml is not None and (after is None or after.toml is None)
             cells = (one.name, one.symbol, one.text, one.source)
-            table.add_row(*(plain(escape.name(cell)) for cell in cells), end_section=last_key)
+            table.add_row(
+                *(escape.plain(escape.name(cell)) for cell in cells), end_section=last_key
+            )
         return table
 
 

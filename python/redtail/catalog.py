@@ -59,7 +59,7 @@ class Section:
 
     Attributes:
         name: what the schema calls it.
-        kind: the `kind` that selects it among its like; None for a table of its own.
+        kind: the `kind` that selects it; None for a table without `kind`.
         description: what it means.
         schema: its part of the schema.
         parameters: its keys, `kind` left out.
@@ -73,7 +73,7 @@ class Section:
 
 
 class Catalog:
-    """A schema with the questions we have for it.
+    """The tables, keys and values that a schema describes.
 
     Args:
         schema: the JSON schema of the experiment file.
@@ -100,7 +100,7 @@ class Catalog:
         return None
 
     def property(self, *path: str) -> Schema:
-        """Return the schema at a path of keys from the root; lists are entered by themselves."""
+        """Return the schema at a path of keys from the root; an item of a list has no key."""
         found = self.root
         for key in path:
             found = self.resolve(self.without_null(found))
@@ -189,12 +189,12 @@ class Catalog:
     def parameter(self, key: str, schema: Any, required: bool) -> Parameter:
         """Return a key of a table."""
         schema = self.without_null(schema)
-        # A key's own text comes first; that of its type tells what may be written.
+        # A key's own text comes first; that of its type says what may be written.
         description, source = _source(schema if isinstance(schema, dict) else {})
         resolved = self.resolve(schema)
         default = resolved.get("default")
         if isinstance(default, dict) and "preset" in default:
-            default = default["preset"]  # the engine tells all that the preset sets
+            default = default["preset"]  # without the parameters that it sets
         return Parameter(
             key=key,
             schema=schema if isinstance(schema, dict) else {},

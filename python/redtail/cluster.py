@@ -22,7 +22,7 @@ _LOOK_S = 1.0
 class ClusterExecutor(Executor):
     """A cluster as an executor that knows how many runs it can make at the same time.
 
-    Runs of workers that die are given to others by dask; each run's result arrives once.
+    dask gives the runs of a worker that ends to other workers; each run's result arrives once.
 
     Args:
         client: a `dask.distributed.Client`.

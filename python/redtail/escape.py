@@ -8,6 +8,10 @@ read, and Markdown, Matplotlib and rich have signs of their own.
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 # C0, DEL and C1 controls; the marks, embeddings, overrides and isolates of the bidirectional
 # algorithm (UAX #9, section 2); line and paragraph separators; the byte order mark; and halves of
@@ -80,6 +84,18 @@ def paragraph(text: str) -> str:
     return _START.sub(
         lambda at: f"{at[1]}\\{at[2]}" if at[2] else f"{at[3]}\\{at[4]}", markdown(text)
     )
+
+
+def plain(text: str, style: str = "") -> Text:
+    """Return a text for a table, in which rich sees neither markup nor names of emoji."""
+    from rich.text import Text
+
+    return Text(text, style)
+
+
+def title(words: str) -> Text:
+    """Return the title of a table; what cannot be seen in it is escaped."""
+    return plain(text(words), "table.title")
 
 
 def _escaped(found: re.Match[str]) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, Unpack
 
-from redtail import _engine
+from redtail import _engine, backends
 from redtail._engine import Plan
 from redtail.analysis.stopping import table
 from redtail.errors import SpecError
@@ -130,6 +130,7 @@ def _planned(
         within=within,
     )
     _refuse_unknown_metrics(plan)
+    backends.chosen(None, [plan])
     return plan
 
 

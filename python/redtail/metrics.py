@@ -114,7 +114,7 @@ OF_GROUPS = (
 # What each group was found to offer that was asked for by its load.
 _OFFERED = ("offered_load",)
 
-# Metrics of the printed table, most wanted first: those at the end give way on narrow screens.
+# Metrics of the printed table, the most important first: narrow screens show only the first ones.
 TABLE = (
     "utilization",
     "goodput",

@@ -84,14 +84,14 @@ class StopRule(Part):
     """Replications until intervals are narrow enough.
 
     Attributes:
-        until: What has to hold for a case to need no more runs, `"queue_delay_p99 within 5 %"`:
-            half the width of the metric's 95 % interval is at most this share of its mean. In a
-            list all have to hold. A text, or a list of these.
-        at_least: How many runs each case gets before it is looked at for the first time; 2 or more.
-            With fewer than 10 the interval at the end covers the mean less often than it says. A
-            whole number, at least 2; default 10.
-        at_most: How many runs a case gets even if it is not sure then; up to 1000000. A whole
-            number, at least 2; default 50.
+        until: Condition under which a case needs no more runs, such as `"queue_delay_p99 within 5
+            %"`: half the width of the metric's 95 % interval is at most this share of its mean. In
+            a list, all conditions must hold. A text, or a list of these.
+        at_least: Number of runs of each case before the condition is tested for the first time; 2
+            or more. With fewer than 10, the final interval covers the mean in fewer than 95 % of
+            cases. A whole number, at least 2; default 10.
+        at_most: Largest number of runs of a case, whether or not the condition holds then; up to
+            1000000. A whole number, at least 2; default 50.
     """
 
     until: str | Sequence[str]
@@ -104,10 +104,10 @@ class TailDrop(Part):
     """First-in first-out; an arrival that does not fit is dropped.
 
     Attributes:
-        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
-            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
-            list of these.
-        label: What tables and legends call this queue; no part of the run. A text.
+        limit: Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a
+            list of these. A queue size with its unit, for example "300 packets", "64 kB" or "20
+            ms", or a list of these.
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "tail-drop"
@@ -122,14 +122,13 @@ class Red(Part):
 
     Attributes:
         tune: Compute `limit`, `min_th`, `max_th`, `max_p` and `w_q` from the link and the flows
-            that cross it; those that are given stay. "ziegler".
-        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
-            these. Required without `tune`. A queue size with its unit, for example "300 packets",
-            "64 kB" or "20 ms", or a list of these.
-        min_th: Average below which nothing is dropped, in packets, bytes or time at the link's
-            rate; the unit decides whether the average is one of packets or of bytes. Required
-            without `tune`. A queue size with its unit, for example "300 packets", "64 kB" or "20
-            ms".
+            that cross it; given values are kept. "ziegler".
+        limit: Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a
+            list of these. Required without `tune`. A queue size with its unit, for example "300
+            packets", "64 kB" or "20 ms", or a list of these.
+        min_th: Average below which no packet is dropped, in packets, bytes or time at the link's
+            rate; with packets the average counts packets, otherwise bytes. Required without `tune`.
+            A queue size with its unit, for example "300 packets", "64 kB" or "20 ms".
         max_th: Average at which the drop probability reaches `max_p`, in the unit of `min_th`.
             Required without `tune`. A queue size with its unit, for example "300 packets", "64 kB"
             or "20 ms".
@@ -137,23 +136,23 @@ class Red(Part):
             given. A number; default 0.1.
         w_q: Weight of one arrival's sample in the moving average; with `tune`, computed unless
             given. A number; default 0.002.
-        gentle: Beyond `max_th`, let the probability rise from `max_p` to 1 instead of dropping
-            everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000),
-            `"limit"` at the queue's limit (ISCC 2001). True or false or "twice-max-th" or "limit";
-            default false.
-        spacing: How early drops are spread over arrivals. "uniform" or "wait" or "none" or "linux";
-            default "wait".
-        flavour: Whose details are followed where the paper leaves them open. "paper" or "ns-2";
-            default "paper".
-        byte_mode: Make a packet's drop probability proportional to its size over `mean_packet`.
-            True or false; default false.
+        gentle: Above `max_th`, let the probability rise from `max_p` to 1 instead of dropping every
+            packet: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000), `"limit"`
+            at the queue's limit (ISCC 2001). True or false or "twice-max-th" or "limit"; default
+            false.
+        spacing: How early drops are spaced among the arrivals. "uniform" or "wait" or "none" or
+            "linux"; default "wait".
+        flavour: Which implementation's details apply where the paper specifies none: those of the
+            paper's text or those of ns-2. "paper" or "ns-2"; default "paper".
+        byte_mode: Multiply a packet's drop probability by its size divided by `mean_packet`. True
+            or false; default false.
         mean_packet: Typical packet size: measures idle periods in packets and scales `byte_mode`. A
             number of bytes with its unit, for example "1500 B"; default "500 B".
-        ecn: Mark ECN-capable packets where an early drop would hit them. True or false; default
-            false.
-        above_max_th: With `ecn`, what happens to ECN-capable packets chosen while the average is at
-            `max_th` or above, gentle or not. "drop" or "mark"; default "drop".
-        label: What tables and legends call this queue; no part of the run. A text.
+        ecn: Mark ECN-capable packets instead of dropping them early. True or false; default false.
+        above_max_th: With `ecn`, what happens to ECN-capable packets that are chosen while the
+            average is at `max_th` or above, with or without `gentle`. "drop" or "mark"; default
+            "drop".
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "red"
@@ -176,51 +175,52 @@ class Red(Part):
 
 @dataclass(kw_only=True)
 class AdaptiveRed(Part):
-    """RED whose max_p keeps the average between the thresholds (Floyd, Gummadi, Shenker 2001).
+    """RED that adapts max_p to keep the average between the thresholds (Floyd, Gummadi, Shenker 2001).
 
-    Computes what is left out from the link.
+    Keys that are left out are computed from the link.
 
     Attributes:
-        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
-            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
-            list of these.
-        min_th: Average below which nothing is dropped, in packets, bytes or time at the link's
+        limit: Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a
+            list of these. A queue size with its unit, for example "300 packets", "64 kB" or "20
+            ms", or a list of these.
+        min_th: Average below which no packet is dropped, in packets, bytes or time at the link's
             rate. Left out, half of `target_delay` at the link's rate, and at least 5 packets. A
             queue size with its unit, for example "300 packets", "64 kB" or "20 ms".
         max_th: Average at which the drop probability reaches max_p, in the unit of `min_th`. Left
             out, three times `min_th`. A queue size with its unit, for example "300 packets", "64
             kB" or "20 ms".
-        target_delay: Delay at the middle between the thresholds that an automatic `min_th` is for.
-            A time with its unit, for example "100 ms"; default "5 ms".
-        max_p: Drop probability at `max_th` to start from. A number; default 0.1.
+        target_delay: Queueing delay halfway between the thresholds, from which `min_th` is computed
+            when it is left out. A time with its unit, for example "100 ms"; default "5 ms".
+        max_p: Initial drop probability at `max_th`. A number; default 0.1.
         w_q: Weight of one arrival's sample in the moving average. Left out, 1 - exp(-1/C), with the
             link's rate C in packets per second. A number.
-        alpha: Most that is added to max_p at once; never more than a quarter of it. A number;
-            default 0.01.
+        alpha: Largest amount added to max_p in one step; never more than a quarter of max_p. A
+            number; default 0.01.
         beta: Factor by which max_p is reduced. A number; default 0.9.
         bottom: max_p is reduced only while it is at least this. Left out, the smaller of 0.01 and
             one drop in 100 ms of packets of 1000 B. A number.
         top: max_p is increased only while it is at most this. A number; default 0.5.
         interval: Time between two changes of max_p. A time with its unit, for example "100 ms";
             default "500 ms".
-        gentle: Beyond `max_th`, let the probability rise from `max_p` to 1 instead of dropping
-            everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000),
-            `"limit"` at the queue's limit (ISCC 2001). True or false or "twice-max-th" or "limit";
-            default "twice-max-th".
-        spacing: How early drops are spread over arrivals. "uniform" or "wait" or "none" or "linux";
-            default "wait".
-        flavour: Whose details are followed where the paper leaves them open; with `"ns-2"` the
-            gentle slope keeps starting from the first `max_p`. "paper" or "ns-2"; default "paper".
-        byte_mode: Make a packet's drop probability proportional to its size over `mean_packet`.
-            True or false; default false.
-        mean_packet: Typical packet size: for what is computed from the link's rate, idle periods
-            and `byte_mode`. Left out, the largest packet that crosses the link, or 500 B where none
-            is known. A number of bytes with its unit, for example "1500 B".
-        ecn: Mark ECN-capable packets where an early drop would hit them. True or false; default
-            false.
-        above_max_th: With `ecn`, what happens to ECN-capable packets chosen while the average is at
-            `max_th` or above, gentle or not. "drop" or "mark"; default "drop".
-        label: What tables and legends call this queue; no part of the run. A text.
+        gentle: Above `max_th`, let the probability rise from `max_p` to 1 instead of dropping every
+            packet: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000), `"limit"`
+            at the queue's limit (ISCC 2001). True or false or "twice-max-th" or "limit"; default
+            "twice-max-th".
+        spacing: How early drops are spaced among the arrivals. "uniform" or "wait" or "none" or
+            "linux"; default "wait".
+        flavour: Which implementation's details apply where the paper specifies none: those of the
+            paper's text or those of ns-2. With `"ns-2"`, the gentle slope always starts from the
+            initial `max_p`. "paper" or "ns-2"; default "paper".
+        byte_mode: Multiply a packet's drop probability by its size divided by `mean_packet`. True
+            or false; default false.
+        mean_packet: Typical packet size: used for values that are computed from the link's rate,
+            for idle periods and for `byte_mode`. Left out, the largest packet that crosses the
+            link, or 500 B if none is known. A number of bytes with its unit, for example "1500 B".
+        ecn: Mark ECN-capable packets instead of dropping them early. True or false; default false.
+        above_max_th: With `ecn`, what happens to ECN-capable packets that are chosen while the
+            average is at `max_th` or above, with or without `gentle`. "drop" or "mark"; default
+            "drop".
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "adaptive-red"
@@ -248,38 +248,38 @@ class AdaptiveRed(Part):
 
 @dataclass(kw_only=True)
 class SelfConfiguringRed(Part):
-    """RED whose max_p changes when the average leaves the thresholds (Feng, Kandlur, Saha, Shin 1999).
+    """RED that changes max_p when the average leaves the range between the thresholds (Feng, Kandlur, Saha, Shin 1999).
 
     Attributes:
-        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
-            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
-            list of these.
-        min_th: Average below which nothing is dropped, in packets, bytes or time at the link's
-            rate; falling below it divides max_p by `alpha`. A queue size with its unit, for example
-            "300 packets", "64 kB" or "20 ms".
-        max_th: Average at which the drop probability reaches max_p, in the unit of `min_th`; rising
-            above it multiplies max_p by `beta`. A queue size with its unit, for example "300
-            packets", "64 kB" or "20 ms".
-        max_p: Drop probability at `max_th` to start from. A number; default 0.1.
+        limit: Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a
+            list of these. A queue size with its unit, for example "300 packets", "64 kB" or "20
+            ms", or a list of these.
+        min_th: Average below which no packet is dropped, in packets, bytes or time at the link's
+            rate; when the average falls below it, max_p is divided by `alpha`. A queue size with
+            its unit, for example "300 packets", "64 kB" or "20 ms".
+        max_th: Average at which the drop probability reaches max_p, in the unit of `min_th`; when
+            the average rises above it, max_p is multiplied by `beta`. A queue size with its unit,
+            for example "300 packets", "64 kB" or "20 ms".
+        max_p: Initial drop probability at `max_th`. A number; default 0.1.
         w_q: Weight of one arrival's sample in the moving average. A number; default 0.002.
         alpha: Divisor of max_p when the average falls below `min_th`. A number; default 3.0.
         beta: Factor of max_p when the average rises above `max_th`; max_p stays at 1 at most. A
             number; default 2.0.
-        gentle: Beyond `max_th`, let the probability rise from `max_p` to 1 instead of dropping
-            everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000),
-            `"limit"` at the queue's limit (ISCC 2001). True or false or "twice-max-th" or "limit";
-            default false.
-        spacing: How early drops are spread over arrivals. "uniform" or "wait" or "none" or "linux";
-            default "wait".
-        byte_mode: Make a packet's drop probability proportional to its size over `mean_packet`.
-            True or false; default false.
+        gentle: Above `max_th`, let the probability rise from `max_p` to 1 instead of dropping every
+            packet: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000), `"limit"`
+            at the queue's limit (ISCC 2001). True or false or "twice-max-th" or "limit"; default
+            false.
+        spacing: How early drops are spaced among the arrivals. "uniform" or "wait" or "none" or
+            "linux"; default "wait".
+        byte_mode: Multiply a packet's drop probability by its size divided by `mean_packet`. True
+            or false; default false.
         mean_packet: Typical packet size: measures idle periods in packets and scales `byte_mode`. A
             number of bytes with its unit, for example "1500 B"; default "500 B".
-        ecn: Mark ECN-capable packets where an early drop would hit them. True or false; default
-            false.
-        above_max_th: With `ecn`, what happens to ECN-capable packets chosen while the average is at
-            `max_th` or above, gentle or not. "drop" or "mark"; default "drop".
-        label: What tables and legends call this queue; no part of the run. A text.
+        ecn: Mark ECN-capable packets instead of dropping them early. True or false; default false.
+        above_max_th: With `ecn`, what happens to ECN-capable packets that are chosen while the
+            average is at `max_th` or above, with or without `gentle`. "drop" or "mark"; default
+            "drop".
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "self-configuring-red"
@@ -302,41 +302,41 @@ class SelfConfiguringRed(Part):
 
 @dataclass(kw_only=True)
 class DynamicThresholdRed(Part):
-    """RED whose thresholds move to keep the drop probability within bounds (Jou and Baras 2003).
+    """RED that moves its thresholds to keep the drop probability within bounds (Jou and Baras 2003).
 
     Attributes:
-        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
-            these. In the unit of the thresholds it bounds `max_th`. A queue size with its unit, for
-            example "300 packets", "64 kB" or "20 ms", or a list of these.
-        min_th: Average below which nothing is dropped, at the start; it never falls below this. In
+        limit: Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a
+            list of these. In the unit of the thresholds it bounds `max_th`. A queue size with its
+            unit, for example "300 packets", "64 kB" or "20 ms", or a list of these.
+        min_th: Initial and smallest value of the average below which no packet is dropped, in
             packets, bytes or time at the link's rate. A queue size with its unit, for example "300
             packets", "64 kB" or "20 ms".
-        max_th: Average at which the drop probability reaches `max_p`, at the start, in the unit of
-            `min_th`; its distance from `min_th` stays. A queue size with its unit, for example "300
-            packets", "64 kB" or "20 ms".
+        max_th: Initial value of the average at which the drop probability reaches `max_p`, in the
+            unit of `min_th`; its difference from `min_th` is constant. A queue size with its unit,
+            for example "300 packets", "64 kB" or "20 ms".
         p_upper: Average drop probability above which the thresholds rise. A number; default 0.02.
         p_lower: Average drop probability below which the thresholds fall. A number; default 0.01.
-        gamma: Share of `min_th` by which it moves at once. A number; default 0.05.
-        interval: Time between two moves. A time with its unit, for example "100 ms"; default "500
-            ms".
+        gamma: Step of `min_th`, as a share of `min_th`. A number; default 0.05.
+        interval: Time between two steps of the thresholds. A time with its unit, for example "100
+            ms"; default "500 ms".
         w_p: Weight of one arrival in the average drop probability. A number; default 0.002.
         max_p: Drop probability when the average reaches `max_th`. A number; default 0.1.
         w_q: Weight of one arrival's sample in the moving average. A number; default 0.002.
-        gentle: Beyond `max_th`, let the probability rise from `max_p` to 1 instead of dropping
-            everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000),
-            `"limit"` at the queue's limit (ISCC 2001). True or false or "twice-max-th" or "limit";
-            default "twice-max-th".
-        spacing: How early drops are spread over arrivals. "uniform" or "wait" or "none" or "linux";
-            default "wait".
-        byte_mode: Make a packet's drop probability proportional to its size over `mean_packet`.
-            True or false; default false.
+        gentle: Above `max_th`, let the probability rise from `max_p` to 1 instead of dropping every
+            packet: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000), `"limit"`
+            at the queue's limit (ISCC 2001). True or false or "twice-max-th" or "limit"; default
+            "twice-max-th".
+        spacing: How early drops are spaced among the arrivals. "uniform" or "wait" or "none" or
+            "linux"; default "wait".
+        byte_mode: Multiply a packet's drop probability by its size divided by `mean_packet`. True
+            or false; default false.
         mean_packet: Typical packet size: measures idle periods in packets and scales `byte_mode`. A
             number of bytes with its unit, for example "1500 B"; default "500 B".
-        ecn: Mark ECN-capable packets where an early drop would hit them. True or false; default
-            false.
-        above_max_th: With `ecn`, what happens to ECN-capable packets chosen while the average is at
-            `max_th` or above, gentle or not. "drop" or "mark"; default "drop".
-        label: What tables and legends call this queue; no part of the run. A text.
+        ecn: Mark ECN-capable packets instead of dropping them early. True or false; default false.
+        above_max_th: With `ecn`, what happens to ECN-capable packets that are chosen while the
+            average is at `max_th` or above, with or without `gentle`. "drop" or "mark"; default
+            "drop".
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "dynamic-threshold-red"
@@ -365,58 +365,62 @@ class RedTail(Part):
     """RED+Tail: a drop-tail queue for short flows and UDP beside an Adaptive RED for long ones, in one buffer (Jou and Baras 2003).
 
     Attributes:
-        limit: Most that may wait in both queues together: in packets, in bytes, in time at the
-            link's rate, or a list of these. A queue size with its unit, for example "300 packets",
-            "64 kB" or "20 ms", or a list of these; default "160 kB".
-        long_after: Packets after which a TCP flow is long (N). A whole number; default 64.
-        idle_timeout: Silence after which a flow is forgotten and, when it sends again, short (T). A
-            time with its unit, for example "100 ms"; default "5 s".
-        flows: Flows that are kept in memory at once; beyond these, the one silent for longest among
-            eight is forgotten. A whole number, at least 1; default 16384.
-        short_min_th: Backlog of the short queue from which its share of the link grows in
-            proportion (minth1), in packets, bytes or time at the link's rate. A queue size with its
-            unit, for example "300 packets", "64 kB" or "20 ms"; default "2 kB".
-        short_max_th: Backlog at which that share would be the whole link (maxth1), in the unit of
-            `short_min_th`; over the link's rate, the delay that the short queue aims at. A queue
-            size with its unit, for example "300 packets", "64 kB" or "20 ms"; default "30 kB".
-        short_share_min: Share of the link for a short queue below `short_min_th` (C1min). Left out,
-            `short_min_th` over `short_max_th`, and at most `short_share_max`: the share then has no
-            step at `short_min_th`. A number.
+        limit: Limit on the waiting packets of both queues together: in packets, in bytes, in time
+            at the link's rate, or a list of these. A queue size with its unit, for example "300
+            packets", "64 kB" or "20 ms", or a list of these; default "160 kB".
+        long_after: Number of packets after which a TCP flow counts as long (N). A whole number;
+            default 64.
+        idle_timeout: Time without packets after which a flow is forgotten; when it sends again, it
+            counts as short (T). A time with its unit, for example "100 ms"; default "5 s".
+        flows: Number of flows that are remembered at the same time; for a further flow, the one of
+            eight flows that has been silent for longest is forgotten. A whole number, at least 1;
+            default 16384.
+        short_min_th: Backlog of the short queue above which its share of the link grows in
+            proportion to the backlog (minth1), in packets, bytes or time at the link's rate. A
+            queue size with its unit, for example "300 packets", "64 kB" or "20 ms"; default "2 kB".
+        short_max_th: Backlog of the short queue at which its share would be the whole link
+            (maxth1), in the unit of `short_min_th`; divided by the link's rate, it is the target
+            delay of the short queue. A queue size with its unit, for example "300 packets", "64 kB"
+            or "20 ms"; default "30 kB".
+        short_share_min: Share of the link for the short queue while its backlog is below
+            `short_min_th` (C1min). Left out, `short_min_th` divided by `short_max_th`, and at most
+            `short_share_max`: the share then has no step at `short_min_th`. A number.
         short_share_max: Largest share of the link for the short queue (C1max), so that long flows
             do not time out. A number; default 0.9.
-        min_th: Average of the long queue below which nothing is dropped, in packets, bytes or time
-            at the link's rate. A queue size with its unit, for example "300 packets", "64 kB" or
-            "20 ms"; default "20 kB".
+        min_th: Average of the long queue below which no packet is dropped, in packets, bytes or
+            time at the link's rate. A queue size with its unit, for example "300 packets", "64 kB"
+            or "20 ms"; default "20 kB".
         max_th: Average at which the drop probability reaches max_p, in the unit of `min_th`. A
             queue size with its unit, for example "300 packets", "64 kB" or "20 ms"; default "80
             kB".
-        max_p: Drop probability at `max_th` to start from. A number; default 0.1.
+        max_p: Initial drop probability at `max_th`. A number; default 0.1.
         w_q: Weight of one arrival's sample in the moving average. Left out, 1 - exp(-1/C), with the
             link's rate C in packets per second. A number.
-        alpha: Most that is added to max_p at once; never more than a quarter of it. A number;
-            default 0.01.
+        alpha: Largest amount added to max_p in one step; never more than a quarter of max_p. A
+            number; default 0.01.
         beta: Factor by which max_p is reduced. A number; default 0.9.
         bottom: max_p is reduced only while it is at least this. Left out, the smaller of 0.01 and
             one drop in 100 ms of packets of 1000 B. A number.
         top: max_p is increased only while it is at most this. A number; default 0.5.
         interval: Time between two changes of max_p. A time with its unit, for example "100 ms";
             default "500 ms".
-        gentle: Beyond `max_th`, let the probability rise from `max_p` to 1 instead of dropping
-            everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000),
-            `"limit"` at the queue's limit (ISCC 2001). True or false or "twice-max-th" or "limit";
-            default "twice-max-th".
-        spacing: How early drops are spread over arrivals. "uniform" or "wait" or "none" or "linux";
-            default "wait".
-        byte_mode: Make a packet's drop probability proportional to its size over `mean_packet`.
-            True or false; default false.
-        mean_packet: Typical packet size: for what is computed from the link's rate, idle periods
-            and `byte_mode`. Left out, the largest packet that crosses the link, or 500 B where none
-            is known. A number of bytes with its unit, for example "1500 B".
-        ecn: Mark ECN-capable packets of the long queue where an early drop would hit them. True or
+        gentle: Above `max_th`, let the probability rise from `max_p` to 1 instead of dropping every
+            packet: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000), `"limit"`
+            at the queue's limit (ISCC 2001). True or false or "twice-max-th" or "limit"; default
+            "twice-max-th".
+        spacing: How early drops are spaced among the arrivals. "uniform" or "wait" or "none" or
+            "linux"; default "wait".
+        byte_mode: Multiply a packet's drop probability by its size divided by `mean_packet`. True
+            or false; default false.
+        mean_packet: Typical packet size: used for values that are computed from the link's rate,
+            for idle periods and for `byte_mode`. Left out, the largest packet that crosses the
+            link, or 500 B if none is known. A number of bytes with its unit, for example "1500 B".
+        ecn: Mark ECN-capable packets of the long queue instead of dropping them early. True or
             false; default false.
-        above_max_th: With `ecn`, what happens to ECN-capable packets chosen while the average is at
-            `max_th` or above, gentle or not. "drop" or "mark"; default "drop".
-        label: What tables and legends call this queue; no part of the run. A text.
+        above_max_th: With `ecn`, what happens to ECN-capable packets that are chosen while the
+            average is at `max_th` or above, with or without `gentle`. "drop" or "mark"; default
+            "drop".
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "red-tail"
@@ -452,12 +456,14 @@ class Profile(Part):
     """RED's parameters for packets of some classes.
 
     Attributes:
-        min_th: Average below which none of them is dropped, in packets, bytes or time at the link's
-            rate. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms".
-        max_th: Average at which their drop probability reaches `max_p`, in the unit of `min_th`. A
-            queue size with its unit, for example "300 packets", "64 kB" or "20 ms".
-        dscp: The classes it is for, such as `["AF11", "EF"]`; left out, all that no other profile
-            names. A list, each a text, or a whole number.
+        min_th: Average below which no packet of the profile is dropped, in packets, bytes or time
+            at the link's rate. A queue size with its unit, for example "300 packets", "64 kB" or
+            "20 ms".
+        max_th: Average at which the drop probability of the profile's packets reaches `max_p`, in
+            the unit of `min_th`. A queue size with its unit, for example "300 packets", "64 kB" or
+            "20 ms".
+        dscp: The classes of the profile, such as `["AF11", "EF"]`; left out, all classes that no
+            other profile names. A list, each a text, or a whole number.
         max_p: Drop probability when the average reaches `max_th`. A number; default 0.1.
     """
 
@@ -472,30 +478,30 @@ class Wred(Part):
     """RED with thresholds for each drop precedence: WRED, RIO (Clark and Fang 1998), Linux's gred.
 
     Attributes:
-        limit: Most that may wait, of all profiles: in packets, in bytes, in time at the link's
-            rate, or a list of these. A queue size with its unit, for example "300 packets", "64 kB"
-            or "20 ms", or a list of these.
-        profiles: Thresholds by class, from the packets to keep longest to those to drop first; one
-            without `dscp` is for all other packets. A list, each a table with dscp, min_th, max_th,
-            max_p.
-        average: Which packets the average that decides about a packet counts. "total" or "rio" or
-            "own"; default "total".
+        limit: Limit on the waiting packets of all profiles together: in packets, in bytes, in time
+            at the link's rate, or a list of these. A queue size with its unit, for example "300
+            packets", "64 kB" or "20 ms", or a list of these.
+        profiles: Thresholds by class, from the packets to drop last to the packets to drop first; a
+            profile without `dscp` is for all other packets. A list, each a table with dscp, min_th,
+            max_th, max_p.
+        average: Which packets are counted in the average that decides about a packet. "total" or
+            "rio" or "own"; default "total".
         w_q: Weight of one arrival's sample in the moving average. A number; default 0.002.
-        gentle: Beyond a profile's `max_th`, let the probability rise from its `max_p` to 1 instead
-            of dropping everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd
+        gentle: Above a profile's `max_th`, let the probability rise from its `max_p` to 1 instead
+            of dropping every packet: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd
             2000), `"limit"` at the queue's limit (ISCC 2001). True or false or "twice-max-th" or
             "limit"; default false.
-        spacing: How early drops of a profile are spread over its arrivals. "uniform" or "wait" or
+        spacing: How early drops of a profile are spaced among its arrivals. "uniform" or "wait" or
             "none" or "linux"; default "wait".
-        byte_mode: Make a packet's drop probability proportional to its size over `mean_packet`.
-            True or false; default false.
+        byte_mode: Multiply a packet's drop probability by its size divided by `mean_packet`. True
+            or false; default false.
         mean_packet: Typical packet size: measures idle periods in packets and scales `byte_mode`. A
             number of bytes with its unit, for example "1500 B"; default "500 B".
-        ecn: Mark ECN-capable packets where an early drop would hit them. True or false; default
-            false.
-        above_max_th: With `ecn`, what happens to ECN-capable packets chosen while the average is at
-            `max_th` or above, gentle or not. "drop" or "mark"; default "drop".
-        label: What tables and legends call this queue; no part of the run. A text.
+        ecn: Mark ECN-capable packets instead of dropping them early. True or false; default false.
+        above_max_th: With `ecn`, what happens to ECN-capable packets that are chosen while the
+            average is at `max_th` or above, with or without `gentle`. "drop" or "mark"; default
+            "drop".
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "wred"
@@ -518,28 +524,29 @@ class Pi(Part):
     """The PI controller holds the length at a reference (Hollot, Misra, Towsley and Gong 2001).
 
     Attributes:
-        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
-            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
-            list of these.
+        limit: Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a
+            list of these. A queue size with its unit, for example "300 packets", "64 kB" or "20
+            ms", or a list of these.
         q_ref: Backlog to hold, in packets, bytes or time at the link's rate. A queue size with its
             unit, for example "300 packets", "64 kB" or "20 ms"; default "50 packets".
-        a: Gain of the present deviation, per packet. Without it and `b`, both are computed as
-            `tune` says. A number.
-        b: Gain of the deviation one update ago, per packet; with `a`. A number.
+        a: Gain of the present deviation from `q_ref`, per packet. Without `a` and `b`, both are
+            computed as `tune` says. A number.
+        b: Gain of the deviation from `q_ref` at the update before, per packet; given together with
+            `a`. A number.
         tune: How `a` and `b` are computed when they are not given. "hollot".
-        flows: For `tune`: the fewest flows to be stable with; without it, the TCP flows that cross
-            the link. A whole number.
-        rtt: For `tune`: the longest round trip to be stable with, without queueing; without it, the
-            longest of the TCP flows that cross the link. A time with its unit, for example "100
-            ms".
+        flows: For `tune`: smallest number of flows for which the loop must be stable; without it,
+            the number of TCP flows that cross the link. A whole number.
+        rtt: For `tune`: longest round-trip time, without queueing, for which the loop must be
+            stable; without it, the longest of the TCP flows that cross the link. A time with its
+            unit, for example "100 ms".
         sampling: How often the probability is updated: a frequency or the time between updates. A
             frequency or a time with its unit, for example "170 Hz" or "10 ms"; default "170 Hz".
-        mean_packet: Typical packet size: the link's rate in packets for `tune`, and the backlog in
-            packets where `q_ref` is in bytes or time. Without it, the largest packet that is known
-            to cross the link, else 1500 B. A number of bytes with its unit, for example "1500 B".
-        ecn: Mark ECN-capable packets where an early drop would hit them. True or false; default
-            false.
-        label: What tables and legends call this queue; no part of the run. A text.
+        mean_packet: Typical packet size, to express the link's rate in packets for `tune`, and the
+            backlog in packets if `q_ref` is in bytes or time. Without it, the largest packet that
+            is known to cross the link, else 1500 B. A number of bytes with its unit, for example
+            "1500 B".
+        ecn: Mark ECN-capable packets instead of dropping them early. True or false; default false.
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "pi"
@@ -562,34 +569,36 @@ class Pie(Part):
     """PIE holds the queueing delay at a target (RFC 8033).
 
     Attributes:
-        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
-            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
-            list of these.
+        limit: Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a
+            list of these. A queue size with its unit, for example "300 packets", "64 kB" or "20
+            ms", or a list of these.
         target: Queueing delay to hold. A time with its unit, for example "100 ms"; default "15 ms".
-        update: Time between updates of the probability; at least "1 us", in which Linux counts it.
-            A time with its unit, for example "100 ms"; default "15 ms".
+        update: Time between updates of the probability; at least "1 us", the unit in which Linux
+            counts it. A time with its unit, for example "100 ms"; default "15 ms".
         alpha: Gain of the deviation from the target, in 1/s. A number; default 0.125.
         beta: Gain of the delay's change, in 1/s. A number; default 1.25.
-        max_burst: Burst that passes untouched after a quiet time; "0 s" for none. A time with its
-            unit, for example "100 ms"; default "150 ms".
-        derandomize: Keep drops apart, and from staying away for long. True or false; default true.
-        delay: How the queueing delay is found. "timestamps" or "departure-rate"; default
+        max_burst: Burst that passes without drops after a time without congestion; "0 s" for none.
+            A time with its unit, for example "100 ms"; default "150 ms".
+        derandomize: Derandomize drops: prevent drops that follow each other closely and long times
+            without drops (RFC 8033, section 5.4). True or false; default true.
+        delay: How the queueing delay is determined. "timestamps" or "departure-rate"; default
             "timestamps".
-        decay: While which delays the probability decays, beside what the controller does.
+        decay: At which delays the probability decays, in addition to the change by the controller.
             "no-delay" or "half-target"; default "no-delay".
-        byte_mode: Make the probability proportional to a packet's size over `mean_packet`, for
-            packets up to that size. True or false; default false.
-        mean_packet: Size of a typical packet: two of them wait untouched. Without it, the largest
-            packet that is known to cross the link, else 1500 B. A number of bytes with its unit,
-            for example "1500 B".
-        activation: Let PIE sleep until a third of the limit waits. True or false; default false.
-        flavour: Whose details are followed where RFC and Linux differ. "rfc" or "linux"; default
-            "rfc".
-        ecn: Mark ECN-capable packets where an early drop would hit them, while the probability is
-            below `max_ecn`. True or false; default false.
-        max_ecn: Probability from which ECN-capable packets are dropped like all others. A number;
-            default 0.1.
-        label: What tables and legends call this queue; no part of the run. A text.
+        byte_mode: Multiply the probability by a packet's size divided by `mean_packet`, for packets
+            up to that size. True or false; default false.
+        mean_packet: Size of a typical packet: no packet is dropped while no more than two of them
+            wait. Without it, the largest packet that is known to cross the link, else 1500 B. A
+            number of bytes with its unit, for example "1500 B".
+        activation: Keep PIE inactive until the backlog is a third of the limit. True or false;
+            default false.
+        flavour: Which implementation's details apply where RFC 8033 and Linux differ: those of the
+            RFC or those of Linux. "rfc" or "linux"; default "rfc".
+        ecn: Mark ECN-capable packets instead of dropping them early, while the probability is below
+            `max_ecn`. True or false; default false.
+        max_ecn: Probability at and above which ECN-capable packets are dropped like all other
+            packets. A number; default 0.1.
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "pie"
@@ -617,28 +626,30 @@ class DocsisPie(Part):
     """PIE for DOCSIS cable modems, with the modem's shaper (RFC 8034).
 
     Attributes:
-        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
-            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
-            list of these.
+        limit: Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a
+            list of these. A queue size with its unit, for example "300 packets", "64 kB" or "20
+            ms", or a list of these.
         rate: Maximum sustained traffic rate that the modem shapes to. A rate with its unit, for
             example "10 Mbit/s".
-        burst: With `rate`, maximum traffic burst: what may leave at the peak traffic rate before
-            `rate` holds. A number of bytes with its unit, for example "1500 B"; default "3044 B".
-        peak_rate: With `rate`, peak traffic rate, which holds in a burst too. A rate with its unit,
-            for example "10 Mbit/s".
+        burst: With `rate`, maximum traffic burst: the bytes that may leave at the peak traffic rate
+            before `rate` applies. A number of bytes with its unit, for example "1500 B"; default
+            "3044 B".
+        peak_rate: With `rate`, peak traffic rate, which is not exceeded even in a burst. A rate
+            with its unit, for example "10 Mbit/s".
         target: Queueing delay to hold. A time with its unit, for example "100 ms"; default "10 ms".
-        update: Time between updates of the probability; at least "1 us", in which Linux counts it.
-            A time with its unit, for example "100 ms"; default "16 ms".
+        update: Time between updates of the probability; at least "1 us", the unit in which Linux
+            counts it. A time with its unit, for example "100 ms"; default "16 ms".
         alpha: Gain of the deviation from the target, in 1/s. A number; default 0.25.
         beta: Gain of the delay's change, in 1/s. A number; default 2.5.
-        max_burst: Burst that passes untouched after the first drop; "0 s" for none. A time with its
-            unit, for example "100 ms"; default "142 ms".
-        burst_reset: How long it must be quiet before the law sleeps until a third of the limit
-            waits. A time with its unit, for example "100 ms"; default "1 s".
-        mean_packet: Packet whose drop probability is the law's; others have theirs in proportion to
-            their size, at most 0.85. Two of them wait untouched. A number of bytes with its unit,
-            for example "1500 B"; default "1024 B".
-        label: What tables and legends call this queue; no part of the run. A text.
+        max_burst: Burst that passes without further drops after the first drop; "0 s" for none. A
+            time with its unit, for example "100 ms"; default "142 ms".
+        burst_reset: Time without congestion after which the law becomes inactive until the backlog
+            is a third of the limit. A time with its unit, for example "100 ms"; default "1 s".
+        mean_packet: Size of a packet that is dropped with the law's probability; other packets have
+            a probability in proportion to their size, at most 0.85. No packet is dropped while no
+            more than two of this size wait. A number of bytes with its unit, for example "1500 B";
+            default "1024 B".
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "docsis-pie"
@@ -661,25 +672,27 @@ class DocsisPie(Part):
 class Pi2(Part):
     """PI2 holds the queueing delay at a target.
 
-    Classic senders meet the square of what it controls (De Schepper et al. 2016).
+    The drop probability of classic senders is the square of the controlled probability (De
+    Schepper et al. 2016).
 
     Attributes:
-        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
-            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
-            list of these.
+        limit: Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a
+            list of these. A queue size with its unit, for example "300 packets", "64 kB" or "20
+            ms", or a list of these.
         target: Queueing delay to hold. A time with its unit, for example "100 ms"; default "15 ms".
-        rtt_max: Longest round trip to be stable with: `update`, `alpha` and `beta` follow from it.
-            A time with its unit, for example "100 ms"; default "100 ms".
+        rtt_max: Longest round-trip time for which the loop must be stable: `update`, `alpha` and
+            `beta` are computed from it. A time with its unit, for example "100 ms"; default "100
+            ms".
         update: Time between updates, at least "1 us". Without it the smaller of `target` and a
             third of `rtt_max` (RFC 9332, appendix A.1). A time with its unit, for example "100 ms".
-        alpha: Gain of the deviation from the target, in 1/s. Without it 0.1 `update` over the
+        alpha: Gain of the deviation from the target, in 1/s. Without it 0.1 `update` divided by the
             square of `rtt_max` (RFC 9332, appendix A.1). A number.
-        beta: Gain of the delay's change, in 1/s. Without it 0.3 over `rtt_max` (RFC 9332, appendix
-            A.1). A number.
-        ecn: Mark ECN-capable packets where a drop would hit them. True or false; default false.
-        coupling: With `ecn`, mark ECT(1) packets with this times p', for scalable senders; without
-            it they are classic. A number.
-        label: What tables and legends call this queue; no part of the run. A text.
+        beta: Gain of the delay's change, in 1/s. Without it 0.3 divided by `rtt_max` (RFC 9332,
+            appendix A.1). A number.
+        ecn: Mark ECN-capable packets instead of dropping them. True or false; default false.
+        coupling: With `ecn`, mark ECT(1) packets with p' times this factor, for scalable senders;
+            without this key ECT(1) packets are treated as classic. A number.
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "pi2"
@@ -700,43 +713,44 @@ class Dualpi2(Part):
     """DualPI2: a low-latency queue for L4S senders, coupled to a classic one (RFC 9332).
 
     Attributes:
-        flavour: Whose details are followed, and whose defaults, where RFC and Linux differ. "rfc"
-            or "linux"; default "rfc".
-        limit: Most that may wait in both queues together: in packets, in bytes, in time at the
-            link's rate, or a list of these. Without it 250 ms (RFC 9332, appendix A.1), 10,000
-            packets in Linux. A queue size with its unit, for example "300 packets", "64 kB" or "20
-            ms", or a list of these.
+        flavour: Which implementation's details and defaults apply where RFC 9332 and Linux differ:
+            those of the RFC or those of Linux. "rfc" or "linux"; default "rfc".
+        limit: Limit on the waiting packets of both queues together: in packets, in bytes, in time
+            at the link's rate, or a list of these. Without it 250 ms (RFC 9332, appendix A.1),
+            10,000 packets in Linux. A queue size with its unit, for example "300 packets", "64 kB"
+            or "20 ms", or a list of these.
         target: Queueing delay to hold in the classic queue. A time with its unit, for example "100
             ms"; default "15 ms".
-        rtt_max: Longest round trip to be stable with: `update`, `alpha` and `beta` follow from it.
-            Without it 100 ms (RFC 9332, appendix A.1); Linux has none. A time with its unit, for
-            example "100 ms".
+        rtt_max: Longest round-trip time for which the loop must be stable: `update`, `alpha` and
+            `beta` are computed from it. Without it 100 ms (RFC 9332, appendix A.1); Linux has none.
+            A time with its unit, for example "100 ms".
         update: Time between updates, at least "1 us". Without it the smaller of `target` and a
             third of `rtt_max` (RFC 9332, appendix A.1), 16 ms in Linux. A time with its unit, for
             example "100 ms".
-        alpha: Gain of the deviation from the target, in 1/s. Without it 0.1 `update` over the
+        alpha: Gain of the deviation from the target, in 1/s. Without it 0.1 `update` divided by the
             square of `rtt_max` (RFC 9332, appendix A.1), 41/256 in Linux. A number.
-        beta: Gain of the delay's change, in 1/s. Without it 0.3 over `rtt_max` (RFC 9332, appendix
-            A.1), 819/256 in Linux. A number.
-        coupling: Mark probability of the low-latency queue over the square root of the classic one.
-            A number; default 2.0.
-        min_th: Wait from which the low-latency queue marks on its own. Without it 800 us (RFC 9332,
-            appendix A.1, minTh), 1 ms in Linux (`step_thresh`). A time with its unit, for example
-            "100 ms".
-        range: Beyond `min_th`, the wait over which its probability rises to 1; "0 s" makes a step.
-            Without it 400 us (RFC 9332, appendix A.1, range), a step in Linux. A time with its
-            unit, for example "100 ms".
-        th_len: Packets in the low-latency queue, the leaving one included, that are not marked on
-            its own account whatever they have waited. Without it 1 (RFC 9332, appendix A.1,
-            Th_len), 0 in Linux (`min_qlen_step`). A whole number.
-        scheduler: Who is next while both queues wait. "wrr" or "time-shifted"; default "wrr".
-        classic_share: For `scheduler = "wrr"`: the classic queue's least share of the bytes while
-            both wait. Without it 1/16 (RFC 9332, its example of a weighted round robin), 0.1 in
-            Linux (`c_protection_wc`). A number.
-        time_shift: For `scheduler = "time-shifted"`: the head start of the low-latency queue.
-            Without it twice `target`, as the first implementation for Linux has it. A time with its
-            unit, for example "100 ms".
-        label: What tables and legends call this queue; no part of the run. A text.
+        beta: Gain of the delay's change, in 1/s. Without it 0.3 divided by `rtt_max` (RFC 9332,
+            appendix A.1), 819/256 in Linux. A number.
+        coupling: Mark probability of the low-latency queue divided by the square root of the
+            classic drop probability. A number; default 2.0.
+        min_th: Queueing delay above which the low-latency queue marks packets by its own ramp.
+            Without it 800 us (RFC 9332, appendix A.1, minTh), 1 ms in Linux (`step_thresh`). A time
+            with its unit, for example "100 ms".
+        range: Width of the ramp above `min_th`, over which the mark probability of the low-latency
+            queue rises to 1; "0 s" makes a step. Without it 400 us (RFC 9332, appendix A.1, range),
+            a step in Linux. A time with its unit, for example "100 ms".
+        th_len: The ramp marks no packet while the low-latency queue has no more than this number of
+            packets, the leaving one included. Without it 1 (RFC 9332, appendix A.1, Th_len), 0 in
+            Linux (`min_qlen_step`). A whole number.
+        scheduler: Which queue is served next while packets wait in both. "wrr" or "time-shifted";
+            default "wrr".
+        classic_share: For `scheduler = "wrr"`: smallest share of the bytes for the classic queue
+            while packets wait in both. Without it 1/16 (RFC 9332, its example of a weighted round
+            robin), 0.1 in Linux (`c_protection_wc`). A number.
+        time_shift: For `scheduler = "time-shifted"`: time that is added to the queueing delay of
+            the low-latency queue. Without it twice `target`, as in the first implementation for
+            Linux. A time with its unit, for example "100 ms".
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "dualpi2"
@@ -760,13 +774,13 @@ class Dualpi2(Part):
 
 @dataclass(kw_only=True)
 class HeadDrop(Part):
-    """First-in first-out; an arrival that does not fit costs the oldest packets.
+    """First-in first-out; for an arrival that does not fit, the oldest packets are dropped.
 
     Attributes:
-        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
-            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
-            list of these.
-        label: What tables and legends call this queue; no part of the run. A text.
+        limit: Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a
+            list of these. A queue size with its unit, for example "300 packets", "64 kB" or "20
+            ms", or a list of these.
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "head-drop"
@@ -777,16 +791,16 @@ class HeadDrop(Part):
 
 @dataclass(kw_only=True)
 class Step(Part):
-    """Marks every ECN-capable packet beyond a threshold, the plain AQM of L4S and DCTCP.
+    """Marks every ECN-capable packet above a threshold, the simple AQM of L4S and DCTCP.
 
     Attributes:
-        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
-            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
-            list of these.
-        threshold: In packets or bytes: the backlog that an arrival may find unmarked; in time: what
-            a packet may have waited when it leaves. A queue size with its unit, for example "300
-            packets", "64 kB" or "20 ms"; default "1 ms".
-        label: What tables and legends call this queue; no part of the run. A text.
+        limit: Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a
+            list of these. A queue size with its unit, for example "300 packets", "64 kB" or "20
+            ms", or a list of these.
+        threshold: In packets or bytes: the largest backlog at which an arrival is not marked; in
+            time: the longest queueing delay at which a leaving packet is not marked. A queue size
+            with its unit, for example "300 packets", "64 kB" or "20 ms"; default "1 ms".
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "step"
@@ -798,25 +812,26 @@ class Step(Part):
 
 @dataclass(kw_only=True)
 class Rem(Part):
-    """REM marks exponentially in a price for the load (Athuraliya, Li, Low and Yin 2001).
+    """REM marks with a probability that depends exponentially on a price for the load (Athuraliya, Li, Low and Yin 2001).
 
     Attributes:
-        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
-            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
-            list of these.
+        limit: Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a
+            list of these. A queue size with its unit, for example "300 packets", "64 kB" or "20
+            ms", or a list of these.
         target: Backlog to hold, in packets, bytes or time at the link's rate. A queue size with its
             unit, for example "300 packets", "64 kB" or "20 ms"; default "20 packets".
         gamma: Step of the price. A number; default 0.001.
-        alpha: Weight of the backlog's deviation against that of the rate. A number; default 0.1.
-        phi: Base of the probability 1 - phi^-price. A number; default 1.001.
+        alpha: Weight of the backlog's deviation relative to that of the rate. A number; default
+            0.1.
+        phi: Base phi of the probability 1 - phi^-price. A number; default 1.001.
         sampling: How often the price is updated: a frequency or the time between updates. A
             frequency or a time with its unit, for example "170 Hz" or "10 ms"; default "2 ms".
-        mean_packet: Typical packet size, for the link's rate in packets. Without it, the largest
-            packet that is known to cross the link, else 1500 B. A number of bytes with its unit,
-            for example "1500 B".
+        mean_packet: Typical packet size, to express the link's rate in packets. Without it, the
+            largest packet that is known to cross the link, else 1500 B. A number of bytes with its
+            unit, for example "1500 B".
         ecn: Mark ECN-capable packets as they leave instead of dropping them as they arrive. True or
             false; default false.
-        label: What tables and legends call this queue; no part of the run. A text.
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "rem"
@@ -837,19 +852,19 @@ class Blue(Part):
     """BLUE raises its probability at a loss and lowers it while the link is idle (Feng, Shin, Kandlur and Saha 2002).
 
     Attributes:
-        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
-            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
-            list of these.
-        increment: What a loss adds to the probability. A number; default 0.0025.
-        decrement: What an idle link takes off it. A number; default 0.00025.
-        freeze_time: Least time between two changes. A time with its unit, for example "100 ms";
-            default "100 ms".
+        limit: Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a
+            list of these. A queue size with its unit, for example "300 packets", "64 kB" or "20
+            ms", or a list of these.
+        increment: Amount added to the probability at a loss. A number; default 0.0025.
+        decrement: Amount subtracted from the probability when the link is idle. A number; default
+            0.00025.
+        freeze_time: Smallest time between two changes of the probability. A time with its unit, for
+            example "100 ms"; default "100 ms".
         threshold: Backlog above which an arrival counts as a loss; without it only losses count
             (Feng et al. 2002, section III). A queue size with its unit, for example "300 packets",
             "64 kB" or "20 ms".
-        ecn: Mark ECN-capable packets where an early drop would hit them. True or false; default
-            false.
-        label: What tables and legends call this queue; no part of the run. A text.
+        ecn: Mark ECN-capable packets instead of dropping them early. True or false; default false.
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "blue"
@@ -865,18 +880,21 @@ class Blue(Part):
 
 @dataclass(kw_only=True)
 class Sred(Part):
-    """Stabilised RED estimates the number of flows by those seen lately (Ott, Lakshman and Wong 1999).
+    """Stabilised RED estimates the number of flows from a list of recently seen packets (Ott, Lakshman and Wong 1999).
 
     Attributes:
-        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
-            these. The drop probability depends on the share of it that waits. A queue size with its
-            unit, for example "300 packets", "64 kB" or "20 ms", or a list of these.
-        max_p: Drop probability from a third of the limit on. A number; default 0.15.
-        zombies: Zombies in the list. A whole number; default 1000.
+        limit: Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a
+            list of these. The drop probability depends on the backlog as a share of the limit. A
+            queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a list of
+            these.
+        max_p: Drop probability at a backlog of a third of the limit or more. A number; default
+            0.15.
+        zombies: Number of entries in the list of recently seen packets (zombies). A whole number;
+            default 1000.
         overwrite: Probability that a zombie of another flow is overwritten. A number; default 0.25.
-        full: Drop packets that hit more often, which are those of flows with more than their share.
-            True or false; default true.
-        label: What tables and legends call this queue; no part of the run. A text.
+        full: Drop packets that match a zombie with a higher probability; these belong to flows with
+            more than their share (full SRED). True or false; default true.
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "sred"
@@ -891,23 +909,22 @@ class Sred(Part):
 
 @dataclass(kw_only=True)
 class Avq(Part):
-    """AVQ marks what overflows a virtual queue that is slower than the link (Kunniyur and Srikant 2001).
+    """AVQ marks the packets that overflow a virtual queue slower than the link (Kunniyur and Srikant 2001).
 
     Attributes:
-        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
-            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
-            list of these.
-        virtual_limit: Most that may wait in the virtual queue; its unit is that in which it is
-            counted. Without it the limit in packets, else in bytes (ns-2.35, `buflim_` 1). A queue
-            size with its unit, for example "300 packets", "64 kB" or "20 ms".
-        gamma: Utilisation to hold. A number; default 0.98.
-        alpha: How fast the virtual capacity adapts, in 1/s. A number; default 0.15.
-        mean_packet: Typical packet size, for the link's rate in packets. Without it, the largest
-            packet that is known to cross the link, else 1500 B. A number of bytes with its unit,
-            for example "1500 B".
-        ecn: Mark ECN-capable packets where an early drop would hit them. True or false; default
-            false.
-        label: What tables and legends call this queue; no part of the run. A text.
+        limit: Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a
+            list of these. A queue size with its unit, for example "300 packets", "64 kB" or "20
+            ms", or a list of these.
+        virtual_limit: Limit of the virtual queue, which is counted in the unit of this limit.
+            Without it the limit in packets, else in bytes (ns-2.35, `buflim_` 1). A queue size with
+            its unit, for example "300 packets", "64 kB" or "20 ms".
+        gamma: Desired utilisation of the link. A number; default 0.98.
+        alpha: Gain of the adaptation of the virtual capacity, in 1/s. A number; default 0.15.
+        mean_packet: Typical packet size, to express the link's rate in packets. Without it, the
+            largest packet that is known to cross the link, else 1500 B. A number of bytes with its
+            unit, for example "1500 B".
+        ecn: Mark ECN-capable packets instead of dropping them early. True or false; default false.
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "avq"
@@ -926,24 +943,25 @@ class Choke(Part):
     """CHOKe: RED that drops an arrival with a waiting packet of its own flow (Pan, Prabhakar and Psounis 2000).
 
     Attributes:
-        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
-            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
-            list of these.
-        min_th: Average below which nothing is dropped or compared, in packets, bytes or time at the
-            link's rate; the unit decides whether the average is one of packets or of bytes. A queue
-            size with its unit, for example "300 packets", "64 kB" or "20 ms".
+        limit: Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a
+            list of these. A queue size with its unit, for example "300 packets", "64 kB" or "20
+            ms", or a list of these.
+        min_th: Average below which no packet is dropped or compared, in packets, bytes or time at
+            the link's rate; with packets the average counts packets, otherwise bytes. A queue size
+            with its unit, for example "300 packets", "64 kB" or "20 ms".
         max_th: Average at which the drop probability reaches `max_p` and jumps to 1, in the unit of
             `min_th`. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms".
         max_p: Drop probability when the average reaches `max_th`. A number; default 0.1.
         w_q: Weight of one arrival's sample in the moving average. A number; default 0.002.
-        spacing: How early drops are spread over arrivals. "uniform" or "wait" or "none" or "linux";
-            default "uniform".
-        candidates: How many waiting packets an arrival is compared with. A whole number; default 1.
-        mean_packet: Typical packet size: measures idle periods in packets. A number of bytes with
+        spacing: How early drops are spaced among the arrivals. "uniform" or "wait" or "none" or
+            "linux"; default "uniform".
+        candidates: Number of waiting packets with which an arrival is compared. A whole number;
+            default 1.
+        mean_packet: Typical packet size, to express idle periods in packets. A number of bytes with
             its unit, for example "1500 B"; default "500 B".
-        ecn: Mark ECN-capable packets that RED picks while the average is below `max_th`; those that
-            meet their own flow are dropped. True or false; default false.
-        label: What tables and legends call this queue; no part of the run. A text.
+        ecn: Mark ECN-capable packets that RED chooses while the average is below `max_th`; packets
+            that match a waiting packet of their own flow are dropped. True or false; default false.
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "choke"
@@ -965,24 +983,24 @@ class Gsp(Part):
     """GSP drops one packet each time a threshold is crossed (Lautenschlaeger 2014).
 
     Attributes:
-        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
-            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
-            list of these.
+        limit: Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a
+            list of these. A queue size with its unit, for example "300 packets", "64 kB" or "20
+            ms", or a list of these.
         threshold: Backlog above which an arrival may be dropped, in packets, bytes or time at the
             link's rate. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms".
-        interval: Time without drops after a drop; the longest such time where it adapts. About a
-            round trip and more. A time with its unit, for example "100 ms"; default "200 ms".
+        interval: Time without drops after a drop; with `adaptive`, the longest such time. About one
+            round-trip time or more. A time with its unit, for example "100 ms"; default "200 ms".
         adaptive: Shorten the interval while the queue is above the threshold for longer than below.
             True or false; default true.
-        alpha: Weight of the time above the threshold against that below. A number; default 2.0.
+        alpha: Weight of the time above the threshold relative to that of the time below it. A
+            number; default 2.0.
         tau: Time constant of the adaptation. Without it five times `interval` (Lautenschlaeger and
             Francini 2015). A time with its unit, for example "100 ms".
-        least_interval: Shortest that the interval may become. Our choice, a hundredth of `interval`
-            without it: the paper has a bound and does not give it. A time with its unit, for
-            example "100 ms".
-        ecn: Mark ECN-capable packets where an early drop would hit them. True or false; default
-            false.
-        label: What tables and legends call this queue; no part of the run. A text.
+        least_interval: Shortest length of the interval. Without it a hundredth of `interval`, which
+            is our choice: the paper has a bound and does not give its value. A time with its unit,
+            for example "100 ms".
+        ecn: Mark ECN-capable packets instead of dropping them early. True or false; default false.
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "gsp"
@@ -1003,22 +1021,22 @@ class Codel(Part):
     """Controlled Delay (RFC 8289): signals while the queueing delay stays above a target.
 
     Attributes:
-        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
-            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
-            list of these; default "1000 packets".
+        limit: Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a
+            list of these. A queue size with its unit, for example "300 packets", "64 kB" or "20
+            ms", or a list of these; default "1000 packets".
         target: Acceptable standing queueing delay. A time with its unit, for example "100 ms";
             default "5 ms".
-        interval: How long the delay must stay at or above `target` before the first signal; about a
-            round-trip time of most flows. A time with its unit, for example "100 ms"; default "100
-            ms".
+        interval: Time that the delay must stay at or above `target` before the first signal; about
+            the round-trip time of most flows. A time with its unit, for example "100 ms"; default
+            "100 ms".
         ecn: Mark ECN-capable packets instead of dropping them. True or false; default false.
-        ce_threshold: Mark every ECN-capable packet that has waited longer than this, whatever the
-            law says and whether or not `ecn` is on. A time with its unit, for example "100 ms".
-        mtu: With no more than this left behind it, no packet is dropped. A number of bytes with its
+        ce_threshold: Mark every ECN-capable packet that has waited longer than this, independently
+            of the law's decision and of `ecn`. A time with its unit, for example "100 ms".
+        mtu: No packet is dropped when no more than this waits behind it. A number of bytes with its
             unit, for example "1500 B"; default "1500 B".
         inverse_sqrt: How the gaps between signals are computed. "exact" or "newton"; default
             "exact".
-        label: What tables and legends call this queue; no part of the run. A text.
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "codel"
@@ -1038,28 +1056,29 @@ class FqCodel(Part):
     """Flow queueing with CoDel (RFC 8290).
 
     Attributes:
-        limit: Most that may wait in all queues: in packets, in bytes, in time at the link's rate,
-            or a list of these. A queue size with its unit, for example "300 packets", "64 kB" or
-            "20 ms", or a list of these; default ["10240 packets", "33554432 B"].
+        limit: Limit on the waiting packets of all queues together: in packets, in bytes, in time at
+            the link's rate, or a list of these. A queue size with its unit, for example "300
+            packets", "64 kB" or "20 ms", or a list of these; default ["10240 packets", "33554432
+            B"].
         flows: Number of queues that flows are hashed into. A whole number, at least 1; default
             1024.
         quantum: Bytes that a queue may send in its turn: "256 B" to "1 MiB", as in Linux's
             `sch_fq_codel`. A number of bytes with its unit, for example "1500 B"; default "1500 B".
         target: Acceptable standing queueing delay of each queue. A time with its unit, for example
             "100 ms"; default "5 ms".
-        interval: How long the delay must stay at or above `target` before the first signal; about a
-            round-trip time of most flows. A time with its unit, for example "100 ms"; default "100
-            ms".
+        interval: Time that the delay must stay at or above `target` before the first signal; about
+            the round-trip time of most flows. A time with its unit, for example "100 ms"; default
+            "100 ms".
         ecn: Mark ECN-capable packets instead of dropping them. True or false; default true.
-        ce_threshold: Mark every ECN-capable packet that has waited longer than this, whatever the
-            law says and whether or not `ecn` is on. A time with its unit, for example "100 ms".
-        mtu: With no more than this left in all queues, no packet is dropped. A number of bytes with
+        ce_threshold: Mark every ECN-capable packet that has waited longer than this, independently
+            of the law's decision and of `ecn`. A time with its unit, for example "100 ms".
+        mtu: No packet is dropped when no more than this waits in all queues. A number of bytes with
             its unit, for example "1500 B"; default "1500 B".
-        drop_batch: Most packets dropped at once from the fattest queue when the limit is exceeded.
-            A whole number; default 64.
+        drop_batch: Largest number of packets dropped at the same time from the queue with the
+            largest backlog when the limit is exceeded. A whole number; default 64.
         inverse_sqrt: How the gaps between signals are computed. "exact" or "newton"; default
             "exact".
-        label: What tables and legends call this queue; no part of the run. A text.
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "fq-codel"
@@ -1079,29 +1098,31 @@ class FqCodel(Part):
 
 @dataclass(kw_only=True)
 class Fq(Part):
-    """Linux's fq: flows with turns that favour new ones, a limit for each, and pacing.
+    """Linux's fq: flows served in turn with preference for new ones, a limit for each flow, and pacing.
 
     Attributes:
-        limit: Most that may wait in all queues: in packets, in bytes, in time at the link's rate,
-            or a list of these. A queue size with its unit, for example "300 packets", "64 kB" or
-            "20 ms", or a list of these; default "10000 packets".
-        flow_limit: Most packets in one queue. A whole number; default 100.
+        limit: Limit on the waiting packets of all queues together: in packets, in bytes, in time at
+            the link's rate, or a list of these. A queue size with its unit, for example "300
+            packets", "64 kB" or "20 ms", or a list of these; default "10000 packets".
+        flow_limit: Largest number of packets in one queue. A whole number; default 100.
         flows: Number of queues that flows are hashed into. A whole number, at least 1; default
             1024.
         quantum: Bytes that a queue may send in its turn: "256 B" to "1 MiB", as in Linux's
             `sch_fq_codel`. A number of bytes with its unit, for example "1500 B"; default "3 kB".
-        initial_quantum: Bytes that a queue may send in its first turn of all; up to 2^31 - 1, as in
-            Linux. A number of bytes with its unit, for example "1500 B"; default "15 kB".
-        flow_refill_delay: How long a queue must have been empty to get a whole `quantum` again at
-            its next packet. A time with its unit, for example "100 ms"; default "40 ms".
-        flow_max_rate: Rate that each queue is paced to. A rate with its unit, for example "10
+        initial_quantum: Bytes that a queue may send in the first turn after its creation; up to
+            2^31 - 1, as in Linux. A number of bytes with its unit, for example "1500 B"; default
+            "15 kB".
+        flow_refill_delay: Time for which a queue must have been empty to get a whole `quantum`
+            again at its next packet. A time with its unit, for example "100 ms"; default "40 ms".
+        flow_max_rate: Rate to which each queue is paced. A rate with its unit, for example "10
             Mbit/s".
-        low_rate_threshold: Up to this `flow_max_rate` every packet is paced, above it every
-            `quantum`. A rate with its unit, for example "10 Mbit/s"; default "550 kbit/s".
-        ce_threshold: Mark every ECN-capable packet that leaves later than this after it could have;
-            the time that pacing holds it back does not count. A time with its unit, for example
-            "100 ms".
-        label: What tables and legends call this queue; no part of the run. A text.
+        low_rate_threshold: With a `flow_max_rate` up to this rate every packet is paced separately,
+            above it every `quantum`. A rate with its unit, for example "10 Mbit/s"; default "550
+            kbit/s".
+        ce_threshold: Mark every ECN-capable packet that leaves more than this time after its
+            earliest departure; the time for which pacing holds it back does not count. A time with
+            its unit, for example "100 ms".
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "fq"
@@ -1123,18 +1144,19 @@ class Sfq(Part):
     """Stochastic Fairness Queueing (McKenney 1990).
 
     Attributes:
-        limit: Most that may wait in all queues: in packets, in bytes, in time at the link's rate,
-            or a list of these. A queue size with its unit, for example "300 packets", "64 kB" or
-            "20 ms", or a list of these; default "127 packets".
-        depth: Most packets in one queue. A whole number; default 127.
+        limit: Limit on the waiting packets of all queues together: in packets, in bytes, in time at
+            the link's rate, or a list of these. A queue size with its unit, for example "300
+            packets", "64 kB" or "20 ms", or a list of these; default "127 packets".
+        depth: Largest number of packets in one queue. A whole number; default 127.
         divisor: Number of queues that flows are hashed into. A whole number, at least 1; default
             1024.
         quantum: Bytes that a queue may send in its turn: "256 B" to "1 MiB", as in Linux's
             `sch_fq_codel`. A number of bytes with its unit, for example "1500 B"; default "1500 B".
-        perturb: How often a new hash is drawn. A time with its unit, for example "100 ms".
-        head_drop: Drop the oldest packet of a queue that is too long, not the latest. True or
+        perturb: Time between two changes of the hash function. A time with its unit, for example
+            "100 ms".
+        head_drop: Drop the oldest packet of a queue that is too long instead of the latest. True or
             false; default false.
-        label: What tables and legends call this queue; no part of the run. A text.
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "sfq"
@@ -1150,32 +1172,31 @@ class Sfq(Part):
 
 @dataclass(kw_only=True)
 class Cobalt(Part):
-    """CoDel and BLUE together, as CAKE has them.
+    """The combination of CoDel and BLUE that CAKE uses.
 
     Attributes:
-        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
-            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
-            list of these; default "1.5 MB".
-        target: Acceptable queueing delay; also the least time between changes of BLUE's
+        limit: Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a
+            list of these. A queue size with its unit, for example "300 packets", "64 kB" or "20
+            ms", or a list of these; default "1.5 MB".
+        target: Acceptable queueing delay; also the smallest time between changes of BLUE's
             probability. A time with its unit, for example "100 ms"; default "5 ms".
-        interval: How long the delay must exceed `target` before the first signal; about a
+        interval: Time for which the delay must exceed `target` before the first signal; about the
             round-trip time of most flows. A time with its unit, for example "100 ms"; default "100
             ms".
-        ecn: Mark ECN-capable packets where CoDel would drop them; BLUE drops them all the same.
-            True or false; default true.
-        increment: Added to BLUE's drop probability when the queue overflows. A number; default
-            0.00390625.
-        decrement: Taken from BLUE's drop probability when the queue is found empty. A number;
+        ecn: Mark ECN-capable packets that CoDel would drop; BLUE still drops them. True or false;
+            default true.
+        increment: Amount added to BLUE's drop probability when the queue overflows. A number;
+            default 0.00390625.
+        decrement: Amount subtracted from BLUE's drop probability when the queue is empty. A number;
             default 0.000244140625.
-        blue_threshold: Let a packet that has waited longer than this raise BLUE's drop probability
-            by one `increment`, at most once per `target`. A time with its unit, for example "100
-            ms".
-        first_gap: How long after the delay first exceeds the target the first signal of all comes.
-            "interval" or "none"; default "interval".
-        mtu: Size of a large packet: what has waited for less than four of these at the link's rate
-            has waited for no queue. A number of bytes with its unit, for example "1500 B"; default
-            "1500 B".
-        label: What tables and legends call this queue; no part of the run. A text.
+        blue_threshold: A packet that has waited longer than this raises BLUE's drop probability by
+            one `increment`, at most once per `target`. A time with its unit, for example "100 ms".
+        first_gap: Time from the first moment at which the delay exceeds the target to the first
+            signal. "interval" or "none"; default "interval".
+        mtu: Size of a large packet: a delay of less than the transmission time of four such packets
+            does not count as queueing delay. A number of bytes with its unit, for example "1500 B";
+            default "1500 B".
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "cobalt"
@@ -1194,36 +1215,37 @@ class Cobalt(Part):
 
 @dataclass(kw_only=True)
 class Cake(Part):
-    """A shaper with flow queueing that is fair to hosts, classes by DSCP and COBALT.
+    """A shaper with flow queueing that is fair to hosts, with classes by DSCP and the law COBALT.
 
     Attributes:
         rate: Rate to shape to. A rate with its unit, for example "10 Mbit/s".
-        overhead: What the link behind the shaper adds to each packet; up to "256 B". A number of
-            bytes with its unit, for example "1500 B"; default "0 B".
-        mpu: Smallest packet on that link, `overhead` included; up to "256 B". A number of bytes
-            with its unit, for example "1500 B"; default "0 B".
-        framing: How that link frames packets. "none" or "atm" or "ptm"; default "none".
-        diffserv: How DSCPs are dealt out to tins. "besteffort" or "precedence" or "diffserv3" or
+        overhead: Bytes that the link behind the shaper adds to each packet; up to "256 B". A number
+            of bytes with its unit, for example "1500 B"; default "0 B".
+        mpu: Smallest packet on the link behind the shaper, `overhead` included; up to "256 B". A
+            number of bytes with its unit, for example "1500 B"; default "0 B".
+        framing: How the link behind the shaper frames packets. "none" or "atm" or "ptm"; default
+            "none".
+        diffserv: How DSCPs are mapped to tins. "besteffort" or "precedence" or "diffserv3" or
             "diffserv4" or "diffserv8"; default "diffserv3".
-        isolation: Between what the link is shared equally. "flowblind" or "srchost" or "dsthost" or
-            "hosts" or "flows" or "dual-srchost" or "dual-dsthost" or "triple-isolate"; default
-            "triple-isolate".
-        rtt: Round-trip time of most flows: the interval of the law, whose target is a twentieth of
-            it. A time with its unit, for example "100 ms"; default "100 ms".
-        ecn: Mark ECN-capable packets where CoDel would drop them; BLUE drops them all the same.
-            True or false; default true.
-        first_gap: How long after the delay first exceeds the target the first signal of all comes,
-            in each queue. "interval" or "none"; default "none".
-        wash: Set the DSCP of all packets to best effort, once they have their tin. True or false;
-            default false.
-        ingress: Shape what arrives over a bottleneck before this one: drops count for the shaper.
-            True or false; default false.
+        isolation: Which hosts and flows share the link equally. "flowblind" or "srchost" or
+            "dsthost" or "hosts" or "flows" or "dual-srchost" or "dual-dsthost" or "triple-isolate";
+            default "triple-isolate".
+        rtt: Round-trip time of most flows: it is the interval of the law, and the target is a
+            twentieth of it. A time with its unit, for example "100 ms"; default "100 ms".
+        ecn: Mark ECN-capable packets that CoDel would drop; BLUE still drops them. True or false;
+            default true.
+        first_gap: Time from the first moment at which the delay exceeds the target to the first
+            signal, in each queue. "interval" or "none"; default "none".
+        wash: Set the DSCP of all packets to best effort after the tin has been chosen. True or
+            false; default false.
+        ingress: Shape traffic that has already crossed a bottleneck: the shaper also counts dropped
+            packets. True or false; default false.
         ack_filter: Drop waiting acknowledgements that a later one makes redundant. "off" or "on" or
             "aggressive"; default "off".
-        limit: Most that may wait in all queues: in packets, in bytes, in time at the link's rate,
-            or a list of these. A queue size with its unit, for example "300 packets", "64 kB" or
-            "20 ms", or a list of these.
-        label: What tables and legends call this queue; no part of the run. A text.
+        limit: Limit on the waiting packets of all queues together: in packets, in bytes, in time at
+            the link's rate, or a list of these. A queue size with its unit, for example "300
+            packets", "64 kB" or "20 ms", or a list of these.
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "cake"
@@ -1263,27 +1285,28 @@ class Sfb(Part):
     """Stochastic Fair BLUE (Feng et al. 2001).
 
     Attributes:
-        limit: Most that may wait: in packets, in bytes, in time at the link's rate, or a list of
-            these. A queue size with its unit, for example "300 packets", "64 kB" or "20 ms", or a
-            list of these; default "1000 packets".
-        bin_size: Waiting packets of a bin from which on its probability rises. A whole number;
-            default 20.
-        max: Waiting packets of a flow's least bin from which on its arrivals are dropped. A whole
-            number; default 25.
-        increment: Added to a bin's probability by an arrival that finds it full. A number; default
-            0.001.
-        decrement: Taken from a bin's probability by an arrival that finds it empty. A number;
-            default 0.00016666666666666666.
-        rehash: How long one hash is used. A time with its unit, for example "100 ms"; default "600
-            s".
-        warmup: How long before that the other bins learn of flows that do not respond. A time with
-            its unit, for example "100 ms"; default "60 s".
+        limit: Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a
+            list of these. A queue size with its unit, for example "300 packets", "64 kB" or "20
+            ms", or a list of these; default "1000 packets".
+        bin_size: Number of waiting packets of a bin at and above which its probability rises. A
+            whole number; default 20.
+        max: Number of waiting packets of a flow's smallest bin at and above which its arrivals are
+            dropped. A whole number; default 25.
+        increment: Amount added to a bin's probability by an arrival that finds the bin full. A
+            number; default 0.001.
+        decrement: Amount subtracted from a bin's probability by an arrival that finds the bin
+            empty. A number; default 0.00016666666666666666.
+        rehash: Time for which one hash function is used. A time with its unit, for example "100
+            ms"; default "600 s".
+        warmup: Time before a change of the hash function at which the bins of the next function
+            also start to count the flows that do not respond. A time with its unit, for example
+            "100 ms"; default "60 s".
         penalty_rate: Packets per second that all flows that do not respond may send; 0 for none. A
             whole number; default 10.
-        penalty_burst: Packets that they may send in a burst; 0 for none. A whole number; default
-            20.
+        penalty_burst: Packets that all flows that do not respond may send in a burst; 0 for none. A
+            whole number; default 20.
         ecn: Mark ECN-capable packets instead of dropping them. True or false; default true.
-        label: What tables and legends call this queue; no part of the run. A text.
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "sfb"
@@ -1306,30 +1329,31 @@ class FqPie(Part):
     """Flow queueing with PIE.
 
     Attributes:
-        limit: Most that may wait in all queues: in packets, in bytes, in time at the link's rate,
-            or a list of these. A queue size with its unit, for example "300 packets", "64 kB" or
-            "20 ms", or a list of these; default ["10240 packets", "33554432 B"].
+        limit: Limit on the waiting packets of all queues together: in packets, in bytes, in time at
+            the link's rate, or a list of these. A queue size with its unit, for example "300
+            packets", "64 kB" or "20 ms", or a list of these; default ["10240 packets", "33554432
+            B"].
         flows: Number of queues that flows are hashed into. A whole number, at least 1; default
             1024.
         quantum: Bytes that a queue may send in its turn: "256 B" to "1 MiB", as in Linux's
             `sch_fq_codel`. A number of bytes with its unit, for example "1500 B"; default "1500 B".
         target: Queueing delay to hold in each queue. A time with its unit, for example "100 ms";
             default "15 ms".
-        update: Time between updates of a probability; at least "1 us", in which Linux counts it. A
-            time with its unit, for example "100 ms"; default "15 ms".
+        update: Time between updates of a probability; at least "1 us", the unit in which Linux
+            counts it. A time with its unit, for example "100 ms"; default "15 ms".
         alpha: Gain of the deviation from the target, in 1/s. A number; default 0.125.
         beta: Gain of the delay's change, in 1/s. A number; default 1.25.
-        max_burst: Burst that passes untouched after a quiet time; "0 s" for none. A time with its
-            unit, for example "100 ms"; default "150 ms".
-        mean_packet: Size of a typical packet: less than two of them in a queue wait untouched. A
-            number of bytes with its unit, for example "1500 B"; default "1500 B".
-        delay: How the queueing delay is found. "timestamps" or "departure-rate"; default
+        max_burst: Burst that passes without drops after a time without congestion; "0 s" for none.
+            A time with its unit, for example "100 ms"; default "150 ms".
+        mean_packet: Size of a typical packet: no packet is dropped while less than two of them wait
+            in its queue. A number of bytes with its unit, for example "1500 B"; default "1500 B".
+        delay: How the queueing delay is determined. "timestamps" or "departure-rate"; default
             "timestamps".
-        ecn: Mark ECN-capable packets where an early drop would hit them, up to a probability of
+        ecn: Mark ECN-capable packets instead of dropping them early, up to a probability of
             `max_ecn`. True or false; default false.
-        max_ecn: Probability beyond which ECN-capable packets are dropped like all others. A number;
-            default 0.1.
-        label: What tables and legends call this queue; no part of the run. A text.
+        max_ecn: Probability above which ECN-capable packets are dropped like all other packets. A
+            number; default 0.1.
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "fq-pie"
@@ -1354,10 +1378,10 @@ class PfifoFast(Part):
     """Linux's pfifo_fast: three first-in first-out bands in strict priority, by the TOS octet.
 
     Attributes:
-        limit: Most that may wait in each of the three bands: in packets, in bytes, in time at the
-            link's rate, or a list of these. A queue size with its unit, for example "300 packets",
-            "64 kB" or "20 ms", or a list of these; default "1000 packets".
-        label: What tables and legends call this queue; no part of the run. A text.
+        limit: Limit on the waiting packets of each of the three bands: in packets, in bytes, in
+            time at the link's rate, or a list of these. A queue size with its unit, for example
+            "300 packets", "64 kB" or "20 ms", or a list of these; default "1000 packets".
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "pfifo-fast"
@@ -1368,15 +1392,16 @@ class PfifoFast(Part):
 
 @dataclass(kw_only=True)
 class Rule(Part):
-    """What a packet must be to belong to a class: all that is named.
+    """Conditions that a packet must meet to belong to a class; all given conditions must hold.
 
     Attributes:
-        dscp: Its class in the IP header is this, or one of these. A text, or a whole number, or a
+        dscp: DSCP of the packet, or a list of which it must be one. A text, or a whole number, or a
             list of these.
         protocol: Its protocol. "tcp" or "udp".
-        port: The `port` of its traffic group is this, or one of these. A whole number, or a list of
-            these.
-        group: The name of its traffic group, or several. A text, or a list of these.
+        port: The `port` of the packet's traffic group, or a list of which it must be one. A whole
+            number, or a list of these.
+        group: Name of the packet's traffic group, or a list of which it must be one. A text, or a
+            list of these.
     """
 
     dscp: str | int | Sequence[str | int] | None = None
@@ -1391,13 +1416,13 @@ class PrioClass(Part):
 
     Attributes:
         name: Name of the class, put in front of its metrics and used in keys. A text.
-        queue: Its queue, of any kind. A table with kind = "tail-drop" or "red" or "adaptive-red" or
-            "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
-            "pie" or "docsis-pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue"
-            or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "fq" or "sfq" or
-            "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or "drr" or "wfq" or
-            "tbf" or "htb" or "plugin".
-        match: What belongs to it: a rule, or a list of rules of which any will do. A table with
+        queue: Queue of the class, of any kind. A table with kind = "tail-drop" or "red" or
+            "adaptive-red" or "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or
+            "wred" or "pi" or "pie" or "docsis-pie" or "pi2" or "dualpi2" or "head-drop" or "step"
+            or "rem" or "blue" or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or
+            "fq" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or
+            "drr" or "wfq" or "tbf" or "htb" or "plugin".
+        match: Packets of the class: a rule, or a list of rules of which one must fit. A table with
             dscp, protocol, port, group, or a list of these.
     """
 
@@ -1411,10 +1436,10 @@ class Prio(Part):
     """Strict priority between classes, each with a queue of any kind.
 
     Attributes:
-        class_: The classes, the most urgent first. Of those whose `match` fits a packet, the first
-            gets it. A list, each a table with name, match, queue.
+        class_: The classes in the order of their priority, the highest first. A packet goes to the
+            first class whose `match` fits it. A list, each a table with name, match, queue.
         default: Name of the class for packets that no `match` fits. A text.
-        label: What tables and legends call this queue; no part of the run. A text.
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "prio"
@@ -1430,17 +1455,18 @@ class DrrClass(Part):
 
     Attributes:
         name: Name of the class, put in front of its metrics and used in keys. A text.
-        queue: Its queue, of any kind. A time in its parameters is one at the class's share of the
-            link. A table with kind = "tail-drop" or "red" or "adaptive-red" or
-            "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
-            "pie" or "docsis-pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue"
-            or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "fq" or "sfq" or
-            "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or "drr" or "wfq" or
-            "tbf" or "htb" or "plugin".
-        match: What belongs to it: a rule, or a list of rules of which any will do. A table with
+        queue: Queue of the class, of any kind. Queue sizes that are given as times are converted to
+            bytes with the class's share of the link's rate. A table with kind = "tail-drop" or
+            "red" or "adaptive-red" or "self-configuring-red" or "dynamic-threshold-red" or
+            "red-tail" or "wred" or "pi" or "pie" or "docsis-pie" or "pi2" or "dualpi2" or
+            "head-drop" or "step" or "rem" or "blue" or "sred" or "avq" or "choke" or "gsp" or
+            "codel" or "fq-codel" or "fq" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or
+            "pfifo-fast" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
+        match: Packets of the class: a rule, or a list of rules of which one must fit. A table with
             dscp, protocol, port, group, or a list of these.
-        quantum: What it may send in a turn; shares are in proportion to quanta. A number of bytes
-            with its unit, for example "1500 B"; default "1500 B".
+        quantum: Bytes that the class may send in a turn; the shares of the classes are in
+            proportion to their quanta. A number of bytes with its unit, for example "1500 B";
+            default "1500 B".
     """
 
     name: str
@@ -1454,10 +1480,10 @@ class Drr(Part):
     """Deficit round robin (Shreedhar and Varghese 1996) between classes, each with a queue of any kind.
 
     Attributes:
-        class_: The classes. Of those whose `match` fits a packet, the first gets it. A list, each a
+        class_: The classes. A packet goes to the first class whose `match` fits it. A list, each a
             table with name, match, quantum, queue.
         default: Name of the class for packets that no `match` fits. A text.
-        label: What tables and legends call this queue; no part of the run. A text.
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "drr"
@@ -1473,17 +1499,17 @@ class WfqClass(Part):
 
     Attributes:
         name: Name of the class, put in front of its metrics and used in keys. A text.
-        queue: Its queue, of any kind. A time in its parameters is one at the class's share of the
-            link. A table with kind = "tail-drop" or "red" or "adaptive-red" or
-            "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
-            "pie" or "docsis-pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue"
-            or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "fq" or "sfq" or
-            "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or "drr" or "wfq" or
-            "tbf" or "htb" or "plugin".
-        match: What belongs to it: a rule, or a list of rules of which any will do. A table with
+        queue: Queue of the class, of any kind. Queue sizes that are given as times are converted to
+            bytes with the class's share of the link's rate. A table with kind = "tail-drop" or
+            "red" or "adaptive-red" or "self-configuring-red" or "dynamic-threshold-red" or
+            "red-tail" or "wred" or "pi" or "pie" or "docsis-pie" or "pi2" or "dualpi2" or
+            "head-drop" or "step" or "rem" or "blue" or "sred" or "avq" or "choke" or "gsp" or
+            "codel" or "fq-codel" or "fq" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or
+            "pfifo-fast" or "prio" or "drr" or "wfq" or "tbf" or "htb" or "plugin".
+        match: Packets of the class: a rule, or a list of rules of which one must fit. A table with
             dscp, protocol, port, group, or a list of these.
-        weight: Its share of the link, relative to the weights of the others; a whole number up to
-            10000. A whole number, at least 1; default 1.
+        weight: Share of the class in the link, relative to the weights of the other classes; a
+            whole number up to 10000. A whole number, at least 1; default 1.
     """
 
     name: str
@@ -1497,10 +1523,10 @@ class Wfq(Part):
     """Weighted fair queueing between classes, as WF2Q+ (Bennett and Zhang 1997), each with a queue of any kind.
 
     Attributes:
-        class_: The classes. Of those whose `match` fits a packet, the first gets it. A list, each a
+        class_: The classes. A packet goes to the first class whose `match` fits it. A list, each a
             table with name, match, weight, queue.
         default: Name of the class for packets that no `match` fits. A text.
-        label: What tables and legends call this queue; no part of the run. A text.
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "wfq"
@@ -1512,25 +1538,25 @@ class Wfq(Part):
 
 @dataclass(kw_only=True)
 class Tbf(Part):
-    """Token bucket: lets a queue of any kind send at a rate and in bursts, and no more.
+    """Token bucket: limits the rate and the bursts at which a queue of any kind sends.
 
     Attributes:
-        rate: Rate at which tokens come: the long-term rate of what leaves. A rate with its unit,
-            for example "10 Mbit/s".
-        burst: Most that leaves at once after a pause, at least one packet: the size of the bucket.
-            A number of bytes with its unit, for example "1500 B".
-        queue: The queue in which packets wait, of any kind. A time in its parameters is one at
-            `rate`. A table with kind = "tail-drop" or "red" or "adaptive-red" or
-            "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
-            "pie" or "docsis-pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue"
-            or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "fq" or "sfq" or
-            "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or "drr" or "wfq" or
-            "tbf" or "htb" or "plugin".
+        rate: Rate at which tokens are added: the largest long-term rate of the departures. A rate
+            with its unit, for example "10 Mbit/s".
+        burst: Size of the bucket: the largest burst after a pause, at least one packet. A number of
+            bytes with its unit, for example "1500 B".
+        queue: The queue in which packets wait, of any kind. Queue sizes that are given as times are
+            converted to bytes with `rate`. A table with kind = "tail-drop" or "red" or
+            "adaptive-red" or "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or
+            "wred" or "pi" or "pie" or "docsis-pie" or "pi2" or "dualpi2" or "head-drop" or "step"
+            or "rem" or "blue" or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or
+            "fq" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or
+            "drr" or "wfq" or "tbf" or "htb" or "plugin".
         peak_rate: Rate that is not exceeded even in a burst. A rate with its unit, for example "10
             Mbit/s".
-        mtu: With `peak_rate`, most that leaves at once in spite of it, at least one packet. A
-            number of bytes with its unit, for example "1500 B".
-        label: What tables and legends call this queue; no part of the run. A text.
+        mtu: With `peak_rate`, size of its bucket: the largest burst above this rate, at least one
+            packet. A number of bytes with its unit, for example "1500 B".
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "tbf"
@@ -1549,28 +1575,28 @@ class HtbClass(Part):
 
     Attributes:
         name: Name of the class, put in front of its metrics and used in keys. A text.
-        rate: Rate that it is promised, and may have without borrowing. A rate with its unit, for
-            example "10 Mbit/s".
-        match: What belongs to it: a rule, or a list of rules of which any will do. Only with a
+        rate: Guaranteed rate of the class, which it has without borrowing. A rate with its unit,
+            for example "10 Mbit/s".
+        match: Packets of the class: a rule, or a list of rules of which one must fit. Only with a
             `queue`. A table with dscp, protocol, port, group, or a list of these.
-        ceil: Rate that it may reach by borrowing from its parent. A rate with its unit, for example
-            "10 Mbit/s".
-        prio: Priority, 0 to 7: what is to be borrowed is offered to the lowest number first. Only
-            with a `queue`. A whole number; default 0.
-        quantum: What it sends in its turn among classes of its priority. Only with a `queue`. A
-            number of bytes with its unit, for example "1500 B".
-        burst: Most that it may send at once on its rate after a pause. A number of bytes with its
+        ceil: Ceiling of the class: the largest rate that it reaches by borrowing from its parent. A
+            rate with its unit, for example "10 Mbit/s".
+        prio: Priority, 0 to 7: the class with the lowest number borrows first. Only with a `queue`.
+            A whole number; default 0.
+        quantum: Bytes that the class sends in its turn among the classes of the same priority. Only
+            with a `queue`. A number of bytes with its unit, for example "1500 B".
+        burst: Largest burst at the rate of the class after a pause. A number of bytes with its
             unit, for example "1500 B"; default "1600 B".
-        cburst: Most that it may send at once on its ceiling after a pause. A number of bytes with
-            its unit, for example "1500 B"; default "1600 B".
-        queue: Its queue, of any kind, unless it has classes. A time in its parameters is one at
-            `rate`. A table with kind = "tail-drop" or "red" or "adaptive-red" or
-            "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
-            "pie" or "docsis-pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue"
-            or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "fq" or "sfq" or
-            "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or "drr" or "wfq" or
-            "tbf" or "htb" or "plugin".
-        class_: Classes below it, which share what it may send, unless it has a queue. A list, each
+        cburst: Largest burst at the ceiling of the class after a pause. A number of bytes with its
+            unit, for example "1500 B"; default "1600 B".
+        queue: Queue of the class, of any kind, unless it has classes. Queue sizes that are given as
+            times are converted to bytes with `rate`. A table with kind = "tail-drop" or "red" or
+            "adaptive-red" or "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or
+            "wred" or "pi" or "pie" or "docsis-pie" or "pi2" or "dualpi2" or "head-drop" or "step"
+            or "rem" or "blue" or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or
+            "fq" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or
+            "drr" or "wfq" or "tbf" or "htb" or "plugin".
+        class_: Classes below this class, which share its rate, unless it has a queue. A list, each
             a table with name, match, rate, ceil, prio, ….
     """
 
@@ -1591,10 +1617,12 @@ class Htb(Part):
     """Hierarchical token bucket: a tree of classes with rates, ceilings and borrowing, after Linux.
 
     Attributes:
-        class_: The classes at the top. Of those with a queue whose `match` fits a packet, the first
-            in the file gets it. A list, each a table with name, match, rate, ceil, prio, ….
-        default: Name of the class for packets that no `match` fits; one with a queue. A text.
-        label: What tables and legends call this queue; no part of the run. A text.
+        class_: The classes at the top. A packet goes to the first class in the file that has a
+            queue and whose `match` fits it. A list, each a table with name, match, rate, ceil,
+            prio, ….
+        default: Name of the class for packets that no `match` fits; the class must have a queue. A
+            text.
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "htb"
@@ -1606,21 +1634,22 @@ class Htb(Part):
 
 @dataclass(kw_only=True)
 class Plugin(Part):
-    """A queue of your own, in Python or Rust.
+    """A queue written by the user, in Python or Rust.
 
     Attributes:
-        class_: The queue: in Python `"my_queue.py:MyQueue"`, a file beside the experiment's and a
-            class in it, or `"package.module:MyQueue"`; in Rust the name under which it was
+        class_: The queue: in Python `"my_queue.py:MyQueue"`, a file in the experiment's folder and
+            a class in it, or `"package.module:MyQueue"`; in Rust the name under which it was
             registered. `redtail run` executes this code; outside the experiment's folder it needs
             `--allow-code`. A text.
-        limit: Most that may wait; the queue is told and has to keep to it, and the run fails if it
-            does not. Without it there is no limit but the queue's own. A queue size with its unit,
-            for example "300 packets", "64 kB" or "20 ms", or a list of these.
-        params: Whatever the queue takes; to a class in Python each key goes as an argument of that
+        limit: Limit on the waiting packets. The queue is given this limit and must keep to it; the
+            run fails if it does not. Without it the queue has only its own limit. A queue size with
+            its unit, for example "300 packets", "64 kB" or "20 ms", or a list of these.
+        params: Parameters of the queue; a class in Python gets each key as an argument of that
             name. A table.
-        source: Hash of the source of a class in Python, by which results are kept; filled in when
-            the file is read. If it is given, the class must have it. A text.
-        label: What tables and legends call this queue; no part of the run. A text.
+        source: Hash of the source of a class in Python, which is part of the key of results; filled
+            in when the file is read. If it is given, the source of the class must have this hash. A
+            text.
+        label: Name of this queue in tables and legends; it does not affect the run. A text.
     """
 
     _kind: ClassVar[str | None] = "plugin"
@@ -1634,12 +1663,12 @@ class Plugin(Part):
 
 @dataclass(kw_only=True)
 class RateChange(Part):
-    """The rate of a link from a moment on.
+    """A change of the rate of a link.
 
     Attributes:
-        at: When it changes, counted from the start of the run. A time with its unit, for example
-            "100 ms".
-        rate: The transmission rate from then on. A rate with its unit, for example "10 Mbit/s".
+        at: Time of the change, from the start of the run. A time with its unit, for example "100
+            ms".
+        rate: Transmission rate from this time. A rate with its unit, for example "10 Mbit/s".
     """
 
     at: str
@@ -1648,26 +1677,27 @@ class RateChange(Part):
 
 @dataclass(kw_only=True)
 class Link(Part):
-    """A link in one direction: a queue that feeds a transmitter, and the way after it.
+    """A link in one direction: a queue, a transmitter and a propagation delay.
 
     Attributes:
         delay: Propagation delay, one way. A time with its unit, for example "100 ms".
-        queue: The queue in front of it. A table with kind = "tail-drop" or "red" or "adaptive-red"
-            or "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
-            "pie" or "docsis-pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue"
-            or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "fq" or "sfq" or
-            "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or "drr" or "wfq" or
-            "tbf" or "htb" or "plugin".
+        queue: The queue in front of the transmitter. A table with kind = "tail-drop" or "red" or
+            "adaptive-red" or "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or
+            "wred" or "pi" or "pie" or "docsis-pie" or "pi2" or "dualpi2" or "head-drop" or "step"
+            or "rem" or "blue" or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or
+            "fq" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or
+            "drr" or "wfq" or "tbf" or "htb" or "plugin".
         rate: Transmission rate, up to "8000 Gbit/s". Left out with `rate_trace`, it is the trace's
             mean. A rate with its unit, for example "10 Mbit/s".
         random_loss: Probability with which each packet is lost after its transmission,
             independently of all others; 0 or more, below 1. Without it no packet is lost there. A
             number.
-        rate_changes: Times at which the rate changes; what is under way goes on at the new rate.
-            Queues keep what they made of `rate`. A list, each a table with at, rate.
-        rate_trace: A trace of opportunities to deliver, in place of a rate, in the form of
-            mahimahi's mm-link: each line is the millisecond of one for 1500 bytes, and the trace
-            repeats at its end. A path is relative to the experiment's file. A text.
+        rate_changes: Times at which the rate changes; the packet in transmission continues at the
+            new rate. Queues keep the parameters that they computed from `rate`. A list, each a
+            table with at, rate.
+        rate_trace: A trace of delivery opportunities in place of a rate, in the format of
+            mahimahi's mm-link: each line is the millisecond of an opportunity to send 1500 bytes,
+            and the trace repeats at its end. A path is relative to the experiment's file. A text.
     """
 
     delay: str
@@ -1684,12 +1714,12 @@ class Hop(Part):
 
     Attributes:
         delay: Propagation delay, one way. A time with its unit, for example "100 ms".
-        queue: The queue in front of it. A table with kind = "tail-drop" or "red" or "adaptive-red"
-            or "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or "wred" or "pi" or
-            "pie" or "docsis-pie" or "pi2" or "dualpi2" or "head-drop" or "step" or "rem" or "blue"
-            or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or "fq" or "sfq" or
-            "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or "drr" or "wfq" or
-            "tbf" or "htb" or "plugin".
+        queue: The queue in front of the transmitter. A table with kind = "tail-drop" or "red" or
+            "adaptive-red" or "self-configuring-red" or "dynamic-threshold-red" or "red-tail" or
+            "wred" or "pi" or "pie" or "docsis-pie" or "pi2" or "dualpi2" or "head-drop" or "step"
+            or "rem" or "blue" or "sred" or "avq" or "choke" or "gsp" or "codel" or "fq-codel" or
+            "fq" or "sfq" or "cobalt" or "cake" or "sfb" or "fq-pie" or "pfifo-fast" or "prio" or
+            "drr" or "wfq" or "tbf" or "htb" or "plugin".
         rate: Transmission rate, up to "8000 Gbit/s". Left out with `rate_trace`, it is the trace's
             mean. A rate with its unit, for example "10 Mbit/s".
         random_loss: Probability with which each packet is lost after its transmission,
@@ -1698,11 +1728,12 @@ class Hop(Part):
         return_: The link of the opposite direction, which can be congested too. Without it that
             direction takes no time and never drops; the groups' `return_delay` can give it a delay.
             A table with rate, delay, queue, random_loss, rate_changes, ….
-        rate_changes: Times at which the rate changes; what is under way goes on at the new rate.
-            Queues keep what they made of `rate`. A list, each a table with at, rate.
-        rate_trace: A trace of opportunities to deliver, in place of a rate, in the form of
-            mahimahi's mm-link: each line is the millisecond of one for 1500 bytes, and the trace
-            repeats at its end. A path is relative to the experiment's file. A text.
+        rate_changes: Times at which the rate changes; the packet in transmission continues at the
+            new rate. Queues keep the parameters that they computed from `rate`. A list, each a
+            table with at, rate.
+        rate_trace: A trace of delivery opportunities in place of a rate, in the format of
+            mahimahi's mm-link: each line is the millisecond of an opportunity to send 1500 bytes,
+            and the trace repeats at its end. A path is relative to the experiment's file. A text.
     """
 
     delay: str
@@ -1728,7 +1759,7 @@ class Chain(Part):
 
 @dataclass(kw_only=True)
 class Tcp(Part):
-    """A preset with the parameters that depart from it.
+    """A preset with the parameters that differ from it.
 
     Attributes:
         preset: The set of parameters to start from. "sack" or "newreno" or "reno" or "tahoe" or
@@ -1746,36 +1777,39 @@ class Tcp(Part):
             or "cubic" or "linux-cubic" or "linux-reno" or "vegas" or "ledbat" or "prague" or
             "westwood" or "bic" or "htcp" or "hybla" or "illinois" or "highspeed" or "scalable" or
             "veno" or "yeah" or "bbr" or "bbr3" or "copa" or "copa-default" or "bbr3-google".
-        byte_counting: Grow the window with the bytes acknowledged instead of with each
-            acknowledgement (RFC 3465; Linux, there without a limit in slow start). True or false.
+        byte_counting: Grow the window with the number of acknowledged bytes instead of the number
+            of acknowledgements (RFC 3465; Linux, there without a limit in slow start). True or
+            false.
         pacing: Space segments in time: at the rate of a model, or at twice the window each round
             trip in slow start and `pacing_ca_ratio` times after it (Linux's tcp_pacing_ss_ratio and
             tcp_pacing_ca_ratio). True or false.
-        pacing_ca_ratio: With `pacing`, windows in a round trip at which a window-based sender is
-            paced after slow start. A number.
-        unpaced_segments: With `pacing`, data segments at the start of a connection that it does not
-            hold back. A whole number.
-        lt_bw: With growth `bbr`, take two intervals of alike rates with a fifth lost for a policer,
-            and its rate for the path's for 48 rounds. True or false.
-        bbr_ecn_max_rtt: With growth `bbr3-google` and `ecn`, the greatest least round trip at which
-            marks are answered; 0 for any. A time with its unit, for example "100 ms".
+        pacing_ca_ratio: With `pacing`, rate at which a window-based sender is paced after slow
+            start, in windows per round-trip time. A number.
+        unpaced_segments: With `pacing`, number of data segments at the start of a connection that
+            are not paced. A whole number.
+        lt_bw: With growth `bbr`, assume a policer after two intervals of similar rates in which a
+            fifth is lost, and use its rate as the rate of the path for 48 rounds. True or false.
+        bbr_ecn_max_rtt: With growth `bbr3-google` and `ecn`, largest minimum round-trip time at
+            which the sender responds to marks; 0 for any. A time with its unit, for example "100
+            ms".
         recovery: How losses are detected and repaired. "tahoe" or "reno" or "newreno" or
             "ns2-tahoe" or "ns2-reno" or "ns2-newreno" or "sack" or "rack-tlp" or "linux" or
             "sack-1996".
-        prr: Reduce the flight in proportion to what is delivered during recovery (RFC 9937); with
-            selective acknowledgements. With recovery `linux` in whole segments, from the window
-            before the reduction (Linux 6.1, `tcp_cwnd_reduction`). True or false.
-        halving: What a reduction takes its share of; laws that say themselves what they leave of
-            the window (`westwood` to `yeah`) take it of the window. "flight-size" or "window" or
+        prr: Reduce the data in flight in proportion to the data delivered during recovery (RFC
+            9937); with selective acknowledgements. With recovery `linux` in whole segments, from
+            the window before the reduction (Linux 6.1, `tcp_cwnd_reduction`). True or false.
+        halving: Quantity that a reduction is a share of; the laws with a reduction of their own
+            (`westwood` to `yeah`) take it of the window. "flight-size" or "window" or
             "linux-window".
         initial_window: Segments that may be sent before the first acknowledgement. A whole number.
-        dup_thresh: Duplicate acknowledgements that mean a loss (DupThresh). A whole number.
+        dup_thresh: Number of duplicate acknowledgements that indicate a loss (DupThresh). A whole
+            number.
         limited_transmit: Send new data on the first two duplicate acknowledgements (RFC 3042). True
             or false.
         delayed_ack: Acknowledge every second full-sized segment, or after `delayed_ack_timeout`;
-            off acknowledges each. True or false.
-        delayed_ack_timeout: How long an acknowledgement may be delayed; with `adaptive_acks`, at
-            least. A time with its unit, for example "100 ms".
+            when off, each segment is acknowledged. True or false.
+        delayed_ack_timeout: Longest delay of an acknowledgement; with `adaptive_acks`, the
+            shortest. A time with its unit, for example "100 ms".
         adaptive_acks: With `delayed_ack`, acknowledge as Linux's receiver does: a delay that
             follows the time between segments, doubles when it runs out and is at most 200 ms and
             the round trip; pushed and short segments at once unless this side sends too; and at
@@ -1783,67 +1817,69 @@ class Tcp(Part):
             or a first mark (net/ipv4/tcp_input.c, tcp_event_data_recv, __tcp_ack_snd_check,
             __tcp_ecn_check_ce; tcp_output.c, tcp_send_delayed_ack; tcp_timer.c,
             tcp_delack_timer_handler). True or false.
-        quick_acks: Segments at the start of a connection that are acknowledged at once in spite of
-            `delayed_ack`; with `adaptive_acks`, acknowledgements that go at once there, and after a
-            duplicate or a long gap. A whole number.
+        quick_acks: Number of segments at the start of a connection that are acknowledged at once in
+            spite of `delayed_ack`; with `adaptive_acks`, number of acknowledgements that are sent
+            at once there, and after a duplicate or a long gap. A whole number.
         timestamps: Measure a round trip with every acknowledgement by timestamps (RFC 7323); their
             12 bytes are part of `header`. True or false.
-        receive_window: Most bytes the receiver lets be outstanding: its buffer. What it announces
-            is a multiple of its window scale (RFC 7323, section 2.3), the least power of two with
-            which it fits 16 bits. A number of bytes with its unit, for example "1500 B".
-        read_rate: How fast the receiving application reads; what it has not read takes up the
-            receive window. Without it the application reads at once. A rate with its unit, for
-            example "10 Mbit/s".
-        syn_loss: What a lost SYN or SYN-ACK leaves behind, with `handshake`. "first" or "second".
+        receive_window: Size of the receiver's buffer: the largest number of outstanding bytes. The
+            announced window is a multiple of the window scale (RFC 7323, section 2.3), the least
+            power of two with which it fits 16 bits. A number of bytes with its unit, for example
+            "1500 B".
+        read_rate: Rate at which the receiving application reads; unread data reduces the receive
+            window. Without it the application reads at once. A rate with its unit, for example "10
+            Mbit/s".
+        syn_loss: With `handshake`, effects of a lost SYN or SYN-ACK on the start of data
+            transmission. "first" or "second".
         handshake: Open with a three-way handshake, whose segments can be lost, and close with FINs;
-            off starts with data and just ends, as ns-2's one-way agents do. True or false.
-        idle_restart: After nothing was sent for longer than the retransmission timeout, go on with
-            no more than the initial window (RFC 5681, section 4.1), or as `idle_decay` says. True
-            or false.
-        idle_decay: By how much `idle_restart` reduces. "restart" or "halving".
-        fin_beyond_window: Let the segment that carries the FIN go where the congestion window is
+            when off, a connection starts with data and ends without FINs, as with ns-2's one-way
+            agents. True or false.
+        idle_restart: After an idle time longer than the retransmission timeout, continue with at
+            most the initial window (RFC 5681, section 4.1), or as `idle_decay` says. True or false.
+        idle_decay: How `idle_restart` reduces the window. "restart" or "halving".
+        fin_beyond_window: Send the segment that carries the FIN even if the congestion window is
             full, one segment beyond it (Linux, tcp_cwnd_test). True or false.
         initial_rto: Retransmission timeout before the first round-trip sample; at least "1 us". A
             time with its unit, for example "100 ms".
-        min_rto: Least retransmission timeout; at least "1 us". A time with its unit, for example
+        min_rto: Smallest retransmission timeout; at least "1 us". A time with its unit, for example
             "100 ms".
-        rto_floor: What `min_rto` is a bound of. "timeout" or "deviation".
-        max_rto: Most retransmission timeout, back-off included. A time with its unit, for example
-            "100 ms".
-        clock_granularity: Tick of the clock that times round trips; zero is an exact clock. A time
-            with its unit, for example "100 ms".
+        rto_floor: Quantity that `min_rto` bounds. "timeout" or "deviation".
+        max_rto: Largest retransmission timeout, back-off included. A time with its unit, for
+            example "100 ms".
+        clock_granularity: Tick of the clock that measures round-trip times; zero is an exact clock.
+            A time with its unit, for example "100 ms".
         rtt_sampling: Which segments give round-trip samples. "every-ack" or "every-delivery" or
             "one-per-window".
-        rtt_deviation: What the retransmission timeout takes for the deviation of round trips.
-            "mean" or "peak".
+        rtt_deviation: Which deviation of round-trip times the retransmission timeout uses. "mean"
+            or "peak".
         timer_restart: What restarts the retransmission timer. "acks" or "head".
-        timer_tick: Tick of the clock that timers run by: a timeout ends at the first tick after it,
+        timer_tick: Tick of the clock that drives timers: a timeout ends at the first tick after it,
             and, if it is 63 ticks long or longer, at a multiple of 8 ticks (64 from 504 ticks on,
             and so on), as in Linux's timer wheel; zero is an exact clock. Linux counts 250 ticks a
             second (Debian) and widens tail loss probe and reordering timers by 2 ms for them. A
             time with its unit, for example "100 ms".
-        frto: After a timeout send new data before more old data, and take the timeout back if
-            segments sent before it still arrive (F-RTO, RFC 5682: section 3.1 with selective
+        frto: After a timeout, send new data before more old data, and undo the timeout if segments
+            sent before it still arrive (F-RTO, RFC 5682: section 3.1 with selective
             acknowledgements, otherwise section 2.1; with recovery `linux` as in
             `tcp_process_loss`). True or false.
-        dsack: Report data that arrives twice (RFC 2883), take a reduction back when all its
-            retransmissions were reported so, and let RACK's room for reordering grow with the
+        dsack: Report data that arrives twice (RFC 2883), undo a reduction when all its
+            retransmissions were reported in this way, and widen RACK's reordering window with the
             reports (RFC 8985, section 6.2); with selective acknowledgements. True or false.
         ecn: Use ECN (RFC 3168): negotiate it, send ECN-capable data, respond to marks. True or
             false.
-        ecn_feedback: How the receiver tells of marks. "echo" or "dctcp" or "accecn".
+        ecn_feedback: How the receiver reports marks. "echo" or "dctcp" or "accecn".
         ecn_reduction: By how much marks reduce the window. "loss" or "abe" or "dctcp" or "prague"
             or "bbr".
-        alpha_start: How the estimate of the share that is marked begins, for a reduction in
+        alpha_start: Initial value of the estimated share of marked data, for a reduction in
             proportion to it. "decaying" or "held" or "zero".
-        rtt_transition: Round trips after slow start from which on growth and reduction as Prague's
-            depend no more on a round trip below 25 ms. A whole number.
+        rtt_transition: Number of round trips after slow start after which Prague's growth and
+            reduction no longer depend on a round-trip time below 25 ms. A whole number.
         ecn_codepoint: The codepoint of ECN-capable data. "ect0" or "ect1".
         ecn_syn_ack: Make the SYN-ACK ECN-capable too (RFC 5562). True or false.
-        ecn_fallback: Give ECN up when the SYN that asks for it has to be repeated (RFC 3168,
+        ecn_fallback: Disable ECN when the SYN that requests it has to be repeated (RFC 3168,
             section 6.1.1.1; Linux). True or false.
         ecn_retransmissions: With `ecn`, make retransmissions ECN-capable and let them carry CWR, as
-            ns-2 does; RFC 3168, section 6.1.5, says not to. True or false.
+            ns-2 does; RFC 3168, section 6.1.5, forbids this. True or false.
     """
 
     preset: (
@@ -1977,16 +2013,16 @@ class Bulk(Part):
     Attributes:
         name: Name of the group, put in front of its metrics and used in factor keys. A text.
         flows: Number of flows. A whole number, at least 1; default 1.
-        tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
-            or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or "hybla" or
-            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "bbr3-google"
-            or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table
-            with preset, mss, header, slow_start, growth, …; default "sack".
+        tcp: The TCP of the flows: a preset, or a table with a preset and the parameters that differ
+            from it. "sack" or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or
+            "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
+            "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
+            "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         start: When flows start; dealt out. A time from the start of the run, such as "5 s", or
             "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
         stop: When flows stop: they send no new data, and close when what they have sent is
-            acknowledged; dealt out. Left out, they go on to the end of the run. A time from the
+            acknowledged; dealt out. Left out, they continue to the end of the run. A time from the
             start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or a list of
             these.
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
@@ -2008,9 +2044,9 @@ class Bulk(Part):
             hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
             transmission time of one packet at the bottleneck is enough to prevent phase effects.
             All other random draws stay the same. A time with its unit, for example "100 ms".
-        direction: Which way the data travels. "forward" or "reverse"; default "forward".
-        dscp: The class that its packets ask for, in both directions. A text, or a whole number;
-            default "BE".
+        direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
+        dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
+            "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
@@ -2078,15 +2114,15 @@ class Transfer(Part):
 
     Attributes:
         name: Name of the group, put in front of its metrics and used in factor keys. A text.
-        size: Payload to transfer; dealt out. A number of bytes with its unit, for example "1500 B",
-            or a list of these.
+        size: Payload of each transfer; dealt out. A number of bytes with its unit, for example
+            "1500 B", or a list of these.
         flows: Number of flows. A whole number, at least 1; default 1.
-        tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
-            or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or "hybla" or
-            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "bbr3-google"
-            or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table
-            with preset, mss, header, slow_start, growth, …; default "sack".
+        tcp: The TCP of the flows: a preset, or a table with a preset and the parameters that differ
+            from it. "sack" or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or
+            "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
+            "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
+            "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         start: When transfers start; dealt out. A time from the start of the run, such as "5 s", or
             "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
@@ -2108,9 +2144,9 @@ class Transfer(Part):
             hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
             transmission time of one packet at the bottleneck is enough to prevent phase effects.
             All other random draws stay the same. A time with its unit, for example "100 ms".
-        direction: Which way the data travels. "forward" or "reverse"; default "forward".
-        dscp: The class that its packets ask for, in both directions. A text, or a whole number;
-            default "BE".
+        direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
+        dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
+            "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
@@ -2188,9 +2224,9 @@ class Cbr(Part):
         start: When sources start; dealt out. Left out, each starts at a random phase of its first
             gap. A time from the start of the run, such as "5 s", or "uniform 0..10 s", drawn for
             each flow, or a list of these.
-        stop: When sources stop; dealt out. Left out, they go on to the end of the run. A time from
-            the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or a
-            list of these.
+        stop: When sources stop; dealt out. Left out, they continue to the end of the run. A time
+            from the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or
+            a list of these.
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
@@ -2210,9 +2246,9 @@ class Cbr(Part):
             hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
             transmission time of one packet at the bottleneck is enough to prevent phase effects.
             All other random draws stay the same. A time with its unit, for example "100 ms".
-        direction: Which way the data travels. "forward" or "reverse"; default "forward".
-        dscp: The class that its packets ask for, in both directions. A text, or a whole number;
-            default "BE".
+        direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
+        dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
+            "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
@@ -2250,23 +2286,24 @@ class Voip(Part):
     Attributes:
         name: Name of the group, put in front of its metrics and used in factor keys. A text.
         flows: Number of flows. A whole number, at least 1; default 1.
-        codec: How voice is coded, which sets the packets' interval and payload. "g711" or
+        codec: Codec of the voice, which sets the packets' interval and payload. "g711" or
             "g711-plain" or "g729" or "g723"; default "g711".
-        header: What headers add to each packet on the link. A number of bytes with its unit, for
-            example "1500 B"; default "40 B".
+        header: Bytes that headers add to each packet on the link. A number of bytes with its unit,
+            for example "1500 B"; default "40 B".
         talk: How long a talkspurt lasts, drawn for each, with `silence`; "exponential mean 1.004 s"
             by ITU-T P.59. Left out, the talker never pauses. A value or a law, such as "50 s",
             "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table with cdf.
         silence: How long a pause lasts, drawn for each, with `talk`; "exponential mean 1.587 s" by
             ITU-T P.59. A value or a law, such as "50 s", "exponential mean 50 s" or "pareto mean 50
             s shape 1.2", or a table with cdf.
-        jitter_buffer: Time that the first packet of a talkspurt waits at the receiver, so that
-            later ones arrive in time. A time with its unit, for example "100 ms"; default "60 ms".
+        jitter_buffer: Time for which the first packet of a talkspurt waits at the receiver, so that
+            later packets arrive in time. A time with its unit, for example "100 ms"; default "60
+            ms".
         start: When calls start; dealt out. Left out, each starts at a random phase; with pauses, it
             starts talking with the probability that it talks in the long run. A time from the start
             of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or a list of
             these.
-        stop: When calls stop; dealt out. Left out, they go on to the end of the run. A time from
+        stop: When calls stop; dealt out. Left out, they continue to the end of the run. A time from
             the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or a
             list of these.
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
@@ -2288,9 +2325,9 @@ class Voip(Part):
             hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
             transmission time of one packet at the bottleneck is enough to prevent phase effects.
             All other random draws stay the same. A time with its unit, for example "100 ms".
-        direction: Which way the data travels. "forward" or "reverse"; default "forward".
-        dscp: The class that its packets ask for, in both directions. A text, or a whole number;
-            default "BE".
+        direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
+        dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
+            "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
@@ -2325,7 +2362,7 @@ class Voip(Part):
 
 @dataclass(kw_only=True)
 class OnOff(Part):
-    """UDP sources that send at a constant rate for a while and then pause.
+    """UDP sources that alternate between sending at a constant rate and pausing.
 
     Attributes:
         name: Name of the group, put in front of its metrics and used in factor keys. A text.
@@ -2333,18 +2370,19 @@ class OnOff(Part):
             unit, for example "10 Mbit/s".
         packet: Size of each packet on the link, headers included. A number of bytes with its unit,
             for example "1500 B".
-        on: How long a source is on, drawn for each period; on average at least 1/100000 of the time
-            that a packet takes at `rate`. A value or a law, such as "50 s", "exponential mean 50 s"
-            or "pareto mean 50 s shape 1.2", or a table with cdf.
-        off: How long a source is off, drawn for each period. A value or a law, such as "50 s",
-            "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table with cdf.
+        on: Length of a period in which a source is on, drawn for each period; its mean is at least
+            1/100000 of the transmission time of a packet at `rate`. A value or a law, such as "50
+            s", "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table with cdf.
+        off: Length of a period in which a source is off, drawn for each period. A value or a law,
+            such as "50 s", "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table with
+            cdf.
         flows: Number of flows. A whole number, at least 1; default 1.
         start: When sources start, with an on period; dealt out. Left out, each begins on or off at
             random. A time from the start of the run, such as "5 s", or "uniform 0..10 s", drawn for
             each flow, or a list of these.
-        stop: When sources stop; dealt out. Left out, they go on to the end of the run. A time from
-            the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or a
-            list of these.
+        stop: When sources stop; dealt out. Left out, they continue to the end of the run. A time
+            from the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or
+            a list of these.
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
@@ -2364,9 +2402,9 @@ class OnOff(Part):
             hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
             transmission time of one packet at the bottleneck is enough to prevent phase effects.
             All other random draws stay the same. A time with its unit, for example "100 ms".
-        direction: Which way the data travels. "forward" or "reverse"; default "forward".
-        dscp: The class that its packets ask for, in both directions. A text, or a whole number;
-            default "BE".
+        direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
+        dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
+            "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
@@ -2405,19 +2443,19 @@ class Game(Part):
     Attributes:
         name: Name of the group, put in front of its metrics and used in factor keys. A text.
         flows: Number of flows. A whole number, at least 1; default 1.
-        sender: Who sends them, which sets the defaults of `gap` and `payload`. "server" or
+        sender: Sender of the packets, which sets the defaults of `gap` and `payload`. "server" or
             "client"; default "server".
         gap: Time from one packet to the next, drawn for each; at least "1 ns" on average. A value
             or a law, such as "50 s", "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a
             table with cdf.
         payload: Payload of a packet, drawn for each. A value or a law, such as "12 kB",
             "exponential mean 12 kB" or "pareto mean 12 kB shape 1.2", or a table with cdf.
-        header: What headers add to each packet on the link. A number of bytes with its unit, for
-            example "1500 B"; default "28 B".
+        header: Bytes that headers add to each packet on the link. A number of bytes with its unit,
+            for example "1500 B"; default "28 B".
         start: When flows start; dealt out. Left out, each starts at a random phase of a mean gap. A
             time from the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each
             flow, or a list of these.
-        stop: When flows stop; dealt out. Left out, they go on to the end of the run. A time from
+        stop: When flows stop; dealt out. Left out, they continue to the end of the run. A time from
             the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or a
             list of these.
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
@@ -2439,9 +2477,9 @@ class Game(Part):
             hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
             transmission time of one packet at the bottleneck is enough to prevent phase effects.
             All other random draws stay the same. A time with its unit, for example "100 ms".
-        direction: Which way the data travels. "forward" or "reverse"; default "forward".
-        dscp: The class that its packets ask for, in both directions. A text, or a whole number;
-            default "BE".
+        direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
+        dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
+            "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
@@ -2475,33 +2513,33 @@ class Game(Part):
 
 @dataclass(kw_only=True)
 class Transactions(Part):
-    """Users who ask and are answered, over and over (netperf's CRR and RR).
+    """Users who repeatedly send a request and receive a response (netperf's CRR and RR).
 
     Attributes:
         name: Name of the group, put in front of its metrics and used in factor keys. A text.
         response: Payload of a response. A value or a law, such as "12 kB", "exponential mean 12 kB"
             or "pareto mean 12 kB shape 1.2", or a table with cdf.
         users: Number of users. A whole number, at least 1; default 1.
-        tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
-            or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or "hybla" or
-            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "bbr3-google"
-            or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table
-            with preset, mss, header, slow_start, growth, …; default "sack".
+        tcp: The TCP of the flows: a preset, or a table with a preset and the parameters that differ
+            from it. "sack" or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or
+            "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
+            "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
+            "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         request: Payload of a request. A value or a law, such as "12 kB", "exponential mean 12 kB"
             or "pareto mean 12 kB shape 1.2", or a table with cdf; default "1 kB".
         connections: How transactions use connections. "each" or "one"; default "each".
-        service: Time that the server takes before it responds. A value or a law, such as "50 s",
-            "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table with cdf; default "0
-            s".
+        service: Time between the arrival of a request at the server and its response. A value or a
+            law, such as "50 s", "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table
+            with cdf; default "0 s".
         think: Time that a user waits between a response and the next request. A value or a law,
             such as "50 s", "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table with
             cdf; default "0 s".
         start: When users begin; dealt out. A time from the start of the run, such as "5 s", or
             "uniform 0..10 s", drawn for each flow, or a list of these; default "0 s".
-        stop: When users stop asking; dealt out. Left out, they go on to the end of the run. A time
-            from the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or
-            a list of these.
+        stop: When users send no more requests; dealt out. Left out, they continue to the end of the
+            run. A time from the start of the run, such as "5 s", or "uniform 0..10 s", drawn for
+            each flow, or a list of these.
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
@@ -2521,9 +2559,9 @@ class Transactions(Part):
             hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
             transmission time of one packet at the bottleneck is enough to prevent phase effects.
             All other random draws stay the same. A time with its unit, for example "100 ms".
-        direction: Which way the data travels. "forward" or "reverse"; default "forward".
-        dscp: The class that its packets ask for, in both directions. A text, or a whole number;
-            default "BE".
+        direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
+        dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
+            "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
@@ -2600,18 +2638,18 @@ class Web(Part):
             parameter of the model. "feldmann" or "request-think" or "empirical" or "http1" or
             "http2".
         users: Number of users. A whole number, at least 1; default 1.
-        tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
-            or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or "hybla" or
-            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "bbr3-google"
-            or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table
-            with preset, mss, header, slow_start, growth, …; default "sack".
+        tcp: The TCP of the flows: a preset, or a table with a preset and the parameters that differ
+            from it. "sack" or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or
+            "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
+            "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
+            "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         load: Load to offer, in place of a number of users: a share of the rate of the first
             bottleneck link that the data crosses, headers included. How many users offer it is
             found by simulation. A number, or a text.
         think: Time between pages. A value or a law, such as "50 s", "exponential mean 50 s" or
             "pareto mean 50 s shape 1.2", or a table with cdf.
-        think_from: What the time between pages counts from. "page-start" or "page-end".
+        think_from: Event from which the time between pages is counted. "page-start" or "page-end".
         objects: Objects of a page, rounded up; at least one. A value or a law, such as "4",
             "exponential mean 4" or "pareto mean 4 shape 1.2", or a table with cdf, or a number.
         gap: Time between the launches of a page's objects, if they do not wait for each other. A
@@ -2623,16 +2661,18 @@ class Web(Part):
             12 kB" or "pareto mean 12 kB shape 1.2", or a table with cdf.
         request: Payload of a request. A value or a law, such as "12 kB", "exponential mean 12 kB"
             or "pareto mean 12 kB shape 1.2", or a table with cdf.
-        service: Time that the server takes before it responds. A value or a law, such as "50 s",
-            "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table with cdf.
-        parallel: Most connections that a page uses at once; 0 if its objects do not wait for each
-            other. A whole number.
-        persistent: Share of pages whose connections serve one object after another. A number.
+        service: Time between the arrival of a request at the server and its response. A value or a
+            law, such as "50 s", "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table
+            with cdf.
+        parallel: Largest number of simultaneous connections of a page; 0 if its objects do not wait
+            for each other. A whole number.
+        persistent: Share of pages with persistent connections, which serve one object after
+            another. A number.
         multiplexed: All objects of a page are requested at once on one connection, and the
             responses are interleaved. True or false.
-        keep_alive: How long an idle connection is kept for the user's next page. A time with its
-            unit, for example "100 ms".
-        server: Which of the group's hosts a connection goes to. "own" or "per-page" or
+        keep_alive: Time for which an idle connection is kept for the user's next page. A time with
+            its unit, for example "100 ms".
+        server: Which host of the group a connection goes to. "own" or "per-page" or
             "per-connection".
         pages_per_server: Number of consecutive pages from the same server, if the server is drawn
             for pages. A value or a law, such as "4", "exponential mean 4" or "pareto mean 4 shape
@@ -2640,9 +2680,9 @@ class Web(Part):
         start: When users begin their first page; dealt out. Left out, each begins by thinking. A
             time from the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each
             flow, or a list of these.
-        stop: When users begin no more pages; dealt out. Left out, they go on to the end of the run.
-            A time from the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each
-            flow, or a list of these.
+        stop: When users begin no more pages; dealt out. Left out, they continue to the end of the
+            run. A time from the start of the run, such as "5 s", or "uniform 0..10 s", drawn for
+            each flow, or a list of these.
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
@@ -2662,9 +2702,9 @@ class Web(Part):
             hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
             transmission time of one packet at the bottleneck is enough to prevent phase effects.
             All other random draws stay the same. A time with its unit, for example "100 ms".
-        direction: Which way the data travels. "forward" or "reverse"; default "forward".
-        dscp: The class that its packets ask for, in both directions. A text, or a whole number;
-            default "BE".
+        direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
+        dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
+            "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
@@ -2749,26 +2789,26 @@ class Video(Part):
     Attributes:
         name: Name of the group, put in front of its metrics and used in factor keys. A text.
         users: Number of users. A whole number, at least 1; default 1.
-        tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
-            or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or "hybla" or
-            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "bbr3-google"
-            or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table
-            with preset, mss, header, slow_start, growth, …; default "sack".
+        tcp: The TCP of the flows: a preset, or a table with a preset and the parameters that differ
+            from it. "sack" or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or
+            "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
+            "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
+            "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         bitrates: Bitrates in which the video is available, in ascending order. A list, each a rate
             with its unit, for example "10 Mbit/s"; default ["145 kbit/s", "365 kbit/s", "730
             kbit/s", "1.1 Mbit/s", "2 Mbit/s", "3 Mbit/s", "4.5 Mbit/s", "6 Mbit/s", "7.8 Mbit/s"].
         segment: Length of a segment, in time of video. A time with its unit, for example "100 ms";
             default "4 s".
-        variation: Size of a segment over bitrate times length, one draw for each segment whatever
-            its bitrate. A value or a law, such as "4", "exponential mean 4" or "pareto mean 4 shape
-            1.2", or a table with cdf, or a number; default "1".
+        variation: Size of a segment divided by bitrate times length; one draw for each segment, the
+            same at every bitrate. A value or a law, such as "4", "exponential mean 4" or "pareto
+            mean 4 shape 1.2", or a table with cdf, or a number; default "1".
         buffer: Maximum of buffered video: a segment is requested when it fits. A time with its
             unit, for example "100 ms"; default "30 s".
         startup: Video that must be buffered before playback starts, or resumes after a stall. A
             time with its unit, for example "100 ms".
-        algorithm: What decides the bitrate of the next segment. "throughput" or "buffer"; default
-            "throughput".
+        algorithm: Algorithm that chooses the bitrate of the next segment. "throughput" or "buffer";
+            default "throughput".
         safety: For `throughput`: share of the estimated throughput that a bitrate may take. A
             number.
         window: For `throughput`: number of segments in the estimate. A whole number, at least 1.
@@ -2804,9 +2844,9 @@ class Video(Part):
             hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
             transmission time of one packet at the bottleneck is enough to prevent phase effects.
             All other random draws stay the same. A time with its unit, for example "100 ms".
-        direction: Which way the data travels. "forward" or "reverse"; default "forward".
-        dscp: The class that its packets ask for, in both directions. A text, or a whole number;
-            default "BE".
+        direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
+        dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
+            "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
@@ -2882,7 +2922,7 @@ class Video(Part):
 
 @dataclass(kw_only=True)
 class Arrivals(Part):
-    """Connections that arrive by themselves: one request and response each.
+    """Connections that arrive independently of users: one request and response each.
 
     Attributes:
         name: Name of the group, put in front of its metrics and used in factor keys. A text.
@@ -2892,23 +2932,23 @@ class Arrivals(Part):
         size: Payload of a response. A value or a law, such as "12 kB", "exponential mean 12 kB" or
             "pareto mean 12 kB shape 1.2", or a table with cdf.
         users: Number of users. A whole number, at least 1; default 1.
-        tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
-            or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or "hybla" or
-            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "bbr3-google"
-            or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table
-            with preset, mss, header, slow_start, growth, …; default "sack".
+        tcp: The TCP of the flows: a preset, or a table with a preset and the parameters that differ
+            from it. "sack" or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or
+            "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
+            "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
+            "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
         request: Payload of a request. A value or a law, such as "12 kB", "exponential mean 12 kB"
             or "pareto mean 12 kB shape 1.2", or a table with cdf; default "1 kB".
-        service: Time that the server takes before it responds. A value or a law, such as "50 s",
-            "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table with cdf; default "0
-            s".
+        service: Time between the arrival of a request at the server and its response. A value or a
+            law, such as "50 s", "exponential mean 50 s" or "pareto mean 50 s shape 1.2", or a table
+            with cdf; default "0 s".
         start: When sources begin; the first arrival follows one gap later. Dealt out. A time from
             the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or a
             list of these; default "0 s".
-        stop: When arrivals end; dealt out. Left out, they go on to the end of the run. A time from
-            the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or a
-            list of these.
+        stop: When arrivals end; dealt out. Left out, they continue to the end of the run. A time
+            from the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or
+            a list of these.
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
@@ -2928,9 +2968,9 @@ class Arrivals(Part):
             hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
             transmission time of one packet at the bottleneck is enough to prevent phase effects.
             All other random draws stay the same. A time with its unit, for example "100 ms".
-        direction: Which way the data travels. "forward" or "reverse"; default "forward".
-        dscp: The class that its packets ask for, in both directions. A text, or a whole number;
-            default "BE".
+        direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
+        dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
+            "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
@@ -3008,15 +3048,15 @@ class Trace(Part):
             text.
         users: Filled in from the table: one user for each path, that is direction and round-trip
             time. A whole number, at least 1; default 1.
-        tcp: The TCP they use: a preset, or a table with a preset and what departs from it. "sack"
-            or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or "vegas" or
-            "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or "hybla" or
-            "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or "bbr3-google"
-            or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or "ns2-tahoe", or a table
-            with preset, mss, header, slow_start, growth, …; default "sack".
-        rtt_resolution: Round-trip times of the table are rounded to a multiple of this; each
-            distinct value has hosts of its own. A time with its unit, for example "100 ms"; default
-            "1 ms".
+        tcp: The TCP of the flows: a preset, or a table with a preset and the parameters that differ
+            from it. "sack" or "newreno" or "reno" or "tahoe" or "cubic" or "dctcp" or "prague" or
+            "vegas" or "ledbat" or "linux" or "bbr" or "bbr3" or "westwood" or "bic" or "htcp" or
+            "hybla" or "illinois" or "highspeed" or "scalable" or "veno" or "yeah" or "copa" or
+            "bbr3-google" or "linux-2000" or "ns2-sack" or "ns2-newreno" or "ns2-reno" or
+            "ns2-tahoe", or a table with preset, mss, header, slow_start, growth, …; default "sack".
+        rtt_resolution: Resolution of round-trip times: the values of the table are rounded to a
+            multiple of this, and each distinct value has hosts of its own. A time with its unit,
+            for example "100 ms"; default "1 ms".
         access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
             example "10 Mbit/s", or a list of these.
         access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
@@ -3036,9 +3076,9 @@ class Trace(Part):
             hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
             transmission time of one packet at the bottleneck is enough to prevent phase effects.
             All other random draws stay the same. A time with its unit, for example "100 ms".
-        direction: Which way the data travels. "forward" or "reverse"; default "forward".
-        dscp: The class that its packets ask for, in both directions. A text, or a whole number;
-            default "BE".
+        direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
+        dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
+            "BE".
         port: The port of its servers, for queues that classify traffic by port. A whole number.
         first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
             A whole number.
@@ -3105,14 +3145,14 @@ class Series(Part):
     """Time series to record. Recording never changes a run.
 
     Attributes:
-        interval: Time from one sample to the next. A run has at most 50 million rows, one for each
-            queue and flow at each time. A time with its unit, for example "100 ms".
-        queues: Of every queue: its length, and the average and probability of its control law. True
-            or false; default true.
+        interval: Time between two samples. A run has at most 50 million rows, one for each queue
+            and flow at each time. A time with its unit, for example "100 ms".
+        queues: Record, for every queue, its length and the average and probability of its control
+            law. True or false; default true.
         windows: Of every flow: congestion window, slow start threshold, data in flight, smoothed
             round-trip time. True or false; default false.
-        replications: In how many replications of each case, counted from the first. A whole number,
-            at least 1; default 1.
+        replications: Number of replications of each case that are recorded, counted from the first.
+            A whole number, at least 1; default 1.
     """
 
     interval: str
@@ -3126,21 +3166,25 @@ class Experiment(Whole):
     """An experiment: what runs, how long, how often, and what is compared.
 
     Attributes:
-        name: What the experiment is called; results go to a folder of this name. A text.
+        name: Name of the experiment; results are stored in a folder of this name. A text.
         duration: How long each run lasts, in simulated time. A time with its unit, for example "100
             ms".
         traffic: The groups of flows. A list, each a table with kind = "bulk" or "transfer" or "cbr"
             or "voip" or "on-off" or "game" or "transactions" or "web" or "video" or "arrivals" or
             "trace".
-        description: What it is about, in a sentence or more. A text.
-        warmup: How much of the beginning is left out of all statistics; less than `duration`. A
+        description: A description of the experiment in one sentence or more. A text.
+        warmup: Time at the start of each run that no statistics include; less than `duration`. A
             time with its unit, for example "100 ms"; default "0 s".
-        replications: How many runs with independent random numbers each case gets; means and
-            intervals are over these. Either a number, or a table that says until when: `{ until =
-            "queue_delay_p99 within 5 %", at_most = 50 }`. A whole number, at least 1, or a table
+        replications: Number of runs of each case, with independent random numbers; means and
+            intervals are computed over them. Either a number, or a table with a stop rule: `{ until
+            = "queue_delay_p99 within 5 %", at_most = 50 }`. A whole number, at least 1, or a table
             with until, at_least, at_most; default 10.
-        seed: Where the random numbers start from: the same seed gives the same results, byte for
-            byte. A whole number; default 1.
+        backend: What makes the runs: "sim" simulates them, "live" sends real packets through
+            redtail's queues, "live-tc" through the kernel's; "linux" runs a Linux kernel in a
+            virtual machine, with its TCP and its queues, "linux-tcp" with its TCP and redtail's
+            queues. The option `--backend` takes its place. A text.
+        seed: Seed of all random numbers: the same seed gives the same results, byte for byte. A
+            whole number; default 1.
         bottleneck: One bottleneck link that all traffic crosses. Give either this or `chain`. A
             table with rate, delay, queue, random_loss, return, ….
         chain: Several bottleneck links in a row. Give either this or `bottleneck`. A table with
@@ -3148,18 +3192,18 @@ class Experiment(Whole):
         host_jitter: The `host_jitter` of the groups that give none: a random time that each packet
             waits before it leaves its sender; up to 1 s. A time with its unit, for example "100
             ms".
-        phases: Where results are split: what is measured from one of these times to the next is
-            reported for each phase too. With "auto", at every change of a rate and at every fixed
-            start and stop of a group. "auto", or a list, each a time with its unit, for example
-            "100 ms".
+        phases: Times at which results are split: metrics are also reported for each phase from one
+            of these times to the next. With "auto", the times are every change of a rate and every
+            fixed start and stop of a group. "auto", or a list, each a time with its unit, for
+            example "100 ms".
         series: Time series to record; without it there are none. A table with interval, queues,
             windows, replications.
         factors: Keys that take several values in turn; every combination is a case. A key is
             dotted: "bottleneck.queue", "traffic.ftp.flows" (the group named ftp),
             "chain.hop2.rate". Those in a table of [[factors.zip]] take their values in step, as
             many of each. A table.
-        case: Cases one by one, each with a name and the dotted keys that it sets. With factors,
-            every case meets every combination of their values. A list, each a table with name.
+        case: List of cases, each with a name and the dotted keys that it sets. With factors, every
+            case is combined with every combination of their values. A list, each a table with name.
     """
 
     name: str
@@ -3168,6 +3212,7 @@ class Experiment(Whole):
     description: str | None = None
     warmup: str | None = None
     replications: int | StopRule | None = None
+    backend: str | None = None
     seed: int | None = None
     bottleneck: Hop | None = None
     chain: Chain | None = None

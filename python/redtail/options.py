@@ -46,7 +46,7 @@ class ExecuteOptions(TypedDict, total=False):
         progress: called after each finished run.
         keep_going: when a run fails, make the others and warn, rather than stop.
         executor: runs the scenarios in place of threads of this process.
-        backend: the name of what makes the runs; "sim" by default.
+        backend: the name of what makes the runs; by default what the experiment says, else "sim".
     """
 
     jobs: int | None
@@ -54,7 +54,7 @@ class ExecuteOptions(TypedDict, total=False):
     progress: Callable[[Progress], None] | None
     keep_going: bool
     executor: Executor | None
-    backend: str
+    backend: str | None
 
 
 class RunOptions(PlanOptions, ExecuteOptions, total=False):

@@ -33,6 +33,11 @@ def links(scenario: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return found
 
 
+def series_key(table: str) -> str:
+    """Return the key of the [series] section that asks for a table of series."""
+    return {"queues": "queues", "flows": "windows"}.get(table, table)
+
+
 def quantity(value: object) -> tuple[float | None, str]:
     """Return the number and the unit of a value; None for what is neither number nor quantity.
 
@@ -45,6 +50,17 @@ def quantity(value: object) -> tuple[float | None, str]:
     if match is None:
         return None, ""
     return float(match[1].replace("_", "")), match[2]
+
+
+def seconds(text: str) -> float:
+    """Return a time in seconds from its text in a scenario.
+
+    >>> seconds("60 s"), seconds("1.5 ms")
+    (60.0, 0.0015)
+    """
+    number, unit = quantity(text)
+    assert number is not None
+    return number * {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0}[unit]
 
 
 def rate_or_size(text: str) -> float:

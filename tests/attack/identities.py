@@ -6,7 +6,7 @@ import math
 import random
 from collections.abc import Iterator, Mapping
 
-from attack.inputs import QUEUE, TRAFFIC, experiment, load_step, queue_keys
+from attack.inputs import QUEUE, QUEUES, TRAFFIC, experiment, queue_keys
 from redtail import _engine
 from redtail.metrics import base
 
@@ -26,7 +26,7 @@ _NEAR = 1e-9
 def scenario(seed: int, number: int) -> tuple[str, str]:
     """Return the kind of the queue, which comes in turn, and the experiment."""
     draw = random.Random(f"identities {seed} {number}")
-    kinds = sorted(load_step().QUEUES)
+    kinds = sorted(QUEUES)
     queue = kinds[number % len(kinds)]
     kind = draw.choice(sorted(TRAFFIC))
     preset = draw.choice(sorted(_engine.presets()))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 
 from redtail import _engine
 
@@ -21,16 +19,9 @@ QUEUE = 'kind = "tail-drop"\nlimit = "50 packets"'
 # connections (`trace`) is among the examples.
 TRAFFIC = {kind: keys for kind, keys in _engine.traffic_examples().items() if kind != "trace"}
 
-
-@cache
-def load_step() -> ModuleType:
-    """The script of the queues' pages, which has parameters for every queue."""
-    path = ROOT / "docs" / "queues" / "load_step.py"
-    spec = importlib.util.spec_from_file_location("load_step", path)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+# The keys of each kind of queue except `plugin`. Queues of classes have a class for the groups
+# `always` and `step`.
+QUEUES = {kind: keys for kind, keys in _engine.queue_examples().items() if kind != "plugin"}
 
 
 def experiment(queue: str, groups: list[tuple[str, str, str]], duration: str = "6 s") -> str:
@@ -46,8 +37,7 @@ def experiment(queue: str, groups: list[tuple[str, str, str]], duration: str = "
 
 def queue_keys(kind: str) -> str:
     """The keys of a queue of this kind, a line each."""
-    lines = load_step()._lines(load_step().QUEUES[kind])
-    return f'kind = "{kind}"\n{lines}'
+    return f'kind = "{kind}"\n{QUEUES[kind]}'
 
 
 @cache
@@ -55,7 +45,7 @@ def files() -> dict[str, str]:
     """All files to start from, by name."""
     found = {path.stem: path.read_text() for path in sorted((ROOT / "examples").glob("*.toml"))}
     always = ("always", "bulk", "flows = 2")
-    for kind in load_step().QUEUES:
+    for kind in QUEUES:
         step = ("step", "cbr", TRAFFIC["cbr"])
         found[f"queue-{kind}"] = experiment(queue_keys(kind), [always, step])
     for preset in _engine.presets():

@@ -14,10 +14,10 @@ macro_rules! kinded {
     ($(#[$meta:meta])* $vis:vis enum $name:ident {
         $($(#[$variant_meta:meta])* $kind:literal => $variant:ident($params:ty),)+
     }) => {
-        $(#[$meta])*
         #[derive(Clone, Debug, PartialEq, $crate::serde::Deserialize, $crate::schemars::JsonSchema)]
         #[serde(crate = "redtail_core::serde")]
         #[schemars(crate = "redtail_core::schemars", tag = "kind")]
+        $(#[$meta])*
         $vis enum $name {
             $($(#[$variant_meta])* #[serde(rename = $kind)] $variant($params),)+
         }

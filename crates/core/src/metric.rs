@@ -116,6 +116,8 @@ pub enum Scope {
     Queue,
     /// Of a class in a queue, in the whole period alone.
     Class,
+    /// Of the run itself, in the whole period alone.
+    Run,
 }
 
 impl Scope {
@@ -128,6 +130,7 @@ impl Scope {
             Self::Group => "group",
             Self::Queue => "queue",
             Self::Class => "class of a queue",
+            Self::Run => "run",
         }
     }
 
@@ -139,7 +142,7 @@ impl Scope {
     /// The form of its full name, for documentation; `name` is the metric's.
     pub fn form(self, name: &str) -> String {
         match self {
-            Self::LinkAndGroup | Self::Link | Self::LinkInPeriod => name.to_owned(),
+            Self::LinkAndGroup | Self::Link | Self::LinkInPeriod | Self::Run => name.to_owned(),
             Self::GroupAndAll | Self::GroupAndAllInPeriod | Self::Group => format!("GROUP.{name}"),
             Self::Queue => format!("queue.{name}"),
             Self::Class => format!("queue.CLASS.{name}"),

@@ -4,7 +4,7 @@
 use schemars::Schema;
 use serde::{Deserialize, Deserializer};
 
-/// Defines structs that mirror a table of the experiment file.
+/// Defines structs that mirror a table of the experiment file. Their names end in `Params`.
 ///
 /// ```
 /// redtail_core::params! {
@@ -143,13 +143,13 @@ macro_rules! params {
         $required:tt
         [$($default_key:ident)*]
     ) => {
-        $($meta)*
         #[derive(Clone, Debug, PartialEq, $crate::serde::Serialize, $crate::schemars::JsonSchema)]
         #[serde(crate = "redtail_core::serde", deny_unknown_fields)]
         #[schemars(
             crate = "redtail_core::schemars",
             transform = $name::have_defaults
         )]
+        $($meta)*
         $vis struct $name {
             $($($attribute)* pub $key: $type,)*
         }

@@ -11,7 +11,7 @@
 use hdrhistogram::Histogram;
 use redtail_core::{Rate, Span, Time};
 use redtail_spec::Scenario;
-use redtail_traffic::{Done, TrafficGroup};
+use redtail_traffic::{Done, TrafficParams};
 
 use crate::result::ResponseTimes;
 use crate::statistics::TimeWeighted;
@@ -123,7 +123,7 @@ pub struct AnswerSummary {
 
 impl Answers {
     /// For group `index`; `None` if it has no users.
-    pub fn of(group: &TrafficGroup, scenario: &Scenario, index: usize) -> Option<Box<Self>> {
+    pub fn of(group: &TrafficParams, scenario: &Scenario, index: usize) -> Option<Box<Self>> {
         let params = &group.tcp()?.params;
         if !group.has_users() {
             return None;

@@ -15,7 +15,7 @@
 //! manual page mm-link(1) of mahimahi.
 
 use redtail_core::{Bytes, Rate, Span, Time};
-use redtail_spec::{LinkSpec, OPPORTUNITY, RateTrace};
+use redtail_spec::{LinkParams, OPPORTUNITY, RateTrace};
 
 const PS_PER_S: u128 = 1_000_000_000_000;
 const PS_PER_MS: u64 = 1_000_000_000;
@@ -31,7 +31,7 @@ pub enum Capacity {
 
 impl Capacity {
     /// The capacity of `link`; `None` for a constant rate.
-    pub fn of(link: &LinkSpec) -> Option<Box<Capacity>> {
+    pub fn of(link: &LinkParams) -> Option<Box<Capacity>> {
         let capacity = match &link.rate_trace {
             Some(trace) => Capacity::Trace(Deliveries::new(trace)),
             None if link.rate_changes.is_empty() => return None,

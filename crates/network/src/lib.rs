@@ -7,7 +7,10 @@
 
 pub mod answers;
 pub mod capacity;
+pub mod capture;
 pub mod congestion;
+pub mod flow_numbers;
+pub mod group_report;
 pub mod links;
 pub mod metrics;
 pub mod network;
@@ -18,7 +21,8 @@ pub mod scheduler;
 pub mod statistics;
 
 pub use answers::Answers;
+pub use flow_numbers::FlowNumbers;
 pub use links::{End, Ends, LinkPassed, Links};
-pub use network::{Address, HostRoutes, Network, Target, compile};
+pub use network::{Address, HostRoutes, Link, Network, Target, compile};
 pub use packet::{ContentId, SimPacket, TrafficClass};
 pub use scheduler::{Alarm, Class, Event, Scheduler};

@@ -365,6 +365,14 @@ impl Links {
         }
     }
 
+    /// A queue that others serve may have a packet now: an idle link asks for it.
+    pub fn ask_queue<E: Ends>(&mut self, index: u32, now: Time, ends: &mut E) {
+        if self.network.links[index as usize].transmitting.is_none() {
+            let wakeup = self.transmit_next(index, now, ends);
+            self.arm_queue(index, wakeup, now);
+        }
+    }
+
     /// Schedules the wakeup of a queue.
     #[inline]
     fn arm_queue(&mut self, index: u32, wakeup: Option<Time>, now: Time) {

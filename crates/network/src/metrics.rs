@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 
 use redtail_core::{Metric, metrics};
-use redtail_qdisc::{FigureNames, QueueSpec};
-use redtail_spec::{LinkSpec, Scenario};
-use redtail_traffic::{Direction, TrafficGroup};
+use redtail_qdisc::{FigureNames, QueueParams};
+use redtail_spec::{LinkParams, Scenario};
+use redtail_traffic::{Direction, TrafficParams};
 
 metrics! {
     /// Of all packets at a link, and of each group's packets there.
@@ -177,6 +177,32 @@ metrics! {
     OFFERED_LOAD = "offered_load", Fraction, "Offered load", "offered";
 }
 
+metrics! {
+    /// Of a run in real time.
+    pub const OF_REAL_TIME of Run;
+
+    /// How late the network handed packets to their receivers, after the end of their delays: median over the packets of the measurement period.
+    WAKEUP_ERROR_P50 = "wakeup_error_p50", Delay, "Lateness of the network, median", "late p50";
+    /// 99th percentile of the same lateness. A run in which it is more than 4 ms is invalid.
+    WAKEUP_ERROR_P99 = "wakeup_error_p99", Delay, "Lateness of the network, 99th percentile", "late p99";
+    /// The greatest lateness. A run in which it is more than 100 ms is invalid.
+    WAKEUP_ERROR_MAX = "wakeup_error_max", Delay, "Greatest lateness of the network", "late max";
+    /// How late the programs of the hosts acted when a timer expired: 99th percentile over the timers of the measurement period. A run in which it is more than 4 ms is invalid.
+    TIMER_ERROR_P99 = "timer_error_p99", Delay, "Lateness of the hosts' timers, 99th percentile", "timers late p99";
+    /// Bits of IP packets that the network handed to the receivers of data in the measurement period, by the real clock, divided by the length of the period.
+    ACHIEVED_RATE = "achieved_rate", Rate, "Achieved rate", "achieved";
+    /// The largest packet that a host sent, IP header included. It is at most a full segment as long as nothing is merged.
+    LARGEST_PACKET = "largest_packet", Bytes, "Largest packet", "largest";
+}
+
+metrics! {
+    /// Of a run in a virtual machine.
+    pub const OF_VIRTUAL_MACHINE of Run;
+
+    /// The share of the run in which the virtual machine had nothing to do. Its processor executes one instruction in each nanosecond of its time; what takes it long delays packets. A run in which the share is less than 0.5 is invalid.
+    IDLE_SHARE = "idle_share", Fraction, "Idle share of the virtual machine", "idle";
+}
+
 /// A metric, and what must be in an experiment for it to exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
@@ -197,11 +223,13 @@ pub enum Owner {
     Group,
     /// A queue.
     Queue,
+    /// The engine, of a run.
+    Run,
 }
 
 /// Every metric there is, each once, but for what queues of users name themselves.
 pub fn catalog() -> Vec<Listed> {
-    let rooms: [(Owner, &str, &[&'static Metric]); 11] = [
+    let rooms: [(Owner, &str, &[&'static Metric]); 13] = [
         (Owner::Link, "every link", AT_LINK),
         (Owner::Link, "links with TCP groups", OF_CONGESTION),
         (Owner::Link, "links with UDP groups", OF_UDP_AT_LINK),
@@ -213,6 +241,8 @@ pub fn catalog() -> Vec<Listed> {
         (Owner::Group, "UDP groups", OF_UDP),
         (Owner::Group, "groups with users", OF_USERS),
         (Owner::Group, "groups with a load", OF_LOAD),
+        (Owner::Run, "runs in real time", OF_REAL_TIME),
+        (Owner::Run, "runs in a virtual machine", OF_VIRTUAL_MACHINE),
     ];
     let listed = |owner: Owner, of: String, list: &[&'static Metric]| -> Vec<Listed> {
         let each = list.iter();
@@ -227,11 +257,11 @@ pub fn catalog() -> Vec<Listed> {
     for (owner, of, list) in rooms {
         found.extend(listed(owner, of.to_owned(), list));
     }
-    for (kind, list) in TrafficGroup::metrics() {
+    for (kind, list) in TrafficParams::metrics() {
         found.extend(listed(Owner::Group, format!("groups of kind {kind}"), list));
     }
     let mut of_queues: Vec<(&'static Metric, Vec<&str>)> = Vec::new();
-    for (kind, lists) in QueueSpec::METRICS {
+    for (kind, lists) in QueueParams::METRICS {
         for metric in lists.iter().copied().flatten() {
             match of_queues.iter_mut().find(|(known, _)| known == metric) {
                 Some((_, kinds)) => kinds.push(kind),
@@ -285,7 +315,7 @@ impl Names {
 /// The names of the metrics that runs of `scenario` can have.
 pub fn names(scenario: &Scenario) -> Names {
     let mut names = Names::default();
-    let is_tcp = |group: &TrafficGroup| group.tcp().is_some();
+    let is_tcp = |group: &TrafficParams| group.tcp().is_some();
     let any_tcp = scenario.traffic.iter().any(is_tcp);
     let any_udp = !scenario.traffic.iter().all(is_tcp);
     let at_links = |names: &mut Names, phase: &str| {
@@ -353,7 +383,7 @@ pub fn names(scenario: &Scenario) -> Names {
 }
 
 /// The links with queues, each with the prefix of its metrics.
-fn links(scenario: &Scenario) -> Vec<(String, LinkSpec)> {
+fn links(scenario: &Scenario) -> Vec<(String, LinkParams)> {
     let mut found = Vec::new();
     for (i, hop) in scenario.topology.hops().iter().enumerate() {
         let prefix = |direction| scenario.topology.link_prefix(i, direction);

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use redtail_core::{Bytes, Dscp, Ecn, Rate, Span, Stream, Time, prefetch};
 use redtail_qdisc::{AnyQueue, FlowTable, Plugins, QueueContext, QueueDiscipline};
-use redtail_spec::{LinkSpec, Scenario};
+use redtail_spec::{LinkParams, Scenario};
 use redtail_traffic::{Access, Direction};
 
 use crate::capacity::{Capacity, Deliveries};
@@ -462,7 +462,7 @@ impl Compiler<'_> {
         }
     }
 
-    fn add_link(&mut self, hop: usize, direction: Direction, link: &LinkSpec) -> u32 {
+    fn add_link(&mut self, hop: usize, direction: Direction, link: &LinkParams) -> u32 {
         let name = self.scenario.topology.link_name(hop, direction);
         let flows = Arc::clone(&self.network.flows);
         let facts = self.scenario.link_facts(hop, direction, link, flows);

@@ -1,7 +1,9 @@
 //! The result of a run.
 
+use serde::{Deserialize, Serialize};
+
 /// Samples of every queue, a row per link and sampling time.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)] // the names are the columns' names
 pub struct QueueSeries {
     pub time_s: Vec<f64>,
@@ -16,7 +18,7 @@ pub struct QueueSeries {
 }
 
 /// Samples of every TCP flow, a row per flow and sampling time.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)] // the names are the columns' names
 pub struct FlowSeries {
     pub time_s: Vec<f64>,
@@ -34,7 +36,7 @@ pub struct FlowSeries {
 
 /// Every sized transfer, a row for each, whether it completed or not. Times count
 /// from its start and are NaN where the run ended before.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)] // the names are the columns' names
 pub struct Transfers {
     /// Index into [`RunResult::groups`].
@@ -59,7 +61,7 @@ pub struct Transfers {
 
 /// How long users waited for responses: counts by group, size and time. Bins are the same in every
 /// run, 50 to a factor of ten; empty ones are left out.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[allow(missing_docs)] // the names are the columns' names
 pub struct ResponseTimes {
     /// Index into [`RunResult::groups`].
@@ -72,7 +74,7 @@ pub struct ResponseTimes {
 }
 
 /// The result of one run.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunResult {
     /// Metrics by name, in SI units and fractions. A metric that is undefined
     /// (a loss rate without arrivals) is left out.

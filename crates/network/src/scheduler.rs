@@ -262,17 +262,30 @@ impl Scheduler {
         self.next_timer = self.next_timer.min(event);
     }
 
-    /// The next event. That of a link or line stays until it is set anew.
+    /// The next event, which stays where it is.
     #[inline]
-    pub fn take_next(&mut self) -> Option<Event> {
+    pub fn first(&self) -> Option<Event> {
+        let first = self.first_wire().min(self.next_timer);
+        (first.at().as_ps() != NEVER).then_some(first)
+    }
+
+    /// The next event of a link or a line; at [`NEVER`] if there is none.
+    #[inline]
+    fn first_wire(&self) -> Event {
         let (time, leaf) = self.wires.first();
-        let wire = if leaf < self.links {
+        if leaf < self.links {
             Event::new(Time::from_ps(time), Class::LinkFree, leaf)
         } else {
             Event::new(Time::from_ps(time), Class::Arrival, leaf - self.links)
-        };
+        }
+    }
+
+    /// The next event. That of a link or line stays until it is set anew.
+    #[inline]
+    pub fn take_next(&mut self) -> Option<Event> {
+        let wire = self.first_wire();
         if wire < self.next_timer {
-            return (time != NEVER).then_some(wire);
+            return (wire.at().as_ps() != NEVER).then_some(wire);
         }
         let timer = self.timers.pop()?;
         self.next_timer = self.timers.first();
@@ -351,6 +364,8 @@ mod tests {
                 }
                 let wire = wires.iter().map(|(&(class, index), &ps)| (ps, class, index));
                 let expected = wire.chain(timers.iter().copied()).min();
+                let first = scheduler.first().map(|e| (e.at().as_ps(), e.class(), e.index()));
+                prop_assert_eq!(first, expected);
                 let got = scheduler.take_next().map(|e| (e.at().as_ps(), e.class(), e.index()));
                 prop_assert_eq!(got, expected);
                 match got.expect("something is pending") {

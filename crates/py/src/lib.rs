@@ -1,11 +1,13 @@
 //! `redtail._native`: the Rust core for Python. Translation only, no logic.
 
+#[cfg(target_os = "linux")]
+mod live;
 mod queue;
 mod trace;
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -16,12 +18,13 @@ use pyo3::exceptions::{PyException, PyIndexError, PyKeyboardInterrupt, PyOSError
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use redtail_core::ParamError;
+use redtail_qdisc::QueueParams;
 use redtail_qdisc::advise::Situated;
-use redtail_sim::capture::{Capture, CaptureError, IpVersion, Point};
+use redtail_sim::capture::{Capture, CaptureError, IpVersion, Point, PointsAndFile};
 use redtail_sim::plugin::{PluginFailure, PluginParams};
 use redtail_sim::{Plugins, RunError, RunOptions, Traces};
 use redtail_spec::{Format, PlanOptions, Scenario, TraceSite};
-use redtail_traffic::{TraceGroup, TrafficGroup};
+use redtail_traffic::{TraceParams, TrafficParams};
 use redtail_transport::Preset;
 
 create_exception!(
@@ -113,6 +116,11 @@ impl Plan {
     #[getter]
     fn replications(&self) -> u32 {
         self.0.replications
+    }
+
+    #[getter]
+    fn backend(&self) -> Option<&str> {
+        self.0.backend.as_deref()
     }
 
     /// The stop rule as JSON text, when there is one.
@@ -310,7 +318,7 @@ fn plan(
             Err(refusal)
         })
     };
-    let mut find = |group: &TraceGroup, site: &TraceSite| {
+    let mut find = |group: &TraceParams, site: &TraceSite| {
         let Some(tables) = &tables else {
             return Err(ParamError::new("file", "names a table", "no such group"));
         };
@@ -470,7 +478,7 @@ fn tables(scenario: &Scenario, traces: Option<Vec<Py<trace::Trace>>>) -> PyResul
         traces.with(Arc::clone(&it.get().0))
     });
     for group in &scenario.traffic {
-        if let TrafficGroup::Trace(group) = group
+        if let TrafficParams::Trace(group) = group
             && traces.get(&group.file).is_none()
         {
             let (name, file) = (&group.name, &group.file);
@@ -505,6 +513,24 @@ fn capture_files(points: Vec<(String, PathBuf)>) -> PyResult<Vec<(PathBuf, Vec<P
     Ok(files)
 }
 
+/// Creates files for captured packets.
+fn open_files(files: &[(PathBuf, Vec<Point>)]) -> PyResult<Vec<PointsAndFile<'static>>> {
+    let open = |(path, points): &(PathBuf, Vec<Point>)| {
+        let file = File::create(path).map_err(|error| os_error(&error, path))?;
+        let out: Box<dyn Write + Send> = Box::new(BufWriter::new(file));
+        Ok((points.clone(), out))
+    };
+    files.iter().map(open).collect()
+}
+
+/// The error of a capture into these files.
+fn capture_failed(error: &CaptureError, files: &[(PathBuf, Vec<Point>)]) -> PyErr {
+    match error {
+        CaptureError::Impossible(text) => SpecError::new_err(text.clone()),
+        CaptureError::Io { file, error } => os_error(error, &files[*file].0),
+    }
+}
+
 /// A capture into these files, which are created.
 fn capture(ip: u8, files: &[(PathBuf, Vec<Point>)]) -> PyResult<Capture<'static>> {
     let mut capture = Capture {
@@ -515,11 +541,7 @@ fn capture(ip: u8, files: &[(PathBuf, Vec<Point>)]) -> PyResult<Capture<'static>
         },
         ..Capture::default()
     };
-    for (path, points) in files {
-        let file = File::create(path).map_err(|error| os_error(&error, path))?;
-        let out = Box::new(BufWriter::new(file));
-        capture.files.push((points.clone(), out));
-    }
+    capture.files = open_files(files)?;
     Ok(capture)
 }
 
@@ -555,10 +577,7 @@ fn run(
     result.map(RunResult).map_err(|error| match error {
         RunError::Cancelled => Cancelled::new_err("the run was cancelled"),
         RunError::Plugin(failure) => queue_failed(py, &failure),
-        RunError::Capture(CaptureError::Impossible(text)) => SpecError::new_err(text),
-        RunError::Capture(CaptureError::Io { file, error }) => {
-            os_error(&error, &files.as_deref().unwrap_or_default()[file].0)
-        }
+        RunError::Capture(error) => capture_failed(&error, files.as_deref().unwrap_or_default()),
     })
 }
 
@@ -623,7 +642,13 @@ fn presets() -> String {
 /// Every kind of traffic, with the keys of a small group of it as an experiment file has them.
 #[pyfunction]
 fn traffic_examples() -> Vec<(&'static str, &'static str)> {
-    TrafficGroup::examples()
+    TrafficParams::examples()
+}
+
+/// Every kind of queue, with the keys of a small queue of it as an experiment file has them.
+#[pyfunction]
+fn queue_examples() -> Vec<(&'static str, &'static str)> {
+    QueueParams::examples()
 }
 
 /// Reads one quantity of the situation that advice is asked for.
@@ -717,7 +742,21 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(metrics, module)?)?;
     module.add_function(wrap_pyfunction!(metric_names, module)?)?;
     module.add_function(wrap_pyfunction!(traffic_examples, module)?)?;
+    module.add_function(wrap_pyfunction!(queue_examples, module)?)?;
     module.add_function(wrap_pyfunction!(advise, module)?)?;
     module.add_function(wrap_pyfunction!(code_version, module)?)?;
+    #[cfg(target_os = "linux")]
+    {
+        module.add_function(wrap_pyfunction!(live::live_enter, module)?)?;
+        module.add_function(wrap_pyfunction!(live::live_enter_processes, module)?)?;
+        module.add_function(wrap_pyfunction!(live::live_enter_network, module)?)?;
+        module.add_function(wrap_pyfunction!(live::live_refusals, module)?)?;
+        module.add_function(wrap_pyfunction!(live::live_queue_refusals, module)?)?;
+        module.add_function(wrap_pyfunction!(live::live_run, module)?)?;
+        module.add_function(wrap_pyfunction!(live::guest_request, module)?)?;
+        module.add_function(wrap_pyfunction!(live::guest_reply, module)?)?;
+        module.add_function(wrap_pyfunction!(live::live_version, module)?)?;
+        module.add_function(wrap_pyfunction!(live::tc_table, module)?)?;
+    }
     module.add_function(wrap_pyfunction!(version, module)?)
 }

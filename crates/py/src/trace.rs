@@ -6,7 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use redtail_core::{ParamError, Span, Time};
 use redtail_spec::TraceSite;
-use redtail_traffic::{TraceGroup, TraceTable, TracedConnection, TracedExchange};
+use redtail_traffic::{TraceParams, TraceTable, TracedConnection, TracedExchange};
 
 use crate::queue;
 
@@ -79,7 +79,7 @@ impl Trace {
 /// Asks Python for the table of a group, which it gives or refuses.
 pub fn resolve(
     tables: &Bound<'_, PyAny>,
-    group: &TraceGroup,
+    group: &TraceParams,
     site: &TraceSite,
 ) -> PyResult<Result<Arc<TraceTable>, ParamError>> {
     let (duration, path) = (site.duration.as_ps(), site.path.as_ps());

@@ -9,13 +9,18 @@
 //!
 //! Parameters scale with the backlog, so that each control law is between its thresholds or
 //! near its target and takes the same decisions at either; where a discipline can mark, it
-//! marks. What it drops is replaced at once, and counts as cost of the packets that leave.
+//! marks. What it drops is replaced at once, and counts as cost of the packets that leave. A
+//! discipline without parameters of its own in this file is measured with its example, whose sizes
+//! in packets are scaled so that the limit is four times the backlog.
 //!
 //! RED is measured twice: as a discipline among all, and by its own type (`red, alone`); so is
 //! CAKE, whose turns depend on the flows of a host: with 64 hosts on either side, and with one.
 
 // This program exists to read the clock.
 #![allow(clippy::disallowed_methods)]
+
+#[path = "../tests/it/common/examples.rs"]
+mod examples;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -24,7 +29,7 @@ use redtail_core::{Bytes, Dscp, Ecn, FlowId, Packet, Rate, Span, Stream, Time};
 use redtail_qdisc::queues::red::Red;
 use redtail_qdisc::{
     AnyQueue, DropReason, FlowFacts, FlowTable, LinkFacts, Outlook, QueueContext, QueueDiscipline,
-    QueueParams, QueueSpec, Sink,
+    QueueKind, QueueParams, Sink,
 };
 
 const RATE: Rate = Rate::from_bps(1_000_000_000);
@@ -35,6 +40,8 @@ const FLOWS: [u32; 2] = [10, 10_000];
 const HOSTS: u32 = 64;
 /// Departures before measuring: the averages settle and the backlog is turned over.
 const SETTLING: u64 = 10_000;
+/// Departures of a trial without measurement.
+const TRIAL: u64 = 500;
 /// Departures measured.
 const MEASURED: u64 = 20_000;
 
@@ -97,10 +104,9 @@ impl Sink<Probe> for Counts {
     }
 }
 
-/// The table of a discipline that lets this backlog stand; as the types are written, with
-/// the kind as a key, which is what the experiment file's `kind` is turned into. A kind that is not here stops the
-/// program: every discipline is to be measured.
-fn configuration(kind: &str, backlog: u64) -> String {
+/// The table of a discipline that lets this backlog stand, with the kind as a key: the form that the types
+/// themselves read. `None` for a discipline whose scaled example lets the backlog stand.
+fn configuration(kind: &str, backlog: u64) -> Option<String> {
     let (half, most) = (backlog / 2, backlog * 2);
     let limit = format!("limit = \"{} packets\"", backlog * 4);
     let thresholds = format!("min_th = \"{half} packets\"\nmax_th = \"{most} packets\"");
@@ -116,7 +122,6 @@ fn configuration(kind: &str, backlog: u64) -> String {
         )
     };
     let parameters = match kind {
-        "tail-drop" | "head-drop" => limit,
         "red" | "adaptive-red" | "self-configuring-red" | "dynamic-threshold-red" | "choke" => {
             format!("{limit}\n{thresholds}\necn = true")
         }
@@ -145,7 +150,6 @@ fn configuration(kind: &str, backlog: u64) -> String {
         "docsis-pie" => format!("{limit}\n{target}\nmean_packet = \"1500 B\""),
         // One flow of the ten may hold all that waits.
         "fq" => format!("{limit}\nflow_limit = {}", backlog * 4),
-        "pfifo-fast" => limit,
         "codel" | "fq-codel" | "cobalt" => format!("{limit}\n{target}\necn = true"),
         "sfq" => format!("{limit}\ndepth = {}", backlog * 4),
         "cake" => format!("{limit}\nrate = \"1 Gbit/s\"\nrtt = \"1 s\""),
@@ -166,19 +170,21 @@ fn configuration(kind: &str, backlog: u64) -> String {
             ]);
             format!("class = [{{ name = \"link\", rate = \"1 Gbit/s\", {leaves} }}]")
         }
-        _ => panic!("{kind} has no configuration here: it would not be measured"),
+        _ => return None,
     };
-    format!("[{kind}]\n{parameters}\n")
+    Some(format!("[{kind}]\n{parameters}\n"))
 }
 
 /// The link that this many flows cross, each between two of this many hosts on either side.
 fn link(flows: u32, hosts: u32) -> LinkFacts {
     let facts = (0..flows).map(|flow| FlowFacts {
+        group: flow % 2,
         port: if flow % 2 == 0 { 80 } else { 443 },
         sender: flow % hosts,
         receiver: hosts + flow / hosts % hosts,
         ..FlowFacts::default()
     });
+    let groups = ["always", "step"].map(str::to_owned).to_vec();
     LinkFacts {
         tcp_flows: u64::from(flows),
         mean_round_trip: Some(Span::from_ms(100)),
@@ -186,10 +192,13 @@ fn link(flows: u32, hosts: u32) -> LinkFacts {
         round_trips: vec![(Span::from_ms(100), f64::from(flows))],
         largest_packet: Bytes::new(u64::from(SIZE)),
         tcp_packet: Bytes::new(u64::from(SIZE)),
-        flows: Arc::new(FlowTable::new(vec!["all".to_owned()], facts.collect())),
+        flows: Arc::new(FlowTable::new(groups, facts.collect())),
         ..LinkFacts::of_rate(RATE)
     }
 }
+
+/// What a test says when it fails.
+const STANDS: &str = "the discipline drops so much that the backlog does not stand: give it parameters in `configuration`";
 
 /// A queue with its link and the senders that keep its backlog up.
 struct Place<Q> {
@@ -326,7 +335,7 @@ impl<Q: Served> Place<Q> {
         let mut arrived = 0;
         while self.waiting < self.backlog {
             arrived += 1;
-            assert!(arrived < 100 * self.backlog, "the backlog does not stand");
+            assert!(arrived < 100 * self.backlog, "{STANDS}");
             self.now += each;
             self.wake();
             self.waiting = self.arrive();
@@ -345,7 +354,7 @@ impl<Q: Served> Place<Q> {
             while waiting <= self.backlog {
                 waiting = self.arrive();
                 arrived += 1;
-                assert!(arrived < 10_000, "the backlog does not stand");
+                assert!(arrived < 10_000, "{STANDS}");
             }
             let mut asked = 0;
             let outlook = loop {
@@ -379,8 +388,18 @@ impl<Q: Served> Place<Q> {
     }
 }
 
+/// What a queue is measured with.
+#[derive(Clone, Copy)]
+struct Setting {
+    backlog: u64,
+    flows: u32,
+    /// Whether to measure; otherwise only a short trial shows that the backlog stands.
+    measures: bool,
+}
+
 /// Measures one queue and prints the line.
-fn measure<Q: Served>(name: &str, queue: Q, kind: &str, backlog: u64, flows: u32) {
+fn measure<Q: Served>(name: &str, queue: Q, kind: &str, setting: Setting) {
+    let Setting { backlog, flows, .. } = setting;
     let mut place = Place {
         queue,
         backlog,
@@ -394,6 +413,10 @@ fn measure<Q: Served>(name: &str, queue: Q, kind: &str, backlog: u64, flows: u32
     };
     let each = RATE.tx_time(Bytes::new(u64::from(SIZE)));
     place.fill(each);
+    if !setting.measures {
+        place.serve(TRIAL, each);
+        return;
+    }
     place.serve(SETTLING, each);
     place.counts = Counts::default();
     let start = Instant::now();
@@ -408,19 +431,22 @@ fn measure<Q: Served>(name: &str, queue: Q, kind: &str, backlog: u64, flows: u32
     );
 }
 
-/// The discipline of this kind, as it is measured at `link`.
-fn specification(kind: &str, backlog: u64, link: &LinkFacts) -> QueueSpec {
-    let text = configuration(kind, backlog);
-    let spec: QueueSpec = toml::from_str(&text).unwrap_or_else(|error| panic!("{kind}: {error}"));
+/// The discipline of this kind, whose example has the keys `keys`, as it is measured at `link`.
+fn specification(kind: &str, keys: &str, backlog: u64, link: &LinkFacts) -> QueueParams {
+    let spec: QueueParams = match configuration(kind, backlog) {
+        Some(text) => toml::from_str(&text).unwrap_or_else(|error| panic!("{kind}: {error}")),
+        None => examples::example(kind, keys, backlog * 4),
+    };
     let checked = spec.check().and_then(|()| spec.check_at(link));
     checked.unwrap_or_else(|error| panic!("{kind}: {error}"));
     spec
 }
 
-/// Measures a discipline, RED also by its own type and CAKE also with few hosts.
-fn measure_kind(kind: &str, backlog: u64, flows: u32) {
-    let link = link(flows, HOSTS);
-    let spec = specification(kind, backlog, &link);
+/// Measures a discipline, whose example has the keys `keys`; RED also by its own type and CAKE also with few
+/// hosts.
+fn measure_kind(kind: &str, keys: &str, setting: Setting) {
+    let link = link(setting.flows, HOSTS);
+    let spec = specification(kind, keys, setting.backlog, &link);
     let context = QueueContext {
         rate: RATE,
         stream: Stream::named(1, 0, "queue"),
@@ -428,16 +454,16 @@ fn measure_kind(kind: &str, backlog: u64, flows: u32) {
         plugins: redtail_qdisc::plugin::Plugins::default(),
     };
     let queue: AnyQueue<Probe> = spec.build(context.clone());
-    measure(kind, queue, kind, backlog, flows);
+    measure(kind, queue, kind, setting);
     match &spec {
-        QueueSpec::Red(params) => {
+        QueueParams::Red(params) => {
             let queue = params.build::<Probe>(context);
-            measure("red, alone", queue, kind, backlog, flows);
+            measure("red, alone", queue, kind, setting);
         }
-        QueueSpec::Cake(_) => {
-            let link = Arc::new(self::link(flows, 1));
+        QueueParams::Cake(_) => {
+            let link = Arc::new(self::link(setting.flows, 1));
             let queue: AnyQueue<Probe> = spec.build(QueueContext { link, ..context });
-            measure("cake, one host", queue, kind, backlog, flows);
+            measure("cake, one host", queue, kind, setting);
         }
         _ => {}
     }
@@ -452,15 +478,18 @@ fn main() {
     let measures = std::env::args().any(|argument| argument == "--bench");
     let wanted = |kind: &str| named.is_empty() || named.iter().any(|name| name == kind);
     // What a plug-in costs is its author's to measure.
-    let ours = QueueSpec::KINDS.iter().filter(|kind| **kind != "plugin");
-    for &kind in ours.filter(|kind| wanted(kind)) {
+    let ours = QueueParams::examples()
+        .into_iter()
+        .filter(|(kind, _)| *kind != "plugin");
+    for (kind, keys) in ours.filter(|(kind, _)| wanted(kind)) {
         for backlog in BACKLOGS {
             for flows in FLOWS {
-                if measures {
-                    measure_kind(kind, backlog, flows);
-                } else {
-                    specification(kind, backlog, &link(flows, HOSTS));
-                }
+                let setting = Setting {
+                    backlog,
+                    flows,
+                    measures,
+                };
+                measure_kind(kind, keys, setting);
             }
         }
     }

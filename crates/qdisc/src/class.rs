@@ -9,29 +9,29 @@ use std::sync::Arc;
 
 use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, Rate, Time, metrics};
 
-use crate::classify::{Classifier, OneOrMore, Rule, check_rules, check_rules_at};
+use crate::classify::{Classifier, OneOrMore, RuleParams, check_rules, check_rules_at};
 use crate::{
     AnyQueue, Backlog, DropReason, FigureNames, InnerVisitor, LinkFacts, QueueContext,
-    QueueDiscipline, QueueSpec, Report, Sink, TcpHeader,
+    QueueDiscipline, QueueParams, Report, Sink, TcpHeader,
 };
 
 /// A class that holds packets, as the file describes it.
 #[derive(Clone, Debug)]
-pub struct LeafSpec<'a> {
+pub struct LeafParams<'a> {
     /// The key of the list that it is in: `class`, `class.all.class`.
     pub list: String,
     /// Its name.
     pub name: &'a str,
     /// The rules for the packets that belong to it.
-    pub rules: Option<&'a OneOrMore<Rule>>,
+    pub rules: Option<&'a OneOrMore<RuleParams>>,
     /// Its queue; `None` if the file has left it out. A missing queue is refused where one is required.
-    pub queue: Option<&'a QueueSpec>,
+    pub queue: Option<&'a QueueParams>,
     /// The guaranteed rate of the class on this link. A time in the parameters of its queue is converted at
     /// this rate.
     pub rate: Option<Rate>,
 }
 
-impl LeafSpec<'_> {
+impl LeafParams<'_> {
     /// The key of the class.
     pub fn key(&self) -> String {
         format!("{}.{}", self.list, self.name)
@@ -81,7 +81,10 @@ pub fn check_names<'a>(
 ///
 /// # Errors
 /// [`ParamError`] about the key `default`.
-pub fn default_class(leaves: &[LeafSpec<'_>], default: Option<&str>) -> Result<usize, ParamError> {
+pub fn default_class(
+    leaves: &[LeafParams<'_>],
+    default: Option<&str>,
+) -> Result<usize, ParamError> {
     let names: Vec<_> = leaves.iter().map(|leaf| leaf.name).collect();
     let accepted = || names.join(", ");
     if let Some(wanted) = default {
@@ -112,11 +115,11 @@ pub fn default_class(leaves: &[LeafSpec<'_>], default: Option<&str>) -> Result<u
 ///
 /// # Errors
 /// [`ParamError`] with the key from the discipline's table on.
-pub fn check(leaves: &[LeafSpec<'_>], default: Option<&str>) -> Result<(), ParamError> {
+pub fn check(leaves: &[LeafParams<'_>], default: Option<&str>) -> Result<(), ParamError> {
     default_class(leaves, default)?;
     for leaf in leaves {
         let rules = leaf.rules.map_or(Ok(()), check_rules);
-        let queue = |spec: &QueueSpec| spec.check().map_err(|error| error.within("queue"));
+        let queue = |params: &QueueParams| params.check().map_err(|error| error.within("queue"));
         rules
             .and_then(|()| leaf.queue.map_or(Ok(()), queue))
             .map_err(|error| error.within(&leaf.key()))?;
@@ -129,7 +132,7 @@ pub fn check(leaves: &[LeafSpec<'_>], default: Option<&str>) -> Result<(), Param
 /// # Errors
 /// As [`check`].
 pub fn check_at(
-    leaves: &[LeafSpec<'_>],
+    leaves: &[LeafParams<'_>],
     default: Option<&str>,
     link: &LinkFacts,
 ) -> Result<(), ParamError> {
@@ -138,7 +141,11 @@ pub fn check_at(
         let rules = leaf
             .rules
             .map_or(Ok(()), |rules| check_rules_at(rules, link));
-        let queue = |spec: &QueueSpec| spec.check_at(&facts).map_err(|error| error.within("queue"));
+        let queue = |params: &QueueParams| {
+            params
+                .check_at(&facts)
+                .map_err(|error| error.within("queue"))
+        };
         rules
             .and_then(|()| leaf.queue.map_or(Ok(()), queue))
             .map_err(|error| error.within(&leaf.key()))?;
@@ -148,7 +155,7 @@ pub fn check_at(
 
 /// Warns of classes that no packet reaches, and collects the warnings of their queues.
 pub fn warnings(
-    leaves: &[LeafSpec<'_>],
+    leaves: &[LeafParams<'_>],
     default: Option<&str>,
     link: &LinkFacts,
 ) -> Vec<ParamWarning> {
@@ -190,16 +197,16 @@ pub fn warnings(
 }
 
 /// The classifier of these classes.
-pub fn classifier(leaves: &[LeafSpec<'_>], default: usize, link: &LinkFacts) -> Classifier {
+pub fn classifier(leaves: &[LeafParams<'_>], default: usize, link: &LinkFacts) -> Classifier {
     let rules = leaves.iter().map(|leaf| leaf.rules);
     Classifier::new(rules, default, Arc::clone(&link.flows))
 }
 
-/// Calls `visit` with the queues of these classes, as [`QueueParams::inner`] does.
+/// Calls `visit` with the queues of these classes, as [`QueueKind::inner`] does.
 ///
-/// [`QueueParams::inner`]: crate::QueueParams::inner
+/// [`QueueKind::inner`]: crate::QueueKind::inner
 pub fn inner(
-    leaves: &[LeafSpec<'_>],
+    leaves: &[LeafParams<'_>],
     default: Option<&str>,
     link: &LinkFacts,
     visit: &mut InnerVisitor<'_>,
@@ -214,9 +221,9 @@ pub fn inner(
 
 /// The link as the queue of each class sees it: with the guaranteed rate of the class, and with the flows of
 /// the groups that its rules match.
-fn facts_of(leaves: &[LeafSpec<'_>], default: usize, link: &LinkFacts) -> Vec<LinkFacts> {
+fn facts_of(leaves: &[LeafParams<'_>], default: usize, link: &LinkFacts) -> Vec<LinkFacts> {
     let class_of = classifier(leaves, default, link).of_groups();
-    let facts = |(class, leaf): (usize, &LeafSpec<'_>)| {
+    let facts = |(class, leaf): (usize, &LeafParams<'_>)| {
         let own = |group: u32| class_of.get(group as usize) == Some(&Some(class));
         facts_at(&link.with_groups(own), leaf.rate)
     };
@@ -239,7 +246,7 @@ pub fn share_of(rate: Rate, share: u64, all: u64) -> Rate {
 
 /// Builds the queues of these classes; `default` is the number of the default class.
 pub fn build<P: Packet>(
-    leaves: &[LeafSpec<'_>],
+    leaves: &[LeafParams<'_>],
     default: usize,
     context: &QueueContext,
 ) -> Vec<Leaf<P>> {
@@ -268,7 +275,7 @@ metrics! {
 
 /// Adds the names of the metrics of these classes and of their queues; `also` are the discipline's own metrics
 /// of each class.
-pub fn figures(leaves: &[LeafSpec<'_>], also: &[&'static Metric], names: &mut FigureNames) {
+pub fn figures(leaves: &[LeafParams<'_>], also: &[&'static Metric], names: &mut FigureNames) {
     for leaf in leaves {
         names.of_class(leaf.name, |names| {
             names.add(METRICS);
@@ -323,7 +330,7 @@ impl<P> Sink<P> for Counting<'_, P> {
 
 impl<P: Packet> Leaf<P> {
     /// A class called `name` with an empty queue, which sees the link as `facts` have it.
-    pub fn new(name: &str, queue: &QueueSpec, facts: LinkFacts, context: &QueueContext) -> Self {
+    pub fn new(name: &str, queue: &QueueParams, facts: LinkFacts, context: &QueueContext) -> Self {
         let context = QueueContext {
             rate: facts.rate,
             link: Arc::new(facts),

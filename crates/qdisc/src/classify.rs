@@ -16,20 +16,21 @@ use redtail_core::{Dscp, Packet, ParamError, params};
 use crate::{FlowFacts, FlowTable, LinkFacts, Protocol};
 
 params! {
-    /// What a packet must be to belong to a class: all that is named.
-    pub struct Rule {
-        /// Its class in the IP header is this, or one of these.
+    /// Conditions that a packet must meet to belong to a class; all given conditions must hold.
+    #[schemars(rename = "Rule")]
+    pub struct RuleParams {
+        /// DSCP of the packet, or a list of which it must be one.
         dscp: Option<OneOrMore<Dscp>>, "none, any class fits.";
         /// Its protocol.
         protocol: Option<Protocol>, "none, any protocol fits.";
-        /// The `port` of its traffic group is this, or one of these.
+        /// The `port` of the packet's traffic group, or a list of which it must be one.
         port: Option<OneOrMore<u16>>, "none, any port fits.";
-        /// The name of its traffic group, or several.
+        /// Name of the packet's traffic group, or a list of which it must be one.
         group: Option<OneOrMore<String>>, "none, any group fits.";
     }
 }
 
-impl Rule {
+impl RuleParams {
     /// Refuses a rule without conditions.
     fn check(&self) -> Result<(), ParamError> {
         if *self == Self::default() {
@@ -62,15 +63,15 @@ impl Rule {
 ///
 /// # Errors
 /// [`ParamError`] about the key `match`.
-pub fn check_rules(rules: &OneOrMore<Rule>) -> Result<(), ParamError> {
-    rules.values().iter().try_for_each(Rule::check)
+pub fn check_rules(rules: &OneOrMore<RuleParams>) -> Result<(), ParamError> {
+    rules.values().iter().try_for_each(RuleParams::check)
 }
 
 /// Refuses rules that name groups that do not exist.
 ///
 /// # Errors
 /// [`ParamError`] about the key `match`; it lists the existing groups.
-pub fn check_rules_at(rules: &OneOrMore<Rule>, link: &LinkFacts) -> Result<(), ParamError> {
+pub fn check_rules_at(rules: &OneOrMore<RuleParams>, link: &LinkFacts) -> Result<(), ParamError> {
     rules
         .values()
         .iter()
@@ -91,7 +92,7 @@ struct Compiled {
 }
 
 impl Compiled {
-    fn new(rule: &Rule, class: usize, flows: &FlowTable) -> Self {
+    fn new(rule: &RuleParams, class: usize, flows: &FlowTable) -> Self {
         let bit = |bits, dscp: &Dscp| bits | 1 << dscp.get();
         let dscp = rule.dscp.as_ref();
         let groups = rule.group.as_ref().map(|names| {
@@ -128,7 +129,7 @@ impl Classifier {
     /// The classifier of classes with these rules, in this order; `default` is the number of the class for
     /// all other packets.
     pub fn new<'a>(
-        rules: impl Iterator<Item = Option<&'a OneOrMore<Rule>>>,
+        rules: impl Iterator<Item = Option<&'a OneOrMore<RuleParams>>>,
         default: usize,
         flows: Arc<FlowTable>,
     ) -> Self {

@@ -1,13 +1,12 @@
 //! Queue disciplines.
 //!
-//! A discipline is told of arrivals and asked for departures; it never reads a
-//! clock, never does I/O, and does not know whether it is simulated or live.
-//! Control laws (`laws`) turn what a queue observes into pass, mark or drop;
-//! queues (`queues`) hold packets and consult a law.
+//! A discipline gets the arriving packets and is asked for the departing ones. It never reads a clock,
+//! never does I/O, and does not know whether it is simulated or live. Control laws (`laws`) decide from the
+//! state of a queue whether a packet passes, is marked or is dropped; queues (`queues`) hold packets and
+//! use a law.
 //!
-//! Adding a discipline: one file in `queues`, one line in the `disciplines!`
-//! list below, one line in the conformance list (`tests/it/conformance.rs`), one
-//! page in `docs/queues`.
+//! Adding a discipline: one file in `queues` with an example, its `pub mod` in `queues.rs`, one line in the
+//! `disciplines!` list below, and one page in `docs/queues`.
 
 pub mod advise;
 pub mod class;
@@ -39,46 +38,46 @@ use redtail_core::{Metric, Packet, ParamError, ParamWarning, Rate, Stream, Time,
 pub enum DropReason {
     /// The packet would have exceeded the queue's limit.
     Limit,
-    /// A control law chose it, below the point where it drops everything.
+    /// A control law chose the packet, below the point at which it drops every packet.
     Early,
-    /// A control law drops everything (RED with its average above max_th).
+    /// A control law drops every packet (RED with its average above max_th).
     Forced,
-    /// A later acknowledgement says what this one says (CAKE's ACK filter).
+    /// A later acknowledgement makes this one redundant (CAKE's ACK filter).
     Redundant,
 }
 
-/// Where a queue hands what it refuses and reports what it marks, and asks what its packets
-/// carry.
+/// The receiver of the packets that a queue drops and of the reports of marks; it also knows the headers of
+/// packets.
 ///
-/// Together with `enqueue`, `dequeue` and `backlog` this makes conservation
-/// checkable: packets in = packets out + dropped + backlog.
+/// Together with `enqueue`, `dequeue` and `backlog` it allows a test of conservation: packets in = packets
+/// out + dropped + backlog.
 pub trait Sink<P> {
     /// The queue dropped `packet`.
     fn dropped(&mut self, packet: P, reason: DropReason, now: Time);
     /// The queue set CE on `packet`, which it keeps or is about to deliver.
     fn marked(&mut self, packet: &P, now: Time);
-    /// The TCP header of `packet`, which has joined the queue. `None` if it has none, or where
-    /// headers are not known.
+    /// Returns the TCP header of `packet`, which has joined the queue. `None` if it has none, or if headers
+    /// are not known.
     fn tcp_header(&self, _packet: &P) -> Option<TcpHeader> {
         None
     }
 }
 
-/// What waits in a queue. The packet in transmission has left it.
+/// The waiting packets of a queue. The packet in transmission has left the queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// Waiting packets.
+    /// Number of waiting packets.
     pub packets: u64,
     /// Their total size on the link, in bytes.
     pub bytes: u64,
 }
 
-/// How a queue stands after a packet has come or gone.
+/// The state of a queue after a packet has arrived or left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Outlook {
-    /// What waits.
+    /// The backlog.
     pub backlog: Backlog,
-    /// When `on_wakeup` is to be called next, if at all.
+    /// The time at which `on_wakeup` is to be called next; `None` if it need not be called.
     pub wakeup: Option<Time>,
 }
 
@@ -94,15 +93,14 @@ pub struct Internals {
 
 /// A queue discipline. Calls come with non-decreasing `now`.
 pub trait QueueDiscipline<P: Packet> {
-    /// Takes `packet`: it is queued, or handed to `sink` as dropped. Another
-    /// packet may be dropped in its place.
+    /// Queues `packet`, or hands it to `sink` as dropped. Another packet can be dropped in its place.
     fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>);
 
-    /// The next packet to transmit. `None` means that nothing may leave now;
-    /// the link then stays idle until the next arrival or `next_wakeup`.
+    /// Removes and returns the next packet to transmit. `None` means that no packet may leave now; the link
+    /// then stays idle until the next arrival or `next_wakeup`.
     fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P>;
 
-    /// When `on_wakeup` is to be called next, if at all.
+    /// The time at which `on_wakeup` is to be called next; `None` if it need not be called.
     fn next_wakeup(&self) -> Option<Time> {
         None
     }
@@ -110,45 +108,45 @@ pub trait QueueDiscipline<P: Packet> {
     /// Called at the time `next_wakeup` gave.
     fn on_wakeup(&mut self, _now: Time) {}
 
-    /// The packet that `dequeue` will give next, whatever comes meanwhile and whenever it
-    /// is called; `None` where that is not certain. A queue around this one then need not
-    /// take the packet out to see its size.
+    /// Returns the packet that `dequeue` will return next, independently of later arrivals and of the time
+    /// of the call; `None` if this is not certain. With it, a queue that holds this one can see the size of
+    /// the packet without removing it.
     fn front(&self) -> Option<&P> {
         None
     }
 
-    /// What waits now.
+    /// Returns the present backlog.
     fn backlog(&self) -> Backlog;
 
-    /// The control law's state, for time series.
+    /// Returns the control law's state, for time series.
     fn internals(&self) -> Internals {
         Internals::default()
     }
 
-    /// The measurement period begins: what [`report`](Self::report) will tell starts from here.
+    /// The measurement period begins: [`report`](Self::report) covers the time from now on.
     fn start_measuring(&mut self, _now: Time) {}
 
-    /// Tells the metrics of the discipline's own ([`QueueParams::METRICS`]), in SI units, for the
-    /// time since the measurement began; they appear as metrics `queue.NAME`.
+    /// Reports the discipline's own metrics ([`QueueKind::METRICS`]), in SI units, for the time since the
+    /// measurement began; they appear as metrics `queue.NAME`.
     fn report(&self, _now: Time, _report: &mut Report<'_>) {}
 }
 
-/// What a discipline is told about the place where it is built.
+/// The surroundings for which a discipline is built.
 #[derive(Clone, Debug)]
 pub struct QueueContext {
-    /// Rate of the link it feeds.
+    /// Rate of the link behind the queue.
     pub rate: Rate,
     /// The discipline's own random stream.
     pub stream: Stream,
-    /// The link and what crosses it.
+    /// The link, and the flows that cross it.
     pub link: Arc<LinkFacts>,
-    /// What queues of kind `plugin` are.
+    /// The queues of kind `plugin`, by name.
     pub plugins: Plugins,
 }
 
 impl QueueContext {
-    /// The context of a queue within this one, which is called `name`: a random stream
-    /// of its own, the rest in common.
+    /// Returns the context of a queue called `name` within this one: it has its own random stream and
+    /// shares the rest.
     #[must_use]
     pub fn child(&self, name: &str) -> Self {
         Self {
@@ -158,17 +156,24 @@ impl QueueContext {
     }
 }
 
-/// Is shown a queue within another: its key, its parameters, and the link as it sees it.
-pub type InnerVisitor<'a> = dyn FnMut(&str, &QueueSpec, &LinkFacts) + 'a;
+/// A visitor of the queues within another: it gets the key, the parameters, and the link as the inner queue
+/// sees it.
+pub type InnerVisitor<'a> = dyn FnMut(&str, &QueueParams, &LinkFacts) + 'a;
 
-/// Parameters of a discipline, as given in the experiment file.
-pub trait QueueParams {
+/// A kind of queue: what its parameters in the experiment file can do.
+pub trait QueueKind {
     /// The discipline these parameters describe.
     type Queue<P: Packet>: QueueDiscipline<P>;
 
-    /// The metrics that the discipline tells of itself, as lists so that related disciplines can
-    /// share one.
+    /// The discipline's own metrics, as lists, so that related disciplines can share one.
     const METRICS: &'static [&'static [&'static Metric]] = &[];
+
+    /// The keys of a small queue besides `kind`, one per line as in the experiment file. Tests, the
+    /// cost benchmark and the load step of the documentation run it.
+    ///
+    /// It has a `limit` if the queue has this key without a default. A queue with classes has the classes
+    /// `always` and `step`, with rules for the traffic groups of these names, and the link has 10 Mbit/s.
+    fn example() -> &'static str;
 
     /// Refuses values that cannot be run anywhere.
     fn check(&self) -> Result<(), ParamError>;
@@ -178,24 +183,23 @@ pub trait QueueParams {
         Ok(())
     }
 
-    /// Values that can be run but hardly mean what their author wants.
+    /// Warns of values that can be run but are probably a mistake.
     fn warnings(&self, _link: &LinkFacts) -> Vec<ParamWarning> {
         Vec::new()
     }
 
-    /// The limit beyond which the queue must drop, if it has one.
+    /// Returns the limit above which the queue must drop, if it has one.
     fn limit(&self) -> Option<Limit>;
 
-    /// Shows `visit` the queues that this one holds directly, each with its key from this
-    /// one's table on and the link as it sees it. Parameters must have passed `check` and
-    /// `check_at`.
+    /// Calls `visit` for each queue that this one holds directly, with its key relative to this one's table
+    /// and the link as it sees it. Parameters must have passed `check` and `check_at`.
     fn inner(&self, _link: &LinkFacts, _visit: &mut InnerVisitor<'_>) {}
 
-    /// Shows `visit` the plug-ins among the queues that this one holds, itself included; `key`
-    /// is that of its table.
+    /// Calls `visit` for each plug-in among this queue and the queues that it holds; `key` is the key of
+    /// its table.
     ///
     /// # Errors
-    /// What `visit` returned.
+    /// The error that `visit` returned.
     fn plugins(
         &mut self,
         _key: &str,
@@ -204,8 +208,8 @@ pub trait QueueParams {
         Ok(())
     }
 
-    /// Adds the names of the metrics that the queue will tell, those of the queues that it holds
-    /// included.
+    /// Adds the names of the metrics that the queue will report, including those of the queues that it
+    /// holds.
     fn figures(&self, names: &mut FigureNames) {
         Self::METRICS.iter().for_each(|list| names.add(list));
     }
@@ -214,7 +218,7 @@ pub trait QueueParams {
     fn build<P: Packet>(&self, context: QueueContext) -> Self::Queue<P>;
 }
 
-/// How a queue stands now.
+/// Returns the present state of a queue.
 #[inline(always)]
 fn outlook<P: Packet>(queue: &impl QueueDiscipline<P>) -> Outlook {
     Outlook {
@@ -223,9 +227,9 @@ fn outlook<P: Packet>(queue: &impl QueueDiscipline<P>) -> Outlook {
     }
 }
 
-/// The calls made for every packet, one function for each discipline. Left to inlining, all
-/// disciplines would share one function whose frame and saved registers are those of the most
-/// demanding, and a simple one would pay for them.
+/// The calls for every packet, with one function for each discipline. If the compiler inlined them, all
+/// disciplines would share one function with the frame and the saved registers of the most demanding one,
+/// and simple disciplines would be slower.
 mod apart {
     use super::{Outlook, Packet, QueueDiscipline, Sink, Time, outlook};
 
@@ -272,20 +276,21 @@ mod apart {
     }
 }
 
-/// One list makes the file's enum, the running queue's enum and the dispatch
-/// between them; static, since it is called for every packet.
+/// Generates from one list the enum of the experiment file, the enum of running queues and the dispatch
+/// between them. The dispatch is static, because it is called for every packet.
 ///
-/// `arrive` and `depart` choose among the disciplines once for all that a caller asks about
-/// a packet. The one called `inlined` is asked for first and becomes part of its caller; the
-/// others share a function that only jumps on, so that they do not pay for its frame.
+/// `arrive` and `depart` choose the discipline once for all questions of a caller about a packet. The
+/// discipline called `inlined` is tested first and becomes part of its caller; the others share a function
+/// that only jumps to them, so that its frame costs them nothing.
 macro_rules! disciplines {
     (inlined $inlined:ident; $($(#[$doc:meta])* $kind:literal => $variant:ident($params:ty),)+) => {
         kinded! {
             /// A queue discipline with its parameters, chosen by `kind`.
-            pub enum QueueSpec { $($(#[$doc])* $kind => $variant($params),)+ }
+            #[schemars(rename = "QueueSpec")]
+            pub enum QueueParams { $($(#[$doc])* $kind => $variant($params),)+ }
         }
 
-        impl QueueSpec {
+        impl QueueParams {
             /// Refuses values that cannot be run anywhere.
             ///
             /// # Errors
@@ -303,28 +308,28 @@ macro_rules! disciplines {
                 match self { $(Self::$variant(params) => params.check_at(link),)+ }
             }
 
-            /// Values that can be run but hardly mean what their author wants.
+            /// Warns of values that can be run but are probably a mistake.
             pub fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
                 match self { $(Self::$variant(params) => params.warnings(link),)+ }
             }
 
-            /// The limit beyond which the queue must drop, if it has one.
+            /// Returns the limit above which the queue must drop, if it has one.
             pub fn limit(&self) -> Option<Limit> {
                 match self { $(Self::$variant(params) => params.limit(),)+ }
             }
 
-            /// Shows `visit` the queues that it holds directly, each with its key from this
-            /// one's table on and the link as it sees it. The parameters must have passed
+            /// Calls `visit` for each queue that this one holds directly, with its key relative to this
+            /// one's table and the link as it sees it. The parameters must have passed
             /// [`check`](Self::check) and [`check_at`](Self::check_at).
             pub fn inner(&self, link: &LinkFacts, visit: &mut InnerVisitor<'_>) {
                 match self { $(Self::$variant(params) => params.inner(link, visit),)+ }
             }
 
-            /// Shows `visit` the plug-ins in it: itself, or among the queues that it holds;
-            /// `key` is that of its table.
+            /// Calls `visit` for each plug-in among this queue and the queues that it holds; `key` is the
+            /// key of its table.
             ///
             /// # Errors
-            /// What `visit` returned.
+            /// The error that `visit` returned.
             pub fn plugins(
                 &mut self,
                 key: &str,
@@ -333,11 +338,16 @@ macro_rules! disciplines {
                 match self { $(Self::$variant(params) => params.plugins(key, visit),)+ }
             }
 
-            /// The metrics that each kind tells of itself.
+            /// The own metrics of each kind.
             pub const METRICS: &'static [(&'static str, &'static [&'static [&'static Metric]])] =
-                &[$(($kind, <$params as QueueParams>::METRICS)),+];
+                &[$(($kind, <$params as QueueKind>::METRICS)),+];
 
-            /// Adds the names of the metrics that the queue will tell.
+            /// Every `kind` with the keys of a small queue of it, as the experiment file has them.
+            pub fn examples() -> Vec<(&'static str, &'static str)> {
+                vec![$(($kind, <$params as QueueKind>::example()),)+]
+            }
+
+            /// Adds the names of the metrics that the queue will report.
             pub fn figures(&self, names: &mut FigureNames) {
                 match self { $(Self::$variant(params) => params.figures(names),)+ }
             }
@@ -349,18 +359,17 @@ macro_rules! disciplines {
             }
         }
 
-        /// Any of the disciplines, dispatched statically. They lie behind pointers: the tag
-        /// is then a field of its own, where the compiler would otherwise hide it in unused
-        /// values of the largest discipline and spend more on reading it than on following
-        /// the pointer.
+        /// Any of the disciplines, dispatched statically. They are behind pointers, so that the tag is a
+        /// field of its own. Otherwise the compiler would store the tag in unused values of the largest
+        /// discipline, and reading it would cost more than following the pointer.
         #[derive(Debug)]
-        #[allow(missing_docs)] // the variants are documented in QueueSpec
+        #[allow(missing_docs)] // the variants are documented in QueueParams
         pub enum AnyQueue<P: Packet> {
-            $($variant(Box<<$params as QueueParams>::Queue<P>>),)+
+            $($variant(Box<<$params as QueueKind>::Queue<P>>),)+
         }
 
         impl<P: Packet> AnyQueue<P> {
-            /// Gives it `packet`, and tells how it stands then.
+            /// Passes `packet` to the queue and returns the state of the queue afterwards.
             #[inline(always)]
             pub fn arrive(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) -> Outlook {
                 if let Self::$inlined(queue) = self {
@@ -370,11 +379,11 @@ macro_rules! disciplines {
                 self.arrive_apart(packet, now, sink)
             }
 
-            /// Asks it for the next packet to transmit, and tells how it stands then. The packet is
-            /// passed to `sent` instead of returned, because a return would copy it once more.
+            /// Asks the queue for the next packet to transmit. The packet and the state of the queue
+            /// afterwards are passed to `sent`, because a return would copy the packet once more.
             ///
             /// # Errors
-            /// How it stands, if nothing may leave now.
+            /// The state of the queue, if no packet may leave now.
             #[inline(always)]
             pub fn depart<R>(
                 &mut self,
@@ -445,11 +454,11 @@ disciplines! {
     "tail-drop" => TailDrop(queues::tail_drop::TailDropParams),
     /// Random Early Detection (Floyd and Jacobson 1993), with gentle, byte mode and ECN.
     "red" => Red(queues::red::RedParams),
-    /// RED whose max_p keeps the average between the thresholds (Floyd, Gummadi, Shenker 2001); computes what is left out from the link.
+    /// RED that adapts max_p to keep the average between the thresholds (Floyd, Gummadi, Shenker 2001); keys that are left out are computed from the link.
     "adaptive-red" => AdaptiveRed(queues::adaptive_red::AdaptiveRedParams),
-    /// RED whose max_p changes when the average leaves the thresholds (Feng, Kandlur, Saha, Shin 1999).
+    /// RED that changes max_p when the average leaves the range between the thresholds (Feng, Kandlur, Saha, Shin 1999).
     "self-configuring-red" => SelfConfiguringRed(queues::self_configuring_red::SelfConfiguringRedParams),
-    /// RED whose thresholds move to keep the drop probability within bounds (Jou and Baras 2003).
+    /// RED that moves its thresholds to keep the drop probability within bounds (Jou and Baras 2003).
     "dynamic-threshold-red" => DynamicThresholdRed(queues::dynamic_threshold_red::DynamicThresholdRedParams),
     /// RED+Tail: a drop-tail queue for short flows and UDP beside an Adaptive RED for long ones, in one buffer (Jou and Baras 2003).
     "red-tail" => RedTail(queues::red_tail::RedTailParams),
@@ -461,21 +470,21 @@ disciplines! {
     "pie" => Pie(queues::pie::PieParams),
     /// PIE for DOCSIS cable modems, with the modem's shaper (RFC 8034).
     "docsis-pie" => DocsisPie(queues::docsis_pie::DocsisPieParams),
-    /// PI2 holds the queueing delay at a target; classic senders meet the square of what it controls (De Schepper et al. 2016).
+    /// PI2 holds the queueing delay at a target; the drop probability of classic senders is the square of the controlled probability (De Schepper et al. 2016).
     "pi2" => Pi2(queues::pi2::Pi2Params),
     /// DualPI2: a low-latency queue for L4S senders, coupled to a classic one (RFC 9332).
     "dualpi2" => DualPi2(queues::dualpi2::DualPi2Params),
-    /// First-in first-out; an arrival that does not fit costs the oldest packets.
+    /// First-in first-out; for an arrival that does not fit, the oldest packets are dropped.
     "head-drop" => HeadDrop(queues::head_drop::HeadDropParams),
-    /// Marks every ECN-capable packet beyond a threshold, the plain AQM of L4S and DCTCP.
+    /// Marks every ECN-capable packet above a threshold, the simple AQM of L4S and DCTCP.
     "step" => Step(queues::step::StepParams),
-    /// REM marks exponentially in a price for the load (Athuraliya, Li, Low and Yin 2001).
+    /// REM marks with a probability that depends exponentially on a price for the load (Athuraliya, Li, Low and Yin 2001).
     "rem" => Rem(queues::rem::RemParams),
     /// BLUE raises its probability at a loss and lowers it while the link is idle (Feng, Shin, Kandlur and Saha 2002).
     "blue" => Blue(queues::blue::BlueParams),
-    /// Stabilised RED estimates the number of flows by those seen lately (Ott, Lakshman and Wong 1999).
+    /// Stabilised RED estimates the number of flows from a list of recently seen packets (Ott, Lakshman and Wong 1999).
     "sred" => Sred(queues::sred::SredParams),
-    /// AVQ marks what overflows a virtual queue that is slower than the link (Kunniyur and Srikant 2001).
+    /// AVQ marks the packets that overflow a virtual queue slower than the link (Kunniyur and Srikant 2001).
     "avq" => Avq(queues::avq::AvqParams),
     /// CHOKe: RED that drops an arrival with a waiting packet of its own flow (Pan, Prabhakar and Psounis 2000).
     "choke" => Choke(queues::choke::ChokeParams),
@@ -485,13 +494,13 @@ disciplines! {
     "codel" => Codel(queues::codel::CodelParams),
     /// Flow queueing with CoDel (RFC 8290).
     "fq-codel" => FqCodel(queues::fq_codel::FqCodelParams),
-    /// Linux's fq: flows with turns that favour new ones, a limit for each, and pacing.
+    /// Linux's fq: flows served in turn with preference for new ones, a limit for each flow, and pacing.
     "fq" => Fq(queues::fq::FqParams),
     /// Stochastic Fairness Queueing (McKenney 1990).
     "sfq" => Sfq(queues::sfq::SfqParams),
-    /// CoDel and BLUE together, as CAKE has them.
+    /// The combination of CoDel and BLUE that CAKE uses.
     "cobalt" => Cobalt(queues::cobalt::CobaltParams),
-    /// A shaper with flow queueing that is fair to hosts, classes by DSCP and COBALT.
+    /// A shaper with flow queueing that is fair to hosts, with classes by DSCP and the law COBALT.
     "cake" => Cake(queues::cake::CakeParams),
     /// Stochastic Fair BLUE (Feng et al. 2001).
     "sfb" => Sfb(queues::sfb::SfbParams),
@@ -505,10 +514,10 @@ disciplines! {
     "drr" => Drr(queues::drr::DrrParams),
     /// Weighted fair queueing between classes, as WF2Q+ (Bennett and Zhang 1997), each with a queue of any kind.
     "wfq" => Wfq(queues::wfq::WfqParams),
-    /// Token bucket: lets a queue of any kind send at a rate and in bursts, and no more.
+    /// Token bucket: limits the rate and the bursts at which a queue of any kind sends.
     "tbf" => Tbf(queues::tbf::TbfParams),
     /// Hierarchical token bucket: a tree of classes with rates, ceilings and borrowing, after Linux.
     "htb" => Htb(queues::htb::HtbParams),
-    /// A queue of your own, in Python or Rust.
+    /// A queue written by the user, in Python or Rust.
     "plugin" => Plugin(plugin::PluginParams),
 }

@@ -1,17 +1,16 @@
-//! Queues that are not redtail's own: written in Python, or in a user's own crate.
+//! Queues of users, written in Python or in a crate of their own.
 //!
-//! A discipline of ours is generic over its packets and trusted. A plug-in is neither: it is a
-//! boxed [`PluginQueue`] that sees packets as plain values ([`PacketView`]) and names them by
-//! handles ([`PacketId`]). The packets themselves stay with the adapter, which keeps the books
-//! and so notices a packet that is returned twice, was never there, or is lost.
+//! The disciplines of this crate are generic over packets and trusted. A plug-in is a boxed [`PluginQueue`]
+//! that sees packets as plain values ([`PacketView`]) and refers to them by handles ([`PacketId`]). The
+//! adapter holds the packets and counts them, so it detects a packet that is returned twice, was never in
+//! the queue, or is lost.
 //!
-//! The experiment file names a plug-in by a text (`class`) and hands it a free table
-//! (`params`). What the text stands for is told where the run is started ([`Plugins`]).
+//! The experiment file names a plug-in by a text (`class`) and passes it a free table (`params`).
+//! [`Plugins`], which is given when the run is started, maps the text to the plug-in.
 //!
-//! A plug-in that fails, or breaks its contract, ends the run at once: nothing that came after
-//! would mean anything. [`QueueDiscipline`](crate::QueueDiscipline) has no errors, so that the
-//! queues of ours need not look for any; the failure travels as an unwinding that
-//! [`catching`] ends.
+//! A plug-in that fails, or breaks its contract, ends the run at once, because later results would have no
+//! meaning. [`QueueDiscipline`](crate::QueueDiscipline) has no errors, so that other queues need not test
+//! for them; the failure is an unwinding that [`catching`] ends.
 
 mod adapter;
 mod value;
@@ -30,9 +29,9 @@ use redtail_core::{Bytes, Dscp, Ecn, FlowId, Packet, ParamError, Time, schemars,
 pub use value::Value;
 
 pub use crate::{Backlog, DropReason, FlowFacts, Internals, Limit, QueueContext};
-use crate::{FigureNames, QueueParams};
+use crate::{FigureNames, QueueKind};
 
-/// Names a packet to the queue that has been given it, and to no other.
+/// The handle of a packet, valid only in the queue that got the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PacketId {
     sequence: u64,
@@ -40,8 +39,8 @@ pub struct PacketId {
 }
 
 impl PacketId {
-    /// A small number that no other packet of the queue has at the same time; it is used
-    /// again when the packet has left.
+    /// Returns a small number that no other packet of the queue has at the same time; it is used again when
+    /// the packet has left.
     pub fn index(self) -> usize {
         self.index as usize
     }
@@ -50,41 +49,41 @@ impl PacketId {
 /// A packet as a plug-in sees it, as it was when it arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketView {
-    /// Its name.
+    /// The handle of the packet.
     pub id: PacketId,
     /// Size on the link, headers included.
     pub size: Bytes,
-    /// The flow it belongs to.
+    /// The flow of the packet.
     pub flow: FlowId,
-    /// What all packets of this flow have in common.
+    /// The facts about the flow.
     pub facts: FlowFacts,
-    /// Its ECN bits.
+    /// The ECN bits of the packet.
     pub ecn: Ecn,
-    /// The class it asks for.
+    /// The DSCP of the packet.
     pub dscp: Dscp,
-    /// When it arrived.
+    /// The arrival time of the packet.
     pub enqueued: Time,
 }
 
-/// What a plug-in may do with packets that it has been given and has not yet returned.
+/// The actions of a plug-in on packets that it has got and not yet returned.
 pub trait Actions {
-    /// Drops a packet, the arriving one or one that waits.
+    /// Drops a packet: the arriving one or a waiting one.
     ///
     /// # Errors
-    /// When the queue does not have it.
+    /// If the queue does not have the packet.
     fn drop(&mut self, packet: PacketId, reason: DropReason) -> Result<(), PluginError>;
 
-    /// Sets CE on a packet if its sender uses ECN; says whether the packet now carries CE.
+    /// Sets CE on a packet if its sender uses ECN. Returns whether the packet now carries CE.
     ///
     /// # Errors
-    /// When the queue does not have it.
+    /// If the queue does not have the packet.
     fn mark(&mut self, packet: PacketId) -> Result<bool, PluginError>;
 
-    /// What waits; the arriving packet does not count.
+    /// Returns the backlog, without the arriving packet.
     fn backlog(&self) -> Backlog;
 }
 
-/// A queue that is not redtail's own. Calls come with non-decreasing `now`.
+/// A queue of a user. Calls come with non-decreasing `now`.
 ///
 /// An error that a method returns ends the run.
 pub trait PluginQueue: Send {
@@ -99,8 +98,8 @@ pub trait PluginQueue: Send {
         actions: &mut dyn Actions,
     ) -> Result<(), PluginError>;
 
-    /// The next packet to transmit. `None` while packets wait is for queues that hold packets
-    /// back, and needs a [`next_wakeup`](Self::next_wakeup).
+    /// Returns the next packet to transmit. `None` while packets wait is for queues that hold packets back,
+    /// and needs a [`next_wakeup`](Self::next_wakeup).
     ///
     /// # Errors
     /// The queue has failed.
@@ -110,8 +109,8 @@ pub trait PluginQueue: Send {
         actions: &mut dyn Actions,
     ) -> Result<Option<PacketId>, PluginError>;
 
-    /// When the queue wants to be woken, to be asked for a packet again; asked after each of
-    /// the other calls that are given `&mut self`. A time that has come is as good as none.
+    /// Returns the time at which the queue is to be woken and asked for a packet again. It is called after
+    /// each of the other calls with `&mut self`. A time that is not later than `now` counts as `None`.
     ///
     /// # Errors
     /// The queue has failed.
@@ -119,7 +118,7 @@ pub trait PluginQueue: Send {
         Ok(None)
     }
 
-    /// The time that [`next_wakeup`](Self::next_wakeup) gave has come.
+    /// Called at the time that [`next_wakeup`](Self::next_wakeup) returned.
     ///
     /// # Errors
     /// The queue has failed.
@@ -127,7 +126,7 @@ pub trait PluginQueue: Send {
         Ok(())
     }
 
-    /// The state of the queue's control law, for time series.
+    /// Returns the state of the queue's control law, for time series.
     ///
     /// # Errors
     /// The queue has failed.
@@ -135,7 +134,7 @@ pub trait PluginQueue: Send {
         Ok(Internals::default())
     }
 
-    /// The measurement period begins: what [`report`](Self::report) tells starts from here.
+    /// The measurement period begins: [`report`](Self::report) covers the time from now on.
     ///
     /// # Errors
     /// The queue has failed.
@@ -143,8 +142,7 @@ pub trait PluginQueue: Send {
         Ok(())
     }
 
-    /// Tells figures of the queue's own, by name and in SI units; they appear as metrics
-    /// `queue.NAME`.
+    /// Reports the queue's own metrics, by name and in SI units; they appear as metrics `queue.NAME`.
     ///
     /// # Errors
     /// The queue has failed.
@@ -153,7 +151,7 @@ pub trait PluginQueue: Send {
     }
 }
 
-/// What is wrong with a plug-in.
+/// An error of a plug-in.
 #[derive(Debug)]
 pub struct PluginError {
     text: String,
@@ -161,7 +159,7 @@ pub struct PluginError {
 }
 
 impl PluginError {
-    /// An error that says `text`, a clause.
+    /// An error with the message `text`, a clause.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -169,7 +167,7 @@ impl PluginError {
         }
     }
 
-    /// The same, with what whoever started the run may want to know of its cause.
+    /// Adds a cause, for the code that started the run.
     #[must_use]
     pub fn because(self, cause: impl Any + Send + Sync) -> Self {
         Self {
@@ -187,25 +185,25 @@ impl fmt::Display for PluginError {
 
 impl Error for PluginError {}
 
-/// A plug-in failed and the run with it.
+/// The failure of a plug-in, which ended the run.
 #[derive(Debug)]
 pub struct PluginFailure {
     /// The plug-in, as the experiment file names it.
     pub class: String,
-    /// The method that failed, `"new"` when it could not be made.
+    /// The method that failed; `"new"` if the plug-in could not be made.
     pub method: &'static str,
-    /// When, in simulated time; `None` if that is before or after the run.
+    /// The simulated time of the failure; `None` before or after the run.
     pub at: Option<Time>,
     error: PluginError,
 }
 
 impl PluginFailure {
-    /// What was wrong, in a clause.
+    /// Returns the problem, as a clause.
     pub fn problem(&self) -> String {
         self.error.to_string()
     }
 
-    /// What the plug-in gave as the cause, if it is a `T`.
+    /// Returns the cause that the plug-in gave, if it is a `T`.
     pub fn cause<T: Any>(&self) -> Option<&T> {
         self.error.cause.as_ref()?.downcast_ref()
     }
@@ -223,42 +221,42 @@ impl fmt::Display for PluginFailure {
 
 impl Error for PluginFailure {}
 
-/// Runs `run`, and returns the failure of a plug-in that ended it. Panics pass.
+/// Runs `run`, and returns the failure of a plug-in that ended it. Panics continue.
 ///
 /// # Errors
 /// [`PluginFailure`] when a plug-in failed.
 pub fn catching<R>(run: impl FnOnce() -> R) -> Result<R, Box<PluginFailure>> {
-    // What was under way is gone with the unwinding; nothing half-done is left to look at.
+    // The unwinding drops the state of the run, so no incomplete state stays visible.
     catch_unwind(AssertUnwindSafe(run)).map_err(|payload| match payload.downcast() {
         Ok(failure) => failure,
         Err(panic) => resume_unwind(panic),
     })
 }
 
-/// Ends the run.
+/// Ends the run with the failure of a plug-in.
 #[cold]
 fn raise(failure: PluginFailure) -> ! {
     if cfg!(panic = "abort") {
         panic!("{failure}");
     }
-    // Not a panic: nobody is to see a message about a fault of ours.
+    // This is not a panic, because the user must not see a message about a fault of redtail.
     resume_unwind(Box::new(failure))
 }
 
-/// What a plug-in is told about the place where it is made.
+/// The surroundings for which a plug-in is made.
 #[derive(Clone, Debug)]
 pub struct PluginContext {
-    /// The link, its rate, what crosses it, and the queue's own random stream.
+    /// The link, its rate, the flows that cross it, and the queue's own random stream.
     pub queue: QueueContext,
-    /// The limit the file gives, in packets and bytes alone. The queue itself has to keep to
-    /// it; the run fails when more waits.
+    /// The limit of the file, in packets and bytes only. The queue itself must keep to it; the run fails if
+    /// more waits.
     pub limit: Option<Limit>,
 }
 
 type Make =
     dyn Fn(&PluginParams, PluginContext) -> Result<Box<dyn PluginQueue>, PluginError> + Send + Sync;
 
-/// What the names of plug-ins in an experiment file stand for.
+/// The plug-ins by their names in an experiment file.
 #[derive(Clone, Default)]
 pub struct Plugins(BTreeMap<String, Arc<Make>>);
 
@@ -268,7 +266,7 @@ impl Plugins {
         Self::default()
     }
 
-    /// These and another one: `class = "NAME"` is what `make` returns.
+    /// Adds a plug-in: for `class = "NAME"`, `make` returns the queue.
     #[must_use]
     pub fn with<M>(mut self, name: &str, make: M) -> Self
     where
@@ -311,21 +309,25 @@ impl fmt::Debug for Plugins {
 #[serde(crate = "serde", deny_unknown_fields)]
 #[schemars(crate = "schemars")]
 pub struct PluginParams {
-    /// The queue: in Python `"my_queue.py:MyQueue"`, a file beside the experiment's and a class in it, or `"package.module:MyQueue"`; in Rust the name under which it was registered. `redtail run` executes this code; outside the experiment's folder it needs `--allow-code`.
+    /// The queue: in Python `"my_queue.py:MyQueue"`, a file in the experiment's folder and a class in it, or `"package.module:MyQueue"`; in Rust the name under which it was registered. `redtail run` executes this code; outside the experiment's folder it needs `--allow-code`.
     pub class: String,
-    /// Most that may wait; the queue is told and has to keep to it, and the run fails if it does not. Without it there is no limit but the queue's own.
+    /// Limit on the waiting packets. The queue is given this limit and must keep to it; the run fails if it does not. Without it the queue has only its own limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
-    /// Whatever the queue takes; to a class in Python each key goes as an argument of that name.
+    /// Parameters of the queue; a class in Python gets each key as an argument of that name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub params: BTreeMap<String, Value>,
-    /// Hash of the source of a class in Python, by which results are kept; filled in when the file is read. If it is given, the class must have it.
+    /// Hash of the source of a class in Python, which is part of the key of results; filled in when the file is read. If it is given, the source of the class must have this hash.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
 }
 
-impl QueueParams for PluginParams {
+impl QueueKind for PluginParams {
     type Queue<P: Packet> = Plugin<P>;
+
+    fn example() -> &'static str {
+        "class = \"fifo\"\nlimit = \"100 packets\""
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         if self.class.is_empty() {
@@ -362,6 +364,6 @@ impl QueueParams for PluginParams {
     }
 }
 
-/// What looks at the plug-ins of an experiment before it is run: it is given the key of each
-/// one's table and may complete or refuse it.
+/// A visitor of the plug-ins of an experiment before its runs: it gets the key of each plug-in's table and
+/// can complete or refuse the table.
 pub type PluginVisitor<'a> = dyn FnMut(&str, &mut PluginParams) -> Result<(), ParamError> + 'a;

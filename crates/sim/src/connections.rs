@@ -9,7 +9,7 @@ use std::ops::AddAssign;
 
 use redtail_core::{Span, Stream, Time, earlier};
 use redtail_spec::Scenario;
-use redtail_traffic::{Done, Exchange, Exchanges, Order, TrafficGroup};
+use redtail_traffic::{Done, Exchange, Exchanges, Order, TrafficParams};
 use redtail_transport::{Endpoint, Flags, Segment, SenderCounters, TcpParams};
 
 use crate::packet::Passed;
@@ -338,18 +338,18 @@ impl Connections {
     }
 
     /// Adds the next group; `hosts` are the routes of its hosts.
-    pub fn add_group(&mut self, group: &TrafficGroup, hosts: &[HostRoutes]) {
-        let spec = group.tcp().filter(|_| group.has_users());
-        self.groups.push(spec.map(|spec| Group {
+    pub fn add_group(&mut self, group: &TrafficParams, hosts: &[HostRoutes]) {
+        let tcp = group.tcp().filter(|_| group.has_users());
+        self.groups.push(tcp.map(|tcp| Group {
             template: Connection::template(
-                &spec.params,
+                &tcp.params,
                 if group.is_multiplexed() {
                     Order::Interleaved
                 } else {
                     Order::InTurn
                 },
             ),
-            params: spec.params.clone(),
+            params: tcp.params.clone(),
             hosts: hosts.to_vec(),
             name: group.access().name.to_owned(),
             done: SenderCounters::default(),

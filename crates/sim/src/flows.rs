@@ -1,15 +1,14 @@
 //! The endpoints of a run: TCP senders and receivers, UDP sources and sinks.
 
-use std::collections::VecDeque;
-
 use redtail_core::{Bytes, Span, Stream, Time};
 use redtail_spec::Scenario;
-use redtail_traffic::{FlowKind, Playout, Traces, TrafficGroup, UdpSource, User};
+use redtail_traffic::{FlowKind, Playout, Traces, TrafficParams, UdpSource, User};
 use redtail_transport::{Flags, Receiver, Segment, Sender};
 
 use crate::connections::{Connections, Reached};
 use crate::header::{self, TcpOptions};
 use crate::packet::{Datagram, Passed};
+use redtail_network::FlowNumbers;
 use redtail_network::answers::Answers;
 use redtail_network::network::HostRoutes;
 use redtail_network::scheduler::Alarm;
@@ -180,48 +179,6 @@ pub struct UserSlot {
     pub may_be_free: usize,
 }
 
-/// Numbers of the flows that users open and close; they follow those of all other flows.
-#[derive(Debug, Default)]
-pub struct FlowNumbers {
-    first: u32,
-    /// The least number that was never taken.
-    next: u32,
-    /// Numbers that were given back. The one given back first is taken first, because a queue may
-    /// remember the flow that had it.
-    free: VecDeque<u32>,
-}
-
-impl FlowNumbers {
-    /// The numbers from `first` on.
-    fn starting_at(first: u32) -> Self {
-        Self {
-            first,
-            next: first,
-            free: VecDeque::new(),
-        }
-    }
-
-    /// A number that no open flow has.
-    ///
-    /// # Panics
-    /// With 2^32 flows at a time.
-    pub fn take(&mut self) -> u32 {
-        self.free.pop_front().unwrap_or_else(|| {
-            let number = self.next;
-            self.next = number.checked_add(1).expect("fewer than 2^32 flows");
-            number
-        })
-    }
-
-    /// Gives back the number of a flow that is over. Does nothing for flows that users did not
-    /// open.
-    pub fn give_back(&mut self, number: u32) {
-        if number >= self.first {
-            self.free.push_back(number);
-        }
-    }
-}
-
 /// A source of traffic: a TCP flow, a UDP source or a user.
 #[derive(Clone, Copy, Debug)]
 pub enum Source {
@@ -363,7 +320,7 @@ impl Flows {
 
     fn add_tcp(
         &mut self,
-        group: &TrafficGroup,
+        group: &TrafficParams,
         size: Option<u64>,
         host: HostRoutes,
         flow: u32,
@@ -403,13 +360,13 @@ impl Flows {
 
     fn add_udp(
         &mut self,
-        group: &TrafficGroup,
+        group: &TrafficParams,
         stream: Stream,
         host: HostRoutes,
         flow: u32,
     ) -> Source {
         let sink = match group {
-            TrafficGroup::Voip(group) => UdpSink::Call(Box::new(Playout::new(group))),
+            TrafficParams::Voip(group) => UdpSink::Call(Box::new(Playout::new(group))),
             _ => UdpSink::Counter,
         };
         self.udp.push(UdpSlot {

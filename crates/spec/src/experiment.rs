@@ -1,14 +1,14 @@
 //! The typed forms: the experiment as in its file, and the scenario of one run.
 
 use redtail_core::{Rate, Span, params};
-use redtail_qdisc::QueueSpec;
-use redtail_traffic::{Direction, TrafficGroup};
+use redtail_qdisc::QueueParams;
+use redtail_traffic::{Direction, TrafficParams};
 use serde::{Deserialize, Serialize};
 
 use crate::de;
 use crate::error::SpecError;
 use crate::node::Node;
-use crate::rates::{Phases, RateChange, RateTrace};
+use crate::rates::{Phases, RateChangeParams, RateTrace};
 use crate::replications::Replications;
 
 params! {
@@ -16,96 +16,102 @@ params! {
     ///
     /// The schema of the file is made from this type.
     pub struct Experiment {
-        /// What the experiment is called; results go to a folder of this name.
+        /// Name of the experiment; results are stored in a folder of this name.
         name: String;
-        /// What it is about, in a sentence or more.
+        /// A description of the experiment in one sentence or more.
         description: Option<String>;
         /// How long each run lasts, in simulated time.
         duration: Span;
-        /// How much of the beginning is left out of all statistics; less than `duration`.
+        /// Time at the start of each run that no statistics include; less than `duration`.
         warmup: Span = Span::ZERO, "none: everything counts.";
-        /// How many runs with independent random numbers each case gets; means and intervals are over
-        /// these. Either a number, or a table that says until when:
+        /// Number of runs of each case, with independent random numbers; means and intervals are computed
+        /// over them. Either a number, or a table with a stop rule:
         /// `{ until = "queue_delay_p99 within 5 %", at_most = 50 }`.
         replications: Replications = Replications::Fixed(10), "ten, which makes the Student-t factor of a 95 % interval 2.3.";
-        /// Where the random numbers start from: the same seed gives the same results, byte for byte.
+        /// What makes the runs: "sim" simulates them, "live" sends real packets through redtail's queues, "live-tc" through the kernel's; "linux" runs a Linux kernel in a virtual machine, with its TCP and its queues, "linux-tcp" with its TCP and redtail's queues. The option `--backend` takes its place.
+        backend: Option<String>, "sim.";
+        /// Seed of all random numbers: the same seed gives the same results, byte for byte.
         seed: u64 = 1, "ours; any number will do.";
         /// One bottleneck link that all traffic crosses. Give either this or `chain`.
-        bottleneck: Option<Hop>;
+        bottleneck: Option<HopParams>;
         /// Several bottleneck links in a row. Give either this or `bottleneck`.
-        chain: Option<Chain>;
+        chain: Option<ChainParams>;
         /// The `host_jitter` of the groups that give none: a random time that each packet waits before it leaves its sender; up to 1 s.
         host_jitter: Option<Span>, "none, so that results are those of hosts that send at once.";
         /// The groups of flows.
-        traffic: Vec<TrafficGroup>;
-        /// Where results are split: what is measured from one of these times to the next is reported for each phase too. With "auto", at every change of a rate and at every fixed start and stop of a group.
+        traffic: Vec<TrafficParams>;
+        /// Times at which results are split: metrics are also reported for each phase from one of these times to the next. With "auto", the times are every change of a rate and every fixed start and stop of a group.
         phases: Option<Phases>;
         /// Time series to record; without it there are none.
-        series: Option<SeriesRequest>;
+        series: Option<SeriesParams>;
     }
 }
 
 params! {
-    /// A link in one direction: a queue that feeds a transmitter, and the way after it.
-    pub struct LinkSpec {
+    /// A link in one direction: a queue, a transmitter and a propagation delay.
+    #[schemars(rename = "LinkSpec")]
+    pub struct LinkParams {
         /// Transmission rate, up to "8000 Gbit/s". Left out with `rate_trace`, it is the trace's mean.
         rate: Rate;
         /// Propagation delay, one way.
         delay: Span;
-        /// The queue in front of it.
-        queue: QueueSpec;
+        /// The queue in front of the transmitter.
+        queue: QueueParams;
         /// Probability with which each packet is lost after its transmission, independently of all others; 0 or more, below 1. Without it no packet is lost there.
         #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0))]
         random_loss: Option<f64>;
-        /// Times at which the rate changes; what is under way goes on at the new rate. Queues keep what they made of `rate`.
-        rate_changes: Vec<RateChange> = [];
-        /// A trace of opportunities to deliver, in place of a rate, in the form of mahimahi's mm-link: each line is the millisecond of one for 1500 bytes, and the trace repeats at its end. A path is relative to the experiment's file.
+        /// Times at which the rate changes; the packet in transmission continues at the new rate. Queues keep the parameters that they computed from `rate`.
+        rate_changes: Vec<RateChangeParams> = [];
+        /// A trace of delivery opportunities in place of a rate, in the format of mahimahi's mm-link: each line is the millisecond of an opportunity to send 1500 bytes, and the trace repeats at its end. A path is relative to the experiment's file.
         rate_trace: Option<RateTrace>;
     }
 }
 
 params! {
     /// A bottleneck: a link, and if `return` is given another one for the opposite direction.
-    pub struct Hop {
+    #[schemars(rename = "Hop")]
+    pub struct HopParams {
         /// Transmission rate, up to "8000 Gbit/s". Left out with `rate_trace`, it is the trace's mean.
         rate: Rate;
         /// Propagation delay, one way.
         delay: Span;
-        /// The queue in front of it.
-        queue: QueueSpec;
+        /// The queue in front of the transmitter.
+        queue: QueueParams;
         /// Probability with which each packet is lost after its transmission, independently of all others; 0 or more, below 1. Without it no packet is lost there.
         #[schemars(range(min = 0.0), extend("exclusiveMaximum" = 1.0))]
         random_loss: Option<f64>;
         /// The link of the opposite direction, which can be congested too. Without it that direction
         /// takes no time and never drops; the groups' `return_delay` can give it a delay.
-        return_link as "return": Option<LinkSpec>;
-        /// Times at which the rate changes; what is under way goes on at the new rate. Queues keep what they made of `rate`.
-        rate_changes: Vec<RateChange> = [];
-        /// A trace of opportunities to deliver, in place of a rate, in the form of mahimahi's mm-link: each line is the millisecond of one for 1500 bytes, and the trace repeats at its end. A path is relative to the experiment's file.
+        return_link as "return": Option<LinkParams>;
+        /// Times at which the rate changes; the packet in transmission continues at the new rate. Queues keep the parameters that they computed from `rate`.
+        rate_changes: Vec<RateChangeParams> = [];
+        /// A trace of delivery opportunities in place of a rate, in the format of mahimahi's mm-link: each line is the millisecond of an opportunity to send 1500 bytes, and the trace repeats at its end. A path is relative to the experiment's file.
         rate_trace: Option<RateTrace>;
     }
 }
 
 params! {
     /// Several bottlenecks in a row.
-    pub struct Chain {
+    #[schemars(rename = "Chain")]
+    pub struct ChainParams {
         /// The bottlenecks, in the order in which forward traffic meets them.
         #[schemars(length(min = 1))]
-        hop: Vec<Hop>;
+        hop: Vec<HopParams>;
     }
 }
 
 params! {
     /// Time series to record. Recording never changes a run.
-    pub struct SeriesRequest {
-        /// Time from one sample to the next. A run has at most 50 million rows, one for each queue and flow at each time.
+    #[schemars(rename = "SeriesRequest")]
+    pub struct SeriesParams {
+        /// Time between two samples. A run has at most 50 million rows, one for each queue and flow at each time.
         interval: Span;
-        /// Of every queue: its length, and the average and probability of its control law.
+        /// Record, for every queue, its length and the average and probability of its control law.
         queues: bool = true, "on: queues are what is compared.";
         /// Of every flow: congestion window, slow start threshold, data in flight, smoothed round-trip
         /// time.
         windows: bool = false, "off: a series for each flow takes much space.";
-        /// In how many replications of each case, counted from the first.
+        /// Number of replications of each case that are recorded, counted from the first.
         #[schemars(range(min = 1))]
         replications: u32 = 1, "ours: one run shows the course.";
     }
@@ -115,21 +121,22 @@ params! {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Topology {
     /// One, with any number of access links around it (a dumbbell).
-    Bottleneck(Box<Hop>),
+    Bottleneck(Box<HopParams>),
     /// Several in a row, at least one.
-    Chain(Vec<Hop>),
+    Chain(Vec<HopParams>),
 }
 
 impl Topology {
     /// The bottlenecks, in the order in which forward traffic meets them.
-    pub fn hops(&self) -> &[Hop] {
+    pub fn hops(&self) -> &[HopParams] {
         match self {
             Topology::Bottleneck(hop) => std::slice::from_ref(hop.as_ref()),
             Topology::Chain(hops) => hops,
         }
     }
 
-    pub(crate) fn hops_mut(&mut self) -> &mut [Hop] {
+    /// The same, to be changed.
+    pub fn hops_mut(&mut self) -> &mut [HopParams] {
         match self {
             Topology::Bottleneck(hop) => std::slice::from_mut(hop.as_mut()),
             Topology::Chain(hops) => hops,
@@ -142,6 +149,27 @@ impl Topology {
             Topology::Bottleneck(_) => "bottleneck".to_owned(),
             Topology::Chain(_) => format!("hop{}", index + 1),
         }
+    }
+
+    /// The dotted key of the hop with this index in the experiment file.
+    pub(crate) fn hop_key(&self, index: usize) -> String {
+        match self {
+            Topology::Bottleneck(_) => self.hop_name(index),
+            Topology::Chain(_) => format!("chain.hop{}", index + 1),
+        }
+    }
+
+    /// Every link with its dotted key in the experiment file, the index of its hop and its direction.
+    pub fn links(&self) -> Vec<(String, LinkParams, usize, Direction)> {
+        let mut links = Vec::new();
+        for (index, hop) in self.hops().iter().enumerate() {
+            let key = self.hop_key(index);
+            let back = hop.return_link.clone();
+            let back = back.map(|link| (format!("{key}.return"), link, index, Direction::Reverse));
+            links.push((key, hop.forward(), index, Direction::Forward));
+            links.extend(back);
+        }
+        links
     }
 
     /// The name in results of the link of the hop with this index in this direction: `bottleneck` or
@@ -164,7 +192,7 @@ impl Topology {
     }
 }
 
-impl LinkSpec {
+impl LinkParams {
     /// The largest rate that it has at any time; of a trace the largest over 100 ms.
     pub fn largest_rate(&self) -> Rate {
         match &self.rate_trace {
@@ -177,10 +205,10 @@ impl LinkSpec {
     }
 }
 
-impl Hop {
+impl HopParams {
     /// The link of the forward direction.
-    pub fn forward(&self) -> LinkSpec {
-        LinkSpec {
+    pub fn forward(&self) -> LinkParams {
+        LinkParams {
             rate: self.rate,
             delay: self.delay,
             queue: self.queue.clone(),
@@ -221,7 +249,7 @@ pub struct Scenario {
     /// The links.
     pub topology: Topology,
     /// The groups of flows, in the order of the file.
-    pub traffic: Vec<TrafficGroup>,
+    pub traffic: Vec<TrafficParams>,
     /// When one phase ends and the next begins, increasing, within the measurement period.
     pub phases: Vec<Span>,
     /// Time series to record, if any.
@@ -256,10 +284,10 @@ struct ScenarioText {
     seed: u64,
     replication: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
-    bottleneck: Option<Hop>,
+    bottleneck: Option<HopParams>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    chain: Option<Chain>,
-    traffic: Vec<TrafficGroup>,
+    chain: Option<ChainParams>,
+    traffic: Vec<TrafficParams>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     phases: Vec<Span>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -270,7 +298,7 @@ impl From<Scenario> for ScenarioText {
     fn from(scenario: Scenario) -> Self {
         let (bottleneck, chain) = match scenario.topology {
             Topology::Bottleneck(hop) => (Some(*hop), None),
-            Topology::Chain(hop) => (None, Some(Chain { hop })),
+            Topology::Chain(hop) => (None, Some(ChainParams { hop })),
         };
         ScenarioText {
             version: SCENARIO_VERSION,
@@ -318,7 +346,10 @@ impl TryFrom<ScenarioText> for Scenario {
 }
 
 /// The one of the two that is given; `None` if it is not exactly one.
-pub(crate) fn topology(bottleneck: Option<Hop>, chain: Option<Chain>) -> Option<Topology> {
+pub(crate) fn topology(
+    bottleneck: Option<HopParams>,
+    chain: Option<ChainParams>,
+) -> Option<Topology> {
     match (bottleneck, chain) {
         (Some(hop), None) => Some(Topology::Bottleneck(Box::new(hop))),
         (None, Some(chain)) if !chain.hop.is_empty() => Some(Topology::Chain(chain.hop)),

@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use redtail_core::{Rate, Span};
 use redtail_qdisc::{FlowFacts, FlowTable, GroupFacts, GroupTraffic, LinkFacts, Protocol};
-use redtail_traffic::{Direction, FlowKind, TrafficGroup};
+use redtail_traffic::{Direction, FlowKind, TrafficParams};
 
-use crate::experiment::{Hop, LinkSpec, Scenario, Topology};
+use crate::experiment::{HopParams, LinkParams, Scenario, Topology};
 use crate::outline::{base_round_trips, crossed, crosses, used_hosts};
 
 /// What the queue of one link may know, `flows` included.
 pub(crate) fn link_facts(
-    traffic: &[TrafficGroup],
+    traffic: &[TrafficParams],
     topology: &Topology,
     index: usize,
     direction: Direction,
-    link: &LinkSpec,
+    link: &LinkParams,
     flows: Arc<FlowTable>,
 ) -> LinkFacts {
     let groups = (traffic.iter().zip(0..))
@@ -24,7 +24,7 @@ pub(crate) fn link_facts(
     LinkFacts::of_groups(link.rate, groups.collect(), flows)
 }
 
-fn group_facts(group: &TrafficGroup, number: u32, topology: &Topology) -> GroupFacts {
+fn group_facts(group: &TrafficParams, number: u32, topology: &Topology) -> GroupFacts {
     let flows = u64::from(group.access().flows);
     let traffic = match group.tcp() {
         Some(tcp) => GroupTraffic::Tcp {
@@ -50,7 +50,7 @@ fn group_facts(group: &TrafficGroup, number: u32, topology: &Topology) -> GroupF
 
 /// Segments that the data of flow `index` of a group takes; `None` for UDP, and for users, each
 /// of whose connections is another.
-fn segments(group: &TrafficGroup, index: u32) -> Option<u64> {
+fn segments(group: &TrafficParams, index: u32) -> Option<u64> {
     match group.flow_kind(index as usize) {
         FlowKind::Tcp { size: None } => Some(u64::MAX),
         FlowKind::Tcp { size: Some(size) } => {
@@ -62,7 +62,7 @@ fn segments(group: &TrafficGroup, index: u32) -> Option<u64> {
 }
 
 /// Every flow of these groups, numbered as the engine numbers them.
-pub(crate) fn flow_table(traffic: &[TrafficGroup]) -> Arc<FlowTable> {
+pub(crate) fn flow_table(traffic: &[TrafficParams]) -> Arc<FlowTable> {
     let (mut groups, mut flows) = (Vec::new(), Vec::new());
     let mut hosts = 0;
     for (index, group) in traffic.iter().enumerate() {
@@ -106,7 +106,7 @@ impl Scenario {
     fn slowest_link(&self, group: usize, direction: Direction) -> Rate {
         let access = self.traffic[group].access();
         let hops = &self.topology.hops()[crossed(&access, &self.topology)];
-        let link = |hop: &Hop| match direction {
+        let link = |hop: &HopParams| match direction {
             Direction::Forward => hop.rate,
             Direction::Reverse => hop.return_link.as_ref().map_or(hop.rate, |link| link.rate),
         };
@@ -143,7 +143,7 @@ impl Scenario {
         &self,
         index: usize,
         direction: Direction,
-        link: &LinkSpec,
+        link: &LinkParams,
         flows: Arc<FlowTable>,
     ) -> LinkFacts {
         link_facts(&self.traffic, &self.topology, index, direction, link, flows)

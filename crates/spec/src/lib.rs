@@ -53,11 +53,13 @@ mod schema;
 mod validate;
 
 pub use error::{Problem, SpecError};
-pub use experiment::{Chain, Experiment, Hop, LinkSpec, Scenario, Series, SeriesRequest, Topology};
+pub use experiment::{
+    ChainParams, Experiment, HopParams, LinkParams, Scenario, Series, SeriesParams, Topology,
+};
 pub use load::LoadRequest;
 pub use origin::Origin;
 pub use plan::{Case, Format, Plan, PlanOptions};
-pub use rates::{OPPORTUNITY, Phases, RateChange, RateTrace};
-pub use replications::{Replications, StopRule, Until};
+pub use rates::{OPPORTUNITY, Phases, RateChangeParams, RateTrace};
+pub use replications::{Replications, StopRuleParams, Until};
 pub use schema::schema;
 pub use validate::{FindTable, TraceSite};

@@ -8,11 +8,11 @@
 
 use redtail_core::Rate;
 use redtail_qdisc::queues::tail_drop::TailDropParams;
-use redtail_qdisc::{Limit, QueueSpec};
-use redtail_traffic::{Access, Dealt, Direction, TrafficGroup};
+use redtail_qdisc::{Limit, QueueParams};
+use redtail_traffic::{Access, Dealt, Direction, TrafficParams};
 
 use crate::error::Problem;
-use crate::experiment::{Experiment, Hop, Scenario, Topology, topology};
+use crate::experiment::{Experiment, HopParams, Scenario, Topology, topology};
 use crate::node::Node;
 use crate::outline::crossed;
 use crate::paths;
@@ -86,7 +86,7 @@ pub(crate) fn estimate_users(experiment: &mut Experiment, tree: &Node) -> Result
             .and_then(|topology| first_link(&group.access(), topology));
         let most = f64::from(redtail_traffic::MAX_FLOWS);
         if let (Some((_, rate)), Some(offered)) = (link, group.offered_by_user())
-            && let TrafficGroup::Web(web) = group
+            && let TrafficParams::Web(web) = group
             && offered > 0.0
         {
             let params = &web.tcp.params;
@@ -162,14 +162,14 @@ impl Scenario {
             let faster = |rates: &Dealt<Rate>| {
                 Dealt::list(rates.values().iter().map(|rate| faster(*rate)).collect())
             };
-            if let TrafficGroup::Web(web) = it {
+            if let TrafficParams::Web(web) = it {
                 web.access_rate = web.access_rate.as_ref().map(faster);
                 web.exit_rate = web.exit_rate.as_ref().map(faster);
             }
         }
         let hops = scenario.topology.hops_mut();
         for hop in hops {
-            let Hop {
+            let HopParams {
                 rate,
                 queue,
                 rate_changes,
@@ -197,8 +197,8 @@ fn faster(rate: Rate) -> Rate {
     Rate::from_bps(rate.as_bps().saturating_mul(SPEED_UP))
 }
 
-fn unlimited() -> QueueSpec {
-    QueueSpec::TailDrop(TailDropParams {
+fn unlimited() -> QueueParams {
+    QueueParams::TailDrop(TailDropParams {
         limit: Limit::packets(NO_LIMIT),
     })
 }

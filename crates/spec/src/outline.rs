@@ -2,9 +2,9 @@
 //! describes the intended experiment.
 
 use redtail_core::{Bytes, Rate, Span};
-use redtail_traffic::{Access, Direction, TrafficGroup};
+use redtail_traffic::{Access, Direction, TrafficParams};
 
-use crate::experiment::{Hop, Scenario, Topology};
+use crate::experiment::{HopParams, Scenario, Topology};
 
 /// A link's rate times the round-trip time of the TCP flows that cross it.
 pub(crate) struct BandwidthDelay {
@@ -18,7 +18,7 @@ pub(crate) struct BandwidthDelay {
 
 impl BandwidthDelay {
     /// `None` if no TCP flow is among the groups.
-    pub(crate) fn of(rate: Rate, groups: &[&TrafficGroup], topology: &Topology) -> Option<Self> {
+    pub(crate) fn of(rate: Rate, groups: &[&TrafficParams], topology: &Topology) -> Option<Self> {
         let (mut flows, mut seconds, mut packet) = (0.0, 0.0, Bytes::ZERO);
         for group in groups.iter().filter(|group| group.tcp().is_some()) {
             let round_trips = base_round_trips(group, topology);
@@ -55,11 +55,11 @@ impl BandwidthDelay {
 
 /// The groups whose data crosses the hop with this index in this direction.
 pub(crate) fn crossing<'a>(
-    groups: &'a [TrafficGroup],
+    groups: &'a [TrafficParams],
     topology: &Topology,
     index: usize,
     direction: Direction,
-) -> Vec<&'a TrafficGroup> {
+) -> Vec<&'a TrafficParams> {
     let groups = groups.iter();
     groups
         .filter(|group| crosses(group, topology, index, direction))
@@ -68,7 +68,7 @@ pub(crate) fn crossing<'a>(
 
 /// Whether a group's data crosses the hop with this index in this direction.
 pub(crate) fn crosses(
-    group: &TrafficGroup,
+    group: &TrafficParams,
     topology: &Topology,
     index: usize,
     direction: Direction,
@@ -95,14 +95,14 @@ pub(crate) fn crossed(access: &Access<'_>, topology: &Topology) -> std::ops::Ran
 }
 
 /// Round-trip times without any queueing or transmission, one for each host of the group.
-pub(crate) fn base_round_trips(group: &TrafficGroup, topology: &Topology) -> Vec<Span> {
+pub(crate) fn base_round_trips(group: &TrafficParams, topology: &Topology) -> Vec<Span> {
     /// The largest number of hosts that are looked at. A file can ask for billions, but no list has more
     /// different values.
     const LOOKED_AT: usize = 1 << 16;
 
     let access = group.access();
     let hops = topology.hops()[crossed(&access, topology)].iter();
-    let delay = |hop: &Hop| {
+    let delay = |hop: &HopParams| {
         hop.delay
             + hop
                 .return_link
@@ -122,7 +122,7 @@ pub(crate) fn base_round_trips(group: &TrafficGroup, topology: &Topology) -> Vec
 
 /// The number of hosts on each side that a group's flows may use. Users also connect to servers on other
 /// hosts.
-pub(crate) fn used_hosts(group: &TrafficGroup) -> usize {
+pub(crate) fn used_hosts(group: &TrafficParams) -> usize {
     let access = group.access();
     match group.has_users() {
         true => access.host_count(),

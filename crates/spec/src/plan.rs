@@ -2,19 +2,21 @@
 
 use redtail_core::{ParamError, Rate, Span};
 use redtail_qdisc::plugin::PluginParams;
-use redtail_traffic::{AccessFilling, Dealt, Direction, TraceGroup, TrafficGroup};
+use redtail_traffic::{AccessFilling, Dealt, Direction, TraceParams, TrafficParams};
 use serde_json::{Map, Value as Json, json};
 
 use crate::de;
 use crate::error::{Problem, SpecError, place};
 use crate::expand::{self, Factor, Set};
-use crate::experiment::{Experiment, Hop, LinkSpec, Scenario, Series, SeriesRequest, Topology};
+use crate::experiment::{
+    Experiment, HopParams, LinkParams, Scenario, Series, SeriesParams, Topology,
+};
 use crate::load::{self, LoadRequest};
 use crate::node::Node;
 use crate::origin::Origin;
 use crate::outline;
 use crate::rates::{self, Phases, ReadFile};
-use crate::replications::{Replications, StopRule};
+use crate::replications::{Replications, StopRuleParams};
 use crate::validate::{self, FindTable, PluginUse, TraceSite, VisitPlugin};
 
 /// The language of a text.
@@ -58,8 +60,10 @@ pub struct Plan {
     pub description: Option<String>,
     /// How many runs each case gets; with a rule, how many it gets at most.
     pub replications: u32,
+    /// The name of what makes the runs, if the file says so.
+    pub backend: Option<String>,
     /// When a case has enough runs, if that depends on what they measure.
-    pub stop: Option<StopRule>,
+    pub stop: Option<StopRuleParams>,
     /// Where the random numbers start from.
     pub seed: u64,
     /// Warnings of values that are accepted but probably not intended; each is a complete message with its
@@ -85,7 +89,7 @@ pub struct Case {
     pub settings: Option<Map<String, Json>>,
     /// The first replication, without series.
     base: Scenario,
-    series: Option<SeriesRequest>,
+    series: Option<SeriesParams>,
 }
 
 impl Plan {
@@ -112,7 +116,7 @@ impl Plan {
             Some(read) => read,
             None => &mut no_file,
         };
-        let mut no_table = |_: &TraceGroup, _: &TraceSite| {
+        let mut no_table = |_: &TraceParams, _: &TraceSite| {
             let accepted = "groups without a table: this program reads none";
             Err(ParamError::new("file", "names a table", accepted))
         };
@@ -266,6 +270,7 @@ fn expand_and_check(
         name: experiment.name,
         description: experiment.description,
         replications: experiment.replications.at_most(),
+        backend: experiment.backend,
         stop: match experiment.replications {
             Replications::Fixed(_) => None,
             Replications::Until(rule) => Some(rule),
@@ -511,7 +516,7 @@ fn scenario(experiment: &Experiment, topology: Topology) -> Scenario {
 /// The default rate of access links, as a multiple of the bottleneck's rate.
 const ACCESS_SPEED_UP: u64 = 10;
 
-fn fill_in(group: &mut TrafficGroup, topology: &Topology, host_jitter: Option<Span>) {
+fn fill_in(group: &mut TrafficParams, topology: &Topology, host_jitter: Option<Span>) {
     let access = group.access();
     let hops = outline::crossed(&access, topology);
     let met_first = match access.direction {
@@ -536,7 +541,7 @@ fn fill_in(group: &mut TrafficGroup, topology: &Topology, host_jitter: Option<Sp
     });
 }
 
-fn largest_return_rate(hop: &Hop) -> Rate {
+fn largest_return_rate(hop: &HopParams) -> Rate {
     let back = hop.return_link.as_ref();
-    back.map_or_else(|| hop.forward().largest_rate(), LinkSpec::largest_rate)
+    back.map_or_else(|| hop.forward().largest_rate(), LinkParams::largest_rate)
 }

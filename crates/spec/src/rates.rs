@@ -23,13 +23,14 @@ use crate::error::Problem;
 use crate::node::{Node, Table, Value};
 use crate::origin::Origin;
 
-/// The rate of a link from a moment on.
+/// A change of the rate of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RateChange {
-    /// When it changes, counted from the start of the run.
+#[schemars(rename = "RateChange")]
+pub struct RateChangeParams {
+    /// Time of the change, from the start of the run.
     pub at: Span,
-    /// The transmission rate from then on.
+    /// Transmission rate from this time.
     pub rate: Rate,
 }
 

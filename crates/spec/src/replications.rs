@@ -22,20 +22,21 @@ pub enum Replications {
     /// A fixed number.
     Fixed(u32),
     /// The number that a rule requires.
-    Until(StopRule),
+    Until(StopRuleParams),
 }
 
 params! {
     /// Replications until intervals are narrow enough.
-    pub struct StopRule {
-        /// What has to hold for a case to need no more runs, `"queue_delay_p99 within 5 %"`: half the width of the metric's 95 % interval is at most this share of its mean. In a list all have to hold.
+    #[schemars(rename = "StopRule")]
+    pub struct StopRuleParams {
+        /// Condition under which a case needs no more runs, such as `"queue_delay_p99 within 5 %"`: half the width of the metric's 95 % interval is at most this share of its mean. In a list, all conditions must hold.
         #[schemars(with = "UntilTexts")]
         until with "one_or_more": Vec<Until>;
-        /// How many runs each case gets before it is looked at for the first time; 2 or more. With
-        /// fewer than 10 the interval at the end covers the mean less often than it says.
+        /// Number of runs of each case before the condition is tested for the first time; 2 or more. With
+        /// fewer than 10, the final interval covers the mean in fewer than 95 % of cases.
         #[schemars(range(min = 2))]
         at_least: u32 = 10, "ten, Law, Kelton and Koenig 1981.";
-        /// How many runs a case gets even if it is not sure then; up to 1000000.
+        /// Largest number of runs of a case, whether or not the condition holds then; up to 1000000.
         #[schemars(range(min = 2, max = MOST_REPLICATIONS))]
         at_most: u32 = 50, "our choice; five times as many as without a rule.";
     }
@@ -195,7 +196,8 @@ impl<'de> Deserialize<'de> for Replications {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Replications, A::Error> {
-                StopRule::deserialize(MapAccessDeserializer::new(map)).map(Replications::Until)
+                StopRuleParams::deserialize(MapAccessDeserializer::new(map))
+                    .map(Replications::Until)
             }
         }
         deserializer.deserialize_any(Either)
@@ -212,7 +214,7 @@ impl JsonSchema for Replications {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let rule = generator.subschema_for::<StopRule>();
+        let rule = generator.subschema_for::<StopRuleParams>();
         json_schema!({ "anyOf": [{ "type": "integer", "minimum": 1, "maximum": MOST_REPLICATIONS }, rule] })
     }
 }

@@ -75,14 +75,14 @@ fn cases() -> Value {
     json!({
         "type": "array",
         "minItems": 1,
-        "description": "Cases one by one, each with a name and the dotted keys that it sets. With \
-            factors, every case meets every combination of their values.",
+        "description": "List of cases, each with a name and the dotted keys that it sets. With \
+            factors, every case is combined with every combination of their values.",
         "items": {
             "type": "object",
             "properties": {
                 "name": {
                     "type": "string",
-                    "description": "What tables and legends call the case.",
+                    "description": "Name of the case in tables and legends.",
                 },
             },
             "minProperties": 1,
@@ -93,7 +93,7 @@ fn cases() -> Value {
 fn label() -> Value {
     json!({
         "type": "string",
-        "description": "What tables and legends call this queue; no part of the run.",
+        "description": "Name of this queue in tables and legends; it does not affect the run.",
     })
 }
 

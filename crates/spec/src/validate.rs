@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use redtail_core::{ParamError, ParamWarning, Rate, Span};
 use redtail_qdisc::plugin::PluginParams;
-use redtail_qdisc::{FlowTable, Limit, LinkFacts, QueueSpec};
-use redtail_traffic::{Access, Direction, TraceGroup, TraceTable, TrafficGroup, check_host_jitter};
+use redtail_qdisc::{FlowTable, Limit, LinkFacts, QueueParams};
+use redtail_traffic::{
+    Access, Direction, TraceParams, TraceTable, TrafficParams, check_host_jitter,
+};
 
 use crate::error::Problem;
-use crate::experiment::{Experiment, Hop, LinkSpec, Topology, topology};
+use crate::experiment::{Experiment, HopParams, LinkParams, Topology, topology};
 use crate::facts::{flow_table, link_facts};
 use crate::node::Node;
 use crate::outline::{BandwidthDelay, base_round_trips, crossed, crosses, time_in_words};
@@ -40,7 +42,7 @@ pub(crate) type VisitPlugin<'a> = dyn FnMut(&mut PluginParams) -> Result<(), Par
 
 /// Finds the table that a group names, or says what is wrong with it.
 pub type FindTable<'a> =
-    dyn FnMut(&TraceGroup, &TraceSite) -> Result<Arc<TraceTable>, ParamError> + 'a;
+    dyn FnMut(&TraceParams, &TraceSite) -> Result<Arc<TraceTable>, ParamError> + 'a;
 
 /// The network that the connections of a table will cross.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -216,7 +218,7 @@ impl Findings<'_> {
             return;
         };
         let queues = if series.queues {
-            links(topology).len()
+            topology.links().len()
         } else {
             0
         };
@@ -262,7 +264,7 @@ impl Findings<'_> {
             return None;
         };
         for (index, hop) in topology.hops().iter().enumerate() {
-            let key = hop_key(&topology, index);
+            let key = topology.hop_key(index);
             self.link(&key, &hop.forward(), experiment.duration);
             if let Some(link) = &hop.return_link {
                 self.link(&format!("{key}.return"), link, experiment.duration);
@@ -292,7 +294,7 @@ impl Findings<'_> {
         });
     }
 
-    fn link(&mut self, key: &str, link: &LinkSpec, duration: Span) {
+    fn link(&mut self, key: &str, link: &LinkParams, duration: Span) {
         if link.rate.as_bps() == 0 {
             self.refuse(
                 &format!("{key}.rate"),
@@ -320,7 +322,7 @@ impl Findings<'_> {
         }
     }
 
-    fn rate_changes(&mut self, key: &str, link: &LinkSpec, duration: Span) {
+    fn rate_changes(&mut self, key: &str, link: &LinkParams, duration: Span) {
         if link.rate_trace.is_some() && !link.rate_changes.is_empty() {
             let message = format!("{key}: stands beside rate_trace; accepted: one of the two");
             self.refuse_plainly(key, &message);
@@ -426,7 +428,7 @@ impl Findings<'_> {
         }
     }
 
-    fn names(&mut self, groups: &[TrafficGroup]) {
+    fn names(&mut self, groups: &[TrafficParams]) {
         if groups.is_empty() {
             self.refuse(
                 "traffic",
@@ -469,7 +471,7 @@ impl Findings<'_> {
         }
     }
 
-    fn group(&mut self, group: &TrafficGroup, topology: Option<&Topology>) {
+    fn group(&mut self, group: &TrafficParams, topology: Option<&Topology>) {
         let access = group.access();
         let key = format!("traffic.{}", access.name);
         if let Err(error) = group.check() {
@@ -572,13 +574,13 @@ impl Findings<'_> {
             let access = group.access();
             let key = format!("traffic.{}", access.name);
             let hops = &topology.hops()[crossed(&access, topology)];
-            let back = |hop: &Hop| hop.return_link.as_ref().map_or(Span::ZERO, |it| it.delay);
+            let back = |hop: &HopParams| hop.return_link.as_ref().map_or(Span::ZERO, |it| it.delay);
             let site = TraceSite {
                 duration: experiment.duration,
                 path: hops.iter().map(|hop| hop.delay + back(hop)).sum(),
                 both_ways: hops.iter().any(|hop| hop.return_link.is_some()),
             };
-            let TrafficGroup::Trace(group) = group else {
+            let TrafficParams::Trace(group) = group else {
                 continue;
             };
             let taken = visit(group, &site).and_then(|table| group.take_over(&table, site.path));
@@ -590,7 +592,7 @@ impl Findings<'_> {
 
     /// Refuses queues that cannot work on their link.
     fn queues(&mut self, experiment: &Experiment, topology: &Topology, flows: &Arc<FlowTable>) {
-        for (key, link, index, direction) in links(topology) {
+        for (key, link, index, direction) in topology.links() {
             let facts = link_facts(
                 &experiment.traffic,
                 topology,
@@ -613,7 +615,7 @@ impl Findings<'_> {
     ) -> Vec<PluginUse> {
         let mut found = Vec::new();
         let names: Vec<_> = (0..topology.hops().len())
-            .map(|index| hop_key(topology, index))
+            .map(|index| topology.hop_key(index))
             .collect();
         for (name, hop) in names.iter().zip(topology.hops_mut()) {
             let mut queues = vec![(format!("{name}.queue"), &mut hop.queue)];
@@ -645,7 +647,7 @@ impl Findings<'_> {
         self.early_stops(experiment);
         self.short_warmup(experiment, topology);
         self.slow_hosts(experiment, topology);
-        for (key, link, index, direction) in links(topology) {
+        for (key, link, index, direction) in topology.links() {
             let facts = link_facts(
                 &experiment.traffic,
                 topology,
@@ -724,7 +726,7 @@ impl Findings<'_> {
                 }
             }
         }
-        for (key, link, index, direction) in links(topology) {
+        for (key, link, index, direction) in topology.links() {
             let largest = link.largest_rate();
             if largest <= link.rate {
                 continue;
@@ -797,7 +799,7 @@ impl Findings<'_> {
     fn buffers(
         &mut self,
         key: &str,
-        queue: &QueueSpec,
+        queue: &QueueParams,
         facts: &LinkFacts,
         within: bool,
         experiment: &Experiment,
@@ -817,7 +819,7 @@ impl Findings<'_> {
         });
     }
 
-    fn packet_too_large(&mut self, key: &str, limit: Limit, groups: &[&TrafficGroup]) {
+    fn packet_too_large(&mut self, key: &str, limit: Limit, groups: &[&TrafficParams]) {
         let Some(bytes) = limit.bytes else {
             return;
         };
@@ -843,7 +845,7 @@ impl Findings<'_> {
         rate: Rate,
         limit: Limit,
         within: bool,
-        groups: &[&TrafficGroup],
+        groups: &[&TrafficParams],
         topology: &Topology,
     ) {
         let Some(product) = BandwidthDelay::of(rate, groups, topology) else {
@@ -872,14 +874,6 @@ impl Findings<'_> {
                 ),
             );
         }
-    }
-}
-
-/// The dotted key of the hop with this index.
-fn hop_key(topology: &Topology, index: usize) -> String {
-    match topology {
-        Topology::Bottleneck(_) => "bottleneck".to_owned(),
-        Topology::Chain(_) => format!("chain.{}", topology.hop_name(index)),
     }
 }
 
@@ -912,17 +906,4 @@ pub(crate) fn changes(experiment: &Experiment, topology: &Topology) -> Vec<Span>
     times.sort_unstable();
     times.dedup();
     times
-}
-
-/// Every link with its dotted key, the index of its hop and its direction.
-fn links(topology: &Topology) -> Vec<(String, LinkSpec, usize, Direction)> {
-    let mut links = Vec::new();
-    for (index, hop) in topology.hops().iter().enumerate() {
-        let key = hop_key(topology, index);
-        let back = hop.return_link.clone();
-        let back = back.map(|link| (format!("{key}.return"), link, index, Direction::Reverse));
-        links.push((key, hop.forward(), index, Direction::Forward));
-        links.extend(back);
-    }
-    links
 }

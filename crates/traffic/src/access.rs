@@ -6,12 +6,12 @@ use redtail_core::{Dscp, Rate, Span, schemars, serde};
 
 use crate::dealt::Dealt;
 
-/// Which way a group's data travels.
+/// Direction in which a group's data travels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
 pub enum Direction {
-    /// Along the bottlenecks in their order.
+    /// In the order of the bottlenecks.
     #[default]
     Forward,
     /// Against the order of the bottlenecks, over the return links.

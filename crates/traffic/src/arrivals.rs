@@ -14,7 +14,7 @@ use std::sync::Arc;
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, serde};
-use redtail_transport::TcpSpec;
+use redtail_transport::ResolvedTcpParams;
 
 use crate::access::{Direction, Group};
 use crate::application::{Answer, Application, Exchange, Network};
@@ -30,11 +30,11 @@ use crate::web::draw_host;
 
 groups! {
     /// Connections that arrive independently of each other, with one request and response each: `users` independent sources of them.
-    pub struct ArrivalsGroup of users {
-        /// The TCP they use: a preset, or a table with a preset and what departs from it.
+    pub struct ArrivalsParams of users {
+        /// The TCP of the flows: a preset, or a table with a preset and the parameters that differ from it.
         /// Source: the `sack` preset.
         #[serde(default)]
-        pub tcp: TcpSpec,
+        pub tcp: ResolvedTcpParams,
         /// Time from one arrival to the next of a source; exponential makes them Poisson. At least "1 ns" on average.
         pub gap: Dist<Span>,
         /// Payload of a response.
@@ -43,7 +43,7 @@ groups! {
         /// Source: the default of `transactions`.
         #[serde(default = "crate::keys::thousand_bytes")]
         pub request: Dist<Bytes>,
-        /// Time that the server takes before it responds.
+        /// Time between the arrival of a request at the server and its response.
         /// Source: no time, the default of `transactions`.
         #[serde(default = "crate::keys::no_time")]
         pub service: Dist<Span>,
@@ -51,14 +51,14 @@ groups! {
         /// Source: the start of the run.
         #[serde(default = "crate::keys::at_once")]
         pub start: Dealt<Start>,
-        /// When arrivals end; dealt out. Left out, they go on to the end of the run.
+        /// When arrivals end; dealt out. Left out, they continue to the end of the run.
         /// Source: none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub stop: Option<Dealt<Start>>,
     }
 }
 
-impl TrafficKind for ArrivalsGroup {
+impl TrafficKind for ArrivalsParams {
     fn example() -> &'static str {
         r#"gap = "exponential mean 50 ms"
 size = "20 kB"
@@ -85,10 +85,10 @@ stop = "2 s""#
     }
 }
 
-impl UserKind for ArrivalsGroup {
+impl UserKind for ArrivalsParams {
     type User = ArrivalSource;
 
-    fn tcp(&self) -> &TcpSpec {
+    fn tcp(&self) -> &ResolvedTcpParams {
         &self.tcp
     }
 
@@ -103,7 +103,7 @@ impl UserKind for ArrivalsGroup {
     }
 }
 
-impl ArrivalsGroup {
+impl ArrivalsParams {
     /// The source of this group whose draws are those of `stream`.
     fn source(self: &Arc<Self>, start: Time, stop: Time, mut stream: Stream) -> ArrivalSource {
         ArrivalSource {
@@ -116,10 +116,10 @@ impl ArrivalsGroup {
     }
 }
 
-/// A source of an [`ArrivalsGroup`].
+/// A source of a group of [`ArrivalsParams`].
 #[derive(Clone, Debug)]
 pub struct ArrivalSource {
-    group: Arc<ArrivalsGroup>,
+    group: Arc<ArrivalsParams>,
     /// Number of hosts; each arrival goes to one of them.
     hosts: u32,
     next: Option<Time>,
@@ -190,7 +190,7 @@ mod tests {
     }
 
     fn arrivals(group: &str, seed: u64) -> Vec<(Time, Server, Exchange)> {
-        let group: Arc<ArrivalsGroup> =
+        let group: Arc<ArrivalsParams> =
             Arc::new(serde_json::from_str(group).expect("the group can be read"));
         let stop = group
             .stop

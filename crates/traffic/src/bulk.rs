@@ -3,7 +3,7 @@
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Dscp, Rate, Span, schemars, serde};
-use redtail_transport::TcpSpec;
+use redtail_transport::ResolvedTcpParams;
 
 use crate::access::Direction;
 use crate::dealt::Dealt;
@@ -13,23 +13,23 @@ use crate::start::Start;
 
 groups! {
     /// TCP senders that always have data to send.
-    pub struct BulkGroup {
-        /// The TCP they use: a preset, or a table with a preset and what departs from it.
+    pub struct BulkParams {
+        /// The TCP of the flows: a preset, or a table with a preset and the parameters that differ from it.
         /// Source: the `sack` preset.
         #[serde(default)]
-        pub tcp: TcpSpec,
+        pub tcp: ResolvedTcpParams,
         /// When flows start; dealt out.
         /// Source: the start of the run.
         #[serde(default = "crate::keys::at_once")]
         pub start: Dealt<Start>,
-        /// When flows stop: they send no new data, and close when what they have sent is acknowledged; dealt out. Left out, they go on to the end of the run.
+        /// When flows stop: they send no new data, and close when what they have sent is acknowledged; dealt out. Left out, they continue to the end of the run.
         /// Source: none, always data to send.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub stop: Option<Dealt<Start>>,
     }
 }
 
-impl TrafficKind for BulkGroup {
+impl TrafficKind for BulkParams {
     fn example() -> &'static str {
         r#"flows = 3
 stop = "2 s""#
@@ -48,8 +48,8 @@ stop = "2 s""#
     }
 }
 
-impl TcpKind for BulkGroup {
-    fn tcp(&self) -> &TcpSpec {
+impl TcpKind for BulkParams {
+    fn tcp(&self) -> &ResolvedTcpParams {
         &self.tcp
     }
 }

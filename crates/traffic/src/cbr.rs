@@ -13,7 +13,7 @@ use crate::start::Start;
 
 groups! {
     /// UDP sources of constant rate.
-    pub struct CbrGroup {
+    pub struct CbrParams {
         /// Rate of each source on the link, headers included.
         pub rate: Rate,
         /// Size of each packet on the link, headers included.
@@ -26,14 +26,14 @@ groups! {
         /// Source: a random phase keeps like sources out of lockstep.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub start: Option<Dealt<Start>>,
-        /// When sources stop; dealt out. Left out, they go on to the end of the run.
+        /// When sources stop; dealt out. Left out, they continue to the end of the run.
         /// Source: none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub stop: Option<Dealt<Start>>,
     }
 }
 
-impl TrafficKind for CbrGroup {
+impl TrafficKind for CbrParams {
     fn example() -> &'static str {
         r#"flows = 2
 rate = "1 Mbit/s"
@@ -67,7 +67,7 @@ stop = "2 s""#
     }
 }
 
-impl UdpKind for CbrGroup {
+impl UdpKind for CbrParams {
     type Source = CbrSource;
 
     fn source(&self) -> CbrSource {
@@ -87,7 +87,7 @@ impl UdpKind for CbrGroup {
     }
 }
 
-impl CbrGroup {
+impl CbrParams {
     /// The nominal time between the starts of two packets.
     pub fn gap(&self) -> Span {
         self.rate.tx_time(self.packet)
@@ -104,7 +104,7 @@ pub struct CbrSource {
 }
 
 impl CbrSource {
-    fn new(group: &CbrGroup) -> Self {
+    fn new(group: &CbrParams) -> Self {
         let gap = group.gap();
         let width = (gap.as_ps() as f64 * group.dither) as u64;
         Self {

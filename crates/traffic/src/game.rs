@@ -26,7 +26,7 @@ use crate::keys::groups;
 use crate::kind::{PacketSource, TrafficKind, UdpKind};
 use crate::start::Start;
 
-/// Who sends the packets of a game.
+/// Sender of the packets of a game.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
@@ -40,8 +40,8 @@ pub enum Player {
 
 groups! {
     /// Players of a fast network game: small UDP packets at short intervals.
-    pub struct GameGroup {
-        /// Who sends them, which sets the defaults of `gap` and `payload`.
+    pub struct GameParams {
+        /// Sender of the packets, which sets the defaults of `gap` and `payload`.
         /// Source: the server, whose packets are the larger part.
         #[serde(default)]
         pub sender: Player,
@@ -53,7 +53,7 @@ groups! {
         /// Source: NGMN 2008 after Färber 2002: "gumbel location 120 B scale 36 B" for the server, "gumbel location 45 B scale 5.7 B" for a client, both within one Ethernet frame.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub payload: Option<Dist<Bytes>>,
-        /// What headers add to each packet on the link.
+        /// Bytes that headers add to each packet on the link.
         /// Source: IPv4 and UDP, 20 B and 8 B (RFC 791, RFC 768).
         #[serde(default = "ip_and_udp")]
         pub header: Bytes,
@@ -61,7 +61,7 @@ groups! {
         /// Source: a random phase keeps like sources out of lockstep.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub start: Option<Dealt<Start>>,
-        /// When flows stop; dealt out. Left out, they go on to the end of the run.
+        /// When flows stop; dealt out. Left out, they continue to the end of the run.
         /// Source: none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub stop: Option<Dealt<Start>>,
@@ -77,7 +77,7 @@ fn law<T: crate::dist::Drawn>(text: &str) -> Dist<T> {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
 }
 
-impl TrafficKind for GameGroup {
+impl TrafficKind for GameParams {
     fn example() -> &'static str {
         r#"flows = 3
 stop = "2 s""#
@@ -132,7 +132,7 @@ stop = "2 s""#
     }
 }
 
-impl UdpKind for GameGroup {
+impl UdpKind for GameParams {
     type Source = Box<Self>;
 
     fn source(&self) -> Box<Self> {
@@ -159,7 +159,7 @@ impl UdpKind for GameGroup {
 }
 
 /// The source is the group itself, whose keys are all filled in.
-impl PacketSource for GameGroup {
+impl PacketSource for GameParams {
     fn send(&mut self, stream: &mut Stream) -> (u32, Span) {
         let (gap, payload) = (self.gap.as_ref(), self.payload.as_ref());
         let (gap, payload) = gap.zip(payload).expect("a plan fills in what was left out");
@@ -168,11 +168,11 @@ impl PacketSource for GameGroup {
     }
 }
 
-impl GameGroup {
+impl GameParams {
     fn filled_in(&self) -> (Dist<Span>, Dist<Bytes>) {
         let mut group = self.clone();
         group.fill_in();
-        let GameGroup { gap, payload, .. } = group;
+        let GameParams { gap, payload, .. } = group;
         (gap.expect("filled in"), payload.expect("filled in"))
     }
 }
@@ -181,8 +181,8 @@ impl GameGroup {
 mod tests {
     use super::*;
 
-    fn group(more: &str) -> GameGroup {
-        let mut group: GameGroup =
+    fn group(more: &str) -> GameParams {
+        let mut group: GameParams =
             serde_json::from_str(&format!(r#"{{"name": "g"{more}}}"#)).expect("the file's form");
         group.fill_in();
         group

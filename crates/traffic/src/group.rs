@@ -1,27 +1,27 @@
 //! The list of the kinds of traffic, and groups of flows as the experiment file describes them.
 
 use redtail_core::{Bytes, Metric, ParamError, Rate, Span, Stream, Time, kinded};
-use redtail_transport::TcpSpec;
+use redtail_transport::ResolvedTcpParams;
 
 use crate::access::{Access, AccessFilling};
 use crate::application::{Answer, Application, Network};
-use crate::arrivals::ArrivalsGroup;
+use crate::arrivals::ArrivalsParams;
 use crate::bounds::{MAX_FLOWS, check_host_jitter, refuse_fast};
-use crate::bulk::BulkGroup;
-use crate::cbr::CbrGroup;
+use crate::bulk::BulkParams;
+use crate::cbr::CbrParams;
 use crate::dealt::Dealt;
-use crate::game::GameGroup;
+use crate::game::GameParams;
 use crate::kind::{MakeUser, PacketSource, TcpKind, TrafficKind, UdpKind, UserKind};
 use crate::load::Load;
-use crate::on_off::OnOffGroup;
+use crate::on_off::OnOffParams;
 use crate::start::Start;
 use crate::table::Traces;
-use crate::trace::TraceGroup;
-use crate::transactions::TransactionGroup;
-use crate::transfer::TransferGroup;
-use crate::video::VideoGroup;
-use crate::voip::VoipGroup;
-use crate::web::WebGroup;
+use crate::trace::TraceParams;
+use crate::transactions::TransactionParams;
+use crate::transfer::TransferParams;
+use crate::video::VideoParams;
+use crate::voip::VoipParams;
+use crate::web::WebParams;
 
 /// A group by what its flows are made of.
 enum MadeOf<'a> {
@@ -44,7 +44,7 @@ pub enum FlowKind {
     User,
 }
 
-/// Generates from the list the enum of the experiment file ([`TrafficGroup`]), the enums that hold a
+/// Generates from the list the enum of the experiment file ([`TrafficParams`]), the enums that hold a
 /// running source ([`UdpSource`]) or user ([`User`]), and the dispatch. The kinds are listed by what
 /// their flows are made of.
 macro_rules! traffic_kinds {
@@ -55,14 +55,15 @@ macro_rules! traffic_kinds {
     ) => {
         kinded! {
             /// A group of like flows, chosen by `kind`.
-            pub enum TrafficGroup {
+            #[schemars(rename = "TrafficGroup")]
+            pub enum TrafficParams {
                 $($(#[$tcp_doc])* $tcp_key => $tcp($tcp_group),)+
                 $($(#[$udp_doc])* $udp_key => $udp($udp_group),)+
                 $($(#[$user_doc])* $user_key => $user($user_group),)+
             }
         }
 
-        impl TrafficGroup {
+        impl TrafficParams {
             /// Every `kind` with the keys of a small group of it, as the experiment file has them.
             pub fn examples() -> Vec<(&'static str, &'static str)> {
                 vec![
@@ -132,9 +133,9 @@ macro_rules! traffic_kinds {
 
         impl UdpSource {
             /// A flow of this group; `None` if the group does not use UDP.
-            pub fn of(group: &TrafficGroup) -> Option<Self> {
+            pub fn of(group: &TrafficParams) -> Option<Self> {
                 match group {
-                    $(TrafficGroup::$udp(group) => Some(Self::$udp(group.source())),)+
+                    $(TrafficParams::$udp(group) => Some(Self::$udp(group.source())),)+
                     _ => None,
                 }
             }
@@ -193,35 +194,35 @@ macro_rules! traffic_kinds {
 traffic_kinds! {
     tcp {
         /// TCP senders that always have data to send.
-        "bulk" => Bulk(BulkGroup),
+        "bulk" => Bulk(BulkParams),
         /// TCP transfers of a given size, one for each flow.
-        "transfer" => Transfer(TransferGroup),
+        "transfer" => Transfer(TransferParams),
     }
     udp {
         /// UDP sources of constant rate.
-        "cbr" => Cbr(CbrGroup),
+        "cbr" => Cbr(CbrParams),
         /// Telephone calls: voice over UDP, with the quality that the listener gets.
-        "voip" => Voip(VoipGroup),
-        /// UDP sources that send at a constant rate for a while and then pause.
-        "on-off" => OnOff(OnOffGroup),
+        "voip" => Voip(VoipParams),
+        /// UDP sources that alternate between sending at a constant rate and pausing.
+        "on-off" => OnOff(OnOffParams),
         /// Players of a fast network game: small UDP packets at short intervals.
-        "game" => Game(GameGroup),
+        "game" => Game(GameParams),
     }
     users {
-        /// Users who ask and are answered, over and over (netperf's CRR and RR).
-        "transactions" => Transactions(TransactionGroup),
+        /// Users who repeatedly send a request and receive a response (netperf's CRR and RR).
+        "transactions" => Transactions(TransactionParams),
         /// Web users.
-        "web" => Web(WebGroup),
+        "web" => Web(WebParams),
         /// Users who watch adaptive video (DASH, HLS).
-        "video" => Video(VideoGroup),
-        /// Connections that arrive by themselves: one request and response each.
-        "arrivals" => Arrivals(ArrivalsGroup),
+        "video" => Video(VideoParams),
+        /// Connections that arrive independently of users: one request and response each.
+        "arrivals" => Arrivals(ArrivalsParams),
         /// Connections from a table.
-        "trace" => Trace(TraceGroup),
+        "trace" => Trace(TraceParams),
     }
 }
 
-impl TrafficGroup {
+impl TrafficParams {
     /// The metrics that this kind adds to those of all groups with TCP, UDP or users.
     pub fn own_metrics(&self) -> &'static [&'static Metric] {
         let all = Self::metrics().into_iter();
@@ -256,7 +257,7 @@ impl TrafficGroup {
     }
 
     /// The group's TCP, if it uses one.
-    pub fn tcp(&self) -> Option<&TcpSpec> {
+    pub fn tcp(&self) -> Option<&ResolvedTcpParams> {
         match self.made_of() {
             MadeOf::Tcp(group) => Some(group.tcp()),
             MadeOf::Users(group) => Some(group.tcp()),

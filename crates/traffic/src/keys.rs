@@ -80,11 +80,11 @@ macro_rules! groups {
             /// Source: none, or the experiment's `host_jitter`; Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", Internetworking: Research and Experience 3 (1992), and `overhead_` of ns-2's TCP.
             #[serde(default, skip_serializing_if = "Option::is_none")]
             pub host_jitter: Option<Span>,
-            /// Which way the data travels.
+            /// Direction in which the data travels.
             /// Source: along the bottlenecks in their order.
             #[serde(default)]
             pub direction: Direction,
-            /// The class that its packets ask for, in both directions.
+            /// DSCP of the group's packets, in both directions.
             /// Source: best effort, the default of RFC 2474.
             #[serde(default)]
             pub dscp: Dscp,
@@ -143,7 +143,7 @@ pub(crate) fn one_flow() -> u32 {
     1
 }
 
-/// Reads a number of flows or hosts. Any `u32` passes, so that [`TrafficGroup::check`](crate::TrafficGroup::check) can refuse
+/// Reads a number of flows or hosts. Any `u32` passes, so that [`TrafficParams::check`](crate::TrafficParams::check) can refuse
 /// it by its key; what is none is refused with the range that the check accepts.
 pub(crate) fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
     struct Count;

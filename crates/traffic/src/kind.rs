@@ -5,7 +5,7 @@
 //! program asks the group.
 
 use redtail_core::{Bytes, Metric, ParamError, Rate, Span, Stream, Time};
-use redtail_transport::TcpSpec;
+use redtail_transport::ResolvedTcpParams;
 
 use crate::access::Group;
 use crate::application::Application;
@@ -73,7 +73,7 @@ pub trait TrafficKind: Group {
 /// A kind whose flows are TCP connections with data from one side.
 pub trait TcpKind: TrafficKind {
     /// The parameters of TCP.
-    fn tcp(&self) -> &TcpSpec;
+    fn tcp(&self) -> &ResolvedTcpParams;
 
     /// The payload that each flow transfers; `None` if flows always have more data to send.
     fn sizes(&self) -> Option<&Dealt<Bytes>> {
@@ -134,7 +134,7 @@ pub trait UserKind: TrafficKind {
         Self: Sized;
 
     /// The parameters of TCP.
-    fn tcp(&self) -> &TcpSpec;
+    fn tcp(&self) -> &ResolvedTcpParams;
 
     /// What makes the users of the group; they share what they have in common. `traces` has the
     /// tables that groups name.

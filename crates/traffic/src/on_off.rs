@@ -26,28 +26,28 @@ use crate::kind::{PacketSource, TrafficKind, UdpKind};
 use crate::start::Start;
 
 groups! {
-    /// UDP sources that send at a constant rate for a while and then pause.
-    pub struct OnOffGroup {
+    /// UDP sources that alternate between sending at a constant rate and pausing.
+    pub struct OnOffParams {
         /// Rate of each source on the link while it is on, headers included.
         pub rate: Rate,
         /// Size of each packet on the link, headers included.
         pub packet: Bytes,
-        /// How long a source is on, drawn for each period; on average at least 1/100000 of the time that a packet takes at `rate`.
+        /// Length of a period in which a source is on, drawn for each period; its mean is at least 1/100000 of the transmission time of a packet at `rate`.
         pub on: Dist<Span>,
-        /// How long a source is off, drawn for each period.
+        /// Length of a period in which a source is off, drawn for each period.
         pub off: Dist<Span>,
         /// When sources start, with an on period; dealt out. Left out, each begins on or off at random.
         /// Source: the probability of on is the share of the time that a source is on in the long run.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub start: Option<Dealt<Start>>,
-        /// When sources stop; dealt out. Left out, they go on to the end of the run.
+        /// When sources stop; dealt out. Left out, they continue to the end of the run.
         /// Source: none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub stop: Option<Dealt<Start>>,
     }
 }
 
-impl TrafficKind for OnOffGroup {
+impl TrafficKind for OnOffParams {
     fn example() -> &'static str {
         r#"flows = 3
 rate = "1 Mbit/s"
@@ -104,7 +104,7 @@ stop = "2 s""#
     }
 }
 
-impl UdpKind for OnOffGroup {
+impl UdpKind for OnOffParams {
     type Source = Box<OnOffSource>;
 
     fn source(&self) -> Box<OnOffSource> {
@@ -135,7 +135,7 @@ impl UdpKind for OnOffGroup {
     }
 }
 
-impl OnOffGroup {
+impl OnOffParams {
     /// Share of the time that a source is on.
     fn share_on(&self) -> f64 {
         // Checked to be finite, and the on periods to take some time.
@@ -166,7 +166,7 @@ pub struct OnOffSource {
 }
 
 impl OnOffSource {
-    fn new(group: &OnOffGroup) -> Self {
+    fn new(group: &OnOffParams) -> Self {
         Self {
             on: group.on.clone(),
             off: group.off.clone(),
@@ -204,7 +204,7 @@ impl PacketSource for OnOffSource {
 mod tests {
     use super::*;
 
-    fn group(on: &str, off: &str) -> OnOffGroup {
+    fn group(on: &str, off: &str) -> OnOffParams {
         let text = format!(
             r#"{{"name": "o", "rate": "80 kbit/s", "packet": "1 kB", "on": "{on}", "off": "{off}"}}"#
         );
@@ -213,7 +213,7 @@ mod tests {
 
     /// Packets in each of `bins` bins of `width` seconds from the sum of `flows` sources, after
     /// `skip` bins.
-    fn counts(group: &OnOffGroup, flows: usize, width: f64, skip: usize, bins: usize) -> Vec<f64> {
+    fn counts(group: &OnOffParams, flows: usize, width: f64, skip: usize, bins: usize) -> Vec<f64> {
         let mut counts = vec![0.0; bins];
         for i in 0..flows {
             let mut stream = Stream::named(7, 0, &format!("on-off.{i}"));

@@ -81,6 +81,11 @@ impl TraceTable {
         &self.connections
     }
 
+    /// The exchanges of all connections, in their order.
+    pub fn exchanges(&self) -> &[TracedExchange] {
+        &self.exchanges
+    }
+
     /// The range of the exchanges of connection `index`.
     pub(crate) fn exchanges_of(&self, index: usize) -> std::ops::Range<usize> {
         let next = self.connections.get(index + 1);

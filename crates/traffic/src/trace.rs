@@ -27,7 +27,7 @@ use std::sync::Arc;
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Dscp, ParamError, Rate, Span, Time, schemars, serde};
-use redtail_transport::TcpSpec;
+use redtail_transport::ResolvedTcpParams;
 
 use crate::access::{Direction, Group};
 use crate::application::{Answer, Application, ConnectionId, Exchange, Network, Server};
@@ -40,14 +40,14 @@ use crate::table::{TraceTable, TracedConnection, Traces};
 
 groups! {
     /// Connections from a table.
-    pub struct TraceGroup of table {
+    pub struct TraceParams of table {
         /// The table, a path relative to the experiment file: `.csv` or `.parquet` with the columns `start_s` and `size_bytes`, and perhaps `connection`, `direction`, `rtt_s`, `request_bytes`, `service_s` and `think_s`; or `.cvec`, connection vectors of tmix.
         pub file: String,
-        /// The TCP they use: a preset, or a table with a preset and what departs from it.
+        /// The TCP of the flows: a preset, or a table with a preset and the parameters that differ from it.
         /// Source: the `sack` preset.
         #[serde(default)]
-        pub tcp: TcpSpec,
-        /// Round-trip times of the table are rounded to a multiple of this; each distinct value has hosts of its own.
+        pub tcp: ResolvedTcpParams,
+        /// Resolution of round-trip times: the values of the table are rounded to a multiple of this, and each distinct value has hosts of its own.
         /// Source: a choice, well below the differences between paths of a wide-area network.
         #[serde(default = "resolution")]
         pub rtt_resolution: Span,
@@ -100,7 +100,7 @@ pub struct Arranged {
     begins: Vec<usize>,
 }
 
-impl TrafficKind for TraceGroup {
+impl TrafficKind for TraceParams {
     fn example() -> &'static str {
         r#"file = "flows.csv""#
     }
@@ -145,10 +145,10 @@ impl TrafficKind for TraceGroup {
     }
 }
 
-impl UserKind for TraceGroup {
+impl UserKind for TraceParams {
     type User = TraceUser;
 
-    fn tcp(&self) -> &TcpSpec {
+    fn tcp(&self) -> &ResolvedTcpParams {
         &self.tcp
     }
 
@@ -167,7 +167,7 @@ impl UserKind for TraceGroup {
     }
 }
 
-impl TraceGroup {
+impl TraceParams {
     fn path(&self, index: usize, connection: &TracedConnection, dealt: u32) -> Path {
         let step = self.rtt_resolution.as_ps();
         let rtt = connection.rtt.map(|rtt| (rtt.as_ps() + step / 2) / step);
@@ -510,7 +510,7 @@ mod tests {
         }
     }
 
-    fn group(keys: &str) -> TraceGroup {
+    fn group(keys: &str) -> TraceParams {
         let text = format!(r#"{{"name": "all", "file": "a.csv"{keys}}}"#);
         serde_json::from_str(&text).expect("it is a group")
     }

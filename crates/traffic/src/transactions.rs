@@ -9,7 +9,7 @@ use std::sync::Arc;
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, ParamError, Rate, Span, Stream, Time, schemars, serde};
-use redtail_transport::TcpSpec;
+use redtail_transport::ResolvedTcpParams;
 
 use crate::access::Direction;
 use crate::application::{Answer, Application, ConnectionId, Exchange, Network, Server};
@@ -35,11 +35,11 @@ pub enum Connections {
 
 groups! {
     /// Users that ask, wait for the response, and ask again.
-    pub struct TransactionGroup of users {
-        /// The TCP they use: a preset, or a table with a preset and what departs from it.
+    pub struct TransactionParams of users {
+        /// The TCP of the flows: a preset, or a table with a preset and the parameters that differ from it.
         /// Source: the `sack` preset.
         #[serde(default)]
-        pub tcp: TcpSpec,
+        pub tcp: ResolvedTcpParams,
         /// Payload of a request.
         /// Source: about 1 kB, the example of RFC 2884, section 4.4.
         #[serde(default = "crate::keys::thousand_bytes")]
@@ -50,7 +50,7 @@ groups! {
         /// Source: RFC 2884, section 4.4.
         #[serde(default)]
         pub connections: Connections,
-        /// Time that the server takes before it responds.
+        /// Time between the arrival of a request at the server and its response.
         /// Source: no time, as in netperf.
         #[serde(default = "crate::keys::no_time")]
         pub service: Dist<Span>,
@@ -62,14 +62,14 @@ groups! {
         /// Source: the start of the run.
         #[serde(default = "crate::keys::at_once")]
         pub start: Dealt<Start>,
-        /// When users stop asking; dealt out. Left out, they go on to the end of the run.
+        /// When users send no more requests; dealt out. Left out, they continue to the end of the run.
         /// Source: none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub stop: Option<Dealt<Start>>,
     }
 }
 
-impl TrafficKind for TransactionGroup {
+impl TrafficKind for TransactionParams {
     fn example() -> &'static str {
         r#"users = 2
 response = "5 kB"
@@ -94,10 +94,10 @@ stop = "2 s""#
     }
 }
 
-impl UserKind for TransactionGroup {
+impl UserKind for TransactionParams {
     type User = TransactionUser;
 
-    fn tcp(&self) -> &TcpSpec {
+    fn tcp(&self) -> &ResolvedTcpParams {
         &self.tcp
     }
 
@@ -113,7 +113,7 @@ impl UserKind for TransactionGroup {
     }
 }
 
-impl TransactionGroup {
+impl TransactionParams {
     /// The user of this group whose draws are those of `stream`.
     fn user(self: &Arc<Self>, start: Time, stop: Time, stream: Stream) -> TransactionUser {
         TransactionUser {
@@ -126,10 +126,10 @@ impl TransactionGroup {
     }
 }
 
-/// A user of a [`TransactionGroup`].
+/// A user of a group of [`TransactionParams`].
 #[derive(Clone, Debug)]
 pub struct TransactionUser {
-    group: Arc<TransactionGroup>,
+    group: Arc<TransactionParams>,
     connection: Option<ConnectionId>,
     /// When the next transaction begins.
     next: Option<Time>,

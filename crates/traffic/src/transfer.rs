@@ -3,7 +3,7 @@
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Bytes, Dscp, Metric, ParamError, Rate, Span, metrics, schemars, serde};
-use redtail_transport::TcpSpec;
+use redtail_transport::ResolvedTcpParams;
 
 use crate::access::Direction;
 use crate::dealt::Dealt;
@@ -13,13 +13,13 @@ use crate::start::Start;
 
 groups! {
     /// TCP transfers of a given size, one for each flow.
-    pub struct TransferGroup {
-        /// Payload to transfer; dealt out.
+    pub struct TransferParams {
+        /// Payload of each transfer; dealt out.
         pub size: Dealt<Bytes>,
-        /// The TCP they use: a preset, or a table with a preset and what departs from it.
+        /// The TCP of the flows: a preset, or a table with a preset and the parameters that differ from it.
         /// Source: the `sack` preset.
         #[serde(default)]
-        pub tcp: TcpSpec,
+        pub tcp: ResolvedTcpParams,
         /// When transfers start; dealt out.
         /// Source: the start of the run.
         #[serde(default = "crate::keys::at_once")]
@@ -41,7 +41,7 @@ metrics! {
     FIRST_BYTE_TIME_MEAN = "first_byte_time_mean", Time, "Mean time to first byte of transfers", "first byte";
 }
 
-impl TrafficKind for TransferGroup {
+impl TrafficKind for TransferParams {
     fn example() -> &'static str {
         r#"flows = 3
 size = "60 kB""#
@@ -75,8 +75,8 @@ size = "60 kB""#
     }
 }
 
-impl TcpKind for TransferGroup {
-    fn tcp(&self) -> &TcpSpec {
+impl TcpKind for TransferParams {
+    fn tcp(&self) -> &ResolvedTcpParams {
         &self.tcp
     }
 

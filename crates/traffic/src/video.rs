@@ -25,7 +25,7 @@ use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{
     Bytes, Dscp, Metric, ParamError, Rate, Span, Stream, Time, metrics, schemars, serde,
 };
-use redtail_transport::TcpSpec;
+use redtail_transport::ResolvedTcpParams;
 
 use crate::access::Direction;
 use crate::application::{Answer, Application, ConnectionId, Exchange, Network, Server};
@@ -40,25 +40,25 @@ use crate::table::Traces;
 use adaptation::Adaptation;
 use playback::Playback;
 
-/// What decides the bitrate of the next segment.
+/// Algorithm that chooses the bitrate of the next segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
 pub enum Algorithm {
-    /// The throughput of the last segments: the harmonic mean times a safety factor (FESTIVE, Jiang et al., CoNEXT 2012).
+    /// By the throughput of the last segments: the harmonic mean times a safety factor (FESTIVE, Jiang et al., CoNEXT 2012).
     #[default]
     Throughput,
-    /// What is in the buffer: BBA-0 (Huang et al., SIGCOMM 2014).
+    /// By the amount of video in the buffer: BBA-0 (Huang et al., SIGCOMM 2014).
     Buffer,
 }
 
 groups! {
     /// Users who watch adaptive video (DASH, HLS): segment after segment over one connection.
-    pub struct VideoGroup of users {
-        /// The TCP they use: a preset, or a table with a preset and what departs from it.
+    pub struct VideoParams of users {
+        /// The TCP of the flows: a preset, or a table with a preset and the parameters that differ from it.
         /// Source: the `sack` preset.
         #[serde(default)]
-        pub tcp: TcpSpec,
+        pub tcp: ResolvedTcpParams,
         /// Bitrates in which the video is available, in ascending order.
         /// Source: the nine H.264 variants of Apple's HLS Authoring Specification, table 2-1 of 2016: 145 kbit/s to 7.8 Mbit/s.
         #[serde(default = "hls_ladder")]
@@ -68,7 +68,7 @@ groups! {
         /// Source: 4 s, as in Huang et al. 2014 and Yin et al. 2015.
         #[serde(default = "four_seconds")]
         pub segment: Span,
-        /// Size of a segment over bitrate times length, one draw for each segment whatever its bitrate.
+        /// Size of a segment divided by bitrate times length; one draw for each segment, the same at every bitrate.
         /// Source: 1, a constant bitrate.
         #[serde(default = "one")]
         pub variation: Dist<f64>,
@@ -80,7 +80,7 @@ groups! {
         /// Source: one segment, the minimum.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub startup: Option<Span>,
-        /// What decides the bitrate of the next segment.
+        /// Algorithm that chooses the bitrate of the next segment.
         /// Source: throughput, the first choice of most players.
         #[serde(default)]
         pub algorithm: Algorithm,
@@ -140,7 +140,7 @@ fn one() -> Dist<f64> {
     Dist::constant(1.0)
 }
 
-impl TrafficKind for VideoGroup {
+impl TrafficKind for VideoParams {
     fn example() -> &'static str {
         r#"users = 2
 stop = "2 s""#
@@ -244,10 +244,10 @@ stop = "2 s""#
     }
 }
 
-impl UserKind for VideoGroup {
+impl UserKind for VideoParams {
     type User = VideoUser;
 
-    fn tcp(&self) -> &TcpSpec {
+    fn tcp(&self) -> &ResolvedTcpParams {
         &self.tcp
     }
 
@@ -262,7 +262,7 @@ impl UserKind for VideoGroup {
     }
 }
 
-impl VideoGroup {
+impl VideoParams {
     /// The maximum of the buffer when a segment is requested.
     fn fullest(&self) -> Span {
         self.buffer.saturating_sub(self.segment)
@@ -329,10 +329,10 @@ struct Fetched {
     switches: u64,
 }
 
-/// A user of a [`VideoGroup`].
+/// A user of a group of [`VideoParams`].
 #[derive(Clone, Debug)]
 pub struct VideoUser {
-    group: Arc<VideoGroup>,
+    group: Arc<VideoParams>,
     /// Length of the video that was not requested yet; `None` if it does not end.
     left: Option<Span>,
     adaptation: Adaptation,

@@ -37,7 +37,7 @@ use crate::keys::groups;
 use crate::kind::{PacketSource, TrafficKind, UdpKind};
 use crate::start::Start;
 
-/// How voice is coded.
+/// Codec of the voice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
@@ -94,12 +94,12 @@ impl Codec {
 
 groups! {
     /// Telephone calls: voice over UDP, with the quality that the listener gets.
-    pub struct VoipGroup {
-        /// How voice is coded, which sets the packets' interval and payload.
+    pub struct VoipParams {
+        /// Codec of the voice, which sets the packets' interval and payload.
         /// Source: G.711, what telephone networks use.
         #[serde(default)]
         pub codec: Codec,
-        /// What headers add to each packet on the link.
+        /// Bytes that headers add to each packet on the link.
         /// Source: IPv4, UDP and RTP, 20 B, 8 B and 12 B (RFC 791, RFC 768, RFC 3550).
         #[serde(default = "ip_udp_and_rtp")]
         pub header: Bytes,
@@ -111,7 +111,7 @@ groups! {
         /// Source: without silence suppression packets are sent all the time.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub silence: Option<Dist<Span>>,
-        /// Time that the first packet of a talkspurt waits at the receiver, so that later ones arrive in time.
+        /// Time for which the first packet of a talkspurt waits at the receiver, so that later packets arrive in time.
         /// Source: the 50 ms of delay variation that ITU-T Y.1541 allows in its classes 0 and 1, in whole packets of 20 ms.
         #[serde(default = "three_packets")]
         pub jitter_buffer: Span,
@@ -119,7 +119,7 @@ groups! {
         /// Source: a random phase keeps like sources out of lockstep.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub start: Option<Dealt<Start>>,
-        /// When calls stop; dealt out. Left out, they go on to the end of the run.
+        /// When calls stop; dealt out. Left out, they continue to the end of the run.
         /// Source: none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub stop: Option<Dealt<Start>>,
@@ -150,7 +150,7 @@ metrics! {
     LATE = "late", Fraction, "Packets too late to be played", "late";
 }
 
-impl TrafficKind for VoipGroup {
+impl TrafficKind for VoipParams {
     fn example() -> &'static str {
         r#"flows = 3
 stop = "2 s""#
@@ -210,7 +210,7 @@ stop = "2 s""#
     }
 }
 
-impl UdpKind for VoipGroup {
+impl UdpKind for VoipParams {
     type Source = Box<VoipSource>;
 
     fn source(&self) -> Box<VoipSource> {
@@ -242,7 +242,7 @@ impl UdpKind for VoipGroup {
     }
 }
 
-impl VoipGroup {
+impl VoipParams {
     /// Size of a packet on the link.
     pub fn packet(&self) -> Bytes {
         self.codec.payload() + self.header
@@ -285,7 +285,7 @@ pub struct VoipSource {
 }
 
 impl VoipSource {
-    fn new(group: &VoipGroup) -> Self {
+    fn new(group: &VoipParams) -> Self {
         Self {
             interval: group.codec.interval(),
             size: group.packet().as_u64() as u32,
@@ -348,7 +348,7 @@ const PATIENCE: Span = Span::from_s(1);
 
 impl Playout {
     /// The receiver of a call of `group`.
-    pub fn new(group: &VoipGroup) -> Self {
+    pub fn new(group: &VoipParams) -> Self {
         Self {
             interval: group.codec.interval(),
             buffer: group.jitter_buffer,
@@ -401,7 +401,7 @@ impl Playout {
 impl CallTally {
     /// The rating of the call, of which `lost` packets that count did not arrive; none if none
     /// was sent.
-    pub fn rating(&self, group: &VoipGroup, lost: u64) -> Option<f64> {
+    pub fn rating(&self, group: &VoipParams, lost: u64) -> Option<f64> {
         let (sent, played) = (self.heard + lost, self.heard - self.late);
         let wait = match played {
             0 => group.jitter_buffer,
@@ -421,7 +421,7 @@ mod tests {
     use super::*;
     use crate::e_model::mos;
 
-    fn group(more: &str) -> VoipGroup {
+    fn group(more: &str) -> VoipParams {
         serde_json::from_str(&format!(r#"{{"name": "v"{more}}}"#)).expect("the file's form")
     }
 

@@ -28,7 +28,7 @@ use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{
     Bytes, Dscp, Metric, ParamError, Rate, Span, Stream, Time, metrics, schemars, serde,
 };
-use redtail_transport::TcpSpec;
+use redtail_transport::ResolvedTcpParams;
 
 use crate::access::{Direction, Group};
 use crate::application::{Answer, Application, ConnectionId, Exchange, Network, Server};
@@ -46,13 +46,13 @@ pub use model::{Browser, ServerChoice, ThinkFrom, WebModel};
 
 groups! {
     /// Web users: each looks at a page, thinks, and looks at the next.
-    pub struct WebGroup of users {
+    pub struct WebParams of users {
         /// The model: distributions, and how connections are used. Each key below replaces a parameter of the model.
         pub model: WebModel,
-        /// The TCP they use: a preset, or a table with a preset and what departs from it.
+        /// The TCP of the flows: a preset, or a table with a preset and the parameters that differ from it.
         /// Source: the `sack` preset.
         #[serde(default)]
-        pub tcp: TcpSpec,
+        pub tcp: ResolvedTcpParams,
         /// Load to offer, in place of a number of users: a share of the rate of the first bottleneck link that the data crosses, headers included. How many users offer it is found by simulation.
         /// Source: none; there are `users`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,7 @@ groups! {
         /// Source: the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub think: Option<Dist<Span>>,
-        /// What the time between pages counts from.
+        /// Event from which the time between pages is counted.
         /// Source: the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub think_from: Option<ThinkFrom>,
@@ -85,15 +85,15 @@ groups! {
         /// Source: the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub request: Option<Dist<Bytes>>,
-        /// Time that the server takes before it responds.
+        /// Time between the arrival of a request at the server and its response.
         /// Source: the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub service: Option<Dist<Span>>,
-        /// Most connections that a page uses at once; 0 if its objects do not wait for each other.
+        /// Largest number of simultaneous connections of a page; 0 if its objects do not wait for each other.
         /// Source: the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub parallel: Option<u32>,
-        /// Share of pages whose connections serve one object after another.
+        /// Share of pages with persistent connections, which serve one object after another.
         /// Source: the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub persistent: Option<f64>,
@@ -101,11 +101,11 @@ groups! {
         /// Source: the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub multiplexed: Option<bool>,
-        /// How long an idle connection is kept for the user's next page.
+        /// Time for which an idle connection is kept for the user's next page.
         /// Source: the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub keep_alive: Option<Span>,
-        /// Which of the group's hosts a connection goes to.
+        /// Which host of the group a connection goes to.
         /// Source: the model.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub server: Option<ServerChoice>,
@@ -117,14 +117,14 @@ groups! {
         /// Source: users were active before the run began, so they do not begin a page at the same time.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub start: Option<Dealt<Start>>,
-        /// When users begin no more pages; dealt out. Left out, they go on to the end of the run.
+        /// When users begin no more pages; dealt out. Left out, they continue to the end of the run.
         /// Source: none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         pub stop: Option<Dealt<Start>>,
     }
 }
 
-impl TrafficKind for WebGroup {
+impl TrafficKind for WebParams {
     fn example() -> &'static str {
         r#"model = "request-think"
 users = 3
@@ -208,10 +208,10 @@ stop = "2 s""#
     }
 }
 
-impl UserKind for WebGroup {
+impl UserKind for WebParams {
     type User = WebUser;
 
-    fn tcp(&self) -> &TcpSpec {
+    fn tcp(&self) -> &ResolvedTcpParams {
         &self.tcp
     }
 
@@ -242,7 +242,7 @@ impl UserKind for WebGroup {
     }
 }
 
-impl WebGroup {
+impl WebParams {
     /// The model's browser with the keys of the group in place of its parameters.
     pub fn browser(&self) -> Browser {
         let mut browser = self.model.browser();
@@ -328,7 +328,7 @@ struct Idle {
     until: Time,
 }
 
-/// A user of a [`WebGroup`].
+/// A user of a group of [`WebParams`].
 #[derive(Clone, Debug)]
 pub struct WebUser {
     browser: Arc<Browser>,

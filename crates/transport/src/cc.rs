@@ -47,27 +47,27 @@ use self::models::{AnyModel, model};
 use self::slow_start::{SlowStart, SlowStartKind};
 use self::vegas::VegasSlowStart;
 
-/// What a reduction takes its share of.
+/// Quantity that a reduction is a share of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
 pub enum Halving {
-    /// The bytes in flight, and never below two segments (RFC 5681, equation 4).
+    /// The bytes in flight; the result is at least two segments (RFC 5681, equation 4).
     FlightSize,
-    /// The window itself; ssthresh is rounded down to whole segments and at least two, the window keeps its fraction and at least one segment (ns-2.35, there without the latter bound).
+    /// The window; ssthresh is rounded down to whole segments and is at least two segments, the window keeps its fraction and is at least one segment (ns-2.35, there without the latter bound).
     Window,
-    /// The window itself, and never below two segments; in whole segments if growth counts them (Linux 6.1, `tcp_reno_ssthresh`, `cubictcp_recalc_ssthresh`).
+    /// The window; the result is at least two segments, and in whole segments if the growth law counts in them (Linux 6.1, `tcp_reno_ssthresh`, `cubictcp_recalc_ssthresh`).
     LinuxWindow,
 }
 
-/// What an idle time longer than the retransmission timeout does to the window.
+/// How an idle time longer than the retransmission timeout reduces the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
 pub enum IdleDecay {
-    /// Down to the initial window at once (RFC 5681, section 4.1).
+    /// To the initial window in one step (RFC 5681, section 4.1).
     Restart,
-    /// Half of it for each timeout that passed after the first, in whole segments, down to the initial window; ssthresh is at least three quarters of what the window was. A model keeps its own (RFC 2861; Linux, tcp_cwnd_restart, tcp_current_ssthresh).
+    /// By half for each timeout that passed after the first, in whole segments, down to the initial window; ssthresh is at least three quarters of the window before. A model keeps its own window (RFC 2861; Linux, tcp_cwnd_restart, tcp_current_ssthresh).
     Halving,
 }
 
@@ -275,7 +275,7 @@ pub struct ControllerConfig {
     pub mss: u32,
     /// Segments that may be sent before the first acknowledgement.
     pub initial_window: u32,
-    /// What a reduction takes its share of.
+    /// Quantity that a reduction is a share of.
     pub halving: Halving,
     /// Grow with what is acknowledged, not with acknowledgements (RFC 3465).
     pub byte_counting: bool,

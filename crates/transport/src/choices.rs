@@ -5,12 +5,12 @@ use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{schemars, serde};
 use strum::VariantArray;
 
-/// How a receiver tells of marks.
+/// How a receiver reports marks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, VariantArray)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
 pub enum EcnFeedback {
-    /// That there was one: ECE on every acknowledgement until the sender says CWR (RFC 3168, section 6.1.3).
+    /// That there was a mark: ECE on every acknowledgement until the sender sends CWR (RFC 3168, section 6.1.3).
     Echo,
     /// Which segments were marked: ECE as long as marked ones arrive, with an acknowledgement at every change (RFC 8257, section 3.2).
     Dctcp,
@@ -23,15 +23,15 @@ pub enum EcnFeedback {
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
 pub enum EcnReduction {
-    /// As a loss does (RFC 3168, section 6.1.2).
+    /// By as much as a loss (RFC 3168, section 6.1.2).
     Loss,
-    /// Less than a loss does: to 0.8, with CUBIC to 0.85 (ABE; RFC 8511, section 3.1).
+    /// By less than a loss: to 0.8, with CUBIC to 0.85 (ABE; RFC 8511, section 3.1).
     Abe,
-    /// By half the share of what is marked, once a round trip (RFC 8257, section 3.3).
+    /// By half the share of marked data, once per round trip (RFC 8257, section 3.3).
     Dctcp,
-    /// As `dctcp`, at once even with `prr`, and after `rtt_transition` round trips at most once in 25 ms (Prague's virtual round trip).
+    /// As `dctcp`, but at once even with `prr`, and after `rtt_transition` round trips at most once in 25 ms (Prague's virtual round trip).
     Prague,
-    /// Not here: a model of the path that answers marks does it (growth `bbr3-google`).
+    /// Not by this key: the model of the path responds to marks (growth `bbr3-google`).
     Bbr,
 }
 
@@ -42,16 +42,16 @@ impl EcnReduction {
     }
 }
 
-/// How the estimate of the share that is marked begins.
+/// Initial value of the estimated share of marked data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, VariantArray)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
 pub enum AlphaStart {
-    /// At 1, and decays from the first round on, marks or not (RFC 8257, section 3.3).
+    /// 1; it decays from the first round on, with or without marks (RFC 8257, section 3.3).
     Decaying,
-    /// At 1, and stays there until the first mark, which halves the window (TCP Prague 0.6, prague_update_alpha, saw_ce).
+    /// 1; it stays at 1 until the first mark, which halves the window (TCP Prague 0.6, prague_update_alpha, saw_ce).
     Held,
-    /// At 0; the first mark halves the window (TCP Prague 0.7, prague_alpha_mode 0).
+    /// 0; the first mark halves the window (TCP Prague 0.7, prague_alpha_mode 0).
     Zero,
 }
 
@@ -62,7 +62,7 @@ pub enum AlphaStart {
 pub enum EcnCodepoint {
     /// ECT(0) (RFC 3168, section 5).
     Ect0,
-    /// ECT(1): asks for the low-latency treatment of L4S, which only senders that respond in proportion may (RFC 9331).
+    /// ECT(1): requests the low-latency treatment of L4S, which is only for senders that respond to marks in proportion (RFC 9331).
     Ect1,
 }
 
@@ -73,13 +73,13 @@ pub enum EcnCodepoint {
 pub enum RttSampling {
     /// The newest segment that each acknowledgement covers.
     EveryAck,
-    /// The oldest never sent again of the segments that an acknowledgement newly covers, selectively or not; where there is none, what its timestamp says (Linux, tcp_clean_rtx_queue and tcp_ack_update_rtt).
+    /// The oldest segment without a retransmission that an acknowledgement newly covers, cumulatively or selectively; if there is none, the round-trip time from the timestamp (Linux, tcp_clean_rtx_queue and tcp_ack_update_rtt).
     EveryDelivery,
-    /// One segment timed at a time (RFC 6298, section 3, the least allowed; ns-2 without timestamps).
+    /// One segment at a time (RFC 6298, section 3, the smallest allowed number; ns-2 without timestamps).
     OnePerWindow,
 }
 
-/// What the least timeout is a bound of.
+/// Quantity that the smallest retransmission timeout bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, VariantArray)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
@@ -90,14 +90,14 @@ pub enum RtoFloor {
     Deviation,
 }
 
-/// What the timeout takes for the deviation of round trips: its term besides the smoothed one.
+/// Which deviation of round-trip times the timeout uses: its term in addition to the smoothed round-trip time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, VariantArray)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
 pub enum RttDeviation {
     /// Four times the mean deviation (RFC 6298, rule 2.3).
     Mean,
-    /// The greatest that this was within a round trip; it falls by a quarter of the difference each round trip, and the mean hardly rises with a round trip that falls (Linux, tcp_rtt_estimator).
+    /// The largest value of four times the mean deviation within a round trip; it falls by a quarter of the difference in each round trip, and the mean hardly rises when round-trip times fall (Linux, tcp_rtt_estimator).
     Peak,
 }
 
@@ -108,18 +108,18 @@ pub enum RttDeviation {
 pub enum TimerRestart {
     /// Acknowledgements of new data, and the beginning of a recovery (RFC 6298, rule 5.3; RFC 6675, section 5).
     Acks,
-    /// Acknowledgements of new data; the retransmission of the first unacknowledged segment; and selective acknowledgements of data sent before that was last sent. After a tail loss probe or a reordering timer that came to nothing it runs from when that segment was last sent (Linux, tcp_set_xmit_timer, tcp_rearm_rto, tcp_xmit_retransmit_queue).
+    /// Acknowledgements of new data; the retransmission of the first unacknowledged segment; and selective acknowledgements of data that was sent before the last transmission of this segment. After a tail loss probe or a reordering timer without effect, the timer runs from the last transmission of this segment (Linux, tcp_set_xmit_timer, tcp_rearm_rto, tcp_xmit_retransmit_queue).
     Head,
 }
 
-/// What a lost SYN or SYN-ACK leaves behind when data transmission begins.
+/// Effects of a lost SYN or SYN-ACK on the start of data transmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, VariantArray)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
 pub enum SynLoss {
-    /// After the first retransmission one segment (RFC 5681, section 3.1), and a timeout of at least 3 s (RFC 6298, rule 5.7).
+    /// After the first retransmission, an initial window of one segment (RFC 5681, section 3.1) and a timeout of at least 3 s (RFC 6298, rule 5.7).
     First,
-    /// One segment from the second retransmission on; a timestamp gives a round trip in spite of them, and the timeout is 3 s only where there is none (Linux, tcp_init_transfer, tcp_init_metrics).
+    /// An initial window of one segment from the second retransmission on; a timestamp still gives a round-trip sample, and the timeout is 3 s only without one (Linux, tcp_init_transfer, tcp_init_metrics).
     Second,
 }
 

@@ -6,12 +6,14 @@
 //! receiver, the policy of acknowledging (`tcp::ack_policy`).
 
 pub mod cc;
-mod choices;
+pub mod choices;
 pub mod params;
+pub mod presets;
 pub mod segment;
 pub mod tcp;
 
-pub use params::{Preset, TcpParams, TcpSpec};
+pub use params::{ResolvedTcpParams, TcpParams};
+pub use presets::Preset;
 pub use segment::{Flags, SackBlock, SackBlocks, Segment};
 pub use strum::VariantArray;
 pub use tcp::endpoint::Endpoint;

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from redtail import escape
 from redtail import metrics as names
 from redtail.analysis import rare
+from redtail.analysis.digits import shown
 from redtail.analysis.stats import Estimate, difference, estimate, holm, p_zero_mean
 from redtail.errors import RedtailError
 
@@ -82,16 +83,7 @@ class Comparison:
     @property
     def relative(self) -> Estimate:
         """The difference as a share of the baseline's mean; NaN when that is zero."""
-        found = self.difference
-        if self.reference == 0 or math.isnan(self.reference):
-            return Estimate(math.nan, None, found.n, "the baseline's mean is not above zero")
-        scale = abs(self.reference)
-        return Estimate(
-            found.mean / scale,
-            None if found.ci95 is None else found.ci95 / scale,
-            found.n,
-            found.no_interval,
-        )
+        return relative_to(self.reference, self.difference)
 
     @property
     def test(self) -> str | None:
@@ -207,12 +199,10 @@ class Comparisons(Sequence[Comparison]):
         from rich import box
         from rich.table import Table
 
-        from redtail.display import tables
-
         several = len({row.metric for row in self.rows}) > 1
         others = any(row.others for row in self.rows)
         table = Table(
-            title=tables.title(
+            title=escape.title(
                 f"differences by {names.factor_title(self.factor)}, replication by replication"
             ),
             title_justify="left",
@@ -232,7 +222,7 @@ class Comparisons(Sequence[Comparison]):
         head = "difference" if several or not self.rows else names.head(self.rows[0].metric)
         for title in (head, "relative\n%", "n", "p", "verdict"):
             table.add_column(
-                tables.plain(title),
+                escape.plain(title),
                 justify="left" if title == "verdict" else "right",
                 no_wrap=True,
                 vertical="bottom",
@@ -244,13 +234,13 @@ class Comparisons(Sequence[Comparison]):
             cells += [
                 row.label,
                 row.baseline,
-                tables.shown(row.difference, about.scale),
-                tables.shown(row.relative, 100.0),
+                shown(row.difference, about.scale),
+                shown(row.relative, 100.0),
                 str(row.difference.n),
                 _shown_p(row.p_adjusted),
                 _verdict(row),
             ]
-            table.add_row(*(tables.plain(escape.name(cell)) for cell in cells))
+            table.add_row(*(escape.plain(escape.name(cell)) for cell in cells))
         return table
 
     def _caption(self) -> str:
@@ -327,6 +317,19 @@ def compare(
         for place, row in enumerate(drafts)
     )
     return Comparisons(rows, correction, factor, tuple(_warnings(results, rows, list(changed))))
+
+
+def relative_to(reference: float, found: Estimate) -> Estimate:
+    """Return a difference as a share of the baseline's mean; NaN when that is zero."""
+    if reference == 0 or math.isnan(reference):
+        return Estimate(math.nan, None, found.n, "the baseline's mean is not above zero")
+    scale = abs(reference)
+    return Estimate(
+        found.mean / scale,
+        None if found.ci95 is None else found.ci95 / scale,
+        found.n,
+        found.no_interval,
+    )
 
 
 def is_queue(key: str) -> bool:

@@ -27,7 +27,7 @@ class Calibrated:
     offered: dict[int, float]
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as JSON knows it, where keys are texts."""
+        """Return it as JSON has it, where keys are texts."""
         offered = {str(number): share for number, share in self.offered.items()}
         return {**asdict(self), "offered": offered}
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from redtail import metrics as names
 from redtail.analysis.stats import clusters
 from redtail.scenario import links, rate_or_size
-from redtail.store.segments import LedgerRuns
+from redtail.store.segments import CaseRuns
 
 if TYPE_CHECKING:
     from redtail.analysis.results import CaseResult, Results
@@ -82,7 +82,7 @@ def _metrics_to_examine(case: CaseResult) -> tuple[list[str], float] | None:
 
     None unless a few flows share a tail drop that loses packets; None for large campaigns.
     """
-    if isinstance(case.runs, LedgerRuns) or not case.runs:
+    if isinstance(case.runs, CaseRuns) or not case.runs:
         return None
     try:
         text = (case.runs[min(case.runs)].folder / "scenario.json").read_text(encoding="utf-8")

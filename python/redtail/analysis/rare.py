@@ -28,7 +28,7 @@ replications; and times of a run beyond a quantile.
 Source: ours. The mean of so many rare events has a skewness of 0.3, which Student's interval takes.
 """
 
-# Quantiles of times of which a run may have few: the share beyond, and what tells their number.
+# Quantiles of times of which a run may have few: the share beyond, and what counts the times.
 _TAILS = {
     "response_time_p95": (0.05, "responses"),
     "response_time_p99": (0.01, "responses"),

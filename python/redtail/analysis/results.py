@@ -32,6 +32,7 @@ from redtail.analysis.stats import (
 )
 from redtail.errors import RedtailError, RedtailWarning, StoreError
 from redtail.files import path_of
+from redtail.scenario import series_key
 from redtail.store.columns import numbers
 from redtail.store.columns import table as table_of
 from redtail.store.folders import (
@@ -44,13 +45,14 @@ from redtail.store.folders import (
     metric_field,
     open_parquet,
     parquet_bytes,
+    parts_of,
     read_run,
     read_series,
     sealed,
 )
 from redtail.store.index import FORMAT, read_index
 from redtail.store.objects import is_url
-from redtail.store.segments import LARGE, Ledger, LedgerRuns, in_segments, keys_of, ledger_of
+from redtail.store.segments import LARGE, CaseRuns, RunTable, in_segments, keys_of, run_table_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -127,7 +129,7 @@ class CaseResult:
     @cached_property
     def metrics(self) -> dict[str, Estimate]:
         """The estimate of each metric, by its name."""
-        if isinstance(self.runs, LedgerRuns):
+        if isinstance(self.runs, CaseRuns):
             found = self.runs.names()
         else:
             found = dict.fromkeys(name for run in self.runs.values() for name in run.metrics)
@@ -144,7 +146,7 @@ class CaseResult:
 
     def values(self, name: str) -> list[float]:
         """Return a metric replication by replication; NaN where it is undefined."""
-        if isinstance(self.runs, LedgerRuns):
+        if isinstance(self.runs, CaseRuns):
             found: list[float] = self.runs.column(name).tolist()
             return found
         return [run.metrics.get(name, math.nan) for _, run in sorted(self.runs.items())]
@@ -153,7 +155,7 @@ class CaseResult:
         """Return `values` as an array."""
         import numpy as np
 
-        if isinstance(self.runs, LedgerRuns):
+        if isinstance(self.runs, CaseRuns):
             return self.runs.column(name)
         return np.array(self.values(name), dtype=np.float64)
 
@@ -245,6 +247,8 @@ class Results:
         failures: the runs that failed and are missing here.
         replaced: number of runs of the results under this name that these took the place of.
         backend: the name of what made the runs.
+        made_by: what the runs depend on beside the experiment: a hash of the code, and with real
+            packets the kernel and its tools.
         unsure: a line for each case whose intervals a stop rule's last look still found too wide.
     """
 
@@ -259,6 +263,7 @@ class Results:
         reused: int = 0,
         failures: Sequence[Failure] = (),
         backend: str = "sim",
+        made_by: str = "",
     ) -> None:
         self.name = name
         self.description = description
@@ -268,6 +273,7 @@ class Results:
         self.reused = reused
         self.failures = tuple(failures)
         self.backend = backend
+        self.made_by = made_by
         self.replaced = 0
         # The table of replications as it was read, when it was.
         self._loaded: pa.Table | None = None
@@ -358,7 +364,7 @@ class Results:
                 for case in self.cases
                 for link in (
                     case.runs.links()
-                    if isinstance(case.runs, LedgerRuns)
+                    if isinstance(case.runs, CaseRuns)
                     else (name for run in case.runs.values() for name in run.consecutive_losses)
                 )
             )
@@ -561,7 +567,7 @@ class Results:
         if found is None:
             raise StoreError(
                 f"no series of {table} was recorded for replication {replication}; "
-                f"ask for it in the experiment's [series] section with {table_key(table)} = true"
+                f"ask for it in the experiment's [series] section with {series_key(table)} = true"
             )
         return found
 
@@ -786,6 +792,8 @@ class Results:
         link = self.links[0] if self.links else ""
         return {
             "experiment": self.name,
+            "backend": self.backend,
+            "made_by": self.made_by,
             "cases": [
                 {
                     "factors": case.factors,
@@ -803,10 +811,10 @@ class Results:
     def to_json(self) -> str:
         """Return what `redtail run --json` prints.
 
-        Per case: `factors`, `labels`, `metrics` (each `mean`, `ci95`, `n`, and where
-        `ci95` is null `no_interval`, which says why), and
-        `consecutive_loss_exceeds`, the probability that a loss event at the first queue has
-        more than `losses` losses.
+        The backend that made the runs, what they depend on, and per case: `factors`, `labels`,
+        `metrics` (each `mean`, `ci95`, `n`, and where `ci95` is null `no_interval`, which says
+        why), and `consecutive_loss_exceeds`, the probability that a loss event at the first queue
+        has more than `losses` losses.
         """
         return json.dumps(self.as_json(), indent=2, ensure_ascii=False, allow_nan=False)
 
@@ -819,7 +827,7 @@ class Results:
         Returns:
             The paths of the files.
         """
-        from redtail.display import plots
+        from redtail.display import plots  # loads Matplotlib
 
         return plots.draw_all(self, self.folder / "figures" if folder is None else path_of(folder))
 
@@ -833,6 +841,7 @@ class Results:
             "format": FORMAT,
             "experiment": self.name,
             "backend": self.backend,
+            "made_by": self.made_by,
             "description": self.description,
             "factors": self.factors,
             "cases": [
@@ -955,6 +964,7 @@ def load(folder: str | os.PathLike[str]) -> Results:
             ),
             folder=path,
             backend=index.get("backend", "sim"),
+            made_by=index.get("made_by", ""),
         )
         results._loaded = runs.table
         return results
@@ -973,8 +983,8 @@ def _fetched(url: str) -> Path:
         StoreError: it cannot be read.
         FileNotFoundError: there are no results.
     """
-    root, _, name = url.rstrip("/").rpartition("/")
-    with ExperimentStore(root, name) as store:
+    root, _, folder = url.rstrip("/").rpartition("/")
+    with ExperimentStore(root, *parts_of(folder)) as store:
         remote = store.remote
         if remote is None or "results.json" not in remote.objects.there:
             raise FileNotFoundError(url)
@@ -1002,13 +1012,13 @@ class _Stored:
     def __init__(self, folder: Path, index: Mapping[str, Any]) -> None:
         self.folder = folder
         self.table: pa.Table | None = None
-        self.ledger: Ledger | None = None
-        self.segments: Ledger | None = None
+        self.run_table: RunTable | None = None
+        self.segments: RunTable | None = None
         count = sum(len(case["runs"]) for case in index["cases"])
         checksum = index.get("files", {}).get("replications.parquet", {}).get("sha256")
         if count >= LARGE and checksum is not None:
             self.table = self._read(checksum)
-            self.ledger = ledger_of(folder, self.table)
+            self.run_table = run_table_of(folder, self.table)
 
     def of(self, keys: Mapping[int, str]) -> Mapping[int, StoredRun]:
         """Return the runs with these keys.
@@ -1016,9 +1026,9 @@ class _Stored:
         Raises:
             StoreError: one is missing or damaged.
         """
-        if self.ledger is not None:
-            rows = {number: self.ledger.row_of[key] for number, key in keys.items()}
-            return LedgerRuns(self.ledger, rows)
+        if self.run_table is not None:
+            rows = {number: self.run_table.row_of[key] for number, key in keys.items()}
+            return CaseRuns(self.run_table, rows)
         return {number: self._one(key) for number, key in keys.items()}
 
     def _read(self, checksum: str) -> pa.Table:
@@ -1043,7 +1053,7 @@ class _Stored:
 def replaced(results: Results, code_version: str) -> int:
     """Return the number of runs in the stored results that `results` would replace.
 
-    0 when nothing of them is lost from view: they stand on the same runs or on fewer, or are
+    0 when `results` has all of their runs, or they are
     those of another version of the engine for the same cases.
 
     Args:
@@ -1073,11 +1083,6 @@ def replaced(results: Results, code_version: str) -> int:
             if manifest["code_version"] != code_version:
                 return 0
     return len(old)
-
-
-def table_key(table: str) -> str:
-    """Return the key of the [series] section that asks for a table of series."""
-    return {"queues": "queues", "flows": "windows"}.get(table, table)
 
 
 def _labels(case: CaseResult) -> list[tuple[str, str]]:

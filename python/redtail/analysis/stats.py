@@ -8,7 +8,7 @@ cover. Two cases that differ in the queue
 alone share their seeds (common random numbers), so their difference is best taken replication
 by replication: the workload's share of the noise cancels.
 
-Everything here works on plain numbers and knows nothing of experiments.
+Everything here takes plain numbers and depends on no other part of redtail.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Estimate:
         return f"{format(self.mean, spec)} ± {half}"
 
     def as_json(self) -> dict[str, float | int | str | None]:
-        """Return the estimate as JSON knows it, where NaN is null.
+        """Return the estimate as JSON has it, where NaN is null.
 
         `no_interval` is there when `ci95` is null, and says why.
         """
@@ -381,7 +381,7 @@ def bootstrap(
 
     The interval is the bootstrap's (percentiles, Efron 1979), given by its longer side:
     replications are drawn with replacement, the same in every cell, since they share their seeds.
-    Of a largest or smallest single value it can only say how much that hangs on few replications.
+    Of a largest or smallest single value it only shows how much that depends on few replications.
     """
     value = number(cells)
     count = min(len(cell) for cell in cells)

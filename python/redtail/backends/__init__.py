@@ -102,8 +102,41 @@ def _sim() -> Backend:
     return Sim()
 
 
-KNOWN: dict[str, Callable[[], Backend]] = {DEFAULT: _sim}
+def _live() -> Backend:
+    from redtail.backends.live import Live
+
+    return Live()
+
+
+def _live_tc() -> Backend:
+    from redtail.backends.live import LiveTc
+
+    return LiveTc()
+
+
+def _linux(kernel: str | None = None) -> Backend:
+    from redtail.backends.linux import Linux
+
+    return Linux(kernel)
+
+
+def _linux_tcp(kernel: str | None = None) -> Backend:
+    from redtail.backends.linux import LinuxTcp
+
+    return LinuxTcp(kernel)
+
+
+KNOWN: dict[str, Callable[[], Backend]] = {
+    DEFAULT: _sim,
+    "live": _live,
+    "live-tc": _live_tc,
+    "linux": _linux,
+    "linux-tcp": _linux_tcp,
+}
 """What makes each backend, by its name."""
+
+WITH_KERNEL: dict[str, Callable[[str], Backend]] = {"linux": _linux, "linux-tcp": _linux_tcp}
+"""Those whose name can name a kernel as well, after a colon."""
 
 
 def find(name: str) -> Backend:
@@ -112,12 +145,66 @@ def find(name: str) -> Backend:
     Raises:
         SpecError: there is none.
     """
-    if name not in KNOWN:
+    if not exists(name):
         raise SpecError(
             f"backend = {name!r}: there is no such backend; accepted: {', '.join(KNOWN)}",
             key="backend",
         )
-    return KNOWN[name]()
+    kind, named, kernel = name.partition(":")
+    return WITH_KERNEL[kind](kernel) if named else KNOWN[name]()
+
+
+def exists(name: str) -> bool:
+    """Say whether a backend has this name, which may name a kernel too: `linux:6.12`."""
+    kind, _, kernel = name.partition(":")
+    return name in KNOWN or (kind in WITH_KERNEL and kernel != "")
+
+
+def with_kernel(name: str, kernel: str) -> str:
+    """Return the name of a backend with this kernel.
+
+    Raises:
+        SpecError: it has no kernel to choose.
+    """
+    kind = name.partition(":")[0]
+    if kind not in WITH_KERNEL:
+        raise SpecError(
+            f"kernel = {kernel!r}: backend {name} has no kernel to choose; accepted: backend "
+            + " or ".join(WITH_KERNEL),
+            key="kernel",
+        )
+    return f"{kind}:{kernel}"
+
+
+def chosen(name: str | None, plans: Sequence[Plan]) -> str:
+    """Return the name of what makes the runs of experiments that are run together.
+
+    Args:
+        name: what the user asks for; None for what the experiments say, by default `DEFAULT`.
+        plans: the experiments.
+
+    Raises:
+        SpecError: an experiment names a backend that does not exist, or two name different ones.
+    """
+    for plan in plans:
+        if plan.backend is not None and not exists(plan.backend):
+            where = f"{plan.file}: " if plan.file else ""
+            raise SpecError(
+                f'{where}backend = "{plan.backend}": there is no such backend; accepted: '
+                + ", ".join(KNOWN),
+                file=plan.file,
+                key="backend",
+            )
+    if name is not None:
+        return name
+    names = list(dict.fromkeys(plan.backend or DEFAULT for plan in plans))
+    if len(names) > 1:
+        raise SpecError(
+            f"experiments that are run together name the backends {', '.join(names)}; accepted: "
+            "one for all, which --backend (backend= in Python) can choose",
+            key="backend",
+        )
+    return names[0]
 
 
 def require_able(backend: Backend, plans: Sequence[Plan]) -> None:

@@ -15,7 +15,20 @@ from typing import Annotated
 
 import typer
 
-from redtail.cli import advise, check, compare, parts, reproduce, run, stored, traces
+from redtail.cli import (
+    advise,
+    check,
+    compare,
+    doctor,
+    kernel,
+    parts,
+    reproduce,
+    run,
+    shell,
+    stored,
+    traces,
+    validate,
+)
 from redtail.cli.exits import EXIT_FAILED, reported
 from redtail.cli.output import complain, say
 
@@ -34,14 +47,14 @@ def main() -> None:
         try:
             app(prog_name="redtail")
         finally:
-            if sys.stdout is not None:  # closed by who started it
+            if sys.stdout is not None:  # None if the caller has closed it
                 sys.stdout.flush()
     except OSError as error:
         if error.filename is not None:
             complain(f"{error.filename}: {error.strerror}")
-        elif error.errno != errno.EPIPE:  # who reads it may stop when they have enough
+        elif error.errno != errno.EPIPE:  # the reader of a pipe may end early
             complain(f"standard output cannot be written: {error.strerror}")
-        # The interpreter would try again, at its end.
+        # The interpreter would write again when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(EXIT_FAILED)
 
@@ -67,13 +80,16 @@ def _root(
 # In the order in which `redtail --help` lists them.
 _COMMANDS: dict[str, Callable[..., None]] = {
     "run": run.run,
+    "shell": shell.shell,
     "compare": compare.compare,
     "check": check.check,
+    "doctor": doctor.doctor,
     "schema": parts.schema,
     "list": parts.list_parts,
     "advise": advise.advise,
     "import": traces.import_trace,
     "reproduce": reproduce.reproduce,
+    "validate": validate.validate,
 }
 for _name, _command in _COMMANDS.items():
     app.command(_name)(reported(_command))
@@ -88,3 +104,16 @@ _RUNS_COMMANDS: dict[str, Callable[..., None]] = {
 for _name, _command in _RUNS_COMMANDS.items():
     _runs.command(_name)(reported(_command))
 app.add_typer(_runs, name="runs")
+
+_kernels = typer.Typer(
+    help="Get, add, list and remove kernels for the backend linux.", no_args_is_help=True
+)
+_KERNEL_COMMANDS: dict[str, Callable[..., None]] = {
+    "fetch": kernel.fetch,
+    "add": kernel.add,
+    "list": kernel.list_kernels,
+    "remove": kernel.remove,
+}
+for _name, _command in _KERNEL_COMMANDS.items():
+    _kernels.command(_name)(reported(_command))
+app.add_typer(_kernels, name="kernel")

@@ -62,7 +62,22 @@ AllowCode = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 BackendName = Annotated[
-    str, typer.Option("--backend", metavar="NAME", help="What makes the runs: sim.")
+    str | None,
+    typer.Option(
+        "--backend",
+        metavar="NAME",
+        help="What makes the runs: sim, live, live-tc, linux or linux-tcp. Without it what FILE "
+        "says, or sim.",
+    ),
+]
+KernelName = Annotated[
+    str | None,
+    typer.Option(
+        "--kernel",
+        metavar="NAME",
+        help="The kernel of backend linux or linux-tcp, one of `redtail kernel list`; without it "
+        "the one fetched or added last.",
+    ),
 ]
 
 _PLAN = {

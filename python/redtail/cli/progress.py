@@ -76,15 +76,26 @@ def _lines() -> Callable[[Progress], None]:
 
 
 def _words(state: Progress) -> tuple[str, str, str, str]:
-    """Return runs, speed, time left and failures; what there is nothing to say of is empty."""
+    """Return runs, speed, time left and failures; a part that is not known is empty."""
     # The number of runs of a calibration is known only at its end.
     left = None if state.calibrating else state.left_s
     return (
         f"{state.done}/{state.total} {'runs to calibrate' if state.calibrating else 'runs'}",
-        f"{state.packets_per_s / 1e6:.2f} M packets/s" if state.packets else "",
+        _speed(state.packets_per_s) if state.packets else "",
         "" if left is None else f"{_duration(left)} left",
         f"{state.failed} failed" if state.failed else "",
     )
+
+
+def _speed(packets_per_s: float) -> str:
+    """Return packets in a second of waiting: millions of a simulation, fewer in real time.
+
+    >>> [_speed(packets) for packets in (2_345_678, 845.2)]
+    ['2.35 M packets/s', '845 packets/s']
+    """
+    if packets_per_s < 1e4:
+        return f"{packets_per_s:.0f} packets/s"
+    return f"{packets_per_s / 1e6:.2f} M packets/s"
 
 
 def _duration(seconds: float) -> str:

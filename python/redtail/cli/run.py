@@ -13,7 +13,7 @@ import typer
 from redtail.backends import DEFAULT
 from redtail.cli.check import amount, print_code
 from redtail.cli.exits import EXIT_FAILED
-from redtail.cli.options import BackendName, File, Jobs, Out, with_plan_options
+from redtail.cli.options import BackendName, File, Jobs, KernelName, Out, with_plan_options
 from redtail.cli.output import complain, print_wide, say, warnings_shown, width
 from redtail.cli.progress import progress_shown
 from redtail.errors import SpecError
@@ -24,78 +24,88 @@ if TYPE_CHECKING:
 
     from redtail._engine import Plan
     from redtail.analysis.results import Results
+    from redtail.running.captures import Captured
+
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON and nothing else.")]
+Figures = Annotated[
+    bool, typer.Option("--figures/--no-figures", help="Draw figures. --json draws none.")
+]
+Phases = Annotated[bool, typer.Option("--phases", help="Show each phase in a row of its own.")]
+KeepGoing = Annotated[
+    bool,
+    typer.Option(
+        "--keep-going/--fail-fast",
+        help="When a run fails, make the others, or stop at once.",
+    ),
+]
+Dask = Annotated[
+    str | None,
+    typer.Option(
+        "--dask",
+        metavar="ADDRESS",
+        help="Make the runs on a dask cluster: the address of its scheduler "
+        "(tcp://host:8786) or its scheduler file (.json). Results are kept here.",
+    ),
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Say what would be run, and what it would take.")
+]
+Pcap = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--pcap",
+        metavar="LINK=FILE",
+        help="Capture what a link has sent off (LINK:in=FILE: what arrives at its queue) in "
+        "one run, as pcapng. LINK is its name in results: bottleneck, return, hop1 … May be "
+        "repeated; the same FILE again puts both into one.",
+    ),
+]
+PcapCase = Annotated[
+    int | None,
+    typer.Option(
+        "--pcap-case",
+        min=0,
+        metavar="N",
+        help="The case that is captured, from 0; required when there are several.",
+    ),
+]
+PcapReplication = Annotated[
+    int,
+    typer.Option("--pcap-replication", min=0, metavar="N", help="Its replication, from 0."),
+]
+PcapIp = Annotated[
+    int, typer.Option("--pcap-ip", metavar="4|6", help="The version of IP in the headers.")
+]
 
 
 @with_plan_options
 def run(
     file: File,
     jobs: Jobs = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print the results as JSON and nothing else.")
-    ] = False,
+    as_json: AsJson = False,
     out: Out = "runs",
-    figures: Annotated[
-        bool, typer.Option("--figures/--no-figures", help="Draw figures. --json draws none.")
-    ] = True,
-    phases: Annotated[
-        bool, typer.Option("--phases", help="Show each phase in a row of its own.")
-    ] = False,
-    keep_going: Annotated[
-        bool,
-        typer.Option(
-            "--keep-going/--fail-fast",
-            help="When a run fails, make the others, or stop at once.",
-        ),
-    ] = False,
-    dask: Annotated[
-        str | None,
-        typer.Option(
-            "--dask",
-            metavar="ADDRESS",
-            help="Make the runs on a dask cluster: the address of its scheduler "
-            "(tcp://host:8786) or its scheduler file (.json). Results are kept here.",
-        ),
-    ] = None,
-    backend: BackendName = DEFAULT,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would be run, and what it would take.")
-    ] = False,
-    pcap: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--pcap",
-            metavar="LINK=FILE",
-            help="Capture what a link has sent off (LINK:in=FILE: what arrives at its queue) in "
-            "one run, as pcapng. LINK is its name in results: bottleneck, return, hop1 … May be "
-            "repeated; the same FILE again puts both into one.",
-        ),
-    ] = None,
-    pcap_case: Annotated[
-        int | None,
-        typer.Option(
-            "--pcap-case",
-            min=0,
-            metavar="N",
-            help="The case that is captured, from 0; required when there are several.",
-        ),
-    ] = None,
-    pcap_replication: Annotated[
-        int,
-        typer.Option("--pcap-replication", min=0, metavar="N", help="Its replication, from 0."),
-    ] = 0,
-    pcap_ip: Annotated[
-        int, typer.Option("--pcap-ip", metavar="4|6", help="The version of IP in the headers.")
-    ] = 4,
+    figures: Figures = True,
+    phases: Phases = False,
+    keep_going: KeepGoing = False,
+    dask: Dask = None,
+    backend: BackendName = None,
+    kernel: KernelName = None,
+    dry_run: DryRun = False,
+    pcap: Pcap = None,
+    pcap_case: PcapCase = None,
+    pcap_replication: PcapReplication = 0,
+    pcap_ip: PcapIp = 4,
     **given: Unpack[PlanOptions],
 ) -> None:
     """Run an experiment: table, figures, data. Runs made before are not made again."""
-    from redtail import experiment
-    from redtail.metrics import counted
+    from redtail import backends, experiment
     from redtail.running import captures, runner
-    from redtail.store.objects import is_url
 
     checked = experiment.check if dry_run else experiment.prepare
     plan = checked(file, **given)
+    if kernel is not None:
+        backend = backends.with_kernel(backend or plan.backend or "linux", kernel)
     for text in plan.warnings:
         complain(text, "warning")
     if dry_run:
@@ -103,8 +113,6 @@ def run(
         return
     captured = None
     if pcap:
-        if backend != DEFAULT:
-            raise SpecError(f"--pcap captures runs of backend {DEFAULT}, not of {backend}")
         with warnings_shown(), progress_shown() as show:
             calibrated = runner.calibrated(plan, jobs=jobs, out=out, progress=show)[0]
         captured = captures.execute(
@@ -113,6 +121,7 @@ def run(
             case=pcap_case,
             replication=pcap_replication,
             ip=pcap_ip,
+            backend=backend,
         )
     elif pcap_case is not None:
         raise SpecError("--pcap-case says which case --pcap captures; there is no --pcap")
@@ -132,16 +141,34 @@ def run(
         say(results.to_json())
         if results.replaced:
             complain(_replacing(results), "note")
-        _warn_of(results)
-        _exit_for(results)
-        return
-    _print_table(results, phases)
+    else:
+        _print_table(results, phases)
+        _print_about_runs(results, seconds)
+        _print_files(results, out, captured, figures=figures)
+        if results.replaced:
+            say(f"note:    {_replacing(results)}")
+    _warn_of(results)
+    _exit_for(results)
+
+
+def _print_about_runs(results: Results, seconds: float) -> None:
+    """Say what made the runs, how many there are, and what they found beside the metrics."""
+    from redtail.metrics import counted
+
+    if results.backend != DEFAULT:
+        say(f"made by: backend {results.backend}, {results.made_by}")
     for line in _loads(results):
         say(f"load:    {line}")
     reused = f", {results.reused} of them reused" if results.reused else ""
     say(f"{counted(results.run_count, 'run')}{reused}, in {seconds:.1f} s")
     for text in results.unsure:
         say(f"unsure:  {text}")
+
+
+def _print_files(results: Results, out: str, captured: Captured | None, *, figures: bool) -> None:
+    """Draw the figures if they are wanted, and say where everything is."""
+    from redtail.store.objects import is_url
+
     drawn = results.figures() if figures else []
     for folder in dict.fromkeys(path.parent for path in drawn):
         say(f"figures: {folder}/ ({', '.join(dict.fromkeys(path.stem for path in drawn))})")
@@ -152,10 +179,6 @@ def run(
         say(f"kept in: {out}")
     for path in captured.files if captured else ():
         say(f"capture: {path}")
-    if results.replaced:
-        say(f"note:    {_replacing(results)}")
-    _warn_of(results)
-    _exit_for(results)
 
 
 def _warn_of(results: Results) -> None:
@@ -178,8 +201,8 @@ def _cluster(address: str | None) -> Iterator[Executor | None]:
 
 def _loads(results: Results) -> list[str]:
     """Return a line for each load that was asked for."""
+    from redtail.analysis.digits import shown
     from redtail.analysis.stats import estimate
-    from redtail.display.tables import shown
 
     return list(
         dict.fromkeys(
@@ -207,7 +230,7 @@ def _exit_for(results: Results) -> None:
         raise typer.Exit(EXIT_FAILED)
 
 
-def _print_forecast(plan: Plan, out: str, jobs: int | None, backend: str) -> None:
+def _print_forecast(plan: Plan, out: str, jobs: int | None, backend: str | None) -> None:
     from redtail.metrics import counted
     from redtail.running import forecast
 

@@ -1,7 +1,7 @@
-"""Figures, as PNG and SVG, made to survive print and colour blindness.
+"""Figures, as PNG and SVG, that can be read in black and white and with colour blindness.
 
-Lines differ in colour (the Okabe-Ito palette), in marker and in dash, so that each of the three
-may be lost. Nothing here needs a display.
+Lines differ in colour (the Okabe-Ito palette), in marker and in dash, so that one of the three is
+enough to tell them apart. Nothing here needs a display.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
 
 from redtail import escape
 from redtail import metrics as names
-from redtail.analysis.results import CaseResult, Results, table_key
 from redtail.analysis.stats import estimate
 from redtail.errors import RedtailError, StoreError
 from redtail.files import is_file_name
 from redtail.metrics import Metric
-from redtail.scenario import links, quantity
+from redtail.scenario import links, quantity, series_key
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from redtail.analysis.gap import Gaps
+    from redtail.analysis.results import CaseResult, Results
     from redtail.analysis.stats import Estimate
 
 # Okabe and Ito, "Color Universal Design", ordered by contrast on white; their yellow is left
@@ -67,10 +68,13 @@ _STYLE: Any = {
     "svg.hashsalt": "redtail",  # the same results give the same file
 }
 
+# Panels of a comparison of backends in a row.
+_GAP_COLUMNS = 3
+
 # Keys of the factors that are a load before all others.
 _LOADS = (".flows", ".users", ".load")
 
-# Quantities that are read against zero; the others are read against each other.
+# Quantities whose axis begins at zero; the axis of the others spans their values.
 _FROM_ZERO = ("loss", "delay", "length", "mark", "response_time")
 
 
@@ -144,6 +148,139 @@ def draw_all(results: Results, folder: Path) -> list[Path]:
         return save(figures, folder)
 
 
+def draw_gaps(gaps: Gaps, folder: Path) -> list[Path]:
+    """Draw a figure for each metric that was compared, with all backends beside each other.
+
+    Args:
+        gaps: what to draw.
+        folder: where to; made when missing.
+
+    Returns:
+        The paths, PNG before SVG; a metric without any value has no figure.
+
+    Raises:
+        StoreError: the folder cannot be written.
+    """
+    metrics = dict.fromkeys(
+        row.metric for row in gaps if not all(math.isnan(mean.mean) for mean in row.means)
+    )
+    with mpl.rc_context(_STYLE):
+        return save([(name, gap_figure(gaps, name)) for name in metrics], folder)
+
+
+def gap_figure(gaps: Gaps, name: str) -> Figure:
+    """Draw a metric under every backend against the load, with what the tolerance allows.
+
+    A panel for each setting of the other factors. Without a numeric factor each case has a row. The
+    tolerance is drawn around the mean of the first backend.
+    """
+    first = gaps.results[0]
+    load = find_load(first)
+    allowed = {
+        row.case: row.allowed for row in gaps if row.metric == name and row.allowed is not None
+    }
+    places = {id(case): number for number, case in enumerate(first.cases)}
+    lines = _lines(first, load)
+    if load is None:
+        lines = [("", [(float(number), case) for number, case in enumerate(first.cases)])]
+        figure = Figure(figsize=(6.4, 1.4 + 0.45 * len(first.cases)), layout="constrained")
+    columns = min(len(lines), _GAP_COLUMNS)
+    rows = math.ceil(len(lines) / columns)
+    if load is not None:
+        figure = Figure(
+            figsize=(1.4 + 3.0 * max(columns, 1.3), 0.8 + 2.9 * rows), layout="constrained"
+        )
+    grid = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for axes in grid[len(lines) :]:
+        axes.set_visible(False)
+    about = names.describe(name)
+    for axes, (label, cases) in zip(grid, lines, strict=False):
+        _allowed(axes, name, cases, [allowed.get(places[id(case)]) for _, case in cases], load)
+        for number, results in enumerate(gaps.results):
+            shift = 2 * number - len(gaps.results) + 1  # keeps intervals apart
+            found = [results.cases[places[id(case)]].metric(name) for _, case in cases]
+            values = [each.mean * about.scale for each in found]
+            half = [_half(each) * about.scale for each in found]
+            if load is None:
+                at = [y + 0.12 * shift for y, _ in cases]
+                look = {**_look(number), "linestyle": "none"}
+                axes.errorbar(values, at, xerr=half, label=_mark(results.backend), **look)
+                points = zip(values, at, found, strict=True)
+            else:
+                at = [_shifted(x, shift, load) for x, _ in cases]
+                axes.errorbar(at, values, yerr=half, label=_mark(results.backend), **_look(number))
+                points = zip(at, values, found, strict=True)
+            _hollow(axes, [(x, y) for x, y, each in points if _unsure(each)])
+        if label:
+            axes.set_title(escape.plot(label))
+        if load is not None:
+            _load_axis(axes, load)
+    title = escape.plot(names.axis(name))
+    estimates = [case.metric(name) for results in gaps.results for case in results.cases]
+    if load is None:
+        (axes,) = grid
+        axes.set_yticks(
+            range(len(first.cases)), [escape.plot(case.title or first.name) for case in first.cases]
+        )
+        axes.set_ylim(len(first.cases) - 0.5, -0.5)
+        axes.set_xlabel(title)
+        if any(part in name for part in _FROM_ZERO):
+            axes.set_xlim(left=0)
+        elif _is_utilization(name):
+            axes.set_xlim(*utilization_span(estimates))
+    else:
+        for axes in grid[::columns]:
+            axes.set_ylabel(title)
+        for axes in grid[: len(lines)]:
+            if any(part in name for part in _FROM_ZERO):
+                axes.set_ylim(bottom=0)
+            elif _is_utilization(name):
+                axes.set_ylim(*utilization_span(estimates))
+    _legend(figure, grid[: len(lines)], len(gaps.results) + 1)
+    return figure
+
+
+def _allowed(
+    axes: Axes,
+    name: str,
+    cases: Sequence[tuple[float, CaseResult]],
+    allowed: Sequence[float | None],
+    load: Load | None,
+) -> None:
+    """Draw what a tolerance allows around the first backend's means; `allowed` in SI units."""
+    scale = names.describe(name).scale
+    known = [
+        (x, case.metric(name).mean * scale, width * scale)
+        for (x, case), width in zip(cases, allowed, strict=True)
+        if width is not None
+    ]
+    if not known:
+        return
+    look: dict[str, Any] = {"color": "#bbbbbb", "alpha": 0.5, "linewidth": 0}
+    if load is None:
+        axes.barh(
+            [x for x, _, _ in known],
+            [2 * width for _, _, width in known],
+            left=[mean - width for _, mean, width in known],
+            height=0.7,
+            label=_mark("tolerance"),
+            **look,
+        )
+        return
+    axes.fill_between(
+        [x for x, _, _ in known],
+        [mean - width for _, mean, width in known],
+        [mean + width for _, mean, width in known],
+        label=_mark("tolerance"),
+        **look,
+    )
+
+
+def _shifted(x: float, shift: float, load: Load) -> float:
+    """Return where a point of a line is drawn; intervals of equal x stand beside each other."""
+    return x * 1.03**shift if load.logarithmic else x + 0.008 * shift * _spread(load.values)
+
+
 def paper_figure(results: Results, draws: str, about: Metric) -> Figure:
     """Draw what a paper's figure shows.
 
@@ -166,7 +303,7 @@ def paper_figure(results: Results, draws: str, about: Metric) -> Figure:
                 if found is None:
                     raise RedtailError(
                         "no series was recorded to draw queue_over_time from; ask for it with "
-                        f"{table_key('queues')} = true in [series] of the experiment"
+                        f"{series_key('queues')} = true in [series] of the experiment"
                     )
                 return found
             case "response_times":
@@ -223,6 +360,8 @@ def quartile_figure(results: Results, name: str, about: Metric) -> Figure:
 def save(figures: Iterable[tuple[str, Figure]], folder: Path) -> list[Path]:
     """Write figures as PNG and SVG under the names given; returns the paths, PNG before SVG.
 
+    Both files of a figure have the layout that is found for the PNG, and the figure keeps it.
+
     Raises:
         StoreError: the folder cannot be written.
         ValueError: a name cannot be the name of a file.
@@ -235,6 +374,11 @@ def save(figures: Iterable[tuple[str, Figure]], folder: Path) -> list[Path]:
     with mpl.rc_context(_STYLE), _explain_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
         for name, figure in figures:
+            # To find the layout takes as long as to draw the figure; `savefig` would find it twice.
+            if (layout := figure.get_layout_engine()) is not None:
+                figure.set_dpi(mpl.rcParams["savefig.dpi"])
+                layout.execute(figure)
+                figure.set_layout_engine(None)
             for kind, metadata in (("png", {"Software": None}), ("svg", {"Date": None})):
                 path = folder / f"{name}.{kind}"
                 figure.savefig(path, metadata=metadata)
@@ -265,13 +409,7 @@ def metric_figure(results: Results, name: str, about: Metric | None = None) -> F
     axes = figure.subplots()
     for number, (label, cases) in enumerate(lines):
         shift = number - (len(lines) - 1) / 2  # keeps intervals of equal x apart
-        points = [
-            (
-                x * 1.03**shift if load.logarithmic else x + 0.008 * shift * _spread(load.values),
-                case.metric(name),
-            )
-            for x, case in cases
-        ]
+        points = [(_shifted(x, shift, load), case.metric(name)) for x, case in cases]
         axes.errorbar(
             [x for x, _ in points],
             [found.mean * about.scale for _, found in points],
@@ -317,8 +455,8 @@ def _hollow(axes: Axes, points: Sequence[tuple[float, float]]) -> None:
 def utilization_span(found: Iterable[Estimate]) -> tuple[float, float]:
     """Return the ends of an axis of utilization, in percent.
 
-    At least five points wide, so that a link that is always busy does not look restless, and no
-    more than a margin beyond 100, which nothing can be.
+    At least five points wide, so that small changes of a link that is always busy look small, and
+    no more than a margin beyond 100, the largest utilization.
 
     >>> from redtail.analysis.stats import Estimate
     >>> utilization_span([Estimate(1.0, 0.0, 10), Estimate(0.9999, 0.0001, 10)])
@@ -454,8 +592,8 @@ def _distribution(
         alpha=0.2,
         linewidth=0,
     )
-    # Markers at equal steps of the share, so that they do not crowd where nothing happens; lines
-    # have theirs at different shares.
+    # Markers at equal steps of the share, so that they are not crowded where the curve is flat; the
+    # markers of two lines are at different shares.
     marks = []
     wanted = 0.05 + 0.025 * (number % 4)
     for index, each in enumerate(found):

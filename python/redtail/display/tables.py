@@ -7,67 +7,17 @@ from typing import TYPE_CHECKING
 
 from redtail import escape
 from redtail import metrics as names
-from redtail.analysis.results import Results
+from redtail.analysis.digits import shown
 from redtail.store import runs
 
 if TYPE_CHECKING:
     from rich.table import Table
-    from rich.text import Text
 
-    from redtail.analysis.stats import Estimate
+    from redtail.analysis.results import Results
 
 _GAP = 2  # columns of space between two columns
 
 _UNSURE = "\n±?: no interval can be given from these replications; cases.parquet says why"
-
-
-def shown(found: Estimate, scale: float = 1.0) -> str:
-    """Return an estimate as text, to one or two digits of its interval.
-
-    No more than three decimals and four significant digits: what lies beyond them changes no
-    decision, and a lucky interval of nearly nothing would push other columns off the screen.
-
-    An interval that the digits cannot show is less than one of the last digit, and never ±0. "±?"
-    stands where several replications have no interval.
-
-    >>> from redtail.analysis.stats import Estimate
-    >>> shown(Estimate(0.1234567, 0.00123, 10), 1000), shown(Estimate(5.0, None, 1))
-    ('123.5 ±1.2', '5')
-    >>> shown(Estimate(2.3456, 0.098, 10)), shown(Estimate(99.99996, 0.00012, 10))
-    ('2.35 ±0.10', '100.0 ±<0.1')
-    >>> shown(Estimate(100.0, None, 10)), shown(Estimate(0.0123, None, 10))
-    ('100 ±?', '0.012 ±?')
-    >>> shown(Estimate(310.7345, 0.09, 10)), shown(Estimate(12345.6, None, 1))
-    ('310.7 ±0.1', '12346')
-    >>> shown(Estimate(float("nan"), None, 0))
-    '–'
-    """
-    if math.isnan(found.mean):
-        return "–"
-    mean = found.mean * scale
-    rounded = float(f"{mean:.3e}")  # 99.9999 is shown with three digits before the point
-    most = _decimals(rounded, digits=4)
-    if found.ci95 is None:
-        text = f"{mean:.{most}f}"
-        text = text.rstrip("0").rstrip(".") if "." in text else text
-        return f"{text} ±?" if found.n > 1 else text
-    half = found.ci95 * scale
-    wanted = _decimals(half, digits=2 if _leading(half) < 3 else 1) if half > 0 else most
-    decimals = min(wanted, most)
-    least = 10**-decimals
-    text = f"{half:.{decimals}f}" if half >= least / 2 else f"<{least:.{decimals}f}"
-    return f"{mean:.{decimals}f} ±{text}"
-
-
-def _decimals(value: float, digits: int) -> int:
-    """Return the decimals that show so many significant digits, from 0 to 3."""
-    exponent = math.floor(math.log10(abs(value))) if value else 0
-    return max(0, min(3, digits - 1 - exponent))
-
-
-def _leading(value: float) -> float:
-    """Return the first digit, with what follows it as decimals."""
-    return value / 10 ** math.floor(math.log10(value)) if value > 0 else 0.0
 
 
 def summary_table(results: Results, width: int, phases: bool = False) -> Table:
@@ -109,7 +59,7 @@ def summary_table(results: Results, width: int, phases: bool = False) -> Table:
     replications = max((len(case.runs) for case in results.cases), default=0)
     unsure = any("±?" in text for _, _, texts in columns for text in texts)
     table = Table(
-        title=title(escape.name(results.name)),
+        title=escape.title(escape.name(results.name)),
         title_justify="left",
         caption=(
             f"mean ± half-width of the 95 % interval over {replications} replications; "
@@ -124,22 +74,10 @@ def summary_table(results: Results, width: int, phases: bool = False) -> Table:
         show_edge=False,
     )
     for head, justify, _ in columns:
-        table.add_column(plain(head), justify=justify, no_wrap=True, vertical="bottom")  # type: ignore[arg-type]
+        table.add_column(escape.plain(head), justify=justify, no_wrap=True, vertical="bottom")  # type: ignore[arg-type]
     for row in zip(*(texts for _, _, texts in columns), strict=True):
-        table.add_row(*map(plain, row))
+        table.add_row(*map(escape.plain, row))
     return table
-
-
-def plain(text: str, style: str = "") -> Text:
-    """Return a text for a table, in which rich sees neither markup nor names of emoji."""
-    from rich.text import Text
-
-    return Text(text, style)
-
-
-def title(text: str) -> Text:
-    """Return the title of a table; what cannot be seen in it is escaped."""
-    return plain(escape.text(text), "table.title")
 
 
 def _width(head: str, texts: list[str]) -> int:
@@ -172,5 +110,5 @@ def experiment_table(found: list[runs.Experiment]) -> Table:
             ", ".join(versions) or "-",
             ", ".join(remarks),
         )
-        drawn.add_row(*(plain(escape.name(cell)) for cell in cells[: len(drawn.columns)]))
+        drawn.add_row(*(escape.plain(escape.name(cell)) for cell in cells[: len(drawn.columns)]))
     return drawn

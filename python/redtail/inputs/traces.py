@@ -1,8 +1,8 @@
 """Tables of connections: read, checked, summed up, written, and found for an experiment.
 
 A table is a CSV or Parquet file with a row for each exchange, or a file of tmix's connection
-vectors. Whatever its form, it becomes the same columns in the same order, and the hash of these is
-what a scenario knows the table by: two files with the same content give the same results.
+vectors. Whatever its form, it becomes the same columns in the same order, and a scenario names the
+table by the hash of these: two files with the same content give the same results.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
+from redtail._module import native
 from redtail.errors import RedtailWarning, SpecError, StoreError
 from redtail.files import path_of
 from redtail.store.folders import read_parquet
@@ -42,7 +43,7 @@ REQUEST_BYTES = 1000
 """Payload of a request where the table has no such column: about 1 kB, the example of RFC 2884,
 section 4.4, as for transactions."""
 
-# Up to here nanoseconds survive the way through a float of seconds and back.
+# Up to this time a float of seconds is exact to the nanosecond.
 LATEST_S = 2_000_000
 LONGEST_RTT_S = 3600
 LARGEST = 10**12
@@ -122,10 +123,8 @@ class TraceTable:
 
     def native(self) -> Any:
         """Return the table as the engine takes it."""
-        from redtail import _engine
-
         columns = {name: each.astype("<u8").tobytes() for name, each in self._columns().items()}
-        return _engine.native().Trace(self.name, **columns)
+        return native().Trace(self.name, **columns)
 
     def place(self, connection: int) -> str:
         """Return where in its file a connection begins, for messages."""
@@ -674,9 +673,7 @@ class Located:
 
     def unpack(self, content: Mapping[str, bytes]) -> Located:
         """Return the same with the content that `pack` gave in another process."""
-        from redtail import _engine
-
-        return Located(self.name, self.path, _engine.native().Trace(self.name, **content))
+        return Located(self.name, self.path, native().Trace(self.name, **content))
 
 
 def _changed(path: str) -> str:

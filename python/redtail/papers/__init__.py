@@ -4,11 +4,11 @@ A paper is a folder here, without code of its own:
 
     NAME/paper.toml       what is run, how long, which figures and tables are made, then and now
     NAME/findings.toml    each finding in our words, with the checks that would show it
-    NAME/expected.toml    the verdicts at quick scale, which CI holds runs against
+    NAME/expected.toml    the verdicts at quick scale, which CI compares with runs
     NAME/*.toml           ordinary experiment files, which `redtail run` takes as well
 
-`definition` reads such a folder, `reproduction` runs it, `grid` lays out what came of it by queue
-and load, `checks` has the tests that findings name, `report` writes down what came out.
+`definition` reads such a folder, `reproduction` runs it, `grid` arranges the results by queue and
+load, `checks` has the tests that findings name, `report` writes the report.
 
     >>> from redtail import papers
     >>> "iscc2001" in papers.names()

@@ -74,7 +74,7 @@ def refuse_unknown(paper: Paper, plans: Mapping[str, Sequence[Plan]]) -> None:
 
 
 class _Known:
-    """What is there to be seen of a study."""
+    """The queues, loads and metrics that a view of a study has."""
 
     def __init__(self, view: View, study: Study, plans: Sequence[Plan]) -> None:
         cases = [case for plan in plans for case in plan.cases]

@@ -76,7 +76,7 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Evidence:
-    """One number that speaks for or against a finding.
+    """One number that supports a finding or contradicts it.
 
     Attributes:
         about: what it is of.
@@ -102,7 +102,7 @@ class Evidence:
         Without an interval it is when all replications are equal, and not otherwise.
         """
         if math.isnan(self.value.mean):
-            return True  # nothing to measure: more replications would not tell either
+            return True  # nothing to measure, with more replications either
         if self.value.ci95 is None:
             return self.value.constant  # no replication says otherwise
         low, high = self.value.low, self.value.high

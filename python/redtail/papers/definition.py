@@ -25,7 +25,7 @@ FIGURES = ("consecutive_loss", "queue_over_time", "response_times", "quartiles")
 """What a figure draws that is not a metric against the load."""
 
 EXPECTED = "expected.toml"
-"""The file with the verdicts that runs are held against."""
+"""The file with the verdicts that runs are compared with."""
 
 
 @dataclass(frozen=True)

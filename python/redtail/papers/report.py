@@ -1,4 +1,4 @@
-"""What came out of a paper run again: a table, a page, and JSON."""
+"""The results of a reproduced paper: a table, a page, and JSON."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from redtail import escape
 from redtail import metrics as names
+from redtail.analysis.digits import shown
 from redtail.analysis.stats import Estimate
-from redtail.display.tables import plain, shown, title
 from redtail.papers import definition
 from redtail.papers.checks import Evidence
 from redtail.papers.definition import Finding, TableOf
@@ -69,7 +69,7 @@ def table(done: Reproduction) -> Table:
     from rich.table import Table
 
     made = Table(
-        title=title(f"{done.paper.name}, scale {done.scale}: {done.paper.title}"),
+        title=escape.title(f"{done.paper.name}, scale {done.scale}: {done.paper.title}"),
         title_justify="left",
         caption=(
             "+ and − say whether all numbers of a check are within their bounds; the one shown is "
@@ -95,7 +95,7 @@ def table(done: Reproduction) -> Table:
             _judgement(verdict),
             "\n".join(map(escape.name, [*(summary(tested) for tested in verdict.tested), *why])),
         )
-        made.add_row(*map(plain, cells))
+        made.add_row(*map(escape.plain, cells))
     return made
 
 
@@ -157,7 +157,7 @@ def to_json(done: Reproduction) -> str:
 
 
 def markdown(done: Reproduction) -> str:
-    """Return a page: verdicts, all numbers behind them, and published numbers next to ours."""
+    """Return a page: verdicts, the numbers they follow from, and published numbers next to ours."""
     paper = done.paper
     made = versions()
     lines = [
@@ -301,9 +301,9 @@ def now_table(done: Reproduction) -> Table:
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     made.add_column("finding", no_wrap=True)
     for each in done.now:
-        made.add_column(plain(escape.name(each.name)))
+        made.add_column(escape.plain(escape.name(each.name)))
     for finding, found in _under_settings(done):
-        made.add_row(*(plain(escape.name(cell)) for cell in (finding.id, *found)))
+        made.add_row(*(escape.plain(escape.name(cell)) for cell in (finding.id, *found)))
     return made
 
 

@@ -507,7 +507,7 @@ class _Search:
         return self.file.attempt(self.variant, queue)
 
     def measured(self, results: Results) -> bool:
-        """Learn what was measured at the guess; returns whether there is another guess."""
+        """Take in what was measured at the guess; returns whether there is another guess."""
         self.tried[self.guess] = results
         try:
             self.guess = self.guesses.send(results.cases[0].metric(self.metric).mean)
@@ -587,7 +587,8 @@ def seek(
 ) -> Generator[int, float, int]:
     """Search for the whole number, at least 1, at which a rising measure equals a target.
 
-    The first guess supposes proportion, the next ones a straight line through the last two.
+    The first guess assumes that the measure is proportional to the number, the next ones that it
+    is on a straight line through the last two.
 
     Args:
         start: a number and what was measured there.

@@ -91,7 +91,7 @@ class _Search:
         users = self.best
         load = self.tried[users]
         guess = round(users * self.asked / load) if load > 0 else 10 * users
-        # A load far from what was asked tells little under a heavy tail.
+        # With a heavy tail a load far from the one asked for is of little use.
         return min(max(guess, 1), 10 * users, MOST_USERS)
 
 

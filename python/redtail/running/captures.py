@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from redtail import _engine, experiment
+from redtail import _engine, backends, experiment
 from redtail._engine import Case, Outcome, Plan
 from redtail.errors import SpecError, StoreError
 from redtail.experiment import Source
@@ -22,10 +22,30 @@ from redtail.running.interrupts import Interrupts
 from redtail.running.pool import TICK_S, available_cores
 
 if TYPE_CHECKING:
-    from redtail._native import CancelToken
+    from redtail.backends import Cancel
 
 Points: TypeAlias = "Mapping[str, str | os.PathLike[str]]"
 """The file for each point: a link's name, or `LINK:in` or `LINK:out`."""
+
+
+def _live() -> Callable[..., Outcome]:
+    from redtail.backends.live import Live
+
+    return Live().run_captured
+
+
+def _live_tc() -> Callable[..., Outcome]:
+    from redtail.backends.live import LiveTc
+
+    return LiveTc().run_captured
+
+
+CAPTURING: dict[str, Callable[[], Callable[..., Outcome]]] = {
+    backends.DEFAULT: lambda: _engine.run_captured,
+    "live": _live,
+    "live-tc": _live_tc,
+}
+"""What captures a run, by the backend's name."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +73,7 @@ def capture(
     replication: int = 0,
     set: Overrides | None = None,
     ip: int = 4,
+    backend: str | None = None,
     allow_code: Allowed = (),
 ) -> Captured:
     """Make one run of an experiment and capture the packets at some of its links.
@@ -68,6 +89,8 @@ def capture(
         replication: which replication of it, from 0.
         set: overrides by dotted key, as for `check`.
         ip: the version of IP that the headers show, 4 or 6.
+        backend: what makes the run: "sim", whose packets have the headers that real endpoints
+            would send, or "live", whose packets are whole.
         allow_code: files and folders with code that may be executed, as for `run`.
 
     Raises:
@@ -76,7 +99,9 @@ def capture(
         RunError: the run failed.
     """
     plan = experiment.prepare(source, set=set, allow_code=allow_code)
-    return execute(plan, list(links.items()), case=case, replication=replication, ip=ip)
+    return execute(
+        plan, list(links.items()), case=case, replication=replication, ip=ip, backend=backend
+    )
 
 
 def points(texts: Iterable[str]) -> list[tuple[str, str]]:
@@ -107,8 +132,14 @@ def execute(
     case: int | None = None,
     replication: int = 0,
     ip: int = 4,
+    backend: str | None = None,
 ) -> Captured:
     """Capture a run of a checked experiment; arguments and errors as for `capture`."""
+    backend = backends.chosen(backend, [plan])
+    if backend not in CAPTURING:
+        raise SpecError(
+            f"packets of backend {backend} cannot be captured; accepted: {', '.join(CAPTURING)}"
+        )
     plan.require_loaded()
     number = _chosen(plan, case)
     if not 0 <= replication < plan.replications:
@@ -128,7 +159,7 @@ def execute(
         asides[path] = path if special else path.with_name(f".{path.name}.part")
     pairs = [(point, str(asides[path_of(file)])) for point, file in points]
     try:
-        outcome = _interruptible(plan, plan.scenario(number, replication), pairs, ip)
+        outcome = _interruptible(plan, plan.scenario(number, replication), pairs, ip, backend)
         for path, aside in asides.items():
             if aside != path:
                 aside.replace(path)
@@ -180,21 +211,24 @@ def _chosen(plan: Plan, case: int | None) -> int:
     raise SpecError("\n".join([text, *lines]))
 
 
-def _interruptible(plan: Plan, scenario: str, points: list[tuple[str, str]], ip: int) -> Outcome:
+def _interruptible(
+    plan: Plan, scenario: str, points: list[tuple[str, str]], ip: int, backend: str
+) -> Outcome:
     """Run in another thread, for only Python code notices an interrupt."""
-    run = functools.partial(
-        _engine.run_captured, scenario, points, ip, queues=plan.queues, traces=plan.traces
-    )
-    return _in_threads([run])[0]
+    make = CAPTURING[backend]()
+    run = functools.partial(make, scenario, points, ip, queues=plan.queues, traces=plan.traces)
+    return _in_threads([run], backends.find(backend).cancel_token())[0]
 
 
-def _in_threads(runs: Sequence[Callable[[CancelToken], Outcome]]) -> list[Outcome]:
+def _in_threads(
+    runs: Sequence[Callable[[Any], Outcome]], token: Cancel | None = None
+) -> list[Outcome]:
     """Make runs in other threads; Ctrl-C stops them.
 
     Raises:
         KeyboardInterrupt: there was a Ctrl-C.
     """
-    token = _engine.cancel_token()
+    token = token or _engine.cancel_token()
     threads = ThreadPoolExecutor(available_cores(), thread_name_prefix="redtail")
     with Interrupts() as held:
         try:
@@ -206,4 +240,4 @@ def _in_threads(runs: Sequence[Callable[[CancelToken], Outcome]]) -> list[Outcom
             return [future.result() for future in futures]
         finally:
             token.cancel()
-            threads.shutdown(wait=held.patient, cancel_futures=True)
+            threads.shutdown(wait=held.waits_for_runs, cancel_futures=True)

@@ -14,7 +14,7 @@ from redtail import _engine, backends
 from redtail._engine import Plan
 from redtail.files import path_of
 from redtail.metrics import counted
-from redtail.store.folders import ExperimentStore, run_key, slug
+from redtail.store.folders import ExperimentStore, folder_name, run_key
 from redtail.store.objects import is_url
 from redtail.store.segments import in_segments
 
@@ -51,7 +51,7 @@ def forecast(
     *,
     out: str | os.PathLike[str] = "runs",
     jobs: int | None = None,
-    backend: str = backends.DEFAULT,
+    backend: str | None = None,
 ) -> Forecast:
     """Estimate the time and space that a checked experiment will need.
 
@@ -64,7 +64,7 @@ def forecast(
         plan: a checked experiment.
         out: folder of the store; nothing is written to it.
         jobs: runs at the same time; by default one per processor.
-        backend: the name of what would make the runs.
+        backend: the name of what would make the runs; without it what the experiment says.
 
     Raises:
         SpecError: there is no such backend, or it cannot run the experiment.
@@ -72,7 +72,7 @@ def forecast(
     """
     from redtail.running.pool import available_cores
 
-    maker = backends.find(backend)
+    maker = backends.find(backends.chosen(backend, [plan]))
     backends.require_able(maker, [plan])
     jobs = jobs or available_cores()
     if maker.at_once is not None:
@@ -84,8 +84,8 @@ def forecast(
         plan = replace(plan, users=users)
 
     store = None
-    if is_url(out) or (path_of(out) / slug(plan.name)).is_dir():
-        store = ExperimentStore(out, plan.name)
+    if is_url(out) or (path_of(out) / folder_name(plan.name, maker.name)).is_dir():
+        store = ExperimentStore(out, plan.name, maker.name)
         if store.remote is not None:
             store.remote.puts = False
     version = maker.identity()

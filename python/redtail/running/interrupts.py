@@ -1,10 +1,10 @@
 """What Ctrl-C does while runs are made: the first stops them, the second ends the program.
 
 The first is acknowledged at once, whatever the runs do: they are made in other threads, without the
-interpreter lock, and a queue written in Python gives the lock up every few milliseconds. They stop
-when the engine next looks. A queue that never returns keeps its run from looking; then the second
-Ctrl-C ends the program. The store is whole at any moment, since results are written aside and
-renamed.
+interpreter lock, and a queue written in Python releases the lock every few milliseconds. They stop
+when the engine next checks for it. With a queue that never returns the engine cannot check; then
+the second Ctrl-C ends the program. The store is whole at any moment, since results are written
+aside and renamed.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ MESSAGE = "Stopping: finished runs are kept; press Ctrl-C again to end the progr
 
 
 class Interrupts:
-    """Holds Ctrl-C back while results are put away, since that must not stop half-way.
+    """Defers Ctrl-C while results are stored, which it must not interrupt.
 
-    Only in the main thread, which alone hears of it, and unless somebody else listens to it. In an
-    interactive session (a notebook, say) the second one raises KeyboardInterrupt and does not end
-    the session.
+    Only in the main thread, which alone receives the signal, and only if the program has no handler
+    of its own for it. In an interactive session (a notebook, say) the second one raises
+    KeyboardInterrupt and does not end the session.
 
     Attributes:
         count: how often it was pressed.
@@ -68,13 +68,13 @@ class Interrupts:
             raise KeyboardInterrupt
 
     @property
-    def patient(self) -> bool:
+    def waits_for_runs(self) -> bool:
         """Whether to wait for runs that are asked to stop."""
         return self.count < 2
 
 
 def _interactive() -> bool:
-    # The prompt is there in Python's own shell, in IPython and in notebooks.
+    # `ps1`, the prompt, exists in Python's own shell, in IPython and in notebooks.
     return hasattr(sys, "ps1")
 
 

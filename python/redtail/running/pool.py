@@ -20,13 +20,13 @@ from redtail.running.interrupts import Interrupts
 if TYPE_CHECKING:
     from redtail._engine import Outcome
 
-# Short runs are handed out several at a time, so many that a batch takes so many seconds. What a
-# hand-over costs is some 0.1 ms to a thread and some milliseconds to another machine.
+# Short runs are handed out several at a time, so many that a batch takes so many seconds. To hand a
+# batch over takes some 0.1 ms to a thread and some milliseconds to another machine.
 _BATCH_S = 0.02
 _REMOTE_BATCH_S = 0.5
 _LARGEST_BATCH = 200
 
-# How often the pool looks up from waiting.
+# The time after which a wait is interrupted for periodic work and for Ctrl-C.
 TICK_S = 0.5
 
 Contents: TypeAlias = "Mapping[str, Any]"
@@ -129,7 +129,7 @@ class Pool:
     def run(self, works: Sequence[Work]) -> bool:
         """Make all runs of all works, those of the first before those of the next.
 
-        Nobody waits for the last runs of a work, or for a round of it to end: what is idle makes
+        The last runs of a work, or of a round of it, delay nothing: an idle worker makes
         runs of the next one meanwhile.
 
         Returns:
@@ -151,7 +151,7 @@ class Pool:
 
         def submit(one: _Running, batch: list[Any], contents: Contents) -> None:
             scenarios = [task.scenario for task in batch]
-            # A token cannot travel to another process.
+            # A token cannot be sent to another process.
             future = executor.submit(run_batch, scenarios, token, one.work.needs, contents)
             pending[future] = one, batch
             one.pending += 1
@@ -172,12 +172,12 @@ class Pool:
                 else:
                     return
 
-        def take(future: Future[list[Outcome | RunError] | Missing]) -> None:
+        def take(future: Future[list[Outcome | RunError] | Missing]) -> RunError | None:
             one, batch = pending[future]
             answer = _answer(future)
             if isinstance(answer, Missing):
                 submit(one, batch, one.packed(answer.names))
-                return
+                return None
             stop: RunError | None = None
             while answer:
                 task, outcome = batch[0], answer[0]
@@ -191,8 +191,7 @@ class Pool:
                     stop.__cause__ = outcome
                 # An interrupt finds in both what is left to be kept.
                 del batch[0], answer[0]
-            if stop is not None:
-                raise stop
+            return stop
 
         whole = False
         with Interrupts() as held:
@@ -200,10 +199,16 @@ class Pool:
                 fill()
                 while pending:
                     finished, _ = wait(pending, timeout=TICK_S, return_when=FIRST_COMPLETED)
-                    for future in finished:
-                        take(future)
+                    stop: RunError | None = None
+                    # In the order in which they began, and all of them: one that has failed does
+                    # not lose what others have measured.
+                    for future in [future for future in pending if future in finished]:
+                        failed = take(future)
+                        stop = stop or failed
                         one, _ = pending.pop(future)
                         one.pending -= 1
+                    if stop is not None:
+                        raise stop
                     for one in going:
                         one.work.tick()
                     held.let_through()
@@ -230,9 +235,9 @@ class Pool:
                     for future in pending:
                         future.cancel()
                 if threads is not None:
-                    if held.patient:
+                    if held.waits_for_runs:
                         _wait_for(pending)
-                    threads.shutdown(wait=held.patient, cancel_futures=True)
+                    threads.shutdown(wait=held.waits_for_runs, cancel_futures=True)
         return whole
 
     def _allowed(self, count: int) -> int:
@@ -262,7 +267,7 @@ class _Running:
         """Return the files that a worker does not have.
 
         Raises:
-            QueueError: a class cannot travel, or is not what it was when it was checked.
+            QueueError: a class cannot be sent, or is not what it was when it was checked.
             SpecError: a table is not what it was.
         """
         needs = self.work.needs
@@ -274,7 +279,7 @@ class _Running:
         return dict(self._contents)
 
     def seen(self, seconds: float) -> None:
-        """Learn how long a run took."""
+        """Take note of how long a run took."""
         self.mean_s = seconds if self.mean_s is None else 0.9 * self.mean_s + 0.1 * seconds
 
     def size(self, left: int, width: int) -> int:
@@ -282,7 +287,7 @@ class _Running:
         if self.mean_s is None:
             return 1
         size = min(_LARGEST_BATCH, math.ceil(self.aim_s / max(self.mean_s, 1e-9)))
-        # Towards the end there must be work for everybody.
+        # Towards the end the runs that are left are shared between all workers.
         return max(1, min(size, left // (8 * width)))
 
 
@@ -298,7 +303,7 @@ def _answer(future: Future[Any]) -> list[Outcome | RunError] | Missing:
         answer: list[Outcome | RunError] | Missing = future.result()
     except (RunError, SpecError, Cancelled):
         raise
-    except Exception as error:  # the executor's own: its workers died, say
+    except Exception as error:  # the executor's own, when its workers have ended, say
         raise RunError(f"the executor failed: {type(error).__name__}: {error}") from error
     return answer
 

@@ -32,8 +32,8 @@ from redtail.experiment import Source, toml_value
 from redtail.options import ExecuteOptions, RunOptions, split
 from redtail.running import calibration
 from redtail.running.pool import Needs, Pool, available_cores
-from redtail.store.folders import ExperimentStore, StoredRun, run_key, slug
-from redtail.store.segments import LARGE, Shelf
+from redtail.store.folders import ExperimentStore, StoredRun, folder_name, run_key
+from redtail.store.segments import LARGE, CampaignRuns
 
 
 @dataclass
@@ -113,7 +113,8 @@ def run(source: Source, **options: Unpack[RunOptions]) -> Results:
         executor: runs the scenarios in place of threads of this process, for instance
             dask's (`redtail.cluster.ClusterExecutor`); `jobs` then only says how many it makes at
             once, unless it has an attribute `width` that does.
-        backend: the name of what makes the runs: "sim".
+        backend: the name of what makes the runs: "sim", "live" or "live-tc"; without it what the
+            experiment says.
         allow_code: files and folders outside the experiment's own whose code, classes that it names
             as queues, may be executed. Classes that are passed as such need no permission.
 
@@ -152,12 +153,12 @@ def execute_all(
     progress: Callable[[Progress], None] | None = None,
     keep_going: bool = False,
     executor: Executor | None = None,
-    backend: str = backends.DEFAULT,
+    backend: str | None = None,
 ) -> list[Results]:
     """Run several checked experiments as one.
 
-    They are run one after the other, but nobody waits for the last runs of one, or for a round of
-    its stop rule to end: whoever is idle makes runs of the next.
+    They are run one after the other, but the last runs of one, or of a round of its stop rule,
+    delay nothing: an idle worker makes runs of the next.
 
     Args:
         plans: the experiments, with names that give them different folders.
@@ -166,7 +167,7 @@ def execute_all(
         progress: called after each finished run, of all experiments together.
         keep_going: when a run fails, make the others.
         executor: runs the scenarios.
-        backend: the name of what makes the runs.
+        backend: the name of what makes the runs; without it what the experiments say.
 
     Returns:
         The results of each, as `execute` returns them.
@@ -176,16 +177,17 @@ def execute_all(
         RunError: a run failed.
         Cancelled: it was interrupted; what was finished is kept, of all experiments.
     """
+    backend = backends.chosen(backend, plans)
     maker = backends.find(backend)
     for plan in plans:
         plan.require_loaded()
     backends.require_able(maker, plans)
-    folders = [slug(plan.name) for plan in plans]
+    folders = [folder_name(plan.name, backend) for plan in plans]
     if len(set(folders)) < len(folders):
         raise ValueError(f"two experiments would have their results in one folder: {folders}")
     with contextlib.ExitStack() as held:
-        # All of them now, and not after hours: one may be somebody else's.
-        stores = [held.enter_context(ExperimentStore(out, plan.name)) for plan in plans]
+        # All folders now, and not after hours: one may belong to another user.
+        stores = [held.enter_context(ExperimentStore(out, plan.name, backend)) for plan in plans]
         for store, plan in zip(stores, plans, strict=True):
             store.refuse_results_of_another(plan.name)
         found = []
@@ -280,6 +282,7 @@ class _Study:
         # Of each case, by replication.
         self.keys: list[list[str]] = [[] for _ in plan.cases]
         self.failures: dict[str, Failure] = {}
+        self._failed: dict[str, tuple[int, int]] = {}
         self.reused = 0
         self.open_cases = list(range(len(plan.cases)))
         self._looks = iter([plan.replications] if plan.stop is None else plan.stop.looks())
@@ -288,13 +291,13 @@ class _Study:
         # The keys of runs that are being made.
         self._out: set[str] = set()
         self._tasks: Iterator[_Task] = iter(())
-        self._stored: Shelf | None = None
+        self._stored: CampaignRuns | None = None
 
     @property
-    def stored(self) -> Shelf:
+    def stored(self) -> CampaignRuns:
         """Its runs that are stored; looked for when the first is asked for."""
         if self._stored is None:
-            self._stored = Shelf(self.store, self.code_version, self.plan.runs >= LARGE)
+            self._stored = CampaignRuns(self.store, self.code_version, self.plan.runs >= LARGE)
         return self._stored
 
     def left(self) -> int:
@@ -358,6 +361,7 @@ class _Study:
         command = _repeating(self.plan, task, self.out, self.backend)
         log = self.store.write_log(task.key, _log(run, command, task, error, self.backend))
         self.failures[task.key] = Failure(task.key, run, str(error), command, log)
+        self._failed[task.key] = (task.replication, task.case)
         self._out.discard(task.key)
         self.state.failed += 1
         self.notify()
@@ -470,8 +474,12 @@ class _Study:
             cases=tuple(cases),
             folder=self.store.folder,
             reused=self.reused,
-            failures=list(self.failures.values()),
+            # In the order of the runs, whichever failed first.
+            failures=[
+                self.failures[key] for key in sorted(self._failed, key=self._failed.__getitem__)
+            ],
             backend=self.backend.name,
+            made_by=self.code_version,
         )
         self.results.unsure = _too_wide(plan, self.open_cases, self._values, self._explain)
         self.results.replaced = replaced(self.results, self.code_version)
@@ -487,7 +495,7 @@ def calibrated(
     progress: Callable[[Progress], None] | None = None,
     executor: Executor | None = None,
     before: tuple[str, ...] = (),
-    backend: str = backends.DEFAULT,
+    backend: str | None = None,
 ) -> tuple[Plan, list[tuple[Calibrated, ...]], tuple[str, ...]]:
     """Find the number of users for groups that are specified by their load.
 
@@ -500,7 +508,7 @@ def calibrated(
         progress: called after each run.
         executor: runs the scenarios.
         before: notes of the progress that there are already.
-        backend: the name of what makes the runs.
+        backend: the name of what makes the runs; without it what the experiments say.
 
     Returns:
         The plan with the users, what was found for each case, and the same in words.
@@ -514,7 +522,7 @@ def calibrated(
         return plan, [()] * len(plan.cases), ()
     store = ExperimentStore(out, calibration.FOLDER)
     state = Progress(total=0, calibrating=True, notes=before)
-    maker = backends.find(backend)
+    maker = backends.find(backends.chosen(backend, [plan]))
     pool = Pool(executor, jobs or available_cores(), False, maker)
     away = executor is not None
 

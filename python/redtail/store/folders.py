@@ -12,15 +12,19 @@
                       replications.parquet, cases.parquet  all runs in one table each
                       figures/
                       failed/<hash>.log              why a run failed, and how to repeat it
-                      .lock, .lock-results           empty; held by who works here
+                      server-N.log                   what server N of `redtail shell` printed
+                      .lock, .lock-results           empty; locked by the commands at work here
+
+The folder of an experiment under another backend than `sim` has its name behind an `@`, as in
+`runs/quickstart@live`: the results of one backend do not take the place of another's.
 
 The hash covers the scenario, the backend and the code version, so a result that is present is
 the result of exactly this run. A folder is written aside and renamed when whole. There is no
 fsync: the manifest carries checksums, its own included, so whatever a crash leaves is noticed
-and run again. No clock decides anything that a lock or a checksum can decide.
+and run again. No decision depends on a clock where a lock or a checksum can decide.
 
 Campaigns hold `.lock` in common and cleaning holds it alone, so that nothing is removed that
-somebody is about to refer to. The system lets go of it when a process dies, however it dies.
+a campaign is about to refer to. The system releases the lock when a process ends, for any reason.
 """
 
 from __future__ import annotations
@@ -36,10 +40,10 @@ import shutil
 import time
 import warnings
 import weakref
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +58,7 @@ try:
     import fcntl
 
     _LOCKS = True
-except ImportError:  # on Windows; process numbers alone tell what is a leftover there
+except ImportError:  # on Windows; there process numbers alone show what is a leftover
     _LOCKS = False
 
 if TYPE_CHECKING:
@@ -66,10 +70,10 @@ if TYPE_CHECKING:
     from redtail._engine import Outcome
 
 FORMAT = 2
-"""Version of the folder's layout; raised when a reader of the old one would misread the new.
+"""Version of the folder's layout, higher when a reader of the old one would misread the new.
 
-2 has a checksum of the manifest itself, which every later format must keep: it tells a newer
-format from a damaged number. 1 has none and is read all the same.
+2 has a checksum of the manifest itself, which every later format must keep: it shows whether
+an unknown format number is a newer format or damage. 1 has none and is read all the same.
 """
 
 READABLE = (1, 2)
@@ -79,16 +83,21 @@ RUN_NAME = re.compile(r"[0-9a-f]{16}")
 """The form of the name of a run's folder."""
 
 LEFTOVER = ".tmp-"
-"""The beginning of the names of incomplete files, whose writer is at work or has died."""
+"""The beginning of the names of incomplete files, whose writer is at work or was killed."""
 
 FAILED = "failed"
 """The folder of the logs of runs that failed."""
+
+_OF_BACKEND = "@"
 
 _LOCK = ".lock"
 _LOCK_RESULTS = ".lock-results"
 
 OWN_FILES = ("results.json", "cases.parquet", "replications.parquet", _LOCK, _LOCK_RESULTS)
 """The files that an experiment's folder has in addition to its runs."""
+
+SERVER_LOG = re.compile(r"server-[1-9]\d*\.log")
+"""The form of the names of files with what servers of `redtail shell` printed."""
 
 SEGMENTS = "segments"
 """The folder of runs that are kept many to a file (see `segments`)."""
@@ -119,6 +128,9 @@ _MARKS = {
 }
 
 _SEAL = "0" * 64
+
+# Tables of up to this many rows are not compressed (see `parquet_bytes`).
+_FEW_ROWS = 100
 
 # File systems take 255 bytes.
 _LONGEST_SLUG = 200
@@ -204,6 +216,26 @@ def slug(name: str) -> str:
     return f"experiment-{found}" if taken else found
 
 
+def folder_name(name: str, backend: str = "sim") -> str:
+    """Return the name of an experiment's folder with the results that a backend made.
+
+    >>> folder_name("Quickstart"), folder_name("Quickstart", "live")
+    ('quickstart', 'quickstart@live')
+    """
+    # No slug has an @, so the folder is that of no other experiment.
+    return slug(name) if backend == "sim" else f"{slug(name)}{_OF_BACKEND}{backend}"
+
+
+def parts_of(folder: str) -> tuple[str, str]:
+    """Return what `folder_name` made the name of a folder of.
+
+    >>> parts_of("quickstart"), parts_of("quickstart@live")
+    (('quickstart', 'sim'), ('quickstart', 'live'))
+    """
+    name, _, backend = folder.partition(_OF_BACKEND)
+    return name, backend or "sim"
+
+
 def is_run(folder: Path) -> bool:
     """Return whether a folder is that of a run: has a run's name, and a file that redtail wrote.
 
@@ -242,6 +274,7 @@ class ExperimentStore:
         root: the folder of all experiments, `runs` by default on the command line; or the URL of
             an object store, whose copy on this machine is then the folder.
         name: the experiment's name; the folder gets a form of it that every file system takes.
+        backend: the name of the backend whose results these are.
 
     Attributes:
         place: where the experiment is kept, for people.
@@ -250,9 +283,9 @@ class ExperimentStore:
         StoreError: the folder cannot be made or written, or the object store not read.
     """
 
-    def __init__(self, root: str | os.PathLike[str], name: str) -> None:
+    def __init__(self, root: str | os.PathLike[str], name: str, backend: str = "sim") -> None:
         self.root = objects.copy_of(str(root)) if objects.is_url(root) else path_of(root)
-        self.folder = self.root / slug(name)
+        self.folder = self.root / folder_name(name, backend)
         self.place = str(self.folder)
         self.remote: objects.Remote | None = None
         with explain_write_errors(self.folder):
@@ -272,7 +305,7 @@ class ExperimentStore:
                     if lock is not None:
                         fcntl.flock(lock, fcntl.LOCK_SH)
                 if objects.is_url(root):
-                    self.place = f"{str(root).rstrip('/')}/{slug(name)}"
+                    self.place = f"{str(root).rstrip('/')}/{self.folder.name}"
                     self.remote = objects.Remote(self.place, self.folder)
                     self.remote.fetch(["results.json"])
             except BaseException:
@@ -404,6 +437,11 @@ class ExperimentStore:
                 stored before is untouched.
         """
         folder = self.folder / key
+        found = run_key(scenario, code_version, backend)
+        if found != key:
+            raise StoreError(
+                f"{folder}: this run would be stored under the name of the run {found}"
+            )
         aside = temporary_path(self.folder, key)
         with explain_write_errors(folder):
             try:
@@ -425,11 +463,19 @@ class ExperimentStore:
                     "files": {name: checksums(data) for name, data in files.items()},
                 }
                 files["manifest.json"] = sealed(manifest)
+                # As read_run returns it; reading it takes as long as writing it.
+                stored = StoredRun(
+                    key=key,
+                    folder=folder,
+                    metrics={name: float(value) for name, value in outcome.metrics.items()},
+                    consecutive_losses={
+                        link: used(counts) for link, counts in outcome.consecutive_losses.items()
+                    },
+                    manifest=json.loads(files["manifest.json"]),
+                )
                 aside.mkdir()
                 for name, data in files.items():
                     (aside / name).write_bytes(data)
-                # Read before it is in its place, where another process may be replacing it.
-                stored = replace(read_run(aside, key), folder=folder)
                 _put(aside, folder)
             except BaseException:
                 shutil.rmtree(aside, ignore_errors=True)
@@ -518,7 +564,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """Read the manifest of a run.
 
     Raises:
-        UnreadableError: it is of another format, or somebody else's.
+        UnreadableError: it is of another format, or another user's.
         StoreError: it is missing or altered.
     """
     with _read(folder):
@@ -554,7 +600,7 @@ def read_run(folder: Path, key: str | None = None) -> StoredRun:
         key: the run it must be, by default the folder's name.
 
     Raises:
-        UnreadableError: it is of another format, or somebody else's.
+        UnreadableError: it is of another format, or another user's.
         StoreError: something is missing or altered.
     """
     manifest = read_manifest(folder)
@@ -655,7 +701,7 @@ def cleaning(folder: Path) -> Iterator[bool]:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 free = False
-            except OSError:  # a file system without locks: process numbers must do
+            except OSError:  # a file system without locks: process numbers are used
                 free = not any(set(folder.glob(f"{LEFTOVER}*")) - set(leftovers(folder)))
         yield free
     finally:
@@ -718,12 +764,22 @@ def parquet_bytes(table: pa.Table) -> bytes:
 
     It is made in memory and written with plain Python, so that a full disk is an ordinary
     OSError and never a half-written file.
+
+    A table of few rows is not compressed, and has no statistics and no dictionaries except those
+    of its Arrow columns. Each of these takes time and bytes for each column; the file is smaller
+    without them.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink, compression="zstd")
+    if table.num_rows <= _FEW_ROWS:
+        dictionaries = [each.name for each in table.schema if pa.types.is_dictionary(each.type)]
+        pq.write_table(
+            table, sink, compression="none", use_dictionary=dictionaries, write_statistics=False
+        )
+    else:
+        pq.write_table(table, sink, compression="zstd")
     return bytes(sink.getvalue())
 
 
@@ -748,34 +804,65 @@ def _tables(key: str, replication: int, outcome: Outcome) -> dict[str, bytes]:
     """Return the Parquet files of a run."""
     import pyarrow as pa
 
-    fields = [field("run", pa.string()), field("replication", pa.uint32())]
-    values: list[list[Any]] = [[key], [replication]]
-    for metric, value in outcome.metrics.items():
-        fields.append(metric_field(metric))
-        values.append([value])
-    files = {"summary.parquet": parquet_bytes(table_of(values, fields))}
+    # A column for each metric: a slice of one, which is made faster than many.
+    metrics = column(list(outcome.metrics.values()), pa.float64())
+    summary = pa.Table.from_arrays(
+        [column([key], pa.string()), column([replication], pa.uint32())]
+        + [metrics.slice(at, 1) for at in range(len(metrics))],
+        schema=_summary_schema(tuple(outcome.metrics)),
+    )
+    files = {"summary.parquet": parquet_bytes(summary)}
 
-    rows = [
+    links = tuple(outcome.consecutive_losses)
+    rows = tuple(
         (link, size, count)
         for link, counts in outcome.consecutive_losses.items()
         for size, count in enumerate(counts, start=1)
         if count
-    ]
-    losses = table_of(
-        [list(part) for part in zip(*rows, strict=True)] if rows else [[], [], []],
+    )
+    files["consecutive_losses.parquet"] = _no_losses(links) if not rows else _losses(links, rows)
+
+    for table, columns in outcome.series.items():
+        files[_series_file(table)] = parquet_bytes(_series(columns, outcome.names))
+    return files
+
+
+@lru_cache(maxsize=64)
+def _summary_schema(metrics: tuple[str, ...]) -> pa.Schema:
+    """Return the schema of the summary of runs that have these metrics."""
+    import pyarrow as pa
+
+    own = [field("run", pa.string()), field("replication", pa.uint32())]
+    return pa.schema([*own, *map(metric_field, metrics)])
+
+
+@lru_cache(maxsize=64)
+def _no_losses(links: tuple[str, ...]) -> bytes:
+    """Return the file of loss events of a run without any."""
+    return _losses(links, ())
+
+
+def _losses(links: Sequence[str], rows: Sequence[tuple[str, int, int]]) -> bytes:
+    """Return the file of loss events: link, size and number of each."""
+    import pyarrow as pa
+
+    table = table_of(
+        list(zip(*rows, strict=True)) if rows else [(), (), ()],
         [
             field("link", pa.string(), description="the queue"),
             field("losses_packets", pa.uint32(), unit="packets"),
             field("events", pa.uint64(), unit="events"),
         ],
-        # A queue without a loss event has no row; its name is kept so that it is not forgotten.
-        {"links": json.dumps(list(outcome.consecutive_losses))},
+        # A queue without a loss event has no row, so its name is kept here.
+        {"links": json.dumps(list(links))},
     )
-    files["consecutive_losses.parquet"] = parquet_bytes(losses)
+    return parquet_bytes(table)
 
-    for table, columns in outcome.series.items():
-        files[_series_file(table)] = parquet_bytes(_series(columns, outcome.names))
-    return files
+
+def used(counts: list[int]) -> list[int]:
+    """Return counts up to the last that is not zero, as folders of runs keep them."""
+    last = next((at for at in range(len(counts), 0, -1) if counts[at - 1]), 0)
+    return counts[:last]
 
 
 def _series_file(table: str) -> str:
@@ -866,10 +953,10 @@ def _close(lock: int | None) -> None:
 
 
 def _join(path: Path) -> tuple[int | None, bool]:
-    """Take part in the use of a folder.
+    """Lock a folder in common with the other processes that use it.
 
     Returns:
-        What holds the lock, and whether nobody else uses the folder; it is held alone then.
+        What holds the lock, and whether no other process uses the folder: then it is held alone.
     """
     lock = _opened(path)
     if lock is None:

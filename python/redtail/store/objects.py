@@ -1,8 +1,8 @@
 """Stores in an object store: `--out s3://bucket/runs`, or any other URL that fsspec knows.
 
-An object store has no rename and no locks; an object is there whole once it is put. So an
+An object store has no rename and no locks; an object appears whole when it is put. So an
 experiment is worked on in a copy on this machine, an ordinary folder with an ordinary store's
-promises, and what is finished is put into the object store under the same name:
+guarantees, and what is finished is put into the object store under the same name:
 
     a run         its files, then its manifest: without that there is no run
     a segment     one object, named by the hash of its bytes
@@ -155,7 +155,7 @@ class Remote:
                 of, _, name = place.partition("/")
                 if of == key and "/" not in name:
                     (aside / name).write_bytes(self.objects.read(place))
-        except FileNotFoundError:  # somebody has removed it
+        except FileNotFoundError:  # another process has removed it
             shutil.rmtree(aside, ignore_errors=True)
             return False
         return True
@@ -191,7 +191,7 @@ class Remote:
                 continue
             try:
                 data = self.objects.read(name.as_posix())
-            except FileNotFoundError:  # somebody has removed it
+            except FileNotFoundError:  # another process has removed it
                 continue
             if name_of(data) != name.stem:
                 warnings.warn(
@@ -223,7 +223,7 @@ class Remote:
 
         for name in names:
             if name in self.objects.there:
-                with contextlib.suppress(FileNotFoundError):  # somebody has removed it
+                with contextlib.suppress(FileNotFoundError):  # another process has removed it
                     data = self.objects.read(name)
                     aside = temporary_path(self.folder, name)
                     aside.write_bytes(data)

@@ -8,8 +8,8 @@ are kept for the command that made them until `gc` is asked to remove them.
 What is wrong comes in these kinds:
 
     damaged     something is missing or altered; it would be made again
-    refused     of another format, or of somebody who does not let us read it
-    unfinished  left by a process that died while it wrote
+    refused     of another format, or of another user who does not permit reading it
+    unfinished  left by a process that was killed while it wrote
     foreign     nothing that redtail wrote, or a run under the name of another
     missing     `results.json` refers to a run that is not there
 """
@@ -36,6 +36,7 @@ from redtail.store.folders import (
     RUN_FILES,
     RUN_NAME,
     SEGMENTS,
+    SERVER_LOG,
     UnreadableError,
 )
 from redtail.store.index import read_index
@@ -159,12 +160,12 @@ def folders(root: Path) -> list[Path]:
 
 
 def listing(root: Path) -> list[Experiment]:
-    """Return all experiments at a glance; errors as for `folders`."""
-    return [glance(root, folder) for folder in folders(root)]
+    """Return a summary of all experiments; errors as for `folders`."""
+    return [summary_of(root, folder) for folder in folders(root)]
 
 
-def glance(root: Path, folder: Path) -> Experiment:
-    """Return one experiment at a glance."""
+def summary_of(root: Path, folder: Path) -> Experiment:
+    """Return a summary of one experiment."""
     keys = run_names(folder)
     newest = None
     versions: dict[str, int] = {}
@@ -255,7 +256,7 @@ def show(root: Path, folder: Path) -> dict[str, Any]:
     if not is_run(folder):
         referred = referred_to(folder) or {}
         return {
-            **glance(root, folder).as_json(),
+            **summary_of(root, folder).as_json(),
             "results": referred,
             "others": [key for key in all_names(folder) if key not in referred],
             "failures": {
@@ -436,8 +437,8 @@ def clean(
 ) -> Cleaning:
     """Remove useless files from an experiment's folder.
 
-    That is what processes that died left, damaged runs, and logs of failures of runs that were
-    made since. A whole run that `results.json` refers to is never removed, and nothing foreign.
+    That is what killed processes left, damaged runs, and logs of failures of runs that were made
+    since. A whole run that `results.json` refers to is never removed, and nothing foreign.
 
     Args:
         folder: of the experiment.
@@ -691,7 +692,7 @@ def _belongs(path: Path) -> bool:
     """Return whether a file that is not a run belongs in an experiment's folder."""
     if path.is_dir() and not path.is_symlink():
         return path.name in OWN_FOLDERS or any(True for _ in _walk(path))
-    return path.name in OWN_FILES
+    return path.name in OWN_FILES or SERVER_LOG.fullmatch(path.name) is not None
 
 
 def _walk(folder: Path) -> Iterator[Path]:

@@ -46,6 +46,7 @@ from redtail.store.folders import (
     open_parquet,
     read_run,
     run_key,
+    used,
 )
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class DamagedError(StoreError):
     """A segment was altered after it was written."""
 
 
-class Ledger:
+class RunTable:
     """What runs measured, in a few hundred bytes each.
 
     A run's metrics are a slice of one array; their names are kept once for all runs that have the
@@ -169,11 +170,11 @@ class Ledger:
         )
 
 
-class LedgerRuns(Mapping[int, StoredRun]):
+class CaseRuns(Mapping[int, StoredRun]):
     """The runs of a case by replication, each made when it is asked for."""
 
-    def __init__(self, ledger: Ledger, rows: Mapping[int, int]) -> None:
-        self.ledger = ledger
+    def __init__(self, run_table: RunTable, rows: Mapping[int, int]) -> None:
+        self.run_table = run_table
         self._numbers = array("L", sorted(rows))
         self._rows = array("Q", [rows[number] for number in self._numbers])
 
@@ -181,7 +182,7 @@ class LedgerRuns(Mapping[int, StoredRun]):
         place = bisect_left(self._numbers, replication)
         if place == len(self._numbers) or self._numbers[place] != replication:
             raise KeyError(replication)
-        return self.ledger.run(self._rows[place])
+        return self.run_table.run(self._rows[place])
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._numbers)
@@ -191,21 +192,21 @@ class LedgerRuns(Mapping[int, StoredRun]):
 
     def names(self) -> dict[str, None]:
         """Return the names of the metrics that any of the runs has, in their order."""
-        ledger = self.ledger
-        shapes = dict.fromkeys(ledger.shape[row] for row in self._rows)
-        return dict.fromkeys(name for shape in shapes for name in ledger.shapes[shape])
+        run_table = self.run_table
+        shapes = dict.fromkeys(run_table.shape[row] for row in self._rows)
+        return dict.fromkeys(name for shape in shapes for name in run_table.shapes[shape])
 
     def links(self) -> dict[str, None]:
         """Return the names of the queues of the runs, in their order."""
-        ledger = self.ledger
-        shapes = dict.fromkeys(ledger.shape[row] for row in self._rows)
-        if all(shape in ledger.links for shape in shapes):
-            return dict.fromkeys(name for shape in shapes for name in ledger.links[shape])
+        run_table = self.run_table
+        shapes = dict.fromkeys(run_table.shape[row] for row in self._rows)
+        if all(shape in run_table.links for shape in shapes):
+            return dict.fromkeys(name for shape in shapes for name in run_table.links[shape])
         return dict.fromkeys(name for run in self.values() for name in run.consecutive_losses)
 
     def keys_of_runs(self) -> dict[int, str]:
         """Return the key of each run by its replication."""
-        keys = self.ledger.keys
+        keys = self.run_table.keys
         return {n: keys[row] for n, row in zip(self._numbers, self._rows, strict=True)}
 
     def column(self, name: str) -> np.ndarray[Any, Any]:
@@ -213,17 +214,17 @@ class LedgerRuns(Mapping[int, StoredRun]):
         import numpy as np
 
         rows = np.array(self._rows, dtype=np.int64)
-        return self.ledger.column(name, rows)
+        return self.run_table.column(name, rows)
 
 
 def keys_of(runs: Mapping[int, StoredRun]) -> dict[int, str]:
     """Return the key of each run by its replication, without making runs for it."""
-    if isinstance(runs, LedgerRuns):
+    if isinstance(runs, CaseRuns):
         return runs.keys_of_runs()
     return {number: run.key for number, run in runs.items()}
 
 
-class Shelf:
+class CampaignRuns:
     """The stored runs of a campaign: stores new ones, finds existing ones.
 
     Args:
@@ -238,17 +239,17 @@ class Shelf:
         self.large = large
         self.plain: dict[str, StoredRun] = {}
         store.fetch_segments()
-        self.ledger = in_segments(store.folder, code_version, aside=True)
+        self.run_table = in_segments(store.folder, code_version, aside=True)
         # Which rows of it are the campaign's.
-        self._wanted = bytearray(len(self.ledger))
+        self._wanted = bytearray(len(self.run_table))
         # Asked for once, and not for every run.
         self._present = store.present()
         # Whether nothing was stored at the beginning.
-        self.empty = not self.ledger and not any(map(RUN_NAME.fullmatch, self._present))
+        self.empty = not self.run_table and not any(map(RUN_NAME.fullmatch, self._present))
         self._segment = _Segment()
         self._begun = self._written = time.monotonic()
 
-    def __enter__(self) -> Shelf:
+    def __enter__(self) -> CampaignRuns:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
@@ -260,12 +261,12 @@ class Shelf:
                 self.flush()
 
     def __contains__(self, key: str) -> bool:
-        row = self.ledger.row_of.get(key)
+        row = self.run_table.row_of.get(key)
         return key in self.plain if row is None else bool(self._wanted[row])
 
     def find(self, key: str) -> bool:
         """Return whether a run is stored; it counts as one of the campaign's from then on."""
-        row = self.ledger.row_of.get(key)
+        row = self.run_table.row_of.get(key)
         if row is not None:
             self._wanted[row] = True
             return True
@@ -279,7 +280,7 @@ class Shelf:
         """Return the metrics of one of the campaign's runs that is stored."""
         if key in self.plain:
             return self.plain[key].metrics
-        return self.ledger.metrics(self.ledger.row_of[key])
+        return self.run_table.metrics(self.run_table.row_of[key])
 
     def save(
         self,
@@ -328,7 +329,7 @@ class Shelf:
             StoreError: it cannot be written.
         """
         if self._segment.rows:
-            path = _write(self.store.folder, self._segment.data(self.ledger, self.code_version))
+            path = _write(self.store.folder, self._segment.data(self.run_table, self.code_version))
             self._segment = _Segment()
             if self.store.remote is not None:
                 self.store.remote.put_segment(path, name_of)
@@ -341,9 +342,9 @@ class Shelf:
         for key in keys.values():
             if key in self.plain:
                 self._enter(self.plain.pop(key))
-        return LedgerRuns(
-            self.ledger,
-            {number: self.ledger.row_of[key] for number, key in keys.items() if key in self},
+        return CaseRuns(
+            self.run_table,
+            {number: self.run_table.row_of[key] for number, key in keys.items() if key in self},
         )
 
     def _keep(self, run: StoredRun) -> None:
@@ -356,7 +357,7 @@ class Shelf:
         self._add(run.key, run.metrics, run.consecutive_losses)
 
     def _add(self, key: str, metrics: Mapping[str, float], losses: Mapping[str, Any]) -> int:
-        row = self.ledger.add(key, metrics, losses)
+        row = self.run_table.add(key, metrics, losses)
         if row == len(self._wanted):
             self._wanted.append(True)
         self._wanted[row] = True
@@ -378,15 +379,9 @@ def _counts(run: Path, losses: str) -> dict[str, list[int]]:
         raise DamagedError(f"{run}: its loss events are damaged: {brief(error)}") from error
 
 
-def _used(counts: list[int]) -> list[int]:
-    """Return counts up to the last that is not zero, as folders of runs keep them."""
-    last = next((at for at in range(len(counts), 0, -1) if counts[at - 1]), 0)
-    return counts[:last]
-
-
 def _as_json(losses: Mapping[str, list[int]]) -> str:
     """Return loss events as `json.dumps` would; it takes several times as long."""
-    return "{" + ", ".join(f"{_quoted(link)}: {_used(c)}" for link, c in losses.items()) + "}"
+    return "{" + ", ".join(f"{_quoted(link)}: {used(c)}" for link, c in losses.items()) + "}"
 
 
 @cache
@@ -419,15 +414,15 @@ class _Segment:
         self.packets.append(outcome.bottleneck_packets)
         self.events.append(outcome.events)
 
-    def data(self, ledger: Ledger, code_version: str) -> bytes:
+    def data(self, run_table: RunTable, code_version: str) -> bytes:
         """Return the segment as a Parquet file."""
         import numpy as np
         import pyarrow as pa
 
-        shapes = list(dict.fromkeys(ledger.shape[row] for row in self.rows))
+        shapes = list(dict.fromkeys(run_table.shape[row] for row in self.rows))
         number = {shape: place for place, shape in enumerate(shapes)}
         columns: list[tuple[pa.Field, Any]] = [
-            (field("run", pa.string()), [ledger.keys[row] for row in self.rows]),
+            (field("run", pa.string()), [run_table.keys[row] for row in self.rows]),
             (field("replication", pa.uint32()), self.replication),
             (field("created", pa.timestamp("s"), description="UTC"), self.created),
             (field("wall_time_s", pa.float64(), unit="s"), self.wall_time_s),
@@ -435,12 +430,12 @@ class _Segment:
             (field("events", pa.uint64(), unit="events"), self.events),
             (
                 field("metrics", pa.uint16(), description="which list of metrics it has"),
-                [number[ledger.shape[row]] for row in self.rows],
+                [number[run_table.shape[row]] for row in self.rows],
             ),
         ]
         rows = np.array(self.rows, dtype=np.int64)
-        for name in dict.fromkeys(name for shape in shapes for name in ledger.shapes[shape]):
-            columns.append((_metric_field(name), numbers(ledger.column(name, rows))))
+        for name in dict.fromkeys(name for shape in shapes for name in run_table.shapes[shape]):
+            columns.append((_metric_field(name), numbers(run_table.column(name, rows))))
         columns.append(
             (
                 field("consecutive_losses", pa.string(), description="loss events by size, JSON"),
@@ -454,7 +449,7 @@ class _Segment:
             "redtail_version": self.version,
             "code_version": code_version,
             **machine(),
-            "metrics": [ledger.shapes[shape] for shape in shapes],
+            "metrics": [run_table.shapes[shape] for shape in shapes],
         }
         values = [values for _, values in columns]
         fields = [about for about, _ in columns]
@@ -682,15 +677,15 @@ def segments(
             yield path, table
 
 
-def in_segments(folder: Path, code_version: str | None = None, *, aside: bool = False) -> Ledger:
+def in_segments(folder: Path, code_version: str | None = None, *, aside: bool = False) -> RunTable:
     """Return the runs of an experiment that are in segments; arguments as for `segments`."""
-    ledger = Ledger(folder)
+    run_table = RunTable(folder)
     for _, table in segments(folder, code_version, aside=aside):
-        _enter(ledger, table)
-    return ledger
+        _enter(run_table, table)
+    return run_table
 
 
-def _enter(ledger: Ledger, table: pa.Table) -> None:
+def _enter(run_table: RunTable, table: pa.Table) -> None:
     """Enter the runs of a segment."""
     shapes = [tuple(names) for names in about(table)["metrics"]]
     values = {
@@ -702,11 +697,11 @@ def _enter(ledger: Ledger, table: pa.Table) -> None:
     for row, (key, shape) in enumerate(zip(runs, table.column("metrics").to_pylist(), strict=True)):
         if shape not in links:
             losses = table.column("consecutive_losses")[row].as_py()
-            links[shape] = _counts(ledger.folder / key, losses)
-        ledger.add(key, {name: values[name][row] for name in shapes[shape]}, links[shape])
+            links[shape] = _counts(run_table.folder / key, losses)
+        run_table.add(key, {name: values[name][row] for name in shapes[shape]}, links[shape])
 
 
-def ledger_of(folder: Path, table: pa.Table) -> Ledger:
+def run_table_of(folder: Path, table: pa.Table) -> RunTable:
     """Return the runs of a table of replications; what it has not is fetched when asked for.
 
     Args:
@@ -715,7 +710,7 @@ def ledger_of(folder: Path, table: pa.Table) -> Ledger:
     """
     import numpy as np
 
-    ledger = Ledger(folder)
+    run_table = RunTable(folder)
     named = [
         ((about.metadata or {})[b"metric"].decode(), about.name)
         for about in table.schema
@@ -730,14 +725,14 @@ def ledger_of(folder: Path, table: pa.Table) -> Ledger:
         tuple(name for (name, _), there in zip(named, row, strict=False) if there)
         for row in np.unpackbits(patterns, axis=1)
     ]
-    shapes = np.array([ledger.shape_number(each) for each in names], dtype=np.uint16)
+    shapes = np.array([run_table.shape_number(each) for each in names], dtype=np.uint16)
     counts = present.sum(axis=1)
-    ledger.keys = table.column("run").to_pylist()
-    ledger.row_of = {key: row for row, key in enumerate(ledger.keys)}
-    ledger.shape.frombytes(shapes[shape.reshape(-1)].tobytes())
-    ledger.start.frombytes((np.cumsum(counts) - counts).astype(np.uint64).tobytes())
-    ledger.numbers.frombytes(matrix[present].tobytes())
-    return ledger
+    run_table.keys = table.column("run").to_pylist()
+    run_table.row_of = {key: row for row, key in enumerate(run_table.keys)}
+    run_table.shape.frombytes(shapes[shape.reshape(-1)].tobytes())
+    run_table.start.frombytes((np.cumsum(counts) - counts).astype(np.uint64).tobytes())
+    run_table.numbers.frombytes(matrix[present].tobytes())
+    return run_table
 
 
 def _numbers(values: pa.ChunkedArray) -> np.ndarray[Any, Any]:

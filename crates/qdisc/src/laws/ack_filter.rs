@@ -1,28 +1,28 @@
-//! CAKE's ACK filter: which waiting acknowledgement a later one makes redundant.
+//! CAKE's ACK filter: it finds the waiting acknowledgement that a later one makes redundant.
 //!
 //! Source: Linux 6.1, `net/sched/sch_cake.c` (`cake_ack_filter`, `cake_tcph_may_drop`,
 //! `cake_tcph_sack_compare`).
 //!
 //! ```text
-//! asked when a segment with ACK and without SYN has joined a queue, of those that wait before it,
-//! from the head on. One of them may go if it
+//! when a segment with ACK and without SYN has joined a queue, the segments before it are examined,
+//! from the head on. One of them can be dropped if it
 //!   has the same addresses and ports, and no payload
-//!   has ACK set, ECE and CWR as it likes, and no other flag
-//!   has no options but timestamps and SACK, and timestamps that are not later than the latest's
+//!   has ACK set, any values of ECE and CWR, and no other flag
+//!   has no options but timestamps and SACK, and timestamps that are not later than those of the latest
 //!   acknowledges no more than the latest
-//!   reports by SACK nothing that the latest does not, nothing twice (D-SACK); and less than the
-//!   latest if both acknowledge the same
-//! The first of these goes when there is a second one. So one is always left to carry on, and what is
-//! dropped is the one that has waited longest.
-//! A segment of the same addresses and ports with other ECE and CWR bits between makes the search
-//! begin anew: the change is information.
-//! aggressive: also the only one, if nothing is between it and the latest and their bits agree.
+//!   reports by SACK nothing that the latest does not report, and no duplicate (D-SACK); and less than
+//!   the latest if both acknowledge the same
+//! The first of these is dropped if there is a second one. So one of them always stays, and the
+//! one that has waited longest is dropped.
+//! A segment between them with the same addresses and ports and other ECE and CWR bits restarts the search,
+//! because the change is information.
+//! aggressive: also the only one, if no segment is between it and the latest and their bits are equal.
 //! ```
 
 use crate::header::TcpHeader;
 
-/// The place, counted from 0 at the head, of the acknowledgement that may go, among those that wait
-/// before `latest`. `None` in place of a header: no TCP.
+/// Returns the position, counted from 0 at the head, of the acknowledgement that can be dropped, among the
+/// packets that wait before `latest`. A packet that is not TCP has `None` in place of a header.
 pub fn redundant(
     latest: &TcpHeader,
     waiting: impl Iterator<Item = Option<TcpHeader>>,
@@ -53,7 +53,7 @@ pub fn redundant(
     (aggressive && last == Some(only) && bits == latest.flags & ECN).then_some(only)
 }
 
-/// Whether `latest` says all that `header` does.
+/// Whether `latest` carries all information of `header`.
 fn may_go(header: &TcpHeader, latest: &TcpHeader) -> bool {
     let flags = header.flags & !(TcpHeader::ECE | TcpHeader::CWR);
     if flags != TcpHeader::ACK || header.other_options || header.payload > 0 {
@@ -75,10 +75,10 @@ fn may_go(header: &TcpHeader, latest: &TcpHeader) -> bool {
     }
 }
 
-/// What one SACK option reports beside another.
+/// The ranges that one SACK option reports, compared with another option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sacks {
-    /// Something that the other does not, or something twice.
+    /// A range that the other does not report, or a duplicate.
     More,
     Same,
     Less,

@@ -1,4 +1,5 @@
-//! COBALT's control law: CoDel that remembers, and BLUE for flows that do not listen.
+//! COBALT's control law: CoDel that keeps its count of signals, and BLUE for flows that do not respond to
+//! signals.
 //!
 //! Source: T. Høiland-Jørgensen, D. Täht and J. Morton, "Piece of CAKE", IEEE LANMAN
 //! 2018, section II-C; the rules as in Linux 6.1, `sch_cake` (`cobalt_should_drop`,
@@ -7,11 +8,11 @@
 //! | symbol | unit | meaning |
 //! |---|---|---|
 //! | target | time | acceptable delay |
-//! | interval | time | how long it must be exceeded; base of the signals' gaps |
-//! | t_mtu | time | transmission of a large packet: less than 4 of these is no queue |
-//! | count | 1 | signals, less those that were due and not needed since |
+//! | interval | time | time for which target must be exceeded; base of the gaps between signals |
+//! | t_mtu | time | transmission time of a large packet; a delay of less than 4 t_mtu is no queue |
+//! | count | 1 | signals, minus the later ones that were due and not needed |
 //! | p | 1 | BLUE's drop probability |
-//! | d1, d2 | 1 | its increment when the queue overflows, its decrement when it is empty |
+//! | d1, d2 | 1 | increment of p when the queue overflows, decrement when the queue is empty |
 //!
 //! ```text
 //! over      sojourn > target and sojourn > 4 t_mtu (and > 2 t_mtu for each bulk flow that
@@ -24,38 +25,38 @@
 //! empty     p -= d2, once per target
 //! ```
 //!
-//! A signal marks if it can. BLUE drops whatever can be marked: it is for flows that take
-//! no notice. A packet that is behind with its signals is not followed by another at once
-//! unless it was dropped.
+//! A signal marks a packet that can be marked. BLUE drops such packets too: it is for flows that do not
+//! respond to signals. While several signals are due, the next packet gets a signal at the same time only
+//! if the packet before it was dropped.
 //!
-//! **The first gap** of a queue, until its count has changed for the first time, is none in the
-//! kernel (`cobalt_vars_init` leaves the reciprocal of the square root at 0, and
-//! `cobalt_should_drop` adds the interval times that): the packet after the first one that is
-//! over is signalled. The kernel's own comment says that this first gap is the interval, and so
-//! it is in ns-3 (`CobaltQueueDisc::InitializeParams`). [`FirstGap`] has both.
+//! **The first gap** of a queue, until its count has changed for the first time, is zero in the kernel
+//! (`cobalt_vars_init` leaves the reciprocal of the square root at 0, and `cobalt_should_drop` adds the
+//! interval times this reciprocal): the packet after the first one that is over gets a signal. The kernel's
+//! own comment says that the first gap is the interval, and ns-3 uses the interval
+//! (`CobaltQueueDisc::InitializeParams`). [`FirstGap`] has both.
 //!
-//! One departure: the square root is exact, from which the kernel's differs by less than 0.1 %.
+//! One deviation: the square root is exact; the kernel's differs from it by less than 0.1 %.
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{Span, Time, schemars, serde};
 
-/// How long after the delay first exceeds the target a queue's first signal comes.
+/// Time from the first moment at which the delay exceeds the target to the first signal of a queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
 pub enum FirstGap {
-    /// An interval, as later first signals (the kernel's comment; ns-3).
+    /// One interval, as for all later first signals (the kernel's comment; ns-3).
     #[default]
     Interval,
-    /// None: with the next packet (what the kernel does).
+    /// No time: the signal comes with the next packet (what the kernel does).
     None,
 }
 
 /// The law's parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CobaltConfig {
-    /// Acceptable delay; also the least time between changes of BLUE's probability.
+    /// Acceptable delay; also the smallest time between changes of BLUE's probability.
     pub target: Span,
     /// Base of the gaps between signals.
     pub interval: Span,
@@ -63,18 +64,18 @@ pub struct CobaltConfig {
     pub mtu_time: Span,
     /// Added to BLUE's probability at an overflow.
     pub increment: f64,
-    /// Taken from it when the queue is empty.
+    /// Subtracted from BLUE's probability when the queue is empty.
     pub decrement: f64,
-    /// Before a queue's first signal of all.
+    /// The gap before the first signal of a queue.
     pub first_gap: FirstGap,
 }
 
-/// What the law asks for; both may be asked of one packet.
+/// The decisions of the law about a packet; both can apply to one packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CobaltDecision {
-    /// Mark it.
+    /// The packet is to be marked.
     pub mark: bool,
-    /// Drop it, and judge the next at the same time.
+    /// The packet is to be dropped, and the next one judged at the same time.
     pub drop: bool,
 }
 
@@ -83,12 +84,12 @@ pub struct CobaltDecision {
 pub struct CobaltLaw {
     count: u32,
     drop_next: Time,
-    /// When BLUE's probability changed last.
+    /// The time of the last change of BLUE's probability.
     changed: Time,
     probability: f64,
     dropping: bool,
-    /// Whether the count has changed by a signal or for want of one: the kernel computes the
-    /// reciprocal of its square root then.
+    /// Whether the count has changed, by a signal or without need of one: the kernel then computes the
+    /// reciprocal of its square root.
     counted: bool,
 }
 
@@ -98,17 +99,17 @@ impl CobaltLaw {
         self.probability
     }
 
-    /// Signals that are remembered.
+    /// Returns the present count of signals.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Whether nothing is remembered.
+    /// Whether the law is in its initial state.
     pub fn is_at_rest(&self, now: Time) -> bool {
         self.probability == 0.0 && self.count == 0 && now >= self.drop_next
     }
 
-    /// The queue had to drop a packet for lack of room.
+    /// The queue dropped a packet because it was full.
     pub fn on_overflow(&mut self, config: &CobaltConfig, now: Time) {
         self.raise(config, now);
         self.dropping = true;
@@ -116,8 +117,8 @@ impl CobaltLaw {
         self.count = self.count.max(1);
     }
 
-    /// A packet has waited for so long that BLUE is to act: its probability rises, once per
-    /// target, and nothing else changes (ns-3, `CobaltQueueDisc::CobaltShouldDrop`).
+    /// A packet has waited longer than BLUE's threshold: BLUE's probability rises, at most once per target,
+    /// and nothing else changes (ns-3, `CobaltQueueDisc::CobaltShouldDrop`).
     pub fn on_long_wait(&mut self, config: &CobaltConfig, now: Time) {
         self.raise(config, now);
     }
@@ -129,7 +130,7 @@ impl CobaltLaw {
         }
     }
 
-    /// The queue was asked for a packet and had none.
+    /// The link asked for a packet and the queue was empty.
     pub fn on_empty(&mut self, config: &CobaltConfig, now: Time) {
         if self.probability > 0.0 && now.saturating_since(self.changed) > config.target {
             self.probability = (self.probability - config.decrement).max(0.0);
@@ -143,8 +144,8 @@ impl CobaltLaw {
         }
     }
 
-    /// Judges the packet that is about to leave. `bulk_flows` share the ingress that it
-    /// counts for, 0 elsewhere; `draw` gives a number uniform on [0, 1).
+    /// Judges the packet that is about to leave. `bulk_flows` is the number of bulk flows that share an
+    /// ingress with it, and 0 elsewhere; `draw` returns a number uniform on [0, 1).
     #[inline]
     pub fn judge(
         &mut self,
@@ -195,8 +196,8 @@ impl CobaltLaw {
         }
 
         if self.count == 0 {
-            // While packets come, drop_next stays ahead: the time until the first signal
-            // counts from the first packet that is over.
+            // While packets arrive, drop_next stays in the future: the time until the first signal is
+            // counted from the first packet that is over.
             self.drop_next = now + config.interval;
         } else if behind && !decision.drop {
             self.drop_next = now;
@@ -204,7 +205,7 @@ impl CobaltLaw {
         decision
     }
 
-    /// interval / sqrt(count), the interval for none.
+    /// Returns interval / sqrt(count); the interval if the count is 0.
     fn gap(&self, config: &CobaltConfig) -> Span {
         if !self.counted && config.first_gap == FirstGap::None {
             return Span::ZERO;

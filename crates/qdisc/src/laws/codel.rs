@@ -7,12 +7,12 @@
 //! | symbol | unit | meaning |
 //! |---|---|---|
 //! | target | time | acceptable standing queueing delay (TARGET) |
-//! | interval | time | a round trip of most flows; how long the delay must stay (INTERVAL) |
-//! | mtu | bytes | with no more than this behind it no packet is to blame (maxpacket) |
-//! | sojourn | time | how long the packet at hand has waited |
-//! | first_above | time | when the delay will have stayed long enough |
-//! | count | 1 | signals since the dropping state was entered, or what it started from |
-//! | drop_next | time | when the next signal is due |
+//! | interval | time | round-trip time of most flows; time for which the delay must stay (INTERVAL) |
+//! | mtu | bytes | with no more bytes than this behind it, a packet gets no signal (maxpacket) |
+//! | sojourn | time | time for which the present packet has waited |
+//! | first_above | time | time at which the delay will have stayed for an interval |
+//! | count | 1 | signals since the dropping state was entered, plus the initial value |
+//! | drop_next | time | time at which the next signal is due |
 //!
 //! ```text
 //! ok        sojourn >= target and bytes behind the packet > mtu, for an interval
@@ -22,8 +22,8 @@
 //! leaving   at the first packet that is not ok
 //! ```
 //!
-//! The RFC's loop over packets is taken apart here: the law judges one packet after
-//! another and remembers whether the last one was dropped.
+//! The RFC has a loop over packets. Here the law judges one packet per call and stores whether the last one
+//! was dropped.
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
@@ -34,10 +34,10 @@ use redtail_core::{Span, Time, schemars, serde};
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
 pub enum InverseSqrt {
-    /// As it is written (RFC 8289, section 5.6).
+    /// Exactly, with a square root and a division (RFC 8289, section 5.6).
     #[default]
     Exact,
-    /// By one step of Newton's method per signal, in 16 bits, from the value before (Linux 6.1): the second gap is 0.5 intervals instead of 0.71, and after a restart gaps are too short at first.
+    /// By one step of Newton's method for each signal, in 16 bits, from the previous value (Linux 6.1): the second gap is 0.5 intervals instead of 0.71, and after a restart the first gaps are too short.
     Newton,
 }
 
@@ -46,18 +46,18 @@ pub enum InverseSqrt {
 pub struct CodelConfig {
     /// Acceptable standing delay.
     pub target: Span,
-    /// How long it must stay at or above the target.
+    /// The time for which the delay must stay at or above the target.
     pub interval: Span,
-    /// With no more bytes than this left behind it, a packet is let pass.
+    /// A packet passes if no more bytes than this wait behind it.
     pub mtu: u64,
-    /// How the gaps are computed.
+    /// How the gaps between signals are computed.
     pub inverse_sqrt: InverseSqrt,
 }
 
-/// What the law is told of the packet at the head.
+/// The state of the packet at the head, for the law.
 #[derive(Clone, Copy, Debug)]
 pub struct Head {
-    /// How long it has waited.
+    /// The time for which it has waited.
     pub sojourn: Span,
     /// Bytes that wait behind it.
     pub behind: u64,
@@ -65,24 +65,24 @@ pub struct Head {
     pub can_be_marked: bool,
 }
 
-/// What becomes of a packet.
+/// The law's decision about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CodelDecision {
-    /// It leaves as it is.
+    /// The packet leaves unchanged.
     Pass,
-    /// It is marked and leaves.
+    /// The packet is marked and leaves.
     Mark,
-    /// It is dropped; the next packet is to be judged at the same time.
+    /// The packet is dropped; the next packet is to be judged at the same time.
     Drop,
 }
 
-/// What the last decision leaves to be done when the next packet is seen.
+/// The state in which the last decision leaves the law until the next packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum After {
     Pass,
-    /// A drop on entering the dropping state: one packet leaves in any case.
+    /// The last packet was dropped on entering the dropping state: the next one leaves in any case.
     Entry,
-    /// A drop within it: the next is due, perhaps at once.
+    /// The last packet was dropped within the dropping state: the next signal can be due at once.
     Drop,
 }
 
@@ -93,7 +93,7 @@ pub struct CodelLaw {
     drop_next: Time,
     count: u32,
     last_count: u32,
-    /// 1 / sqrt(count) in units of 2^-16, if by Newton's method.
+    /// The value of 1 / sqrt(count) in units of 2^-16, if it is computed by Newton's method.
     inverse: u16,
     dropping: bool,
     after: After,
@@ -114,17 +114,17 @@ impl Default for CodelLaw {
 }
 
 impl CodelLaw {
-    /// Whether it is in the dropping state.
+    /// Whether the law is in the dropping state.
     pub fn is_dropping(&self) -> bool {
         self.dropping
     }
 
-    /// Signals since the dropping state was entered, or what it started from.
+    /// Signals since the dropping state was entered, plus the initial value.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// When the next signal is due, in the dropping state.
+    /// The time at which the next signal is due, in the dropping state.
     pub fn drop_next(&self) -> Time {
         self.drop_next
     }
@@ -133,16 +133,16 @@ impl CodelLaw {
     #[inline]
     pub fn on_empty(&mut self) {
         self.first_above = None;
-        // After the drop on entry the state is kept, as in the RFC; a queue found empty
-        // when it is first asked leaves it.
+        // The state is kept after the drop on entry, as in the RFC. A queue that is empty at the first call
+        // leaves the state.
         if self.after == After::Pass {
             self.dropping = false;
         }
         self.after = After::Pass;
     }
 
-    /// `dropped` packets had to go at once, for lack of room: signals as well (Linux 6.1,
-    /// `fq_codel_drop`).
+    /// The queue dropped `dropped` packets at the same time because it was full; they count as signals
+    /// (Linux 6.1, `fq_codel_drop`).
     pub fn on_overload(&mut self, dropped: u32) {
         self.count = self.count.saturating_add(dropped);
     }
@@ -195,7 +195,7 @@ impl CodelLaw {
     fn enter(&mut self, config: &CodelConfig, head: Head, now: Time) -> CodelDecision {
         self.dropping = true;
         let since = self.count.wrapping_sub(self.last_count);
-        // drop_next may lie ahead: the state was left before its time.
+        // drop_next can be in the future if the state was left before that time.
         let recently = now.saturating_since(self.drop_next) < config.interval * 16;
         if since > 1 && since <= self.count && recently {
             self.count = since;
@@ -214,7 +214,7 @@ impl CodelLaw {
         }
     }
 
-    /// interval / sqrt(count).
+    /// Returns interval / sqrt(count).
     fn gap(&self, config: &CodelConfig) -> Span {
         match config.inverse_sqrt {
             InverseSqrt::Exact => {
@@ -228,7 +228,7 @@ impl CodelLaw {
         }
     }
 
-    /// x' = x (3 - count x^2) / 2, which tends to 1 / sqrt(count).
+    /// Returns x' = x (3 - count x^2) / 2, which converges to 1 / sqrt(count).
     fn refine(&mut self, config: &CodelConfig) {
         if config.inverse_sqrt == InverseSqrt::Exact {
             return;
@@ -241,7 +241,7 @@ impl CodelLaw {
         self.inverse = if taken < three {
             ((((three - taken) >> 2) * x) >> 31 >> 16) as u16
         } else {
-            // Too far off for the method, which an overload may cause; the kernel's
+            // The value is too far away for the method, which an overload can cause; the kernel's
             // subtraction wraps around here.
             (65536.0 / f64::from(self.count).sqrt()) as u16
         };

@@ -1,23 +1,23 @@
-//! DOCSIS-PIE, the law: the delay that a cable modem's own shaper will cause becomes pass or drop.
+//! The control law of DOCSIS-PIE: it decides from the predicted delay of a cable modem's shaper whether a
+//! packet is dropped.
 //!
 //! Source: G. White and R. Pan, "Active Queue Management (AQM) Based on Proportional Integral
 //! Controller Enhanced (PIE) for Data-Over-Cable Service Interface Specifications (DOCSIS) Cable
-//! Modems", RFC 8034, section 4 and appendix A. What it has in common with RFC 8033 is in
-//! [`super::pie`].
+//! Modems", RFC 8034, section 4 and appendix A. The parts in common with RFC 8033 are in [`super::pie`].
 //!
 //! | symbol | name in the RFC | meaning | unit |
 //! |---|---|---|---|
 //! | d, d_old | qdelay, qdelay_old_ | predicted delay at this update and at the one before | s |
-//! | target | LATENCY_TARGET | its reference | s |
-//! | Q | queue_.byte_length() | what waits | bytes |
+//! | target | LATENCY_TARGET | reference of the delay | s |
+//! | Q | queue_.byte_length() | backlog | bytes |
 //! | M, P | MSR, PEAK_RATE | maximum sustained and peak traffic rate | bytes/s |
-//! | tokens | msrtokens() | what may leave at P before M holds | bytes |
+//! | tokens | msrtokens() | bytes that may leave at P before M applies | bytes |
 //! | p | drop_prob_ | drop probability of a packet of 1024 B; may exceed 1 | 1 |
-//! | p1 | p1 | of this packet | 1 |
+//! | p1 | p1 | drop probability of this packet | 1 |
 //! | a, b | A, B | gains, 0.25 and 2.5 | 1/s |
 //! | T | INTERVAL | time between updates, 16 ms | s |
 //! | accu | accu_prob_ | p1 summed since the last drop | 1 |
-//! | burst | burst_allowance_ | what is left of the burst protection, at first none | s |
+//! | burst | burst_allowance_ | remaining burst protection, initially none | s |
 //!
 //! ```text
 //! every T:
@@ -44,22 +44,22 @@ use redtail_core::{Bytes, Rate, Span};
 
 use super::pie::{PROB_LOW, PieDecision, auto_tune, derandomised};
 
-/// What the law is told once.
+/// The law's parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct DocsisPieConfig {
-    /// Delay to hold.
+    /// The reference of the delay (LATENCY_TARGET).
     pub target: Span,
     /// Time between updates.
     pub interval: Span,
-    /// Gain of the deviation from the target, 1/s.
+    /// The gain of the deviation from the target, 1/s.
     pub alpha: f64,
     /// Gain of the delay's change, 1/s.
     pub beta: f64,
     /// Burst that passes after the first drop (MAX_BURST).
     pub max_burst: Span,
-    /// How long it must be quiet for the law to sleep (BURST_RESET_TIMEOUT).
+    /// Time without congestion after which the law becomes inactive (BURST_RESET_TIMEOUT).
     pub burst_reset: Span,
-    /// Packet whose drop probability p is (MEAN_PKTSIZE).
+    /// Size of a packet with the drop probability p (MEAN_PKTSIZE).
     pub mean_packet: Bytes,
     /// Maximum sustained traffic rate (MSR).
     pub rate: Rate,
@@ -74,15 +74,15 @@ const LATENCY_LOW: f64 = 0.005;
 /// Delay above which p rises faster, in seconds (LATENCY_HIGH).
 const LATENCY_HIGH: f64 = 0.2;
 
-/// Where the law stands (aqm_state_).
+/// The state of the law (aqm_state_).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AqmState {
-    /// Less than a third of the buffer has waited; nothing is dropped.
+    /// The backlog has stayed below a third of the buffer; nothing is dropped.
     #[default]
     Inactive,
-    /// The next drop begins the burst protection.
+    /// Nothing was dropped yet, or not for a long time: the next drop begins the burst protection.
     Quiescent,
-    /// Burst protection, then drops.
+    /// First the burst protection applies, then packets are dropped.
     Active,
 }
 
@@ -91,18 +91,18 @@ pub enum AqmState {
 pub struct DocsisPieLaw {
     config: DocsisPieConfig,
     state: AqmState,
-    /// p.
+    /// The drop probability p of a packet of the mean size.
     probability: f64,
-    /// d_old, s.
+    /// The delay at the latest update, d_old, in seconds.
     old: f64,
     accumulated: f64,
     burst: Span,
-    /// How long it has been quiet while quiescent (burst_reset_).
+    /// Time without congestion in the state QUIESCENT (burst_reset_).
     quiet: Span,
 }
 
 impl DocsisPieLaw {
-    /// A law at rest.
+    /// A law in its initial state.
     pub fn new(config: DocsisPieConfig) -> Self {
         Self {
             config,
@@ -115,32 +115,32 @@ impl DocsisPieLaw {
         }
     }
 
-    /// The drop probability of a packet of the mean size.
+    /// Returns the drop probability of a packet of the mean size.
     pub fn probability(&self) -> f64 {
         self.probability.min(PROB_LOW)
     }
 
-    /// p, which may exceed 1.
+    /// Returns p, which can exceed 1.
     pub fn scaled_probability(&self) -> f64 {
         self.probability
     }
 
-    /// The delay that the latest update predicted, s.
+    /// Returns the delay that the latest update predicted, in seconds.
     pub fn delay(&self) -> f64 {
         self.old
     }
 
-    /// Where it stands.
+    /// Returns the state.
     pub fn state(&self) -> AqmState {
         self.state
     }
 
-    /// What is left of the burst protection.
+    /// Returns the remaining burst protection.
     pub fn burst(&self) -> Span {
         self.burst
     }
 
-    /// The delay that the shaper will cause to what waits, s (section 4.2).
+    /// Returns the delay that the shaper will cause to the backlog, in seconds (section 4.2).
     pub fn predict(&self, backlog: u64, tokens: f64) -> f64 {
         let bytes_per_second = |rate: Rate| rate.as_bps() as f64 / 8.0;
         let (sustained, peak) = (
@@ -155,8 +155,8 @@ impl DocsisPieLaw {
         }
     }
 
-    /// One update, `interval` after the one before, with `backlog` bytes waiting and `tokens`
-    /// bytes in the bucket of the maximum sustained traffic rate.
+    /// Makes one update, `interval` after the one before, with `backlog` bytes waiting and `tokens` bytes
+    /// in the bucket of the maximum sustained traffic rate.
     pub fn update(&mut self, backlog: u64, tokens: f64) {
         let delay = self.predict(backlog, tokens);
         let target = self.config.target.as_secs_f64();
@@ -200,9 +200,9 @@ impl DocsisPieLaw {
         self.old = delay;
     }
 
-    /// Decides about an arrival of `size` that finds `backlog` bytes. `third`: at least a
-    /// third of the buffer waits. `draw` gives a number uniform on [0, 1); it is called only
-    /// where chance decides.
+    /// Decides about an arrival of `size` that finds `backlog` bytes. `third` says whether the backlog is
+    /// at least a third of the buffer. `draw` returns a number uniform on [0, 1); it is called only for
+    /// random decisions.
     pub fn on_arrival(
         &mut self,
         size: Bytes,

@@ -1,25 +1,25 @@
-//! The proportional-integral controller that PI, PI2, DualPI2 and PIE have in common, and
-//! the design of its gains after Hollot et al.
+//! The proportional-integral controller of PI, PI2, DualPI2 and PIE, and the design of its gains after
+//! Hollot et al.
 //!
 //! Source: C. V. Hollot, V. Misra, D. Towsley and W. Gong, "On Designing Improved
 //! Controllers for AQM Routers Supporting TCP Flows", IEEE INFOCOM 2001: the controller,
-//! its discrete form and its design (proposition 2). The same controller with the
-//! difference written out is in RFC 8033, section 4.2, and in RFC 9332, appendix A.
+//! its discrete form and its design (proposition 2). RFC 8033, section 4.2, and RFC 9332, appendix A, have
+//! the same controller with the difference as a term of its own.
 //!
 //! | symbol | meaning | unit |
 //! |---|---|---|
-//! | x | what is held at the reference: backlog or queueing delay | packets or s |
+//! | x | controlled quantity: backlog or queueing delay | packets or s |
 //! | x_old | x at the update before | the same |
-//! | x_ref | its reference | the same |
+//! | x_ref | reference of x | the same |
 //! | p | probability | 1 |
 //! | a, b | gains of the discrete form | 1 / unit of x |
 //! | alpha, beta | integral and proportional gain: alpha = a - b, beta = b | 1 / unit of x |
 //! | T | time between updates | s |
 //! | C | rate of the link | packets/s |
-//! | N | flows, at least | 1 |
-//! | R | round trip with queueing, at most | s |
+//! | N | smallest number of flows | 1 |
+//! | R | longest round-trip time with queueing | s |
 //! | K, z | gain and zero of the continuous controller K (s/z + 1) / s | 1/(packet s), 1/s |
-//! | w_g | crossover: where the loop's gain is 1 | rad/s |
+//! | w_g | crossover: frequency at which the loop's gain is 1 | rad/s |
 //!
 //! ```text
 //! p <- p + a (x - x_ref) - b (x_old - x_ref)
@@ -33,31 +33,31 @@
 //! phase margin = 180 degrees + arg L(j w) where |L(j w)| = 1
 //! ```
 //!
-//! T/2 is the delay of a probability that is held between updates; the paper leaves it out.
+//! T/2 is the delay because the probability is constant between updates; the paper leaves it out.
 //!
 //! # Deviation
 //!
-//! With the paper's design the phase margin is 90 degrees - z R - atan(z R), and
-//! z R = 2 N / (R C) is 2 over the packets in a window. The paper's example has 0.13; above
-//! 0.86, with less than 2.3 packets in a window, the margin is negative and the loop that
-//! was designed is unstable. So [`design`] has the loop cross over at
+//! With the paper's design the phase margin is 90 degrees - z R - atan(z R), and z R = 2 N / (R C) is 2
+//! divided by the packets in a window. The paper's example has 0.13; above 0.86, with less than 2.3 packets
+//! in a window, the margin is negative and the designed loop is unstable. Therefore the crossover of
+//! [`design`] is at
 //!
 //! ```text
 //! w_g = min(z, 0.5 / (R + T/2))         margin >= 90 degrees - 0.5 rad - atan 0.5 = 34.8
 //! K   = z w_g sqrt(w_g^2 + 1/R^2) 2 N / C^2
 //! ```
 //!
-//! which is the paper's design, unchanged, where 2 N / (R C) is 0.5 or less (and T is short
-//! beside R).
+//! which is the paper's design without a change if 2 N / (R C) is 0.5 or less (and T is short compared with
+//! R).
 
-/// What the controller is told once.
+/// The parameters of the controller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PiConfig {
-    /// Where x is to be held, in the unit of x.
+    /// The reference x_ref, in the unit of x.
     pub reference: f64,
-    /// alpha, per unit of x.
+    /// The integral gain alpha, per unit of x.
     pub integral: f64,
-    /// beta, per unit of x.
+    /// The proportional gain beta, per unit of x.
     pub proportional: f64,
 }
 
@@ -70,7 +70,7 @@ pub struct PiLaw {
 }
 
 impl PiLaw {
-    /// A controller at rest: probability 0, x 0.
+    /// A controller in its initial state: probability 0, x 0.
     pub fn new(config: PiConfig) -> Self {
         Self {
             config,
@@ -79,7 +79,7 @@ impl PiLaw {
         }
     }
 
-    /// By how much p would change for this x.
+    /// Returns the change of p for this x.
     #[inline]
     pub fn change(&self, x: f64) -> f64 {
         let PiConfig {
@@ -90,56 +90,56 @@ impl PiLaw {
         integral * (x - reference) + proportional * (x - self.old)
     }
 
-    /// Takes x and changes p by `change`, within 0 and `most`.
+    /// Stores x and changes p by `change`, within 0 and `most`.
     #[inline]
     pub fn take(&mut self, x: f64, change: f64, most: f64) {
         self.probability = (self.probability + change).clamp(0.0, most);
         self.old = x;
     }
 
-    /// One update, T after the one before.
+    /// Makes one update, T after the one before.
     #[inline]
     pub fn update(&mut self, x: f64) {
         self.take(x, self.change(x), 1.0);
     }
 
-    /// Multiplies p.
+    /// Multiplies p by a factor.
     pub fn scale(&mut self, factor: f64) {
         self.probability *= factor;
     }
 
-    /// p.
+    /// Returns the probability p.
     #[inline]
     pub fn probability(&self) -> f64 {
         self.probability
     }
 
-    /// x of the latest update.
+    /// Returns x of the latest update.
     #[inline]
     pub fn old(&self) -> f64 {
         self.old
     }
 
-    /// Whether further updates with this x would change nothing: p is 0 and stays so.
+    /// Whether further updates with this x would change nothing: p is 0 and stays 0.
     #[inline]
     pub fn rests_at(&self, x: f64) -> bool {
         self.probability == 0.0 && self.old == x && x <= self.config.reference
     }
 }
 
-/// What the gains are designed for.
+/// The path for which the gains are designed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Path {
-    /// C, packets/s.
+    /// The rate of the link C, in packets/s.
     pub capacity: f64,
-    /// N, at least.
+    /// The smallest number of flows N.
     pub flows: f64,
-    /// R with queueing, s, at most.
+    /// The longest round-trip time R with queueing, in seconds.
     pub round_trip: f64,
 }
 
-/// The gains a and b, per packet, for updates every `interval` seconds (Hollot et al.
-/// 2001, proposition 2, and the trapezoid rule).
+/// Returns the gains a and b, per packet, for updates every `interval` seconds (Hollot et al. 2001,
+/// proposition 2, and the trapezoid rule).
 pub fn hollot(path: Path, interval: f64) -> (f64, f64) {
     let Path {
         capacity,
@@ -157,10 +157,10 @@ pub fn hollot(path: Path, interval: f64) -> (f64, f64) {
     )
 }
 
-/// The same for a loop that crosses over at `crossover`, in rad/s, rather than at z: with
-/// few packets in a window, z is beyond what the round trip's delay allows.
+/// Returns the gains of a loop with its crossover at `crossover`, in rad/s, instead of z: with few packets
+/// in a window, the delay of the round trip does not allow a crossover at z.
 ///
-/// The zero still cancels the window's pole, so the phase margin before sampling is
+/// The zero cancels the window's pole here too, so the phase margin before sampling is
 /// 90 degrees - w R - atan(w R), and |L(j w)| = 1 gives
 /// K = z w sqrt(w^2 + 1/R^2) 2 N / C^2.
 pub fn hollot_at(path: Path, crossover: f64, interval: f64) -> (f64, f64) {
@@ -178,12 +178,12 @@ pub fn hollot_at(path: Path, crossover: f64, interval: f64) -> (f64, f64) {
     )
 }
 
-/// Most that the crossover may be, times R + T/2: it leaves a phase margin of
-/// 90 degrees - 0.5 rad - atan 0.5, 35 degrees.
+/// The largest product of the crossover and R + T/2: it leaves a phase margin of 90 degrees - 0.5 rad -
+/// atan 0.5, which is 35 degrees.
 /// Source: ours; see the deviation at the top.
 const CROSSOVER: f64 = 0.5;
 
-/// Where the loop of [`design`] crosses over, in rad/s: at z, or below it to leave a phase
+/// Returns the crossover of the loop of [`design`], in rad/s: z, or a smaller value to leave a phase
 /// margin.
 pub fn crossover(path: Path, interval: f64) -> f64 {
     let Path {
@@ -195,9 +195,8 @@ pub fn crossover(path: Path, interval: f64) -> f64 {
     z.min(CROSSOVER / (round_trip + interval / 2.0))
 }
 
-/// The gains a and b, per packet, for updates every `interval` seconds, that make a stable
-/// loop on this path: those of [`hollot`] where they leave a phase margin, else with a
-/// slower crossover.
+/// Returns the gains a and b, per packet, for updates every `interval` seconds, that make a stable loop on
+/// this path: those of [`hollot`] if they leave a phase margin, otherwise those of a slower crossover.
 pub fn design(path: Path, interval: f64) -> (f64, f64) {
     let z = 2.0 * path.flows / (path.round_trip * path.round_trip * path.capacity);
     let crossover = crossover(path, interval);
@@ -208,9 +207,9 @@ pub fn design(path: Path, interval: f64) -> (f64, f64) {
     }
 }
 
-/// The phase margin, in radians, of the loop that the gains a and b, per packet, applied
-/// every `interval` seconds and held in between, make with this path. Not above 0: it is
-/// unstable. `None` for gains of no PI controller (a not above b).
+/// Returns the phase margin, in radians, of the loop of this path and the gains a and b, per packet, which
+/// are applied every `interval` seconds. The loop is unstable if the margin is 0 or less. `None` if a is
+/// not greater than b, because the gains are then not those of a PI controller.
 pub fn phase_margin(path: Path, a: f64, b: f64, interval: f64) -> Option<f64> {
     let Path {
         capacity,
@@ -231,7 +230,7 @@ pub fn phase_margin(path: Path, a: f64, b: f64, interval: f64) -> Option<f64> {
                 * libm::sqrt(w * w + 1.0 / (round_trip * round_trip)));
         controller * plant
     };
-    // The gain falls with w: bisect its logarithm for where it is 1.
+    // The gain falls with w: bisection on the logarithm finds where it is 1.
     let (mut low, mut high) = (-30.0, 30.0);
     for _ in 0..100 {
         let middle = (low + high) / 2.0;

@@ -1,18 +1,19 @@
-//! PIE, the law: a queueing delay becomes pass or drop. PIE and FQ-PIE consult it.
+//! The control law of PIE: it decides from the queueing delay whether a packet is dropped. PIE and FQ-PIE
+//! use it.
 //!
 //! Source: R. Pan, P. Natarajan, F. Baker and G. White, "Proportional Integral Controller
-//! Enhanced (PIE)", RFC 8033, sections 4 and 5 and appendices A and B; where it does otherwise,
-//! Linux (net/sched/sch_pie.c as of 6.1) is the second flavour.
+//! Enhanced (PIE)", RFC 8033, sections 4 and 5 and appendices A and B. The second flavour is Linux
+//! (net/sched/sch_pie.c as of 6.1), where it differs from the RFC.
 //!
 //! | symbol | meaning | unit |
 //! |---|---|---|
 //! | d, d_old | queueing delay at this update and at the one before | s |
-//! | target | its reference (QDELAY_REF) | s |
+//! | target | reference of the delay (QDELAY_REF) | s |
 //! | p | drop probability | 1 |
 //! | alpha, beta | integral and proportional gain | 1/s |
 //! | T | time between updates (T_UPDATE) | s |
 //! | accu | p summed since the last drop (accu_prob) | 1 |
-//! | burst | what is left of the burst allowance | s |
+//! | burst | remaining burst allowance | s |
 //!
 //! ```text
 //! every T:
@@ -38,14 +39,14 @@
 //! | delay 0 with a backlog | p decays | p keeps |
 //! | p above 1 | never | until its 64 bits wrap, at 256, where it becomes 1 |
 //!
-//! **The decay** is in RFC 8033 twice, and differently: section 4.2 has it while the delay was
-//! 0 at two updates, appendix A while it was below half the target. [`Decay`] offers both. The
-//! first is the default: the section is the text that the appendix illustrates, and Linux
-//! (`pie_calculate_probability`) does so.
+//! **The decay** has two forms in RFC 8033: in section 4.2 it applies while the delay was 0 at two updates,
+//! in appendix A while the delay was below half the target. [`Decay`] has both. The first is the default:
+//! the section is the text that the appendix illustrates, and Linux (`pie_calculate_probability`) does the
+//! same.
 //!
-//! **The delay** is either that of the packet that left last (timestamps), 0 if it left
-//! nothing behind, or the backlog over an estimate of the departure rate (section 5.2,
-//! appendix B): the time for 16 KB to leave, measured while at least as much waits, and
+//! **The delay** has two definitions. With timestamps it is the delay of the packet that left last, and 0
+//! if the queue was then empty. Otherwise it is the backlog divided by an estimate of the departure rate
+//! (section 5.2, appendix B): the time for 16 KB to leave is measured while at least 16 KB wait, and
 //! averaged with weight 1/4 (Linux averages the rate, with weight 1/8).
 
 use redtail_core::schemars::JsonSchema;
@@ -54,7 +55,7 @@ use redtail_core::{Bytes, Span, Time, schemars, serde};
 
 use super::pi::{PiConfig, PiLaw};
 
-/// Whose details PIE follows.
+/// Which implementation's details of PIE apply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
@@ -62,38 +63,38 @@ pub enum Flavour {
     /// RFC 8033.
     #[default]
     Rfc,
-    /// Linux (`sch_pie`).
+    /// Linux (`sch_pie`), where it differs from RFC 8033.
     Linux,
 }
 
-/// While which delays the probability decays, beside what the controller does.
+/// At which delays the probability decays, in addition to the change by the controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
 pub enum Decay {
-    /// No delay at two updates in a row (RFC 8033, section 4.2; Linux).
+    /// The delay is 0 at two consecutive updates (RFC 8033, section 4.2; Linux).
     #[default]
     NoDelay,
-    /// Less than half the target at two updates in a row (RFC 8033, appendix A).
+    /// The delay is less than half the target at two consecutive updates (RFC 8033, appendix A).
     HalfTarget,
 }
 
-/// How the queueing delay is found.
+/// How the queueing delay is determined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
 pub enum Delay {
-    /// The time the packet that left last has waited.
+    /// The queueing delay of the packet that left last, from its timestamp.
     #[default]
     Timestamps,
-    /// The backlog over the estimated departure rate.
+    /// The backlog divided by the estimated departure rate.
     DepartureRate,
 }
 
-/// What the law is told once.
+/// The law's parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct PieConfig {
-    /// Delay to hold.
+    /// The reference of the delay.
     pub target: Span,
     /// Time between updates.
     pub interval: Span,
@@ -101,38 +102,39 @@ pub struct PieConfig {
     pub alpha: f64,
     /// Proportional gain, 1/s.
     pub beta: f64,
-    /// Burst that passes after a quiet time.
+    /// Burst that passes after a time without congestion.
     pub max_burst: Span,
-    /// Size of a typical packet: two of them are always let wait.
+    /// Size of a typical packet: no packet is dropped while no more than two of this size wait.
     pub mean_packet: Bytes,
-    /// Whether drops are kept apart and from staying away for long.
+    /// Whether drops are derandomized (section 5.4).
     pub derandomize: bool,
-    /// How the delay is found.
+    /// How the queueing delay is determined.
     pub delay: Delay,
     /// When the probability decays.
     pub decay: Decay,
-    /// Whose details.
+    /// Which implementation's details apply.
     pub flavour: Flavour,
 }
 
 /// The law's decision about one arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PieDecision {
-    /// Let it in.
+    /// The packet is queued.
     Pass,
-    /// Drop or mark it.
+    /// The packet is dropped or marked.
     Early,
 }
 
-/// So many bytes must wait, and leave, for one sample of the rate (DQ_THRESHOLD, appendix B;
-/// QUEUE_THRESHOLD of Linux).
+/// The number of bytes that must wait, and leave, for one sample of the departure rate (DQ_THRESHOLD,
+/// appendix B; QUEUE_THRESHOLD of Linux).
 const RATE_SAMPLE: u64 = 1 << 14;
 
-/// Linux keeps p in 64 bits, of which 2^56 are 1 (MAX_PROB), and sets it to 1 where they wrap.
+/// The probability at which Linux's 64 bits wrap: 2^56 of their units are 1 (MAX_PROB), and Linux sets p to
+/// 1 when they wrap.
 const LINUX_WRAPS: f64 = 256.0;
 
-/// The average time for a byte to leave, with one more sample: the RFC averages times, with
-/// weight DQ_THRESHOLD / 2^16 (appendix B), Linux rates, with weight 1/8.
+/// Returns the average time for a byte to leave, with one more sample. The RFC averages times, with weight
+/// DQ_THRESHOLD / 2^16 (appendix B); Linux averages rates, with weight 1/8.
 fn averaged(flavour: Flavour, average: f64, sample: f64) -> f64 {
     match flavour {
         Flavour::Rfc => average + 0.25 * (sample - average),
@@ -140,7 +142,7 @@ fn averaged(flavour: Flavour, average: f64, sample: f64) -> f64 {
     }
 }
 
-/// What has left since a measurement of the departure rate began.
+/// A measurement of the departure rate: the bytes that have left since its beginning.
 #[derive(Clone, Copy, Debug)]
 struct Measurement {
     since: Time,
@@ -151,22 +153,22 @@ struct Measurement {
 #[derive(Clone, Debug)]
 pub struct PieLaw {
     config: PieConfig,
-    /// p, and d of the latest update as its x.
+    /// The controller, with p and with d of the latest update as x.
     pi: PiLaw,
-    /// d_old of the latest update, s.
+    /// The delay d_old of the latest update, in seconds.
     older: f64,
     accumulated: f64,
     burst: Span,
-    /// What the packet that left last has waited, s; 0 if it left nothing behind.
+    /// The delay of the packet that left last, in seconds; 0 if the queue was empty after it.
     sojourn: f64,
     last_departure: Option<Time>,
     measurement: Option<Measurement>,
-    /// Average time for a byte to leave, s; `None` before the first sample.
+    /// The average time for a byte to leave, in seconds; `None` before the first sample.
     byte_time: Option<f64>,
 }
 
 impl PieLaw {
-    /// A law at rest, with its whole burst allowance.
+    /// A law in its initial state, with its whole burst allowance.
     pub fn new(config: PieConfig) -> Self {
         Self {
             config,
@@ -185,25 +187,25 @@ impl PieLaw {
         }
     }
 
-    /// p.
+    /// Returns the drop probability p.
     #[inline]
     pub fn probability(&self) -> f64 {
         self.pi.probability()
     }
 
-    /// The delay of the latest update, s.
+    /// Returns the delay of the latest update, in seconds.
     pub fn delay(&self) -> f64 {
         self.pi.old()
     }
 
-    /// What is left of the burst allowance.
+    /// Returns the remaining burst allowance.
     pub fn burst(&self) -> Span {
         self.burst
     }
 
-    /// Decides about an arrival that finds `backlog` bytes. `relative_size`: of the packet
-    /// over a full one where small packets are to be dropped less often. `draw` gives a
-    /// number uniform on [0, 1); it is called only where chance decides.
+    /// Decides about an arrival that finds `backlog` bytes. `relative_size` is the size of the packet
+    /// divided by that of a full one, if small packets are to be dropped less often. `draw` returns a
+    /// number uniform on [0, 1); it is called only for random decisions.
     #[inline]
     pub fn on_arrival(
         &mut self,
@@ -244,13 +246,13 @@ impl PieLaw {
         decision
     }
 
-    /// A packet was dropped, by this law or for want of room.
+    /// A packet was dropped, by this law or because the queue was full.
     #[inline]
     pub fn on_drop(&mut self) {
         self.accumulated = 0.0;
     }
 
-    /// A packet of `size` leaves, after having waited for `sojourn`; `backlog` bytes stay.
+    /// A packet of `size` leaves after a delay of `sojourn`; `backlog` bytes stay.
     #[inline]
     pub fn on_departure(&mut self, size: Bytes, sojourn: Span, backlog: u64, now: Time) {
         match self.config.delay {
@@ -267,7 +269,7 @@ impl PieLaw {
         }
     }
 
-    /// Linux lets the burst allowance run out with what leaves.
+    /// Reduces the burst allowance by the time between departures, as Linux does.
     fn spend(&mut self, gap: Option<Span>) {
         if self.config.flavour == Flavour::Linux
             && let Some(gap) = gap
@@ -276,7 +278,8 @@ impl PieLaw {
         }
     }
 
-    /// Appendix B: a measurement begins when enough waits and ends when as much has left.
+    /// Measures the departure rate (appendix B): a measurement begins when DQ_THRESHOLD bytes wait and ends
+    /// when as many have left.
     fn measure(&mut self, size: Bytes, backlog: u64, now: Time) {
         let begin = Measurement {
             since: now,
@@ -284,7 +287,7 @@ impl PieLaw {
         };
         if self.measurement.is_none() && backlog >= RATE_SAMPLE {
             self.measurement = Some(begin);
-            // Its own departure begins the interval; Linux counts it all the same.
+            // The departure of this packet begins the interval; Linux still counts the packet.
             if self.config.flavour == Flavour::Rfc {
                 return;
             }
@@ -308,14 +311,14 @@ impl PieLaw {
         self.spend(Some(took));
     }
 
-    /// Counts what leaves; the sum, while a measurement is going on.
+    /// Counts bytes that leave. Returns the sum during a measurement.
     fn count(&mut self, size: Bytes) -> Option<u64> {
         let measurement = self.measurement.as_mut()?;
         measurement.bytes += size.as_u64();
         Some(measurement.bytes)
     }
 
-    /// The delay that an arrival sees in Linux.
+    /// Returns the delay that Linux uses for the decision about an arrival.
     fn sample_now(&self) -> f64 {
         match self.config.delay {
             Delay::Timestamps => self.sojourn,
@@ -323,11 +326,11 @@ impl PieLaw {
         }
     }
 
-    /// One update, `interval` after the one before, with `backlog` bytes waiting.
+    /// Makes one update, `interval` after the one before, with `backlog` bytes waiting.
     pub fn update(&mut self, backlog: u64) {
         let linux = self.config.flavour == Flavour::Linux;
         let delay = match self.config.delay {
-            // Nothing waits: nobody who came now would.
+            // The queue is empty: a packet that arrived now would not wait.
             Delay::Timestamps if backlog == 0 => 0.0,
             Delay::Timestamps => self.sojourn,
             Delay::DepartureRate => self.byte_time.unwrap_or(0.0) * backlog as f64,
@@ -369,7 +372,7 @@ impl PieLaw {
         }
     }
 
-    /// Linux begins anew after a quiet time.
+    /// Resets the law after a time without congestion, as Linux does.
     fn forget(&mut self) {
         if self.config.delay == Delay::DepartureRate && self.byte_time.is_none() {
             return;
@@ -387,13 +390,16 @@ impl PieLaw {
     }
 }
 
-/// Up to this sum of probabilities since the last drop there is none (section 5.4).
+/// No packet is dropped while the sum of probabilities since the last drop is below this value (section
+/// 5.4).
 pub(super) const PROB_LOW: f64 = 0.85;
-/// From this sum on the next packet is dropped (section 5.4).
+/// The next packet is dropped when the sum of probabilities since the last drop is this value or more
+/// (section 5.4).
 pub(super) const PROB_HIGH: f64 = 8.5;
 
-/// Section 5.4: drops are kept apart, and from staying away for long. `accumulated` is the sum
-/// of the probabilities of the packets since the last drop, this one's `p` included.
+/// Derandomizes drops (section 5.4): prevents drops that follow each other closely and long times without
+/// drops. `accumulated` is the sum of the probabilities of the packets since the last drop, including `p`
+/// of this one.
 #[inline]
 pub(super) fn derandomised(accumulated: f64, p: f64, draw: impl FnOnce() -> f64) -> PieDecision {
     if accumulated < PROB_LOW {
@@ -405,7 +411,7 @@ pub(super) fn derandomised(accumulated: f64, p: f64, draw: impl FnOnce() -> f64)
     }
 }
 
-/// Section 4.2: what the change is multiplied by, by the present p.
+/// Returns the factor of the change of p, which depends on the present p (section 4.2).
 pub(super) fn auto_tune(p: f64) -> f64 {
     const STEPS: [(f64, f64); 6] = [
         (1e-6, 2048.0),

@@ -1,4 +1,4 @@
-//! Random Early Detection, the law.
+//! The control law of Random Early Detection.
 //!
 //! Source: S. Floyd and V. Jacobson, "Random Early Detection Gateways for
 //! Congestion Avoidance", IEEE/ACM Transactions on Networking 1(4), 1993,
@@ -28,25 +28,26 @@
 //! chosen when count p_b >= u, with one u drawn after each choice   linux
 //! ```
 //!
-//! While p_b is constant, `uniform` and `linux` give the same gaps, uniform on 1..1/p_b. While
-//! it moves they do not: `uniform` reads the present p_b as if it had been that since the last
-//! choice, and each packet is a chance of its own; with `linux` the gap depends on the p_b of
-//! the packet alone that crosses the line.
+//! While p_b is constant, `uniform` and `linux` give the same gaps, uniform on 1..1/p_b. While p_b changes,
+//! the gaps differ: `uniform` uses the present p_b as if it had been constant since the last choice, and
+//! decides about each packet at random; with `linux`, the gap depends only on the p_b of the packet with
+//! which count p_b reaches u.
 //!
 //! # Flavours
 //!
 //! | | paper | ns-2 (red.cc, `enque`) |
 //! |---|---|---|
-//! | no more than one packet waits (one byte, with thresholds in bytes) | as any | treated as below min_th |
-//! | the buffer overflows | the law is not told | count starts again from 0 |
-//! | count in `uniform` | packets passed | the present one, too |
-//! | gentle slope, where max_p changes (Adaptive RED) | from the present max_p | from the first one |
+//! | no more than one packet waits (one byte, with thresholds in bytes) | no special rule | treated as
+//! below min_th |
+//! | the buffer overflows | no effect on the law | count starts again from 0 |
+//! | count in `uniform` | packets that passed | packets that passed and the present one |
+//! | gentle slope, if max_p changes (Adaptive RED) | from the present max_p | from the initial max_p |
 //!
-//! The paper says nothing of the first two. Its text counts the packets since the last choice;
-//! its figure 2, as ns-2, one more.
+//! The paper says nothing about the first two. Its text counts the packets since the last choice; its
+//! figure 2 counts one more, as ns-2 does.
 //!
-//! [`adapt`] has the schemes that change max_p or the thresholds while it runs,
-//! [`ziegler`] one that computes all parameters beforehand.
+//! [`adapt`] has the schemes that change max_p or the thresholds during a run, [`ziegler`] a model that
+//! computes all parameters before the run.
 
 pub mod adapt;
 pub mod ziegler;
@@ -55,7 +56,7 @@ use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
 use redtail_core::{schemars, serde};
 
-/// How early drops are spread over arrivals.
+/// How early drops are spaced among the arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
@@ -64,13 +65,13 @@ pub enum Spacing {
     Uniform,
     /// No drop before count p = 1, then p/(2 - count p): gaps uniform on 1/p..2/p (ns-2's `wait_`).
     Wait,
-    /// Every packet for itself: geometric gaps (Floyd and Jacobson 1993, method 1).
+    /// Independent decisions for each packet: geometric gaps (Floyd and Jacobson 1993, method 1).
     None,
     /// One random number u for each gap: the first packet with count p >= u (Linux, `red_action`, `red_mark_probability`).
     Linux,
 }
 
-/// Whose details RED follows where the paper leaves them open.
+/// Which implementation's details of RED apply where the paper specifies none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
@@ -78,12 +79,12 @@ pub enum Flavour {
     /// Floyd and Jacobson 1993.
     #[default]
     Paper,
-    /// ns-2.35, red.cc: no early drop while no more than one packet waits, and an overflow starts the count anew.
+    /// ns-2.35, red.cc: no early drop while no more than one packet waits, and an overflow resets the count to 0.
     #[serde(rename = "ns-2")]
     Ns2,
 }
 
-/// What the law is told once.
+/// The law's parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct RedConfig {
     /// Threshold below which nothing is dropped; packets or bytes.
@@ -99,27 +100,27 @@ pub struct RedConfig {
     pub gentle_end: Option<f64>,
     /// How drops are spaced.
     pub spacing: Spacing,
-    /// Whose details are followed.
+    /// Which implementation's details apply.
     pub flavour: Flavour,
 }
 
 /// The law's decision about one arriving packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RedDecision {
-    /// Let it in.
+    /// The packet is queued.
     Pass,
-    /// Drop or mark it: the random choice fell on it.
+    /// The packet is dropped or marked: the random decision chose it.
     Early,
-    /// Drop it, or mark it if so configured: the average is past the slope's end.
+    /// The packet is dropped, or marked if so configured: the average is at the slope's end or above.
     Forced,
 }
 
-/// One packet's arrival, as the law sees it.
+/// The state of the queue at the arrival of a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// Backlog it found, in the unit of the thresholds.
+    /// Backlog that the packet found, in the unit of the thresholds.
     pub backlog: f64,
-    /// `Some(m)` if the link was idle and could have sent m packets meanwhile.
+    /// `Some(m)` if the link was idle; it could have sent m packets in this time.
     pub idle: Option<u64>,
     /// `Some(size / mean size)` in byte mode, where larger packets are dropped
     /// in proportion to their size.
@@ -137,14 +138,14 @@ pub struct RedLaw {
     /// the average is below min_th.
     count: Option<f64>,
     probability: f64,
-    /// max_p as it was at first.
+    /// The initial max_p.
     first_max_p: f64,
-    /// u of the present gap.
+    /// The random number u of the present gap.
     chance: f64,
 }
 
 impl RedLaw {
-    /// A law at rest: average 0.
+    /// A law in its initial state: average 0.
     pub fn new(config: RedConfig) -> Self {
         Self {
             config,
@@ -165,12 +166,12 @@ impl RedLaw {
         }
     }
 
-    /// The moving average, in the unit of the thresholds.
+    /// Returns the moving average, in the unit of the thresholds.
     pub fn average(&self) -> f64 {
         self.average
     }
 
-    /// Its parameters as they are now.
+    /// Returns the present parameters.
     pub fn config(&self) -> &RedConfig {
         &self.config
     }
@@ -181,7 +182,7 @@ impl RedLaw {
         self.config.max_p = max_p;
     }
 
-    /// Changes the thresholds and the end of the gentle slope, in the unit they had.
+    /// Changes the thresholds and the end of the gentle slope; the unit stays.
     #[inline]
     pub fn set_thresholds(&mut self, min_th: f64, max_th: f64, gentle_end: Option<f64>) {
         self.config.min_th = min_th;
@@ -195,21 +196,21 @@ impl RedLaw {
         self.average < self.config.max_th
     }
 
-    /// p_b of the latest arrival: the probability before spacing.
+    /// Returns p_b of the latest arrival: the probability before spacing.
     pub fn probability(&self) -> f64 {
         self.probability
     }
 
-    /// Updates the average and decides. `draw` gives a number uniform on
-    /// [0, 1); it is called only where chance decides.
+    /// Updates the average and decides. `draw` returns a number uniform on [0, 1); it is called only for
+    /// random decisions.
     #[inline]
     pub fn on_arrival(&mut self, arrival: Arrival, draw: impl FnOnce() -> f64) -> RedDecision {
         self.observe(arrival);
         self.decide(arrival.relative_size, draw)
     }
 
-    /// Decides about an arrival with the average as it is: the second half of
-    /// [`on_arrival`](Self::on_arrival), for those who act between the two.
+    /// Decides about an arrival with the present average: the second half of
+    /// [`on_arrival`](Self::on_arrival), for callers that act between the two halves.
     #[inline(always)]
     pub fn decide(
         &mut self,
@@ -241,7 +242,7 @@ impl RedLaw {
                     max_p + (1.0 - max_p) * (average - max_th) / (end - max_th)
                 }
                 _ => {
-                    // Linux draws anew for the next one below.
+                    // Linux draws a new number for the next one below.
                     let anew = self.config.spacing == Spacing::Linux;
                     self.count = (!anew).then_some(0.0);
                     self.probability = 1.0;
@@ -272,7 +273,8 @@ impl RedLaw {
         }
     }
 
-    /// A number is drawn by the packet that starts the count, and by each that is chosen.
+    /// Decides by a random number for each gap: one is drawn with the packet that starts the count, and
+    /// with each packet that is chosen.
     fn decide_as_linux(&mut self, p: f64, step: f64, draw: impl FnOnce() -> f64) -> RedDecision {
         let count = self.count.map(|count| count + step);
         if count.is_some_and(|count| count * p < self.chance) {
@@ -287,7 +289,7 @@ impl RedLaw {
         }
     }
 
-    /// A packet was dropped for want of room.
+    /// A packet was dropped because the queue was full.
     #[inline]
     pub fn on_overflow(&mut self) {
         if self.config.flavour == Flavour::Ns2 {
@@ -295,7 +297,7 @@ impl RedLaw {
         }
     }
 
-    /// Brings the average up to date: the first half of [`on_arrival`](Self::on_arrival).
+    /// Updates the average: the first half of [`on_arrival`](Self::on_arrival).
     #[inline(always)]
     pub fn observe(&mut self, arrival: Arrival) {
         let w_q = self.config.w_q;
@@ -311,11 +313,11 @@ impl RedLaw {
         self.average *= libm::pow(1.0 - self.config.w_q, packets as f64);
     }
 
-    /// p_a of the packet that follows `count` passed ones, as a fraction: share / whole.
+    /// Returns p_a of the packet after `count` passed ones, as a fraction: share / whole.
     ///
-    /// The paper's derivation counts the packets passed since the last drop,
-    /// its figure 2 one more; only the former gives the uniform gaps on
-    /// 1..1/p that it promises. ns-2 counts the present packet.
+    /// The paper's derivation counts the packets that passed since the last drop, its figure 2 counts one
+    /// more; only the derivation gives gaps uniform on 1..1/p, as the paper says. ns-2 counts the present
+    /// packet too.
     #[inline]
     fn spaced(&self, p: f64, count: f64, step: f64) -> (f64, f64) {
         let whole = match self.config.spacing {

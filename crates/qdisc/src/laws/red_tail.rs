@@ -1,4 +1,5 @@
-//! The parallel virtual queue: who belongs to which of two queues, and what rate each gets.
+//! The parallel virtual queue of RED+Tail: the assignment of flows to two queues, and the rate of each
+//! queue.
 //!
 //! Source: J.-S. Jou and J. Baras, "A Parallel Virtual Queue Structure for Active Queue
 //! Management", CSHCN TR 2003-4: the classifier and the service rates.
@@ -12,13 +13,13 @@
 //! no packet for T:                         the counter is forgotten
 //! ```
 //!
-//! The first N packets of a flow are those of a short one, packet N + 1 is the first of a long
-//! one. Counters are looked at when a packet comes, never by a timer, and there are only so many:
-//! the table has places in sets of [`WAYS`], a flow has its set by a hash, and one that finds its
-//! set full takes the place of the flow there that has been silent longest.
+//! The first N packets of a flow are those of a short flow, packet N + 1 is the first of a long flow.
+//! Counters are examined when a packet arrives, not by a timer, and their number is limited: the table has
+//! entries in sets of [`WAYS`], a hash gives each flow its set, and a flow whose set is full replaces the
+//! flow in it that has been silent for longest.
 //!
-//! A long flow that still waits is not forgotten, however long it has been silent: its next packet
-//! would overtake those that wait.
+//! A long flow with waiting packets is not forgotten, however long it has been silent: its next packet
+//! would overtake the waiting ones.
 //!
 //! **Rates** ([`ServiceShare`]):
 //!
@@ -29,64 +30,64 @@
 //! C2     = C - C1
 //! ```
 //!
-//! **Packets** ([`Turns`]): while both queues have a packet to send, each choice adds up what the
-//! short queue should have got of it, share times size, less what it got. That sum d decides, so that it
-//! stays as near to 0 as it can: the short queue has its turn if 2 d >= (1 - share) L1 - share L2.
-//! By induction |d| is at most half the largest packet, whatever the shares are meanwhile.
+//! **Packets** ([`Turns`]): while both queues have a packet to send, each choice adds to a sum d the bytes
+//! that the short queue should have sent, share times size, minus the bytes that it sent. The choice keeps
+//! d as near to 0 as possible: the short queue is served if 2 d >= (1 - share) L1 - share L2. By induction
+//! |d| is at most half the largest packet, even if the shares change.
 //!
 //! | symbol | meaning | unit |
 //! |---|---|---|
 //! | N | packets after which a flow is long | packets |
-//! | T | silence after which it is forgotten | s |
+//! | T | time without packets after which a flow is forgotten | s |
 //! | C, C1, C2 | rate of the link, of the short queue, of the long one; share: C1/C | bit/s |
-//! | q1 | backlog of the short queue | packets or bytes, as its thresholds |
-//! | minth1, maxth1 | its thresholds | the same |
+//! | q1 | backlog of the short queue | packets or bytes, as minth1 |
+//! | minth1, maxth1 | thresholds of the short queue | the same |
 //! | L1, L2 | next packet of the short queue, of the long one | bytes |
-//! | d | what the short queue is owed | bytes |
+//! | d | bytes that the short queue should have sent and has not | bytes |
 
 use redtail_core::{Bytes, FlowId, Span, Stream, Time};
 
 use crate::fq::FlowHash;
 
-/// Places in a set of the table.
+/// Number of entries in a set of the table.
 pub const WAYS: usize = 8;
 
-/// One of the two queues, or its flows.
+/// One of the two queues, and the class of its flows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowClass {
-    /// Not yet more than N packets, or not TCP.
+    /// Flows of up to N packets so far, and flows that are not TCP.
     Short,
-    /// More than N packets.
+    /// TCP flows of more than N packets.
     Long,
 }
 
-/// What is kept of a flow.
+/// The entry of a flow.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     flow: FlowId,
     class: FlowClass,
-    /// Packets counted; of a long flow N + 1.
+    /// The number of packets of the flow; N + 1 for a long flow.
     counter: u64,
-    /// When its latest packet came.
+    /// The arrival time of its latest packet.
     seen: Time,
-    /// How many packets must have left each queue so that none of its own waits there.
+    /// The number of packets that must have left each queue so that no packet of the flow waits there.
     behind: [u64; 2],
-    /// The latest period in which it was seen in each class; 0 is none.
+    /// The latest period in which the flow was seen in each class; 0 is none.
     periods: [u32; 2],
 }
 
-/// What became of an arrival.
+/// The classification of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Classified {
-    /// Where it belongs.
+    /// The class of the packet.
     pub class: FlowClass,
-    /// Whether its flow is met in this class for the first time since the period began.
+    /// Whether this is the first packet of its flow in this class since the period began.
     pub first: bool,
-    /// For a long flow: how many packets must have left the short queue before this one may
-    /// leave, so that it overtakes none of its own.
+    /// For a long flow: the number of packets that must have left the short queue before this packet can
+    /// leave, so that it does not overtake packets of its own flow.
     pub after: u64,
-    /// Its place in the table, for [`FlowClasses::joined`]; `None` if there was no room, and the
-    /// flow is short for now.
+    /// The index of the entry in the table, for [`FlowClasses::joined`]; `None` if there was no room, and
+    /// the flow counts as short.
     place: Option<usize>,
 }
 
@@ -96,17 +97,18 @@ pub struct FlowClasses {
     long_after: u64,
     idle_timeout: Span,
     hash: FlowHash,
-    /// Sets of [`WAYS`] places.
+    /// Sets of [`WAYS`] entries.
     places: Vec<Option<Entry>>,
-    /// How many packets must have left the short queue so that none is there that came so far.
+    /// The number of packets that must have left the short queue so that it has no packet that arrived
+    /// until now.
     entered: u64,
     period: u32,
     displaced: u64,
 }
 
 impl FlowClasses {
-    /// A flow is long after `long_after` packets (N) and forgotten after `idle_timeout` (T);
-    /// counters of at least `flows` are kept. The hash is drawn from `stream`.
+    /// An empty table. A flow is long after `long_after` packets (N) and forgotten after `idle_timeout`
+    /// (T). The table holds at least `flows` flows. The hash is drawn from `stream`.
     pub fn new(long_after: u64, idle_timeout: Span, flows: u64, stream: &mut Stream) -> Self {
         let sets = (flows as usize).div_ceil(WAYS).max(1);
         Self {
@@ -120,18 +122,18 @@ impl FlowClasses {
         }
     }
 
-    /// Flows are met for the first time again, and displaced ones counted from here.
+    /// Begins a period: every flow counts as not yet seen, and the number of displaced flows is 0.
     pub fn begin_period(&mut self) {
         self.period += 1;
         self.displaced = 0;
     }
 
-    /// Flows that lost their counter to another flow since the period began.
+    /// Returns the number of flows whose counter another flow replaced since the period began.
     pub fn displaced(&self) -> u64 {
         self.displaced
     }
 
-    /// Classifies a packet of `flow`. `left` is how many packets have left each queue so far.
+    /// Classifies a packet of `flow`. `left` is the number of packets that have left each queue so far.
     #[inline]
     pub fn arrival(&mut self, flow: FlowId, now: Time, left: [u64; 2]) -> Classified {
         let set = self.hash.bucket(flow, self.places.len() / WAYS) * WAYS;
@@ -146,7 +148,8 @@ impl FlowClasses {
         let index = match known {
             Some(index) => index,
             None => {
-                // Its own old place, a free one, or that of the flow silent for longest.
+                // The flow's own old entry, a free one, or that of the flow that has been silent for
+                // longest.
                 let free = places
                     .iter()
                     .position(is_flow)
@@ -174,7 +177,7 @@ impl FlowClasses {
                     class: FlowClass::Short,
                     counter: 0,
                     seen: now,
-                    // Packets from before it was forgotten may still be in the short queue.
+                    // Packets from before the flow was forgotten can still be in the short queue.
                     behind: [self.entered, 0],
                     periods: [0; 2],
                 });
@@ -201,8 +204,8 @@ impl FlowClasses {
         }
     }
 
-    /// The packet just classified joined the queue of its class, from which `left` packets must
-    /// have left when it has.
+    /// The packet that was just classified has joined the queue of its class. When it leaves, `left`
+    /// packets will have left that queue.
     #[inline]
     pub fn joined(&mut self, classified: Classified, left: u64) {
         if classified.class == FlowClass::Short {
@@ -217,21 +220,21 @@ impl FlowClasses {
     }
 }
 
-/// The short queue's share of the link.
+/// The parameters of the short queue's share of the link.
 #[derive(Clone, Copy, Debug)]
 pub struct ServiceShare {
-    /// minth1, in the unit of q1.
+    /// The threshold minth1, in the unit of q1.
     pub min_th: f64,
-    /// maxth1, in the unit of q1.
+    /// The threshold maxth1, in the unit of q1.
     pub max_th: f64,
-    /// C1min/C.
+    /// The smallest share C1min/C while the short queue is not empty.
     pub least: f64,
-    /// C1max/C.
+    /// The largest share C1max/C.
     pub most: f64,
 }
 
 impl ServiceShare {
-    /// C1/C with a backlog of `q1`.
+    /// Returns the share C1/C for a backlog of `q1`.
     #[inline]
     pub fn at(&self, q1: f64) -> f64 {
         if q1 <= 0.0 {
@@ -244,16 +247,16 @@ impl ServiceShare {
     }
 }
 
-/// Turns by share, for packets.
+/// The choice between the queues, packet by packet, for a given share.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Turns {
-    /// d, in bytes.
+    /// The sum d, in bytes.
     owed: f64,
 }
 
 impl Turns {
-    /// Whose packet is next, the one of `short` or the one of `long` bytes, if the short queue is
-    /// to have `share` of the rate.
+    /// Chooses the next packet, between one of `short` bytes and one of `long` bytes, if the short queue
+    /// has `share` of the rate.
     #[inline]
     pub fn next(&mut self, share: f64, short: Bytes, long: Bytes) -> FlowClass {
         let to_short = (1.0 - share) * short.as_u64() as f64;
@@ -267,7 +270,7 @@ impl Turns {
         }
     }
 
-    /// What the short queue is owed, in bytes.
+    /// Returns d, the bytes that the short queue should have sent and has not.
     pub fn owed(&self) -> f64 {
         self.owed
     }

@@ -1,21 +1,20 @@
-//! The token bucket: a rate, and bursts beyond it.
+//! The token bucket: a rate, and bursts above the rate.
 //!
 //! Source: RFC 2697 and RFC 2698, section 3, for the bucket; Linux sch_tbf and sch_htb
-//! for what it may not do: an arrival process that conforms sends at most B + r t in any
-//! interval t.
+//! for the bound: traffic that conforms sends at most B + r t in any interval t.
 //!
 //! | symbol | here | unit |
 //! |---|---|---|
-//! | r, rate at which tokens come | `rate` | bit/s |
-//! | B, most that the bucket holds | `depth` | 10^-12 bit |
-//! | tokens now; may be negative for users that charge first | `level` | 10^-12 bit |
+//! | r, rate at which tokens are added | `rate` | bit/s |
+//! | B, largest content of the bucket | `depth` | 10^-12 bit |
+//! | present tokens; can be negative for callers that charge before they wait | `level` | 10^-12 bit |
 //!
-//! A bit is counted as 10^12 parts, so that a picosecond at r bit/s brings r of them and
-//! nothing is ever rounded: tokens(t) = min(B, tokens(s) + r (t - s)).
+//! A bit is counted as 10^12 parts, so that a picosecond at r bit/s adds r parts and no value is rounded:
+//! tokens(t) = min(B, tokens(s) + r (t - s)).
 
 use redtail_core::{Bytes, Rate, Time};
 
-/// The parts of a bit.
+/// The number of parts of a bit.
 const BIT: i128 = 1_000_000_000_000;
 
 /// A bucket with its tokens.
@@ -23,12 +22,12 @@ const BIT: i128 = 1_000_000_000_000;
 pub struct TokenBucket {
     rate: u64,
     depth: i128,
-    /// Tokens at `at`.
+    /// The tokens at the time `at`.
     level: i128,
     at: Time,
 }
 
-/// What `size` costs.
+/// Returns the tokens that `size` needs.
 #[inline]
 pub fn cost(size: Bytes) -> i128 {
     i128::from(size.bits()) * BIT
@@ -49,22 +48,22 @@ impl TokenBucket {
         }
     }
 
-    /// The tokens at `now`, in 10^-12 bit.
+    /// Returns the tokens at `now`, in 10^-12 bit.
     #[inline]
     pub fn level(&self, now: Time) -> i128 {
         let gained = u128::from(self.rate) * u128::from(now.saturating_since(self.at).as_ps());
         self.depth.min(self.level + gained as i128)
     }
 
-    /// Takes the tokens for `size`, whether they are there or not.
+    /// Removes the tokens for `size`, even if the bucket does not hold them.
     #[inline]
     pub fn charge(&mut self, size: Bytes, now: Time) {
         self.level = self.level(now) - cost(size);
         self.at = now;
     }
 
-    /// The first moment, not before `now`, at which there are `wanted` tokens. These must not be more
-    /// than the bucket holds.
+    /// Returns the first moment, not before `now`, at which the bucket holds `wanted` tokens. These must
+    /// not be more than its largest content.
     pub fn when(&self, wanted: i128, now: Time) -> Time {
         let missing = wanted - self.level(now);
         if missing <= 0 {
@@ -84,7 +83,7 @@ mod tests {
 
     #[test]
     fn tokens_come_exactly_and_no_more_than_fit() {
-        // 3 bit/s: a byte takes 8/3 s, which no picosecond hits.
+        // 3 bit/s: a byte takes 8/3 s, which is no whole number of picoseconds.
         let mut bucket = TokenBucket::full(Rate::from_bps(3), Bytes::new(1));
         assert_eq!(bucket.level(Time::ZERO), 8 * BIT);
         bucket.charge(Bytes::new(1), Time::ZERO);

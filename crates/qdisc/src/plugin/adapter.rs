@@ -1,4 +1,4 @@
-//! The discipline around a plug-in: it keeps the packets and the books.
+//! The discipline around a plug-in: it holds the packets and counts them.
 
 use std::fmt;
 
@@ -100,7 +100,7 @@ impl<P: Packet> Store<P> {
     }
 }
 
-/// What the plug-in may do during one call.
+/// The actions of the plug-in during one call.
 struct Acting<'a, P, S> {
     store: &'a mut Store<P>,
     sink: &'a mut S,
@@ -127,7 +127,7 @@ impl<P: Packet, S: Sink<P>> Actions for Acting<'_, P, S> {
         if !waiting.mark_ce() {
             return Ok(false);
         }
-        // The mark of an arriving packet counts once it is known to stay.
+        // The mark of an arriving packet is reported after the call, if the packet stays.
         if !place.marked && self.arriving != Some(packet) {
             self.sink.marked(waiting, self.now);
         }
@@ -175,7 +175,7 @@ impl<P: Packet> Plugin<P> {
 }
 
 impl<P: Packet> Inner<P> {
-    /// What the plug-in returned, if that is no error.
+    /// Returns the result of the plug-in; an error ends the run.
     fn sound<T>(&self, method: &'static str, result: Result<T, PluginError>) -> T {
         result.unwrap_or_else(|error| {
             raise(PluginFailure {
@@ -191,8 +191,8 @@ impl<P: Packet> Inner<P> {
         self.sound(method, Err(PluginError::new(text)))
     }
 
-    /// Asks when the plug-in wants to be woken. One that names a time that has come wants to be
-    /// asked for a packet, which it will be as soon as the link is free.
+    /// Asks for the next wakeup of the plug-in. A time that is not later than `now` needs no wakeup: the
+    /// plug-in is asked for a packet as soon as the link is free.
     fn ask_wakeup(&mut self, now: Time) {
         let wakeup = self.sound("next_wakeup", self.queue.next_wakeup(now));
         self.wakeup = wakeup.filter(|at| *at > now);

@@ -1,4 +1,4 @@
-//! What may stand in the free table of a plug-in.
+//! The values in the free table of a plug-in.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use redtail_core::schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use redtail_core::serde::{self, Deserialize, Serialize};
 
-/// A value of the experiment file that is passed on as it is.
+/// A value of the experiment file that is passed to the plug-in unchanged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(
     crate = "serde",
@@ -29,7 +29,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The number, whole or not.
+    /// Returns the value as a number, if it is one.
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             Self::Integer(number) => Some(*number as f64),
@@ -38,7 +38,7 @@ impl Value {
         }
     }
 
-    /// The whole number.
+    /// Returns the value as a whole number, if it is one.
     pub fn as_i64(&self) -> Option<i64> {
         match self {
             Self::Integer(number) => Some(*number),
@@ -46,7 +46,7 @@ impl Value {
         }
     }
 
-    /// The truth value.
+    /// Returns the truth value, if it is one.
     pub fn as_bool(&self) -> Option<bool> {
         match self {
             Self::Bool(on) => Some(*on),
@@ -54,7 +54,7 @@ impl Value {
         }
     }
 
-    /// The text.
+    /// Returns the text, if it is one.
     pub fn as_str(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -62,7 +62,7 @@ impl Value {
         }
     }
 
-    /// Whether every number in it is finite, as JSON needs.
+    /// Whether every number in the value is finite, as JSON requires.
     pub(super) fn is_finite(&self) -> bool {
         match self {
             Self::Float(number) => number.is_finite(),

@@ -1,9 +1,9 @@
-//! Adaptive RED: a RED queue whose max_p keeps the average between the thresholds, and whose
-//! other parameters are computed from the link.
+//! Adaptive RED: a RED queue that adapts max_p to keep the average between the thresholds, and whose other
+//! parameters are computed from the link.
 //!
 //! Source: S. Floyd, R. Gummadi, S. Shenker, "Adaptive RED: An Algorithm for Increasing the
-//! Robustness of RED's Active Queue Management", 2001. Formulas and symbols are in
-//! [`crate::laws::red::adapt`], the law's in [`crate::laws::red`].
+//! Robustness of RED's Active Queue Management", 2001. The formulas and symbols of the adaptation are in
+//! [`crate::laws::red::adapt`], those of the law in [`crate::laws::red`].
 
 use redtail_core::{
     Bytes, Metric, Packet, ParamError, ParamWarning, QueueSize, Span, params, shared_keys,
@@ -15,16 +15,16 @@ use crate::queues::red::{
     AboveMaxTh, Gentle, MEAN_PACKET, Red, RedSetup, check_mean_packet, check_unit_interval,
     check_units, gentle_end, red_keys, threshold_at,
 };
-use crate::{Limit, LinkFacts, QueueContext, QueueParams};
+use crate::{Limit, LinkFacts, QueueContext, QueueKind};
 
 shared_keys! { $
-    /// The keys of Adaptive RED that others share.
+    /// The keys that Adaptive RED shares with other queues.
     adaptive_red_keys {
-        /// Drop probability at `max_th` to start from.
+        /// Initial drop probability at `max_th`.
         max_p: f64 = crate::queues::red::MAX_P, "ns-2.35, ns-default.tcl (`linterm_` 10, that is 1/10).";
         /// Weight of one arrival's sample in the moving average. Left out, 1 - exp(-1/C), with the link's rate C in packets per second.
         w_q: Option<f64>, "Floyd, Gummadi, Shenker 2001.";
-        /// Most that is added to max_p at once; never more than a quarter of it.
+        /// Largest amount added to max_p in one step; never more than a quarter of max_p.
         alpha: f64 = 0.01, "Floyd, Gummadi, Shenker 2001.";
         /// Factor by which max_p is reduced.
         beta: f64 = 0.9, "Floyd, Gummadi, Shenker 2001.";
@@ -34,7 +34,9 @@ shared_keys! { $
         top: f64 = 0.5, "Floyd, Gummadi, Shenker 2001.";
         /// Time between two changes of max_p.
         interval: Span = Span::from_ms(500), "Floyd, Gummadi, Shenker 2001.";
-        /// Typical packet size: for what is computed from the link's rate, idle periods and `byte_mode`. Left out, the largest packet that crosses the link, or 500 B where none is known.
+        /// Typical packet size: used for values that are computed from the link's rate, for idle periods
+        /// and for `byte_mode`. Left out, the largest packet that crosses the link, or 500 B if none is
+        /// known.
         mean_packet: Option<Bytes>, "ns-2.35 leaves it to the user (`mean_pktsize_` 500).";
     }
 }
@@ -42,18 +44,18 @@ shared_keys! { $
 params! {
     /// Adaptive RED (Floyd, Gummadi, Shenker 2001).
     pub struct AdaptiveRedParams {
-        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        /// Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a list of these.
         limit: Limit;
-        /// Average below which nothing is dropped, in packets, bytes or time at the link's rate. Left out, half of `target_delay` at the link's rate, and at least 5 packets.
+        /// Average below which no packet is dropped, in packets, bytes or time at the link's rate. Left out, half of `target_delay` at the link's rate, and at least 5 packets.
         min_th: Option<QueueSize>, "ns-2.35, red.cc (`thresh_` 0).";
         /// Average at which the drop probability reaches max_p, in the unit of `min_th`. Left out, three times `min_th`.
         max_th: Option<QueueSize>, "Floyd, Gummadi, Shenker 2001; ns-2.35, red.cc (`maxthresh_` 0).";
-        /// Delay at the middle between the thresholds that an automatic `min_th` is for.
+        /// Queueing delay halfway between the thresholds, from which `min_th` is computed when it is left out.
         target_delay: Span = Span::from_ms(5), "ns-2.35, ns-default.tcl (`targetdelay_`).";
         adaptive_red_keys!(max_p, w_q, alpha, beta, bottom, top, interval);
         red_keys!(gentle = Gentle::TwiceMaxTh, "Floyd, Gummadi, Shenker 2001, which build on gentle RED.");
         red_keys!(spacing);
-        /// Whose details are followed where the paper leaves them open; with `"ns-2"` the gentle slope keeps starting from the first `max_p`.
+        /// Which implementation's details apply where the paper specifies none: those of the paper's text or those of ns-2. With `"ns-2"`, the gentle slope always starts from the initial `max_p`.
         flavour: Flavour = Flavour::Paper, "Floyd, Gummadi, Shenker 2001; ns-2's for comparisons with it.";
         red_keys!(byte_mode);
         adaptive_red_keys!(mean_packet);
@@ -62,7 +64,7 @@ params! {
 }
 
 impl AdaptiveRedParams {
-    /// The queue's parameters on this link.
+    /// Returns the queue's parameters on this link.
     pub(crate) fn setup(&self, link: &LinkFacts) -> RedSetup {
         let known = Some(link.largest_packet).filter(|size| *size > Bytes::ZERO);
         let mean_packet = self.mean_packet.or(known).unwrap_or(MEAN_PACKET);
@@ -108,10 +110,15 @@ impl AdaptiveRedParams {
     }
 }
 
-impl QueueParams for AdaptiveRedParams {
+impl QueueKind for AdaptiveRedParams {
     type Queue<P: Packet> = Red<P, Aimd>;
 
     const METRICS: &'static [&'static [&'static Metric]] = &[OF_MAX_P];
+
+    fn example() -> &'static str {
+        r#"limit = "250 packets"
+target_delay = "50 ms""#
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;

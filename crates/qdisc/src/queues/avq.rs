@@ -1,18 +1,17 @@
 //! AVQ: a virtual queue, slower than the link, decides about the packets of the real one.
 //!
 //! Source: S. Kunniyur and R. Srikant, "Analysis and Design of an Adaptive Virtual Queue
-//! (AVQ) Algorithm for Active Queue Management", ACM SIGCOMM 2001, section 2 and figure 2;
-//! that dropped packets do not adapt the capacity, and its start at 0.8 C, after ns-2.35,
-//! queue/vq.cc.
+//! (AVQ) Algorithm for Active Queue Management", ACM SIGCOMM 2001, section 2 and figure 2. Two details are
+//! those of ns-2.35, queue/vq.cc: dropped packets do not adapt the capacity, and it starts at 0.8 C.
 //!
 //! | symbol | meaning | unit |
 //! |---|---|---|
 //! | VQ, B | virtual backlog and its limit | packets (of typical size, if B is in bytes) |
 //! | C, C~ | capacity of the link and of the virtual queue | packets/s |
-//! | gamma | utilisation to hold | 1 |
-//! | alpha | how fast C~ adapts | 1/s |
-//! | b | the arriving packet | packets |
-//! | s | time of the arrival before | s |
+//! | gamma | desired utilisation | 1 |
+//! | alpha | gain of the adaptation of C~ | 1/s |
+//! | b | size of the arriving packet | packets |
+//! | s | time of the previous arrival | s |
 //!
 //! ```text
 //! at an arrival at t:
@@ -21,7 +20,7 @@
 //!   C~ <- max(min(C~ + alpha gamma C (t - s), C) - alpha b, 0)      unless it was dropped
 //! ```
 //!
-//! C~ rests where packets come at gamma C.
+//! C~ is constant if packets arrive at the rate gamma C.
 
 use redtail_core::{Bytes, Packet, ParamError, ParamWarning, QueueSize, Time, params};
 
@@ -30,24 +29,24 @@ use crate::gauge::{self, Gauge};
 use crate::refuse;
 use crate::signal::mark_or_drop;
 use crate::{
-    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
     Sink,
 };
 
 params! {
     /// Adaptive virtual queue (Kunniyur and Srikant 2001).
     pub struct AvqParams {
-        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        /// Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a list of these.
         limit: Limit;
-        /// Most that may wait in the virtual queue; its unit is that in which it is counted. Without it the limit in packets, else in bytes (ns-2.35, `buflim_` 1).
+        /// Limit of the virtual queue, which is counted in the unit of this limit. Without it the limit in packets, else in bytes (ns-2.35, `buflim_` 1).
         virtual_limit: Option<QueueSize>;
-        /// Utilisation to hold.
+        /// Desired utilisation of the link.
         gamma: f64 = 0.98, "Kunniyur and Srikant 2001, section 4 (0.98).";
-        /// How fast the virtual capacity adapts, in 1/s.
+        /// Gain of the adaptation of the virtual capacity, in 1/s.
         alpha: f64 = 0.15, "Kunniyur and Srikant 2001, section 4 (0.15).";
-        /// Typical packet size, for the link's rate in packets. Without it, the largest packet that is known to cross the link, else 1500 B.
+        /// Typical packet size, to express the link's rate in packets. Without it, the largest packet that is known to cross the link, else 1500 B.
         mean_packet: Option<Bytes>;
-        /// Mark ECN-capable packets where an early drop would hit them.
+        /// Mark ECN-capable packets instead of dropping them early.
         ecn: bool = false, "off as in ns-2.35 (`markpkts_`).";
     }
 }
@@ -67,8 +66,12 @@ impl AvqParams {
     }
 }
 
-impl QueueParams for AvqParams {
+impl QueueKind for AvqParams {
     type Queue<P: Packet> = Avq<P>;
+
+    fn example() -> &'static str {
+        r#"limit = "100 packets""#
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;
@@ -120,7 +123,7 @@ impl QueueParams for AvqParams {
     }
 }
 
-/// C~ over C at the start: `ecnlim_` of ns-2.35.
+/// The initial value of C~ / C (`ecnlim_` of ns-2.35).
 const INITIAL_SHARE: f64 = 0.8;
 
 /// The running queue.
@@ -135,9 +138,9 @@ pub struct Avq<P> {
     capacity: f64,
     virtual_capacity: f64,
     virtual_backlog: f64,
-    /// The arrival before.
+    /// The time of the previous arrival.
     drained: Time,
-    /// The arrival before that was not dropped.
+    /// The time of the previous arrival that was not dropped.
     adapted: Time,
     fifo: Fifo<P>,
 }
@@ -179,7 +182,7 @@ impl<P: Packet> QueueDiscipline<P> for Avq<P> {
         self.fifo.backlog()
     }
 
-    /// `average` is the virtual backlog, in packets; `probability` no probability but C~/C.
+    /// `average` is the virtual backlog, in packets; `probability` is C~/C, which is no probability.
     fn internals(&self) -> Internals {
         Internals {
             average: Some(self.virtual_backlog),

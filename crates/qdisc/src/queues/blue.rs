@@ -1,4 +1,4 @@
-//! BLUE: a probability that loss raises and idleness lowers.
+//! BLUE: a drop probability that rises at a loss and falls while the link is idle.
 //!
 //! Source: W. Feng, K. G. Shin, D. D. Kandlur and D. Saha, "The BLUE Active Queue
 //! Management Algorithms", IEEE/ACM Transactions on Networking 10(4), 2002, figure 3.
@@ -6,8 +6,8 @@
 //! | symbol | meaning | unit |
 //! |---|---|---|
 //! | p_m | drop or mark probability | 1 |
-//! | d1, d2 | its increment and its decrement | 1 |
-//! | freeze_time | least time between two changes | s |
+//! | d1, d2 | increment and decrement of p_m | 1 |
+//! | freeze_time | smallest time between two changes of p_m | s |
 //! | L | backlog that counts as a loss (optional) | packets or bytes |
 //!
 //! ```text
@@ -17,8 +17,8 @@
 //!     if now - last_update >= freeze_time:  p_m <- max(0, p_m - d2), last_update <- now
 //! ```
 //!
-//! The figure has one event for an idle link; that it repeats while the link stays idle is
-//! the authors' simulator's way (ns-1.1, as ported to ns-3).
+//! The figure has one event for an idle link. In the authors' simulator the event repeats while the link
+//! stays idle (ns-1.1, as ported to ns-3), and so it does here.
 
 use redtail_core::{Packet, ParamError, ParamWarning, QueueSize, Span, Stream, Time, params};
 
@@ -27,30 +27,34 @@ use crate::gauge;
 use crate::refuse;
 use crate::signal::mark_or_drop;
 use crate::{
-    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
     Sink,
 };
 
 params! {
     /// BLUE (Feng, Shin, Kandlur and Saha 2002).
     pub struct BlueParams {
-        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        /// Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a list of these.
         limit: Limit;
-        /// What a loss adds to the probability.
+        /// Amount added to the probability at a loss.
         increment: f64 = 0.0025, "ns-1.1's BLUE, as ported to ns-3 (`Increment`).";
-        /// What an idle link takes off it.
+        /// Amount subtracted from the probability when the link is idle.
         decrement: f64 = 0.00025, "ns-1.1's BLUE, as ported to ns-3 (`Decrement`).";
-        /// Least time between two changes.
+        /// Smallest time between two changes of the probability.
         freeze_time: Span = Span::from_ms(100), "ns-1.1's BLUE, as ported to ns-3 (`FreezeTime`).";
         /// Backlog above which an arrival counts as a loss; without it only losses count (Feng et al. 2002, section III).
         threshold: Option<QueueSize>;
-        /// Mark ECN-capable packets where an early drop would hit them.
+        /// Mark ECN-capable packets instead of dropping them early.
         ecn: bool = false, "Feng et al. 2002, section III; off as everywhere here.";
     }
 }
 
-impl QueueParams for BlueParams {
+impl QueueKind for BlueParams {
     type Queue<P: Packet> = Blue<P>;
+
+    fn example() -> &'static str {
+        r#"limit = "100 packets""#
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;
@@ -108,7 +112,7 @@ pub struct Blue<P> {
     ecn: bool,
     probability: f64,
     last_update: Option<Time>,
-    /// Since when the link has found nothing to send.
+    /// The time since which the link has been idle.
     idle_since: Option<Time>,
     stream: Stream,
     fifo: Fifo<P>,
@@ -123,7 +127,7 @@ impl<P: Packet> Blue<P> {
         }
     }
 
-    /// Makes up for the decrements of an idle time up to now.
+    /// Applies the decrements of an idle time up to now.
     fn on_idle(&mut self, now: Time) {
         let Some(since) = self.idle_since else {
             return;

@@ -51,7 +51,7 @@ use crate::laws::ack_filter;
 use crate::laws::cobalt::{CobaltConfig, CobaltLaw, FirstGap};
 use crate::{
     Backlog, DropReason, FigureNames, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline,
-    QueueParams, Report, Sink,
+    QueueKind, Report, Sink,
 };
 
 params! {
@@ -59,29 +59,29 @@ params! {
     pub struct CakeParams {
         /// Rate to shape to.
         rate: Option<Rate>, "none, the link's own, as in Linux 6.1, `sch_cake`.";
-        /// What the link behind the shaper adds to each packet; up to "256 B".
+        /// Bytes that the link behind the shaper adds to each packet; up to "256 B".
         overhead: Bytes = Bytes::ZERO, "Linux 6.1, `sch_cake`.";
-        /// Smallest packet on that link, `overhead` included; up to "256 B".
+        /// Smallest packet on the link behind the shaper, `overhead` included; up to "256 B".
         mpu: Bytes = Bytes::ZERO, "Linux 6.1, `sch_cake`.";
-        /// How that link frames packets.
+        /// How the link behind the shaper frames packets.
         framing: Framing = Framing::None, "Linux 6.1, `sch_cake`.";
-        /// How DSCPs are dealt out to tins.
+        /// How DSCPs are mapped to tins.
         diffserv: Diffserv = Diffserv::Diffserv3, "Linux 6.1, `sch_cake`.";
-        /// Between what the link is shared equally.
+        /// Which hosts and flows share the link equally.
         isolation: Isolation = Isolation::TripleIsolate, "Linux 6.1, `sch_cake`.";
-        /// Round-trip time of most flows: the interval of the law, whose target is a twentieth of it.
+        /// Round-trip time of most flows: it is the interval of the law, and the target is a twentieth of it.
         rtt: Span = Span::from_ms(100), "Linux 6.1, `sch_cake` and `tc`.";
-        /// Mark ECN-capable packets where CoDel would drop them; BLUE drops them all the same.
+        /// Mark ECN-capable packets that CoDel would drop; BLUE still drops them.
         ecn: bool = true, "on as in Linux 6.1, `sch_cake`.";
-        /// How long after the delay first exceeds the target the first signal of all comes, in each queue.
+        /// Time from the first moment at which the delay exceeds the target to the first signal, in each queue.
         first_gap: FirstGap = FirstGap::None, "what Linux 6.1, `sch_cake`, does (`cobalt_vars_init`); its comment has an interval.";
-        /// Set the DSCP of all packets to best effort, once they have their tin.
+        /// Set the DSCP of all packets to best effort after the tin has been chosen.
         wash: bool = false, "off as in Linux 6.1, `sch_cake`.";
-        /// Shape what arrives over a bottleneck before this one: drops count for the shaper.
+        /// Shape traffic that has already crossed a bottleneck: the shaper also counts dropped packets.
         ingress: bool = false, "off as in Linux 6.1, `sch_cake`.";
         /// Drop waiting acknowledgements that a later one makes redundant.
         ack_filter: AckFilter = AckFilter::Off, "off as in Linux 6.1, `sch_cake`.";
-        /// Most that may wait in all queues: in packets, in bytes, in time at the link's rate, or a list of these.
+        /// Limit on the waiting packets of all queues together: in packets, in bytes, in time at the link's rate, or a list of these.
         limit: Option<Limit>, "four `rtt` at `rate`, at least 4 MiB, at most 10,240 packets of 1514 B, as in Linux 6.1, `sch_cake`.";
     }
 }
@@ -94,9 +94,9 @@ pub enum AckFilter {
     /// None.
     #[default]
     Off,
-    /// Redundant ones, as long as another one that could be dropped stays.
+    /// Redundant acknowledgements, as long as another one that could be dropped stays in the queue.
     On,
-    /// Redundant ones, the only one too if nothing is between it and the latest.
+    /// Redundant acknowledgements, including the last one if no packet is between it and the latest acknowledgement.
     Aggressive,
 }
 
@@ -105,23 +105,23 @@ pub enum AckFilter {
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
 pub enum Framing {
-    /// As they are.
+    /// No framing: each packet takes its own size.
     #[default]
     None,
-    /// In cells of 48 bytes that take 53 (ATM, ADSL).
+    /// In cells of 53 bytes with 48 bytes of payload (ATM, ADSL).
     Atm,
-    /// With a byte for each 64 (PTM, VDSL2).
+    /// With one extra byte for every 64 bytes (PTM, VDSL2).
     Ptm,
 }
 
-/// How DSCPs are dealt out to tins.
+/// How DSCPs are mapped to tins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(crate = "serde", rename_all = "lowercase")]
 #[schemars(crate = "schemars")]
 pub enum Diffserv {
-    /// One tin for all.
+    /// One tin for all packets.
     Besteffort,
-    /// Eight tins, by the upper three bits.
+    /// Eight tins, by the upper three bits of the DSCP.
     Precedence,
     /// Bulk (CS1, LE), best effort, and voice (EF, VA, CS6, CS7, TOS4).
     #[default]
@@ -132,18 +132,18 @@ pub enum Diffserv {
     Diffserv8,
 }
 
-/// Between what the link is shared equally.
+/// Which hosts and flows share the link equally.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
 pub enum Isolation {
-    /// Nothing: one queue.
+    /// No isolation: all packets share one queue.
     Flowblind,
-    /// Sending hosts, with a queue for each.
+    /// Sending hosts, with one queue for each.
     Srchost,
-    /// Receiving hosts, with a queue for each.
+    /// Receiving hosts, with one queue for each.
     Dsthost,
-    /// Pairs of hosts, with a queue for each.
+    /// Pairs of hosts, with one queue for each.
     Hosts,
     /// Flows.
     Flows,
@@ -296,11 +296,15 @@ metrics! {
     ACK_DROPS = "ack_drops", Count, "Acknowledgements dropped by the filter", "ACK drops";
 }
 
-impl QueueParams for CakeParams {
+impl QueueKind for CakeParams {
     type Queue<P: Packet> = Cake<P>;
 
     const METRICS: &'static [&'static [&'static Metric]] =
         &[BY_FLOW, BY_FLOW_WITH_LIMIT, METRICS, OF_ACK_FILTER];
+
+    fn example() -> &'static str {
+        ""
+    }
 
     fn figures(&self, names: &mut FigureNames) {
         for list in [BY_FLOW, BY_FLOW_WITH_LIMIT, METRICS] {

@@ -1,5 +1,5 @@
-//! CHOKe: RED, and an arrival that meets a packet of its own flow in the queue is dropped
-//! with it.
+//! CHOKe: RED that compares an arrival with a random waiting packet and drops both if they are of the same
+//! flow.
 //!
 //! Source: R. Pan, B. Prabhakar and K. Psounis, "CHOKe: A Stateless Active Queue Management
 //! Scheme for Approximating Fair Bandwidth Allocation", IEEE INFOCOM 2000, section II and
@@ -7,13 +7,12 @@
 //!
 //! ```text
 //! avg < min_th:  admit
-//! else:          draw a packet that waits; if it is of the arrival's flow, drop both
-//!                (so for each of m candidates), else what RED decides
+//! else:          draw a waiting packet; if it is of the arrival's flow, drop both
+//!                (for each of m candidates), else RED decides
 //! ```
 //!
-//! A flow with a share s of the queue loses an arrival with probability s, and with it
-//! another: those that do not slow down are held to less than their offer, without a table
-//! of flows.
+//! A flow with a share s of the queue loses an arrival with probability s, and with it another packet. So
+//! flows that do not reduce their rate get less than they offer, without a table of flows.
 
 use redtail_core::{
     Bytes, Packet, ParamError, ParamWarning, QueueSize, Rate, Span, Stream, Time, params,
@@ -26,27 +25,27 @@ use crate::queues::red::red_keys;
 use crate::refuse;
 use crate::signal::mark_or_drop;
 use crate::{
-    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
     Sink,
 };
 
 params! {
     /// CHOose and Keep, CHOose and Kill (Pan, Prabhakar and Psounis 2000).
     pub struct ChokeParams {
-        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        /// Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a list of these.
         limit: Limit;
-        /// Average below which nothing is dropped or compared, in packets, bytes or time at the link's rate; the unit decides whether the average is one of packets or of bytes.
+        /// Average below which no packet is dropped or compared, in packets, bytes or time at the link's rate; with packets the average counts packets, otherwise bytes.
         min_th: QueueSize;
         /// Average at which the drop probability reaches `max_p` and jumps to 1, in the unit of `min_th`.
         max_th: QueueSize;
         red_keys!(max_p = 0.1, "ns-2.35, ns-default.tcl (RED's `linterm_` 10).");
         red_keys!(w_q = 0.002, "Pan et al. 2000, section III (0.002).");
         red_keys!(spacing = Spacing::Uniform, "Floyd and Jacobson 1993, method 2; Linux (`sch_choke`) has `\"linux\"`, the same while the average stays.");
-        /// How many waiting packets an arrival is compared with.
+        /// Number of waiting packets with which an arrival is compared.
         candidates: u32 = 1, "Pan et al. 2000, section II (1).";
-        /// Typical packet size: measures idle periods in packets.
+        /// Typical packet size, to express idle periods in packets.
         mean_packet: Bytes = Bytes::new(500), "ns-2.35, ns-default.tcl (RED's `mean_pktsize_`).";
-        /// Mark ECN-capable packets that RED picks while the average is below `max_th`; those that meet their own flow are dropped.
+        /// Mark ECN-capable packets that RED chooses while the average is below `max_th`; packets that match a waiting packet of their own flow are dropped.
         ecn: bool = false, "Linux (`sch_choke`); RFC 3168, section 7.";
     }
 }
@@ -58,8 +57,14 @@ impl ChokeParams {
     }
 }
 
-impl QueueParams for ChokeParams {
+impl QueueKind for ChokeParams {
     type Queue<P: Packet> = Choke<P>;
+
+    fn example() -> &'static str {
+        r#"limit = "250 packets"
+min_th = "40 packets"
+max_th = "120 packets""#
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;
@@ -137,13 +142,13 @@ pub struct Choke<P> {
     ecn: bool,
     law: RedLaw,
     stream: Stream,
-    /// Since when the link has found nothing to send.
+    /// The time since which the link has been idle.
     idle_since: Option<Time>,
     fifo: Sparse<P>,
 }
 
 impl<P: Packet> Choke<P> {
-    /// The place of a packet of the arrival's flow among those drawn.
+    /// Draws packets. Returns the index of a drawn packet of the arrival's flow.
     fn match_of(&mut self, packet: &P) -> Option<usize> {
         (0..self.candidates).find_map(|_| {
             let place = self.fifo.draw(&mut self.stream)?;
@@ -206,7 +211,7 @@ impl<P: Packet> QueueDiscipline<P> for Choke<P> {
         self.fifo.backlog()
     }
 
-    /// RED's: the average in packets or bytes, and the probability before spacing.
+    /// RED's internals: the average in packets or bytes, and the probability before spacing.
     fn internals(&self) -> Internals {
         Internals {
             average: Some(self.law.average()),

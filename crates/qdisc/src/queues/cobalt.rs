@@ -1,7 +1,7 @@
-//! COBALT: a first-in first-out queue under the law of [`crate::laws::cobalt`].
+//! COBALT: a first-in first-out queue with the law of [`crate::laws::cobalt`].
 //!
-//! Source: Høiland-Jørgensen, Täht and Morton 2018; as in Linux 6.1, `sch_cake`, but for
-//! one queue alone, like ns-3's `CobaltQueueDisc`, from which is `blue_threshold`.
+//! Source: Høiland-Jørgensen, Täht and Morton 2018; as in Linux 6.1, `sch_cake`, but with only one queue,
+//! as in ns-3's `CobaltQueueDisc`. `blue_threshold` is from ns-3.
 
 use redtail_core::{Bytes, Ecn, Packet, ParamError, ParamWarning, Span, Stream, Time, params};
 
@@ -9,36 +9,41 @@ use super::codel::{check_delays, warn_of_target};
 use crate::fifo::Fifo;
 use crate::laws::cobalt::{CobaltConfig, CobaltLaw, FirstGap};
 use crate::{
-    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
     Sink,
 };
 
 params! {
-    /// CoDel and BLUE together (COBALT): signals while the queueing delay stays above a target, drops for those that do not listen.
+    /// COBALT, the combination of CoDel and BLUE: signals while the queueing delay stays above a target,
+    /// and drops for flows that do not respond to signals.
     pub struct CobaltParams {
-        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        /// Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a list of these.
         limit: Limit = Limit::bytes(1_500_000), "ns-3, `CobaltQueueDisc` (1000 packets of 1500 B).";
-        /// Acceptable queueing delay; also the least time between changes of BLUE's probability.
+        /// Acceptable queueing delay; also the smallest time between changes of BLUE's probability.
         target: Span = Span::from_ms(5), "Linux 6.1, `sch_cake`.";
-        /// How long the delay must exceed `target` before the first signal; about a round-trip time of most flows.
+        /// Time for which the delay must exceed `target` before the first signal; about the round-trip time of most flows.
         interval: Span = Span::from_ms(100), "Linux 6.1, `sch_cake`.";
-        /// Mark ECN-capable packets where CoDel would drop them; BLUE drops them all the same.
+        /// Mark ECN-capable packets that CoDel would drop; BLUE still drops them.
         ecn: bool = true, "on as in Linux 6.1, `sch_cake`.";
-        /// Added to BLUE's drop probability when the queue overflows.
+        /// Amount added to BLUE's drop probability when the queue overflows.
         increment: f64 = 1.0 / 256.0, "Linux 6.1, `sch_cake` (1/256).";
-        /// Taken from BLUE's drop probability when the queue is found empty.
+        /// Amount subtracted from BLUE's drop probability when the queue is empty.
         decrement: f64 = 1.0 / 4096.0, "Linux 6.1, `sch_cake` (1/4096).";
-        /// Let a packet that has waited longer than this raise BLUE's drop probability by one `increment`, at most once per `target`.
+        /// A packet that has waited longer than this raises BLUE's drop probability by one `increment`, at most once per `target`.
         blue_threshold: Option<Span>, "none, as in Linux 6.1, `sch_cake`; ns-3 has 400 ms (`BlueThreshold`).";
-        /// How long after the delay first exceeds the target the first signal of all comes.
+        /// Time from the first moment at which the delay exceeds the target to the first signal.
         first_gap: FirstGap = FirstGap::Interval, "ns-3, `CobaltQueueDisc`, and the comment in Linux 6.1, `sch_cake`, whose code has none.";
-        /// Size of a large packet: what has waited for less than four of these at the link's rate has waited for no queue.
+        /// Size of a large packet: a delay of less than the transmission time of four such packets does not count as queueing delay.
         mtu: Bytes = Bytes::new(1500), "Linux 6.1, `sch_cake`, for Ethernet.";
     }
 }
 
-impl QueueParams for CobaltParams {
+impl QueueKind for CobaltParams {
     type Queue<P: Packet> = Cobalt<P>;
+
+    fn example() -> &'static str {
+        r#"limit = "250 packets""#
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;
@@ -100,7 +105,7 @@ pub struct Cobalt<P> {
     blue_threshold: Option<Span>,
     law: CobaltLaw,
     stream: Stream,
-    /// How long the packet that left last had waited.
+    /// The queueing delay of the packet that left last.
     sojourn: Span,
     fifo: Fifo<P>,
 }
@@ -134,7 +139,7 @@ impl<P: Packet> QueueDiscipline<P> for Cobalt<P> {
             let decision = self
                 .law
                 .judge(&self.config, self.sojourn, 0, can_be_marked, now, draw);
-            // The last packet may be marked but is not dropped.
+            // The last packet can be marked but is not dropped.
             if decision.drop && self.fifo.backlog().packets > 0 {
                 sink.dropped(packet, DropReason::Early, now);
                 continue;

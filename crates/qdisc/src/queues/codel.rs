@@ -1,5 +1,5 @@
-//! CoDel: a first-in first-out queue under the law of [`crate::laws::codel`], which is
-//! consulted as packets leave.
+//! CoDel: a first-in first-out queue with the law of [`crate::laws::codel`], which decides when packets
+//! leave.
 //!
 //! Source: RFC 8289; defaults, `ecn` and `ce_threshold` as in Linux 6.1, `sch_codel`.
 
@@ -8,24 +8,24 @@ use redtail_core::{Bytes, Ecn, Packet, ParamError, ParamWarning, Span, Time, par
 use crate::fifo::Fifo;
 use crate::laws::codel::{CodelConfig, CodelDecision, CodelLaw, Head, InverseSqrt};
 use crate::{
-    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
     Sink,
 };
 
 params! {
     /// Controlled Delay: drops or marks at the head while packets have waited longer than a target (RFC 8289).
     pub struct CodelParams {
-        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        /// Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a list of these.
         limit: Limit = Limit::packets(1000), "Linux 6.1, `sch_codel` (`DEFAULT_CODEL_LIMIT`).";
         /// Acceptable standing queueing delay.
         target: Span = Span::from_ms(5), "RFC 8289, section 4.3.";
-        /// How long the delay must stay at or above `target` before the first signal; about a round-trip time of most flows.
+        /// Time that the delay must stay at or above `target` before the first signal; about the round-trip time of most flows.
         interval: Span = Span::from_ms(100), "RFC 8289, section 4.2.";
         /// Mark ECN-capable packets instead of dropping them.
         ecn: bool = false, "off as in Linux 6.1, `sch_codel`.";
-        /// Mark every ECN-capable packet that has waited longer than this, whatever the law says and whether or not `ecn` is on.
+        /// Mark every ECN-capable packet that has waited longer than this, independently of the law's decision and of `ecn`.
         ce_threshold: Option<Span>, "none, as in Linux 6.1, `sch_codel`.";
-        /// With no more than this left behind it, no packet is dropped.
+        /// No packet is dropped when no more than this waits behind it.
         mtu: Bytes = Bytes::new(1500), "RFC 8289, section 5.3 (`maxpacket`), for Ethernet.";
         /// How the gaps between signals are computed.
         inverse_sqrt: InverseSqrt = InverseSqrt::Exact, "RFC 8289, section 5.6.";
@@ -51,7 +51,7 @@ pub(crate) fn check_delays(target: Span, interval: Span) -> Result<(), ParamErro
     Ok(())
 }
 
-/// Warns of a target that a packet in transmission is enough to miss.
+/// Warns of a target that is shorter than the transmission time of a packet.
 pub(crate) fn warn_of_target(target: Span, mtu: Bytes, link: &LinkFacts) -> Option<ParamWarning> {
     let packet = match link.largest_packet {
         Bytes::ZERO => mtu,
@@ -68,8 +68,12 @@ pub(crate) fn warn_of_target(target: Span, mtu: Bytes, link: &LinkFacts) -> Opti
     })
 }
 
-impl QueueParams for CodelParams {
+impl QueueKind for CodelParams {
     type Queue<P: Packet> = Codel<P>;
+
+    fn example() -> &'static str {
+        r#"limit = "250 packets""#
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;
@@ -105,7 +109,7 @@ impl QueueParams for CodelParams {
     }
 }
 
-/// What a queue under CoDel's law is made to do.
+/// The actions that CoDel's law requests from its queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signals {
     pub law: CodelConfig,
@@ -114,8 +118,8 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// The next packet that the law lets pass, marked or not, of those that `take` gives,
-    /// each with the bytes left behind it.
+    /// Returns the next packet that the law lets pass, marked or not. `take` gives the packets, each with
+    /// the number of bytes that wait behind it.
     #[inline]
     pub fn dequeue<P: Packet>(
         &self,
@@ -156,7 +160,7 @@ pub struct Codel<P> {
     limit: Limit,
     signals: Signals,
     law: CodelLaw,
-    /// How long the packet that left last had waited.
+    /// The queueing delay of the packet that left last.
     sojourn: Span,
     fifo: Fifo<P>,
 }

@@ -1,5 +1,5 @@
-//! DOCSIS-PIE: the upstream queue of a cable modem under the law of [`crate::laws::docsis_pie`],
-//! and the modem's own shaper.
+//! DOCSIS-PIE: the upstream queue of a cable modem with the law of [`crate::laws::docsis_pie`] and the
+//! modem's shaper.
 //!
 //! Source: RFC 8034, section 3 (the shaper), section 4 and appendix A (the law).
 //!
@@ -9,13 +9,13 @@
 //! | B, maximum traffic burst | `burst` | bytes |
 //! | P, peak traffic rate | `peak_rate` | bit/s |
 //!
-//! In any interval t at most min(R t + B, P t + 1522 B) leaves; the law knows the tokens of the
-//! first of these two buckets and predicts the delay from them. Without `rate`, the link is
-//! all that holds packets back: R and P are its rate, and the delay is the backlog over it.
+//! In any interval t at most min(R t + B, P t + 1522 B) leaves. The law predicts the delay from the tokens
+//! of the first of these two buckets. Without `rate`, only the link holds packets back: R and P are its
+//! rate, and the delay is the backlog divided by this rate.
 //!
-//! A packet that is larger than a bucket leaves when that is full. Requests and grants, by which a modem
-//! shares its channel with others and which add 4 to 8 ms (section 4.2), are not here; and nothing is
-//! marked (section 4.7).
+//! A packet that is larger than a bucket leaves when the bucket is full. Requests and grants, by which a
+//! modem shares its channel with others and which add 4 to 8 ms (section 4.2), are not modelled; and no
+//! packet is marked (section 4.7).
 
 use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Rate, Span, Stream, Time, params};
 
@@ -27,43 +27,47 @@ use crate::laws::token_bucket::{TokenBucket, cost};
 use crate::refuse;
 use crate::signal::Ticks;
 use crate::{
-    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
     Sink,
 };
 
 params! {
     /// PIE for DOCSIS cable modems (RFC 8034), with the modem's shaper.
     pub struct DocsisPieParams {
-        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        /// Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a list of these.
         limit: Limit;
         /// Maximum sustained traffic rate that the modem shapes to.
         rate: Option<Rate>, "RFC 8034, section 3; none, the link's own.";
-        /// With `rate`, maximum traffic burst: what may leave at the peak traffic rate before `rate` holds.
+        /// With `rate`, maximum traffic burst: the bytes that may leave at the peak traffic rate before `rate` applies.
         burst: Bytes = Bytes::new(3044), "DOCSIS 3.1 MULPI, annex C.2.2.7.3 (3044 B).";
-        /// With `rate`, peak traffic rate, which holds in a burst too.
+        /// With `rate`, peak traffic rate, which is not exceeded even in a burst.
         peak_rate: Option<Rate>, "RFC 8034, section 3; none, the link's own.";
         /// Queueing delay to hold.
         target: Span = Span::from_ms(10), "RFC 8034, section 4.1 (LATENCY_TARGET).";
-        /// Time between updates of the probability; at least "1 us", in which Linux counts it.
+        /// Time between updates of the probability; at least "1 us", the unit in which Linux counts it.
         update: Span = Span::from_ms(16), "RFC 8034, appendix A.1.2 (INTERVAL).";
         /// Gain of the deviation from the target, in 1/s.
         alpha: f64 = 0.25, "RFC 8034, appendix A.1.2 (A).";
         /// Gain of the delay's change, in 1/s.
         beta: f64 = 2.5, "RFC 8034, appendix A.1.2 (B).";
-        /// Burst that passes untouched after the first drop; "0 s" for none.
+        /// Burst that passes without further drops after the first drop; "0 s" for none.
         max_burst: Span = Span::from_ms(142), "RFC 8034, appendix A.1.2 (MAX_BURST: 150 ms less half an update).";
-        /// How long it must be quiet before the law sleeps until a third of the limit waits.
+        /// Time without congestion after which the law becomes inactive until the backlog is a third of the limit.
         burst_reset: Span = Span::from_s(1), "RFC 8034, appendix A.1.2 (BURST_RESET_TIMEOUT).";
-        /// Packet whose drop probability is the law's; others have theirs in proportion to their size, at most 0.85. Two of them wait untouched.
+        /// Size of a packet that is dropped with the law's probability; other packets have a probability in proportion to their size, at most 0.85. No packet is dropped while no more than two of this size wait.
         mean_packet: Bytes = Bytes::new(1024), "RFC 8034, appendix A.1.2 (MEAN_PKTSIZE).";
     }
 }
 
-/// Most that leaves at once in spite of the peak traffic rate (section 3).
+/// The largest burst above the peak traffic rate (section 3).
 const PEAK_BURST: Bytes = Bytes::new(1522);
 
-impl QueueParams for DocsisPieParams {
+impl QueueKind for DocsisPieParams {
     type Queue<P: Packet> = DocsisPie<P>;
+
+    fn example() -> &'static str {
+        r#"limit = "250 packets""#
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;
@@ -150,7 +154,7 @@ impl QueueParams for DocsisPieParams {
     }
 }
 
-/// The two equations of section 3.
+/// The shaper with the two equations of section 3.
 #[derive(Debug)]
 struct Shaper {
     sustained: TokenBucket,
@@ -159,7 +163,7 @@ struct Shaper {
 }
 
 impl Shaper {
-    /// The first moment, not before `now`, at which a packet of `size` may leave.
+    /// Returns the first moment, not before `now`, at which a packet of `size` may leave.
     fn when(&self, size: Bytes, now: Time) -> Time {
         let sustained = self.sustained.when(cost(size.min(self.burst)), now);
         let peak = self.peak.as_ref();
@@ -175,7 +179,7 @@ impl Shaper {
         }
     }
 
-    /// Tokens of the maximum sustained traffic rate, in bytes.
+    /// Returns the tokens of the maximum sustained traffic rate, in bytes.
     fn tokens(&self, now: Time) -> f64 {
         self.sustained.level(now).max(0) as f64 / cost(Bytes::new(1)) as f64
     }
@@ -190,7 +194,7 @@ pub struct DocsisPie<P> {
     ticks: Ticks,
     stream: Stream,
     fifo: Fifo<P>,
-    /// When the next packet may leave, after it was asked for too early.
+    /// The time at which the next packet may leave, after the link asked for it too early.
     wake: Option<Time>,
 }
 

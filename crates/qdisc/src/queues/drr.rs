@@ -1,5 +1,5 @@
-//! Deficit round robin: classes take turns, each sending up to a quantum of bytes, and
-//! what a turn leaves unused because the next packet is larger counts for the next turn.
+//! Deficit round robin: classes are served in turn, and each sends up to a quantum of bytes. If the next
+//! packet is larger than the rest of the quantum, the rest is added to the next turn.
 //!
 //! Source: M. Shreedhar and G. Varghese, "Efficient Fair Queuing Using Deficit Round-Robin",
 //! IEEE/ACM Transactions on Networking 4(3), 1996, section III.
@@ -11,7 +11,7 @@
 //! | Max, the largest packet | | bytes |
 //!
 //! At the start of its turn DC_i rises by Quantum_i; packets of up to DC_i bytes leave and
-//! are subtracted; a class that becomes empty loses its DC_i and its place. Then
+//! are subtracted; a class that becomes empty loses its DC_i and its place in the list. Then
 //! 0 <= DC_i < Max, so that in K rounds a backlogged class sends K Quantum_i
 //! bytes to within Max, and two backlogged classes differ by at most 2 Max + Quantum bytes
 //! when weighed by their quanta relative to the smallest, Quantum (section IV, analytical results).
@@ -20,19 +20,19 @@ use std::collections::VecDeque;
 
 use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, Time, params};
 
-use crate::class::{self, Leaf, LeafSpec};
-use crate::classify::{Classifier, OneOrMore, Rule};
+use crate::class::{self, Leaf, LeafParams};
+use crate::classify::{Classifier, OneOrMore, RuleParams};
 use crate::plugin::PluginVisitor;
 use crate::{
-    Backlog, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline,
-    QueueParams, QueueSpec, Report, Sink,
+    Backlog, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
+    QueueParams, Report, Sink,
 };
 
 params! {
     /// Deficit round robin between classes.
     pub struct DrrParams {
-        /// The classes. Of those whose `match` fits a packet, the first gets it.
-        class: Vec<DrrClass>;
+        /// The classes. A packet goes to the first class whose `match` fits it.
+        class: Vec<DrrClassParams>;
         /// Name of the class for packets that no `match` fits.
         default: Option<String>, "the only class without a `match`.";
     }
@@ -40,22 +40,23 @@ params! {
 
 params! {
     /// A class of `drr`.
-    pub struct DrrClass {
+    #[schemars(rename = "DrrClass")]
+    pub struct DrrClassParams {
         /// Name of the class, put in front of its metrics and used in keys.
         name: String;
-        /// What belongs to it: a rule, or a list of rules of which any will do.
-        rules as "match": Option<OneOrMore<Rule>>, "none, which makes it the default class.";
-        /// What it may send in a turn; shares are in proportion to quanta.
+        /// Packets of the class: a rule, or a list of rules of which one must fit.
+        rules as "match": Option<OneOrMore<RuleParams>>, "none, which makes it the default class.";
+        /// Bytes that the class may send in a turn; the shares of the classes are in proportion to their quanta.
         quantum: Bytes = Bytes::new(1500), "Linux sch_drr, the link's largest packet (`psched_mtu`, with Ethernet's header, which counts there with every packet too); here Ethernet's MTU.";
-        /// Its queue, of any kind. A time in its parameters is one at the class's share of the link.
-        queue: QueueSpec;
+        /// Queue of the class, of any kind. Queue sizes that are given as times are converted to bytes with the class's share of the link's rate.
+        queue: QueueParams;
     }
 }
 
 impl DrrParams {
-    fn leaves(&self, link: Option<&LinkFacts>) -> Vec<LeafSpec<'_>> {
+    fn leaves(&self, link: Option<&LinkFacts>) -> Vec<LeafParams<'_>> {
         let all = self.class.iter().map(|class| class.quantum.as_u64()).sum();
-        let each = self.class.iter().map(|class| LeafSpec {
+        let each = self.class.iter().map(|class| LeafParams {
             list: "class".to_owned(),
             name: &class.name,
             rules: class.rules.as_ref(),
@@ -66,10 +67,17 @@ impl DrrParams {
     }
 }
 
-impl QueueParams for DrrParams {
+impl QueueKind for DrrParams {
     type Queue<P: Packet> = Drr<P>;
 
     const METRICS: &'static [&'static [&'static Metric]] = &[class::METRICS];
+
+    fn example() -> &'static str {
+        r#"class = [
+  { name = "always", match = { group = "always" }, quantum = "4500 B", queue = { kind = "tail-drop", limit = "100 packets" } },
+  { name = "step", quantum = "1500 B", queue = { kind = "tail-drop", limit = "100 packets" } },
+]"#
+    }
 
     fn figures(&self, names: &mut FigureNames) {
         class::figures(&self.leaves(None), &[], names);
@@ -160,13 +168,13 @@ impl QueueParams for DrrParams {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TurnState {
-    /// Nothing waits.
+    /// No packet waits in the class.
     Idle,
-    /// In the list of turns.
+    /// The class is in the list of turns.
     Active,
-    /// In the list of turns, at its head, and its turn has begun.
+    /// The class is at the head of the list of turns, and its turn has begun.
     InTurn,
-    /// Something waits, but the class's queue holds it back.
+    /// Packets wait, but the class's queue holds them back.
     Blocked,
 }
 
@@ -185,12 +193,12 @@ pub struct Drr<P: Packet> {
     classes: Vec<TurnClass<P>>,
     /// Numbers of the active classes in the order of their turns.
     turns: VecDeque<usize>,
-    /// How many classes are [`TurnState::Blocked`].
+    /// The number of classes that are [`TurnState::Blocked`].
     blocked: usize,
 }
 
 impl<P: Packet> Drr<P> {
-    /// Gives those a turn again whose queues may have been released.
+    /// Puts blocked classes whose queues can send again into the list of turns.
     fn unblock(&mut self, now: Time) {
         for (i, class) in self.classes.iter_mut().enumerate() {
             let held = class.leaf.next_wakeup().is_some_and(|at| at > now);
@@ -202,8 +210,8 @@ impl<P: Packet> Drr<P> {
         }
     }
 
-    /// Every class in line has been passed over: makes all rounds but the last at once in which
-    /// none could send, so that a small quantum takes no more time than a large one.
+    /// No class in the list could send in its turn: applies at once all rounds but the last in which no
+    /// class can send, so that a small quantum takes no more time than a large one.
     fn skip_rounds(&mut self, now: Time, sink: &mut impl Sink<P>) {
         let classes = &mut self.classes;
         let missing = self.turns.iter().filter_map(|&i| {
@@ -232,7 +240,7 @@ impl<P: Packet> QueueDiscipline<P> for Drr<P> {
             class.state = TurnState::Active;
             self.turns.push_back(i);
         } else if class.state == TurnState::Blocked {
-            // The arrival may be one that need not wait for the others of its class.
+            // The arriving packet can be one that need not wait for the others of its class.
             class.state = TurnState::Active;
             self.turns.push_back(i);
             self.blocked -= 1;
@@ -243,7 +251,7 @@ impl<P: Packet> QueueDiscipline<P> for Drr<P> {
         if self.blocked > 0 {
             self.unblock(now);
         }
-        // Classes that have been passed over in a row because their deficit is too small.
+        // Number of consecutive classes that could not send because their deficit is too small.
         let mut passed = 0;
         loop {
             let i = *self.turns.front()?;

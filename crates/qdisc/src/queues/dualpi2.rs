@@ -1,5 +1,5 @@
-//! DualPI2: a low-latency queue for scalable senders beside one for classic senders, the
-//! probabilities of both coupled.
+//! DualPI2: a low-latency queue for scalable senders and a queue for classic senders, with coupled
+//! probabilities.
 //!
 //! Source: K. De Schepper, B. Briscoe and G. White, "Dual-Queue Coupled Active Queue
 //! Management (AQM) for Low Latency, Low Loss, and Scalable Throughput (L4S)", RFC 9332:
@@ -9,12 +9,12 @@
 //! | symbol | meaning | unit |
 //! |---|---|---|
 //! | L, C | the low-latency queue (ECT(1), CE) and the classic one (not-ECT, ECT(0)) | |
-//! | d | the longer of what the heads of L and C have waited | s |
-//! | p' | what the controller of [`crate::laws::pi`] moves | 1 |
+//! | d | the longer delay of the packets at the heads of L and C | s |
+//! | p' | the probability of the controller of [`crate::laws::pi`] | 1 |
 //! | k | coupling | 1 |
 //! | p_C | classic drop or mark probability: p'^2 | 1 |
 //! | p_CL | coupled mark probability of L: k p' | 1 |
-//! | p'_L | L's own mark probability: a ramp over its packet's wait | 1 |
+//! | p'_L | L's own mark probability: a ramp over the delay of its packet | 1 |
 //!
 //! ```text
 //! every T = min(target, RTT_max / 3):  p' <- p' + alpha (d - target) + beta (d - d_old)
@@ -23,25 +23,25 @@
 //! a packet leaves C:  marked, or dropped if not-ECT, with p_C
 //! overload: from p_C >= p_Cmax = min(1, 1/k^2) on, C drops ECT as well; from p_CL >= 1
 //!           on, L drops with p_C and marks what is left with p_CL
-//! recur:    "with p" is no matter of chance: p is summed over packets, and the packet that
-//!           takes the sum above 1 is chosen and takes 1 off
+//! recur:    "with p" is not random: p is summed over packets; a packet with which the sum exceeds 1
+//!           is chosen, and 1 is subtracted from the sum
 //! ```
 //!
 //! | | RFC 9332 | Linux |
 //! |---|---|---|
 //! | T, alpha, beta | from target and RTT_max: 15 ms, 0.15 /s, 3 /s | 16 ms, 41/256 /s, 819/256 /s |
 //! | "with p" | `recur` | a random number for each packet, two for p'^2 |
-//! | what is coupled | as above | nothing while less than two full packets stay in both queues |
-//! | L's own marks | max(p'_L, p_CL), a ramp from 0.8 to 1.2 ms | beside p_CL, for whoever waited more than 1 ms |
-//! | what leaves alone | not marked by p'_L | marked (`min_qlen_step` is 0) |
+//! | coupling | as above | none while less than two full packets stay in both queues |
+//! | L's own marks | max(p'_L, p_CL), a ramp from 0.8 to 1.2 ms | in addition to p_CL, for packets with a
+//! delay of more than 1 ms |
+//! | a packet that leaves alone | not marked by p'_L | marked (`min_qlen_step` is 0) |
 //! | overload | from p_CL = 1 on | above it |
-//! | weight of C | 1/16 | 1/10; what is dropped costs no turn |
+//! | weight of C | 1/16 | 1/10; dropped packets do not use a turn |
 //! | limit | 250 ms | 10,000 packets |
 //!
-//! **Who is next** (the RFC leaves it open): L has priority, but C gets at least
-//! `classic_share` of the bytes while both wait (`"wrr"`); or the packet that has waited
-//! longer, where those of L are taken to have waited `time_shift` longer
-//! (`"time-shifted"`).
+//! **The scheduler** (the RFC does not specify one): with `"wrr"`, L has priority, but C gets at least
+//! `classic_share` of the bytes while packets wait in both queues. With `"time-shifted"`, the packet that
+//! has waited longer is next, and `time_shift` is added to the delay of packets in L.
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
@@ -59,62 +59,62 @@ use crate::laws::pie::Flavour;
 use crate::refuse;
 use crate::signal::{Ticks, mark_or_drop};
 use crate::{
-    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
     Report, Sink,
 };
 
 params! {
     /// Dual-queue coupled AQM with PI2 (RFC 9332).
     pub struct DualPi2Params {
-        /// Whose details are followed, and whose defaults, where RFC and Linux differ.
+        /// Which implementation's details and defaults apply where RFC 9332 and Linux differ: those of the RFC or those of Linux.
         flavour: Flavour = Flavour::Rfc, "RFC 9332; Linux's for comparisons with it.";
-        /// Most that may wait in both queues together: in packets, in bytes, in time at the link's rate, or a list of these. Without it 250 ms (RFC 9332, appendix A.1), 10,000 packets in Linux.
+        /// Limit on the waiting packets of both queues together: in packets, in bytes, in time at the link's rate, or a list of these. Without it 250 ms (RFC 9332, appendix A.1), 10,000 packets in Linux.
         limit: Option<Limit>;
         /// Queueing delay to hold in the classic queue.
         target: Span = Span::from_ms(15), "RFC 9332, appendix A.1.";
-        /// Longest round trip to be stable with: `update`, `alpha` and `beta` follow from it. Without it 100 ms (RFC 9332, appendix A.1); Linux has none.
+        /// Longest round-trip time for which the loop must be stable: `update`, `alpha` and `beta` are computed from it. Without it 100 ms (RFC 9332, appendix A.1); Linux has none.
         rtt_max: Option<Span>;
         /// Time between updates, at least "1 us". Without it the smaller of `target` and a third of `rtt_max` (RFC 9332, appendix A.1), 16 ms in Linux.
         update: Option<Span>;
-        /// Gain of the deviation from the target, in 1/s. Without it 0.1 `update` over the square of `rtt_max` (RFC 9332, appendix A.1), 41/256 in Linux.
+        /// Gain of the deviation from the target, in 1/s. Without it 0.1 `update` divided by the square of `rtt_max` (RFC 9332, appendix A.1), 41/256 in Linux.
         alpha: Option<f64>;
-        /// Gain of the delay's change, in 1/s. Without it 0.3 over `rtt_max` (RFC 9332, appendix A.1), 819/256 in Linux.
+        /// Gain of the delay's change, in 1/s. Without it 0.3 divided by `rtt_max` (RFC 9332, appendix A.1), 819/256 in Linux.
         beta: Option<f64>;
-        /// Mark probability of the low-latency queue over the square root of the classic one.
+        /// Mark probability of the low-latency queue divided by the square root of the classic drop probability.
         coupling: f64 = 2.0, "RFC 9332, appendix A.1 (k).";
-        /// Wait from which the low-latency queue marks on its own. Without it 800 us (RFC 9332, appendix A.1, minTh), 1 ms in Linux (`step_thresh`).
+        /// Queueing delay above which the low-latency queue marks packets by its own ramp. Without it 800 us (RFC 9332, appendix A.1, minTh), 1 ms in Linux (`step_thresh`).
         min_th: Option<Span>;
-        /// Beyond `min_th`, the wait over which its probability rises to 1; "0 s" makes a step. Without it 400 us (RFC 9332, appendix A.1, range), a step in Linux.
+        /// Width of the ramp above `min_th`, over which the mark probability of the low-latency queue rises to 1; "0 s" makes a step. Without it 400 us (RFC 9332, appendix A.1, range), a step in Linux.
         range: Option<Span>;
-        /// Packets in the low-latency queue, the leaving one included, that are not marked on its own account whatever they have waited. Without it 1 (RFC 9332, appendix A.1, Th_len), 0 in Linux (`min_qlen_step`).
+        /// The ramp marks no packet while the low-latency queue has no more than this number of packets, the leaving one included. Without it 1 (RFC 9332, appendix A.1, Th_len), 0 in Linux (`min_qlen_step`).
         th_len: Option<u64>;
-        /// Who is next while both queues wait.
+        /// Which queue is served next while packets wait in both.
         scheduler: DualScheduler = DualScheduler::Wrr, "Linux (`sch_dualpi2`); RFC 9332 leaves it open.";
-        /// For `scheduler = "wrr"`: the classic queue's least share of the bytes while both wait. Without it 1/16 (RFC 9332, its example of a weighted round robin), 0.1 in Linux (`c_protection_wc`).
+        /// For `scheduler = "wrr"`: smallest share of the bytes for the classic queue while packets wait in both. Without it 1/16 (RFC 9332, its example of a weighted round robin), 0.1 in Linux (`c_protection_wc`).
         classic_share: Option<f64>;
-        /// For `scheduler = "time-shifted"`: the head start of the low-latency queue. Without it twice `target`, as the first implementation for Linux has it.
+        /// For `scheduler = "time-shifted"`: time that is added to the queueing delay of the low-latency queue. Without it twice `target`, as in the first implementation for Linux.
         time_shift: Option<Span>;
     }
 }
 
-/// Who is next while both queues wait.
+/// Which queue is served next while packets wait in both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
 pub enum DualScheduler {
-    /// The low-latency queue, but for the classic queue's share of the bytes.
+    /// Weighted round robin: the low-latency queue, except for the classic queue's share of the bytes.
     #[default]
     Wrr,
-    /// Whoever has waited longer, the low-latency queue with a head start.
+    /// The queue whose packet has waited longer; `time_shift` is added to the time of the low-latency queue.
     TimeShifted,
 }
 
-/// `dualpi2_reset_default`; alpha and beta in its units, 1/256 Hz.
+/// Linux's defaults (`dualpi2_reset_default`); alpha and beta are in its units of 1/256 Hz.
 const LINUX_UPDATE: Span = Span::from_ms(16);
 const LINUX_ALPHA: f64 = 41.0 / 256.0;
 const LINUX_BETA: f64 = 819.0 / 256.0;
 
-/// What a flavour has where nothing is given.
+/// The defaults of a flavour.
 struct Defaults {
     limit: Limit,
     min_th: Span,
@@ -164,7 +164,7 @@ impl DualPi2Params {
         given.unwrap_or_else(|| self.defaults().classic_share)
     }
 
-    /// Time between updates, and the controller.
+    /// Returns the time between updates, and the parameters of the controller.
     fn controller(&self) -> (Span, PiConfig) {
         let (update, alpha, beta) = match self.flavour {
             Flavour::Rfc => (self.update, self.alpha, self.beta),
@@ -178,7 +178,7 @@ impl DualPi2Params {
         derived(self.target, rtt_max, update, alpha, beta)
     }
 
-    /// Refuses what `sch_dualpi2` has not.
+    /// Refuses parameters that `sch_dualpi2` does not have.
     fn check_linux(&self) -> Result<(), ParamError> {
         let refuse = |key: &'static str, accepted: &str| {
             let problem = "is not in Linux, whose details were asked for";
@@ -190,7 +190,7 @@ impl DualPi2Params {
         if self.range.is_some_and(|range| range > Span::ZERO) {
             return refuse("range", "\"0 s\"");
         }
-        // The kernel's is asked of the queue that a packet finds.
+        // The kernel compares with the queue that a packet finds.
         if self.th_len.is_some_and(|packets| packets > 0) {
             return refuse("th_len", "0");
         }
@@ -202,7 +202,7 @@ impl DualPi2Params {
 }
 
 metrics! {
-    /// What `dualpi2` reports of its L queue, in the order of `Tally::report`.
+    /// The metrics of the L queue, in the order of `Tally::report`.
     pub const OF_L_QUEUE of Queue;
 
     /// Mean queueing delay of the packets that left the L queue in the period.
@@ -216,7 +216,7 @@ metrics! {
 }
 
 metrics! {
-    /// What `dualpi2` reports of its C queue, in the order of `Tally::report`.
+    /// The metrics of the C queue, in the order of `Tally::report`.
     pub const OF_C_QUEUE of Queue;
 
     /// Mean queueing delay of the packets that left the C queue in the period.
@@ -229,10 +229,14 @@ metrics! {
     C_LOSS = "c_loss", Fraction, "Packets lost, C queue", "C loss";
 }
 
-impl QueueParams for DualPi2Params {
+impl QueueKind for DualPi2Params {
     type Queue<P: Packet> = DualPi2<P>;
 
     const METRICS: &'static [&'static [&'static Metric]] = &[OF_L_QUEUE, OF_C_QUEUE];
+
+    fn example() -> &'static str {
+        ""
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         self.effective_limit().check()?;
@@ -309,7 +313,7 @@ impl QueueParams for DualPi2Params {
     }
 }
 
-/// "With a likelihood of": `recur` of RFC 9332, appendix A.1.
+/// The sum of likelihoods of `recur` (RFC 9332, appendix A.1).
 #[derive(Clone, Copy, Debug, Default)]
 struct Recur(f64);
 
@@ -325,7 +329,7 @@ impl Recur {
     }
 }
 
-/// What became of the packets of one queue since the measurement began.
+/// Counters of the packets of one queue since the measurement began.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     departures: u64,
@@ -376,15 +380,15 @@ impl<P: Packet> Default for Half<P> {
 enum Scheduler {
     Wrr {
         share: f64,
-        /// Credit when both queues were empty.
+        /// The credit at a time when both queues were empty.
         start: f64,
-        /// Bytes that the classic queue is owed, by weight.
+        /// The bytes that the classic queue should have sent and has not, by weight.
         credit: f64,
     },
     TimeShifted(Span),
 }
 
-/// What a leaving packet meets.
+/// The decision about a leaving packet.
 enum Fate {
     Pass,
     Mark,
@@ -399,14 +403,14 @@ pub struct DualPi2<P> {
     min_th: Span,
     range: Span,
     th_len: u64,
-    /// Decides in Linux, where the RFC sums likelihoods.
+    /// The random stream for Linux's decisions; the RFC sums likelihoods instead.
     chance: Option<Stream>,
-    /// With fewer bytes left in both queues, Linux does not couple.
+    /// Linux does not couple the queues while fewer bytes than this stay in both.
     least: u64,
     scheduler: Scheduler,
-    /// By what the latest choice changed the scheduler's credit.
+    /// The change of the scheduler's credit by the latest choice.
     owed: f64,
-    /// Moves p'.
+    /// The controller of p'.
     law: PiLaw,
     ticks: Ticks,
     low: Half<P>,
@@ -430,14 +434,14 @@ impl<P: Packet> DualPi2<P> {
         }
     }
 
-    /// p_C.
+    /// Returns p_C, the classic probability.
     #[inline]
     fn classic_probability(&self) -> f64 {
         let base = self.law.probability();
         base * base
     }
 
-    /// Whether the next packet comes from the low-latency queue; `None` if nothing waits.
+    /// Chooses the queue of the next packet: whether it is the low-latency queue. `None` if both are empty.
     #[inline]
     fn low_is_next(&mut self, now: Time) -> Option<bool> {
         self.owed = 0.0;
@@ -468,8 +472,8 @@ impl<P: Packet> DualPi2<P> {
         })
     }
 
-    /// `dualpi2_qdisc_dequeue`, `must_drop` and `do_step_aqm` of Linux: what a packet meets that
-    /// leaves either queue, from which it has been taken.
+    /// Decides about a packet that has been removed from either queue, as Linux does
+    /// (`dualpi2_qdisc_dequeue`, `must_drop` and `do_step_aqm`).
     fn linux_fate(&mut self, low: bool, wait: Span) -> Fate {
         let left = self.low.fifo.backlog().bytes + self.classic.fifo.backlog().bytes;
         let stream = self.chance.as_mut().expect("only Linux asks");
@@ -496,12 +500,12 @@ impl<P: Packet> DualPi2<P> {
         }
     }
 
-    /// Appendix A.1 and A.2: what a packet meets that leaves L after having waited for `wait`.
+    /// Decides about a packet that leaves L with a delay of `wait` (appendix A.1 and A.2).
     #[inline]
     fn low_fate(&mut self, wait: Span) -> Fate {
         let coupled = self.coupling * self.law.probability();
         if coupled < 1.0 {
-            // The packet has left the store, but not the queue.
+            // The packet has been removed from the store, but still belongs to the queue.
             let alone = self.low.fifo.backlog().packets < self.th_len;
             let native = if alone || wait <= self.min_th {
                 0.0
@@ -526,7 +530,7 @@ impl<P: Packet> DualPi2<P> {
         }
     }
 
-    /// Appendix A.1 and A.2: what a packet meets that leaves C.
+    /// Decides about a packet that leaves C (appendix A.1 and A.2).
     #[inline]
     fn classic_fate(&mut self) -> Fate {
         let probability = self.classic_probability();
@@ -622,7 +626,7 @@ impl<P: Packet> QueueDiscipline<P> for DualPi2<P> {
         }
     }
 
-    /// `average` is the delay of the latest update, in seconds; `probability` p_C.
+    /// `average` is the delay of the latest update, in seconds; `probability` is p_C.
     fn internals(&self) -> Internals {
         Internals {
             average: Some(self.law.old()),

@@ -1,32 +1,32 @@
-//! RED with dynamic thresholds: a RED queue whose thresholds move together to keep the drop
-//! probability within bounds.
+//! RED with dynamic thresholds: a RED queue that moves its thresholds to keep the drop probability within
+//! bounds.
 //!
 //! Source: J.-S. Jou and J. Baras, "A Parallel Virtual Queue Structure for Active Queue
-//! Management", CSHCN TR 2003-4, section V. Formulas and symbols are in
-//! [`crate::laws::red::adapt`], the law's in [`crate::laws::red`].
+//! Management", CSHCN TR 2003-4, section V. The formulas and symbols of the adaptation are in
+//! [`crate::laws::red::adapt`], those of the law in [`crate::laws::red`].
 
 use crate::laws::red::Spacing;
 use crate::laws::red::adapt::{MovingThresholds, OF_THRESHOLDS, ThresholdConfig};
 use crate::queues::red::{AboveMaxTh, Gentle, Red, RedParams, W_Q, check_unit_interval, red_keys};
-use crate::{Limit, LinkFacts, QueueContext, QueueParams};
+use crate::{Limit, LinkFacts, QueueContext, QueueKind};
 use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, QueueSize, Span, params};
 
 params! {
     /// RED with dynamic thresholds (Jou and Baras 2003).
     pub struct DynamicThresholdRedParams {
-        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these. In the unit of the thresholds it bounds `max_th`.
+        /// Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a list of these. In the unit of the thresholds it bounds `max_th`.
         limit: Limit;
-        /// Average below which nothing is dropped, at the start; it never falls below this. In packets, bytes or time at the link's rate.
+        /// Initial and smallest value of the average below which no packet is dropped, in packets, bytes or time at the link's rate.
         min_th: QueueSize;
-        /// Average at which the drop probability reaches `max_p`, at the start, in the unit of `min_th`; its distance from `min_th` stays.
+        /// Initial value of the average at which the drop probability reaches `max_p`, in the unit of `min_th`; its difference from `min_th` is constant.
         max_th: QueueSize;
         /// Average drop probability above which the thresholds rise.
         p_upper: f64 = 0.02, "Jou and Baras 2003, section V (P_U).";
         /// Average drop probability below which the thresholds fall.
         p_lower: f64 = 0.01, "Jou and Baras 2003, section V (P_L).";
-        /// Share of `min_th` by which it moves at once.
+        /// Step of `min_th`, as a share of `min_th`.
         gamma: f64 = 0.05, "ours, the paper gives none: slow against round trips, ten-fold in 24 s.";
-        /// Time between two moves.
+        /// Time between two steps of the thresholds.
         interval: Span = Span::from_ms(500), "ours, the paper gives none: that of Adaptive RED.";
         /// Weight of one arrival in the average drop probability.
         w_p: f64 = W_Q, "ours, the paper gives none: the usual weight of the average queue.";
@@ -37,7 +37,7 @@ params! {
 }
 
 impl DynamicThresholdRedParams {
-    /// The RED that it starts as.
+    /// Returns the parameters of RED at the start.
     fn red(&self) -> RedParams {
         RedParams {
             max_p: Some(self.max_p),
@@ -53,10 +53,16 @@ impl DynamicThresholdRedParams {
     }
 }
 
-impl QueueParams for DynamicThresholdRedParams {
+impl QueueKind for DynamicThresholdRedParams {
     type Queue<P: Packet> = Red<P, MovingThresholds>;
 
     const METRICS: &'static [&'static [&'static Metric]] = &[OF_THRESHOLDS];
+
+    fn example() -> &'static str {
+        r#"limit = "250 packets"
+min_th = "40 packets"
+max_th = "120 packets""#
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         self.red().check()?;

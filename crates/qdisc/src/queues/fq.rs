@@ -1,41 +1,42 @@
-//! Linux's fq: flows hashed into queues, turns among these that favour new ones, a limit for each,
-//! and pacing.
+//! Linux's fq: flows are hashed into queues, which are served in turn with preference for new ones, with a
+//! limit for each queue and pacing.
 //!
-//! Source: Linux 6.1, `net/sched/sch_fq.c` (`fq_enqueue`, `fq_dequeue`, `fq_classify`, `fq_init`), as
-//! it treats packets that are forwarded.
+//! Source: Linux 6.1, `net/sched/sch_fq.c` (`fq_enqueue`, `fq_dequeue`, `fq_classify`, `fq_init`), for
+//! forwarded packets.
 //!
 //! | symbol | meaning | unit |
 //! |---|---|---|
-//! | credit | what a flow may still send in its turn | bytes |
-//! | t_next | before which a flow sends nothing (time_next_packet) | time |
-//! | r | rate that each flow is paced to (flow_max_rate) | bit/s |
+//! | credit | bytes that a flow may still send in its turn | bytes |
+//! | t_next | time before which a flow sends nothing (time_next_packet) | time |
+//! | r | rate to which each flow is paced (flow_max_rate) | bit/s |
 //! | len | a packet's size | bytes |
 //!
 //! ```text
 //! flow     one of 1024 by hash (orphan_mask); its credit at its first packet is initial_quantum
-//! enqueue  dropped when limit packets wait in all, or flow_limit of the flow
-//!          a flow that was out of the line joins the new ones; if it has been out for longer than
+//! enqueue  dropped when limit packets wait in total, or flow_limit packets of the flow
+//!          a flow in no list joins the new flows; if it has been in no list for longer than
 //!          flow_refill_delay, its credit is at least one quantum
-//! dequeue  the first of the new flows, if there is none of the old
-//!          credit <= 0: credit += quantum, to the end of the old
-//!          before t_next: out of the line until then, then at the end of the old
+//! dequeue  the first of the new flows; if there is none, the first of the old flows
+//!          credit <= 0: credit += quantum, to the end of the old flows
+//!          before t_next: in no list until t_next, then at the end of the old flows
 //!          else its oldest packet: credit -= len
-//!          empty: out of the line, a new one to the end of the old first if there are any
-//! pacing   r up to low_rate_threshold: credit = 0, n = len             each packet for itself
-//!          above: n = max(len, quantum), once the credit is used up    a turn at a time
-//!          d = min(n / r, 1 s), less what this departure is later than t_next, at most d / 2
+//!          empty: removed from the lists; a new flow first goes to the end of the old flows if there are
+//! any
+//! pacing   r up to low_rate_threshold: credit = 0, n = len             each packet separately
+//!          above: n = max(len, quantum), when the credit is used up    one turn at a time
+//!          d = min(n / r, 1 s), minus the time since t_next, at most d / 2
 //!          t_next = now + d
 //! mark     a packet that leaves more than ce_threshold after the later of its entry and t_next
 //! ```
 //!
-//! A flow keeps its credit while it is out of the line: fq removes a flow from memory only when
-//! there are 2048 and more than half of them have been out for 3 s, which forwarded packets with
-//! the kernel's 1024 hash results never bring about.
+//! A flow keeps its credit while it is in no list: fq removes flows from memory only when there are 2048 of
+//! them and more than half have been in no list for 3 s. This never happens with forwarded packets, for
+//! which the kernel has 1024 hash results.
 //!
-//! Pacing by departure times and by the rate of a local socket is not here: no packet of a remote host
-//! carries either, and senders of ours pace themselves. So `horizon`, `horizon_drop` and
-//! `timer_slack` have nothing to act on; `buckets` is the size of a table; and the queue for control
-//! traffic (TC_PRIO_CONTROL) gets nothing, since no TOS leads to that priority.
+//! Pacing by departure times and by the rate of a local socket is left out: packets of a remote host carry
+//! neither, and the senders here do their own pacing. So `horizon`, `horizon_drop` and `timer_slack` would
+//! have no effect. `buckets` is only the size of a table. The queue for control traffic (TC_PRIO_CONTROL)
+//! would be empty, because no TOS maps to that priority.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -49,30 +50,30 @@ use crate::fifo::Fifo;
 use crate::figures::{BY_FLOW, FLOWS_ACTIVE};
 use crate::fq::{FlowHash, Lists, TimeAverage};
 use crate::{
-    Backlog, DropReason, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, Report, Sink,
+    Backlog, DropReason, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind, Report, Sink,
 };
 
 params! {
-    /// Linux's fq: flows with turns that favour new ones, a limit for each, and pacing.
+    /// Linux's fq: flows served in turn with preference for new ones, a limit for each flow, and pacing.
     pub struct FqParams {
-        /// Most that may wait in all queues: in packets, in bytes, in time at the link's rate, or a list of these.
+        /// Limit on the waiting packets of all queues together: in packets, in bytes, in time at the link's rate, or a list of these.
         limit: Limit = Limit::packets(10_000), "Linux 6.1, `fq_init` (10,000 packets).";
-        /// Most packets in one queue.
+        /// Largest number of packets in one queue.
         flow_limit: u32 = 100, "Linux 6.1, `fq_init` (`flow_plimit`).";
         /// Number of queues that flows are hashed into.
         #[schemars(range(min = 1, max = 65_536))]
         flows: u32 = 1024, "Linux 6.1, `fq_init` (`orphan_mask`, 1023).";
         /// Bytes that a queue may send in its turn: "256 B" to "1 MiB", as in Linux's `sch_fq_codel`.
         quantum: Bytes = Bytes::new(3000), "Linux 6.1, `fq_init`: two full packets, there 2 x 1514 B with Ethernet's headers.";
-        /// Bytes that a queue may send in its first turn of all; up to 2^31 - 1, as in Linux.
+        /// Bytes that a queue may send in the first turn after its creation; up to 2^31 - 1, as in Linux.
         initial_quantum: Bytes = Bytes::new(15_000), "Linux 6.1, `fq_init`: ten full packets, there 10 x 1514 B with Ethernet's headers.";
-        /// How long a queue must have been empty to get a whole `quantum` again at its next packet.
+        /// Time for which a queue must have been empty to get a whole `quantum` again at its next packet.
         flow_refill_delay: Span = Span::from_ms(40), "Linux 6.1, `fq_init`.";
-        /// Rate that each queue is paced to.
+        /// Rate to which each queue is paced.
         flow_max_rate: Option<Rate>, "none, as in Linux 6.1, `fq_init`.";
-        /// Up to this `flow_max_rate` every packet is paced, above it every `quantum`.
+        /// With a `flow_max_rate` up to this rate every packet is paced separately, above it every `quantum`.
         low_rate_threshold: Rate = Rate::from_bps(550_000), "Linux 6.1, `fq_init` (550 kbit/s).";
-        /// Mark every ECN-capable packet that leaves later than this after it could have; the time that pacing holds it back does not count.
+        /// Mark every ECN-capable packet that leaves more than this time after its earliest departure; the time for which pacing holds it back does not count.
         ce_threshold: Option<Span>, "none, as in Linux 6.1, `fq_init` (there 4295 s).";
     }
 }
@@ -81,19 +82,23 @@ params! {
 const LONGEST_GAP: Span = Span::from_s(1);
 
 metrics! {
-    /// What `fq` reports besides what every queue by flow reports.
+    /// The metrics of `fq`, in addition to those of every queue by flow.
     pub const METRICS of Queue;
 
     /// Packets that were dropped because their flow held `flow_limit` packets.
     FLOW_LIMIT_DROPS = "flow_limit_drops", Count, "Packets dropped for the limit of a flow", "flow limit drops";
-    /// How often pacing held a flow back.
+    /// Number of times that pacing held a flow back.
     THROTTLED = "throttled", Count, "Times that pacing held a flow back", "throttled";
 }
 
-impl QueueParams for FqParams {
+impl QueueKind for FqParams {
     type Queue<P: Packet> = Fq<P>;
 
     const METRICS: &'static [&'static [&'static Metric]] = &[BY_FLOW, METRICS];
+
+    fn example() -> &'static str {
+        ""
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;
@@ -167,18 +172,18 @@ impl QueueParams for FqParams {
 #[derive(Clone, Copy, Debug)]
 struct Pacing {
     rate: Rate,
-    /// Whether each packet is paced for itself.
+    /// Whether each packet is paced separately.
     low: bool,
 }
 
 #[derive(Debug)]
 struct Flow<P> {
     fifo: Fifo<P>,
-    /// In bytes.
+    /// The bytes that the flow may still send in its turn.
     credit: i64,
-    /// When it left the line; `None` while it is in it, or held back.
+    /// The time at which the flow left the lists; `None` while it is in a list or held back.
     out_since: Option<Time>,
-    /// Before which it sends nothing; `None` before anything was paced.
+    /// The time before which the flow sends nothing; `None` before a packet was paced.
     next: Option<Time>,
 }
 
@@ -208,20 +213,20 @@ pub struct Fq<P> {
     hash: FlowHash,
     flows: Vec<Flow<P>>,
     lists: Lists,
-    /// Flows held back: until when, in which order they came to be, which.
+    /// The flows that are held back: the time of their release, their order, and their number.
     throttled: BinaryHeap<Reverse<(Time, u64, u32)>>,
-    /// How often a flow was held back.
+    /// The number of times that a flow was held back.
     throttlings: u64,
     wake: Option<Time>,
     backlog: Backlog,
     active: TimeAverage,
     flow_limit_drops: u64,
-    /// `throttlings` when the measurement began.
+    /// The value of `throttlings` when the measurement began.
     throttled_before: u64,
 }
 
 impl<P: Packet> Fq<P> {
-    /// Puts the flows whose time has come back into the line.
+    /// Moves the flows whose time has come to the list of old flows.
     #[inline]
     fn release(&mut self, now: Time) {
         while let Some(&Reverse((at, _, flow))) = self.throttled.peek()
@@ -232,7 +237,7 @@ impl<P: Packet> Fq<P> {
         }
     }
 
-    /// When a flow that has sent `packet` at `now` may send again.
+    /// Returns the time at which a flow that has sent `packet` at `now` may send again.
     fn pace(&mut self, index: usize, size: Bytes, now: Time) {
         let Some(Pacing { rate, low }) = self.pacing else {
             return;

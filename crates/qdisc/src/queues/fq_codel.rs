@@ -1,30 +1,31 @@
-//! FQ-CoDel: flows hashed into queues, turns among these that favour sparse ones, and
-//! CoDel's law in each.
+//! FQ-CoDel: flows are hashed into queues, which are served in turn with preference for sparse flows, with
+//! CoDel's law in each queue.
 //!
 //! Source: RFC 8290, section 4; defaults of section 5.2, as in Linux 6.1, `sch_fq_codel`.
-//! The turns are in [`crate::fq`], the law in [`crate::laws::codel`].
+//! The order of service is in [`crate::fq`], the law in [`crate::laws::codel`].
 //!
-//! When an arrival makes the backlog exceed the limit, the queue with most bytes loses
-//! packets from its head: half its bytes, `drop_batch` packets at most (RFC 8290, section
-//! 4.1). They count as signals for its law, as in Linux.
+//! When an arrival makes the backlog exceed the limit, packets are dropped from the head of the queue with
+//! the most bytes: half its bytes, and at most `drop_batch` packets (RFC 8290, section 4.1). They count as
+//! signals for its law, as in Linux.
 //!
-//! As in Linux, and unlike a CoDel queue of its own, "no more than a packet left behind"
-//! (RFC 8289) is asked of all queues together.
+//! The condition that no more than one packet stays in the queue (RFC 8289) applies to all queues together,
+//! as in Linux; in a queue of kind `codel` it applies to that queue.
 
 use super::codel::{Signals, check_delays, warn_of_target};
 use crate::figures::{BY_FLOW, BY_FLOW_WITH_LIMIT, FLOWS_ACTIVE, OVERLOAD_DROPS};
 use crate::fq::{FlowHash, FlowQueues, Measure};
 use crate::laws::codel::{CodelConfig, CodelLaw, InverseSqrt};
 use crate::{
-    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
     Report, Sink,
 };
 use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, Span, Time, params};
 
 params! {
-    /// Flow queueing with CoDel (RFC 8290): a queue for each flow, turns that favour sparse flows, CoDel in each queue.
+    /// Flow queueing with CoDel (RFC 8290): a queue for each flow, service in turn with preference for
+    /// sparse flows, CoDel in each queue.
     pub struct FqCodelParams {
-        /// Most that may wait in all queues: in packets, in bytes, in time at the link's rate, or a list of these.
+        /// Limit on the waiting packets of all queues together: in packets, in bytes, in time at the link's rate, or a list of these.
         limit: Limit = Limit { packets: Some(10_240), bytes: Some(32 << 20), time: None, }, "RFC 8290, section 5.2.3 (10,240 packets), and Linux 6.1 (`memory_limit`, 32 MiB, there with the kernel's own overhead).";
         /// Number of queues that flows are hashed into.
         #[schemars(range(min = 1, max = 65_536))]
@@ -33,15 +34,15 @@ params! {
         quantum: Bytes = Bytes::new(1500), "one packet, as RFC 8290, section 5.2.4: its 1514 B are the MTU and Ethernet's header, which Linux counts with every packet; a packet here has none.";
         /// Acceptable standing queueing delay of each queue.
         target: Span = Span::from_ms(5), "RFC 8290, section 5.2.2.";
-        /// How long the delay must stay at or above `target` before the first signal; about a round-trip time of most flows.
+        /// Time that the delay must stay at or above `target` before the first signal; about the round-trip time of most flows.
         interval: Span = Span::from_ms(100), "RFC 8290, section 5.2.1.";
         /// Mark ECN-capable packets instead of dropping them.
         ecn: bool = true, "on as in RFC 8290, section 5.2.6.";
-        /// Mark every ECN-capable packet that has waited longer than this, whatever the law says and whether or not `ecn` is on.
+        /// Mark every ECN-capable packet that has waited longer than this, independently of the law's decision and of `ecn`.
         ce_threshold: Option<Span>, "none, as in RFC 8290, section 5.2.7.";
-        /// With no more than this left in all queues, no packet is dropped.
+        /// No packet is dropped when no more than this waits in all queues.
         mtu: Bytes = Bytes::new(1500), "RFC 8289, section 5.3 (`maxpacket`), for Ethernet.";
-        /// Most packets dropped at once from the fattest queue when the limit is exceeded.
+        /// Largest number of packets dropped at the same time from the queue with the largest backlog when the limit is exceeded.
         drop_batch: u32 = 64, "RFC 8290, section 4.1.";
         /// How the gaps between signals are computed.
         inverse_sqrt: InverseSqrt = InverseSqrt::Exact, "RFC 8289, section 5.6.";
@@ -95,10 +96,14 @@ pub(crate) fn warn_of_queues(
     })
 }
 
-impl QueueParams for FqCodelParams {
+impl QueueKind for FqCodelParams {
     type Queue<P: Packet> = FqCodel<P>;
 
     const METRICS: &'static [&'static [&'static Metric]] = &[BY_FLOW, BY_FLOW_WITH_LIMIT];
+
+    fn example() -> &'static str {
+        ""
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;
@@ -157,13 +162,13 @@ pub struct FqCodel<P> {
     hash: FlowHash,
     laws: Vec<CodelLaw>,
     queues: FlowQueues<P>,
-    /// How long the packet that left last had waited.
+    /// The queueing delay of the packet that left last.
     sojourn: Span,
     overload_drops: u64,
 }
 
 impl<P: Packet> FqCodel<P> {
-    /// Drops half of the fattest queue, `drop_batch` packets at most.
+    /// Drops half of the bytes of the queue with the most bytes, at most `drop_batch` packets.
     fn relieve(&mut self, now: Time, sink: &mut impl Sink<P>) {
         let fattest = self.queues.fattest();
         let half = self.queues.backlog_of(fattest).bytes / 2;
@@ -185,7 +190,7 @@ impl<P: Packet> QueueDiscipline<P> for FqCodel<P> {
     #[inline]
     fn enqueue(&mut self, packet: P, now: Time, sink: &mut impl Sink<P>) {
         if !self.limit.admits(Backlog::default(), packet.size()) {
-            // No room could be made for it.
+            // The queue could not make room for the packet.
             self.overload_drops += 1;
             sink.dropped(packet, DropReason::Limit, now);
             return;

@@ -1,12 +1,12 @@
-//! FQ-PIE: flows hashed into queues, turns among these that favour sparse ones, and PIE's
-//! law in each.
+//! FQ-PIE: flows are hashed into queues, which are served in turn with preference for sparse flows, with
+//! PIE's law in each queue.
 //!
 //! Source: G. Ramakrishnan et al., "FQ-PIE Queue Discipline in the Linux Kernel: Design,
 //! Implementation and Challenges", IEEE LCN 2019; rules and defaults as in Linux 6.1,
-//! `sch_fq_pie`. The turns are in [`crate::fq`], the law in [`crate::laws::pie`].
+//! `sch_fq_pie`. The order of service is in [`crate::fq`], the law in [`crate::laws::pie`].
 //!
-//! A queue's backlog changes only when it is called on, so each law is brought up to date
-//! when its own queue is: with the backlog that it has had since, as if the timer had run.
+//! A queue's backlog changes only when the queue is called. So the updates of its law that were due are
+//! made at that time, with the backlog since the last call; the result is the same as with a timer.
 //! An arrival that exceeds the limit is dropped.
 
 use super::codel::warn_of_target;
@@ -16,15 +16,16 @@ use crate::fq::{FlowHash, FlowQueues, Measure};
 use crate::laws::pie::{Decay, Delay, Flavour, PieConfig, PieDecision, PieLaw};
 use crate::signal::{MOST_UPDATES, mark_or_drop};
 use crate::{
-    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
     Report, Sink, refuse,
 };
 use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, Span, Stream, Time, params};
 
 params! {
-    /// Flow queueing with PIE: a queue for each flow, turns that favour sparse flows, PIE in each queue.
+    /// Flow queueing with PIE: a queue for each flow, service in turn with preference for sparse flows, PIE
+    /// in each queue.
     pub struct FqPieParams {
-        /// Most that may wait in all queues: in packets, in bytes, in time at the link's rate, or a list of these.
+        /// Limit on the waiting packets of all queues together: in packets, in bytes, in time at the link's rate, or a list of these.
         limit: Limit = Limit { packets: Some(10_240), bytes: Some(32 << 20), time: None, }, "Linux 6.1, `sch_fq_pie` (10,240 packets; `memory_limit`, 32 MiB, there with the kernel's own overhead and only counted).";
         /// Number of queues that flows are hashed into.
         #[schemars(range(min = 1, max = 65_536))]
@@ -33,29 +34,33 @@ params! {
         quantum: Bytes = Bytes::new(1500), "one packet, as Linux 6.1, `sch_fq_pie` (`psched_mtu`, 1514 B): Ethernet's header counts there with every packet too; a packet here has none.";
         /// Queueing delay to hold in each queue.
         target: Span = Span::from_ms(15), "RFC 8033, section 4.2 (QDELAY_REF).";
-        /// Time between updates of a probability; at least "1 us", in which Linux counts it.
+        /// Time between updates of a probability; at least "1 us", the unit in which Linux counts it.
         update: Span = Span::from_ms(15), "RFC 8033, section 4.2 (T_UPDATE); Linux rounds it to 16 ms at 250 Hz.";
         /// Gain of the deviation from the target, in 1/s.
         alpha: f64 = 0.125, "RFC 8033, section 4.2 (1/8 Hz).";
         /// Gain of the delay's change, in 1/s.
         beta: f64 = 1.25, "RFC 8033, section 4.2 (1 + 1/4 Hz).";
-        /// Burst that passes untouched after a quiet time; "0 s" for none.
+        /// Burst that passes without drops after a time without congestion; "0 s" for none.
         max_burst: Span = Span::from_ms(150), "RFC 8033, section 4.4 (MAX_BURST).";
-        /// Size of a typical packet: less than two of them in a queue wait untouched.
+        /// Size of a typical packet: no packet is dropped while less than two of them wait in its queue.
         mean_packet: Bytes = Bytes::new(1500), "Linux 6.1, `sch_fq_pie`, for Ethernet.";
-        /// How the queueing delay is found.
+        /// How the queueing delay is determined.
         delay: Delay = Delay::Timestamps, "Linux 6.1, `sch_fq_pie`.";
-        /// Mark ECN-capable packets where an early drop would hit them, up to a probability of `max_ecn`.
+        /// Mark ECN-capable packets instead of dropping them early, up to a probability of `max_ecn`.
         ecn: bool = false, "off as in Linux 6.1, `sch_fq_pie`.";
-        /// Probability beyond which ECN-capable packets are dropped like all others.
+        /// Probability above which ECN-capable packets are dropped like all other packets.
         max_ecn: f64 = 0.1, "Linux 6.1, `sch_fq_pie` (`ecn_prob`, 10 %).";
     }
 }
 
-impl QueueParams for FqPieParams {
+impl QueueKind for FqPieParams {
     type Queue<P: Packet> = FqPie<P>;
 
     const METRICS: &'static [&'static [&'static Metric]] = &[BY_FLOW, BY_FLOW_WITH_LIMIT];
+
+    fn example() -> &'static str {
+        ""
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;
@@ -120,7 +125,7 @@ impl QueueParams for FqPieParams {
     }
 }
 
-/// A law, and how often it has been brought up to date.
+/// The law of a queue, and the number of its updates.
 #[derive(Clone, Debug)]
 struct Kept {
     law: PieLaw,
@@ -128,8 +133,8 @@ struct Kept {
 }
 
 impl Kept {
-    /// Makes the updates that are due, of a queue that has held `backlog` bytes since the
-    /// last one; the latest [`MOST_UPDATES`] if there are more.
+    /// Makes the updates that are due, for a queue that has held `backlog` bytes since the last update;
+    /// only the latest [`MOST_UPDATES`] if there are more.
     #[inline]
     fn catch_up(&mut self, due: u64, backlog: u64) {
         self.updates = self.updates.max(due.saturating_sub(MOST_UPDATES));
@@ -148,22 +153,22 @@ impl Kept {
 #[derive(Debug)]
 pub struct FqPie<P> {
     limit: Limit,
-    /// Marks up to this probability, if at all.
+    /// The largest probability at which packets are marked; `None` if they are never marked.
     max_ecn: Option<f64>,
     update: Span,
     hash: FlowHash,
     stream: Stream,
     laws: Vec<Kept>,
     queues: FlowQueues<P>,
-    /// How long the packet that left last had waited.
+    /// The queueing delay of the packet that left last.
     sojourn: Span,
-    /// Of the queue that was called on last.
+    /// The probability of the queue that was called last.
     probability: f64,
     overload_drops: u64,
 }
 
 impl<P: Packet> FqPie<P> {
-    /// The law of a queue, brought up to date.
+    /// Returns the law of a queue after the updates that were due.
     #[inline]
     fn law(&mut self, queue: usize, now: Time) -> &mut PieLaw {
         let due = now.as_ps() / self.update.as_ps();

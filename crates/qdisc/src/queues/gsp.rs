@@ -1,5 +1,5 @@
-//! GSP: one drop for each time a threshold is crossed, so that flows do not all slow down
-//! at once.
+//! GSP: one drop each time a threshold is crossed, so that not all flows reduce their rate at the same
+//! time.
 //!
 //! Source: W. Lautenschlaeger and A. Francini, "Global Synchronization Protection for
 //! Bandwidth Sharing TCP Flows in High-Speed Links", IEEE HPSR 2015 (2016 in print);
@@ -9,7 +9,7 @@
 //! | symbol | meaning | unit |
 //! |---|---|---|
 //! | preset | interval of the basic scheme, and the longest of the adaptive one | s |
-//! | cumul | time above the threshold, weighted, less time below | s |
+//! | cumul | weighted time above the threshold minus time below it | s |
 //! | alpha | weight of the time above | 1 |
 //! | tau | time constant of the adaptation | s |
 //!
@@ -20,9 +20,8 @@
 //!            interval = preset / (1 + cumul / tau)
 //! ```
 //!
-//! After the buffer has overflowed the time below does not count until the queue has been
-//! empty and then above the threshold again: it would come from the drops, not from the
-//! interval.
+//! After the buffer has overflowed, the time below does not count until the queue has been empty and then
+//! above the threshold again: this time would be an effect of the drops, not of the interval.
 
 use redtail_core::{Packet, ParamError, ParamWarning, QueueSize, Span, Time, params};
 
@@ -31,28 +30,28 @@ use crate::gauge;
 use crate::refuse;
 use crate::signal::mark_or_drop;
 use crate::{
-    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
     Sink,
 };
 
 params! {
     /// Global Synchronization Protection (Lautenschlaeger 2014).
     pub struct GspParams {
-        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        /// Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a list of these.
         limit: Limit;
         /// Backlog above which an arrival may be dropped, in packets, bytes or time at the link's rate.
         threshold: QueueSize;
-        /// Time without drops after a drop; the longest such time where it adapts. About a round trip and more.
+        /// Time without drops after a drop; with `adaptive`, the longest such time. About one round-trip time or more.
         interval: Span = Span::from_ms(200), "the implementation for ns-3 (NITK 2018; 200 ms).";
         /// Shorten the interval while the queue is above the threshold for longer than below.
         adaptive: bool = true, "Lautenschlaeger and Francini 2015, adaptive GSP.";
-        /// Weight of the time above the threshold against that below.
+        /// Weight of the time above the threshold relative to that of the time below it.
         alpha: f64 = 2.0, "the implementation for ns-3 (NITK 2018; 2); \"not much larger than 1\" in the paper.";
         /// Time constant of the adaptation. Without it five times `interval` (Lautenschlaeger and Francini 2015).
         tau: Option<Span>;
-        /// Shortest that the interval may become. Our choice, a hundredth of `interval` without it: the paper has a bound and does not give it.
+        /// Shortest length of the interval. Without it a hundredth of `interval`, which is our choice: the paper has a bound and does not give its value.
         least_interval: Option<Span>;
-        /// Mark ECN-capable packets where an early drop would hit them.
+        /// Mark ECN-capable packets instead of dropping them early.
         ecn: bool = false, "off, as GSP is defined for drops.";
     }
 }
@@ -63,8 +62,13 @@ impl GspParams {
     }
 }
 
-impl QueueParams for GspParams {
+impl QueueKind for GspParams {
     type Queue<P: Packet> = Gsp<P>;
+
+    fn example() -> &'static str {
+        r#"limit = "250 packets"
+threshold = "40 packets""#
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;
@@ -128,10 +132,10 @@ impl QueueParams for GspParams {
     }
 }
 
-/// Where the queue is between an overflow and its return to normal.
+/// The state of the queue between an overflow and its return to normal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OverflowState {
-    /// Time below the threshold counts.
+    /// Normal: the time below the threshold counts.
     Clear,
     /// The buffer has overflowed; the queue has to become empty,
     Overflown,
@@ -144,17 +148,17 @@ enum OverflowState {
 pub struct Gsp<P> {
     limit: Limit,
     threshold: QueueSize,
-    /// preset, s.
+    /// The interval preset, in seconds.
     interval: f64,
     alpha: f64,
     tau: f64,
-    /// Most of cumul, s; 0 does not adapt.
+    /// The largest cumul, in seconds; with 0 the interval does not adapt.
     most: f64,
     ecn: bool,
-    /// cumul, s.
+    /// The present cumul, in seconds.
     cumulated: f64,
     state: OverflowState,
-    /// Up to when cumul is counted.
+    /// The time up to which cumul is counted.
     seen: Time,
     /// End of the running interval.
     quiet_until: Time,
@@ -166,7 +170,7 @@ impl<P: Packet> Gsp<P> {
         gauge::amount(self.fifo.backlog(), self.threshold) > gauge::number(self.threshold)
     }
 
-    /// Counts the time since the last call, through which the backlog has stayed.
+    /// Counts the time since the last call, in which the backlog was constant.
     #[inline]
     fn catch_up(&mut self, now: Time) {
         let passed = (now - self.seen).as_secs_f64();
@@ -185,7 +189,7 @@ impl<P: Packet> Gsp<P> {
         }
     }
 
-    /// The interval now, s.
+    /// Returns the present interval, in seconds.
     fn interval(&self) -> f64 {
         self.interval / (1.0 + self.cumulated / self.tau)
     }

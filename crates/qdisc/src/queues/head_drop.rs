@@ -1,27 +1,32 @@
-//! Head drop: first-in first-out with a limit that costs the oldest packet.
+//! Head drop: first-in first-out with a limit; for an arrival that does not fit, the oldest packets are
+//! dropped.
 //!
 //! Source: T. V. Lakshman, A. Neidhardt and T. J. Ott, "The Drop from Front Strategy in
 //! TCP and in TCP over ATM", IEEE INFOCOM 1996; RFC 7567 (BCP 197), section 2.
 //!
-//! An arrival that does not fit is admitted all the same, and packets are dropped from
-//! the head until it fits: senders learn of the loss earlier by the time the queue takes.
-//! One that would not fit an empty queue is dropped itself.
+//! An arrival that does not fit is admitted, and packets are dropped from the head until it fits: senders
+//! learn of the loss earlier by the queueing delay. An arrival that would not fit an empty queue is
+//! dropped.
 
 use redtail_core::{Packet, ParamError, Time, params};
 
 use crate::fifo::Fifo;
-use crate::{Backlog, DropReason, Limit, QueueContext, QueueDiscipline, QueueParams, Sink};
+use crate::{Backlog, DropReason, Limit, QueueContext, QueueDiscipline, QueueKind, Sink};
 
 params! {
-    /// First-in first-out; an arrival that does not fit costs the oldest packets.
+    /// First-in first-out; for an arrival that does not fit, the oldest packets are dropped.
     pub struct HeadDropParams {
-        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        /// Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a list of these.
         limit: Limit;
     }
 }
 
-impl QueueParams for HeadDropParams {
+impl QueueKind for HeadDropParams {
     type Queue<P: Packet> = HeadDrop<P>;
+
+    fn example() -> &'static str {
+        r#"limit = "100 packets""#
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()

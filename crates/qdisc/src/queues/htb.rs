@@ -32,49 +32,50 @@
 
 use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, Rate, Time, metrics, params};
 
-use crate::class::{self, Leaf, LeafSpec};
-use crate::classify::{Classifier, OneOrMore, Rule};
+use crate::class::{self, Leaf, LeafParams};
+use crate::classify::{Classifier, OneOrMore, RuleParams};
 use crate::laws::token_bucket::TokenBucket;
 use crate::plugin::PluginVisitor;
 use crate::{
-    Backlog, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline,
-    QueueParams, QueueSpec, Report, Sink,
+    Backlog, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
+    QueueParams, Report, Sink,
 };
 
 params! {
     /// A tree of classes that borrow from each other.
     pub struct HtbParams {
-        /// The classes at the top. Of those with a queue whose `match` fits a packet, the first in the file gets it.
-        class: Vec<HtbClass>;
-        /// Name of the class for packets that no `match` fits; one with a queue.
+        /// The classes at the top. A packet goes to the first class in the file that has a queue and whose `match` fits it.
+        class: Vec<HtbClassParams>;
+        /// Name of the class for packets that no `match` fits; the class must have a queue.
         default: Option<String>, "the only class with a queue and without a `match`.";
     }
 }
 
 params! {
     /// A class of `htb`: with a queue, or with classes below it.
-    pub struct HtbClass {
+    #[schemars(rename = "HtbClass")]
+    pub struct HtbClassParams {
         /// Name of the class, put in front of its metrics and used in keys.
         name: String;
-        /// What belongs to it: a rule, or a list of rules of which any will do. Only with a `queue`.
-        rules as "match": Option<OneOrMore<Rule>>, "none, which makes it the default class.";
-        /// Rate that it is promised, and may have without borrowing.
+        /// Packets of the class: a rule, or a list of rules of which one must fit. Only with a `queue`.
+        rules as "match": Option<OneOrMore<RuleParams>>, "none, which makes it the default class.";
+        /// Guaranteed rate of the class, which it has without borrowing.
         rate: Rate;
-        /// Rate that it may reach by borrowing from its parent.
+        /// Ceiling of the class: the largest rate that it reaches by borrowing from its parent.
         ceil: Option<Rate>, "`rate`, no borrowing, as in Linux (tc-htb).";
-        /// Priority, 0 to 7: what is to be borrowed is offered to the lowest number first. Only with a `queue`.
+        /// Priority, 0 to 7: the class with the lowest number borrows first. Only with a `queue`.
         #[schemars(range(max = 7))]
         prio: u8 = 0, "Linux (tc-htb).";
-        /// What it sends in its turn among classes of its priority. Only with a `queue`.
+        /// Bytes that the class sends in its turn among the classes of the same priority. Only with a `queue`.
         quantum: Option<Bytes>, "Linux sch_htb, `rate` in bytes per second over 10 (`r2q`), at least 1000 B and at most 200 kB.";
-        /// Most that it may send at once on its rate after a pause.
+        /// Largest burst at the rate of the class after a pause.
         burst: Bytes = Bytes::new(1600), "iproute2 (tc-htb), its largest packet of 1600 B with a clock of high resolution.";
-        /// Most that it may send at once on its ceiling after a pause.
+        /// Largest burst at the ceiling of the class after a pause.
         cburst: Bytes = Bytes::new(1600), "iproute2 (tc-htb), its largest packet of 1600 B with a clock of high resolution.";
-        /// Its queue, of any kind, unless it has classes. A time in its parameters is one at `rate`.
-        queue: Option<Box<QueueSpec>>;
-        /// Classes below it, which share what it may send, unless it has a queue.
-        class: Vec<HtbClass> = [];
+        /// Queue of the class, of any kind, unless it has classes. Queue sizes that are given as times are converted to bytes with `rate`.
+        queue: Option<Box<QueueParams>>;
+        /// Classes below this class, which share its rate, unless it has a queue.
+        class: Vec<HtbClassParams> = [];
     }
 }
 
@@ -83,7 +84,7 @@ const LEVELS: usize = 8;
 /// Priorities, as in Linux (`TC_HTB_NUMPRIO`).
 const PRIORITIES: usize = 8;
 
-impl HtbClass {
+impl HtbClassParams {
     fn ceiling(&self) -> Rate {
         self.ceil.unwrap_or(self.rate)
     }
@@ -174,7 +175,7 @@ impl HtbClass {
 
 /// A class with its ancestors; parents come before their children.
 struct Place<'a> {
-    params: &'a HtbClass,
+    params: &'a HtbClassParams,
     parent: Option<usize>,
     list: String,
     depth: usize,
@@ -190,7 +191,7 @@ impl HtbParams {
     /// Every class in the order of the file.
     fn places(&self) -> Vec<Place<'_>> {
         fn add<'a>(
-            classes: &'a [HtbClass],
+            classes: &'a [HtbClassParams],
             parent: Option<usize>,
             list: &str,
             depth: usize,
@@ -218,11 +219,11 @@ impl HtbParams {
         places
     }
 
-    fn leaves(&self) -> Vec<LeafSpec<'_>> {
+    fn leaves(&self) -> Vec<LeafParams<'_>> {
         let leaves = self.places().into_iter();
         leaves
             .filter(|place| place.params.queue.is_some())
-            .map(|place| LeafSpec {
+            .map(|place| LeafParams {
                 list: place.list,
                 name: &place.params.name,
                 rules: place.params.rules.as_ref(),
@@ -233,7 +234,7 @@ impl HtbParams {
     }
 
     fn check_tree(
-        classes: &[HtbClass],
+        classes: &[HtbClassParams],
         list: &str,
         depth: usize,
         taken: &mut Vec<String>,
@@ -321,10 +322,17 @@ metrics! {
     BORROWED = "borrowed", Count, "Packets sent with borrowed tokens", "borrowed";
 }
 
-impl QueueParams for HtbParams {
+impl QueueKind for HtbParams {
     type Queue<P: Packet> = Htb<P>;
 
     const METRICS: &'static [&'static [&'static Metric]] = &[class::METRICS, METRICS];
+
+    fn example() -> &'static str {
+        r#"class = [{ name = "link", rate = "10 Mbit/s", class = [
+  { name = "always", match = { group = "always" }, rate = "6 Mbit/s", ceil = "10 Mbit/s", queue = { kind = "tail-drop", limit = "100 packets" } },
+  { name = "step", rate = "4 Mbit/s", ceil = "10 Mbit/s", queue = { kind = "tail-drop", limit = "100 packets" } },
+] }]"#
+    }
 
     fn figures(&self, names: &mut FigureNames) {
         class::figures(&self.leaves(), METRICS, names);

@@ -2,16 +2,16 @@
 //!
 //! Source: Linux 6.1, `net/sched/sch_generic.c` (`prio2band`, `pfifo_fast_enqueue`,
 //! `pfifo_fast_dequeue`, `pfifo_fast_init`) and `net/ipv4/route.c` (`ip_tos2prio`), which
-//! `net/ipv4/ip_forward.c` gives every packet that is forwarded.
+//! `net/ipv4/ip_forward.c` applies to every forwarded packet.
 //!
 //! ```text
 //! priority = ip_tos2prio[(TOS & 0x1e) >> 1]        of 16: best effort, bulk, interactive bulk, interactive
 //! band     = prio2band[priority]                   of 3: 1, 2, 1, 0
 //! ```
 //!
-//! The table is one of RFC 1349's types of service, whose four bits lie across the border of
-//! DSCP and ECN. Entries in pairs make it blind to the ECN bit that it covers, so a band follows
-//! from the lower three bits of the DSCP:
+//! The table has an entry for each of RFC 1349's types of service, whose four bits are three bits of the
+//! DSCP and one bit of ECN. Both values of the ECN bit have the same entry, so the lower three bits of the
+//! DSCP determine the band:
 //!
 //! | lower three bits | priority | band | codepoints |
 //! |---|---|---|---|
@@ -20,43 +20,48 @@
 //! | 4, 5 | interactive | 0 | AF12, AF22, AF32, AF42, VA |
 //! | 6, 7 | interactive bulk | 1 | AF13, AF23, AF33, AF43, EF |
 //!
-//! So EF waits among best effort and AF41 behind it: the table is older than the codepoints.
-//! Each band has a ring of its own of as many packets as the device's `tx_queue_len`.
+//! So EF is in the band of best effort, and AF41 in the band after it, because the table is older than the
+//! codepoints.
+//! Each band has its own ring, which holds as many packets as the device's `tx_queue_len`.
 
 use redtail_core::{Metric, Packet, ParamError, Time, params};
 
 use crate::class::{self, Leaf};
 use crate::queues::tail_drop::TailDropParams;
 use crate::{
-    Backlog, FigureNames, Limit, QueueContext, QueueDiscipline, QueueParams, QueueSpec, Report,
+    Backlog, FigureNames, Limit, QueueContext, QueueDiscipline, QueueKind, QueueParams, Report,
     Sink,
 };
 
 params! {
     /// Linux's pfifo_fast: three first-in first-out bands in strict priority, by the TOS octet.
     pub struct PfifoFastParams {
-        /// Most that may wait in each of the three bands: in packets, in bytes, in time at the link's rate, or a list of these.
+        /// Limit on the waiting packets of each of the three bands: in packets, in bytes, in time at the link's rate, or a list of these.
         limit: Limit = Limit::packets(1000), "Linux 6.1, `pfifo_fast_init` (`tx_queue_len`, 1000 packets of an Ethernet device).";
     }
 }
 
-/// Bands, the most urgent first.
+/// The number of bands; the first band has the highest priority.
 const BANDS: usize = 3;
-/// Their names in metrics.
+/// The names of the bands in metrics.
 const NAMES: [&str; BANDS] = ["band0", "band1", "band2"];
 /// The band of each codepoint by its lower three bits: `prio2band` of `ip_tos2prio`.
 const BAND_OF: [usize; 8] = [1, 1, 2, 2, 0, 0, 1, 1];
 
 impl PfifoFastParams {
-    fn band(&self) -> QueueSpec {
-        QueueSpec::TailDrop(TailDropParams { limit: self.limit })
+    fn band(&self) -> QueueParams {
+        QueueParams::TailDrop(TailDropParams { limit: self.limit })
     }
 }
 
-impl QueueParams for PfifoFastParams {
+impl QueueKind for PfifoFastParams {
     type Queue<P: Packet> = PfifoFast<P>;
 
     const METRICS: &'static [&'static [&'static Metric]] = &[class::METRICS];
+
+    fn example() -> &'static str {
+        r#"limit = "100 packets""#
+    }
 
     fn figures(&self, names: &mut FigureNames) {
         for name in NAMES {
@@ -68,7 +73,7 @@ impl QueueParams for PfifoFastParams {
         self.limit.check()
     }
 
-    /// None for the whole: each band has its own.
+    /// The queue has no limit as a whole, because each band has its own.
     fn limit(&self) -> Option<Limit> {
         None
     }

@@ -1,13 +1,12 @@
-//! PI: a first-in first-out queue whose length the controller of [`crate::laws::pi`]
-//! holds at a reference.
+//! PI: a first-in first-out queue; the controller of [`crate::laws::pi`] holds its length at a reference.
 //!
 //! Source: C. V. Hollot, V. Misra, D. Towsley and W. Gong, "On Designing Improved
 //! Controllers for AQM Routers Supporting TCP Flows", IEEE INFOCOM 2001, section IV;
-//! details after ns-2.35, queue/pi.cc: every arrival is dropped or marked with the
-//! probability of the latest update, whatever has passed since the last drop.
+//! details after ns-2.35, queue/pi.cc: every arrival is dropped or marked with the probability of the
+//! latest update, independently of the packets since the last drop.
 //!
-//! The length is sampled at fixed times. It changes only when the queue is called, so
-//! the updates that were due are made up for at the next call, with the same result.
+//! The length is sampled at fixed times. It changes only when the queue is called, so the updates that were
+//! due are made at the next call, with the same result.
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
@@ -22,37 +21,39 @@ use crate::laws::pi::{self, Path, PiConfig, PiLaw};
 use crate::refuse;
 use crate::signal::{Ticks, mark_or_drop};
 use crate::{
-    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
     Sink,
 };
 
 params! {
     /// The PI controller (Hollot, Misra, Towsley and Gong 2001).
     pub struct PiParams {
-        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        /// Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a list of these.
         limit: Limit;
         /// Backlog to hold, in packets, bytes or time at the link's rate.
         q_ref: QueueSize = QueueSize::Packets(50), "ns-2.35, ns-default.tcl (`qref_` 50).";
-        /// Gain of the present deviation, per packet. Without it and `b`, both are computed as `tune` says.
+        /// Gain of the present deviation from `q_ref`, per packet. Without `a` and `b`, both are computed as `tune` says.
         a: Option<f64>;
-        /// Gain of the deviation one update ago, per packet; with `a`.
+        /// Gain of the deviation from `q_ref` at the update before, per packet; given together with `a`.
         b: Option<f64>;
         /// How `a` and `b` are computed when they are not given.
         tune: Option<Tune>, "Hollot et al. 2001, proposition 2; with few packets in a window, a slower loop that is stable.";
-        /// For `tune`: the fewest flows to be stable with; without it, the TCP flows that cross the link.
+        /// For `tune`: smallest number of flows for which the loop must be stable; without it, the number of TCP flows that cross the link.
         flows: Option<u64>;
-        /// For `tune`: the longest round trip to be stable with, without queueing; without it, the longest of the TCP flows that cross the link.
+        /// For `tune`: longest round-trip time, without queueing, for which the loop must be stable; without it, the longest of the TCP flows that cross the link.
         rtt: Option<Span>;
         /// How often the probability is updated: a frequency or the time between updates.
         sampling: Sampling = Sampling::hz(170), "ns-2.35, ns-default.tcl (`w_` 170).";
-        /// Typical packet size: the link's rate in packets for `tune`, and the backlog in packets where `q_ref` is in bytes or time. Without it, the largest packet that is known to cross the link, else 1500 B.
+        /// Typical packet size, to express the link's rate in packets for `tune`, and the backlog in
+        /// packets if `q_ref` is in bytes or time. Without it, the largest packet that is known to cross
+        /// the link, else 1500 B.
         mean_packet: Option<Bytes>;
-        /// Mark ECN-capable packets where an early drop would hit them.
+        /// Mark ECN-capable packets instead of dropping them early.
         ecn: bool = false, "off as in ns-2.35 (`setbit_`).";
     }
 }
 
-/// How gains are computed.
+/// How the gains are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
@@ -70,7 +71,8 @@ impl PiParams {
         Gauge::like(self.q_ref, gauge::packet_size(self.mean_packet, link))
     }
 
-    /// A path of so many flows and this longest round trip; `None` without either.
+    /// Returns a path with this number of flows and this longest round trip; `None` if one of them is
+    /// missing.
     fn path_of(&self, flows: u64, round_trip: Option<Span>, link: &LinkFacts) -> Option<Path> {
         let packet = gauge::packet_size(self.mean_packet, link);
         let capacity = link.rate.as_bps() as f64 / packet.bits() as f64;
@@ -83,13 +85,13 @@ impl PiParams {
         })
     }
 
-    /// The path as the parameters have it, and where they say nothing as the link is.
+    /// Returns the path of the parameters; values that they do not give are those of the link.
     fn stated(&self, link: &LinkFacts) -> Option<Path> {
         let flows = self.flows.unwrap_or(link.tcp_flows);
         self.path_of(flows, self.rtt.or(link.max_round_trip), link)
     }
 
-    /// a and b on this link; `None` if they would have to be designed for the unknown.
+    /// Returns a and b on this link; `None` if they must be computed and the path is unknown.
     fn gains(&self, link: &LinkFacts) -> Option<(f64, f64)> {
         match (self.a, self.b) {
             (Some(a), Some(b)) => Some((a, b)),
@@ -100,14 +102,14 @@ impl PiParams {
         }
     }
 
-    /// Warns of gains that make an unstable loop, about whatever they come from: given ones
-    /// on the path stated, computed ones on the path there is.
+    /// Warns of gains that make an unstable loop. Given gains are tested on the given path, computed gains
+    /// on the path of the link.
     fn warn_of_swings(&self, link: &LinkFacts) -> Option<ParamWarning> {
         let (a, b) = self.gains(link)?;
         let (path, key, makes) = if self.a.is_some() {
             (self.stated(link)?, "a", "makes")
         } else {
-            // The loop designed is stable with more flows and with shorter round trips.
+            // The designed loop is also stable with more flows and with shorter round trips.
             let path = self.path_of(link.tcp_flows, link.max_round_trip, link)?;
             let more = self.flows.is_some_and(|flows| flows > link.tcp_flows);
             let (key, makes) = if more {
@@ -139,8 +141,12 @@ impl PiParams {
 
 const GAINS_ACCEPTED: &str = "both a and b, or tune = \"hollot\"";
 
-impl QueueParams for PiParams {
+impl QueueKind for PiParams {
     type Queue<P: Packet> = Pi<P>;
+
+    fn example() -> &'static str {
+        r#"limit = "250 packets""#
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;

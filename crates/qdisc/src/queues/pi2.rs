@@ -1,4 +1,5 @@
-//! PI2: the controller of [`crate::laws::pi`] moves p', and classic senders meet its square.
+//! PI2: the controller of [`crate::laws::pi`] sets p', and the probability for classic senders is its
+//! square.
 //!
 //! Source: K. De Schepper, O. Bondarenko, I.-J. Tsang and B. Briscoe, "PI2: A Linearized
 //! AQM for both Classic and Scalable TCP", ACM CoNEXT 2016; the gains after RFC 9332,
@@ -6,8 +7,8 @@
 //!
 //! | symbol | meaning | unit |
 //! |---|---|---|
-//! | d, d_old | what the packet at the head has waited, at this update and the one before | s |
-//! | p' | what the controller moves | 1 |
+//! | d, d_old | delay of the packet at the head, at this update and at the one before | s |
+//! | p' | probability of the controller | 1 |
 //! | k | coupling of scalable senders | 1 |
 //!
 //! ```text
@@ -17,8 +18,8 @@
 //! scalable arrival (ECT(1) or CE, if k is given):  mark with min(1, k p')
 //! ```
 //!
-//! A classic window goes with 1/sqrt(p), so the square makes the loop linear in p' and
-//! one pair of gains does for all loads, without PIE's auto-tuning.
+//! A classic window is in proportion to 1/sqrt(p). So the square makes the loop linear in p', and one pair
+//! of gains is enough for all loads, without PIE's auto-tuning.
 
 use redtail_core::{Ecn, Packet, ParamError, ParamWarning, Span, Stream, Time, params};
 
@@ -28,37 +29,37 @@ use crate::laws::pi::{PiConfig, PiLaw};
 use crate::refuse;
 use crate::signal::{Ticks, mark_or_drop};
 use crate::{
-    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
     Sink,
 };
 
 params! {
     /// PI with a squared output (De Schepper et al. 2016).
     pub struct Pi2Params {
-        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        /// Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a list of these.
         limit: Limit;
         /// Queueing delay to hold.
         target: Span = Span::from_ms(15), "RFC 9332, appendix A.1.";
-        /// Longest round trip to be stable with: `update`, `alpha` and `beta` follow from it.
+        /// Longest round-trip time for which the loop must be stable: `update`, `alpha` and `beta` are computed from it.
         rtt_max: Span = RTT_MAX, "RFC 9332, appendix A.1.";
         /// Time between updates, at least "1 us". Without it the smaller of `target` and a third of `rtt_max` (RFC 9332, appendix A.1).
         update: Option<Span>;
-        /// Gain of the deviation from the target, in 1/s. Without it 0.1 `update` over the square of `rtt_max` (RFC 9332, appendix A.1).
+        /// Gain of the deviation from the target, in 1/s. Without it 0.1 `update` divided by the square of `rtt_max` (RFC 9332, appendix A.1).
         alpha: Option<f64>;
-        /// Gain of the delay's change, in 1/s. Without it 0.3 over `rtt_max` (RFC 9332, appendix A.1).
+        /// Gain of the delay's change, in 1/s. Without it 0.3 divided by `rtt_max` (RFC 9332, appendix A.1).
         beta: Option<f64>;
-        /// Mark ECN-capable packets where a drop would hit them.
+        /// Mark ECN-capable packets instead of dropping them.
         ecn: bool = false, "De Schepper et al. 2016, section 5; off as everywhere here.";
-        /// With `ecn`, mark ECT(1) packets with this times p', for scalable senders; without it they are classic.
+        /// With `ecn`, mark ECT(1) packets with p' times this factor, for scalable senders; without this key ECT(1) packets are treated as classic.
         coupling: Option<f64>;
     }
 }
 
-/// `rtt_max` where it is not given.
+/// The value of `rtt_max` if it is not given.
 pub(super) const RTT_MAX: Span = Span::from_ms(100);
 
-/// Time between updates and gains as RFC 9332, appendix A.1, derives them, where they are
-/// not given.
+/// Returns the time between updates and the gains; values that are not given are computed as in RFC 9332,
+/// appendix A.1.
 pub(super) fn derived(
     target: Span,
     rtt_max: Span,
@@ -76,7 +77,7 @@ pub(super) fn derived(
     (update, config)
 }
 
-/// Refuses what [`derived`] cannot do with.
+/// Refuses values with which [`derived`] cannot compute.
 pub(super) fn check_derived(
     target: Span,
     rtt_max: Span,
@@ -106,8 +107,12 @@ pub(super) fn check_derived(
     Ok(())
 }
 
-impl QueueParams for Pi2Params {
+impl QueueKind for Pi2Params {
     type Queue<P: Packet> = Pi2<P>;
+
+    fn example() -> &'static str {
+        r#"limit = "250 packets""#
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;
@@ -162,7 +167,7 @@ pub struct Pi2<P> {
     limit: Limit,
     ecn: bool,
     coupling: Option<f64>,
-    /// Moves p'.
+    /// The controller of p'.
     law: PiLaw,
     ticks: Ticks,
     stream: Stream,
@@ -184,7 +189,7 @@ impl<P: Packet> Pi2<P> {
     /// Whether the arrival is to be marked or dropped.
     #[inline]
     fn picks(&mut self, packet: &P) -> bool {
-        // The packet in transmission is not seen: one that waits makes two.
+        // The packet in transmission is not in the queue: with one waiting packet there are two.
         if self.fifo.front().is_none() {
             return false;
         }
@@ -228,8 +233,8 @@ impl<P: Packet> QueueDiscipline<P> for Pi2<P> {
         self.fifo.backlog()
     }
 
-    /// `average` is the delay of the latest update, in seconds; `probability` that of a
-    /// classic packet, p'^2.
+    /// `average` is the delay of the latest update, in seconds; `probability` is that of a classic packet,
+    /// p'^2.
     fn internals(&self) -> Internals {
         let base = self.law.probability();
         Internals {

@@ -1,9 +1,9 @@
-//! PIE: a first-in first-out queue under the law of [`crate::laws::pie`].
+//! PIE: a first-in first-out queue with the law of [`crate::laws::pie`].
 //!
-//! Source: RFC 8033; with `flavour = "linux"`, Linux's `sch_pie`. An arrival that the law
-//! picks is dropped, or marked while the probability is not too high (section 5.1:
-//! MAX_ECNTH); where PIE is switched on by the backlog (section 5.3), the law sleeps until
-//! a third of the limit waits, and again when delay and probability are back at 0.
+//! Source: RFC 8033; with `flavour = "linux"`, Linux's `sch_pie`. An arrival that the law chooses is
+//! dropped, or marked while the probability is not too high (section 5.1: MAX_ECNTH). With `activation`
+//! (section 5.3), the law is inactive until the backlog is a third of the limit, and again when delay and
+//! probability are 0.
 
 use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Span, Stream, Time, params};
 
@@ -13,47 +13,47 @@ use crate::laws::pie::{Decay, Delay, Flavour, PieConfig, PieDecision, PieLaw};
 use crate::refuse;
 use crate::signal::{Ticks, mark_or_drop};
 use crate::{
-    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
     Sink,
 };
 
 params! {
     /// Proportional Integral controller Enhanced (RFC 8033).
     pub struct PieParams {
-        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        /// Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a list of these.
         limit: Limit;
         /// Queueing delay to hold.
         target: Span = Span::from_ms(15), "RFC 8033, section 4.2 (QDELAY_REF).";
-        /// Time between updates of the probability; at least "1 us", in which Linux counts it.
+        /// Time between updates of the probability; at least "1 us", the unit in which Linux counts it.
         update: Span = Span::from_ms(15), "RFC 8033, section 4.2 (T_UPDATE); Linux rounds it to 16 ms at 250 Hz.";
         /// Gain of the deviation from the target, in 1/s.
         alpha: f64 = 0.125, "RFC 8033, section 4.2 (1/8 Hz).";
         /// Gain of the delay's change, in 1/s.
         beta: f64 = 1.25, "RFC 8033, section 4.2 (1 + 1/4 Hz).";
-        /// Burst that passes untouched after a quiet time; "0 s" for none.
+        /// Burst that passes without drops after a time without congestion; "0 s" for none.
         max_burst: Span = Span::from_ms(150), "RFC 8033, section 4.4 (MAX_BURST).";
-        /// Keep drops apart, and from staying away for long.
+        /// Derandomize drops: prevent drops that follow each other closely and long times without drops (RFC 8033, section 5.4).
         derandomize: bool = true, "RFC 8033, section 5.4; always on in Linux.";
-        /// How the queueing delay is found.
+        /// How the queueing delay is determined.
         delay: Delay = Delay::Timestamps, "RFC 8033, sections 4.3 and 5.2, allows both; Linux's default.";
-        /// While which delays the probability decays, beside what the controller does.
+        /// At which delays the probability decays, in addition to the change by the controller.
         decay: Decay = Decay::NoDelay, "RFC 8033 contradicts itself; section 4.2 and Linux, not appendix A.";
-        /// Make the probability proportional to a packet's size over `mean_packet`, for packets up to that size.
+        /// Multiply the probability by a packet's size divided by `mean_packet`, for packets up to that size.
         byte_mode: bool = false, "off as in Linux (`bytemode`).";
-        /// Size of a typical packet: two of them wait untouched. Without it, the largest packet that is known to cross the link, else 1500 B.
+        /// Size of a typical packet: no packet is dropped while no more than two of them wait. Without it, the largest packet that is known to cross the link, else 1500 B.
         mean_packet: Option<Bytes>;
-        /// Let PIE sleep until a third of the limit waits.
+        /// Keep PIE inactive until the backlog is a third of the limit.
         activation: bool = false, "optional in RFC 8033, section 5.3; Linux has it not.";
-        /// Whose details are followed where RFC and Linux differ.
+        /// Which implementation's details apply where RFC 8033 and Linux differ: those of the RFC or those of Linux.
         flavour: Flavour = Flavour::Rfc, "RFC 8033; Linux's for comparisons with it.";
-        /// Mark ECN-capable packets where an early drop would hit them, while the probability is below `max_ecn`.
+        /// Mark ECN-capable packets instead of dropping them early, while the probability is below `max_ecn`.
         ecn: bool = false, "RFC 8033, section 5.1; off as in Linux.";
-        /// Probability from which ECN-capable packets are dropped like all others.
+        /// Probability at and above which ECN-capable packets are dropped like all other packets.
         max_ecn: f64 = 0.1, "RFC 8033, section 5.1 (MAX_ECNTH, 10 %).";
     }
 }
 
-/// Warns of a delay to hold that is shorter than one packet's transmission.
+/// Warns of a target that is shorter than the transmission time of one packet.
 pub(crate) fn short_target(target: Span, link: &LinkFacts) -> Option<ParamWarning> {
     let packet = gauge::packet_size(None, link);
     let one = link.rate.tx_time(packet);
@@ -65,8 +65,12 @@ pub(crate) fn short_target(target: Span, link: &LinkFacts) -> Option<ParamWarnin
     (target < one).then(|| ParamWarning::new("target", clause))
 }
 
-impl QueueParams for PieParams {
+impl QueueKind for PieParams {
     type Queue<P: Packet> = Pie<P>;
+
+    fn example() -> &'static str {
+        r#"limit = "250 packets""#
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;
@@ -131,12 +135,12 @@ impl QueueParams for PieParams {
 #[derive(Debug)]
 pub struct Pie<P> {
     limit: Limit,
-    /// Marks below this probability.
+    /// The probability below which packets are marked.
     max_ecn: f64,
     at_bound: bool,
-    /// Given in byte mode only.
+    /// The mean packet size in byte mode, otherwise `None`.
     full_packet: Option<Bytes>,
-    /// Whether the law sleeps; `None` where it never does.
+    /// Whether the law is inactive; `None` if it is always active.
     asleep: Option<bool>,
     law: PieLaw,
     ticks: Ticks,
@@ -225,8 +229,8 @@ impl<P: Packet> QueueDiscipline<P> for Pie<P> {
         self.fifo.backlog()
     }
 
-    /// `average` is the queueing delay of the latest update, in seconds; a `probability` above
-    /// 1, which Linux has, shows as 1.
+    /// `average` is the queueing delay of the latest update, in seconds. A `probability` above 1, which is
+    /// possible in Linux, is reported as 1.
     fn internals(&self) -> Internals {
         Internals {
             average: Some(self.law.delay()),

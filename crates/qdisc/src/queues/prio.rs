@@ -1,24 +1,23 @@
-//! Strict priority between classes: a class sends only when those before it have nothing
-//! to send.
+//! Strict priority between classes: a class sends only when the classes before it have nothing to send.
 //!
-//! Source: Linux sch_prio, whose bands the classes are. Nothing keeps a class from starving those
-//! behind it; shape it (`tbf` as its queue) if it may.
+//! Source: Linux sch_prio; its bands are the classes. A class can take the whole link from the classes
+//! after it. A shaper (`tbf` as its queue) prevents this.
 
 use redtail_core::{Metric, Packet, ParamError, ParamWarning, Time, params};
 
-use crate::class::{self, Leaf, LeafSpec};
-use crate::classify::{Classifier, OneOrMore, Rule};
+use crate::class::{self, Leaf, LeafParams};
+use crate::classify::{Classifier, OneOrMore, RuleParams};
 use crate::plugin::PluginVisitor;
 use crate::{
-    Backlog, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline,
-    QueueParams, QueueSpec, Report, Sink,
+    Backlog, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
+    QueueParams, Report, Sink,
 };
 
 params! {
     /// Strict priority between classes.
     pub struct PrioParams {
-        /// The classes, the most urgent first. Of those whose `match` fits a packet, the first gets it.
-        class: Vec<PrioClass>;
+        /// The classes in the order of their priority, the highest first. A packet goes to the first class whose `match` fits it.
+        class: Vec<PrioClassParams>;
         /// Name of the class for packets that no `match` fits.
         default: Option<String>, "the only class without a `match`.";
     }
@@ -26,19 +25,20 @@ params! {
 
 params! {
     /// A class of `prio`.
-    pub struct PrioClass {
+    #[schemars(rename = "PrioClass")]
+    pub struct PrioClassParams {
         /// Name of the class, put in front of its metrics and used in keys.
         name: String;
-        /// What belongs to it: a rule, or a list of rules of which any will do.
-        rules as "match": Option<OneOrMore<Rule>>, "none, which makes it the default class.";
-        /// Its queue, of any kind.
-        queue: QueueSpec;
+        /// Packets of the class: a rule, or a list of rules of which one must fit.
+        rules as "match": Option<OneOrMore<RuleParams>>, "none, which makes it the default class.";
+        /// Queue of the class, of any kind.
+        queue: QueueParams;
     }
 }
 
 impl PrioParams {
-    fn leaves(&self) -> Vec<LeafSpec<'_>> {
-        let each = self.class.iter().map(|class| LeafSpec {
+    fn leaves(&self) -> Vec<LeafParams<'_>> {
+        let each = self.class.iter().map(|class| LeafParams {
             list: "class".to_owned(),
             name: &class.name,
             rules: class.rules.as_ref(),
@@ -49,10 +49,17 @@ impl PrioParams {
     }
 }
 
-impl QueueParams for PrioParams {
+impl QueueKind for PrioParams {
     type Queue<P: Packet> = Prio<P>;
 
     const METRICS: &'static [&'static [&'static Metric]] = &[class::METRICS];
+
+    fn example() -> &'static str {
+        r#"class = [
+  { name = "always", match = { group = "always" }, queue = { kind = "tail-drop", limit = "100 packets" } },
+  { name = "step", queue = { kind = "tail-drop", limit = "100 packets" } },
+]"#
+    }
 
     fn figures(&self, names: &mut FigureNames) {
         class::figures(&self.leaves(), &[], names);
@@ -114,7 +121,7 @@ impl<P: Packet> QueueDiscipline<P> for Prio<P> {
 
     fn dequeue(&mut self, now: Time, sink: &mut impl Sink<P>) -> Option<P> {
         let mut waiting = self.bands.iter_mut().filter(|band| !band.is_empty());
-        // A shaped class that may not send now leaves the link to the next.
+        // If a shaped class may not send now, the next class sends.
         waiting.find_map(|band| band.dequeue(now, sink))
     }
 

@@ -21,7 +21,7 @@ use crate::laws::red::ziegler::{NoTuning, Situation, Tuning, tune};
 use crate::laws::red::{Arrival, Flavour, RedConfig, RedDecision, RedLaw, Spacing};
 use crate::{
     Backlog, DropReason, Internals, Limit, LinkFacts, Outlook, QueueContext, QueueDiscipline,
-    QueueParams, Report, Sink, outlook,
+    QueueKind, Report, Sink, outlook,
 };
 
 shared_keys! { $
@@ -31,17 +31,17 @@ shared_keys! { $
         max_p: f64 = crate::queues::red::MAX_P, "ns-2.35, ns-default.tcl (`linterm_` 10, that is 1/10).";
         /// Weight of one arrival's sample in the moving average.
         w_q: f64 = crate::queues::red::W_Q, "Floyd and Jacobson 1993, section VI.";
-        /// Beyond `max_th`, let the probability rise from `max_p` to 1 instead of dropping everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000), `"limit"` at the queue's limit (ISCC 2001).
+        /// Above `max_th`, let the probability rise from `max_p` to 1 instead of dropping every packet: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000), `"limit"` at the queue's limit (ISCC 2001).
         gentle: Gentle = Gentle::Off, "off as in Floyd and Jacobson 1993.";
-        /// How early drops are spread over arrivals.
+        /// How early drops are spaced among the arrivals.
         spacing: Spacing = Spacing::Wait, "ns-2.35, ns-default.tcl (`wait_` true).";
-        /// Make a packet's drop probability proportional to its size over `mean_packet`.
+        /// Multiply a packet's drop probability by its size divided by `mean_packet`.
         byte_mode: bool = false, "off as in Floyd and Jacobson 1993, section IV.";
         /// Typical packet size: measures idle periods in packets and scales `byte_mode`.
         mean_packet: Bytes = crate::queues::red::MEAN_PACKET, "ns-2.35, ns-default.tcl (`mean_pktsize_`).";
-        /// Mark ECN-capable packets where an early drop would hit them.
+        /// Mark ECN-capable packets instead of dropping them early.
         ecn: bool = false, "RFC 3168, section 5; off as in ns-2.35 (`setbit_`).";
-        /// With `ecn`, what happens to ECN-capable packets chosen while the average is at `max_th` or above, gentle or not.
+        /// With `ecn`, what happens to ECN-capable packets that are chosen while the average is at `max_th` or above, with or without `gentle`.
         above_max_th: AboveMaxTh = AboveMaxTh::Drop, "RFC 3168, section 7, and ns-2.35 (`mark_p_` equal to `max_p`).";
     }
 }
@@ -49,11 +49,11 @@ shared_keys! { $
 params! {
     /// Random Early Detection (Floyd and Jacobson 1993).
     pub struct RedParams => RedParams::filled_in {
-        /// Compute `limit`, `min_th`, `max_th`, `max_p` and `w_q` from the link and the flows that cross it; those that are given stay.
+        /// Compute `limit`, `min_th`, `max_th`, `max_p` and `w_q` from the link and the flows that cross it; given values are kept.
         tune: Option<Tune>;
-        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these. Required without `tune`.
+        /// Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a list of these. Required without `tune`.
         limit: Option<Limit>;
-        /// Average below which nothing is dropped, in packets, bytes or time at the link's rate; the unit decides whether the average is one of packets or of bytes. Required without `tune`.
+        /// Average below which no packet is dropped, in packets, bytes or time at the link's rate; with packets the average counts packets, otherwise bytes. Required without `tune`.
         min_th: Option<QueueSize>;
         /// Average at which the drop probability reaches `max_p`, in the unit of `min_th`. Required without `tune`.
         max_th: Option<QueueSize>;
@@ -64,7 +64,7 @@ params! {
         #[schemars(extend("default" = W_Q))]
         w_q: Option<f64>, "Floyd and Jacobson 1993, section VI.";
         red_keys!(gentle, spacing);
-        /// Whose details are followed where the paper leaves them open.
+        /// Which implementation's details apply where the paper specifies none: those of the paper's text or those of ns-2.
         flavour: Flavour = Flavour::Paper, "Floyd and Jacobson 1993; ns-2's for comparisons with it.";
         red_keys!(byte_mode, mean_packet, ecn, above_max_th);
     }
@@ -86,15 +86,15 @@ pub enum Tune {
     Ziegler,
 }
 
-/// What ECN-capable packets meet when the average is at `max_th` or above.
+/// What happens to ECN-capable packets when the average is at `max_th` or above.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
 pub enum AboveMaxTh {
-    /// They are dropped like all others (RFC 3168, section 7).
+    /// ECN-capable packets are dropped like all other packets (RFC 3168, section 7).
     #[default]
     Drop,
-    /// They are marked (Linux without `harddrop`; the variant of the Web study, SIGCOMM 2003).
+    /// ECN-capable packets are marked (Linux without `harddrop`; the variant of the Web study, SIGCOMM 2003).
     Mark,
 }
 
@@ -425,8 +425,14 @@ fn missing(key: &'static str, example: &str) -> ParamError {
     )
 }
 
-impl QueueParams for RedParams {
+impl QueueKind for RedParams {
     type Queue<P: Packet> = Red<P>;
+
+    fn example() -> &'static str {
+        r#"limit = "250 packets"
+min_th = "40 packets"
+max_th = "120 packets""#
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         if self.tune.is_none() {

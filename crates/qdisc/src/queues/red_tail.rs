@@ -37,30 +37,30 @@ use crate::queues::red::{AboveMaxTh, Gentle, Red, check_unit_interval, red_keys}
 use crate::refuse;
 use crate::{
     Backlog, DropReason, FlowTable, Internals, Limit, LinkFacts, Protocol, QueueContext,
-    QueueDiscipline, QueueParams, Report, Sink,
+    QueueDiscipline, QueueKind, Report, Sink,
 };
 
 params! {
     /// RED+Tail, the parallel virtual queue (Jou and Baras 2003).
     pub struct RedTailParams {
-        /// Most that may wait in both queues together: in packets, in bytes, in time at the link's rate, or a list of these.
+        /// Limit on the waiting packets of both queues together: in packets, in bytes, in time at the link's rate, or a list of these.
         limit: Limit = Limit::bytes(160_000), "Jou and Baras 2003, table II.";
-        /// Packets after which a TCP flow is long (N).
+        /// Number of packets after which a TCP flow counts as long (N).
         long_after: u64 = 64, "derived, the paper gives none: its initial ssthresh of 64 kB in packets of 1 kB, which 1.3 % of its Web files exceed (below its bound of 2 % false alarms).";
-        /// Silence after which a flow is forgotten and, when it sends again, short (T).
+        /// Time without packets after which a flow is forgotten; when it sends again, it counts as short (T).
         idle_timeout: Span = Span::from_s(5), "derived, the paper gives none: above an initial retransmission timeout, far below its mean think time of 50 s.";
-        /// Flows that are kept in memory at once; beyond these, the one silent for longest among eight is forgotten.
+        /// Number of flows that are remembered at the same time; for a further flow, the one of eight flows that has been silent for longest is forgotten.
         #[schemars(range(min = 1, max = 16_777_216))]
         flows: u64 = 16_384, "ours, below 1 MB of memory.";
-        /// Backlog of the short queue from which its share of the link grows in proportion (minth1), in packets, bytes or time at the link's rate.
+        /// Backlog of the short queue above which its share of the link grows in proportion to the backlog (minth1), in packets, bytes or time at the link's rate.
         short_min_th: QueueSize = QueueSize::Bytes(2_000), "Jou and Baras 2003, table II.";
-        /// Backlog at which that share would be the whole link (maxth1), in the unit of `short_min_th`; over the link's rate, the delay that the short queue aims at.
+        /// Backlog of the short queue at which its share would be the whole link (maxth1), in the unit of `short_min_th`; divided by the link's rate, it is the target delay of the short queue.
         short_max_th: QueueSize = QueueSize::Bytes(30_000), "Jou and Baras 2003, table II.";
-        /// Share of the link for a short queue below `short_min_th` (C1min). Left out, `short_min_th` over `short_max_th`, and at most `short_share_max`: the share then has no step at `short_min_th`.
+        /// Share of the link for the short queue while its backlog is below `short_min_th` (C1min). Left out, `short_min_th` divided by `short_max_th`, and at most `short_share_max`: the share then has no step at `short_min_th`.
         short_share_min: Option<f64>, "derived, the paper gives none.";
         /// Largest share of the link for the short queue (C1max), so that long flows do not time out.
         short_share_max: f64 = 0.9, "derived, the paper gives none but \"most of the bandwidth\".";
-        /// Average of the long queue below which nothing is dropped, in packets, bytes or time at the link's rate.
+        /// Average of the long queue below which no packet is dropped, in packets, bytes or time at the link's rate.
         min_th: QueueSize = QueueSize::Bytes(20_000), "Jou and Baras 2003, table II.";
         /// Average at which the drop probability reaches max_p, in the unit of `min_th`.
         max_th: QueueSize = QueueSize::Bytes(80_000), "Jou and Baras 2003, table II.";
@@ -71,7 +71,7 @@ params! {
         red_keys!(gentle = Gentle::TwiceMaxTh, "Jou and Baras 2003 (a gentle region up to 2 max_th).");
         red_keys!(spacing, byte_mode);
         adaptive_red_keys!(mean_packet);
-        /// Mark ECN-capable packets of the long queue where an early drop would hit them.
+        /// Mark ECN-capable packets of the long queue instead of dropping them early.
         ecn: bool = false, "RFC 3168, section 5; off as in ns-2.35 (`setbit_`).";
         red_keys!(above_max_th);
     }
@@ -183,10 +183,16 @@ metrics! {
     DISPLACED = "displaced", Count, "Flows that lost their counter to another", "displaced";
 }
 
-impl QueueParams for RedTailParams {
+impl QueueKind for RedTailParams {
     type Queue<P: Packet> = RedTail<P>;
 
     const METRICS: &'static [&'static [&'static Metric]] = &[OF_SHORT, OF_LONG, OF_FLOWS, OF_MAX_P];
+
+    fn example() -> &'static str {
+        r#"limit = "250 packets"
+min_th = "20 packets"
+max_th = "100 packets""#
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         self.red().check()?;

@@ -8,8 +8,8 @@
 //! |---|---|---|
 //! | b, b* | backlog and its target | packets |
 //! | x | arrivals in one interval | packets |
-//! | c | what the link sends in one interval | packets |
-//! | price | what the link charges | 1 |
+//! | c | packets that the link can send in one interval | packets |
+//! | price | price of the link for its load | 1 |
 //! | alpha, gamma, phi | weight of the backlog, step of the price, base | 1 |
 //!
 //! ```text
@@ -17,7 +17,7 @@
 //! p = 1 - phi^-price
 //! ```
 //!
-//! The price rests where x = c and b = b*: the load decides the price, not the backlog.
+//! The price is constant when x = c and b = b*: in equilibrium it depends on the load, not on the backlog.
 
 use redtail_core::{
     Bytes, Ecn, Packet, ParamError, ParamWarning, QueueSize, Sampling, Span, Stream, Time, params,
@@ -28,34 +28,39 @@ use crate::gauge::{self, Gauge};
 use crate::refuse;
 use crate::signal::Ticks;
 use crate::{
-    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
     Sink,
 };
 
 params! {
     /// Random exponential marking (Athuraliya, Li, Low and Yin 2001).
     pub struct RemParams {
-        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        /// Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a list of these.
         limit: Limit;
         /// Backlog to hold, in packets, bytes or time at the link's rate.
         target: QueueSize = QueueSize::Packets(20), "ns-2.35, ns-default.tcl (`pbo_` 20).";
         /// Step of the price.
         gamma: f64 = 0.001, "Athuraliya et al. 2001; ns-2.35 (`gamma_`).";
-        /// Weight of the backlog's deviation against that of the rate.
+        /// Weight of the backlog's deviation relative to that of the rate.
         alpha: f64 = 0.1, "Athuraliya et al. 2001; ns-2.35, queue/rem.cc (0.1).";
-        /// Base of the probability 1 - phi^-price.
+        /// Base phi of the probability 1 - phi^-price.
         phi: f64 = 1.001, "Athuraliya et al. 2001; ns-2.35 (`phi_`).";
         /// How often the price is updated: a frequency or the time between updates.
         sampling: Sampling = Sampling::Interval(Span::from_ms(2)), "ns-2.35, ns-default.tcl (`pupdtime_`).";
-        /// Typical packet size, for the link's rate in packets. Without it, the largest packet that is known to cross the link, else 1500 B.
+        /// Typical packet size, to express the link's rate in packets. Without it, the largest packet that is known to cross the link, else 1500 B.
         mean_packet: Option<Bytes>;
         /// Mark ECN-capable packets as they leave instead of dropping them as they arrive.
         ecn: bool = false, "off as in ns-2.35 (`markpkts_`).";
     }
 }
 
-impl QueueParams for RemParams {
+impl QueueKind for RemParams {
     type Queue<P: Packet> = Rem<P>;
+
+    fn example() -> &'static str {
+        r#"limit = "250 packets"
+target = "20 packets""#
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;
@@ -112,10 +117,10 @@ pub struct Rem<P> {
     gamma: f64,
     alpha: f64,
     phi: f64,
-    /// c, packets.
+    /// The capacity c of one interval, in packets.
     capacity: f64,
     ecn: bool,
-    /// x so far in this interval, packets.
+    /// The arrivals x so far in this interval, in packets.
     arrived: f64,
     price: f64,
     probability: f64,

@@ -1,25 +1,25 @@
-//! Self-configuring RED: a RED queue whose max_p changes when the average leaves the
+//! Self-configuring RED: a RED queue that changes max_p when the average leaves the range between the
 //! thresholds.
 //!
 //! Source: W. Feng, D. Kandlur, D. Saha, K. Shin, "A Self-Configuring RED Gateway", INFOCOM
-//! 1999. Formulas and symbols are in [`crate::laws::red::adapt`], the law's in
+//! 1999. The formulas and symbols of the adaptation are in [`crate::laws::red::adapt`], those of the law in
 //! [`crate::laws::red`].
 
 use crate::laws::red::Spacing;
 use crate::laws::red::adapt::{Crossings, OF_MAX_P};
 use crate::queues::adaptive_red::adaptive_red_keys;
 use crate::queues::red::{AboveMaxTh, Gentle, Red, RedParams, red_keys};
-use crate::{Limit, LinkFacts, QueueContext, QueueParams};
+use crate::{Limit, LinkFacts, QueueContext, QueueKind};
 use redtail_core::{Bytes, Metric, Packet, ParamError, ParamWarning, QueueSize, params};
 
 params! {
     /// Self-configuring RED (Feng, Kandlur, Saha, Shin 1999).
     pub struct SelfConfiguringRedParams {
-        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        /// Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a list of these.
         limit: Limit;
-        /// Average below which nothing is dropped, in packets, bytes or time at the link's rate; falling below it divides max_p by `alpha`.
+        /// Average below which no packet is dropped, in packets, bytes or time at the link's rate; when the average falls below it, max_p is divided by `alpha`.
         min_th: QueueSize;
-        /// Average at which the drop probability reaches max_p, in the unit of `min_th`; rising above it multiplies max_p by `beta`.
+        /// Average at which the drop probability reaches max_p, in the unit of `min_th`; when the average rises above it, max_p is multiplied by `beta`.
         max_th: QueueSize;
         adaptive_red_keys!(max_p);
         red_keys!(w_q);
@@ -33,7 +33,7 @@ params! {
 }
 
 impl SelfConfiguringRedParams {
-    /// The RED that it starts as.
+    /// Returns the parameters of RED at the start.
     fn red(&self) -> RedParams {
         RedParams {
             max_p: Some(self.max_p),
@@ -49,10 +49,16 @@ impl SelfConfiguringRedParams {
     }
 }
 
-impl QueueParams for SelfConfiguringRedParams {
+impl QueueKind for SelfConfiguringRedParams {
     type Queue<P: Packet> = Red<P, Crossings>;
 
     const METRICS: &'static [&'static [&'static Metric]] = &[OF_MAX_P];
+
+    fn example() -> &'static str {
+        r#"limit = "250 packets"
+min_th = "40 packets"
+max_th = "120 packets""#
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         self.red().check()?;

@@ -1,5 +1,5 @@
-//! Stochastic Fair BLUE: a first-in first-out queue, and a drop probability for each flow
-//! kept in a filter of few bins.
+//! Stochastic Fair BLUE: a first-in first-out queue with a drop probability for each flow, which is kept in
+//! a filter of few bins.
 //!
 //! Source: W. Feng, D. Kandlur, D. Saha and K. Shin, "Stochastic Fair Blue: A Queue
 //! Management Algorithm for Enforcing Fairness", INFOCOM 2001, section III; constants and
@@ -11,24 +11,24 @@
 //! | N | 1 | bins of a level, 16 |
 //! | q | packets | waiting packets of the flows in a bin |
 //! | p | 1 | probability of a bin |
-//! | d1, d2 | 1 | its increment and decrement |
+//! | d1, d2 | 1 | increment and decrement of p |
 //!
 //! ```text
 //! an arrival's flow has a bin in each level; in each of these
 //!     q = 0            p -= d2
 //!     q >= bin_size    p += d1
-//! p_min, q_min         the least of its bins
+//! p_min, q_min         the smallest p and q of the flow's bins
 //! q_min >= max         dropped
-//! p_min = 1            does not respond: let pass at penalty_rate, else dropped
+//! p_min = 1            the flow does not respond: passes at penalty_rate, otherwise dropped
 //! otherwise            marked or dropped with probability p_min; a packet that could be
-//!                      marked is dropped all the same with probability 2 (p_min - 1/2)
+//!                      marked is still dropped with probability 2 (p_min - 1/2)
 //! ```
 //!
-//! A flow that shares all of its bins with one that does not respond is treated like it. So
-//! there are two sets of bins with hashes of their own: after `rehash` the other is taken,
-//! which `warmup` before that starts to learn of flows that do not respond, and the one
-//! before gets a new hash. Here it also forgets its probabilities (section III-C of the
-//! paper); the kernel keeps them, though they are of other flows by then.
+//! A flow that shares all of its bins with a flow that does not respond is treated like that flow. So there
+//! are two sets of bins with different hashes. After `rehash` the other set is used; at the time `warmup`
+//! before that, it starts to count the flows that do not respond. The old set gets a new hash. Here its
+//! probabilities are also reset (section III-C of the paper); the kernel keeps them, although they belong
+//! to other flows then.
 
 use std::collections::VecDeque;
 
@@ -40,45 +40,45 @@ use crate::fifo::Fifo;
 use crate::fq::FlowHash;
 use crate::signal::mark_or_drop;
 use crate::{
-    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
     Report, Sink,
 };
 
 params! {
     /// Stochastic Fair BLUE (Feng et al. 2001): a drop probability for each flow, in a filter of few bins.
     pub struct SfbParams {
-        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        /// Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a list of these.
         limit: Limit = Limit::packets(1000), "Linux 6.1, `sch_sfb` (an interface's `txqueuelen`, 1000).";
-        /// Waiting packets of a bin from which on its probability rises.
+        /// Number of waiting packets of a bin at and above which its probability rises.
         bin_size: u32 = 20, "Linux 6.1, `sch_sfb`.";
-        /// Waiting packets of a flow's least bin from which on its arrivals are dropped.
+        /// Number of waiting packets of a flow's smallest bin at and above which its arrivals are dropped.
         max: u32 = 25, "Linux 6.1, `sch_sfb`.";
-        /// Added to a bin's probability by an arrival that finds it full.
+        /// Amount added to a bin's probability by an arrival that finds the bin full.
         increment: f64 = 0.001, "Linux 6.1, `sch_sfb` (0.1 %).";
-        /// Taken from a bin's probability by an arrival that finds it empty.
+        /// Amount subtracted from a bin's probability by an arrival that finds the bin empty.
         decrement: f64 = 1.0 / 6000.0, "Linux 6.1, `sch_sfb` (1/6000).";
-        /// How long one hash is used.
+        /// Time for which one hash function is used.
         rehash: Span = Span::from_s(600), "Linux 6.1, `sch_sfb`.";
-        /// How long before that the other bins learn of flows that do not respond.
+        /// Time before a change of the hash function at which the bins of the next function also start to count the flows that do not respond.
         warmup: Span = Span::from_s(60), "Linux 6.1, `sch_sfb`.";
         /// Packets per second that all flows that do not respond may send; 0 for none.
         penalty_rate: u32 = 10, "Linux 6.1, `sch_sfb`.";
-        /// Packets that they may send in a burst; 0 for none.
+        /// Packets that all flows that do not respond may send in a burst; 0 for none.
         penalty_burst: u32 = 20, "Linux 6.1, `sch_sfb`.";
         /// Mark ECN-capable packets instead of dropping them.
         ecn: bool = true, "on as in Linux 6.1, `sch_sfb`.";
     }
 }
 
-/// A probability of 1. They are whole numbers, so that a thousand steps of a thousandth
-/// come to exactly 1: from there on, and not just below it, a flow is held not to respond.
+/// A probability of 1. Probabilities are whole numbers, so that a thousand steps of a thousandth make
+/// exactly 1: only at 1 a flow counts as one that does not respond.
 const ONE: u64 = 1_000_000_000_000;
 
 const LEVELS: usize = 8;
 const BINS: usize = 16;
 
 metrics! {
-    /// What `sfb` reports.
+    /// The metrics of `sfb`.
     pub const METRICS of Queue;
 
     /// Packets of flows whose probability is 1 that were dropped because the rate allowed to such flows was used up.
@@ -87,10 +87,14 @@ metrics! {
     BIN_DROPS = "bin_drops", Count, "Packets dropped for full bins", "bin drops";
 }
 
-impl QueueParams for SfbParams {
+impl QueueKind for SfbParams {
     type Queue<P: Packet> = Sfb<P>;
 
     const METRICS: &'static [&'static [&'static Metric]] = &[METRICS];
+
+    fn example() -> &'static str {
+        ""
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;
@@ -186,7 +190,7 @@ impl QueueParams for SfbParams {
 #[derive(Clone, Copy, Debug, Default)]
 struct Bin {
     packets: u32,
-    /// In parts of [`ONE`].
+    /// A probability, in parts of [`ONE`].
     probability: u64,
 }
 
@@ -196,16 +200,16 @@ struct BinSet {
     bins: [[Bin; BINS]; LEVELS],
 }
 
-/// How probabilities move.
+/// The steps of the probabilities.
 #[derive(Clone, Copy, Debug)]
 struct Steps {
     bin_size: u32,
-    /// In parts of [`ONE`].
+    /// A probability, in parts of [`ONE`].
     increment: u64,
     decrement: u64,
 }
 
-/// A flow's bins: four bits for each level.
+/// The bins of a flow: four bits for each level.
 type Places = u32;
 
 impl BinSet {
@@ -219,8 +223,8 @@ impl BinSet {
         bins.map(move |(level, bins)| &mut bins[(places >> (4 * level)) as usize % BINS])
     }
 
-    /// Brings the probabilities of these bins up to date; the least probability and the
-    /// least number of packets.
+    /// Updates the probabilities of these bins. Returns the smallest probability and the smallest number of
+    /// packets.
     #[inline]
     fn on_arrival(&mut self, places: Places, steps: &Steps) -> (u64, u32) {
         let mut least = (ONE, u32::MAX);
@@ -244,19 +248,19 @@ pub struct Sfb<P> {
     steps: Steps,
     stream: Stream,
     sets: Box<[BinSet; 2]>,
-    /// The set that decides.
+    /// The set of bins that decides.
     active: usize,
-    /// Since when it does.
+    /// The time since which this set decides.
     since: Time,
-    /// Whether the other one learns.
+    /// Whether the other set counts flows that do not respond.
     warm: bool,
-    /// Packets that flows that do not respond may send.
+    /// The number of packets that flows that do not respond may send now.
     tokens: u64,
     filled: Time,
-    /// Of the arrival before.
+    /// The drop probability of the latest arrival.
     probability: f64,
     fifo: Fifo<P>,
-    /// Where each waiting packet is counted, in either set.
+    /// The bins that count each waiting packet, in either set.
     places: VecDeque<[Option<Places>; 2]>,
     penalty_drops: u64,
     bin_drops: u64,
@@ -284,12 +288,12 @@ impl<P: Packet> Sfb<P> {
     /// Whether a flow that does not respond may send one more packet.
     fn pays(&mut self, now: Time) -> bool {
         if self.tokens == 0 {
-            // Ten seconds' worth at most, as in the kernel.
+            // At most ten seconds' tokens, as in the kernel.
             let age = (now - self.filled).min(Span::from_s(10)).as_ps();
             let earned = u128::from(age) * u128::from(self.params.penalty_rate);
             let earned = (earned / u128::from(Span::from_s(1).as_ps())) as u64;
-            // What is less than a packet is kept; the kernel forgets it, and lets nothing
-            // of a fast flood pass.
+            // A fraction of a packet is kept. The kernel drops it, so that no packet of a fast flood
+            // passes.
             if earned > 0 {
                 self.tokens = earned.min(u64::from(self.params.penalty_burst));
                 self.filled = now;

@@ -1,18 +1,18 @@
-//! SFQ: flows hashed into queues that take turns.
+//! SFQ: flows are hashed into queues, which are served in turn.
 //!
-//! Source: P. E. McKenney, "Stochastic Fairness Queueing", INFOCOM 1990; turns in bytes
+//! Source: P. E. McKenney, "Stochastic Fairness Queueing", INFOCOM 1990; service in bytes
 //! (Deficit Round Robin), `depth`, dropping from the longest queue and the defaults as in
 //! Linux 6.1, `sch_sfq`. RED within a queue (`sfq` with `min` and `max` there) is left out.
 //!
-//! - An arrival whose queue holds `depth` packets is dropped, or with `head_drop` the
-//!   oldest of that queue in its place.
-//! - An arrival that makes the backlog exceed the limit costs the longest queue, in
-//!   packets, its latest packet (with `head_drop` its oldest); of equally long queues the
-//!   one whose length changed last, and where none holds more than a packet the one whose
-//!   turn is next (`sfq_drop`, `sfq_link`).
-//! - A queue that gets its first packet takes its turn after all others, with one quantum.
-//! - Every `perturb`, a new hash is drawn and all that waits is dealt out anew, so that
-//!   flows that share a queue do not share it for ever. Packets of a flow keep their order.
+//! - An arrival whose queue holds `depth` packets is dropped; with `head_drop`, the oldest
+//!   packet of that queue is dropped instead.
+//! - For an arrival that makes the backlog exceed the limit, the latest packet (with `head_drop`
+//!   the oldest) of the longest queue, in packets, is dropped. Of equally long queues it is the one
+//!   whose length changed last; if no queue holds more than one packet, it is the one whose turn is
+//!   next (`sfq_drop`, `sfq_link`).
+//! - A queue that gets its first packet is served after all others, with one quantum.
+//! - Every `perturb`, a new hash is drawn and all waiting packets are distributed again, so that
+//!   flows that share a queue do not share it permanently. Packets of a flow keep their order.
 
 use std::collections::VecDeque;
 
@@ -21,43 +21,48 @@ use crate::figures::{BY_FLOW, BY_FLOW_WITH_LIMIT, FLOWS_ACTIVE, OVERLOAD_DROPS};
 use crate::fq::{FlowHash, FlowQueues, Measure};
 use crate::signal::Ticks;
 use crate::{
-    Backlog, DropReason, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, Report, Sink,
+    Backlog, DropReason, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind, Report, Sink,
 };
 use redtail_core::{
     Bytes, Metric, Packet, ParamError, ParamWarning, Span, Stream, Time, metrics, params,
 };
 
 params! {
-    /// Stochastic Fairness Queueing (McKenney 1990): flows hashed into queues that take turns.
+    /// Stochastic Fairness Queueing (McKenney 1990): flows are hashed into queues, which are served in
+    /// turn.
     pub struct SfqParams {
-        /// Most that may wait in all queues: in packets, in bytes, in time at the link's rate, or a list of these.
+        /// Limit on the waiting packets of all queues together: in packets, in bytes, in time at the link's rate, or a list of these.
         limit: Limit = Limit::packets(127), "Linux 6.1, `sch_sfq` (`SFQ_MAX_DEPTH`).";
-        /// Most packets in one queue.
+        /// Largest number of packets in one queue.
         depth: u32 = 127, "Linux 6.1, `sch_sfq` (`SFQ_MAX_DEPTH`).";
         /// Number of queues that flows are hashed into.
         #[schemars(range(min = 1, max = 65_536))]
         divisor: u32 = 1024, "Linux 6.1, `sch_sfq` (`SFQ_DEFAULT_HASH_DIVISOR`).";
         /// Bytes that a queue may send in its turn: "256 B" to "1 MiB", as in Linux's `sch_fq_codel`.
         quantum: Bytes = Bytes::new(1500), "one packet, as Linux 6.1, `sch_sfq` (`psched_mtu`, 1514 B): Ethernet's header counts there with every packet too; a packet here has none.";
-        /// How often a new hash is drawn.
+        /// Time between two changes of the hash function.
         perturb: Option<Span>, "never, as in Linux 6.1, `sch_sfq`.";
-        /// Drop the oldest packet of a queue that is too long, not the latest.
+        /// Drop the oldest packet of a queue that is too long instead of the latest.
         head_drop: bool = false, "off as in Linux 6.1, `sch_sfq`.";
     }
 }
 
 metrics! {
-    /// What `sfq` reports besides what every queue by flow reports.
+    /// The metrics of `sfq`, in addition to those of every queue by flow.
     pub const METRICS of Queue;
 
     /// Packets that were dropped because their queue held `depth` packets.
     DEPTH_DROPS = "depth_drops", Count, "Packets dropped for the depth", "depth drops";
 }
 
-impl QueueParams for SfqParams {
+impl QueueKind for SfqParams {
     type Queue<P: Packet> = Sfq<P>;
 
     const METRICS: &'static [&'static [&'static Metric]] = &[BY_FLOW, BY_FLOW_WITH_LIMIT, METRICS];
+
+    fn example() -> &'static str {
+        ""
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;
@@ -124,14 +129,14 @@ pub struct Sfq<P> {
     hash: FlowHash,
     stream: Stream,
     queues: FlowQueues<P>,
-    /// What is being dealt out anew; empty between calls.
+    /// The packets that are being distributed again; empty between calls.
     aside: VecDeque<P>,
     overload_drops: u64,
     depth_drops: u64,
 }
 
 impl<P: Packet> Sfq<P> {
-    /// Draws a new hash if it is time to.
+    /// Draws a new hash if one is due.
     #[inline]
     fn perturb(&mut self, now: Time, sink: &mut impl Sink<P>) {
         let Some(ticks) = &mut self.perturb else {
@@ -145,7 +150,7 @@ impl<P: Packet> Sfq<P> {
 
     fn rehash(&mut self, now: Time, sink: &mut impl Sink<P>) {
         self.hash = FlowHash::draw(&mut self.stream);
-        // In the order of the line, which is that of the next turns.
+        // In the order of the list, which is that of the next turns.
         while let Some(queue) = self.queues.turn() {
             while let Some(packet) = self.queues.take(queue, now) {
                 self.aside.push_back(packet);
@@ -164,7 +169,7 @@ impl<P: Packet> Sfq<P> {
         }
     }
 
-    /// The queue that a packet too many costs one.
+    /// Returns the queue from which a packet is dropped when the limit is exceeded.
     fn victim(&mut self) -> usize {
         let longest = self.queues.fattest();
         if self.queues.backlog_of(longest).packets > 1 {
@@ -173,7 +178,7 @@ impl<P: Packet> Sfq<P> {
         self.queues.first_in_line().unwrap_or(longest)
     }
 
-    /// Takes from a queue that is too long.
+    /// Removes and returns a packet of a queue that is too long.
     fn take_excess(&mut self, queue: usize, now: Time) -> Option<P> {
         let packet = if self.head_drop {
             self.queues.take(queue, now)
@@ -198,7 +203,7 @@ impl<P: Packet> QueueDiscipline<P> for Sfq<P> {
                 sink.dropped(packet, DropReason::Early, now);
                 return;
             }
-            // The queue keeps its place in the line.
+            // The queue keeps its place in the list.
             if let Some(oldest) = self.queues.take(queue, now) {
                 sink.dropped(oldest, DropReason::Early, now);
             }

@@ -1,15 +1,15 @@
-//! SRED: stabilised RED, by the share of flows seen lately.
+//! SRED: stabilised RED, which estimates the number of flows from recently seen packets.
 //!
 //! Source: T. J. Ott, T. V. Lakshman and L. H. Wong, "SRED: Stabilized RED", IEEE INFOCOM
 //! 1999, sections II and III.
 //!
 //! | symbol | meaning | unit |
 //! |---|---|---|
-//! | M | zombies: flows that were seen lately | 1 |
+//! | M | number of zombies: entries of recently seen flows | 1 |
 //! | Hit | 1 if the arrival's flow is that of a zombie drawn at random, else 0 | 1 |
 //! | P | frequency of hits; 1/P estimates the number of flows | 1 |
 //! | q, B | backlog and limit | packets or bytes |
-//! | p_sred, p_zap | drop probability by the backlog, and that which is used | 1 |
+//! | p_sred, p_zap | drop probability from the backlog, and the one that is applied | 1 |
 //!
 //! ```text
 //! an arrival: while the list is not full, its flow joins it and Hit = 0; else a zombie is
@@ -24,31 +24,35 @@ use redtail_core::{FlowId, Packet, ParamError, ParamWarning, Stream, Time, param
 use crate::fifo::Fifo;
 use crate::refuse;
 use crate::{
-    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
     Sink,
 };
 
 params! {
     /// Stabilised RED (Ott, Lakshman and Wong 1999).
     pub struct SredParams {
-        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these. The drop probability depends on the share of it that waits.
+        /// Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a list of these. The drop probability depends on the backlog as a share of the limit.
         limit: Limit;
-        /// Drop probability from a third of the limit on.
+        /// Drop probability at a backlog of a third of the limit or more.
         max_p: f64 = 0.15, "Ott et al. 1999, section III (0.15).";
-        /// Zombies in the list.
+        /// Number of entries in the list of recently seen packets (zombies).
         zombies: u32 = 1000, "Ott et al. 1999, section II (M = 1000).";
         /// Probability that a zombie of another flow is overwritten.
         overwrite: f64 = 0.25, "Ott et al. 1999, section II (0.25).";
-        /// Drop packets that hit more often, which are those of flows with more than their share.
+        /// Drop packets that match a zombie with a higher probability; these belong to flows with more than their share (full SRED).
         full: bool = true, "Ott et al. 1999, section III (\"full SRED\").";
     }
 }
 
-/// A list of 4 MB.
+/// The largest number of zombies: a list of 4 MB.
 const MOST_ZOMBIES: u32 = 1_000_000;
 
-impl QueueParams for SredParams {
+impl QueueKind for SredParams {
     type Queue<P: Packet> = Sred<P>;
+
+    fn example() -> &'static str {
+        r#"limit = "250 packets""#
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;
@@ -104,23 +108,23 @@ pub struct Sred<P> {
     limit: Limit,
     max_p: f64,
     overwrite: f64,
-    /// a, of one arrival in the frequency of hits.
+    /// The weight a of one arrival in the frequency of hits.
     weight: f64,
     full: bool,
-    /// M.
+    /// The number M of zombies.
     places: usize,
-    /// Up to M.
+    /// The list of zombies, up to M.
     zombies: Vec<FlowId>,
-    /// P.
+    /// The frequency P of hits.
     hits: f64,
-    /// p_zap of the latest arrival.
+    /// The probability p_zap of the latest arrival.
     probability: f64,
     stream: Stream,
     fifo: Fifo<P>,
 }
 
 impl<P: Packet> Sred<P> {
-    /// Compares the arrival with a zombie; whether it is a hit.
+    /// Compares the arrival with a zombie. Returns whether it is a hit.
     fn meet(&mut self, flow: FlowId) -> bool {
         if self.zombies.len() < self.places {
             self.zombies.push(flow);
@@ -134,7 +138,7 @@ impl<P: Packet> Sred<P> {
         hit
     }
 
-    /// p_sred.
+    /// Returns the probability p_sred.
     fn by_backlog(&self) -> f64 {
         let Backlog { packets, bytes } = self.fifo.backlog();
         let holds = |part: u64| {
@@ -181,7 +185,7 @@ impl<P: Packet> QueueDiscipline<P> for Sred<P> {
         self.fifo.backlog()
     }
 
-    /// `average` is P, the frequency of hits: about 1 over the number of flows.
+    /// `average` is P, the frequency of hits, which is about 1 divided by the number of flows.
     fn internals(&self) -> Internals {
         Internals {
             average: Some(self.hits),

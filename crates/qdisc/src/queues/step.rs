@@ -1,12 +1,12 @@
-//! Step: every ECN-capable packet beyond a threshold is marked, the plain AQM of L4S and
-//! of data centres.
+//! Step: every ECN-capable packet above a threshold is marked. This is the simple AQM of L4S and of data
+//! centres.
 //!
 //! Source: M. Alizadeh et al., "Data Center TCP (DCTCP)", ACM SIGCOMM 2010, section 3.1,
-//! for thresholds in packets or bytes: an arrival is marked that finds more than K
-//! waiting; RFC 9332, appendix A, and Linux (`sch_dualpi2`, `step_thresh`) for thresholds
-//! in time: a packet is marked that has waited longer when it leaves.
+//! for thresholds in packets or bytes: an arrival is marked if it finds a backlog of more than K. RFC 9332,
+//! appendix A, and Linux (`sch_dualpi2`, `step_thresh`) for thresholds in time: a packet is marked if its
+//! delay is longer when it leaves.
 //!
-//! Nothing else is done: packets that are not ECN-capable meet only the limit.
+//! Packets that are not ECN-capable are dropped only by the limit.
 
 use redtail_core::{Packet, ParamError, ParamWarning, QueueSize, Span, Time, params};
 
@@ -14,21 +14,26 @@ use crate::fifo::Fifo;
 use crate::gauge;
 use crate::refuse;
 use crate::{
-    Backlog, DropReason, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, Sink,
+    Backlog, DropReason, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind, Sink,
 };
 
 params! {
-    /// Marks every ECN-capable packet beyond a threshold.
+    /// Marks every ECN-capable packet above a threshold.
     pub struct StepParams {
-        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        /// Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a list of these.
         limit: Limit;
-        /// In packets or bytes: the backlog that an arrival may find unmarked; in time: what a packet may have waited when it leaves.
+        /// In packets or bytes: the largest backlog at which an arrival is not marked; in time: the longest queueing delay at which a leaving packet is not marked.
         threshold: QueueSize = QueueSize::Time(Span::from_ms(1)), "Linux, sch_dualpi2 (`step_thresh` 1 ms).";
     }
 }
 
-impl QueueParams for StepParams {
+impl QueueKind for StepParams {
     type Queue<P: Packet> = Step<P>;
+
+    fn example() -> &'static str {
+        r#"limit = "250 packets"
+threshold = "20 packets""#
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;

@@ -6,18 +6,22 @@
 use redtail_core::{Packet, ParamError, Time, params};
 
 use crate::fifo::Fifo;
-use crate::{Backlog, DropReason, Limit, QueueContext, QueueDiscipline, QueueParams, Sink};
+use crate::{Backlog, DropReason, Limit, QueueContext, QueueDiscipline, QueueKind, Sink};
 
 params! {
     /// First-in first-out; an arrival that does not fit is dropped.
     pub struct TailDropParams {
-        /// Most that may wait: in packets, in bytes, in time at the link's rate, or a list of these.
+        /// Limit on the waiting packets: in packets, in bytes, in time at the link's rate, or a list of these.
         limit: Limit;
     }
 }
 
-impl QueueParams for TailDropParams {
+impl QueueKind for TailDropParams {
     type Queue<P: Packet> = TailDrop<P>;
+
+    fn example() -> &'static str {
+        r#"limit = "100 packets""#
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()

@@ -1,4 +1,4 @@
-//! Token bucket filter: a queue of any kind that sends at a rate, in bursts, and no more.
+//! Token bucket filter: limits the rate and the bursts at which a queue of any kind sends.
 //!
 //! Source: Linux sch_tbf; the bucket is that of [`crate::laws::token_bucket`].
 //!
@@ -9,9 +9,9 @@
 //! | p, the peak rate | `peak_rate` | bit/s |
 //! | M, the bucket of the peak rate | `mtu` | bytes |
 //!
-//! A packet of L bytes leaves when both buckets hold L, and takes L from each. So in any
-//! interval t at most min(B + r t, M + p t) leaves. A packet larger than a bucket could
-//! never leave; it is dropped on arrival.
+//! A packet of L bytes leaves when both buckets hold L bytes, and L is subtracted from each. So in any
+//! interval t at most min(B + r t, M + p t) leaves. A packet larger than a bucket could never leave; it is
+//! dropped on arrival.
 
 use redtail_core::{Bytes, Packet, ParamError, ParamWarning, Rate, Time, params};
 
@@ -20,27 +20,33 @@ use crate::laws::token_bucket::{TokenBucket, cost};
 use crate::plugin::PluginVisitor;
 use crate::{
     Backlog, DropReason, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext,
-    QueueDiscipline, QueueParams, QueueSpec, Report, Sink,
+    QueueDiscipline, QueueKind, QueueParams, Report, Sink,
 };
 
 params! {
     /// A queue shaped by a token bucket.
     pub struct TbfParams {
-        /// Rate at which tokens come: the long-term rate of what leaves.
+        /// Rate at which tokens are added: the largest long-term rate of the departures.
         rate: Rate;
-        /// Most that leaves at once after a pause, at least one packet: the size of the bucket.
+        /// Size of the bucket: the largest burst after a pause, at least one packet.
         burst: Bytes;
         /// Rate that is not exceeded even in a burst.
         peak_rate: Option<Rate>, "none, as in Linux (tc-tbf): bursts leave at the rate of the link.";
-        /// With `peak_rate`, most that leaves at once in spite of it, at least one packet.
+        /// With `peak_rate`, size of its bucket: the largest burst above this rate, at least one packet.
         mtu: Option<Bytes>, "none; needed with `peak_rate`, as in Linux (tc-tbf).";
-        /// The queue in which packets wait, of any kind. A time in its parameters is one at `rate`.
-        queue: Box<QueueSpec>;
+        /// The queue in which packets wait, of any kind. Queue sizes that are given as times are converted to bytes with `rate`.
+        queue: Box<QueueParams>;
     }
 }
 
-impl QueueParams for TbfParams {
+impl QueueKind for TbfParams {
     type Queue<P: Packet> = Tbf<P>;
+
+    fn example() -> &'static str {
+        r#"rate = "9 Mbit/s"
+burst = "15 kB"
+queue = { kind = "tail-drop", limit = "100 packets" }"#
+    }
 
     fn figures(&self, names: &mut FigureNames) {
         self.queue.figures(names);
@@ -120,7 +126,8 @@ impl QueueParams for TbfParams {
         found
     }
 
-    /// None for the whole: the packet next in line may have left the queue that has a limit.
+    /// The queue has no limit as a whole: the packet that is next can have left the inner queue, which has
+    /// a limit.
     fn limit(&self) -> Option<Limit> {
         None
     }
@@ -157,7 +164,7 @@ pub struct Tbf<P: Packet> {
     /// The largest packet that can ever leave.
     largest: Bytes,
     queue: Leaf<P>,
-    /// When the next packet may leave, after it was asked for too early.
+    /// The time at which the next packet may leave, after the link asked for it too early.
     wakeup: Option<Time>,
 }
 

@@ -1,6 +1,5 @@
-//! Weighted fair queueing, as WF2Q+: of the classes whose next packet has begun in an
-//! idealised server that shares the link by weight, the one sends whose packet ends there
-//! first.
+//! Weighted fair queueing, as WF2Q+. An idealised server shares the link by weight. Of the classes whose
+//! next packet has begun in that server, the class sends whose packet ends there first.
 //!
 //! Source: J. C. R. Bennett and H. Zhang, "Hierarchical Packet Fair Queueing Algorithms",
 //! IEEE/ACM Transactions on Networking 5(5), 1997, section IV (WF2Q+); the idea of eligible
@@ -18,30 +17,29 @@
 //! - V grows by L for each packet of L bytes that was sent, and is at least the smallest S_i of
 //!   a backlogged class whenever the next one is chosen.
 //!
-//! In the paper V also grows while a packet is being sent. Here it does at its end, so
-//! that a packet that arrives meanwhile counts as having come at the beginning of that
-//! transmission. No decision falls within a transmission, so the bounds hold as if it
-//! had: a packet of a class leaves no later than it would at a server of the class's own
-//! rate r_i = phi_i r, plus L_max / r.
+//! In the paper V also grows while a packet is being sent. Here V grows at the end of the transmission, so
+//! that a packet that arrives during it counts as if it had arrived at its beginning. No decision is made
+//! during a transmission, so the paper's bound holds: a packet of a class leaves at most L_max / r later
+//! than it would from a server of the class's own rate r_i = phi_i r.
 //!
-//! All is whole numbers: `scale` is the least common multiple of the weights and their sum
-//! where that is below 2^40 (no rounding at all), else 2^40.
+//! All values are whole numbers: `scale` is the least common multiple of the weights and their sum if that
+//! is below 2^40 (no rounding at all), otherwise 2^40.
 
 use redtail_core::{Metric, Packet, ParamError, ParamWarning, Time, params};
 
-use crate::class::{self, Leaf, LeafSpec};
-use crate::classify::{Classifier, OneOrMore, Rule};
+use crate::class::{self, Leaf, LeafParams};
+use crate::classify::{Classifier, OneOrMore, RuleParams};
 use crate::plugin::PluginVisitor;
 use crate::{
-    Backlog, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline,
-    QueueParams, QueueSpec, Report, Sink,
+    Backlog, FigureNames, InnerVisitor, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind,
+    QueueParams, Report, Sink,
 };
 
 params! {
     /// Weighted fair queueing (WF2Q+) between classes.
     pub struct WfqParams {
-        /// The classes. Of those whose `match` fits a packet, the first gets it.
-        class: Vec<WfqClass>;
+        /// The classes. A packet goes to the first class whose `match` fits it.
+        class: Vec<WfqClassParams>;
         /// Name of the class for packets that no `match` fits.
         default: Option<String>, "the only class without a `match`.";
     }
@@ -49,16 +47,17 @@ params! {
 
 params! {
     /// A class of `wfq`.
-    pub struct WfqClass {
+    #[schemars(rename = "WfqClass")]
+    pub struct WfqClassParams {
         /// Name of the class, put in front of its metrics and used in keys.
         name: String;
-        /// What belongs to it: a rule, or a list of rules of which any will do.
-        rules as "match": Option<OneOrMore<Rule>>, "none, which makes it the default class.";
-        /// Its share of the link, relative to the weights of the others; a whole number up to 10000.
+        /// Packets of the class: a rule, or a list of rules of which one must fit.
+        rules as "match": Option<OneOrMore<RuleParams>>, "none, which makes it the default class.";
+        /// Share of the class in the link, relative to the weights of the other classes; a whole number up to 10000.
         #[schemars(range(min = 1, max = 10_000))]
         weight: u32 = 1, "equal shares.";
-        /// Its queue, of any kind. A time in its parameters is one at the class's share of the link.
-        queue: QueueSpec;
+        /// Queue of the class, of any kind. Queue sizes that are given as times are converted to bytes with the class's share of the link's rate.
+        queue: QueueParams;
     }
 }
 
@@ -69,9 +68,9 @@ impl WfqParams {
         self.class.iter().map(|class| u64::from(class.weight))
     }
 
-    fn leaves(&self, link: Option<&LinkFacts>) -> Vec<LeafSpec<'_>> {
+    fn leaves(&self, link: Option<&LinkFacts>) -> Vec<LeafParams<'_>> {
         let all = self.weights().sum();
-        let each = self.class.iter().map(|class| LeafSpec {
+        let each = self.class.iter().map(|class| LeafParams {
             list: "class".to_owned(),
             name: &class.name,
             rules: class.rules.as_ref(),
@@ -82,10 +81,17 @@ impl WfqParams {
     }
 }
 
-impl QueueParams for WfqParams {
+impl QueueKind for WfqParams {
     type Queue<P: Packet> = Wfq<P>;
 
     const METRICS: &'static [&'static [&'static Metric]] = &[class::METRICS];
+
+    fn example() -> &'static str {
+        r#"class = [
+  { name = "always", match = { group = "always" }, weight = 3, queue = { kind = "tail-drop", limit = "100 packets" } },
+  { name = "step", weight = 1, queue = { kind = "tail-drop", limit = "100 packets" } },
+]"#
+    }
 
     fn figures(&self, names: &mut FigureNames) {
         class::figures(&self.leaves(None), &[], names);
@@ -161,7 +167,7 @@ impl QueueParams for WfqParams {
     }
 }
 
-/// What a byte counts, so that weights divide it if that can be had.
+/// Returns the units of one byte, a multiple of all weights if possible.
 fn scale(weights: impl Iterator<Item = u64> + Clone) -> u64 {
     const MOST: u64 = 1 << 40;
     let all = weights.clone().sum();
@@ -177,21 +183,21 @@ fn scale(weights: impl Iterator<Item = u64> + Clone) -> u64 {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TagState {
-    /// Nothing waits.
+    /// No packet waits in the class.
     Idle,
-    /// Something waits that came when nothing did, or that the class's queue has held back: its next packet has no
-    /// tags yet.
+    /// Packets wait that arrived at an empty class, or that the class's queue has held back: the next
+    /// packet has no tags yet.
     Fresh,
-    /// Something has waited since the last packet left: its next packet has no tags yet.
+    /// Packets have waited since the last packet left: the next packet has no tags yet.
     Continuing,
-    /// Its next packet has its tags.
+    /// The next packet has its tags.
     Ready,
 }
 
 #[derive(Debug)]
 struct TaggedClass<P: Packet> {
     leaf: Leaf<P>,
-    /// What a byte adds to its finish.
+    /// The amount that a byte adds to the finish tag of the class.
     per_byte: u128,
     start: u128,
     finish: u128,
@@ -203,10 +209,10 @@ struct TaggedClass<P: Packet> {
 pub struct Wfq<P: Packet> {
     classifier: Classifier,
     classes: Vec<TaggedClass<P>>,
-    /// What a byte of any class adds to the virtual time.
+    /// The amount that a byte of any class adds to the virtual time.
     per_byte: u128,
     virtual_time: u128,
-    /// What the packet sent last will add to it.
+    /// The amount that the packet sent last will add to the virtual time.
     served: u128,
 }
 
@@ -243,7 +249,7 @@ impl<P: Packet> QueueDiscipline<P> for Wfq<P> {
             }
         }
         if idle {
-            // The busy period is over: the next one starts from nothing.
+            // The busy period is over: the next one starts at 0.
             (self.virtual_time, self.served) = (0, 0);
             self.classes.iter_mut().for_each(|class| class.finish = 0);
             return None;

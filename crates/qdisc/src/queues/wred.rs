@@ -1,4 +1,4 @@
-//! Weighted RED: a first-in first-out queue under a RED law for each drop precedence.
+//! Weighted RED: a first-in first-out queue with a RED law for each drop precedence.
 //!
 //! Source: D. Clark and W. Fang, "Explicit Allocation of Best-Effort Packet Delivery Service",
 //! IEEE/ACM Transactions on Networking 6(4), 1998 (RIO, RED with In and Out); Linux,
@@ -17,8 +17,8 @@
 //! average = "own":    avg_k follows q_k, at arrivals of profile k
 //! ```
 //!
-//! With two profiles `"rio"` is Clark and Fang's: In packets meet the average of In packets, Out
-//! packets that of all.
+//! With two profiles, `"rio"` is Clark and Fang's scheme: the average of In packets decides about In
+//! packets, the average of all packets about Out packets.
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};
@@ -33,23 +33,21 @@ use crate::queues::red::{
     AboveMaxTh, Gentle, carry_out, check_mean_packet, check_unit_interval, gentle_end, red_keys,
     threshold_at,
 };
-use crate::{
-    Backlog, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams, Sink,
-};
+use crate::{Backlog, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueKind, Sink};
 
 params! {
     /// RED with thresholds for each drop precedence.
     pub struct WredParams {
-        /// Most that may wait, of all profiles: in packets, in bytes, in time at the link's rate, or a list of these.
+        /// Limit on the waiting packets of all profiles together: in packets, in bytes, in time at the link's rate, or a list of these.
         limit: Limit;
-        /// Thresholds by class, from the packets to keep longest to those to drop first; one without `dscp` is for all other packets.
-        profiles: Vec<Profile>;
-        /// Which packets the average that decides about a packet counts.
+        /// Thresholds by class, from the packets to drop last to the packets to drop first; a profile without `dscp` is for all other packets.
+        profiles: Vec<ProfileParams>;
+        /// Which packets are counted in the average that decides about a packet.
         average: Average = Average::Total, "one average for all, as in Linux's gred where profiles have one priority.";
         red_keys!(w_q);
-        /// Beyond a profile's `max_th`, let the probability rise from its `max_p` to 1 instead of dropping everything: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000), `"limit"` at the queue's limit (ISCC 2001).
+        /// Above a profile's `max_th`, let the probability rise from its `max_p` to 1 instead of dropping every packet: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000), `"limit"` at the queue's limit (ISCC 2001).
         gentle: Gentle = Gentle::Off, "off as in Clark and Fang 1998.";
-        /// How early drops of a profile are spread over its arrivals.
+        /// How early drops of a profile are spaced among its arrivals.
         spacing: Spacing = Spacing::Wait, "ns-2.35, ns-default.tcl (`wait_` true).";
         red_keys!(byte_mode, mean_packet);
         red_keys!(ecn = false, "RFC 3168, section 5; off as in Linux.");
@@ -59,18 +57,19 @@ params! {
 
 params! {
     /// RED's parameters for packets of some classes.
-    pub struct Profile {
-        /// The classes it is for, such as `["AF11", "EF"]`; left out, all that no other profile names.
+    #[schemars(rename = "Profile")]
+    pub struct ProfileParams {
+        /// The classes of the profile, such as `["AF11", "EF"]`; left out, all classes that no other profile names.
         dscp: Vec<Dscp> = [];
-        /// Average below which none of them is dropped, in packets, bytes or time at the link's rate.
+        /// Average below which no packet of the profile is dropped, in packets, bytes or time at the link's rate.
         min_th: QueueSize;
-        /// Average at which their drop probability reaches `max_p`, in the unit of `min_th`.
+        /// Average at which the drop probability of the profile's packets reaches `max_p`, in the unit of `min_th`.
         max_th: QueueSize;
         red_keys!(max_p);
     }
 }
 
-/// Which packets the average of a profile counts.
+/// Which packets are counted in the average of a profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
@@ -78,13 +77,13 @@ pub enum Average {
     /// All packets (WRED).
     #[default]
     Total,
-    /// Those of its profile and of those before it (RIO, Clark and Fang 1998).
+    /// The packets of the profile and of the profiles before it (RIO, Clark and Fang 1998).
     Rio,
-    /// Those of its profile (Linux's gred without grio).
+    /// The packets of the profile (Linux's gred without grio).
     Own,
 }
 
-/// Most profiles.
+/// The largest number of profiles.
 /// Source: Linux, sch_gred.c (`MAX_DPs`).
 const MAX_PROFILES: usize = 16;
 
@@ -94,9 +93,9 @@ impl WredParams {
         first.is_some_and(|profile| !profile.min_th.counts_packets())
     }
 
-    /// The limit in the unit of the thresholds, if it has a part in it.
+    /// Returns the limit in the unit of the thresholds, if it has a part in this unit.
     fn limit_like_thresholds(&self, rate: Rate) -> Option<f64> {
-        // A gentle slope that ends at the limit ends there.
+        // With `gentle = "limit"`, the slope ends at the limit.
         gentle_end(
             Gentle::Limit,
             0.0,
@@ -105,7 +104,7 @@ impl WredParams {
         )
     }
 
-    fn law(&self, profile: &Profile, rate: Rate) -> RedConfig {
+    fn law(&self, profile: &ProfileParams, rate: Rate) -> RedConfig {
         let max_th = threshold_at(profile.max_th, rate);
         let limit = self.limit.at(rate);
         RedConfig {
@@ -119,7 +118,7 @@ impl WredParams {
         }
     }
 
-    /// Refuses classes that have no profile, or two.
+    /// Refuses classes that have no profile or two profiles.
     fn check_classes(&self) -> Result<(), ParamError> {
         let accepted =
             "for each DSCP one profile at most, and one profile without dscp for all others";
@@ -154,13 +153,22 @@ impl WredParams {
     }
 }
 
-/// The key of a profile, counted from 1, as other messages name entries of lists.
+/// Returns the key of a profile, counted from 1, in the form that messages use for entries of lists.
 fn entry(index: usize) -> String {
     format!("profiles (entry {})", index + 1)
 }
 
-impl QueueParams for WredParams {
+impl QueueKind for WredParams {
     type Queue<P: Packet> = Wred<P>;
+
+    fn example() -> &'static str {
+        r#"limit = "250 packets"
+average = "rio"
+profiles = [
+  { dscp = ["AF11"], min_th = "40 packets", max_th = "120 packets", max_p = 0.1 },
+  { min_th = "20 packets", max_th = "60 packets", max_p = 0.2 },
+]"#
+    }
 
     fn check(&self) -> Result<(), ParamError> {
         self.limit.check()?;
@@ -220,7 +228,7 @@ impl QueueParams for WredParams {
     fn warnings(&self, link: &LinkFacts) -> Vec<ParamWarning> {
         let mut warnings = Vec::new();
         let most = self.limit_like_thresholds(link.rate);
-        let max_th = |profile: &Profile| threshold_at(profile.max_th, link.rate);
+        let max_th = |profile: &ProfileParams| threshold_at(profile.max_th, link.rate);
         for (index, profile) in self.profiles.iter().enumerate() {
             if most.is_some_and(|most| most <= max_th(profile)) {
                 let warning = ParamWarning::new(
@@ -287,7 +295,7 @@ impl QueueParams for WredParams {
 pub struct Wred<P> {
     limit: Limit,
     measures_bytes: bool,
-    /// Given in byte mode only.
+    /// The mean packet size in byte mode, otherwise `None`.
     mean_packet: Option<Bytes>,
     mean_packet_time: Span,
     ecn: bool,
@@ -295,12 +303,12 @@ pub struct Wred<P> {
     average: Average,
     /// Number of the profile for each DSCP.
     class_of: Box<[u8; 64]>,
-    /// By number of the profile.
+    /// The profiles, by number.
     classes: Vec<ProfileState>,
     /// Profile of the latest arrival.
     latest: usize,
     stream: Stream,
-    /// Since when the link has found nothing to send.
+    /// The time since which the link has been idle.
     idle_since: Option<Time>,
     fifo: Fifo<P>,
 }
@@ -317,7 +325,7 @@ impl<P: Packet> Wred<P> {
         usize::from(self.class_of[usize::from(packet.dscp().get())])
     }
 
-    /// Brings all averages up to date at an arrival of profile `class`.
+    /// Updates all averages at an arrival of profile `class`.
     fn observe(&mut self, class: usize, now: Time) {
         let mean_packet_time = self.mean_packet_time.as_ps().max(1);
         let idle = self.idle_since.take();
@@ -387,8 +395,8 @@ impl<P: Packet> QueueDiscipline<P> for Wred<P> {
         self.fifo.backlog()
     }
 
-    /// The average of all packets (with averages of their own, the sum of these), and the
-    /// probability of the latest arrival.
+    /// The average of all packets (with `average = "own"`, the sum of the averages), and the probability of
+    /// the latest arrival.
     fn internals(&self) -> Internals {
         let mut averages = self.classes.iter().map(|class| class.law.average());
         let average = match self.average {

@@ -6,7 +6,7 @@ use redtail_qdisc::header::MAX_SACK_BLOCKS;
 use redtail_qdisc::laws::ack_filter::redundant;
 use redtail_qdisc::queues::cake::{AckFilter, CakeParams};
 use redtail_qdisc::{
-    AnyQueue, Backlog, DropReason, LinkFacts, QueueDiscipline, QueueSpec, Report, Sink, TcpHeader,
+    AnyQueue, Backlog, DropReason, LinkFacts, QueueDiscipline, QueueParams, Report, Sink, TcpHeader,
 };
 
 /// A pure acknowledgement.
@@ -249,7 +249,7 @@ limit = "100 packets""#;
         ack_filter,
         ..params
     };
-    build_on(&QueueSpec::Cake(params), link)
+    build_on(&QueueParams::Cake(params), link)
 }
 
 /// Numbers that are dropped and that leave when these arrive at once.

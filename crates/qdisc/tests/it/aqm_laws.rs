@@ -16,7 +16,7 @@ use redtail_qdisc::queues::rem::RemParams;
 use redtail_qdisc::queues::sred::SredParams;
 use redtail_qdisc::queues::step::StepParams;
 use redtail_qdisc::{
-    AnyQueue, DropReason, FlowFacts, FlowTable, Limit, LinkFacts, QueueDiscipline, QueueSpec,
+    AnyQueue, DropReason, FlowFacts, FlowTable, Limit, LinkFacts, QueueDiscipline, QueueParams,
 };
 
 /// 12 Mbit/s: 1000 packets of 1500 B each second.
@@ -28,16 +28,16 @@ fn link() -> LinkFacts {
     }
 }
 
-fn built(spec: &QueueSpec) -> AnyQueue<Probe> {
+fn built(spec: &QueueParams) -> AnyQueue<Probe> {
     build_on(spec, link())
 }
 
-fn refusal(spec: &QueueSpec) -> String {
+fn refusal(spec: &QueueParams) -> String {
     let refused = spec.check().and_then(|()| spec.check_at(&link()));
     refused.expect_err("they are to be refused").to_string()
 }
 
-fn warnings(spec: &QueueSpec) -> Vec<String> {
+fn warnings(spec: &QueueParams) -> Vec<String> {
     let warnings = spec.warnings(&link());
     let texts = warnings
         .into_iter()
@@ -84,7 +84,7 @@ const ZERO: &str = "is zero; accepted: a queue size such as \"20 packets\" or \"
 #[test]
 fn head_drop_drops_the_oldest_and_keeps_its_limit() {
     let limit = Limit::packets(3);
-    let mut queue = built(&QueueSpec::HeadDrop(HeadDropParams { limit }));
+    let mut queue = built(&QueueParams::HeadDrop(HeadDropParams { limit }));
     let mut heard = Heard::default();
     for id in 0..5 {
         queue.enqueue(probe(id, Ecn::NotEct), ms(id), &mut heard);
@@ -101,7 +101,7 @@ fn head_drop_drops_the_oldest_and_keeps_its_limit() {
 #[test]
 fn head_drop_makes_room_for_a_large_packet_but_not_for_an_impossible_one() {
     let limit = Limit::bytes(3000);
-    let mut queue = built(&QueueSpec::HeadDrop(HeadDropParams { limit }));
+    let mut queue = built(&QueueParams::HeadDrop(HeadDropParams { limit }));
     let mut heard = Heard::default();
     for id in 0..6 {
         queue.enqueue(Probe::new(id, 500, Ecn::NotEct), ms(id), &mut heard);
@@ -115,9 +115,9 @@ fn head_drop_makes_room_for_a_large_packet_but_not_for_an_impossible_one() {
 
 // Step.
 
-fn step(threshold: QueueSize) -> QueueSpec {
+fn step(threshold: QueueSize) -> QueueParams {
     let limit = Limit::packets(100);
-    QueueSpec::Step(StepParams { limit, threshold })
+    QueueParams::Step(StepParams { limit, threshold })
 }
 
 #[test]
@@ -174,10 +174,10 @@ fn impossible_steps_are_refused_and_useless_ones_warned_about() {
 
 // REM.
 
-fn rem(change: impl FnOnce(&mut RemParams)) -> QueueSpec {
+fn rem(change: impl FnOnce(&mut RemParams)) -> QueueParams {
     let mut params = RemParams::new(Limit::packets(300));
     change(&mut params);
-    QueueSpec::Rem(params)
+    QueueParams::Rem(params)
 }
 
 #[test]
@@ -292,10 +292,10 @@ fn impossible_rem_parameters_are_refused() {
 
 // BLUE.
 
-fn blue(change: impl FnOnce(&mut BlueParams)) -> QueueSpec {
+fn blue(change: impl FnOnce(&mut BlueParams)) -> QueueParams {
     let mut params = BlueParams::new(Limit::packets(5));
     change(&mut params);
-    QueueSpec::Blue(params)
+    QueueParams::Blue(params)
 }
 
 #[test]
@@ -425,10 +425,10 @@ fn impossible_blue_parameters_are_refused() {
 
 // SRED.
 
-fn sred(change: impl FnOnce(&mut SredParams)) -> QueueSpec {
+fn sred(change: impl FnOnce(&mut SredParams)) -> QueueParams {
     let mut params = SredParams::new(Limit::packets(60));
     change(&mut params);
-    QueueSpec::Sred(params)
+    QueueParams::Sred(params)
 }
 
 #[test]
@@ -541,10 +541,10 @@ fn impossible_sred_parameters_are_refused() {
 
 // AVQ.
 
-fn avq(change: impl FnOnce(&mut AvqParams)) -> QueueSpec {
+fn avq(change: impl FnOnce(&mut AvqParams)) -> QueueParams {
     let mut params = AvqParams::new(Limit::packets(50));
     change(&mut params);
-    QueueSpec::Avq(params)
+    QueueParams::Avq(params)
 }
 
 #[test]
@@ -624,7 +624,7 @@ fn impossible_avq_parameters_are_refused() {
 
 // CHOKe.
 
-fn choke(change: impl FnOnce(&mut ChokeParams)) -> QueueSpec {
+fn choke(change: impl FnOnce(&mut ChokeParams)) -> QueueParams {
     let mut params = ChokeParams {
         w_q: 1.0,
         max_p: 1e-9,
@@ -635,7 +635,7 @@ fn choke(change: impl FnOnce(&mut ChokeParams)) -> QueueSpec {
         )
     };
     change(&mut params);
-    QueueSpec::Choke(params)
+    QueueParams::Choke(params)
 }
 
 #[test]
@@ -770,10 +770,10 @@ fn impossible_choke_parameters_are_refused() {
 
 // GSP.
 
-fn gsp(change: impl FnOnce(&mut GspParams)) -> QueueSpec {
+fn gsp(change: impl FnOnce(&mut GspParams)) -> QueueParams {
     let mut params = GspParams::new(Limit::packets(50), QueueSize::Packets(10));
     change(&mut params);
-    QueueSpec::Gsp(params)
+    QueueParams::Gsp(params)
 }
 
 #[test]

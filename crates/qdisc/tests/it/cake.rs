@@ -7,7 +7,7 @@ use redtail_core::{Bytes, Dscp, Ecn, Rate, Span, Time};
 use redtail_qdisc::laws::cobalt::FirstGap;
 use redtail_qdisc::queues::cake::{AckFilter, CakeParams, Diffserv, Framing, Isolation};
 use redtail_qdisc::{
-    AnyQueue, DropReason, FlowFacts, FlowTable, Limit, LinkFacts, QueueDiscipline, QueueSpec,
+    AnyQueue, DropReason, FlowFacts, FlowTable, Limit, LinkFacts, QueueDiscipline, QueueParams,
     Report,
 };
 
@@ -46,7 +46,7 @@ fn link(hosts: &[(u32, u32)]) -> LinkFacts {
 }
 
 fn build(params: CakeParams, hosts: &[(u32, u32)]) -> AnyQueue<Probe> {
-    build_on(&QueueSpec::Cake(params), link(hosts))
+    build_on(&QueueParams::Cake(params), link(hosts))
 }
 
 fn packet(id: u64, flow: u32, size: u64, dscp: u8) -> Probe {
@@ -490,7 +490,7 @@ fn washing_leaves_the_tin_and_clears_the_codepoint() {
 
 #[test]
 fn impossible_values_are_refused_and_odd_ones_warned_about() {
-    let refusal = |params: CakeParams| QueueSpec::Cake(params).check().unwrap_err().to_string();
+    let refusal = |params: CakeParams| QueueParams::Cake(params).check().unwrap_err().to_string();
     assert_eq!(
         refusal(CakeParams {
             rate: Some(Rate::from_bps(10)),
@@ -551,7 +551,7 @@ fn impossible_values_are_refused_and_odd_ones_warned_about() {
         rate: Some(Rate::from_bps(2_000_000_000)),
         ..params()
     };
-    let warnings = QueueSpec::Cake(fast).warnings(&link(&[]));
+    let warnings = QueueParams::Cake(fast).warnings(&link(&[]));
     assert_eq!(warnings.len(), 1);
     assert_eq!(
         warnings[0].clause,
@@ -568,7 +568,7 @@ fn the_limit_is_four_round_trips_of_the_rate() {
             limit: None,
             ..params()
         };
-        QueueSpec::Cake(params).limit().expect("always one").bytes
+        QueueParams::Cake(params).limit().expect("always one").bytes
     };
     assert_eq!(limit(Some(10_000_000)), Some(4 << 20));
     assert_eq!(limit(Some(240_000_000)), Some(12_000_000));

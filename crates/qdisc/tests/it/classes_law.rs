@@ -5,32 +5,32 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::common::{Departures, Heard, Probe, build_on, link_of_four, serve};
 use redtail_core::{Bytes, Dscp, Ecn, QueueSize, Rate, Sampling, Span, Stream, Time};
-use redtail_qdisc::classify::{OneOrMore, Rule};
+use redtail_qdisc::classify::{OneOrMore, RuleParams};
 use redtail_qdisc::laws::pi::{Path, design};
-use redtail_qdisc::queues::drr::{DrrClass, DrrParams};
-use redtail_qdisc::queues::htb::{HtbClass, HtbParams};
+use redtail_qdisc::queues::drr::{DrrClassParams, DrrParams};
+use redtail_qdisc::queues::htb::{HtbClassParams, HtbParams};
 use redtail_qdisc::queues::pi::PiParams;
-use redtail_qdisc::queues::prio::{PrioClass, PrioParams};
+use redtail_qdisc::queues::prio::{PrioClassParams, PrioParams};
 use redtail_qdisc::queues::tail_drop::TailDropParams;
 use redtail_qdisc::queues::tbf::TbfParams;
-use redtail_qdisc::queues::wfq::{WfqClass, WfqParams};
+use redtail_qdisc::queues::wfq::{WfqClassParams, WfqParams};
 use redtail_qdisc::{
-    GroupFacts, GroupTraffic, Limit, LinkFacts, Protocol, QueueDiscipline, QueueParams, QueueSpec,
+    GroupFacts, GroupTraffic, Limit, LinkFacts, Protocol, QueueDiscipline, QueueKind, QueueParams,
     Report,
 };
 
 const LINK: Rate = Rate::from_bps(1_000_000);
 
-fn fifo() -> QueueSpec {
+fn fifo() -> QueueParams {
     let limit = Limit::packets(1_000_000);
-    QueueSpec::TailDrop(TailDropParams { limit })
+    QueueParams::TailDrop(TailDropParams { limit })
 }
 
 /// Flow i by its port.
-fn flow(i: u32) -> Option<OneOrMore<Rule>> {
-    Some(OneOrMore::one(Rule {
+fn flow(i: u32) -> Option<OneOrMore<RuleParams>> {
+    Some(OneOrMore::one(RuleParams {
         port: Some(OneOrMore::one(1000 + i as u16)),
-        ..Rule::default()
+        ..RuleParams::default()
     }))
 }
 
@@ -38,40 +38,49 @@ fn name(i: usize) -> String {
     format!("class{i}")
 }
 
-fn prio(queues: Vec<QueueSpec>) -> QueueSpec {
-    let class = queues.into_iter().enumerate().map(|(i, queue)| PrioClass {
-        name: name(i),
-        rules: flow(i as u32),
-        queue,
-    });
+fn prio(queues: Vec<QueueParams>) -> QueueParams {
+    let class = queues
+        .into_iter()
+        .enumerate()
+        .map(|(i, queue)| PrioClassParams {
+            name: name(i),
+            rules: flow(i as u32),
+            queue,
+        });
     let (class, default) = (class.collect(), Some(name(0)));
-    QueueSpec::Prio(PrioParams { class, default })
+    QueueParams::Prio(PrioParams { class, default })
 }
 
-fn drr(quanta: &[u64]) -> QueueSpec {
-    let class = quanta.iter().enumerate().map(|(i, quantum)| DrrClass {
-        name: name(i),
-        rules: flow(i as u32),
-        quantum: Bytes::new(*quantum),
-        queue: fifo(),
-    });
+fn drr(quanta: &[u64]) -> QueueParams {
+    let class = quanta
+        .iter()
+        .enumerate()
+        .map(|(i, quantum)| DrrClassParams {
+            name: name(i),
+            rules: flow(i as u32),
+            quantum: Bytes::new(*quantum),
+            queue: fifo(),
+        });
     let (class, default) = (class.collect(), Some(name(0)));
-    QueueSpec::Drr(DrrParams { class, default })
+    QueueParams::Drr(DrrParams { class, default })
 }
 
-fn wfq(weights: &[u32]) -> QueueSpec {
-    let class = weights.iter().enumerate().map(|(i, weight)| WfqClass {
-        name: name(i),
-        rules: flow(i as u32),
-        weight: *weight,
-        queue: fifo(),
-    });
+fn wfq(weights: &[u32]) -> QueueParams {
+    let class = weights
+        .iter()
+        .enumerate()
+        .map(|(i, weight)| WfqClassParams {
+            name: name(i),
+            rules: flow(i as u32),
+            weight: *weight,
+            queue: fifo(),
+        });
     let (class, default) = (class.collect(), Some(name(0)));
-    QueueSpec::Wfq(WfqParams { class, default })
+    QueueParams::Wfq(WfqParams { class, default })
 }
 
-fn tbf(rate: u64, burst: u64, peak: Option<(u64, u64)>) -> QueueSpec {
-    QueueSpec::Tbf(TbfParams {
+fn tbf(rate: u64, burst: u64, peak: Option<(u64, u64)>) -> QueueParams {
+    QueueParams::Tbf(TbfParams {
         rate: Rate::from_bps(rate),
         burst: Bytes::new(burst),
         peak_rate: peak.map(|(rate, _)| Rate::from_bps(rate)),
@@ -118,7 +127,7 @@ fn random_arrivals(seed: u64, flows: u32, count: u64, load: f64) -> Vec<(Time, P
         .collect()
 }
 
-fn run(spec: &QueueSpec, arrivals: &[(Time, Probe)], until: Span) -> Departures {
+fn run(spec: &QueueParams, arrivals: &[(Time, Probe)], until: Span) -> Departures {
     let mut queue = build_on(spec, link_of_four(LINK));
     serve(&mut queue, arrivals, LINK, Time::ZERO + until)
 }
@@ -133,12 +142,12 @@ fn count(sent: &[(Time, Probe)], flow: u32) -> u64 {
 
 #[test]
 fn the_first_rule_that_fits_decides_and_all_its_conditions_must() {
-    let rule = |change: fn(&mut Rule)| {
-        let mut rule = Rule::default();
+    let rule = |change: fn(&mut RuleParams)| {
+        let mut rule = RuleParams::default();
         change(&mut rule);
         rule
     };
-    let class = |name: &str, rules: Vec<Rule>| PrioClass {
+    let class = |name: &str, rules: Vec<RuleParams>| PrioClassParams {
         name: name.to_owned(),
         rules: (!rules.is_empty()).then(|| OneOrMore::list(rules)),
         queue: fifo(),
@@ -151,7 +160,7 @@ fn the_first_rule_that_fits_decides_and_all_its_conditions_must() {
         rule(|rule| rule.group = Some(OneOrMore::one("a".to_owned()))),
         rule(|rule| rule.port = Some(OneOrMore::list(vec![7, 1003]))),
     ];
-    let spec = QueueSpec::Prio(PrioParams {
+    let spec = QueueParams::Prio(PrioParams {
         class: vec![
             class("both", vec![ef_udp]),
             class("either", either.to_vec()),
@@ -186,14 +195,14 @@ fn the_first_rule_that_fits_decides_and_all_its_conditions_must() {
 #[test]
 fn an_unknown_group_is_refused_with_the_known_ones() {
     let mut params = match prio(vec![fifo(), fifo()]) {
-        QueueSpec::Prio(params) => params,
+        QueueParams::Prio(params) => params,
         _ => unreachable!(),
     };
-    params.class[1].rules = Some(OneOrMore::one(Rule {
+    params.class[1].rules = Some(OneOrMore::one(RuleParams {
         group: Some(OneOrMore::one("e".to_owned())),
-        ..Rule::default()
+        ..RuleParams::default()
     }));
-    let error = QueueSpec::Prio(params).check_at(&link_of_four(LINK));
+    let error = QueueParams::Prio(params).check_at(&link_of_four(LINK));
     assert_eq!(
         error.expect_err("there is no group e").to_string(),
         "class.class1.match names the group \"e\", which is not there; accepted: a, b, c, d"
@@ -496,8 +505,8 @@ fn a_packet_larger_than_the_bucket_is_dropped_and_holds_up_nobody() {
 
 // Hierarchical token bucket.
 
-fn htb_class(name: &str, kbps: u64, ceil: u64) -> HtbClass {
-    HtbClass {
+fn htb_class(name: &str, kbps: u64, ceil: u64) -> HtbClassParams {
+    HtbClassParams {
         name: name.to_owned(),
         rules: None,
         rate: Rate::from_bps(kbps * 1000),
@@ -511,24 +520,24 @@ fn htb_class(name: &str, kbps: u64, ceil: u64) -> HtbClass {
     }
 }
 
-fn leaf(i: usize, kbps: u64, ceil: u64) -> HtbClass {
-    HtbClass {
+fn leaf(i: usize, kbps: u64, ceil: u64) -> HtbClassParams {
+    HtbClassParams {
         rules: flow(i as u32),
         queue: Some(Box::new(fifo())),
         ..htb_class(&name(i), kbps, ceil)
     }
 }
 
-fn inner(name: &str, kbps: u64, ceil: u64, class: Vec<HtbClass>) -> HtbClass {
-    HtbClass {
+fn inner(name: &str, kbps: u64, ceil: u64, class: Vec<HtbClassParams>) -> HtbClassParams {
+    HtbClassParams {
         class,
         ..htb_class(name, kbps, ceil)
     }
 }
 
-fn htb(class: Vec<HtbClass>) -> QueueSpec {
+fn htb(class: Vec<HtbClassParams>) -> QueueParams {
     let default = Some(name(0));
-    QueueSpec::Htb(HtbParams { class, default })
+    QueueParams::Htb(HtbParams { class, default })
 }
 
 /// HTB's rule without its data structures: every decision from the list of all packets
@@ -754,7 +763,7 @@ fn alone_a_class_reaches_its_ceiling_exactly() {
 
 // What is refused and what is warned about.
 
-fn refusal(spec: &QueueSpec) -> String {
+fn refusal(spec: &QueueParams) -> String {
     let link = LinkFacts {
         largest_packet: Bytes::new(1500),
         ..link_of_four(LINK)
@@ -763,12 +772,12 @@ fn refusal(spec: &QueueSpec) -> String {
     checked.expect_err("it cannot be run").to_string()
 }
 
-fn with_classes(change: impl FnOnce(&mut PrioParams)) -> QueueSpec {
-    let QueueSpec::Prio(mut params) = prio(vec![fifo(), fifo()]) else {
+fn with_classes(change: impl FnOnce(&mut PrioParams)) -> QueueParams {
+    let QueueParams::Prio(mut params) = prio(vec![fifo(), fifo()]) else {
         unreachable!()
     };
     change(&mut params);
-    QueueSpec::Prio(params)
+    QueueParams::Prio(params)
 }
 
 #[test]
@@ -802,14 +811,14 @@ fn classes_that_cannot_be_told_apart_are_refused() {
             "default is not given, and more than one class has no match: class0, class1; accepted: class0, class1",
         ),
         (
-            with_classes(|prio| prio.class[0].rules = Some(OneOrMore::one(Rule::default()))),
+            with_classes(|prio| prio.class[0].rules = Some(OneOrMore::one(RuleParams::default()))),
             "class.class0.match has a rule without a condition; accepted: dscp, protocol, port or group in each rule, \
              or no match for the default class",
         ),
         (
             with_classes(|prio| {
                 let limit = Limit::packets(0);
-                prio.class[1].queue = QueueSpec::TailDrop(TailDropParams { limit });
+                prio.class[1].queue = QueueParams::TailDrop(TailDropParams { limit });
             }),
             "class.class1.queue.limit would drop every packet; accepted: at least \"1 packet\", or at least one packet's \
              size in bytes",
@@ -822,7 +831,7 @@ fn classes_that_cannot_be_told_apart_are_refused() {
 
 #[test]
 fn shares_and_rates_that_mean_nothing_are_refused() {
-    let one = |class: HtbClass| htb(vec![inner("root", 900, 900, vec![class])]);
+    let one = |class: HtbClassParams| htb(vec![inner("root", 900, 900, vec![class])]);
     let mut deep = leaf(0, 1, 1);
     for i in 0..8 {
         deep = inner(&format!("inner{i}"), 1, 1, vec![deep]);
@@ -857,14 +866,14 @@ fn shares_and_rates_that_mean_nothing_are_refused() {
         ),
         (one(leaf(0, 0, 400)), "class.root.class.class0.rate is zero"),
         (
-            one(HtbClass {
+            one(HtbClassParams {
                 prio: 8,
                 ..leaf(0, 1, 1)
             }),
             "class.root.class.class0.prio is no priority; accepted: 0 to 7",
         ),
         (
-            one(HtbClass {
+            one(HtbClassParams {
                 queue: None,
                 ..leaf(0, 1, 1)
             }),
@@ -872,14 +881,14 @@ fn shares_and_rates_that_mean_nothing_are_refused() {
              classes",
         ),
         (
-            one(HtbClass {
+            one(HtbClassParams {
                 class: vec![leaf(1, 1, 1)],
                 ..leaf(0, 1, 1)
             }),
             "class.root.class.class0.queue stands beside classes",
         ),
         (
-            one(HtbClass {
+            one(HtbClassParams {
                 rules: flow(2),
                 ..inner("x", 1, 1, vec![leaf(0, 1, 1)])
             }),
@@ -900,7 +909,7 @@ fn shares_and_rates_that_mean_nothing_are_refused() {
     }
 }
 
-fn warnings(spec: &QueueSpec) -> Vec<String> {
+fn warnings(spec: &QueueParams) -> Vec<String> {
     let link = LinkFacts {
         largest_packet: Bytes::new(1500),
         ..link_of_four(LINK)
@@ -944,7 +953,7 @@ fn link_by_group() -> LinkFacts {
 }
 
 /// What the queues within `spec` see of [`link_by_group`], by key.
-fn seen(spec: &QueueSpec) -> Vec<(String, LinkFacts)> {
+fn seen(spec: &QueueParams) -> Vec<(String, LinkFacts)> {
     let link = link_by_group();
     spec.check().expect("it can be run");
     spec.check_at(&link).expect("it can be run there");
@@ -975,9 +984,9 @@ fn the_facts_of_a_link_are_the_sum_of_its_groups() {
 #[test]
 fn the_queue_of_a_class_sees_the_rate_and_the_flows_of_the_class() {
     let rule = |group: &str| {
-        Some(OneOrMore::one(Rule {
+        Some(OneOrMore::one(RuleParams {
             group: Some(OneOrMore::one(group.to_owned())),
-            ..Rule::default()
+            ..RuleParams::default()
         }))
     };
     let mut leaves = vec![leaf(0, 100, 200), leaf(1, 300, 400), leaf(2, 500, 600)];
@@ -985,7 +994,7 @@ fn the_queue_of_a_class_sees_the_rate_and_the_flows_of_the_class() {
     leaves[1].rules = rule("d");
     leaves[2].rules = None;
     let mut tree = htb(vec![inner("root", 1000, 1000, leaves)]);
-    let QueueSpec::Htb(params) = &mut tree else {
+    let QueueParams::Htb(params) = &mut tree else {
         unreachable!()
     };
     params.default = None;
@@ -1030,12 +1039,12 @@ fn the_queue_of_a_class_sees_the_rate_and_the_flows_of_the_class() {
 fn a_queue_in_a_class_is_computed_for_the_flows_of_the_class() {
     // PI with a third of the link for the two flows of "c", its gains computed or given.
     let with_gains = |gains: Option<(f64, f64)>| {
-        let QueueSpec::Drr(mut params) = drr(&[1500, 3000]) else {
+        let QueueParams::Drr(mut params) = drr(&[1500, 3000]) else {
             unreachable!()
         };
         params.default = Some(name(1));
         params.class[0].rules = flow(2);
-        params.class[0].queue = QueueSpec::Pi(PiParams {
+        params.class[0].queue = QueueParams::Pi(PiParams {
             limit: Limit::packets(100),
             q_ref: QueueSize::Packets(5),
             a: gains.map(|(a, _)| a),
@@ -1047,7 +1056,7 @@ fn a_queue_in_a_class_is_computed_for_the_flows_of_the_class() {
             mean_packet: None,
             ecn: false,
         });
-        QueueSpec::Drr(params)
+        QueueParams::Drr(params)
     };
     let dropped = |gains| {
         let mut queue = build_on(&with_gains(gains), link_by_group());
@@ -1078,7 +1087,7 @@ fn a_queue_in_a_class_is_computed_for_the_flows_of_the_class() {
     assert_ne!(computed, dropped(gains(10.0, 333_333.0, 1500.0, 0.1)));
     assert_ne!(computed, dropped(gains(2.0, 1e6, 576.0, 0.1)));
     // There is no TCP to compute gains for in a class of UDP.
-    let QueueSpec::Drr(mut params) = with_gains(None) else {
+    let QueueParams::Drr(mut params) = with_gains(None) else {
         unreachable!()
     };
     params.class[0].rules = flow(3);
@@ -1093,7 +1102,7 @@ fn a_queue_in_a_class_is_computed_for_the_flows_of_the_class() {
 #[test]
 fn odd_trees_are_warned_about() {
     let sound = || vec![leaf(0, 400, 900), leaf(1, 500, 900)];
-    let wide = |mut leaves: Vec<HtbClass>| {
+    let wide = |mut leaves: Vec<HtbClassParams>| {
         for leaf in &mut leaves {
             leaf.quantum = Some(Bytes::new(3000));
         }

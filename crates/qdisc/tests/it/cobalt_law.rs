@@ -6,7 +6,7 @@ use crate::common::{Heard, Probe, build};
 use redtail_core::{Bytes, Ecn, Rate, Span, Stream, Time};
 use redtail_qdisc::laws::cobalt::{CobaltConfig, CobaltLaw, FirstGap};
 use redtail_qdisc::queues::cobalt::CobaltParams;
-use redtail_qdisc::{DropReason, Limit, LinkFacts, QueueDiscipline, QueueSpec};
+use redtail_qdisc::{DropReason, Limit, LinkFacts, QueueDiscipline, QueueParams};
 
 const CONFIG: CobaltConfig = CobaltConfig {
     target: Span::from_ms(5),
@@ -167,7 +167,7 @@ fn the_last_packet_is_never_dropped() {
         increment: 1.0,
         ..params()
     };
-    let mut queue = build(&QueueSpec::Cobalt(params));
+    let mut queue = build(&QueueParams::Cobalt(params));
     let mut heard = Heard::default();
     for id in 0..21 {
         queue.enqueue(Probe::new(id, 1000, Ecn::Ect0), us(10_000), &mut heard);
@@ -189,7 +189,7 @@ fn the_last_packet_is_never_dropped() {
 #[test]
 fn packets_that_have_waited_long_raise_blue_once_per_target_and_are_not_dropped_for_it() {
     // ns-3.37, CobaltQueueDisc::CobaltShouldDrop: 1,500 packets that have waited 600 ms.
-    let mut queue = build(&QueueSpec::Cobalt(CobaltParams {
+    let mut queue = build(&QueueParams::Cobalt(CobaltParams {
         limit: Limit::packets(2000),
         blue_threshold: Some(Span::from_ms(400)),
         increment: 1.0 / 256.0,
@@ -237,7 +237,7 @@ fn the_first_gap_may_be_none_once() {
 #[test]
 fn a_long_wait_raises_blue_if_asked_for() {
     for (threshold, expected) in [(None, 0.0), (Some(Span::from_ms(400)), 0.5)] {
-        let mut queue = build(&QueueSpec::Cobalt(CobaltParams {
+        let mut queue = build(&QueueParams::Cobalt(CobaltParams {
             blue_threshold: threshold,
             ..params()
         }));
@@ -250,7 +250,8 @@ fn a_long_wait_raises_blue_if_asked_for() {
 
 #[test]
 fn impossible_values_are_refused_and_odd_ones_warned_about() {
-    let refusal = |params: CobaltParams| QueueSpec::Cobalt(params).check().unwrap_err().to_string();
+    let refusal =
+        |params: CobaltParams| QueueParams::Cobalt(params).check().unwrap_err().to_string();
     assert_eq!(
         refusal(CobaltParams {
             increment: 1.5,
@@ -273,7 +274,7 @@ fn impossible_values_are_refused_and_odd_ones_warned_about() {
         "interval is not above target (5 ms); accepted: more than \"5 ms\""
     );
     let link = LinkFacts::of_rate(Rate::from_bps(100_000));
-    let keys: Vec<_> = QueueSpec::Cobalt(params())
+    let keys: Vec<_> = QueueParams::Cobalt(params())
         .warnings(&link)
         .into_iter()
         .map(|w| w.key)

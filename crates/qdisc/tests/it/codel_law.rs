@@ -7,7 +7,7 @@ use crate::common::{Heard, Probe, build, build_on};
 use redtail_core::{Bytes, Ecn, Rate, Span, Stream, Time};
 use redtail_qdisc::laws::codel::{CodelConfig, CodelDecision, CodelLaw, Head, InverseSqrt};
 use redtail_qdisc::queues::codel::CodelParams;
-use redtail_qdisc::{DropReason, Limit, LinkFacts, QueueDiscipline, QueueSpec};
+use redtail_qdisc::{DropReason, Limit, LinkFacts, QueueDiscipline, QueueParams};
 
 const TARGET: f64 = 0.005;
 const INTERVAL: f64 = 0.1;
@@ -101,7 +101,7 @@ fn drops_are_those_of_the_rfcs_pseudo_code() {
     // Arrivals at random around the link's rate, in spells of overload and of rest; the
     // times are no multiples of one another, so that rounding decides nothing.
     let mut stream = Stream::named(1, 0, "arrivals");
-    let mut queue = build(&QueueSpec::Codel(params()));
+    let mut queue = build(&QueueParams::Codel(params()));
     let (mut rfc, mut heard) = (Rfc::default(), Heard::default());
     let (mut arrival, mut departure, mut load) = (0.0, 0.0, 1.0);
     let mut restarts = 0;
@@ -226,7 +226,7 @@ fn after_an_overload_newtons_method_does_not_run_wild() {
 
 /// Keeps a queue of `backlog` packets of `size` for `time`; what was heard.
 fn hold(params: CodelParams, ecn: Ecn, size: u64, backlog: u64, time: Span) -> Heard {
-    let mut queue = build(&QueueSpec::Codel(params));
+    let mut queue = build(&QueueParams::Codel(params));
     let (mut heard, mut now, mut id) = (Heard::default(), Time::ZERO, 0);
     while now < Time::ZERO + time {
         while queue.backlog().packets < backlog {
@@ -290,7 +290,7 @@ fn a_step_marks_all_that_waited_longer_and_drops_nothing_for_it() {
 
 #[test]
 fn impossible_values_are_refused_with_the_reason() {
-    let refusal = |params: CodelParams| QueueSpec::Codel(params).check().unwrap_err().to_string();
+    let refusal = |params: CodelParams| QueueParams::Codel(params).check().unwrap_err().to_string();
     assert_eq!(
         refusal(CodelParams {
             target: Span::ZERO,
@@ -321,8 +321,8 @@ fn a_target_below_a_packets_time_is_warned_about() {
             largest_packet: Bytes::new(packet),
             ..LinkFacts::of_rate(Rate::from_bps(mbps * 1_000_000))
         };
-        build_on(&QueueSpec::Codel(params()), link.clone());
-        QueueSpec::Codel(params()).warnings(&link)
+        build_on(&QueueParams::Codel(params()), link.clone());
+        QueueParams::Codel(params()).warnings(&link)
     };
     assert!(warnings(3, 0).is_empty());
     assert!(warnings(1, 500).is_empty());

@@ -8,7 +8,7 @@ use redtail_core::{Bytes, Ecn, Rate, Span, Stream, Time};
 use redtail_qdisc::laws::docsis_pie::{AqmState, DocsisPieConfig, DocsisPieLaw};
 use redtail_qdisc::laws::pie::PieDecision;
 use redtail_qdisc::queues::docsis_pie::DocsisPieParams;
-use redtail_qdisc::{AnyQueue, DropReason, Limit, LinkFacts, QueueDiscipline, QueueSpec};
+use redtail_qdisc::{AnyQueue, DropReason, Limit, LinkFacts, QueueDiscipline, QueueParams};
 
 const LINK: Rate = Rate::from_bps(10_000_000);
 /// A third is 100 kB.
@@ -23,7 +23,7 @@ fn build(params: DocsisPieParams) -> AnyQueue<Probe> {
         largest_packet: Bytes::new(1500),
         ..LinkFacts::of_rate(LINK)
     };
-    build_on(&QueueSpec::DocsisPie(params), link)
+    build_on(&QueueParams::DocsisPie(params), link)
 }
 
 fn law() -> DocsisPieLaw {
@@ -421,7 +421,7 @@ fn probability_exceeds_one_for_a_flood_of_small_packets() {
 #[test]
 fn impossible_values_are_refused_and_odd_ones_warned_about() {
     let refusal = |params| {
-        QueueSpec::DocsisPie(params)
+        QueueParams::DocsisPie(params)
             .check()
             .unwrap_err()
             .to_string()
@@ -453,7 +453,7 @@ fn impossible_values_are_refused_and_odd_ones_warned_about() {
         rate: mbps(10),
         ..params()
     };
-    let warnings = QueueSpec::DocsisPie(idle).warnings(&LinkFacts::of_rate(LINK));
+    let warnings = QueueParams::DocsisPie(idle).warnings(&LinkFacts::of_rate(LINK));
     assert_eq!(
         warnings[0].clause,
         "is not below the link's (10 Mbit/s): it shapes nothing"

@@ -5,7 +5,7 @@ use redtail_core::{Bytes, Ecn, Rate, Span, Time};
 use redtail_qdisc::laws::codel::InverseSqrt;
 use redtail_qdisc::queues::fq_codel::FqCodelParams;
 use redtail_qdisc::queues::sfq::SfqParams;
-use redtail_qdisc::{AnyQueue, DropReason, Limit, LinkFacts, QueueDiscipline, QueueSpec};
+use redtail_qdisc::{AnyQueue, DropReason, Limit, LinkFacts, QueueDiscipline, QueueParams};
 
 /// FQ-CoDel whose law never has a say.
 fn fq_codel() -> FqCodelParams {
@@ -42,7 +42,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(spec: &QueueSpec) -> Self {
+    fn new(spec: &QueueParams) -> Self {
         Self {
             queue: build(spec),
             next_id: 0,
@@ -82,7 +82,7 @@ fn backlogged_flows_share_equally_in_bytes_whatever_their_packets() {
     // Deficit Round Robin: two backlogged queues differ by less than a quantum and the
     // largest packet at any time (Shreedhar and Varghese 1995, lemma 2 and theorem 1 for
     // equal quanta).
-    for spec in [QueueSpec::FqCodel(fq_codel()), QueueSpec::Sfq(sfq())] {
+    for spec in [QueueParams::FqCodel(fq_codel()), QueueParams::Sfq(sfq())] {
         let mut bench = Bench::new(&spec);
         let sizes = [1500, 40, 576, 1000];
         for (flow, &size) in sizes.iter().enumerate() {
@@ -103,7 +103,7 @@ fn backlogged_flows_share_equally_in_bytes_whatever_their_packets() {
 #[test]
 fn a_new_flow_goes_before_old_ones_but_not_by_being_empty() {
     // RFC 8290, section 4.2.
-    let mut bench = Bench::new(&QueueSpec::FqCodel(fq_codel()));
+    let mut bench = Bench::new(&QueueParams::FqCodel(fq_codel()));
     for flow in 0..5 {
         bench.add(flow, 1500, 50, Time::ZERO);
     }
@@ -147,7 +147,7 @@ fn a_turn_is_one_full_packet_by_default() {
         "cake = { rate = \"100 Mbit/s\", overhead = \"18 B\" }".to_owned(),
         format!("drr = {{ class = [{a}, {b}] }}"),
     ] {
-        let spec: QueueSpec = toml::from_str(&queue).expect("a queue");
+        let spec: QueueParams = toml::from_str(&queue).expect("a queue");
         let mut bench = Bench {
             queue: build_on(&spec, link_of_four(Rate::from_bps(1_000_000_000))),
             next_id: 0,
@@ -171,7 +171,7 @@ fn a_turn_is_one_full_packet_by_default() {
 
 #[test]
 fn sfq_lets_a_new_flow_wait_its_turn() {
-    let mut bench = Bench::new(&QueueSpec::Sfq(sfq()));
+    let mut bench = Bench::new(&QueueParams::Sfq(sfq()));
     for flow in 0..5 {
         bench.add(flow, 1500, 50, Time::ZERO);
     }
@@ -187,7 +187,7 @@ fn sfq_lets_a_new_flow_wait_its_turn() {
 #[test]
 fn overload_costs_the_fattest_queue_half_its_bytes_or_a_batch() {
     // RFC 8290, section 4.1: from the head, half of the queue, 64 packets at most.
-    let mut bench = Bench::new(&QueueSpec::FqCodel(FqCodelParams {
+    let mut bench = Bench::new(&QueueParams::FqCodel(FqCodelParams {
         limit: Limit::packets(300),
         ..fq_codel()
     }));
@@ -202,7 +202,7 @@ fn overload_costs_the_fattest_queue_half_its_bytes_or_a_batch() {
         .collect();
     assert_eq!(bench.dropped(), expected);
     // A queue of 212 packets loses 64.
-    let mut bench = Bench::new(&QueueSpec::FqCodel(FqCodelParams {
+    let mut bench = Bench::new(&QueueParams::FqCodel(FqCodelParams {
         limit: Limit::packets(300),
         ..fq_codel()
     }));
@@ -218,7 +218,7 @@ fn overload_costs_the_fattest_queue_half_its_bytes_or_a_batch() {
 #[test]
 fn sfq_drops_from_the_longest_queue_in_packets() {
     for head_drop in [false, true] {
-        let mut bench = Bench::new(&QueueSpec::Sfq(SfqParams {
+        let mut bench = Bench::new(&QueueParams::Sfq(SfqParams {
             limit: Limit::packets(10),
             head_drop,
             ..sfq()
@@ -236,7 +236,7 @@ fn of_equally_long_queues_sfq_takes_the_one_that_changed_last() {
     // Linux 6.1, sch_sfq.c: sfq_link puts a queue first among those of its length, and
     // sfq_drop takes the first.
     for last in 0..4 {
-        let mut bench = Bench::new(&QueueSpec::Sfq(SfqParams {
+        let mut bench = Bench::new(&QueueParams::Sfq(SfqParams {
             limit: Limit::packets(8),
             ..sfq()
         }));
@@ -264,7 +264,7 @@ fn of_equally_long_queues_sfq_takes_the_one_that_changed_last() {
 #[test]
 fn where_no_queue_holds_two_packets_sfq_takes_the_one_whose_turn_is_next() {
     for first in 0..4 {
-        let mut bench = Bench::new(&QueueSpec::Sfq(SfqParams {
+        let mut bench = Bench::new(&QueueParams::Sfq(SfqParams {
             limit: Limit::packets(4),
             ..sfq()
         }));
@@ -279,7 +279,7 @@ fn where_no_queue_holds_two_packets_sfq_takes_the_one_whose_turn_is_next() {
 #[test]
 fn sfq_holds_no_more_than_its_depth_of_a_flow() {
     for head_drop in [false, true] {
-        let mut bench = Bench::new(&QueueSpec::Sfq(SfqParams {
+        let mut bench = Bench::new(&QueueParams::Sfq(SfqParams {
             depth: 3,
             head_drop,
             ..sfq()
@@ -297,7 +297,7 @@ fn a_new_hash_parts_flows_that_shared_a_queue() {
     // Of 40 flows in 64 queues some share one; without perturbation for ever. Turns of
     // one packet show who does.
     let shares = |perturb: Option<Span>| {
-        let mut bench = Bench::new(&QueueSpec::Sfq(SfqParams {
+        let mut bench = Bench::new(&QueueParams::Sfq(SfqParams {
             divisor: 64,
             quantum: Bytes::new(1000),
             perturb,
@@ -327,8 +327,13 @@ fn a_new_hash_parts_flows_that_shared_a_queue() {
 
 #[test]
 fn impossible_values_are_refused_with_the_reason() {
-    let fq = |params: FqCodelParams| QueueSpec::FqCodel(params).check().unwrap_err().to_string();
-    let sfq_of = |params: SfqParams| QueueSpec::Sfq(params).check().unwrap_err().to_string();
+    let fq = |params: FqCodelParams| {
+        QueueParams::FqCodel(params)
+            .check()
+            .unwrap_err()
+            .to_string()
+    };
+    let sfq_of = |params: SfqParams| QueueParams::Sfq(params).check().unwrap_err().to_string();
     assert_eq!(
         fq(FqCodelParams {
             flows: 0,
@@ -385,7 +390,7 @@ fn fewer_queues_than_flows_and_hasty_hashing_are_warned_about() {
         mean_round_trip: Some(Span::from_ms(100)),
         ..LinkFacts::of_rate(Rate::from_bps(100_000_000))
     };
-    let few = QueueSpec::FqCodel(FqCodelParams {
+    let few = QueueParams::FqCodel(FqCodelParams {
         flows: 64,
         ..fq_codel()
     });
@@ -395,13 +400,13 @@ fn fewer_queues_than_flows_and_hasty_hashing_are_warned_about() {
         warnings[0].clause,
         "is less than the 100 TCP flows that cross the link, so that some share a queue"
     );
-    assert!(QueueSpec::Sfq(sfq()).warnings(&link).is_empty());
+    assert!(QueueParams::Sfq(sfq()).warnings(&link).is_empty());
     let hasty = SfqParams {
         divisor: 64,
         perturb: Some(Span::from_ms(50)),
         ..sfq()
     };
-    let keys: Vec<_> = QueueSpec::Sfq(hasty)
+    let keys: Vec<_> = QueueParams::Sfq(hasty)
         .warnings(&link)
         .into_iter()
         .map(|w| w.key)

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use crate::common::{Heard, Probe, build};
 use redtail_core::{Bytes, Ecn, Rate, Span, Stream, Time};
 use redtail_qdisc::queues::fq::FqParams;
-use redtail_qdisc::{AnyQueue, DropReason, Limit, LinkFacts, QueueDiscipline, QueueSpec, Report};
+use redtail_qdisc::{AnyQueue, DropReason, Limit, LinkFacts, QueueDiscipline, QueueParams, Report};
 
 fn ms(ms: u64) -> Time {
     Time::ZERO + Span::from_ms(ms)
@@ -29,7 +29,7 @@ struct Bench {
 impl Bench {
     fn new(params: FqParams) -> Self {
         Self {
-            queue: build(&QueueSpec::Fq(params)),
+            queue: build(&QueueParams::Fq(params)),
             next_id: 0,
             heard: Heard::default(),
         }
@@ -380,7 +380,7 @@ fn every_departure_of_random_traffic_is_the_kernel_s() {
     ];
     for (case, params) in cases.into_iter().enumerate() {
         let mut stream = Stream::named(7, case as u32, "fq traffic");
-        let mut queue = build(&QueueSpec::Fq(params.clone()));
+        let mut queue = build(&QueueParams::Fq(params.clone()));
         let mut kernel = Kernel::new(params, 8);
         let mut heard = Heard::default();
         let mut now = Time::from_ps(1);
@@ -431,7 +431,7 @@ fn every_departure_of_random_traffic_is_the_kernel_s() {
 
 #[test]
 fn impossible_values_are_refused_and_odd_ones_warned_about() {
-    let refusal = |params: FqParams| QueueSpec::Fq(params).check().unwrap_err().to_string();
+    let refusal = |params: FqParams| QueueParams::Fq(params).check().unwrap_err().to_string();
     assert_eq!(
         refusal(FqParams {
             flow_limit: 0,
@@ -464,7 +464,7 @@ fn impossible_values_are_refused_and_odd_ones_warned_about() {
         flow_max_rate: Some(Rate::from_bps(1_000_000)),
         ..params()
     };
-    let warnings = QueueSpec::Fq(fast).warnings(&LinkFacts::of_rate(Rate::from_bps(1_000_000)));
+    let warnings = QueueParams::Fq(fast).warnings(&LinkFacts::of_rate(Rate::from_bps(1_000_000)));
     assert_eq!(
         warnings[0].clause,
         "is not below the link's (1 Mbit/s): it paces nothing"

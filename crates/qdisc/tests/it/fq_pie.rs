@@ -4,7 +4,7 @@ use crate::common::{Heard, Probe, build};
 use redtail_core::{Bytes, Ecn, Span, Stream, Time};
 use redtail_qdisc::laws::pie::{Decay, Delay, Flavour, PieConfig, PieLaw};
 use redtail_qdisc::queues::fq_pie::FqPieParams;
-use redtail_qdisc::{DropReason, Limit, QueueDiscipline, QueueSpec};
+use redtail_qdisc::{DropReason, Limit, QueueDiscipline, QueueParams};
 
 fn params() -> FqPieParams {
     FqPieParams {
@@ -48,7 +48,7 @@ fn a_queues_probability_is_that_of_a_law_updated_by_a_timer() {
     };
     let mut laws = [PieLaw::new(config), PieLaw::new(config)];
     let mut waiting = [0u64; 2];
-    let mut queue = build(&QueueSpec::FqPie(params()));
+    let mut queue = build(&QueueParams::FqPie(params()));
     let mut heard = Heard::default();
     let mut stream = Stream::named(1, 0, "arrivals");
     let (mut highest, mut dropped) = (0.0f64, 0);
@@ -95,7 +95,7 @@ fn a_queues_probability_is_that_of_a_law_updated_by_a_timer() {
 /// Keeps one flow at `backlog` packets of 1500 B while one leaves each 1.2 ms; what was
 /// heard in `time`.
 fn hold(params: FqPieParams, ecn: Ecn, backlog: u64, time: Span) -> Heard {
-    let mut queue = build(&QueueSpec::FqPie(params));
+    let mut queue = build(&QueueParams::FqPie(params));
     let (mut heard, mut now, mut id) = (Heard::default(), Time::ZERO, 0);
     while now < Time::ZERO + time {
         for _ in 0..5 {
@@ -138,7 +138,7 @@ fn nothing_is_dropped_below_half_the_target() {
 
 #[test]
 fn impossible_values_are_refused_with_the_reason() {
-    let refusal = |params: FqPieParams| QueueSpec::FqPie(params).check().unwrap_err().to_string();
+    let refusal = |params: FqPieParams| QueueParams::FqPie(params).check().unwrap_err().to_string();
     assert_eq!(
         refusal(FqPieParams {
             target: Span::ZERO,

@@ -3,7 +3,7 @@
 use crate::common::{Heard, Probe, build};
 use redtail_core::{Dscp, Ecn, Time};
 use redtail_qdisc::queues::pfifo_fast::PfifoFastParams;
-use redtail_qdisc::{DropReason, Limit, QueueDiscipline, QueueSpec, Report};
+use redtail_qdisc::{DropReason, Limit, QueueDiscipline, QueueParams, Report};
 
 /// Priorities of `include/uapi/linux/pkt_sched.h`.
 const BESTEFFORT: usize = 0;
@@ -61,7 +61,7 @@ fn told(queue: &impl QueueDiscipline<Probe>, figure: &str) -> f64 {
 
 #[test]
 fn every_octet_has_the_band_of_the_kernel_s_tables() {
-    let mut queue = build(&QueueSpec::PfifoFast(PfifoFastParams::default()));
+    let mut queue = build(&QueueParams::PfifoFast(PfifoFastParams::default()));
     let mut heard = Heard::default();
     for tos in 0..=255 {
         queue.enqueue(packet(u64::from(tos), tos), Time::ZERO, &mut heard);
@@ -100,7 +100,7 @@ fn well_known_codepoints_have_the_bands_of_the_page() {
     ] {
         let dscp: Dscp = name.parse().expect(name);
         assert_eq!(band_of(dscp.get() << 2), band, "{name}");
-        let mut queue = build(&QueueSpec::PfifoFast(PfifoFastParams::default()));
+        let mut queue = build(&QueueParams::PfifoFast(PfifoFastParams::default()));
         let mut heard = Heard::default();
         queue.enqueue(packet(0, dscp.get() << 2), Time::ZERO, &mut heard);
         queue.dequeue(Time::ZERO, &mut heard).expect("waiting");
@@ -113,7 +113,7 @@ fn each_band_has_the_whole_limit() {
     let params = PfifoFastParams {
         limit: Limit::packets(10),
     };
-    let mut queue = build(&QueueSpec::PfifoFast(params));
+    let mut queue = build(&QueueParams::PfifoFast(params));
     let mut heard = Heard::default();
     // Bulk fills its band; the others have theirs.
     for (tos, arrive, stay) in [(0x08, 15, 10), (0x00, 12, 10), (0x10, 4, 4)] {
@@ -128,11 +128,11 @@ fn each_band_has_the_whole_limit() {
     assert_eq!(told(&queue, "band2.drops"), 5.0);
     assert_eq!(told(&queue, "band1.drops"), 2.0);
     assert_eq!(
-        QueueSpec::PfifoFast(PfifoFastParams::default()).check(),
+        QueueParams::PfifoFast(PfifoFastParams::default()).check(),
         Ok(())
     );
     let none = PfifoFastParams {
         limit: Limit::packets(0),
     };
-    assert!(QueueSpec::PfifoFast(none).check().is_err());
+    assert!(QueueParams::PfifoFast(none).check().is_err());
 }

@@ -11,7 +11,7 @@ use redtail_qdisc::queues::dualpi2::{DualPi2Params, DualScheduler};
 use redtail_qdisc::queues::pi::{PiParams, Tune};
 use redtail_qdisc::queues::pi2::Pi2Params;
 use redtail_qdisc::queues::pie::PieParams;
-use redtail_qdisc::{AnyQueue, DropReason, Limit, LinkFacts, QueueDiscipline, QueueSpec, Report};
+use redtail_qdisc::{AnyQueue, DropReason, Limit, LinkFacts, QueueDiscipline, QueueParams, Report};
 
 /// 10 Mbit/s with 64 flows of 1500 B packets and round trips up to 180 ms.
 fn link() -> LinkFacts {
@@ -24,7 +24,7 @@ fn link() -> LinkFacts {
     }
 }
 
-fn pi(change: impl FnOnce(&mut PiParams)) -> QueueSpec {
+fn pi(change: impl FnOnce(&mut PiParams)) -> QueueParams {
     let mut params = PiParams {
         limit: Limit::packets(300),
         q_ref: QueueSize::Packets(50),
@@ -38,10 +38,10 @@ fn pi(change: impl FnOnce(&mut PiParams)) -> QueueSpec {
         ecn: false,
     };
     change(&mut params);
-    QueueSpec::Pi(params)
+    QueueParams::Pi(params)
 }
 
-fn built(spec: &QueueSpec) -> AnyQueue<Probe> {
+fn built(spec: &QueueParams) -> AnyQueue<Probe> {
     build_on(spec, link())
 }
 
@@ -50,12 +50,12 @@ fn probability(queue: &AnyQueue<Probe>) -> f64 {
 }
 
 /// What is said against these parameters on [`link`].
-fn refusal(spec: &QueueSpec) -> String {
+fn refusal(spec: &QueueParams) -> String {
     let refused = spec.check().and_then(|()| spec.check_at(&link()));
     refused.expect_err("they are to be refused").to_string()
 }
 
-fn warnings(spec: &QueueSpec) -> Vec<String> {
+fn warnings(spec: &QueueParams) -> Vec<String> {
     let warnings = spec.warnings(&link());
     let texts = warnings
         .into_iter()
@@ -517,10 +517,10 @@ fn pi_warns_of_an_unstable_loop_and_of_a_reference_out_of_reach() {
     );
 }
 
-fn pie(change: impl FnOnce(&mut PieParams)) -> QueueSpec {
+fn pie(change: impl FnOnce(&mut PieParams)) -> QueueParams {
     let mut params = PieParams::new(Limit::packets(1000));
     change(&mut params);
-    QueueSpec::Pie(params)
+    QueueParams::Pie(params)
 }
 
 /// PIE as the pseudo-code of RFC 8033 (appendices A and B) and sch_pie.c write it: one
@@ -1019,10 +1019,10 @@ fn pie_warns_of_a_target_below_one_packet() {
     );
 }
 
-fn pi2(change: impl FnOnce(&mut Pi2Params)) -> QueueSpec {
+fn pi2(change: impl FnOnce(&mut Pi2Params)) -> QueueParams {
     let mut params = Pi2Params::new(Limit::packets(1000));
     change(&mut params);
-    QueueSpec::Pi2(params)
+    QueueParams::Pi2(params)
 }
 
 /// PI2 with p' = 0.3, which it keeps for 10 s: the head has waited 1 s at the only update.
@@ -1152,10 +1152,10 @@ fn impossible_pi2_parameters_are_refused() {
     assert!(short[0].starts_with("target is below the time that one packet"));
 }
 
-fn dualpi2(change: impl FnOnce(&mut DualPi2Params)) -> QueueSpec {
+fn dualpi2(change: impl FnOnce(&mut DualPi2Params)) -> QueueParams {
     let mut params = DualPi2Params::default();
     change(&mut params);
-    QueueSpec::DualPi2(params)
+    QueueParams::DualPi2(params)
 }
 
 /// A controller that hardly moves p', so that L marks on its own.

@@ -6,7 +6,7 @@ use redtail_qdisc::plugin::{
     Actions, PacketId, PacketView, PluginError, PluginParams, PluginQueue, Plugins, catching,
 };
 use redtail_qdisc::{
-    AnyQueue, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueSpec,
+    AnyQueue, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
 };
 
 /// What the queue under test does wrong.
@@ -128,7 +128,7 @@ fn another_queues() -> PacketId {
 }
 
 fn build(plugins: Plugins, limit: Option<Limit>) -> AnyQueue<Probe> {
-    let spec = QueueSpec::Plugin(PluginParams {
+    let spec = QueueParams::Plugin(PluginParams {
         class: "mine".to_owned(),
         limit,
         params: [].into(),

@@ -12,7 +12,7 @@ use redtail_qdisc::queues::adaptive_red::AdaptiveRedParams;
 use redtail_qdisc::queues::dynamic_threshold_red::DynamicThresholdRedParams;
 use redtail_qdisc::queues::red::Gentle;
 use redtail_qdisc::queues::self_configuring_red::SelfConfiguringRedParams;
-use redtail_qdisc::{Limit, LinkFacts, QueueDiscipline, QueueParams, QueueSpec};
+use redtail_qdisc::{Limit, LinkFacts, QueueDiscipline, QueueKind, QueueParams};
 
 const HALF_SECOND: Span = Span::from_ms(500);
 
@@ -123,7 +123,7 @@ fn link(mbps: u64) -> LinkFacts {
 }
 
 /// p_b at each backlog from 0 on, of a queue whose average is its backlog.
-fn probabilities(spec: &QueueSpec, link: LinkFacts, up_to: u64) -> Vec<f64> {
+fn probabilities(spec: &QueueParams, link: LinkFacts, up_to: u64) -> Vec<f64> {
     let mut queue = build_on(spec, link);
     let mut found = Vec::new();
     let mut id = 0;
@@ -166,7 +166,7 @@ fn adaptive_red_computes_thresholds_in_the_unit_that_one_is_given_in() {
         ..params.clone()
     };
     for params in [params, in_bytes, from_min_th] {
-        let spec = QueueSpec::AdaptiveRed(params);
+        let spec = QueueParams::AdaptiveRed(params);
         for (backlog, p) in probabilities(&spec, link(10), 50).into_iter().enumerate() {
             assert!((p - expected(backlog)).abs() < 1e-12, "{backlog}: {p}");
         }
@@ -315,29 +315,29 @@ fn thresholds_keep_to_their_bounds_and_a_fixed_end_stays() {
 
 /// What `spec` is refused for at 10 Mbit/s.
 #[track_caller]
-fn refusal(spec: &QueueSpec) -> String {
+fn refusal(spec: &QueueParams) -> String {
     let refused = spec.check().and_then(|()| spec.check_at(&link(10)));
     refused.expect_err("it was to be refused").to_string()
 }
 
-fn adaptive(change: impl FnOnce(&mut AdaptiveRedParams)) -> QueueSpec {
+fn adaptive(change: impl FnOnce(&mut AdaptiveRedParams)) -> QueueParams {
     let mut params = AdaptiveRedParams::new(Limit::packets(100));
     change(&mut params);
-    QueueSpec::AdaptiveRed(params)
+    QueueParams::AdaptiveRed(params)
 }
 
-fn self_configuring(change: impl FnOnce(&mut SelfConfiguringRedParams)) -> QueueSpec {
+fn self_configuring(change: impl FnOnce(&mut SelfConfiguringRedParams)) -> QueueParams {
     let (min_th, max_th) = (QueueSize::Packets(20), QueueSize::Packets(60));
     let mut params = SelfConfiguringRedParams::new(Limit::packets(100), min_th, max_th);
     change(&mut params);
-    QueueSpec::SelfConfiguringRed(params)
+    QueueParams::SelfConfiguringRed(params)
 }
 
-fn dynamic(change: impl FnOnce(&mut DynamicThresholdRedParams)) -> QueueSpec {
+fn dynamic(change: impl FnOnce(&mut DynamicThresholdRedParams)) -> QueueParams {
     let (min_th, max_th) = (QueueSize::Packets(20), QueueSize::Packets(60));
     let mut params = DynamicThresholdRedParams::new(Limit::packets(100), min_th, max_th);
     change(&mut params);
-    QueueSpec::DynamicThresholdRed(params)
+    QueueParams::DynamicThresholdRed(params)
 }
 
 #[test]
@@ -472,7 +472,7 @@ fn degenerate_values_are_warned_about() {
         max_round_trip: Some(Span::from_ms(600)),
         ..link(10)
     };
-    let warned = |spec: QueueSpec| -> Vec<String> {
+    let warned = |spec: QueueParams| -> Vec<String> {
         let checked = spec.check().and_then(|()| spec.check_at(&link));
         checked.unwrap_or_else(|error: ParamError| panic!("{error}"));
         let warnings = spec.warnings(&link).into_iter();

@@ -13,7 +13,7 @@ use redtail_qdisc::laws::red_tail::{FlowClass, FlowClasses, ServiceShare, Turns}
 use redtail_qdisc::queues::red_tail::RedTailParams;
 use redtail_qdisc::{
     AnyQueue, DropReason, FlowFacts, FlowTable, Limit, LinkFacts, Protocol, QueueDiscipline,
-    QueueParams, QueueSpec, Report,
+    QueueKind, QueueParams, Report,
 };
 
 const LINK: Rate = Rate::from_bps(3_000_000);
@@ -44,7 +44,7 @@ fn link() -> LinkFacts {
 }
 
 fn build(params: RedTailParams) -> AnyQueue<Probe> {
-    build_on(&QueueSpec::RedTail(params), link())
+    build_on(&QueueParams::RedTail(params), link())
 }
 
 fn packet(id: u64, flow: u32) -> Probe {

@@ -6,7 +6,7 @@ use redtail_core::{Bytes, Ecn, QueueSize, Rate, Span, Time};
 use redtail_qdisc::laws::red::Spacing;
 use redtail_qdisc::laws::red::ziegler::{MIN_RTO, NoTuning, Situation, Tuning, tune};
 use redtail_qdisc::queues::red::{RedParams, Tune};
-use redtail_qdisc::{Limit, LinkFacts, QueueDiscipline, QueueParams, QueueSpec};
+use redtail_qdisc::{Limit, LinkFacts, QueueDiscipline, QueueKind, QueueParams};
 
 /// ISCC 2001: 10 Mbit/s, 120 to 180 ms, packets of 1514 B, a tenth of it UDP of 573 B.
 fn iscc(flows: u64) -> Situation {
@@ -178,7 +178,7 @@ fn tuned() -> RedParams {
 
 /// p_b when an arrival finds `backlog` packets of 1514 B, and the most that the queue held.
 fn probability_at(params: RedParams, backlog: u64) -> (f64, u64) {
-    let mut queue = build_on(&QueueSpec::Red(params), link());
+    let mut queue = build_on(&QueueParams::Red(params), link());
     let (mut found, mut most) = (None, 0);
     for id in 0..20_000 {
         let before = queue.backlog().packets;

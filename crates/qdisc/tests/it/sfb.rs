@@ -5,7 +5,7 @@
 use crate::common::{Heard, Probe, build};
 use redtail_core::{Ecn, Rate, Span, Time};
 use redtail_qdisc::queues::sfb::SfbParams;
-use redtail_qdisc::{AnyQueue, DropReason, Limit, LinkFacts, QueueDiscipline, QueueSpec, Report};
+use redtail_qdisc::{AnyQueue, DropReason, Limit, LinkFacts, QueueDiscipline, QueueParams, Report};
 
 fn params() -> SfbParams {
     SfbParams {
@@ -41,7 +41,7 @@ fn arrive(queue: &mut AnyQueue<Probe>, flow: u32, ecn: Ecn, now: Time, heard: &m
 #[test]
 fn a_flows_probability_follows_its_bins() {
     // With one flow all of its bins are alike: the rule can be followed with one number.
-    let mut queue = build(&QueueSpec::Sfb(SfbParams {
+    let mut queue = build(&QueueParams::Sfb(SfbParams {
         increment: 0.01,
         decrement: 0.003,
         ..params()
@@ -77,7 +77,7 @@ fn a_flows_probability_follows_its_bins() {
 /// A queue with one packet of flow 3, whose probability is `1000 p` steps high, and the
 /// steps that it took.
 fn at_probability(p: f64, params: &SfbParams) -> AnyQueue<Probe> {
-    let mut queue = build(&QueueSpec::Sfb(params.clone()));
+    let mut queue = build(&QueueParams::Sfb(params.clone()));
     let mut heard = Heard::default();
     // Held at bin_size packets, every arrival raises it; the last one let in is taken out.
     while probability(&queue) < p - 1e-9 {
@@ -198,7 +198,7 @@ fn after_a_rehash_only_what_was_learned_in_time_is_known() {
 
 #[test]
 fn impossible_values_are_refused_and_odd_ones_warned_about() {
-    let refusal = |params: SfbParams| QueueSpec::Sfb(params).check().unwrap_err().to_string();
+    let refusal = |params: SfbParams| QueueParams::Sfb(params).check().unwrap_err().to_string();
     assert_eq!(
         refusal(SfbParams {
             increment: 0.0,
@@ -246,7 +246,7 @@ fn impossible_values_are_refused_and_odd_ones_warned_about() {
         limit: Limit::packets(20),
         ..params()
     };
-    let warnings = QueueSpec::Sfb(short).warnings(&link);
+    let warnings = QueueParams::Sfb(short).warnings(&link);
     assert_eq!(warnings.len(), 1);
     assert_eq!(
         warnings[0].clause,

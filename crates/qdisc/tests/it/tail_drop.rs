@@ -3,11 +3,11 @@
 use crate::common::{Heard, Probe, build};
 use redtail_core::{Ecn, Time};
 use redtail_qdisc::queues::tail_drop::TailDropParams;
-use redtail_qdisc::{DropReason, Limit, QueueDiscipline, QueueSpec};
+use redtail_qdisc::{DropReason, Limit, QueueDiscipline, QueueParams};
 
 /// Offers packets of `sizes` to a queue with `limit`; says which were admitted.
 fn admitted(limit: Limit, sizes: &[u64]) -> Vec<bool> {
-    let mut queue = build(&QueueSpec::TailDrop(TailDropParams { limit }));
+    let mut queue = build(&QueueParams::TailDrop(TailDropParams { limit }));
     let offer = |(id, &size): (usize, &u64)| {
         let mut heard = Heard::default();
         let packet = Probe::new(id as u64, size, Ecn::Ect0);

@@ -4,15 +4,15 @@ use crate::common::{Heard, Probe, build};
 use redtail_core::{Dscp, Ecn, QueueSize, Rate, Span, Stream, Time};
 use redtail_qdisc::laws::red::Spacing;
 use redtail_qdisc::queues::red::{Gentle, RedParams};
-use redtail_qdisc::queues::wred::{Average, Profile, WredParams};
-use redtail_qdisc::{DropReason, Limit, LinkFacts, QueueDiscipline, QueueSpec};
+use redtail_qdisc::queues::wred::{Average, ProfileParams, WredParams};
+use redtail_qdisc::{DropReason, Limit, LinkFacts, QueueDiscipline, QueueParams};
 
 fn dscp(name: &str) -> Dscp {
     name.parse().expect("a DSCP")
 }
 
-fn profile(dscps: &[&str], min_th: u64, max_th: u64, max_p: f64) -> Profile {
-    Profile {
+fn profile(dscps: &[&str], min_th: u64, max_th: u64, max_p: f64) -> ProfileParams {
+    ProfileParams {
         dscp: dscps.iter().map(|name| dscp(name)).collect(),
         min_th: QueueSize::Packets(min_th),
         max_th: QueueSize::Packets(max_th),
@@ -28,7 +28,7 @@ fn packet(id: u64, class: &str) -> Probe {
 }
 
 /// What a queue does with a fixed random traffic of some classes, step by step.
-fn log_of(spec: &QueueSpec, classes: &[&str]) -> Vec<String> {
+fn log_of(spec: &QueueParams, classes: &[&str]) -> Vec<String> {
     let mut queue = build(spec);
     let mut stream = Stream::named(3, 0, "traffic");
     let mut log = Vec::new();
@@ -69,7 +69,7 @@ fn one_profile_is_red() {
                 QueueSize::Packets(9),
             )
         };
-        let expected = log_of(&QueueSpec::Red(red), &["BE", "EF"]);
+        let expected = log_of(&QueueParams::Red(red), &["BE", "EF"]);
         assert!(expected.iter().any(|line| line.contains("Early")));
         for average in [Average::Total, Average::Rio, Average::Own] {
             let wred = WredParams {
@@ -78,7 +78,7 @@ fn one_profile_is_red() {
                 average,
                 ..WredParams::new(Limit::packets(20), vec![profile(&[], 3, 9, 0.2)])
             };
-            assert_eq!(log_of(&QueueSpec::Wred(wred), &["BE", "EF"]), expected);
+            assert_eq!(log_of(&QueueParams::Wred(wred), &["BE", "EF"]), expected);
         }
     }
 }
@@ -98,7 +98,7 @@ fn each_average_counts_the_packets_it_is_for() {
             profile(&["AF12"], 1000, 2000, 0.1),
             profile(&[], 1000, 2000, 0.1),
         ];
-        let mut queue = build(&QueueSpec::Wred(WredParams {
+        let mut queue = build(&QueueParams::Wred(WredParams {
             w_q: W,
             average,
             ..WredParams::new(Limit::packets(5000), profiles)
@@ -151,7 +151,7 @@ fn each_average_counts_the_packets_it_is_for() {
 /// The probability that a packet of `class` meets behind `ahead`.
 fn probability(average: Average, ahead: &[&str], class: &str) -> f64 {
     let profiles = vec![profile(&["AF11"], 4, 8, 0.02), profile(&[], 1, 5, 0.2)];
-    let mut queue = build(&QueueSpec::Wred(WredParams {
+    let mut queue = build(&QueueParams::Wred(WredParams {
         w_q: 1.0,
         average,
         spacing: Spacing::None,
@@ -200,7 +200,7 @@ fn the_limit_is_for_all_profiles() {
         profile(&["AF11"], 100, 200, 0.1),
         profile(&[], 100, 200, 0.1),
     ];
-    let mut queue = build(&QueueSpec::Wred(WredParams::new(
+    let mut queue = build(&QueueParams::Wred(WredParams::new(
         Limit::packets(6),
         profiles,
     )));
@@ -223,7 +223,7 @@ fn impossible_values_are_refused() {
         let profiles = vec![profile(&["AF11"], 40, 70, 0.02), profile(&[], 10, 30, 0.2)];
         let mut params = WredParams::new(Limit::packets(100), profiles);
         change(&mut params);
-        let spec = QueueSpec::Wred(params);
+        let spec = QueueParams::Wred(params);
         let link = LinkFacts::of_rate(Rate::from_bps(10_000_000));
         let checked = spec.check().and_then(|()| spec.check_at(&link));
         checked.map_err(|error| error.to_string())
@@ -249,8 +249,8 @@ fn impossible_values_are_refused() {
 
 #[test]
 fn degenerate_values_are_warned_about() {
-    let warned = |limit, average, profiles: Vec<Profile>| -> Vec<String> {
-        let spec = QueueSpec::Wred(WredParams {
+    let warned = |limit, average, profiles: Vec<ProfileParams>| -> Vec<String> {
+        let spec = QueueParams::Wred(WredParams {
             average,
             ..WredParams::new(limit, profiles)
         });

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use crate::common::{run_with, scenario_with};
 use redtail_core::{Metric, Span, Time};
-use redtail_qdisc::QueueSpec;
+use redtail_qdisc::QueueParams;
 use redtail_sim::metrics;
-use redtail_traffic::{TraceTable, TracedConnection, TracedExchange, TrafficGroup};
+use redtail_traffic::{TraceTable, TracedConnection, TracedExchange, TrafficParams};
 
 /// The names that a run reports, and those that are predicted for it with their definitions.
 fn names(text: &str) -> (BTreeSet<String>, BTreeMap<String, &'static Metric>) {
@@ -89,7 +89,7 @@ fn queue(kind: &str) -> String {
 
 #[test]
 fn queues_report_what_is_predicted_and_nothing_else() {
-    for kind in QueueSpec::KINDS {
+    for kind in QueueParams::KINDS {
         if *kind == "plugin" {
             continue; // its class names its metrics
         }
@@ -160,7 +160,7 @@ fn traffic(kind: &str) -> &'static str {
 
 #[test]
 fn traffic_reports_what_is_predicted_and_nothing_else() {
-    for kind in TrafficGroup::KINDS {
+    for kind in TrafficParams::KINDS {
         let text = format!(
             r#"
 duration = "60 s"

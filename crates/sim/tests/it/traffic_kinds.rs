@@ -9,7 +9,7 @@ use crate::common::{metric, run_with, scenario_with};
 use redtail_core::{Span, Time};
 use redtail_sim::RunResult;
 use redtail_spec::Scenario;
-use redtail_traffic::{TraceTable, TracedConnection, TracedExchange, TrafficGroup};
+use redtail_traffic::{TraceTable, TracedConnection, TracedExchange, TrafficParams};
 
 /// The table that a group gets that names one: two connections, whose responses go either way.
 fn table() -> Arc<TraceTable> {
@@ -55,9 +55,9 @@ kind = "{kind}"
 
 #[test]
 fn a_small_group_of_every_kind_sends_and_ends() {
-    let examples = TrafficGroup::examples();
+    let examples = TrafficParams::examples();
     let kinds: Vec<&str> = examples.iter().map(|(kind, _)| *kind).collect();
-    assert_eq!(kinds, TrafficGroup::KINDS);
+    assert_eq!(kinds, TrafficParams::KINDS);
     for (kind, keys) in examples {
         let (scenario, result) = run(kind, keys);
         assert_eq!(scenario.traffic[0].kind(), kind);
@@ -71,7 +71,7 @@ fn a_small_group_of_every_kind_sends_and_ends() {
 #[test]
 fn what_a_group_is_expected_to_send_has_the_size_that_it_sends() {
     // Kinds whose load is known before the run; users are known by their mean only.
-    for (kind, keys) in TrafficGroup::examples() {
+    for (kind, keys) in TrafficParams::examples() {
         let (scenario, result) = run(kind, keys);
         let group = &scenario.traffic[0];
         let offered = group.offered(2.0, true);

@@ -1,12 +1,12 @@
 //! What a user reads when a file is refused: file, line, key, value, and what is accepted.
 
 use crate::common::{FILE, changed, plan, refusal, single};
-use redtail_qdisc::QueueSpec;
+use redtail_qdisc::QueueParams;
 use redtail_spec::{Format, Plan, PlanOptions};
 
 /// What a queue's `kind` may be.
 fn kinds() -> String {
-    QueueSpec::KINDS.join(", ")
+    QueueParams::KINDS.join(", ")
 }
 
 /// The message for the single-case file with one change.
@@ -47,7 +47,7 @@ fn unknown_keys() {
     );
     assert_eq!(
         single_with("warmup", "colour"),
-        "e.toml:3: colour: unknown key; accepted: name, description, duration, warmup, replications, seed, bottleneck, \
+        "e.toml:3: colour: unknown key; accepted: name, description, duration, warmup, replications, backend, seed, bottleneck, \
          chain, host_jitter, traffic, phases, series"
     );
     let message = single_with("flows = 64", "flow = 64");
@@ -552,7 +552,7 @@ fn factors_that_are_empty_or_name_nothing() {
     assert_eq!(
         file_with("\"bottleneck.queue\"", "\"botleneck.queue\""),
         "e.toml:27: factors.\"botleneck.queue\": there is no key botleneck; accepted: name, description, duration, warmup, \
-         replications, seed, bottleneck, chain, host_jitter, traffic, phases, series; did you mean \"bottleneck\"?"
+         replications, backend, seed, bottleneck, chain, host_jitter, traffic, phases, series; did you mean \"bottleneck\"?"
     );
     assert_eq!(
         file_with("\"bottleneck.queue\"", "\"bottleneck.qeue\""),

@@ -1,6 +1,6 @@
 //! The schema says what editors complete and check.
 
-use redtail_qdisc::QueueSpec;
+use redtail_qdisc::QueueParams;
 use redtail_spec::schema;
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn kinds_are_constants_and_their_keys_are_closed() {
         .iter()
         .map(|queue| &queue["properties"]["kind"]["const"])
         .collect();
-    assert_eq!(kinds, QueueSpec::KINDS);
+    assert_eq!(kinds, QueueParams::KINDS);
     assert_eq!(
         at("/$defs/QueueSpec/oneOf/1/additionalProperties"),
         json!(false)

@@ -4,11 +4,11 @@ use redtail_core::serde::Deserialize;
 
 use super::*;
 
-fn group(keys: serde_json::Value) -> VideoGroup {
+fn group(keys: serde_json::Value) -> VideoParams {
     let mut table = serde_json::json!({ "name": "tv" });
     let keys = keys.as_object().expect("keys are a table").clone();
     table.as_object_mut().expect("so is this").extend(keys);
-    let group = VideoGroup::deserialize(table).expect("the group can be read");
+    let group = VideoParams::deserialize(table).expect("the group can be read");
     group.check().expect("the group is sound");
     group
 }

@@ -19,36 +19,36 @@ pub enum WebModel {
     Empirical,
     /// A page of 50 objects and more over 6 persistent connections, as RFC 7928 asks for the older kind. Derived: sizes.
     Http1,
-    /// A page of some 70 objects multiplexed on one connection, as today's over HTTP/2. Derived: objects and sizes, from medians of the HTTP Archive's Web Almanac 2022.
+    /// A page of about 70 objects multiplexed on one connection, as today over HTTP/2. Derived: objects and sizes, from medians of the HTTP Archive's Web Almanac 2022.
     Http2,
 }
 
-/// What the time between pages counts from.
+/// Event from which the time between pages is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
 pub enum ThinkFrom {
-    /// The start of a page, whether it is complete or not when the next begins.
+    /// The start of a page, even if the page is not complete when the next one begins.
     PageStart,
-    /// Its completion.
+    /// The completion of a page.
     PageEnd,
 }
 
-/// Which of its group's hosts a user's connection goes to.
+/// Which host of the group a user's connection goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
 pub enum ServerChoice {
-    /// The user's own, as flows are dealt out to hosts.
+    /// The user's own host, as flows are dealt out to hosts.
     Own,
-    /// One drawn for each page, or for several in a row.
+    /// A host drawn for each page, or for several consecutive pages.
     PerPage,
-    /// One drawn for each connection.
+    /// A host drawn for each connection.
     PerConnection,
 }
 
 /// Everything a user's browser does, in numbers. Its fields are the keys of
-/// [`WebGroup`](super::WebGroup).
+/// [`WebParams`](super::WebParams).
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)] // documented as keys of the group
 pub struct Browser {

@@ -21,7 +21,7 @@
 /// that a law with no other state needs no box.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Additive {
-    /// snd_cwnd_cnt.
+    /// The number of acknowledged segments since the last growth of the window (snd_cwnd_cnt of Linux).
     pub cnt: u32,
     bytes: u32,
 }

@@ -86,7 +86,7 @@ const ECN_REPROBE_GAIN: f64 = 0.5;
 /// The differences between the draft and Google's code.
 #[derive(Debug)]
 struct Rules {
-    /// 4 ln 2: the least gain with which the rate doubles each round.
+    /// Pacing gain in Startup, 4 ln 2 in the draft: the least gain with which the rate doubles each round.
     startup_gain: f64,
     drain_gain: f64,
     down_gain: f64,
@@ -98,7 +98,7 @@ struct Rules {
     google: bool,
 }
 
-/// draft-ietf-ccwg-bbr-06.
+/// The rules of draft-ietf-ccwg-bbr-06.
 static DRAFT: Rules = Rules {
     startup_gain: 2.77,
     drain_gain: 0.5,
@@ -108,7 +108,8 @@ static DRAFT: Rules = Rules {
     google: false,
 };
 
-/// Google's code, in its fixed point (bbr_startup_pacing_gain, bbr_drain_gain, bbr_pacing_gain).
+/// The rules of Google's code, in its fixed point (bbr_startup_pacing_gain, bbr_drain_gain,
+/// bbr_pacing_gain).
 static GOOGLE: Rules = Rules {
     startup_gain: 710.0 / 256.0,
     drain_gain: 88.0 / 256.0,
@@ -118,19 +119,19 @@ static GOOGLE: Rules = Rules {
     google: true,
 };
 
-/// The maximum of extra_acked.
+/// The filter that keeps the maximum of extra_acked.
 #[derive(Clone, Debug)]
 enum ExtraAcked {
-    /// Over ten rounds (draft, section 5.5.9).
+    /// The maximum over ten rounds (draft, section 5.5.9).
     Rounds(RoundMax<10>),
-    /// Over five to ten rounds (bbr_extra_acked_win_rtts).
+    /// The maximum over five to ten rounds (Google, bbr_extra_acked_win_rtts).
     Windows(TwoWindows),
 }
 
 /// The response to marks; all zero if there is none.
 #[derive(Clone, Debug)]
 struct Marks {
-    /// bbr_ecn_max_rtt_us.
+    /// The largest least round trip at which marks are answered (Google, bbr_ecn_max_rtt_us).
     max_rtt: Option<Span>,
     /// Whether the least round trip is short enough (ecn_eligible).
     eligible: bool,
@@ -381,7 +382,7 @@ impl Bbr3 {
         MIN_PIPE_SEGMENTS * self.config.mss
     }
 
-    /// BDPMultiple.
+    /// Returns the bandwidth-delay product at the rate `bw`, times `gain` (BDPMultiple of the draft).
     fn bdp(&self, bw: f64, gain: f64) -> f64 {
         match self.min_rtt {
             None => self.config.initial_cwnd,
@@ -389,7 +390,7 @@ impl Bbr3 {
         }
     }
 
-    /// QuantizationBudget.
+    /// Returns `bytes` with the allowance for quanta (QuantizationBudget of the draft).
     fn with_quanta(&self, bytes: f64) -> f64 {
         let offload = 3.0 * self.quantum_goal;
         let probing = if self.state == Bbr3State::Up {
@@ -400,7 +401,8 @@ impl Bbr3 {
         bytes.max(offload).max(self.min_pipe()) + probing * self.config.mss
     }
 
-    /// Inflight.
+    /// Returns the bytes in flight at the rate `bw` with `gain`, with the allowance for quanta (Inflight of
+    /// the draft).
     fn inflight(&self, bw: f64, gain: f64) -> f64 {
         self.with_quanta(self.bdp(bw, gain))
     }
@@ -414,8 +416,8 @@ impl Bbr3 {
         target.min(self.cwnd)
     }
 
-    /// C.inflight. With Google's code, the bytes that will be in the network when the next quantum
-    /// leaves (bbr_packets_in_net_at_edt).
+    /// Returns the bytes in flight (C.inflight of the draft). With Google's code, returns the bytes that
+    /// will be in the network when the next quantum leaves (bbr_packets_in_net_at_edt).
     fn in_flight(&self, in_flight: u64, sample: &RateSample) -> f64 {
         if !self.rules.google {
             return as_f64(sample.in_flight);
@@ -755,7 +757,8 @@ impl Bbr3 {
         self.full_bw_now
     }
 
-    /// RaiseInflightLongtermSlope: by 1, 2, 4, … segments a round.
+    /// Raises the growth of inflight_longterm to 1, 2, 4, … segments a round (RaiseInflightLongtermSlope of
+    /// the draft).
     fn raise_slope(&mut self) {
         let growth = f64::from(1u32 << self.probe_up_rounds);
         self.probe_up_rounds = (self.probe_up_rounds + 1).min(30);
@@ -777,7 +780,8 @@ impl Bbr3 {
         }
     }
 
-    /// AdaptLongTermModel. Returns whether it changed the state.
+    /// Adapts the long-term bound to the sample (AdaptLongTermModel of the draft). Returns whether it
+    /// changed the state.
     fn adapt_long_term(&mut self, sample: &RateSample) -> bool {
         if self.rounds.started {
             match self.ack_phase {
@@ -824,14 +828,16 @@ impl Bbr3 {
         }
     }
 
-    /// bbr_is_inflight_too_high.
+    /// Whether the losses or marks of the sample show that too much was in flight (Google,
+    /// bbr_is_inflight_too_high).
     fn sample_is_too_high(&self, sample: &RateSample) -> bool {
         let lossy = sample.sent_in_flight > 0 && too_high(sample.lost, sample.sent_in_flight);
         let marked = as_f64(sample.marked) > as_f64(sample.delivered) * ECN_THRESH;
         lossy || self.marks.eligible && marked
     }
 
-    /// HandleInflightTooHigh, with `in_flight` bytes in flight.
+    /// Lowers the long-term bound and ends a probe, because `in_flight` bytes in flight were too much
+    /// (HandleInflightTooHigh of the draft).
     fn end_probe(&mut self, in_flight: f64, app_limited: bool, delivered: u64, now: Time) {
         self.prev_probe_too_high = true;
         self.bw_probe_sample = false;
@@ -887,7 +893,7 @@ impl Bbr3 {
         }
     }
 
-    /// HandleProbeRTT.
+    /// Ends ProbeRTT when its time and a round are over (HandleProbeRTT of the draft).
     fn in_probe_rtt(&mut self, sample: &RateSample) {
         match self.probe_rtt_done {
             None if as_f64(sample.in_flight) <= self.probe_rtt_cwnd() => {
@@ -933,7 +939,7 @@ impl Bbr3 {
         }
     }
 
-    /// SetCwnd and BoundCwndForModel.
+    /// Updates the window and applies the bounds of the model (SetCwnd and BoundCwndForModel of the draft).
     fn update_cwnd(&mut self, sample: &RateSample) {
         let acked = as_f64(sample.newly_acked);
         let extra = match &self.extra_acked {
@@ -1005,12 +1011,13 @@ impl Bbr3 {
     }
 }
 
-/// IsInflightTooHigh: more than 2 % of the bytes in flight were lost.
+/// Whether more than 2 % of the bytes in flight were lost (IsInflightTooHigh of the draft).
 fn too_high(lost: u64, sent_in_flight: u64) -> bool {
     as_f64(lost) > as_f64(sent_in_flight) * LOSS_THRESH
 }
 
-/// InflightAtLoss: the bytes in flight when the losses, of which this is the latest, exceeded 2 %.
+/// Returns the bytes in flight when the losses exceeded 2 %; this loss is the latest of them
+/// (InflightAtLoss of the draft).
 fn inflight_at_loss(lost: &LostSegment) -> f64 {
     let len = f64::from(lost.len);
     let in_flight_before = as_f64(lost.sent_in_flight) - len;
@@ -1060,7 +1067,7 @@ impl Model for Bbr3 {
         self.marks.in_cycle |= sample.marked > 0;
     }
 
-    /// HandleLostPacket.
+    /// Handles a segment that was declared lost (HandleLostPacket of the draft).
     fn on_lost(&mut self, lost: &LostSegment, now: Time) {
         if !self.loss_in_round {
             self.loss_round_delivered = lost.total_delivered;
@@ -1107,7 +1114,8 @@ impl Model for Bbr3 {
         self.cwnd = self.config.mss;
     }
 
-    /// bbr_undo_cwnd. The draft's undo of section 5.5.11 is left out.
+    /// Restores the bounds after a reduction was undone (Google, bbr_undo_cwnd). The draft's undo of
+    /// section 5.5.11 is left out.
     fn on_undo(&mut self) {
         if !self.rules.google {
             return;

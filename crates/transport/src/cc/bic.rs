@@ -46,7 +46,7 @@ const S_MAX: u64 = 16;
 const LOW_WINDOW: u64 = 14;
 const B: u64 = 4;
 const SMOOTH_PART: u64 = 20;
-/// Reduction in 1/1024.
+/// The factor of a reduction, in units of 1/1024.
 const BETA: u64 = 819;
 /// The largest cnt while last_max is not known.
 const UNKNOWN_CEILING: u64 = 20;

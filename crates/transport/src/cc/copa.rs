@@ -41,7 +41,7 @@ use redtail_core::{Span, Stream, Time};
 use super::as_f64;
 use super::model::{LostSegment, Model, ModelConfig, RateSample, Rounds};
 
-/// delta of the default mode.
+/// The parameter delta in the default mode.
 const DELTA: f64 = 0.5;
 const RTT_MIN_WINDOW: Span = Span::from_s(10);
 /// Round trips over which RTTmax is the greatest.
@@ -120,9 +120,9 @@ pub struct Copa {
     /// that direction.
     up: bool,
     same: u32,
-    /// cwnd at the beginning of the present window of data.
+    /// The window at the beginning of the present window of data.
     cwnd_before: f64,
-    /// 1/delta.
+    /// The inverse of the parameter delta.
     weight: f64,
     competitive: bool,
     /// Whether it may leave the default mode.
@@ -176,7 +176,7 @@ impl Copa {
         }
     }
 
-    /// A round trip is over.
+    /// Updates the mode at the end of a round trip.
     fn end_round(&mut self) {
         if self.competitive && !self.lost {
             self.weight += 1.0;

@@ -61,7 +61,7 @@ pub struct Htcp {
     rtt_max: u64,
     /// When the last congestion event ended.
     last_cong: Option<u64>,
-    /// last_cong, RTT_max and B_max before the last reduction, for an undo.
+    /// The values of last_cong, RTT_max and B_max before the last reduction, for an undo.
     saved: Option<(Option<u64>, u64, u64)>,
     /// The tick of the latest acknowledgement.
     now: u64,

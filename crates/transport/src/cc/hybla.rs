@@ -31,12 +31,12 @@ use redtail_core::Span;
 use super::additive::{Additive, whole};
 use super::{AckSample, CaState, CongestionKind, GrowthLaw, PathSample, Window, as_f64};
 
-/// RTT_0.
+/// The reference round trip RTT_0.
 const RTT_0: Span = Span::from_ms(25);
-/// 2^(i/8) in 1/128.
+/// The powers 2^(i/8), in units of 1/128.
 const FRACTIONS: [u64; 8] = [128, 139, 152, 165, 181, 197, 215, 234];
 const MOST_DOUBLINGS: u64 = 16;
-/// snd_cwnd_clamp.
+/// The largest window, in segments (snd_cwnd_clamp).
 const MAX_WINDOW: u64 = 65_535;
 
 /// rho, from the least smoothed round trip.

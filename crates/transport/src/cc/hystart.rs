@@ -27,11 +27,11 @@ use redtail_core::{Span, Time};
 
 use super::{AckSample, Window};
 
-/// hystart_low_window, segments.
+/// The least window, in segments, at which HyStart can end slow start (hystart_low_window).
 const LOW_WINDOW: f64 = 16.0;
-/// hystart_ack_delta_us.
+/// The largest gap between acknowledgements of one train (hystart_ack_delta_us).
 const TRAIN_SPACING: Span = Span::from_ms(2);
-/// HYSTART_MIN_SAMPLES.
+/// The number of round-trip samples that HyStart takes in a round (HYSTART_MIN_SAMPLES).
 const MIN_SAMPLES: u32 = 8;
 /// HYSTART_DELAY_MIN and HYSTART_DELAY_MAX.
 const DELAY_THRESH: (Span, Span) = (Span::from_ms(4), Span::from_ms(16));
@@ -42,7 +42,7 @@ const DELAY_DIVISOR: u64 = 8;
 pub(super) struct HyStart {
     mss: f64,
     round: Option<Round>,
-    /// D_min.
+    /// The least round trip of the connection (D_min).
     delay_min: Option<Span>,
     /// HyStart has ended slow start. It is cleared by a timeout.
     found: bool,

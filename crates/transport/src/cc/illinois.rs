@@ -42,7 +42,7 @@ const BETA_MIN: u64 = (1 << BETA_SHIFT) / 8;
 const BETA_MAX: u64 = (1 << BETA_SHIFT) / 2;
 const WIN_THRESH: u64 = 15;
 const THETA: u32 = 5;
-/// RTT_MAX, 3.3 s: longer round trips count as this; microseconds.
+/// The largest round trip, 3.3 s in microseconds; longer ones count as this (RTT_MAX).
 const RTT_MAX: u64 = u32::MAX as u64 / ALPHA_MAX;
 
 /// The growth law of TCP Illinois with its state.

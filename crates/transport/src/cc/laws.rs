@@ -84,49 +84,49 @@ macro_rules! growth_laws {
 growth_laws! {
     $
     laws {
-        /// One segment a round trip, halved (RFC 5681).
+        /// Grows by one segment per round trip; a loss halves the window (RFC 5681).
         Reno => Inline<reno::Reno>,
-        /// A cubic function of the time since the last reduction, reduced to 0.7 (RFC 9438).
+        /// A cubic function of the time since the last reduction; a loss reduces the window to 0.7 (RFC 9438).
         Cubic => Box<cubic::Cubic>,
         /// CUBIC as Linux computes it, in whole segments (Linux 6.1, tcp_cubic.c).
         LinuxCubic => Box<linux_cubic::LinuxCubic>,
         /// Reno as Linux computes it, in whole segments (Linux 6.1, tcp_cong.c).
         LinuxReno => Box<linux_reno::LinuxReno>,
-        /// Keeps two to four segments in the bottleneck's queue, counted from round trips; halved (Brakmo and Peterson 1995).
+        /// Keeps two to four segments in the bottleneck's queue, estimated from round-trip times; a loss halves the window (Brakmo and Peterson 1995).
         Vegas => Box<vegas::Vegas>,
-        /// Keeps 100 ms of queueing delay, measured from round trips, and so gives way to others; halved (RFC 6817).
+        /// Keeps 100 ms of queueing delay, measured from round-trip times, and so yields to other traffic; a loss halves the window (RFC 6817).
         Ledbat => Box<ledbat::Ledbat>,
-        /// As Reno, with what arrives unmarked, and after `rtt_transition` round trips slower below 25 ms; halved by a loss (draft-briscoe-iccrg-prague-congestion-control).
+        /// As Reno, for data that arrives unmarked, and slower with round-trip times below 25 ms after `rtt_transition` round trips; a loss halves the window (draft-briscoe-iccrg-prague-congestion-control).
         Prague => Inline<prague::Prague>,
         /// As Reno in whole segments; after a reduction the window is the estimated bandwidth times the least round trip (Westwood+, Mascolo et al. 2001 and Grieco and Mascolo 2004, as in Linux 6.1, tcp_westwood.c).
         Westwood => Box<westwood::Westwood>,
-        /// A binary search between the window after a loss and the one at the last loss, reduced to 0.8 (BIC, Xu, Harfoush and Rhee 2004, as in Linux 6.1, tcp_bic.c).
+        /// A binary search between the window after a loss and the window at the last loss; a loss reduces the window to 0.8 (BIC, Xu, Harfoush and Rhee 2004, as in Linux 6.1, tcp_bic.c).
         Bic => Box<bic::Bic>,
-        /// Faster the longer the last loss is ago, reduced by the ratio of least to greatest round trip (H-TCP, Leith and Shorten 2004, as in Linux 6.1, tcp_htcp.c).
+        /// Grows faster with the time since the last loss; a loss multiplies the window by the ratio of the least to the greatest round-trip time (H-TCP, Leith and Shorten 2004, as in Linux 6.1, tcp_htcp.c).
         Htcp => Box<htcp::Htcp>,
-        /// As Reno on a round trip of 25 ms, whatever the round trip; halved (Hybla, Caini and Firrincieli 2004, as in Linux 6.1, tcp_hybla.c).
+        /// As Reno with a round-trip time of 25 ms, for every round-trip time; a loss halves the window (Hybla, Caini and Firrincieli 2004, as in Linux 6.1, tcp_hybla.c).
         Hybla => Box<hybla::Hybla>,
-        /// By 10 segments a round trip where nothing waits in queues down to 0.3, reduced by an eighth to a half (Illinois, Liu, Başar and Srikant 2008, as in Linux 6.1, tcp_illinois.c).
+        /// Grows by 10 segments per round trip with empty queues, and by down to 0.3 with long ones; a loss reduces the window by an eighth to a half (Illinois, Liu, Başar and Srikant 2008, as in Linux 6.1, tcp_illinois.c).
         Illinois => Box<illinois::Illinois>,
-        /// Faster the larger the window, and reduced by less (HighSpeed TCP, RFC 3649, as in Linux 6.1, tcp_highspeed.c).
+        /// Grows faster and is reduced by less with a larger window (HighSpeed TCP, RFC 3649, as in Linux 6.1, tcp_highspeed.c).
         Highspeed => Inline<highspeed::HighSpeed>,
-        /// By a segment for each hundred acknowledged, reduced by an eighth (Scalable TCP, Kelly 2003, as in Linux 6.1, tcp_scalable.c).
+        /// Grows by one segment for each hundred acknowledged; a loss reduces the window by an eighth (Scalable TCP, Kelly 2003, as in Linux 6.1, tcp_scalable.c).
         Scalable => Inline<scalable::Scalable>,
-        /// As Reno, half as fast once three segments wait in queues; reduced by a fifth before that (Veno, Fu and Liew 2003, as in Linux 6.1, tcp_veno.c).
+        /// As Reno, and half as fast while three segments or more wait in queues; with fewer, a loss reduces the window by a fifth (Veno, Fu and Liew 2003, as in Linux 6.1, tcp_veno.c).
         Veno => Box<veno::Veno>,
-        /// As Scalable TCP while little waits in queues, as Reno otherwise (YeAH, Baiocchi, Castellani and Vacirca 2007, as in Linux 6.1, tcp_yeah.c).
+        /// As Scalable TCP while few segments wait in queues, otherwise as Reno (YeAH, Baiocchi, Castellani and Vacirca 2007, as in Linux 6.1, tcp_yeah.c).
         Yeah => Box<yeah::Yeah>,
     }
     models {
-        /// BBR version 1: no growth law but a model of the path, its greatest delivery rate and least round trip (Cardwell et al., ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00; Linux).
+        /// BBR version 1: a model of the path instead of a growth law, with the path's greatest delivery rate and least round-trip time (Cardwell et al., ACM Queue 14(5), 2016; draft-cardwell-iccrg-bbr-congestion-control-00; Linux).
         Bbr => Bbr(Bbr::new),
         /// BBR version 3: the same model with bounds learnt from losses (draft-ietf-ccwg-bbr-06).
         Bbr3 => Bbr3(Bbr3::new),
-        /// A target rate in inverse proportion to the queueing delay, with about two and a half segments of its own waiting; in proportion to 1/delta, which grows and shrinks with losses, beside traffic that fills queues (Copa, Arun and Balakrishnan 2018).
+        /// A target rate in inverse proportion to the queueing delay, so that about two and a half of its own segments wait; beside traffic that fills queues, in proportion to 1/delta, which changes with losses (Copa, Arun and Balakrishnan 2018).
         Copa => Copa(|config| Copa::new(config, true)),
-        /// The same without its competitive mode (as in mvfst).
+        /// Copa without its competitive mode (as in mvfst).
         CopaDefault => Copa(|config| Copa::new(config, false)),
-        /// BBR version 3 as published measurements have it, with an answer to marks (github.com/google/bbr, branch v3, net/ipv4/tcp_bbr.c).
+        /// BBR version 3 as in Google's code, on which published measurements are based, with a response to marks (github.com/google/bbr, branch v3, net/ipv4/tcp_bbr.c).
         Bbr3Google => Bbr3(Bbr3::google),
     }
 }

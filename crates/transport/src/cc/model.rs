@@ -56,7 +56,7 @@ pub struct RateSample {
     /// C.is_cwnd_limited: in the latest round trip the window, not the rate or the application,
     /// limited sending.
     pub window_limited: bool,
-    /// C.srtt.
+    /// The smoothed round-trip time (C.srtt).
     pub srtt: Option<Span>,
     /// The time for which pacing holds back the next segment.
     pub held_for: Span,
@@ -81,15 +81,15 @@ pub struct LostSegment {
     pub sent_in_flight: u64,
     /// Bytes declared lost since it was sent, its own included.
     pub lost: u64,
-    /// P.is_app_limited.
+    /// Whether the sender had no more data to send when the segment was sent (P.is_app_limited).
     pub app_limited: bool,
-    /// C.delivered now.
+    /// Bytes delivered since the start, now (C.delivered).
     pub total_delivered: u64,
 }
 
 /// A model-based controller. Windows and quanta are in bytes, rates in bytes/s.
 pub trait Model {
-    /// An acknowledgement.
+    /// An acknowledgement arrived.
     fn on_ack(&mut self, sample: &RateSample);
 
     /// A segment was declared lost. Called before `on_ack` for the acknowledgement that showed the
@@ -155,11 +155,12 @@ pub struct ModelConfig {
 /// after its beginning is delivered.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rounds {
-    /// BBR.next_round_delivered.
+    /// The round ends when data sent at this count of delivered bytes is acknowledged
+    /// (BBR.next_round_delivered).
     pub end: u64,
-    /// BBR.round_count.
+    /// The number of rounds so far (BBR.round_count).
     pub count: u64,
-    /// BBR.round_start: the present acknowledgement begins one.
+    /// Whether the present acknowledgement begins a round (BBR.round_start).
     pub started: bool,
 }
 
@@ -179,7 +180,7 @@ impl Rounds {
 /// The greatest of the samples of the latest `N` rounds.
 #[derive(Clone, Debug)]
 pub(super) struct RoundMax<const N: usize> {
-    /// By round modulo `N`.
+    /// The samples, indexed by the number of the round modulo `N`.
     slots: [f64; N],
     round: u64,
     /// The greatest sample of the present round.
@@ -260,14 +261,14 @@ impl TwoWindows {
 /// receivers aggregate (draft, section 5.5.9).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Aggregation {
-    /// BBR.extra_acked_interval_start.
+    /// The time at which the present interval of the estimate began (BBR.extra_acked_interval_start).
     since: Time,
-    /// BBR.extra_acked_delivered.
+    /// Bytes delivered in the present interval of the estimate (BBR.extra_acked_delivered).
     acked: f64,
 }
 
 impl Aggregation {
-    /// extra_acked in bytes after `sample`, at the estimated rate `bw`; at most `cwnd`.
+    /// Returns extra_acked, in bytes, after `sample`, at the estimated rate `bw`; at most `cwnd`.
     pub fn extra(&mut self, sample: &RateSample, bw: f64, cwnd: f64) -> f64 {
         let expected = bw * sample.now.saturating_since(self.since).as_secs_f64();
         let mut extra = -expected;

@@ -15,17 +15,17 @@ use super::{AckSample, Window, as_f64};
 #[serde(crate = "serde", rename_all = "kebab-case")]
 #[schemars(crate = "schemars")]
 pub enum SlowStartKind {
-    /// A segment for each acknowledgement, until a loss (RFC 5681, section 3.1).
+    /// One segment for each acknowledgement, until a loss (RFC 5681, section 3.1).
     Standard,
-    /// The same, slowed when round trips grow and left if they stay grown (RFC 9406).
+    /// As the standard one, but slower when round-trip times grow, and ended if they stay larger (RFC 9406).
     HystartPlusPlus,
-    /// The same, left when acknowledgements come in a train longer than half the least round trip, or round trips grow by an eighth (HyStart, Ha and Rhee 2011, as Linux's CUBIC has it).
+    /// As the standard one, but ended when acknowledgements come in a train longer than half the minimum round-trip time, or round-trip times grow by an eighth (HyStart, Ha and Rhee 2011, as Linux's CUBIC has it).
     Hystart,
-    /// Doubling every other round trip, until more than a segment waits in queues (Brakmo and Peterson 1995).
+    /// Doubles every second round trip, until more than one segment waits in queues (Brakmo and Peterson 1995).
     Vegas,
-    /// As fast as the standard one on a round trip of 25 ms, from an initial window of as many segments as the round trip has 25 ms (Hybla, Caini and Firrincieli 2004, as in Linux).
+    /// As fast as the standard one with a round-trip time of 25 ms; the initial window is the round-trip time divided by 25 ms, in segments (Hybla, Caini and Firrincieli 2004, as in Linux).
     Hybla,
-    /// A model's own start (STARTUP and DRAIN of BBR, Copa's slow start); goes with model-based growth and only with it.
+    /// The model's own start (STARTUP and DRAIN of BBR, Copa's slow start); used with model-based growth and only with it.
     Startup,
 }
 
@@ -71,11 +71,11 @@ impl SlowStart {
 pub(super) struct HyStartPlusPlus {
     /// The round ends when this offset is acknowledged (windowEnd).
     window_end: Option<u64>,
-    /// currentRoundMinRTT; `None` is infinite.
+    /// The least round trip of the present round (currentRoundMinRTT); `None` is infinite.
     round_min: Option<Span>,
-    /// lastRoundMinRTT.
+    /// The least round trip of the round before (lastRoundMinRTT).
     last_round_min: Option<Span>,
-    /// rttSampleCount.
+    /// The number of round-trip samples in the present round (rttSampleCount).
     samples: u32,
     /// Conservative slow start: cssBaselineMinRtt, and rounds still to go.
     conservative: Option<(Span, u32)>,

@@ -74,7 +74,7 @@ fn least(known: Option<Span>, sample: Option<Span>) -> Option<Span> {
 /// The growth law of TCP Vegas with its state.
 #[derive(Clone, Debug, Default)]
 pub struct Vegas {
-    /// BaseRTT.
+    /// The least round trip of the connection (BaseRTT).
     base: Option<Span>,
     /// Least round trip of the current round.
     round_min: Option<Span>,

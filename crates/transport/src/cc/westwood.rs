@@ -33,7 +33,7 @@ use super::additive::Additive;
 use super::tick::{TICKS_PER_S, ticks, ticks_of};
 use super::{AckSample, CaState, CongestionKind, GrowthLaw, PathSample};
 
-/// TCP_WESTWOOD_RTT_MIN.
+/// The shortest interval of an estimate (TCP_WESTWOOD_RTT_MIN).
 const LEAST_INTERVAL: u64 = TICKS_PER_S / 20;
 /// TCP_WESTWOOD_INIT_RTT: the round trip before the first sample.
 const INITIAL_RTT: u64 = 20 * TICKS_PER_S;
@@ -42,11 +42,11 @@ const INITIAL_RTT: u64 = 20 * TICKS_PER_S;
 #[derive(Clone, Debug)]
 pub struct Westwood {
     additive: Additive,
-    /// s and BWE; `None` before the first interval.
+    /// The filtered sample s and the bandwidth estimate BWE; `None` before the first interval.
     estimate: Option<(u64, u64)>,
     /// When the interval began.
     since: Option<u64>,
-    /// d.
+    /// Bytes acknowledged in the present interval (d).
     acked: u64,
     /// Bytes already counted for duplicates.
     accounted: u64,

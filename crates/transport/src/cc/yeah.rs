@@ -58,11 +58,11 @@ pub struct Yeah {
     state: CaState,
     /// The round ends when more than this is acknowledged.
     end: u64,
-    /// In microseconds, plus one.
+    /// The least round trip in microseconds, plus one.
     base_rtt: u64,
     round_rtt: u64,
     samples: u32,
-    /// Q of the latest round.
+    /// The estimated queue Q of the latest round.
     queue: u64,
     /// Consecutive rounds of slow mode; zero in fast mode.
     slow_rounds: u32,

@@ -86,9 +86,9 @@ pub(super) struct Arrived {
 #[derive(Clone, Debug)]
 pub struct AdaptiveAcks {
     wheel: TimerWheel,
-    /// ATO_MIN.
+    /// The least delay of an acknowledgement (ATO_MIN).
     least: Span,
-    /// Zero before the first data.
+    /// The present delay of acknowledgements; zero before the first data.
     ato: Span,
     /// When data last arrived in order, by the clock of the timers.
     last: Time,

@@ -41,7 +41,8 @@ struct Sent {
     marked: u32,
     delivered_time: Time,
     first_send_time: Time,
-    /// P.tx_in_flight, below 2^31. The highest bit is P.is_app_limited.
+    /// Bytes in flight just after the segment was sent (P.tx_in_flight), below 2^31. The highest bit says
+    /// whether the sender was application-limited (P.is_app_limited).
     in_flight: u32,
     /// The lower 32 bits of P.lost; fewer than 2^32 bytes are lost while the segment is
     /// outstanding.
@@ -104,7 +105,8 @@ pub struct RateSampler {
     first_send_time: Time,
     lost: u64,
     marked: u64,
-    /// C.app_limited; zero if the sender is not application-limited.
+    /// The count of delivered bytes up to which samples are application-limited (C.app_limited); zero if
+    /// the sender is not application-limited.
     app_limited: u64,
     /// The next offset to send when the window last prevented sending.
     window_limited_at: Option<u64>,
@@ -236,7 +238,7 @@ impl RateSampler {
         self.app_limited = (self.delivered + in_flight).max(1);
     }
 
-    /// C.delivered.
+    /// Returns the bytes delivered since the start (C.delivered).
     pub(super) fn delivered(&self) -> u64 {
         self.delivered
     }

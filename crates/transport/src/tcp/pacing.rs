@@ -39,12 +39,12 @@ pub struct Pacer {
     ca_ratio: f64,
     /// Segments that may still leave unpaced.
     unpaced: u32,
-    /// pacing_rate; zero before there is one.
+    /// The pacing rate in bytes/s; zero before there is one.
     rate: f64,
     /// The inverse of `rate`, zero before there is one. It is stored because the rate is read more
     /// often than it changes.
     ps_per_byte: f64,
-    /// next_send_time.
+    /// The earliest time at which the next segment may leave (next_send_time).
     next: Time,
     /// When the latest quantum began to leave.
     quantum_at: Time,
@@ -114,7 +114,7 @@ impl Pacer {
         self.set(ratio * window.cwnd / srtt.as_secs_f64(), 0);
     }
 
-    /// pacing_rate in bytes/s, once there is one.
+    /// Returns the pacing rate in bytes/s, once there is one.
     pub fn rate(&self) -> Option<f64> {
         (self.ps_per_byte > 0.0).then_some(self.rate)
     }

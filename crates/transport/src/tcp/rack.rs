@@ -48,11 +48,12 @@ pub struct Rack {
     min_rtt: Option<Span>,
     fack: u64,
     reordering_seen: bool,
-    /// RACK.reo_wnd_mult.
+    /// The multiple of a quarter of the least round trip that makes the reordering window
+    /// (RACK.reo_wnd_mult).
     quarters: u32,
-    /// RACK.reo_wnd_persist.
+    /// The number of recoveries for which the widened reordering window is kept (RACK.reo_wnd_persist).
     persist: u32,
-    /// RACK.dsack_round: no further widening before this is acknowledged.
+    /// The reordering window is not widened again before this offset is acknowledged (RACK.dsack_round).
     round: Option<u64>,
     /// When the window was last widened.
     widened: Option<Time>,
@@ -133,7 +134,7 @@ impl Rack {
         }
     }
 
-    /// RACK.rtt; zero before anything was delivered.
+    /// The round trip of the segment delivered last (RACK.rtt); zero before anything was delivered.
     pub(super) fn rtt(&self) -> Span {
         self.rtt
     }

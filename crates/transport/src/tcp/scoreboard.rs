@@ -103,7 +103,7 @@ impl Record {
 /// What a cumulative acknowledgement removed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Acked {
-    /// Bytes.
+    /// The number of newly acknowledged bytes.
     pub bytes: u64,
     /// When the newest segment it covers was sent. `None` if that segment had been selectively
     /// acknowledged before, or if any segment it covers was retransmitted: the acknowledgement may

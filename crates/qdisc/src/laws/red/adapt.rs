@@ -1,7 +1,7 @@
 //! Schemes that change RED's parameters while it runs.
 //!
-//! Each acts at an arrival, when the average is up to date and before the law decides,
-//! as ns-2's estimator does.
+//! Each scheme acts at an arrival, after the update of the average and before the law decides, as ns-2's
+//! estimator does.
 //!
 //! **AIMD of max_p** ([`Aimd`]): S. Floyd, R. Gummadi, S. Shenker, "Adaptive RED: An
 //! Algorithm for Increasing the Robustness of RED's Active Queue Management", 2001; the
@@ -60,16 +60,16 @@ pub trait Adaptation {
     /// Called at each arrival, between the average and the decision.
     fn adapt(&mut self, law: &mut RedLaw, now: Time);
 
-    /// Hears what was decided about the arrival.
+    /// Called with the decision about the arrival.
     #[inline]
     fn decided(&mut self, _decision: RedDecision) {}
 
-    /// Tells what the scheme has made of the parameters, by name, in the unit of the law.
+    /// Reports the present parameters, by name, in the unit of the law.
     fn report(&self, _law: &RedLaw, _report: &mut Report<'_>) {}
 }
 
 metrics! {
-    /// What schemes that change max_p report.
+    /// The metrics of schemes that change max_p.
     pub const OF_MAX_P of Queue;
 
     /// RED's `max_p` at the end of the run.
@@ -77,7 +77,7 @@ metrics! {
 }
 
 metrics! {
-    /// What [`MovingThresholds`] reports.
+    /// The metrics of [`MovingThresholds`].
     pub const OF_THRESHOLDS of Queue;
 
     /// RED's `min_th` at the end of the run, in packets or bytes as the thresholds are given.
@@ -86,7 +86,7 @@ metrics! {
     CHOSEN = "chosen", Ratio, "Share of chosen arrivals at the end", "chosen";
 }
 
-/// Parameters stay as they are.
+/// The scheme that changes no parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Fixed;
 
@@ -98,7 +98,7 @@ impl Adaptation for Fixed {
 /// Additive increase and multiplicative decrease of max_p (Floyd, Gummadi, Shenker 2001).
 #[derive(Clone, Debug)]
 pub struct Aimd {
-    /// Step up; at most a quarter of max_p is added.
+    /// The step by which max_p rises; at most a quarter of max_p is added.
     alpha: f64,
     beta: f64,
     bottom: f64,
@@ -107,11 +107,11 @@ pub struct Aimd {
 }
 
 impl Aimd {
-    /// Share of max_th - min_th between a threshold and the target range.
+    /// The distance between a threshold and the target range, as a share of max_th - min_th.
     const OUTSIDE: f64 = 0.4;
 
-    /// Steps of `alpha` up and by the factor `beta` down every `interval`, while max_p is
-    /// from `bottom` to `top`.
+    /// A scheme that raises max_p by `alpha` or multiplies it by `beta` every `interval`, while max_p is
+    /// between `bottom` and `top`.
     pub fn new(alpha: f64, beta: f64, bottom: f64, top: f64, interval: Span) -> Self {
         Self {
             alpha,
@@ -126,7 +126,7 @@ impl Aimd {
 impl Adaptation for Aimd {
     #[inline]
     fn adapt(&mut self, law: &mut RedLaw, now: Time) {
-        // The average moves at arrivals only: ticks during an idle time count as one.
+        // The average changes at arrivals only: all ticks during an idle time count as one.
         if self.ticks.due(now).is_none() {
             return;
         }
@@ -148,31 +148,32 @@ impl Adaptation for Aimd {
     }
 }
 
-/// A link's rate in packets of this size per second.
+/// Returns a link's rate in packets of this size per second.
 fn packets_per_second(rate: Rate, packet: Bytes) -> f64 {
     rate.as_bps() as f64 / packet.bits() as f64
 }
 
-/// The automatic weight of a sample, whose time constant is one second of packets
-/// (Floyd, Gummadi, Shenker 2001).
+/// Returns the automatic weight of a sample: its time constant is the packets of one second (Floyd,
+/// Gummadi, Shenker 2001).
 pub fn automatic_w_q(rate: Rate, mean_packet: Bytes) -> f64 {
     -libm::expm1(-1.0 / packets_per_second(rate, mean_packet))
 }
 
-/// The automatic min_th in packets: with max_th three times as large, the middle between
-/// them is a delay of `target_delay`; at least 5 packets (ns-2.35, red.cc).
+/// Returns the automatic min_th in packets. With max_th three times as large, the middle between the
+/// thresholds is a delay of `target_delay`. It is at least 5 packets (ns-2.35, red.cc).
 pub fn automatic_min_th(rate: Rate, mean_packet: Bytes, target_delay: Span) -> f64 {
     let target = target_delay.as_secs_f64() * packets_per_second(rate, mean_packet);
     (target / 2.0).max(5.0)
 }
 
-/// The automatic lower bound of max_p: one drop in a window of packets of 1000 B and 100 ms,
-/// and at most 0.01 (ns-2.35, red.cc).
+/// Returns the automatic lower bound of max_p: one drop in 100 ms of packets of 1000 B, and at most 0.01
+/// (ns-2.35, red.cc).
 pub fn automatic_bottom(rate: Rate) -> f64 {
     0.01f64.min(10.0 / packets_per_second(rate, Bytes::new(1000)))
 }
 
-/// max_p changed when the average leaves the thresholds (Feng, Kandlur, Saha, Shin 1999).
+/// A change of max_p when the average leaves the range between the thresholds (Feng, Kandlur, Saha, Shin
+/// 1999).
 #[derive(Clone, Debug)]
 pub struct Crossings {
     alpha: f64,
@@ -180,7 +181,7 @@ pub struct Crossings {
     state: Place,
 }
 
-/// Where the average was last, strictly.
+/// The latest position of the average strictly below, between or above the thresholds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Below,
@@ -189,8 +190,8 @@ enum Place {
 }
 
 impl Crossings {
-    /// Divides max_p by `alpha` or multiplies it by `beta`. The average starts at 0, which
-    /// is below and no crossing.
+    /// A scheme that divides max_p by `alpha` or multiplies it by `beta`. The average starts at 0, below
+    /// the thresholds, which is no crossing.
     pub fn new(alpha: f64, beta: f64) -> Self {
         Self {
             alpha,
@@ -205,7 +206,7 @@ impl Adaptation for Crossings {
     fn adapt(&mut self, law: &mut RedLaw, _now: Time) {
         let config = law.config();
         let (max_p, average) = (config.max_p, law.average());
-        // An average exactly at a threshold is in no place: the state stays.
+        // An average exactly at a threshold does not change the state.
         if config.min_th < average && average < config.max_th {
             self.state = Place::Between;
         } else if average < config.min_th && self.state != Place::Below {
@@ -222,26 +223,26 @@ impl Adaptation for Crossings {
     }
 }
 
-/// What [`MovingThresholds`] is told once.
+/// The parameters of [`MovingThresholds`].
 #[derive(Clone, Copy, Debug)]
 pub struct ThresholdConfig {
     /// Relative step of min_th.
     pub gamma: f64,
     /// Share of chosen packets below which the thresholds fall.
     pub p_lower: f64,
-    /// Share of chosen packets above which they rise.
+    /// Share of chosen packets above which the thresholds rise.
     pub p_upper: f64,
-    /// Weight of one arrival in that share.
+    /// Weight of one arrival in the share of chosen packets.
     pub w_p: f64,
-    /// Time between steps.
+    /// Time between two steps of the thresholds.
     pub interval: Span,
-    /// Least min_th.
+    /// The smallest min_th.
     pub lowest: f64,
-    /// Most min_th.
+    /// The largest min_th.
     pub highest: f64,
-    /// max_th - min_th, which stays.
+    /// The difference max_th - min_th, which is constant.
     pub distance: f64,
-    /// Whether the gentle slope ends at twice max_th, wherever that is.
+    /// Whether the gentle slope ends at twice the present max_th.
     pub end_moves: bool,
 }
 
@@ -249,13 +250,13 @@ pub struct ThresholdConfig {
 #[derive(Clone, Debug)]
 pub struct MovingThresholds {
     config: ThresholdConfig,
-    /// P.
+    /// The average share P of arrivals that the law chose.
     chosen: f64,
     ticks: Ticks,
 }
 
 impl MovingThresholds {
-    /// Starts with a share of 0.
+    /// A scheme whose share of chosen packets starts at 0.
     pub fn new(config: ThresholdConfig) -> Self {
         Self {
             chosen: 0.0,
@@ -264,7 +265,7 @@ impl MovingThresholds {
         }
     }
 
-    /// P, the share of arrivals that the law chose.
+    /// Returns P, the average share of arrivals that the law chose.
     pub fn chosen(&self) -> f64 {
         self.chosen
     }
@@ -273,7 +274,7 @@ impl MovingThresholds {
 impl Adaptation for MovingThresholds {
     #[inline]
     fn adapt(&mut self, law: &mut RedLaw, now: Time) {
-        // The share moves at arrivals only: ticks during an idle time count as one.
+        // The share changes at arrivals only: all ticks during an idle time count as one.
         if self.ticks.due(now).is_none() {
             return;
         }

@@ -11,29 +11,29 @@
 //! | N | TCP flows | 1 |
 //! | r_i | round-trip times without queueing, one for each flow | s |
 //! | L | a TCP packet | bit |
-//! | b | packets acknowledged at once | 1 |
+//! | b | packets per acknowledgement | 1 |
 //! | T_0 | retransmission timeout | s |
 //! | U, L_u | rate and packet of the UDP traffic | bit/s, bit |
-//! | p | drop probability in equilibrium, of every packet alike | 1 |
+//! | p | drop probability in equilibrium, the same for every packet | 1 |
 //! | lambda | packets that leave the link | 1/s |
 //! | D | max_th - min_th | packets |
-//! | Q | the average to settle at | packets |
+//! | Q | average queue in equilibrium | packets |
 //! | R_i | round-trip times with queueing | s |
 //! | W | mean window | packets |
-//! | I | period of the oscillation to average over | s |
+//! | I | period of the oscillation, over which w_q averages | s |
 //!
-//! What the papers say:
+//! The papers state:
 //!
 //! ```text
 //! max_p = 2 p                   so that avg settles halfway between the thresholds,
-//!         1.1 times that        where UDP takes part
-//! C_tcp = C - U (1 - p)         what UDP leaves over is the capacity of the model
+//!         1.1 times that        with UDP traffic
+//! C_tcp = C - U (1 - p)         the capacity of the model is the rate that UDP does not use
 //! D, thresholds and limit       grow linearly with C r and with N
 //! ```
 //!
-//! What is derived, since the papers' closed formulas are not at hand (the coefficients of D
-//! are a recollection of the published fit; with all of them the average settles at 0.6
-//! of the way from min_th to max_th, at each number of flows from 16 to 256):
+//! The papers' closed formulas are not available here, so the following is derived. The coefficients of D
+//! are recalled from the published fit; with all of them the average settles at min_th + 0.6 (max_th -
+//! min_th), for each number of flows from 16 to 256:
 //!
 //! ```text
 //! D      = 85 + 0.0216 lambda_0 mean(r) + 0.567 N      lambda_0: lambda at p = 0
@@ -60,28 +60,28 @@ pub struct Situation {
     /// Round-trip times without queueing or transmission, each with the share of flows that
     /// have it; the shares need not add up to one.
     pub round_trips: Vec<(Span, f64)>,
-    /// TCP flows that send all the time; a mean where they come and go.
+    /// Number of TCP flows that send all the time; a mean if flows start and end.
     pub flows: f64,
-    /// Size of their packets on the link.
+    /// Size of the TCP packets on the link.
     pub packet: Bytes,
-    /// Packets acknowledged at once: 2 with delayed acknowledgements, else 1.
+    /// Packets per acknowledgement: 2 with delayed acknowledgements, otherwise 1.
     pub packets_per_ack: f64,
-    /// Their least retransmission timeout; [`MIN_RTO`] if nothing better is known.
+    /// Smallest retransmission timeout of the TCP flows; [`MIN_RTO`] if it is not known.
     pub min_rto: Span,
     /// Rate of all UDP traffic that arrives; zero is none.
     pub udp_rate: Rate,
-    /// Size of its packets on the link.
+    /// Size of the UDP packets on the link.
     pub udp_packet: Bytes,
 }
 
-/// The retransmission timeout of the published settings' check.
+/// The retransmission timeout with which the published settings were checked.
 /// Source: the ISCC 2001 reproduction notes (T_0 = 0.4 s); the papers do not give one.
 pub const MIN_RTO: Span = Span::from_ms(400);
 
-/// The parameters, and what the model says of the equilibrium.
+/// The parameters, and the equilibrium of the model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tuning {
-    /// Threshold below which nothing is dropped, in packets.
+    /// Threshold below which no packet is dropped, in packets.
     pub min_th: f64,
     /// Threshold at which the probability reaches `max_p`, in packets.
     pub max_th: f64,
@@ -91,18 +91,18 @@ pub struct Tuning {
     pub max_p: f64,
     /// Weight of one arrival in the average.
     pub w_q: f64,
-    /// p: the drop probability that the flows need.
+    /// The drop probability p in equilibrium.
     pub loss: f64,
-    /// Q: the average queue aimed at, in packets.
+    /// The target Q of the average queue, in packets.
     pub target: f64,
-    /// lambda: packets that leave the link in a second.
+    /// The rate lambda: packets that leave the link in a second.
     pub packet_rate: f64,
     /// Mean round-trip time with queueing, in seconds.
     pub round_trip: f64,
 }
 
 impl Situation {
-    /// What is known of a link; `None` if no TCP flow crosses it.
+    /// Returns the facts of a link for the model; `None` if no TCP flow crosses the link.
     pub fn of_link(link: &LinkFacts) -> Option<Self> {
         (link.tcp_flows > 0).then(|| Self {
             capacity: link.rate,
@@ -116,7 +116,7 @@ impl Situation {
         })
     }
 
-    /// Mean of `of` over the round-trip times.
+    /// Returns the mean of `of` over the round-trip times.
     fn mean(&self, of: impl Fn(f64) -> f64) -> f64 {
         let weight: f64 = self.round_trips.iter().map(|(_, share)| share).sum();
         let each = self.round_trips.iter();
@@ -126,12 +126,12 @@ impl Situation {
         sum / weight
     }
 
-    /// Bits per second that UDP leaves to TCP when a share `p` of its packets is dropped.
+    /// Returns the rate, in bit/s, that UDP leaves to TCP when a share `p` of its packets is dropped.
     fn tcp_capacity(&self, p: f64) -> f64 {
         self.capacity.as_bps() as f64 - self.udp_rate.as_bps() as f64 * (1.0 - p)
     }
 
-    /// lambda.
+    /// Returns lambda, the packets that leave the link in a second.
     fn packet_rate(&self, p: f64) -> f64 {
         let udp = match self.udp_rate.as_bps() {
             0 => 0.0,
@@ -140,7 +140,7 @@ impl Situation {
         self.tcp_capacity(p) / self.packet.bits() as f64 + udp
     }
 
-    /// T(p, R): packets that a flow sends in a second.
+    /// Returns T(p, R), the packets that a flow sends in a second.
     fn throughput(&self, p: f64, round_trip: f64) -> f64 {
         let b = self.packets_per_ack;
         let timeouts = (3.0 * (3.0 * b * p / 8.0).sqrt()).min(1.0) * p * (1.0 + 32.0 * p * p);
@@ -148,7 +148,7 @@ impl Situation {
     }
 }
 
-/// Why a situation has no parameters.
+/// The reason why the model gives no parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoTuning {
     /// There is no TCP flow, no round-trip time, or no packet size.
@@ -175,7 +175,7 @@ pub fn tune(situation: &Situation) -> Result<Tuning, NoTuning> {
     let distance = 85.0 + 0.0216 * product + 0.567 * situation.flows;
     let target = 0.8 * distance;
 
-    // What the flows deliver falls with p, what the link lets through does not.
+    // The throughput of the flows falls with p, the capacity of the link for them does not.
     let excess = |p: f64| {
         let queueing = target / situation.packet_rate(p);
         let each = situation.mean(|round_trip| situation.throughput(p, round_trip + queueing));
@@ -183,7 +183,7 @@ pub fn tune(situation: &Situation) -> Result<Tuning, NoTuning> {
         situation.flows * each * (1.0 - p) - wanted
     };
     let (mut low, mut high) = (0.0, 1.0);
-    // A bit of the result each.
+    // Each step gives one bit of the result.
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
         if excess(middle) > 0.0 {

@@ -1,5 +1,7 @@
 //! A packet that can be told from all others, and a sink that keeps what it hears.
 
+pub mod examples;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -10,7 +12,7 @@ use redtail_qdisc::plugin::{
 use redtail_qdisc::queues::red::RedParams;
 use redtail_qdisc::{
     AnyQueue, DropReason, FlowFacts, FlowTable, LinkFacts, Plugins, Protocol, QueueContext,
-    QueueDiscipline, QueueSpec, Sink, TcpHeader,
+    QueueDiscipline, QueueParams, Sink, TcpHeader,
 };
 
 /// A packet with a number of its own.
@@ -94,12 +96,12 @@ impl Sink<Probe> for Heard {
 }
 
 /// The queue that `spec` describes, before a link of 1 Mbit/s.
-pub fn build(spec: &QueueSpec) -> AnyQueue<Probe> {
+pub fn build(spec: &QueueParams) -> AnyQueue<Probe> {
     build_on(spec, LinkFacts::of_rate(Rate::from_bps(1_000_000)))
 }
 
 /// The queue that `spec` describes, before this link.
-pub fn build_on(spec: &QueueSpec, link: LinkFacts) -> AnyQueue<Probe> {
+pub fn build_on(spec: &QueueParams, link: LinkFacts) -> AnyQueue<Probe> {
     spec.check().expect("the parameters can be run");
     spec.check_at(&link).expect("they can be run on this link");
     spec.build(QueueContext {
@@ -112,12 +114,17 @@ pub fn build_on(spec: &QueueSpec, link: LinkFacts) -> AnyQueue<Probe> {
 
 /// The RED queue that `params` describe, before a link of 1 Mbit/s.
 pub fn build_red(params: RedParams) -> AnyQueue<Probe> {
-    build(&QueueSpec::Red(params))
+    build(&QueueParams::Red(params))
 }
 
 /// A link that four flows cross: flow i of group "a", "b", "c" or "d", from port 1000 + i, the
 /// odd ones UDP.
 pub fn link_of_four(rate: Rate) -> LinkFacts {
+    link_of_groups(["a", "b", "c", "d"], rate)
+}
+
+/// The same link with other names of the groups.
+pub fn link_of_groups(names: [&str; 4], rate: Rate) -> LinkFacts {
     let flows = (0..4).map(|i| FlowFacts {
         group: i,
         protocol: match i % 2 {
@@ -129,7 +136,7 @@ pub fn link_of_four(rate: Rate) -> LinkFacts {
     });
     LinkFacts {
         flows: Arc::new(FlowTable::new(
-            ["a", "b", "c", "d"].map(str::to_owned).to_vec(),
+            names.map(str::to_owned).to_vec(),
             flows.collect(),
         )),
         ..LinkFacts::of_rate(rate)

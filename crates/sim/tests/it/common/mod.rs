@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use redtail_sim::{RunOptions, RunResult, Traces};
 use redtail_spec::{Plan, PlanOptions, Scenario, TraceSite};
-use redtail_traffic::{TraceGroup, TraceTable};
+use redtail_traffic::{TraceParams, TraceTable};
 
 /// The scenario of replication `replication` of the first case in `text`.
 pub fn scenario(text: &str, replication: u32) -> Scenario {
@@ -20,9 +20,9 @@ pub fn scenario(text: &str, replication: u32) -> Scenario {
 pub fn scenario_with(
     text: &str,
     table: &Arc<TraceTable>,
-    check: impl Fn(&TraceGroup, &TraceSite),
+    check: impl Fn(&TraceParams, &TraceSite),
 ) -> Scenario {
-    let mut find = |group: &TraceGroup, site: &TraceSite| {
+    let mut find = |group: &TraceParams, site: &TraceSite| {
         check(group, site);
         Ok(Arc::clone(table))
     };

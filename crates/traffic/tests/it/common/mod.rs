@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use redtail_core::{Span, Stream, Time};
 use redtail_traffic::{
-    Answer, Application, ConnectionId, Exchange, Network, Server, Traces, TrafficGroup, User,
+    Answer, Application, ConnectionId, Exchange, Network, Server, Traces, TrafficParams, User,
 };
 
 /// A connection and what became of it.
@@ -159,7 +159,7 @@ impl Network for Fake {
 }
 
 /// The group that `json` describes.
-pub fn group(json: &str) -> TrafficGroup {
+pub fn group(json: &str) -> TrafficParams {
     let fail = |error| -> ! { panic!("{error} in {json}") };
     // Keys may be given twice: the last counts.
     let mut keys: serde_json::Map<String, serde_json::Value> =
@@ -167,14 +167,14 @@ pub fn group(json: &str) -> TrafficGroup {
     let kind = keys.remove("kind").expect("a kind");
     let kind = kind.as_str().expect("a text").to_owned();
     let tagged = serde_json::Map::from_iter([(kind, keys.into())]);
-    let group: TrafficGroup =
+    let group: TrafficParams =
         serde_json::from_value(tagged.into()).unwrap_or_else(|error| fail(error));
     group.check().unwrap_or_else(|error| panic!("{error}"));
     group
 }
 
 /// A user of a group who begins at the start; `seed` names all that it draws.
-pub fn user(group: &TrafficGroup, stop: Time, seed: u64) -> User {
+pub fn user(group: &TrafficParams, stop: Time, seed: u64) -> User {
     let stream = Stream::named(seed, 0, "user");
     let make_user = group.make_users(&Traces::new());
     make_user.expect("the group has users")(0, Time::ZERO, stop, stream)

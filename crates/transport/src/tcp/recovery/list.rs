@@ -73,17 +73,17 @@ recoveries! {
         Reno => NewReno(NewReno::ends_early(Style::Rfc)),
         /// A partial acknowledgement retransmits the next segment (RFC 6582).
         Newreno => NewReno(NewReno::to_the_end(Style::Rfc)),
-        /// `tahoe` as ns-2.35 has it: limited transmit goes on after the restart.
+        /// `tahoe` as in ns-2.35: limited transmit continues after the restart.
         Ns2Tahoe => Tahoe(Tahoe::new(Style::Ns2)),
-        /// `reno` as ns-2.35 has it: limited transmit goes on after a timeout, and the acknowledgement that ends recovery grows the window.
+        /// `reno` as in ns-2.35: limited transmit continues after a timeout, and the acknowledgement that ends recovery grows the window.
         Ns2Reno => NewReno(NewReno::ends_early(Style::Ns2)),
-        /// `newreno` as ns-2.35 has it: in addition, the window stays as partial acknowledgements deflated it.
+        /// `newreno` as in ns-2.35: in addition, the window keeps the size to which partial acknowledgements deflated it.
         Ns2Newreno => NewReno(NewReno::to_the_end(Style::Ns2)),
         /// Selective acknowledgements with a scoreboard (RFC 6675).
         Sack => Sack(Sack::default()),
-        /// Losses judged by time, with tail loss probes (RFC 8985).
+        /// Losses are detected by time, with tail loss probes (RFC 8985).
         RackTlp => RackTlp(RackTlp::new(Rules::Rfc)),
-        /// `rack-tlp` in the states of Linux 6.1 (`tcp_fastretrans_alert`): a retransmission lost after a timeout begins fast recovery, false losses are told by timestamps (with `timestamps`), and a timeout within recovery does not reduce again.
+        /// `rack-tlp` in the states of Linux 6.1 (`tcp_fastretrans_alert`): a retransmission lost after a timeout begins fast recovery, spurious losses are detected by timestamps (with `timestamps`), and a timeout within recovery does not reduce the window again.
         Linux => RackTlp(RackTlp::new(Rules::Linux)),
         /// Selective acknowledgements with the pipe estimate of Fall and Floyd 1996, as in ns-2's Sack1.
         #[serde(rename = "sack-1996")]

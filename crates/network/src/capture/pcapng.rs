@@ -6,15 +6,12 @@
 
 use std::io::{self, Write};
 
-use super::headers::MAX_HEADERS;
-
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const INTERFACE_DESCRIPTION: u32 = 1;
 const ENHANCED_PACKET: u32 = 6;
 
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
 const SECTION_LENGTH_UNKNOWN: u64 = u64::MAX;
-const LINKTYPE_ETHERNET: u16 = 1;
 
 const SHB_USERAPPL: u16 = 4;
 const IF_NAME: u16 = 2;
@@ -25,6 +22,16 @@ const END_OF_OPTIONS: u16 = 0;
 
 /// Timestamps are in units of 10^-9 s.
 const NANOSECONDS: u8 = 9;
+
+/// What the packets of a file begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub enum LinkType {
+    /// An Ethernet header (LINKTYPE_ETHERNET).
+    Ethernet = 1,
+    /// An IP header (LINKTYPE_RAW).
+    Ip = 101,
+}
 
 /// A pcapng file with one section.
 pub struct Writer<W: Write> {
@@ -51,12 +58,20 @@ impl<W: Write> Writer<W> {
         Ok(writer)
     }
 
-    /// Describes the next interface; they are numbered from 0. `speed` is in bit/s.
-    pub fn interface(&mut self, name: &str, description: &str, speed: u64) -> io::Result<()> {
+    /// Describes the next interface; they are numbered from 0. At most `snap` bytes of a packet are
+    /// kept; `speed` is in bit/s.
+    pub fn interface(
+        &mut self,
+        link: LinkType,
+        snap: u32,
+        name: &str,
+        description: &str,
+        speed: u64,
+    ) -> io::Result<()> {
         self.begin(INTERFACE_DESCRIPTION);
-        self.put(&LINKTYPE_ETHERNET.to_le_bytes());
+        self.put(&(link as u16).to_le_bytes());
         self.put(&0u16.to_le_bytes());
-        self.put(&(MAX_HEADERS as u32).to_le_bytes());
+        self.put(&snap.to_le_bytes());
         self.option(IF_NAME, name.as_bytes());
         self.option(IF_DESCRIPTION, description.as_bytes());
         self.option(IF_SPEED, &speed.to_le_bytes());

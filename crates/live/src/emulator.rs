@@ -1,0 +1,603 @@
+//! The network of a run in real time: what hosts send is read from their TUN devices, crosses the
+//! simulator's links, queues and delays, and is written to the devices of those it is for.
+//!
+//! An event happens at its nominal time, though it is carried out a little later: the network's
+//! rates and delays are exact, and lateness does not add up. How late it was is measured.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use redtail_core::{Ecn, Span, Time};
+use redtail_network::capture::{CaptureError, Files, LinkType, PointsAndFile};
+use redtail_network::result::QueueSeries;
+use redtail_network::statistics::Delays;
+use redtail_network::{
+    Address, Class, ContentId, End, Ends, Event, Link, Links, SimPacket, Target, compile, report,
+};
+use redtail_qdisc::{Plugins, QueueDiscipline, TcpHeader};
+use redtail_spec::Scenario;
+use redtail_traffic::TrafficParams;
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+
+use crate::addresses::Side;
+use crate::flows::FlowMap;
+use crate::kernel_queue::Router;
+use crate::meter::Meter;
+use crate::packet::{self, Headers};
+use crate::spaces::Space;
+use crate::sys::clock::Clock;
+
+/// Packets read from one device before the events that are due are looked at again.
+const BATCH: usize = 16;
+
+/// Room for the largest packet.
+const LARGEST: usize = 65_536;
+
+/// Before an event the emulator waits in the kernel until this long before, and then looks at the
+/// clock: waking up takes about as long, unless the clock stands meanwhile.
+const AWAKE_BEFORE: Span = Span::from_us(60);
+
+/// The datum in `epoll` of a router's output; that of a device of hosts is its number.
+const ROUTER: u64 = u64::MAX;
+
+/// The longest wait: the time within which a cancelled run ends.
+const LONGEST_WAIT: Span = Span::from_ms(50);
+
+/// The bytes of the packets in the network.
+#[derive(Debug, Default)]
+struct Buffers {
+    places: Vec<Vec<u8>>,
+    free: Vec<u32>,
+}
+
+impl Buffers {
+    fn put(&mut self, packet: &[u8]) -> ContentId {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places.push(Vec::with_capacity(1600));
+            self.places.len() as u32 - 1
+        });
+        let buffer = &mut self.places[place as usize];
+        buffer.clear();
+        buffer.extend_from_slice(packet);
+        ContentId(place)
+    }
+
+    fn get(&self, id: ContentId) -> &[u8] {
+        &self.places[id.0 as usize]
+    }
+
+    fn get_mut(&mut self, id: ContentId) -> &mut [u8] {
+        &mut self.places[id.0 as usize]
+    }
+
+    fn free(&mut self, id: ContentId) {
+        self.free.push(id.0);
+    }
+}
+
+/// What the links need of the emulator.
+struct RealEnds<'a> {
+    buffers: &'a mut Buffers,
+    counts: &'a mut Vec<GroupCounts>,
+    routes: &'a [(u32, bool)],
+    meter: &'a mut Option<Meter>,
+    captured: &'a mut Option<Files<'static>>,
+}
+
+impl Ends for RealEnds<'_> {
+    fn lost(&mut self, packet: &SimPacket) {
+        let (group, back) = self.routes[packet.route as usize];
+        self.counts[group as usize].lost[usize::from(back)] += 1;
+        self.buffers.free(packet.content);
+    }
+
+    fn tcp_header(&self, packet: &SimPacket, _group: usize) -> Option<TcpHeader> {
+        let headers = Headers::of(self.buffers.get(packet.content))?;
+        headers.tcp(u64::from(packet.flow))
+    }
+
+    fn pass(&mut self, link: u32, end: End, packet: &SimPacket, now: Time) {
+        let buffer = self.buffers.get_mut(packet.content);
+        let class = packet.class.octet();
+        let marked = buffer[1] != class;
+        if marked {
+            packet::set_traffic_class(buffer, class);
+        }
+        if let Some(meter) = self.meter {
+            meter.pass(link, end, packet, marked, now);
+        }
+        if let Some(captured) = self.captured
+            && captured.wants(link, end)
+        {
+            captured.write(link, end, now, buffer, packet.size);
+        }
+    }
+}
+
+/// The packets of a group, as the network saw them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GroupCounts {
+    /// Packets with payload that the sending side has sent; in a group of users, both sides.
+    pub data_packets: u64,
+    /// Payload bytes that reached the receiving side, those that arrived twice included.
+    pub arrived_bytes: u64,
+    /// Packets that entered the network, by direction (data, back).
+    pub entered: [u64; 2],
+    /// Packets that left it at a host, by direction.
+    pub left: [u64; 2],
+    /// Packets that queues dropped or wires lost, by direction.
+    pub lost: [u64; 2],
+}
+
+/// How well the machine kept up with real time.
+#[derive(Clone, Debug)]
+pub struct Punctuality {
+    /// How late packets were handed to their receivers, in the measurement period.
+    pub lateness: Delays,
+    /// Bytes handed to the receivers of data in the measurement period, by the real clock.
+    pub achieved: u64,
+    /// The largest packet that hosts sent, in bytes.
+    pub largest_packet: usize,
+    /// Packets that belong to no flow of the run.
+    pub strays: u64,
+    period: Range<Time>,
+}
+
+impl Punctuality {
+    fn new() -> Self {
+        Self {
+            lateness: Delays::default(),
+            achieved: 0,
+            largest_packet: 0,
+            strays: 0,
+            period: Time::MAX..Time::MAX,
+        }
+    }
+
+    /// The measurement period begins.
+    fn start_measuring(&mut self, scenario: &Scenario) {
+        self.period = Time::ZERO + scenario.warmup..Time::ZERO + scenario.duration;
+    }
+
+    /// A host got a packet at `now` that was due at `at`, with this many bytes of data direction.
+    fn handed_over(&mut self, bytes: u64, at: Time, now: Time) {
+        if self.period.contains(&at) {
+            self.lateness.record(now - at);
+        }
+        if self.period.contains(&now) {
+            self.achieved += bytes;
+        }
+    }
+}
+
+/// The network in real time.
+pub struct Emulator<'a> {
+    scenario: &'a Scenario,
+    spaces: &'a [[Space; 2]],
+    links: Links,
+    /// By link: the kernel's queue, if it is one of the kernel.
+    routers: Vec<Option<Arc<Router>>>,
+    flows: FlowMap,
+    buffers: Buffers,
+    /// By route: its group, and whether it leads back to the side that sends data.
+    routes: Vec<(u32, bool)>,
+    /// By group: whether its receivers are users.
+    has_users: Vec<bool>,
+    /// The counters of each group now.
+    pub counts: Vec<GroupCounts>,
+    /// As they were when the measurement began.
+    pub counts_before: Vec<GroupCounts>,
+    /// Samples of the queues.
+    pub series: QueueSeries,
+    /// The metrics of the phases that have ended.
+    pub phase_metrics: Vec<(String, f64)>,
+    phase: u32,
+    /// How well the machine kept up.
+    pub punctuality: Punctuality,
+    /// When the run ended.
+    pub end: Time,
+    /// Reads the links for those who watch.
+    pub meter: Option<Meter>,
+    /// The files of captured packets.
+    pub captured: Option<Files<'static>>,
+    awake_before: Span,
+    scratch: Vec<u8>,
+}
+
+impl<'a> Emulator<'a> {
+    /// The network of `scenario` between the hosts of `spaces`.
+    /// Its links have the queues of these routers, by their names.
+    pub fn new(
+        scenario: &'a Scenario,
+        plugins: &Plugins,
+        spaces: &'a [[Space; 2]],
+        routers: &BTreeMap<String, Arc<Router>>,
+    ) -> Self {
+        let (network, host_routes) = compile(scenario, plugins);
+        let groups = scenario.traffic.len();
+        let flows = FlowMap::new(scenario, host_routes.clone(), &network.flows);
+        let mut routes: Vec<(u32, bool)> = network
+            .routes
+            .iter()
+            .map(|route| (route.group, false))
+            .collect();
+        for host in host_routes.iter().flatten() {
+            routes[host.back as usize].1 = true;
+        }
+        let of_link = |link: &Link| routers.get(&link.name).cloned();
+        let routers = network.links.iter().map(of_link).collect();
+        let mut links = Links::new(network, groups);
+        let scheduler = &mut links.scheduler;
+        let measure_from = Time::ZERO + scenario.warmup;
+        scheduler.add(Event::new(measure_from, Class::Measure, 0));
+        for (phase, &at) in (1..).zip(&scenario.phases) {
+            scheduler.add(Event::new(Time::ZERO + at, Class::Measure, phase));
+        }
+        if scenario.series.as_ref().is_some_and(|series| series.queues) {
+            scheduler.add(Event::new(Time::ZERO, Class::Sample, 0));
+        }
+        Self {
+            scenario,
+            spaces,
+            links,
+            routers,
+            flows,
+            buffers: Buffers::default(),
+            routes,
+            counts: vec![GroupCounts::default(); groups],
+            counts_before: Vec::new(),
+            series: QueueSeries::default(),
+            phase_metrics: Vec::new(),
+            phase: 1,
+            punctuality: Punctuality::new(),
+            has_users: scenario
+                .traffic
+                .iter()
+                .map(TrafficParams::has_users)
+                .collect(),
+            end: Time::ZERO + scenario.duration,
+            meter: None,
+            captured: None,
+            awake_before: AWAKE_BEFORE,
+            scratch: vec![0; LARGEST],
+        }
+    }
+
+    /// Begins to capture packets, whole and as they are on the link.
+    ///
+    /// # Errors
+    /// When the network has no such link, or a file cannot be written.
+    pub fn capture(&mut self, wanted: Vec<PointsAndFile<'static>>) -> Result<(), CaptureError> {
+        if !wanted.is_empty() {
+            let network = &self.links.network;
+            let files = Files::new(wanted, network, LinkType::Ip, LARGEST as u32)?;
+            self.captured = Some(files);
+        }
+        Ok(())
+    }
+
+    /// Says that the clock stands while this machine waits ([`crate::RunOptions::virtual_time`]).
+    pub fn wait_exactly(&mut self) {
+        self.awake_before = Span::ZERO;
+    }
+
+    /// Lets packets of a group from and to addresses that no host has pass, as those of its first
+    /// sending host.
+    pub fn let_outside(&mut self, group: usize) {
+        self.flows.let_outside(group);
+    }
+
+    /// Number of links.
+    pub fn link_count(&self) -> usize {
+        self.links.network.links.len()
+    }
+
+    /// Runs until the end of the scenario, or until `stop` is set.
+    ///
+    /// # Errors
+    /// When a device cannot be read or written.
+    pub fn run(&mut self, clock: Clock, stop: &AtomicBool) -> io::Result<()> {
+        let end = self.end;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        for (device, space) in self.spaces.iter().flatten().enumerate() {
+            let datum = epoll::EventData::new_u64(device as u64);
+            epoll::add(&epoll, &space.tun, datum, epoll::EventFlags::IN)?;
+        }
+        for router in self.routers.iter().flatten() {
+            // What a busy link does not take at once must not wake the emulator again.
+            let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
+            let datum = epoll::EventData::new_u64(ROUTER);
+            epoll::add(&epoll, router.output(), datum, flags)?;
+        }
+        let mut ready = Vec::with_capacity(16);
+        while !stop.load(Ordering::Relaxed) {
+            let now = clock.now();
+            while let Some(event) = self.due(now.min(end)).filter(|event| event.at() < end) {
+                self.carry_out(event, clock)?;
+            }
+            if now >= end {
+                return Ok(());
+            }
+            self.read_meter(now);
+            self.ask_kernel_queues(now);
+            let next = self.links.scheduler.first();
+            let due = next.map_or(end, |event| event.at()).min(end);
+            let left = due.saturating_since(clock.now());
+            let timeout = timespec(left.saturating_sub(self.awake_before).min(LONGEST_WAIT));
+            ready.clear();
+            match epoll::wait(&epoll, spare_capacity(&mut ready), Some(&timeout)) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let now = clock.now().min(end);
+            for event in &ready {
+                let device = event.data.u64();
+                if device != ROUTER {
+                    self.read_device(device as usize, now)?;
+                }
+            }
+        }
+        let now = clock.now().min(end);
+        // What was due before the run was ended has happened.
+        while let Some(event) = self.due(now).filter(|event| event.at() < now) {
+            self.carry_out(event, clock)?;
+        }
+        self.end = now;
+        Ok(())
+    }
+
+    fn read_meter(&mut self, now: Time) {
+        if let Some(meter) = &mut self.meter
+            && meter.next <= now
+        {
+            meter.read(&self.links, now);
+        }
+    }
+
+    /// Takes what queues of the kernel have let out for links that are idle.
+    fn ask_kernel_queues(&mut self, now: Time) {
+        for link in 0..self.routers.len() {
+            if self.routers[link].is_some() {
+                self.with_links(|links, ends| links.ask_queue(link as u32, now, ends));
+            }
+        }
+    }
+
+    /// Compares the drops of the kernel's queues with those that were noticed; returns what is wrong.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn check_kernel_queues(&self) -> io::Result<Option<String>> {
+        let links = self.links.network.links.iter().zip(&self.links.books);
+        for (router, (link, books)) in self.routers.iter().zip(links) {
+            if let Some(router) = router {
+                let unknown = link.queue.backlog().packets;
+                if let Some(wrong) = router.check_drops(books.passed.dropped, unknown)? {
+                    return Ok(Some(format!("{}: {wrong}", link.name)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes the next event if it is due.
+    fn due(&mut self, now: Time) -> Option<Event> {
+        let scheduler = &mut self.links.scheduler;
+        match scheduler.first() {
+            Some(event) if event.at() <= now => scheduler.take_next(),
+            _ => None,
+        }
+    }
+
+    /// Reads what the hosts behind a device have sent: those of `Side::BOTH` of the first group,
+    /// then those of the next.
+    fn read_device(&mut self, device: usize, now: Time) -> io::Result<()> {
+        let (group, side) = (device / 2, Side::BOTH[device % 2]);
+        for _ in 0..BATCH {
+            let tun = &self.spaces[group][side as usize].tun;
+            let Some(length) = tun.read(&mut self.scratch)? else {
+                break;
+            };
+            self.enters(group, side, length, now);
+        }
+        Ok(())
+    }
+
+    /// A host has sent the packet in `scratch`.
+    fn enters(&mut self, group: usize, side: Side, length: usize, now: Time) {
+        let bytes = &self.scratch[..length];
+        let largest = &mut self.punctuality.largest_packet;
+        *largest = (*largest).max(length);
+        let place = Headers::of(bytes).and_then(|headers| {
+            let table = &self.links.network.flows;
+            let place = self.flows.place(group, side, &headers, table, now)?;
+            Some((place, headers.payload(), headers.traffic_class()))
+        });
+        let Some((place, payload, class)) = place else {
+            self.punctuality.strays += 1;
+            return;
+        };
+        let counts = &mut self.counts[group];
+        counts.entered[side as usize] += 1;
+        let sends_data = side == Side::Sending || self.has_users[group];
+        counts.data_packets += u64::from(sends_data && payload > 0);
+        let content = self.buffers.put(bytes);
+        let id = u16::from_be_bytes([bytes[4], bytes[5]]);
+        let to = Address {
+            flow: place.flow,
+            endpoint: 0,
+            route: place.route,
+            id,
+        };
+        self.links
+            .emit((content, ecn_of(class)), length as u32, to, now);
+    }
+
+    fn carry_out(&mut self, event: Event, clock: Clock) -> io::Result<()> {
+        let at = event.at();
+        match event.class() {
+            Class::LinkFree => {
+                self.with_links(|links, ends| links.on_link_free(event.index(), at, ends))
+            }
+            Class::QueueWakeup => {
+                self.with_links(|links, ends| links.on_queue_wakeup(event.index(), at, ends));
+            }
+            Class::Arrival => {
+                if let Some(bytes) = self.arrives(event.index(), at)? {
+                    self.punctuality.handed_over(bytes, at, clock.now());
+                }
+            }
+            Class::Measure if event.index() == 0 => {
+                self.links
+                    .start_measuring(!self.scenario.phases.is_empty(), at);
+                self.counts_before = self.counts.clone();
+                self.punctuality.start_measuring(self.scenario);
+            }
+            Class::Measure => {
+                self.end_phase(at);
+                self.links.start_phase(at);
+            }
+            Class::Sample => {
+                self.links.network.sample(at, &mut self.series);
+                if let Some(series) = &self.scenario.series {
+                    let again = Event::new(at + series.interval, Class::Sample, 0);
+                    self.links.scheduler.add(again);
+                }
+            }
+            Class::ReceiverTimer | Class::SenderTimer | Class::Connection | Class::Source => {
+                unreachable!("hosts are elsewhere")
+            }
+        }
+        Ok(())
+    }
+
+    fn with_links(&mut self, act: impl FnOnce(&mut Links, &mut RealEnds<'_>)) {
+        act(
+            &mut self.links,
+            &mut RealEnds {
+                buffers: &mut self.buffers,
+                counts: &mut self.counts,
+                routes: &self.routes,
+                meter: &mut self.meter,
+                captured: &mut self.captured,
+            },
+        );
+    }
+
+    /// The packet at the head of a delay line arrives. If it has reached a host, returns the bytes
+    /// that a receiver of data got (zero for a packet of the other direction).
+    fn arrives(&mut self, line: u32, at: Time) -> io::Result<Option<u64>> {
+        let (mut packet, target) = self.links.network.arrive(line, &mut self.links.scheduler);
+        match target {
+            Target::Link(link) => {
+                packet.leg += 1;
+                if let Some(router) = &self.routers[link as usize] {
+                    router.arrives(self.buffers.get(packet.content));
+                }
+                self.with_links(|links, ends| links.offer(link, packet, at, ends));
+                return Ok(None);
+            }
+            Target::Departure => {
+                packet.leg += 1;
+                let links = &mut self.links;
+                links.network.send(packet, at, &mut links.scheduler);
+                return Ok(None);
+            }
+            _ => {}
+        }
+        let (group, back) = self.routes[packet.route as usize];
+        let buffer = self.buffers.get_mut(packet.content);
+        let side = if back { Side::Sending } else { Side::Receiving };
+        let counts = &mut self.counts[group as usize];
+        counts.left[usize::from(back)] += 1;
+        if !back && let Some(headers) = Headers::of(buffer) {
+            counts.arrived_bytes += u64::from(headers.payload());
+        }
+        self.spaces[group as usize][side as usize]
+            .tun
+            .write(buffer)?;
+        self.buffers.free(packet.content);
+        Ok(Some(if back { 0 } else { u64::from(packet.size) }))
+    }
+
+    fn end_phase(&mut self, now: Time) {
+        let phase = format!("phase{}.", self.phase);
+        self.phase += 1;
+        report::phase_links(
+            &mut self.links,
+            self.scenario,
+            &phase,
+            now,
+            &mut self.phase_metrics,
+        );
+    }
+
+    /// The run has ended: returns the links, with their measurements.
+    ///
+    /// # Panics
+    /// When packets are not conserved: a fault of redtail.
+    pub fn finish(&mut self) -> &mut Links {
+        let now = self.end;
+        if !self.scenario.phases.is_empty() {
+            self.end_phase(now);
+        }
+        self.links.end_transmissions(now);
+        self.check_conservation();
+        &mut self.links
+    }
+
+    /// Checks that the packets that entered have left, were lost, or are still inside.
+    fn check_conservation(&self) {
+        self.links.check_conservation();
+        let mut inside = vec![[0u64; 2]; self.counts.len()];
+        let mut count = |route: u32| {
+            let (group, back) = self.routes[route as usize];
+            inside[group as usize][usize::from(back)] += 1;
+        };
+        for packet in self.links.network.in_flight() {
+            count(packet.route);
+        }
+        for link in &self.links.network.links {
+            if let Some((packet, _)) = &link.transmitting {
+                count(packet.route);
+            }
+        }
+        let waiting: u64 = self
+            .links
+            .books
+            .iter()
+            .flat_map(|books| &books.waiting)
+            .sum();
+        let held: u64 = inside.iter().flatten().sum();
+        let sum =
+            |of: fn(&GroupCounts) -> [u64; 2]| -> u64 { self.counts.iter().flat_map(of).sum() };
+        let (entered, left, lost) = (sum(|it| it.entered), sum(|it| it.left), sum(|it| it.lost));
+        assert_eq!(
+            entered,
+            left + lost + held + waiting,
+            "packets do not add up: {left} left, {lost} lost, {held} in flight, {waiting} waiting"
+        );
+    }
+}
+
+fn ecn_of(class: u8) -> Ecn {
+    match class & 3 {
+        0 => Ecn::NotEct,
+        1 => Ecn::Ect1,
+        2 => Ecn::Ect0,
+        _ => Ecn::Ce,
+    }
+}
+
+/// A span as the kernel reads it.
+pub fn timespec(span: Span) -> Timespec {
+    let ns = span.as_ps() / 1000;
+    Timespec {
+        tv_sec: (ns / 1_000_000_000) as i64,
+        tv_nsec: (ns % 1_000_000_000) as i64,
+    }
+}

@@ -1,0 +1,162 @@
+//! What the command and the agent in a virtual machine tell each other.
+
+use redtail_core::{Span, Time};
+use redtail_network::result::RunResult;
+use redtail_traffic::table::{TraceTable, TracedConnection, TracedExchange};
+use serde::{Deserialize, Serialize};
+
+/// A run to be made.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Request {
+    /// The scenario as JSON text; its seed and its replication begin the kernel's random numbers as well.
+    pub scenario: String,
+    /// Whether links have the kernel's own queues, in place of redtail's.
+    pub kernel_queues: bool,
+    /// The tables of connections that the scenario names.
+    pub tables: Vec<Table>,
+}
+
+/// A table of connections.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    name: String,
+    /// Start, round-trip time, direction and first exchange of each connection; times in picoseconds.
+    connections: Vec<(u64, Option<u64>, bool, u32)>,
+    /// Request, response, service time and think time of each exchange.
+    exchanges: Vec<(u64, u64, u64, u64)>,
+}
+
+/// What came of a request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Reply {
+    /// The run came to its end.
+    Ran {
+        /// What was measured.
+        result: Box<RunResult>,
+        /// Why it must not be used; `None` if it is valid.
+        invalid: Option<String>,
+    },
+    /// It failed, for this reason.
+    Failed(String),
+}
+
+impl From<&TraceTable> for Table {
+    fn from(table: &TraceTable) -> Self {
+        let connections = table.connections().iter();
+        let exchanges = table.exchanges().iter();
+        Self {
+            name: table.name().to_owned(),
+            connections: connections
+                .map(|it| {
+                    let start = it.start.as_ps();
+                    (start, it.rtt.map(Span::as_ps), it.reverse, it.first)
+                })
+                .collect(),
+            exchanges: exchanges
+                .map(|it| {
+                    let (service, think) = (it.service.as_ps(), it.think.as_ps());
+                    (it.request, it.response, service, think)
+                })
+                .collect(),
+        }
+    }
+}
+
+impl From<&Table> for TraceTable {
+    fn from(table: &Table) -> Self {
+        let connections = table.connections.iter();
+        let exchanges = table.exchanges.iter();
+        Self::new(
+            &table.name,
+            connections
+                .map(|&(start, rtt, reverse, first)| TracedConnection {
+                    start: Time::from_ps(start),
+                    rtt: rtt.map(Span::from_ps),
+                    reverse,
+                    first,
+                })
+                .collect(),
+            exchanges
+                .map(|&(request, response, service, think)| TracedExchange {
+                    request,
+                    response,
+                    service: Span::from_ps(service),
+                    think: Span::from_ps(think),
+                })
+                .collect(),
+        )
+    }
+}
+
+/// A message as bytes.
+///
+/// # Panics
+/// Never: all values of these types can be written.
+pub fn to_bytes<T: Serialize>(message: &T) -> Vec<u8> {
+    postcard::to_stdvec(message).expect("these types can be written")
+}
+
+/// The message in these bytes.
+///
+/// # Errors
+/// When they are none.
+pub fn from_bytes<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Result<T, postcard::Error> {
+    postcard::from_bytes(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_is_the_same_on_the_other_side() {
+        let connection = |start, rtt, first| TracedConnection {
+            start: Time::from_ps(start),
+            rtt,
+            reverse: rtt.is_none(),
+            first,
+        };
+        let exchange = |request| TracedExchange {
+            request,
+            response: 1,
+            service: Span::from_ms(2),
+            think: Span::ZERO,
+        };
+        let table = TraceTable::new(
+            "a hash",
+            vec![
+                connection(0, Some(Span::from_ms(30)), 0),
+                connection(5, None, 2),
+            ],
+            vec![exchange(100), exchange(200), exchange(300)],
+        );
+        let request = Request {
+            tables: vec![Table::from(&table)],
+            ..Request::default()
+        };
+        let received: Request = from_bytes(&to_bytes(&request)).expect("it is a request");
+        assert_eq!(TraceTable::from(&received.tables[0]), table);
+    }
+
+    #[test]
+    fn values_that_are_not_numbers_arrive() {
+        let mut result = RunResult::default();
+        result.metrics.push(("loss".to_owned(), f64::NAN));
+        result.metrics.push(("ssthresh".to_owned(), f64::INFINITY));
+        let reply = Reply::Ran {
+            result: Box::new(result),
+            invalid: None,
+        };
+        let Ok(Reply::Ran { result, .. }) = from_bytes(&to_bytes(&reply)) else {
+            panic!("it is a result");
+        };
+        assert!(result.metrics[0].1.is_nan());
+        assert_eq!(result.metrics[1].1, f64::INFINITY);
+    }
+
+    #[test]
+    fn other_bytes_are_refused() {
+        assert!(from_bytes::<Reply>(&[]).is_err());
+        assert!(from_bytes::<Reply>(&[9, 1, 2]).is_err());
+    }
+}

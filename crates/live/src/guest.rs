@@ -1,0 +1,181 @@
+//! The agent as the first process of a virtual machine (QEMU, x86-64).
+//!
+//! It loads the kernel's modules and stops the machine: here a snapshot is taken. A machine that goes
+//! on from there is given a request, makes the run, sends the reply, and ends.
+//!
+//! Requests come from QEMU's firmware configuration device ("QEMU Firmware Configuration (fw_cfg)
+//! Device", docs/specs/fw_cfg), replies go to its debug console, and the stop is a panic reported to the
+//! device pvpanic ("PVPANIC device", docs/specs/pvpanic). All three act at the instruction that
+//! uses them, so the machine's time does not depend on the host.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use redtail_network::metrics::IDLE_SHARE;
+use redtail_network::report::full_name;
+use redtail_spec::Scenario;
+use redtail_traffic::{Traces, table::TraceTable};
+
+use crate::exchange::{self, Reply, Request};
+use crate::run::{RunError, RunOptions, run};
+use crate::spaces::about;
+use crate::sys::first_process::{
+    end_machine, load_module, mix_random_numbers, mount_all, take_console,
+};
+use crate::sys::ports::Ports;
+
+/// The list of modules to load, a path in each line.
+const MODULES: &str = "/modules";
+
+/// The name of the request among the files of the configuration device.
+pub const REQUEST: &str = "opt/redtail/request";
+
+/// The debug console (`isa-debugcon`).
+const CONSOLE: u16 = 0xe9;
+
+/// The device that reports panics, and the bit for a panic.
+const PVPANIC: u16 = 0x505;
+const PANICKED: u8 = 1;
+
+/// The selector of the configuration device, and its data.
+const SELECT: u16 = 0x510;
+const DATA: u16 = 0x511;
+
+/// The item with the list of files: a number, and for each file size, selector, two reserved bytes and
+/// a name of 56 bytes.
+const FILES: u16 = 0x19;
+const NAME_BYTES: usize = 56;
+
+/// The share of a run in which the machine must be idle for its result to be used
+/// (docs/decisions/0012-virtual-machines.md).
+const LEAST_IDLE: f64 = 0.5;
+
+/// What is sent each time that a second of the run has passed.
+const SECOND: &[u8] = b".";
+
+/// What is sent before a reply; its length in bytes and a new line follow.
+const REPLY: &str = "\nreply ";
+
+/// Does what the first process of the machine has to do; returns when the machine cannot be ended.
+pub fn main() {
+    if let Err(error) = serve() {
+        eprintln!("redtail: {error}");
+    }
+    if let Err(error) = end_machine() {
+        eprintln!("redtail: the machine cannot be ended: {error}");
+    }
+}
+
+fn serve() -> io::Result<()> {
+    mount_all()?;
+    take_console()?;
+    for module in fs::read_to_string(MODULES)?.lines() {
+        load_module(Path::new(module))?;
+    }
+    let ports = Ports::open().map_err(|error| about(error, "ports"))?;
+    ports.write_u8(PVPANIC, PANICKED);
+    // The machine has been stopped here, and goes on now.
+    let reply = match read_request(&ports).and_then(|request| answer(&request)) {
+        Ok(reply) => reply,
+        Err(error) => Reply::Failed(error.to_string()),
+    };
+    let bytes = exchange::to_bytes(&reply);
+    ports.write_all(CONSOLE, format!("{REPLY}{}\n", bytes.len()).as_bytes());
+    ports.write_all(CONSOLE, &bytes);
+    Ok(())
+}
+
+fn answer(request: &Request) -> io::Result<Reply> {
+    let scenario = Scenario::from_json(&request.scenario)
+        .map_err(|error| io::Error::other(error.to_string()))?;
+    let (seed, replication) = (scenario.seed, scenario.replication);
+    let mut begin = seed.to_le_bytes().to_vec();
+    begin.extend(u64::from(replication).to_le_bytes());
+    mix_random_numbers(&begin).map_err(|error| about(error, "/dev/urandom"))?;
+    let tables = request.tables.iter().map(TraceTable::from);
+    let options = RunOptions {
+        traces: tables.fold(Traces::new(), |traces, table| traces.with(table.into())),
+        kernel_queues: request.kernel_queues,
+        virtual_time: true,
+        ..RunOptions::default()
+    };
+    thread::spawn(count_seconds);
+    let before = Usage::now()?;
+    match run(&scenario, options) {
+        Ok(ran) => {
+            let mut result = Box::new(ran.result);
+            let idle = Usage::now()?.idle_since(before);
+            result.metrics.push((full_name("", IDLE_SHARE), idle));
+            let invalid = ran.invalid.or_else(|| {
+                (idle < LEAST_IDLE).then(|| {
+                    format!(
+                        "the virtual machine was too busy: it was idle for {:.0} % of the run; \
+                         accepted: {:.0} % or more",
+                        idle * 100.0,
+                        LEAST_IDLE * 100.0
+                    )
+                })
+            });
+            Ok(Reply::Ran { result, invalid })
+        }
+        Err(RunError::Refused(error)) => Err(error),
+        Err(error) => Err(io::Error::other(error.to_string())),
+    }
+}
+
+/// How long the machine has been up and idle, in seconds.
+#[derive(Clone, Copy, Debug)]
+struct Usage {
+    up: f64,
+    idle: f64,
+}
+
+impl Usage {
+    fn now() -> io::Result<Self> {
+        let text = fs::read_to_string("/proc/uptime")?;
+        let mut numbers = text.split_whitespace().map(str::parse);
+        match (numbers.next(), numbers.next()) {
+            (Some(Ok(up)), Some(Ok(idle))) => Ok(Self { up, idle }),
+            _ => Err(io::Error::other(format!("/proc/uptime is odd: {text}"))),
+        }
+    }
+
+    fn idle_since(self, before: Self) -> f64 {
+        (self.idle - before.idle) / (self.up - before.up)
+    }
+}
+
+/// Sends a sign of life each second of the machine's time.
+fn count_seconds() {
+    let Ok(ports) = Ports::open() else { return };
+    loop {
+        thread::sleep(Duration::from_secs(1));
+        ports.write_all(CONSOLE, SECOND);
+    }
+}
+
+/// Reads the request from the configuration device.
+fn read_request(ports: &Ports) -> io::Result<Request> {
+    let read = |length: usize| {
+        let mut bytes = vec![0; length];
+        ports.read_all(DATA, &mut bytes);
+        bytes
+    };
+    let be32 = |bytes: &[u8]| u32::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    ports.write_u16(SELECT, FILES);
+    let count = be32(&read(4));
+    for _ in 0..count {
+        let entry = read(8 + NAME_BYTES);
+        let name = entry[8..].split(|&byte| byte == 0).next();
+        if name == Some(REQUEST.as_bytes()) {
+            let size = be32(&entry) as usize;
+            ports.write_u16(SELECT, u16::from_be_bytes([entry[4], entry[5]]));
+            return exchange::from_bytes(&read(size))
+                .map_err(|error| io::Error::other(format!("the request: {error}")));
+        }
+    }
+    Err(io::Error::other("there is no request"))
+}

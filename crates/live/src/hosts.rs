@@ -1,0 +1,457 @@
+//! The applications of a run on sockets of this kernel: what TCP flows, UDP sources and users do.
+//!
+//! One thread runs all of them. Every draw comes from the stream that the simulator names for it, so
+//! starts, sizes, gaps and pages are the simulator's.
+
+mod port;
+mod stream;
+mod udp;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use redtail_core::{Bytes, Span, Stream as Random, Time};
+use redtail_network::answers::Answers;
+use redtail_network::result::FlowSeries;
+use redtail_network::statistics::Delays;
+use redtail_spec::Scenario;
+use redtail_traffic::{Application, FlowKind, Traces, User};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll;
+
+use self::port::{Connection, UserSlot};
+use self::stream::TcpFlow;
+use self::udp::UdpFlow;
+use crate::addresses::Side;
+use crate::counters::Counters;
+use crate::emulator::timespec;
+use crate::packet::Socket;
+use crate::spaces::{self, Space};
+use crate::sys::clock::Clock;
+use crate::sys::tcp_info::tcp_info;
+
+/// Room for the largest datagram.
+const LARGEST: usize = 65_536;
+
+/// What an event of a socket belongs to; with a number it is the datum of `epoll`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Owner {
+    /// The listener of a group.
+    Listener,
+    /// The sender of a TCP flow.
+    Sender,
+    /// The receiver of a TCP flow.
+    Receiver,
+    /// The receiver of all UDP flows of a group.
+    UdpSink,
+    /// The client of a connection.
+    Client,
+    /// The server of a connection.
+    Server,
+}
+
+impl Owner {
+    const ALL: [Self; 6] = [
+        Self::Listener,
+        Self::Sender,
+        Self::Receiver,
+        Self::UdpSink,
+        Self::Client,
+        Self::Server,
+    ];
+
+    fn datum(self, number: u32) -> epoll::EventData {
+        epoll::EventData::new_u64((self as u64) << 32 | u64::from(number))
+    }
+
+    fn of(datum: epoll::EventData) -> (Self, u32) {
+        let datum = datum.u64();
+        (Self::ALL[(datum >> 32) as usize], datum as u32)
+    }
+}
+
+/// What is due at a time. At one time, in this order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    /// The measurement period begins.
+    Measure,
+    /// A phase ends and the next begins.
+    Phase,
+    /// A sample of the flows.
+    Sample,
+    /// The response on the connection at this place is ready.
+    Ready(u32),
+    /// The TCP flow of this number starts.
+    Start(u32),
+    /// The TCP flow of this number stops.
+    Stop(u32),
+    /// The UDP flow of this number sends.
+    Send(u32),
+    /// The user of this number acts.
+    Wake(u32),
+}
+
+/// Timers in the order of their times.
+#[derive(Debug, Default)]
+struct Timers(BinaryHeap<Reverse<(Time, Timer)>>);
+
+impl Timers {
+    fn add(&mut self, at: Time, timer: Timer) {
+        self.0.push(Reverse((at, timer)));
+    }
+
+    fn next(&self) -> Option<Time> {
+        self.0.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// Removes and returns the next timer that is due.
+    fn due(&mut self, now: Time) -> Option<(Time, Timer)> {
+        match self.next() {
+            Some(at) if at <= now => self.0.pop().map(|Reverse(timer)| timer),
+            _ => None,
+        }
+    }
+}
+
+/// All that sockets need of the run.
+struct Kernel<'a> {
+    spaces: &'a [[Space; 2]],
+    /// The namespace that the thread is in.
+    here: Option<(usize, Side)>,
+    epoll: OwnedFd,
+}
+
+impl Kernel<'_> {
+    /// Moves the thread into the namespace of a side of a group.
+    fn enter(&mut self, group: usize, side: Side) -> io::Result<()> {
+        if self.here != Some((group, side)) {
+            self.spaces[group][side as usize].namespace.enter()?;
+            self.here = Some((group, side));
+        }
+        Ok(())
+    }
+
+    /// Watches a socket. Events are told once, when a state begins.
+    fn watch(&self, socket: &OwnedFd, owner: Owner, number: u32) -> io::Result<()> {
+        let flags = epoll::EventFlags::IN
+            | epoll::EventFlags::OUT
+            | epoll::EventFlags::RDHUP
+            | epoll::EventFlags::ET;
+        Ok(epoll::add(&self.epoll, socket, owner.datum(number), flags)?)
+    }
+}
+
+/// The figures of the groups at the beginning of a period.
+#[derive(Clone, Debug, Default)]
+pub struct Marks {
+    /// When the period began.
+    pub since: Time,
+    /// Bytes delivered to receivers and users until then, by group.
+    pub delivered: Vec<u64>,
+    /// What the kernel has counted until then, by group: of both sides.
+    pub counters: Vec<Counters>,
+}
+
+/// The applications of all groups.
+pub struct Hosts<'a> {
+    /// The run.
+    pub scenario: &'a Scenario,
+    clock: Clock,
+    kernel: Kernel<'a>,
+    timers: Timers,
+    listeners: Vec<Option<OwnedFd>>,
+    udp_sinks: Vec<Option<OwnedFd>>,
+    /// Number of the first flow of each group, over all groups.
+    pub first_flow: Vec<u32>,
+    /// TCP flows with data from one side, in the order of the groups.
+    pub tcp: Vec<TcpFlow>,
+    /// UDP flows, in the order of the groups.
+    pub udp: Vec<UdpFlow>,
+    /// Users, in the order of the groups.
+    pub users: Vec<UserSlot>,
+    /// Open connections of users; `None` where a place is free.
+    pub connections: Vec<Option<Box<Connection>>>,
+    free: Vec<u32>,
+    /// The connections whose servers are still to be accepted, by the client's address and port.
+    arriving: BTreeMap<Socket, u32>,
+    /// Connections on which a user's program has acted.
+    touched: Vec<u32>,
+    /// One-way delays of UDP packets sent in the measurement period, by group.
+    pub delays: Vec<Delays>,
+    /// Samples of the TCP flows.
+    pub series: FlowSeries,
+    /// The response times, by group; `None` for a group without users.
+    pub answers: Vec<Option<Box<Answers>>>,
+    /// Bytes delivered to users over connections that are gone, by group.
+    gone: Vec<u64>,
+    measure_from: Time,
+    end: Time,
+    /// How late timers of the measurement period were handled.
+    pub lateness: Delays,
+    /// Where the measurement and the phases begin.
+    pub marks: Vec<Marks>,
+    /// Room for what is read and not looked at.
+    scratch: Vec<u8>,
+}
+
+impl<'a> Hosts<'a> {
+    /// The applications of `scenario` on the hosts of `spaces`, which has the sides of each group.
+    ///
+    /// # Errors
+    /// When a socket cannot be opened.
+    ///
+    /// # Panics
+    /// When `traces` lacks a table of the scenario.
+    pub fn new(
+        scenario: &'a Scenario,
+        traces: &Traces,
+        spaces: &'a [[Space; 2]],
+    ) -> io::Result<Self> {
+        let groups = scenario.traffic.len();
+        let mut hosts = Self {
+            scenario,
+            clock: Clock::start(),
+            kernel: Kernel {
+                spaces,
+                here: None,
+                epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+            },
+            timers: Timers::default(),
+            listeners: Vec::new(),
+            udp_sinks: Vec::new(),
+            first_flow: Vec::new(),
+            tcp: Vec::new(),
+            udp: Vec::new(),
+            users: Vec::new(),
+            connections: Vec::new(),
+            free: Vec::new(),
+            arriving: BTreeMap::new(),
+            touched: Vec::new(),
+            delays: vec![Delays::default(); groups],
+            series: FlowSeries::default(),
+            answers: Vec::new(),
+            gone: vec![0; groups],
+            measure_from: Time::ZERO + scenario.warmup,
+            end: Time::ZERO + scenario.duration,
+            lateness: Delays::default(),
+            marks: Vec::new(),
+            scratch: vec![0; LARGEST],
+        };
+        hosts.timers.add(hosts.measure_from, Timer::Measure);
+        for &phase in &scenario.phases {
+            hosts.timers.add(Time::ZERO + phase, Timer::Phase);
+        }
+        if scenario
+            .series
+            .as_ref()
+            .is_some_and(|series| series.windows)
+        {
+            hosts.timers.add(Time::ZERO, Timer::Sample);
+        }
+        for group in 0..groups {
+            hosts.add_group(group, traces)?;
+        }
+        Ok(hosts)
+    }
+
+    /// Opens the listening sockets of a group and prepares its flows.
+    fn add_group(&mut self, index: usize, traces: &Traces) -> io::Result<()> {
+        let group = &self.scenario.traffic[index];
+        let access = group.access();
+        self.first_flow.push(self.first_flow_of(index));
+        self.answers.push(Answers::of(group, self.scenario, index));
+        self.listeners.push(None);
+        self.udp_sinks.push(None);
+        match group.tcp() {
+            Some(_) => self.listeners[index] = Some(self.listen(index)?),
+            None => self.udp_sinks[index] = Some(self.open_udp_sink(index)?),
+        }
+        let make_user = group.make_users(traces);
+        let hosts = access.host_count();
+        for i in 0..access.flows as usize {
+            let (seed, replication) = (self.scenario.seed, self.scenario.replication);
+            let name = format!("traffic.{}.{i}", access.name);
+            let mut random = Random::named(seed, replication, &name);
+            let start = group.start(i, &mut random);
+            let stop = group.stop(i, &mut random).unwrap_or(Time::MAX);
+            match group.flow_kind(i) {
+                FlowKind::Tcp { size } => {
+                    let number = self.tcp.len() as u32;
+                    let size = size.map(Bytes::as_u64);
+                    self.tcp.push(TcpFlow::new(index, i, size, start));
+                    if start < stop {
+                        self.timers.add(start, Timer::Start(number));
+                    }
+                    if stop < self.end {
+                        self.timers.add(stop, Timer::Stop(number));
+                    }
+                }
+                FlowKind::Udp => self.add_udp(index, i, random, start, stop)?,
+                FlowKind::User => {
+                    let make = make_user.as_ref().expect("the group has users");
+                    let program: User = make(i, start, stop, random);
+                    let number = self.users.len() as u32;
+                    if let Some(at) = program.next_wakeup() {
+                        self.timers.add(at, Timer::Wake(number));
+                    }
+                    self.users.push(UserSlot::new(program, index, i % hosts));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn first_flow_of(&self, index: usize) -> u32 {
+        let before = self.scenario.traffic[..index].iter();
+        before.map(|group| group.access().flows).sum()
+    }
+
+    /// Runs until the end of the scenario, or until `stop` is set. `clock` has begun.
+    ///
+    /// # Errors
+    /// When the kernel refuses a system call that it accepts in working order.
+    pub fn run(&mut self, clock: Clock, stop: &AtomicBool) -> io::Result<()> {
+        self.clock = clock;
+        /// The longest wait: the time in which a cancelled run ends.
+        const LONGEST_WAIT: Span = Span::from_ms(100);
+        let mut events = Vec::with_capacity(256);
+        loop {
+            let now = self.clock.now();
+            if now >= self.end || stop.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            while let Some((at, timer)) = self.timers.due(now.min(self.end)) {
+                let late = self.clock.now() - at;
+                if at >= self.measure_from {
+                    self.lateness.record(late);
+                }
+                self.on_timer(at, timer)?;
+            }
+            let now = self.clock.now();
+            let next = self.timers.next().unwrap_or(self.end).min(self.end);
+            let wait = match next > now {
+                true => (next - now).min(LONGEST_WAIT),
+                false => Span::ZERO,
+            };
+            events.clear();
+            let timeout = timespec(wait);
+            match epoll::wait(
+                &self.kernel.epoll,
+                spare_capacity(&mut events),
+                Some(&timeout),
+            ) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            for event in &events {
+                let (owner, number) = Owner::of(event.data);
+                self.on_event(owner, number)?;
+            }
+        }
+    }
+
+    fn on_timer(&mut self, at: Time, timer: Timer) -> io::Result<()> {
+        match timer {
+            Timer::Measure => self.begin_measuring()?,
+            Timer::Phase => {
+                let marks = self.marks_now()?;
+                self.marks.push(marks);
+            }
+            Timer::Sample => self.sample(at)?,
+            Timer::Ready(place) => self.act(place)?,
+            Timer::Start(flow) => self.start_tcp(flow)?,
+            Timer::Stop(flow) => self.stop_tcp(flow)?,
+            Timer::Send(flow) => self.send_udp(flow, at)?,
+            Timer::Wake(user) => self.wake_user(user)?,
+        }
+        Ok(())
+    }
+
+    fn on_event(&mut self, owner: Owner, number: u32) -> io::Result<()> {
+        match owner {
+            Owner::Listener => self.accept(number as usize),
+            Owner::Sender => self.on_sender(number),
+            Owner::Receiver => self.on_receiver(number),
+            Owner::UdpSink => self.on_udp(number as usize),
+            Owner::Client => self.on_client(number),
+            Owner::Server => self.on_server(number),
+        }
+    }
+
+    /// Samples the TCP flows that are open.
+    fn sample(&mut self, at: Time) -> io::Result<()> {
+        for flow in &self.tcp {
+            let Some(socket) = flow.sender_socket() else {
+                continue;
+            };
+            let info = tcp_info(socket)?;
+            let bytes = |segments: u32| f64::from(segments) * f64::from(info.mss);
+            let rows = &mut self.series;
+            rows.time_s.push(at.as_secs_f64());
+            rows.flow
+                .push(self.first_flow[flow.group] + flow.index as u32);
+            rows.group.push(flow.group as u32);
+            rows.cwnd_bytes.push(bytes(info.cwnd));
+            rows.ssthresh_bytes
+                .push(info.ssthresh.map_or(f64::INFINITY, bytes));
+            rows.in_flight_bytes.push(bytes(info.outstanding));
+            let srtt = (info.srtt_us > 0).then(|| f64::from(info.srtt_us) * 1e-6);
+            rows.srtt_s.push(srtt.unwrap_or(f64::NAN));
+        }
+        if let Some(series) = &self.scenario.series {
+            self.timers.add(at + series.interval, Timer::Sample);
+        }
+        Ok(())
+    }
+
+    fn begin_measuring(&mut self) -> io::Result<()> {
+        let marks = self.marks_now()?;
+        self.marks.push(marks);
+        let now = self.clock.now();
+        for answers in self.answers.iter_mut().flatten() {
+            answers.begin(now);
+        }
+        for user in &mut self.users {
+            user.program_mut().start_measuring(now);
+        }
+        for flow in &mut self.tcp {
+            flow.delivered_before = flow.delivered;
+        }
+        Ok(())
+    }
+
+    /// The figures of the groups now.
+    ///
+    /// # Errors
+    /// When the kernel's counters cannot be read.
+    pub fn marks_now(&mut self) -> io::Result<Marks> {
+        let mut counters = vec![Counters::default(); self.scenario.traffic.len()];
+        for (group, counters) in counters.iter_mut().enumerate() {
+            for side in Side::BOTH {
+                self.kernel.enter(group, side)?;
+                *counters += Counters::read(spaces::DEVICE)?;
+            }
+        }
+        Ok(Marks {
+            since: self.clock.now(),
+            delivered: self.delivered(),
+            counters,
+        })
+    }
+
+    /// Bytes delivered to receivers and users so far, by group.
+    pub fn delivered(&self) -> Vec<u64> {
+        let mut delivered = self.gone.clone();
+        for flow in &self.tcp {
+            delivered[flow.group] += flow.delivered;
+        }
+        for connection in self.connections.iter().flatten() {
+            delivered[connection.at.group] += connection.client_read();
+        }
+        delivered
+    }
+}

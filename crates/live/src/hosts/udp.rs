@@ -1,0 +1,177 @@
+//! UDP flows: sources that pace themselves, and their sinks.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddrV4;
+use std::os::fd::OwnedFd;
+
+use redtail_core::{Span, Stream as Random, Time};
+use redtail_traffic::{Playout, TrafficParams, UdpSource};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, SocketType, bind, connect, recvfrom, send};
+
+use super::stream::{open_socket, socket_address, traffic_class};
+use super::{Hosts, Owner, Timer};
+use crate::addresses::{self, Side};
+
+/// Bytes of IPv4 and UDP headers.
+pub const HEADER: u32 = 28;
+
+/// Bytes of the number that each packet carries.
+pub const NUMBER: u32 = 4;
+
+/// Room for the largest packet.
+const LARGEST: usize = 65_536;
+
+/// A UDP flow.
+#[derive(Debug)]
+pub struct UdpFlow {
+    /// Its group.
+    pub group: usize,
+    source: UdpSource,
+    random: Random,
+    socket: OwnedFd,
+    stop: Time,
+    /// Number of the first packet in `sent`.
+    first: u64,
+    /// When the packets were sent of which it is not known whether they arrive.
+    sent: VecDeque<Time>,
+    /// Bytes received that were sent in the measurement period.
+    pub received_bytes: u64,
+    /// Packets received that were sent in the measurement period.
+    pub received: u64,
+    /// Packets lost that were sent in the measurement period.
+    pub lost: u64,
+    /// The receiving end of a call.
+    pub call: Option<Box<Playout>>,
+}
+
+impl UdpFlow {
+    /// The packet of this number, modulo 2^32, arrives. Those before it that have not arrived are
+    /// lost, because queues keep the order of a flow. Returns its number and when it was sent.
+    fn arrives(&mut self, number: u32, measure_from: Time) -> Option<(u64, Time)> {
+        let ahead = number.wrapping_sub(self.first as u32) as usize;
+        if ahead >= self.sent.len() {
+            return None; // a second copy
+        }
+        let lost = self.sent.drain(..ahead).filter(|&at| at >= measure_from);
+        self.lost += lost.count() as u64;
+        self.first += ahead as u64 + 1;
+        let sent = self.sent.pop_front()?;
+        Some((self.first - 1, sent))
+    }
+}
+
+impl Hosts<'_> {
+    /// Opens the socket at which the receivers of a UDP group hear.
+    pub(super) fn open_udp_sink(&mut self, group: usize) -> io::Result<OwnedFd> {
+        self.kernel.enter(group, Side::Receiving)?;
+        let socket = open_socket(SocketType::DGRAM, 0)?;
+        let port = addresses::server_port(self.scenario.traffic[group].access().port);
+        bind(&socket, &SocketAddrV4::new([0; 4].into(), port))?;
+        self.kernel.watch(&socket, Owner::UdpSink, group as u32)?;
+        Ok(socket)
+    }
+
+    /// Adds flow `i` of a UDP group.
+    pub(super) fn add_udp(
+        &mut self,
+        group: usize,
+        i: usize,
+        random: Random,
+        start: Time,
+        stop: Time,
+    ) -> io::Result<()> {
+        let spec = &self.scenario.traffic[group];
+        let access = spec.access();
+        let hosts = access.host_count();
+        self.kernel.enter(group, Side::Sending)?;
+        let socket = open_socket(SocketType::DGRAM, traffic_class(access.dscp))?;
+        bind(&socket, &socket_address(addresses::sender(group, i, hosts)))?;
+        let to = addresses::host(group, Side::Receiving, i % hosts);
+        connect(
+            &socket,
+            &SocketAddrV4::new(to, addresses::server_port(access.port)),
+        )?;
+        let call = match spec {
+            TrafficParams::Voip(group) => Some(Box::new(Playout::new(group))),
+            _ => None,
+        };
+        if start < stop {
+            self.timers.add(start, Timer::Send(self.udp.len() as u32));
+        }
+        self.udp.push(UdpFlow {
+            group,
+            source: UdpSource::of(spec).expect("a UDP group has sources"),
+            random,
+            socket,
+            stop,
+            first: 0,
+            sent: VecDeque::new(),
+            received_bytes: 0,
+            received: 0,
+            lost: 0,
+            call,
+        });
+        Ok(())
+    }
+
+    /// A UDP flow sends the packet that was due at `at`.
+    pub(super) fn send_udp(&mut self, number: u32, at: Time) -> io::Result<()> {
+        let now = self.clock.now();
+        let flow = &mut self.udp[number as usize];
+        let (size, gap) = flow.source.send(&mut flow.random);
+        let payload = size.saturating_sub(HEADER).max(NUMBER) as usize;
+        let packet = &mut self.scratch[..payload];
+        let next = (flow.first + flow.sent.len() as u64) as u32;
+        packet[..NUMBER as usize].copy_from_slice(&next.to_be_bytes());
+        match send(&flow.socket, packet, SendFlags::NOSIGNAL) {
+            Ok(_) => flow.sent.push_back(now),
+            // Its buffer is full: the packet never reaches the network.
+            Err(Errno::AGAIN | Errno::NOBUFS) => flow.lost += u64::from(now >= self.measure_from),
+            Err(error) => return Err(error.into()),
+        }
+        let again = at + gap;
+        if again < flow.stop && gap > Span::ZERO {
+            self.timers.add(again, Timer::Send(number));
+        }
+        Ok(())
+    }
+
+    /// Packets have arrived at the sink of a group.
+    pub(super) fn on_udp(&mut self, group: usize) -> io::Result<()> {
+        let hosts = self.scenario.traffic[group].access().host_count();
+        let first = self.udp.partition_point(|flow| flow.group < group);
+        loop {
+            let sink = self.udp_sinks[group].as_ref().expect("it has a sink");
+            let room = &mut self.scratch[..LARGEST];
+            let (size, from) = match recvfrom(sink, room, RecvFlags::empty()) {
+                Ok((_, size, Some(from))) => (size, SocketAddrV4::try_from(from)?),
+                Ok((_, _, None)) | Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            };
+            let now = self.clock.now();
+            let Some(number) = self.scratch[..size].first_chunk::<4>() else {
+                continue;
+            };
+            let number = u32::from_be_bytes(*number);
+            let index = addresses::flow_of((*from.ip(), from.port()), hosts);
+            let Some(flow) = index.and_then(|index| self.udp.get_mut(first + index)) else {
+                continue;
+            };
+            let Some((number, sent)) = flow.arrives(number, self.measure_from) else {
+                continue;
+            };
+            let counts = sent >= self.measure_from;
+            if let Some(call) = &mut flow.call {
+                call.hear(number, sent, now, counts);
+            }
+            if counts {
+                flow.received += 1;
+                flow.received_bytes += size as u64 + u64::from(HEADER);
+                self.delays[group].record(now - sent);
+            }
+        }
+    }
+}

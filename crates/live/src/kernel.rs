@@ -1,0 +1,326 @@
+//! What this kernel's TCP can be told, and which experiments it can run.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+
+use redtail_core::Rate;
+use redtail_spec::Scenario;
+use redtail_traffic::TrafficParams;
+use redtail_transport::ResolvedTcpParams;
+use redtail_transport::TcpParams;
+use redtail_transport::cc::Growth;
+use redtail_transport::choices::EcnReduction;
+use redtail_transport::tcp::recovery::RecoveryKind;
+use serde_json::Value as Json;
+
+use crate::addresses;
+
+/// Settings of the hosts on one side of a group.
+#[derive(Clone, Debug, Default)]
+pub struct HostSettings {
+    /// Largest packet in bytes, IP header included.
+    pub mtu: u64,
+    /// Keys below `/proc/sys/net` with their values. A kernel that lacks one has it left out only if
+    /// the flag says so.
+    pub sysctls: Vec<Sysctl>,
+    /// Attributes of the default route, as `ip route` reads them.
+    pub route: String,
+}
+
+/// A setting of a network namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sysctl {
+    /// Its key below `/proc/sys/net`.
+    pub key: &'static str,
+    /// Its value.
+    pub value: String,
+    /// Whether every kernel has it; others are left as they are where they do not exist.
+    pub required: bool,
+}
+
+/// Bytes of IPv4 and TCP headers without options.
+const PLAIN_HEADER: u64 = 40;
+
+/// Bytes of the timestamps option on every segment (RFC 7323, appendix A).
+const TIMESTAMPS: u64 = 12;
+
+/// Largest packet of hosts without TCP.
+const MTU: u64 = 1500;
+
+/// The highest rate of a link. Real packets at more than this need more than one core of present
+/// machines; the run itself tells whether the machine kept up.
+const MAX_RATE: Rate = Rate::from_bps(2_000_000_000);
+
+/// Segment sizes that Linux and its TUN devices handle (`TCP_MIN_MSS` is 88, net/tcp.h).
+const MSS: std::ops::RangeInclusive<u64> = 88..=16_000;
+
+/// The keys of a TCP table that a file may set besides `preset`; the rest of a preset is as this
+/// kernel has it. `slow_start = "standard"` is what kernels do with every congestion control but CUBIC,
+/// which has HyStart (net/ipv4/tcp_cubic.c).
+const SETTABLE: [&str; 14] = [
+    "mss",
+    "header",
+    "growth",
+    "initial_window",
+    "dup_thresh",
+    "delayed_ack",
+    "timestamps",
+    "receive_window",
+    "min_rto",
+    "frto",
+    "dsack",
+    "ecn",
+    "ecn_fallback",
+    "idle_restart",
+];
+
+/// The name in the kernel (`net.ipv4.tcp_congestion_control`) of what the parameters describe;
+/// `None` if no kernel has it.
+pub fn congestion_control(params: &TcpParams) -> Option<&'static str> {
+    if params.ecn_reduction == EcnReduction::Dctcp {
+        return Some("dctcp");
+    }
+    let recovers = matches!(
+        params.recovery,
+        RecoveryKind::Newreno | RecoveryKind::Sack | RecoveryKind::Linux
+    );
+    if !recovers || !params.handshake {
+        return None;
+    }
+    Some(match params.growth {
+        Growth::Reno | Growth::LinuxReno => "reno",
+        Growth::Cubic | Growth::LinuxCubic => "cubic",
+        Growth::Vegas => "vegas",
+        Growth::Westwood => "westwood",
+        Growth::Bic => "bic",
+        Growth::Htcp => "htcp",
+        Growth::Hybla => "hybla",
+        Growth::Illinois => "illinois",
+        Growth::Highspeed => "highspeed",
+        Growth::Scalable => "scalable",
+        Growth::Veno => "veno",
+        Growth::Yeah => "yeah",
+        Growth::Bbr => "bbr",
+        Growth::Prague => "prague",
+        _ => return None,
+    })
+}
+
+/// The congestion controls that a process without privileges may use on this host.
+///
+/// # Errors
+/// When the kernel does not tell.
+pub fn available() -> io::Result<BTreeSet<String>> {
+    let folder = "/proc/sys/net/ipv4";
+    let names = fs::read_to_string(format!("{folder}/tcp_available_congestion_control"))?;
+    Ok(names.split_whitespace().map(str::to_owned).collect())
+}
+
+/// Why a scenario cannot be run: a key of the experiment file, and the reason.
+pub type Refusal = (String, String);
+
+/// The reasons why this kernel cannot run a scenario; `available` has its congestion controls.
+pub fn refuse(scenario: &Scenario, available: &BTreeSet<String>) -> Vec<Refusal> {
+    let mut refusals = Vec::new();
+    let mut refuse = |key: String, reason: String| refusals.push((key, reason));
+    for (i, hop) in scenario.topology.hops().iter().enumerate() {
+        let place = scenario.topology.hop_name(i);
+        let back = hop.return_link.as_ref().map(|link| (".return", link.rate));
+        for (part, rate) in [("", hop.rate)].into_iter().chain(back) {
+            if rate > MAX_RATE {
+                refuse(
+                    format!("{place}{part}.rate"),
+                    format!("is {rate}; accepted: up to {MAX_RATE}, or backend sim"),
+                );
+            }
+        }
+    }
+    if scenario.traffic.len() > addresses::MAX_GROUPS {
+        let count = scenario.traffic.len();
+        refuse(
+            "traffic".to_owned(),
+            format!(
+                "has {count} groups; accepted: up to {}",
+                addresses::MAX_GROUPS
+            ),
+        );
+    }
+    for group in &scenario.traffic {
+        let access = group.access();
+        let (name, hosts) = (access.name, access.host_count());
+        if hosts > addresses::MAX_HOSTS {
+            refuse(
+                format!("traffic.{name}.hosts"),
+                format!("is {hosts}; accepted: up to {}", addresses::MAX_HOSTS),
+            );
+        }
+        let per_host = (access.flows as usize).div_ceil(hosts.max(1));
+        if !group.has_users() && per_host > addresses::MAX_FLOWS_PER_HOST {
+            refuse(
+                format!("traffic.{name}.flows"),
+                format!(
+                    "makes {per_host} flows on a host; accepted: up to {}",
+                    addresses::MAX_FLOWS_PER_HOST
+                ),
+            );
+        }
+        if let Some(tcp) = group.tcp() {
+            refuse_tcp(name, tcp, available, &mut refuse);
+        }
+    }
+    refusals
+}
+
+fn refuse_tcp(
+    group: &str,
+    tcp: &ResolvedTcpParams,
+    available: &BTreeSet<String>,
+    refuse: &mut impl FnMut(String, String),
+) {
+    let (preset, params) = (tcp.given.preset, &tcp.params);
+    let key = |key: &str| format!("traffic.{group}.tcp.{key}");
+    let name = serde_json::to_value(preset).expect("a preset has a name");
+    let name = name.as_str().expect("a preset's name is a string");
+    let has = || {
+        available
+            .iter()
+            .map(String::as_str)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    let control = congestion_control(params);
+    match control {
+        None => refuse(
+            key("preset"),
+            format!(
+                "\"{name}\": no Linux kernel behaves so; accepted: a preset whose congestion control this kernel has ({}), or backend sim",
+                has()
+            ),
+        ),
+        Some(control) if !available.contains(control) => refuse(
+            key("preset"),
+            format!(
+                "\"{name}\" needs congestion control {control}, which this kernel has not loaded; accepted: {}, `modprobe tcp_{control}` as root, or backend sim",
+                has()
+            ),
+        ),
+        Some(_) => {}
+    }
+    if !MSS.contains(&params.mss.as_u64()) {
+        refuse(
+            key("mss"),
+            format!(
+                "is {}; accepted: {} B to {} B",
+                params.mss,
+                MSS.start(),
+                MSS.end()
+            ),
+        );
+    }
+    let json = |params: &TcpParams| serde_json::to_value(params).expect("parameters have a form");
+    let (given, usual) = (json(params), json(&preset.params()));
+    let (Json::Object(given), Json::Object(usual)) = (given, usual) else {
+        return;
+    };
+    for (name, value) in given {
+        let has_it = usual.get(&name) == Some(&value)
+            || SETTABLE.contains(&name.as_str())
+            || name == "slow_start" && value == "standard" && control != Some("cubic");
+        if !has_it {
+            refuse(
+                key(&name),
+                format!(
+                    "is {value}, which cannot be set in a kernel; accepted: the preset's value, or backend sim"
+                ),
+            );
+        }
+    }
+}
+
+impl HostSettings {
+    /// Settings of the hosts of a group.
+    pub fn of(group: &TrafficParams) -> Self {
+        match group.tcp() {
+            Some(tcp) => Self::tcp(&tcp.params),
+            None => Self::udp(),
+        }
+    }
+
+    /// Settings of hosts that use UDP.
+    pub fn udp() -> Self {
+        Self {
+            mtu: MTU,
+            sysctls: common(),
+            route: String::new(),
+        }
+    }
+
+    /// Settings of hosts that use TCP with these parameters.
+    pub fn tcp(params: &TcpParams) -> Self {
+        let on = |on: bool| u8::from(on).to_string();
+        let header = PLAIN_HEADER + if params.timestamps { TIMESTAMPS } else { 0 };
+        // Linux takes half of the buffer for the window (tcp_adv_win_scale = 1, ip-sysctl.txt).
+        let buffer = params.receive_window.as_u64().saturating_mul(2);
+        let buffer = buffer.clamp(4096, i32::MAX as u64 / 2);
+        let linux = params.recovery == RecoveryKind::Linux;
+        let mut sysctls = common();
+        let mut set = |key, value: String| {
+            sysctls.push(Sysctl {
+                key,
+                value,
+                required: true,
+            })
+        };
+        set("ipv4/tcp_ecn", on(params.ecn));
+        set("ipv4/tcp_ecn_fallback", on(params.ecn_fallback));
+        set("ipv4/tcp_sack", on(params.recovery.uses_sack()));
+        set("ipv4/tcp_dsack", on(params.dsack));
+        set("ipv4/tcp_timestamps", on(params.timestamps));
+        set(
+            "ipv4/tcp_frto",
+            if params.frto { "2" } else { "0" }.to_owned(),
+        );
+        // RACK and tail loss probes belong to Linux's own recovery.
+        set("ipv4/tcp_recovery", on(linux));
+        set(
+            "ipv4/tcp_early_retrans",
+            if linux { "3" } else { "0" }.to_owned(),
+        );
+        set("ipv4/tcp_reordering", params.dup_thresh.to_string());
+        set("ipv4/tcp_slow_start_after_idle", on(params.idle_restart));
+        set("ipv4/tcp_no_metrics_save", "1".to_owned());
+        set(
+            "ipv4/tcp_rmem",
+            format!("4096 {} {buffer}", buffer.min(131_072)),
+        );
+        set("ipv4/tcp_wmem", "4096 16384 67108864".to_owned());
+        let ms = (params.min_rto.as_ps() / 1_000_000_000).max(1);
+        let mut route = format!("initcwnd {} rto_min {ms}ms", params.initial_window);
+        if !params.delayed_ack {
+            route += " quickack 1";
+        }
+        Self {
+            mtu: params.mss.as_u64() + header,
+            sysctls,
+            route,
+        }
+    }
+}
+
+/// What every namespace sets: ports for users, and no IPv6, whose router solicitations would cross
+/// the bottleneck.
+fn common() -> Vec<Sysctl> {
+    vec![
+        Sysctl {
+            key: "ipv4/ip_local_port_range",
+            value: "1024 65535".to_owned(),
+            required: true,
+        },
+        Sysctl {
+            key: "ipv6/conf/all/disable_ipv6",
+            value: "1".to_owned(),
+            required: false,
+        },
+    ]
+}

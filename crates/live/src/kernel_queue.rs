@@ -1,0 +1,494 @@
+//! A queue of the kernel at a link.
+//!
+//! A network namespace is a router: what is written to its device [`IN`] is forwarded to its device
+//! [`OUT`], at which the kernel's queue waits under an HTB class of the link's rate. What the queue
+//! lets out is read there and transmitted by redtail's link, so delays, losses and measurements are
+//! those of any other queue. The network keeps the packets; the kernel gets copies, which are told
+//! apart by their identification field.
+//!
+//! The kernel does not say which packets it drops. Queues that drop only arriving packets are asked
+//! for their counter after each packet. Of the others, a packet that comes out shows that those before
+//! it were dropped, in the same flow or, if the queue keeps one order, of all flows. What is left is
+//! found when the queue is empty.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use redtail_core::{Bytes, Ecn, FlowId, Rate, Span, Time};
+use redtail_qdisc::plugin::{
+    Actions, PacketId, PacketView, PluginError, PluginParams, PluginQueue, Plugins,
+};
+use redtail_qdisc::{DropReason, QueueParams};
+use redtail_spec::{LinkParams, Scenario};
+use redtail_traffic::Direction;
+
+use crate::kernel::HostSettings;
+use crate::packet;
+use crate::spaces::{self, about};
+use crate::sys::clock::ticks_per_second;
+use crate::sys::namespace::NetNamespace;
+use crate::sys::netlink::{QueueCounters, QueueWatch};
+use crate::sys::tun::Tun;
+use crate::tc::{self, Place, Qdisc, Unmapped};
+
+/// The device at which packets enter the router.
+pub const IN: &str = "in";
+
+/// The device with the queue.
+pub const OUT: &str = "out";
+
+/// The class of the shaper, below which the queue under test is.
+const CLASS: &str = "1:1";
+
+/// The number of the queue under test in its handle, `10:`.
+const HANDLE: u16 = 0x10;
+
+/// Packets that have left the queue and wait to be read.
+const OUT_QUEUE: u32 = 10_000;
+
+/// Time between two looks for packets that were dropped without a successor in their flow.
+const LOOK_INTERVAL: Span = Span::from_ms(20);
+
+/// Time for which the shaper may send at once after it was late: as much as the kernel's timers need.
+const BURST_TIME: Span = Span::from_us(150);
+
+/// A router with a queue of the kernel.
+#[derive(Debug)]
+pub struct Router {
+    /// Its devices live as long as it.
+    _namespace: NetNamespace,
+    input: Tun,
+    output: Tun,
+    watch: QueueWatch,
+    /// The bytes of the packet that is about to arrive.
+    arriving: Mutex<Vec<u8>>,
+}
+
+impl Router {
+    /// Makes a router with this queue below a shaper of this rate, for packets of up to `mtu` bytes. The
+    /// calling thread is in its namespace afterwards.
+    ///
+    /// # Errors
+    /// When the kernel refuses a step, or has made another queue than it was asked for.
+    pub fn make(queue: &Qdisc, rate: Rate, mtu: u64) -> io::Result<Arc<Self>> {
+        let namespace =
+            NetNamespace::create().map_err(|error| about(error, "a network namespace"))?;
+        let [input, output] =
+            [IN, OUT].map(|device| Tun::open(device).map_err(|error| about(error, "/dev/net/tun")));
+        let (input, output) = (input?, output?);
+        for (key, value, required) in [
+            ("ipv4/ip_forward", "1", true),
+            ("ipv4/conf/all/rp_filter", "0", true),
+            ("ipv4/conf/in/rp_filter", "0", true),
+            ("ipv6/conf/all/disable_ipv6", "1", false),
+        ] {
+            spaces::set(key, value, required)?;
+        }
+        spaces::run(
+            "ip",
+            &["-batch", "-"],
+            &format!(
+                "link set dev {IN} mtu {mtu} up\n\
+                 link set dev {OUT} mtu {mtu} txqueuelen {OUT_QUEUE} up\n\
+                 route add default dev {OUT}"
+            ),
+        )?;
+        spaces::run("tc", &["-batch", "-"], &commands(queue, rate))?;
+        let shown = spaces::run("tc", &["-j", "-d", "qdisc", "show", "dev", OUT], "")?;
+        let shown = serde_json::from_str(&shown).map_err(|error| about(error.into(), "tc -j"))?;
+        let differences = tc::differs(queue, &shown);
+        if !differences.is_empty() {
+            return Err(io::Error::other(format!(
+                "the kernel has not made the queue \"{}\" that it was asked for: {}",
+                queue.kind,
+                differences.join("; ")
+            )));
+        }
+        Ok(Arc::new(Self {
+            _namespace: namespace,
+            input,
+            output,
+            watch: QueueWatch::new(OUT, u32::from(HANDLE) << 16)
+                .map_err(|error| about(error, OUT))?,
+            arriving: Mutex::default(),
+        }))
+    }
+
+    /// The device at which what the queue lets out can be read.
+    pub fn output(&self) -> &Tun {
+        &self.output
+    }
+
+    /// Says which bytes the packet has that arrives next.
+    pub fn arrives(&self, bytes: &[u8]) {
+        let mut arriving = self.arriving();
+        arriving.clear();
+        arriving.extend_from_slice(bytes);
+    }
+
+    fn arriving(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.arriving.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Compares the drops that redtail has counted with the kernel's; returns what is wrong.
+    /// `unknown` packets have neither come out nor been counted as drops.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn check_drops(&self, counted: u64, unknown: u64) -> io::Result<Option<String>> {
+        let drops = u64::from(self.watch.read()?.drops);
+        Ok((drops < counted || drops > counted + unknown).then(|| {
+            format!(
+                "the kernel's queue has dropped {drops} packets, and {counted} to {} did not come out",
+                counted + unknown
+            )
+        }))
+    }
+}
+
+/// The commands that make the shaper and the queue, for `tc -batch`.
+fn commands(queue: &Qdisc, rate: Rate) -> String {
+    let bps = rate.as_bps();
+    // Not a whole packet: that would be many small ones, which would wait behind the queue.
+    let burst = (bps as f64 / 8.0 * BURST_TIME.as_secs_f64()).ceil();
+    let mut commands = format!(
+        "qdisc add dev {OUT} root handle 1: htb default 1\n\
+         class add dev {OUT} parent 1: classid {CLASS} htb rate {bps}bit ceil {bps}bit \
+         burst {burst}b cburst {burst}b quantum 1500\n"
+    );
+    for words in queue.commands(OUT) {
+        commands.push_str(&words.join(" "));
+        commands.push('\n');
+    }
+    commands
+}
+
+/// The kernel's form of the queue of a link, whose packets have at most `mtu` bytes.
+///
+/// # Errors
+/// [`Unmapped`] names a key that the kernel's queue cannot have.
+fn mapped(
+    scenario: &Scenario,
+    (link, index, direction): (&LinkParams, usize, Direction),
+    mtu: u64,
+) -> Result<Qdisc, Unmapped> {
+    let facts = scenario.link_facts(index, direction, link, scenario.flow_table());
+    let place = Place {
+        parent: Some(CLASS.to_owned()),
+        handle: HANDLE,
+        mtu: Bytes::new(mtu),
+        hz: ticks_per_second(),
+    };
+    tc::words(&link.queue, &facts, &place)
+}
+
+/// The largest packet that hosts of this scenario send, in bytes.
+pub fn largest_packet(scenario: &Scenario) -> u64 {
+    let settings = scenario.traffic.iter().map(HostSettings::of);
+    settings.map(|settings| settings.mtu).max().unwrap_or(0)
+}
+
+/// The reasons why the kernel's own queues cannot stand at the links of this scenario: keys of the
+/// experiment file and texts. `available` are the kinds that this kernel has, as `tc` calls them.
+pub fn refuse(scenario: &Scenario, available: &[String]) -> Vec<(String, String)> {
+    let mtu = largest_packet(scenario);
+    let mut refusals = Vec::new();
+    let mut refuse = |key: String, reason: String| refusals.push((key, reason));
+    for (key, link, index, direction) in scenario.topology.links() {
+        for (name, changes) in [
+            ("rate_changes", !link.rate_changes.is_empty()),
+            ("rate_trace", link.rate_trace.is_some()),
+        ] {
+            if changes {
+                refuse(
+                    format!("{key}.{name}"),
+                    "changes the rate, which the kernel's shaper does not; accepted: a constant rate, or backend live"
+                        .to_owned(),
+                );
+            }
+        }
+        match mapped(scenario, (&link, index, direction), mtu) {
+            Err(Unmapped {
+                key: within,
+                reason,
+            }) => {
+                refuse(
+                    format!("{key}.queue.{within}"),
+                    format!("{reason}, or backend live"),
+                );
+            }
+            Ok(queue) => {
+                for kind in queue.kinds() {
+                    if !available.iter().any(|has| has == kind) {
+                        refuse(
+                            format!("{key}.queue.kind"),
+                            format!(
+                                "is {kind} of the kernel, which this kernel has not; accepted: {}, or backend live",
+                                available.join(", ")
+                            ),
+                        );
+                    }
+                }
+            }
+        }
+    }
+    refusals
+}
+
+/// Makes a router with the kernel's queue for each link of `scenario`, which [`refuse`] has accepted.
+/// Returns the scenario with these as its queues, what its names of queues stand for, and the routers by
+/// the names of their links.
+///
+/// # Errors
+/// When the kernel refuses a step.
+pub fn routers(
+    scenario: &Scenario,
+    mut plugins: Plugins,
+) -> io::Result<(Scenario, Plugins, BTreeMap<String, Arc<Router>>)> {
+    let mtu = largest_packet(scenario);
+    let mut with_routers = scenario.clone();
+    let mut routers = BTreeMap::new();
+    for (_, link, index, direction) in scenario.topology.links() {
+        let queue = mapped(scenario, (&link, index, direction), mtu)
+            .map_err(|error| io::Error::other(error.to_string()))?;
+        let router = Router::make(&queue, link.rate, mtu)?;
+        let name = scenario.topology.link_name(index, direction);
+        let class = format!("the kernel's {} at {name}", queue.kind);
+        let kind = link.queue.kind();
+        let made = Arc::clone(&router);
+        plugins = plugins.with(&class, move |_, _| {
+            Ok(Box::new(KernelQueue::new(Arc::clone(&made), kind)))
+        });
+        let hop = &mut with_routers.topology.hops_mut()[index];
+        let of_link = match (direction, &mut hop.return_link) {
+            (Direction::Reverse, Some(back)) => &mut back.queue,
+            _ => &mut hop.queue,
+        };
+        *of_link = QueueParams::Plugin(PluginParams {
+            class,
+            limit: None,
+            params: BTreeMap::new(),
+            source: None,
+        });
+        routers.insert(name, router);
+    }
+    Ok((with_routers, plugins, routers))
+}
+
+/// Kinds that drop no packet but the one that arrives.
+const DROP_ARRIVING: [&str; 6] = ["tail-drop", "red", "wred", "pie", "fq-pie", "sfb"];
+
+/// Kinds that send all packets in the order in which they arrived.
+const ONE_ORDER: [&str; 8] = [
+    "tail-drop",
+    "head-drop",
+    "red",
+    "wred",
+    "pie",
+    "sfb",
+    "codel",
+    "choke",
+];
+
+/// A packet that the kernel has.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    id: PacketId,
+    flow: FlowId,
+    marked: bool,
+}
+
+/// The queue of a [`Router`], as a queue discipline.
+#[derive(Debug)]
+pub struct KernelQueue {
+    router: Arc<Router>,
+    /// Whether the queue drops arriving packets alone.
+    drops_arriving: bool,
+    /// Whether it sends all packets in the order of their arrival.
+    one_order: bool,
+    /// When to look for lost packets next.
+    look_at: Time,
+    /// Drops that the kernel has counted.
+    drops: u32,
+    /// The packets that the kernel has, by their identification there.
+    held: BTreeMap<u16, Held>,
+    /// Their identifications in the order of arrival, by flow if the queue changes that order.
+    order: BTreeMap<FlowId, VecDeque<u16>>,
+    next: u16,
+    /// What has come out and is not transmitted yet, and whether it carries CE.
+    released: VecDeque<(u16, bool)>,
+    /// Packets that were dropped.
+    lost: Vec<u16>,
+    buffer: Vec<u8>,
+}
+
+impl KernelQueue {
+    /// The queue of a router, which is of this kind.
+    pub fn new(router: Arc<Router>, kind: &str) -> Self {
+        Self {
+            router,
+            drops_arriving: DROP_ARRIVING.contains(&kind),
+            one_order: ONE_ORDER.contains(&kind),
+            look_at: Time::ZERO,
+            drops: 0,
+            held: BTreeMap::new(),
+            order: BTreeMap::new(),
+            next: 0,
+            released: VecDeque::new(),
+            lost: Vec::new(),
+            buffer: vec![0; 65_536],
+        }
+    }
+
+    fn counters(&self) -> Result<QueueCounters, PluginError> {
+        self.router.watch.read().map_err(failed)
+    }
+
+    /// An identification that no packet in the kernel has.
+    fn identification(&mut self) -> Result<u16, PluginError> {
+        for _ in 0..=u16::MAX {
+            let id = self.next;
+            self.next = id.wrapping_add(1);
+            if !self.held.contains_key(&id) {
+                return Ok(id);
+            }
+        }
+        Err(PluginError::new(
+            "more than 65536 packets are in the kernel's queue",
+        ))
+    }
+
+    /// Reads what has come out.
+    fn read_output(&mut self) -> Result<(), PluginError> {
+        while let Some(length) = self.router.output.read(&mut self.buffer).map_err(failed)? {
+            if length >= 20 {
+                let ce = self.buffer[1] & 3 == 3;
+                self.released
+                    .push_back((packet::identification(&self.buffer), ce));
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops the packets that are known to be lost.
+    fn drop_lost(&mut self, actions: &mut dyn Actions) -> Result<(), PluginError> {
+        for id in std::mem::take(&mut self.lost) {
+            if let Some(held) = self.held.remove(&id) {
+                actions.drop(held.id, DropReason::Early)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks for packets that were dropped without a successor, if it is time.
+    fn look(&mut self, now: Time) -> Result<(), PluginError> {
+        if now < self.look_at {
+            return Ok(());
+        }
+        self.look_at = now + LOOK_INTERVAL;
+        if self.held.is_empty() {
+            return Ok(());
+        }
+        let waiting = self.counters()?.waiting;
+        self.read_output()?;
+        if waiting == 0 && self.released.is_empty() {
+            self.lost.extend(self.held.keys());
+            self.order.clear();
+        }
+        Ok(())
+    }
+
+    /// Takes a packet that has come out, and notes those before it as lost.
+    fn take(&mut self, id: u16) -> Option<Held> {
+        let held = self.held.remove(&id)?;
+        if let Some(order) = self.order.get_mut(&held.flow) {
+            while let Some(earlier) = order.pop_front()
+                && earlier != id
+            {
+                self.lost.push(earlier);
+            }
+            if order.is_empty() {
+                self.order.remove(&held.flow);
+            }
+        }
+        Some(held)
+    }
+}
+
+fn failed(error: io::Error) -> PluginError {
+    PluginError::new(format!("the kernel's queue: {error}"))
+}
+
+impl PluginQueue for KernelQueue {
+    fn enqueue(
+        &mut self,
+        view: PacketView,
+        now: Time,
+        actions: &mut dyn Actions,
+    ) -> Result<(), PluginError> {
+        self.look(now)?;
+        self.drop_lost(actions)?;
+        let id = self.identification()?;
+        {
+            let mut bytes = self.router.arriving();
+            packet::set_identification(&mut bytes, id);
+            // The kernel forwards and queues the packet before this call returns.
+            self.router.input.write(&bytes).map_err(failed)?;
+        }
+        if self.drops_arriving {
+            let drops = self.counters()?.drops;
+            if drops != self.drops {
+                self.drops = drops;
+                return actions.drop(view.id, DropReason::Early);
+            }
+        }
+        let marked = view.ecn == Ecn::Ce;
+        let flow = if self.one_order { FlowId(0) } else { view.flow };
+        self.held.insert(
+            id,
+            Held {
+                id: view.id,
+                flow,
+                marked,
+            },
+        );
+        self.order.entry(flow).or_default().push_back(id);
+        Ok(())
+    }
+
+    fn dequeue(
+        &mut self,
+        now: Time,
+        actions: &mut dyn Actions,
+    ) -> Result<Option<PacketId>, PluginError> {
+        self.look(now)?;
+        if self.released.is_empty() {
+            self.read_output()?;
+        }
+        let mut next = None;
+        while next.is_none()
+            && let Some((id, ce)) = self.released.pop_front()
+        {
+            next = self.take(id).map(|held| (held, ce));
+        }
+        self.drop_lost(actions)?;
+        let Some((held, ce)) = next else {
+            return Ok(None);
+        };
+        if ce && !held.marked {
+            actions.mark(held.id)?;
+        }
+        Ok(Some(held.id))
+    }
+
+    fn next_wakeup(&self, now: Time) -> Result<Option<Time>, PluginError> {
+        // A queue that holds packets back has to name a later time.
+        let later = self.look_at.max(now + Span::from_ms(1));
+        Ok((!self.held.is_empty()).then_some(later))
+    }
+
+    fn on_wakeup(&mut self, now: Time) -> Result<(), PluginError> {
+        self.look(now)
+    }
+}

@@ -1,0 +1,281 @@
+//! Programs of the user, between which the network of the run lies.
+//!
+//! They run in the namespaces of the last group: one program as its user, others as its servers.
+//! The run ends when the first one does.
+
+use std::fs::{self, File};
+use std::io::{self, IsTerminal, Write};
+use std::net::Ipv4Addr;
+use std::os::fd::AsFd;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+use crate::addresses::{self, Side};
+use crate::meter::Reading;
+use crate::outside::{self, Outside};
+use crate::spaces::{Space, about};
+
+/// How long programs get to end after they were asked to.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Time between two looks at whether a program has ended.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// How the state of the links is shown while the programs run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Show {
+    /// Not at all.
+    #[default]
+    Nothing,
+    /// In the title of the terminal.
+    Title,
+    /// A line a second on standard error.
+    Lines,
+}
+
+/// The programs of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Programs {
+    /// Runs on the receiving side; the run ends with it. Its words are the program and its arguments.
+    pub command: Vec<String>,
+    /// Command lines for `sh` on the sending side, started before.
+    pub servers: Vec<String>,
+    /// The folder for what the servers print; without one they print on standard error.
+    pub logs: Option<PathBuf>,
+    /// What connects the command to the world outside of the run.
+    pub outside: Option<outside::Program>,
+    /// How the state of the links is shown.
+    pub show: Show,
+}
+
+/// The programs that have been started.
+#[derive(Debug)]
+pub struct Running {
+    command: Child,
+    servers: Vec<Server>,
+    outside: Option<Outside>,
+}
+
+/// A server that has been started.
+#[derive(Debug)]
+struct Server {
+    line: String,
+    log: Option<PathBuf>,
+    child: Child,
+    /// Whether its end has been told.
+    told: bool,
+}
+
+impl Server {
+    /// Starts the server of this number, counted from 1.
+    fn start(line: &str, number: usize, logs: Option<&Path>, ends: Ends) -> io::Result<Self> {
+        let log = logs.map(|folder| folder.join(format!("server-{number}.log")));
+        let mut command = Command::new("sh");
+        // In a group of its own, so that all that it starts can be ended.
+        command
+            .args(["-c", line])
+            .stdin(Stdio::null())
+            .process_group(0);
+        match &log {
+            Some(path) => {
+                let file = File::create(path);
+                let file = file.map_err(|error| about(error, &path.display().to_string()))?;
+                command.stderr(file.try_clone()?).stdout(file);
+            }
+            None => {
+                command.stdout(io::stderr().as_fd().try_clone_to_owned()?);
+            }
+        }
+        ends.tell(&mut command);
+        let child = command.spawn().map_err(|error| about(error, line))?;
+        Ok(Self {
+            line: line.to_owned(),
+            log,
+            child,
+            told: false,
+        })
+    }
+
+    /// How it failed, if it has and nobody has been told.
+    fn failure(&mut self) -> Option<String> {
+        if self.told {
+            return None;
+        }
+        let status = self.child.try_wait().ok()??;
+        self.told = true;
+        let failed = !status.success();
+        failed.then(|| match &self.log {
+            Some(log) => {
+                let text = fs::read(log).unwrap_or_default();
+                let text = String::from_utf8_lossy(&text);
+                let said = text.trim().lines().last().unwrap_or("it printed nothing");
+                format!(
+                    "server `{}` ended ({status}): {said} ({})",
+                    self.line,
+                    log.display()
+                )
+            }
+            None => format!("server `{}` ended ({status})", self.line),
+        })
+    }
+}
+
+/// The addresses at which the programs reach each other.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends {
+    client: Ipv4Addr,
+    server: Ipv4Addr,
+}
+
+impl Ends {
+    /// The addresses in the namespaces of a group.
+    pub fn of(group: usize) -> Self {
+        Self {
+            client: addresses::host(group, Side::Receiving, 0),
+            server: addresses::host(group, Side::Sending, 0),
+        }
+    }
+
+    fn tell(self, command: &mut Command) {
+        command.env("REDTAIL_CLIENT", self.client.to_string());
+        command.env("REDTAIL_SERVER", self.server.to_string());
+        // Set by a shell that this one is in.
+        command.env_remove("REDTAIL_COMPUTER");
+    }
+}
+
+impl Programs {
+    /// Starts the programs in the namespaces of `group`. The calling thread is in one of them
+    /// afterwards, and has a mount namespace of its own if there is a connection to the outside.
+    ///
+    /// # Errors
+    /// When a program cannot be started; its name is told.
+    pub fn start(
+        &self,
+        group: usize,
+        spaces: &[Space; 2],
+        outside: Option<Outside>,
+    ) -> io::Result<Running> {
+        let ends = Ends::of(group);
+        let mut servers = Vec::new();
+        spaces[Side::Sending as usize].namespace.enter()?;
+        for (number, line) in (1..).zip(&self.servers) {
+            servers.push(Server::start(line, number, self.logs.as_deref(), ends)?);
+        }
+        spaces[Side::Receiving as usize].namespace.enter()?;
+        let (program, arguments) = self.command.split_first().expect("there is a command");
+        let mut command = Command::new(program);
+        command.args(arguments);
+        ends.tell(&mut command);
+        let mut start = || {
+            if outside.is_some() {
+                outside::use_resolver()?;
+                command.env("REDTAIL_COMPUTER", outside::COMPUTER.to_string());
+            }
+            command.spawn().map_err(|error| about(error, program))
+        };
+        match start() {
+            Ok(command) => Ok(Running {
+                command,
+                servers,
+                outside,
+            }),
+            Err(error) => {
+                end_all(&mut servers);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Running {
+    /// Waits for the program of the user, or until `stopped`. Ends all programs then.
+    ///
+    /// # Errors
+    /// When it cannot be waited for.
+    pub fn wait(mut self, stopped: impl Fn() -> bool) -> io::Result<Option<ExitStatus>> {
+        let status = loop {
+            match self.command.try_wait()? {
+                None if stopped() => {
+                    let _ = self.command.kill();
+                    self.command.wait()?;
+                    break None;
+                }
+                None => {
+                    self.tell_failures();
+                    thread::sleep(LOOK);
+                }
+                status => break status,
+            }
+        };
+        self.tell_failures();
+        end_all(&mut self.servers);
+        Ok(status)
+    }
+
+    /// Tells on standard error which servers have failed, and whether the outside is cut off.
+    fn tell_failures(&mut self) {
+        let mut failures: Vec<String> = self
+            .servers
+            .iter_mut()
+            .filter_map(Server::failure)
+            .collect();
+        if let Some(why) = self.outside.as_mut().and_then(Outside::ended) {
+            failures.push(why);
+            self.outside = None;
+        }
+        for failure in failures {
+            let _ = writeln!(io::stderr(), "warning: {failure}");
+        }
+    }
+}
+
+/// Ends programs that have process groups of their own.
+fn end_all(programs: &mut [Server]) {
+    let signal = |programs: &[Server], signal| {
+        for program in programs {
+            if let Some(group) = Pid::from_raw(program.child.id() as i32) {
+                let _ = kill_process_group(group, signal);
+            }
+        }
+    };
+    signal(programs, Signal::TERM);
+    for _ in 0..GRACE.as_millis() / LOOK.as_millis() {
+        if programs
+            .iter_mut()
+            .all(|it| !matches!(it.child.try_wait(), Ok(None)))
+        {
+            break;
+        }
+        thread::sleep(LOOK);
+    }
+    signal(programs, Signal::KILL);
+    for program in programs {
+        let _ = program.child.wait();
+    }
+}
+
+/// Shows readings of the links until there are no more.
+pub fn show(how: Show, readings: mpsc::Receiver<Vec<Reading>>) {
+    let mut terminal = io::stderr();
+    let how = match how {
+        Show::Title if !terminal.is_terminal() => Show::Nothing,
+        how => how,
+    };
+    for links in readings {
+        let texts: Vec<String> = links.iter().map(Reading::to_string).collect();
+        let text = texts.join("; ");
+        // A terminal that has gone away is no reason to end a run.
+        let _ = match how {
+            Show::Nothing => Ok(()),
+            Show::Title => write!(terminal, "\x1b]0;{text}\x07").and_then(|()| terminal.flush()),
+            Show::Lines => writeln!(terminal, "{text}"),
+        };
+    }
+}

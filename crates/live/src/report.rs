@@ -1,0 +1,222 @@
+//! The result of a run, from what its network and its hosts have counted.
+//!
+//! The network knows queues, delays and packets; the hosts know what their sockets delivered, and
+//! the kernel's counters what TCP did. Metrics that no one of them can measure are left out.
+
+use redtail_core::{Metric, Span, Time};
+use redtail_network::group_report::{self, Times, Value, bits_per_second};
+use redtail_network::metrics::*;
+use redtail_network::report::full_name;
+use redtail_network::result::{FlowSeries, ResponseTimes, Transfers};
+use redtail_network::statistics::{Delays, jain};
+use redtail_traffic::TrafficParams;
+use redtail_traffic::transfer::{
+    COMPLETED, COMPLETION_TIME_MEAN, FIRST_BYTE_TIME_MEAN, HANDSHAKE_TIME_MEAN,
+};
+
+use crate::counters::Counters;
+use crate::hosts::{Hosts, Marks};
+
+/// What the hosts have measured.
+#[derive(Clone, Debug, Default)]
+pub struct HostReport {
+    /// Metrics of each group, without the group's name.
+    pub metrics: Vec<Vec<Value>>,
+    /// Metrics of all groups together, and of the phases, with their full names.
+    pub others: Vec<(String, f64)>,
+    /// Every sized transfer.
+    pub transfers: Transfers,
+    /// The response times of groups with users.
+    pub response_times: ResponseTimes,
+    /// Samples of the TCP flows.
+    pub series: FlowSeries,
+    /// How late timers were handled.
+    pub lateness: Delays,
+    /// Packets that the devices of the hosts could not hold.
+    pub device_drops: u64,
+}
+
+impl Hosts<'_> {
+    /// What has been measured, at the end of the run.
+    pub fn report(&mut self, end: &Marks) -> HostReport {
+        let ended = end.since.min(Time::ZERO + self.scenario.duration);
+        let period = ended.saturating_since(Time::ZERO + self.scenario.warmup);
+        let groups = self.scenario.traffic.len();
+        let mut report = HostReport {
+            metrics: vec![Vec::new(); groups],
+            series: std::mem::take(&mut self.series),
+            transfers: self.transfers(),
+            lateness: std::mem::take(&mut self.lateness),
+            device_drops: end.counters.iter().map(|group| group.device_drops).sum(),
+            ..HostReport::default()
+        };
+        let (mut all_tcp, mut users_rate) = (Vec::new(), 0.0);
+        // A run that ended before its measurement began has measured nothing.
+        let before = self.marks.first().unwrap_or(end).clone();
+        for index in 0..groups {
+            let group = &self.scenario.traffic[index];
+            let values = &mut report.metrics[index];
+            let bytes = end.delivered[index] - before.delivered[index];
+            let rates: Vec<f64> = match (&self.answers[index], group.tcp()) {
+                (Some(_), _) => vec![bits_per_second(bytes, period)],
+                (None, Some(_)) => self.flow_rates(index, period),
+                (None, None) => Vec::new(),
+            };
+            if !rates.is_empty() {
+                values.push((GOODPUT, Some(rates.iter().sum())));
+                values.extend(of_counters(end.counters[index] - before.counters[index]));
+                if let TrafficParams::Transfer(_) = group {
+                    values.extend(self.transfer_times(index));
+                }
+            }
+            if let Some(answers) = &self.answers[index] {
+                values.push((USERS, Some(f64::from(group.access().flows))));
+                let summary = answers.summary(end.since, period);
+                let unanswered = self.unanswered(index);
+                values.extend(group_report::of_answers(&summary, unanswered, period));
+                let users = self.users.iter().filter(|user| user.group == index);
+                let programs = users.map(|user| user.program());
+                values.extend(group_report::of_users(programs, end.since));
+                answers.export(index as u32, &mut report.response_times);
+                users_rate += rates.iter().sum::<f64>();
+                continue;
+            }
+            let mut rates = rates;
+            all_tcp.extend_from_slice(&rates);
+            if group.tcp().is_none() {
+                values.extend(self.of_udp(index));
+                let flows = self.udp.iter().filter(|flow| flow.group == index);
+                rates = flows
+                    .map(|flow| bits_per_second(flow.received_bytes, period))
+                    .collect();
+            }
+            values.push((FAIRNESS, jain(rates)));
+        }
+        if self
+            .scenario
+            .traffic
+            .iter()
+            .any(|group| group.tcp().is_some())
+        {
+            let goodput = all_tcp.iter().sum::<f64>() + users_rate;
+            report.others.push((full_name("", GOODPUT), goodput));
+        }
+        let fairness = jain(all_tcp).map(|fairness| (full_name("", FAIRNESS), fairness));
+        report.others.extend(fairness);
+        report.others.extend(self.phase_goodputs(end));
+        report
+    }
+
+    fn flow_rates(&self, group: usize, period: Span) -> Vec<f64> {
+        let flows = self.tcp.iter().filter(|flow| flow.group == group);
+        let bytes = flows.map(|flow| flow.delivered - flow.delivered_before);
+        bytes.map(|bytes| bits_per_second(bytes, period)).collect()
+    }
+
+    fn of_udp(&self, group: usize) -> Vec<Value> {
+        let flows = || self.udp.iter().filter(|flow| flow.group == group);
+        let received = flows().map(|flow| flow.received).sum();
+        let lost = flows().map(|flow| flow.lost).sum();
+        let mut values = group_report::of_udp(received, lost, &self.delays[group]).to_vec();
+        if let TrafficParams::Voip(voip) = &self.scenario.traffic[group] {
+            let calls = flows().filter_map(|flow| Some((flow.call.as_deref()?, flow.lost)));
+            values.extend(group_report::of_calls(calls, voip));
+        }
+        values
+    }
+
+    /// Exchanges of a group that were requested in the measurement period and are not complete.
+    fn unanswered(&self, group: usize) -> u64 {
+        let from = Time::ZERO + self.scenario.warmup;
+        let connections = self.connections.iter().flatten();
+        let of_group = connections.filter(|connection| connection.at.group == group);
+        let asked = of_group.flat_map(|connection| connection.unfinished());
+        asked.filter(|at| *at >= from).count() as u64
+    }
+
+    fn transfer_times(&self, group: usize) -> [Value; 4] {
+        let from = Time::ZERO + self.scenario.warmup;
+        let mut times = [Times::default(); 3];
+        for flow in self.tcp.iter().filter(|flow| flow.group == group) {
+            if flow.completed.is_some_and(|at| at < from) {
+                continue;
+            }
+            let ends = [flow.established, flow.first_byte, flow.completed];
+            for (times, end) in times.iter_mut().zip(ends) {
+                times.add(end.map(|end| end - flow.start));
+            }
+        }
+        let [handshake, first_byte, completion] = times;
+        [
+            (COMPLETED, completion.share()),
+            (COMPLETION_TIME_MEAN, completion.mean()),
+            (HANDSHAKE_TIME_MEAN, handshake.mean()),
+            (FIRST_BYTE_TIME_MEAN, first_byte.mean()),
+        ]
+    }
+
+    fn transfers(&self) -> Transfers {
+        let mut rows = Transfers::default();
+        for flow in &self.tcp {
+            let Some(size) = flow.size else {
+                continue;
+            };
+            let since =
+                |end: Option<Time>| end.map_or(f64::NAN, |end| (end - flow.start).as_secs_f64());
+            rows.group.push(flow.group as u32);
+            rows.flow
+                .push(self.first_flow[flow.group] + flow.index as u32);
+            rows.size_bytes.push(size);
+            rows.start_s.push(flow.start.as_secs_f64());
+            rows.handshake_time_s.push(since(flow.established));
+            rows.first_byte_time_s.push(since(flow.first_byte));
+            rows.completion_time_s.push(since(flow.completed));
+            let info = flow.latest_info();
+            rows.retransmissions.push(u64::from(info.retransmissions));
+            rows.timeouts.push(u64::from(info.timeouts.unwrap_or(0)));
+        }
+        rows
+    }
+
+    /// The goodput in each phase, of each TCP group and of all.
+    fn phase_goodputs(&self, end: &Marks) -> Vec<(String, f64)> {
+        if self.scenario.phases.is_empty() {
+            return Vec::new();
+        }
+        let mut metrics = Vec::new();
+        let ends = self.marks.iter().skip(1).chain([end]);
+        for (number, (from, to)) in (1..).zip(self.marks.iter().zip(ends)) {
+            let mut all = None;
+            for (index, group) in self.scenario.traffic.iter().enumerate() {
+                if group.tcp().is_some() {
+                    let bytes = to.delivered[index] - from.delivered[index];
+                    let goodput = bits_per_second(bytes, to.since - from.since);
+                    let prefix = format!("phase{number}.{}.", group.access().name);
+                    metrics.push((full_name(&prefix, GOODPUT), goodput));
+                    *all.get_or_insert(0.0) += goodput;
+                }
+            }
+            let prefix = format!("phase{number}.");
+            metrics.extend(all.map(|goodput| (full_name(&prefix, GOODPUT), goodput)));
+        }
+        metrics
+    }
+}
+
+/// The metrics that the kernel counts for all that hosts do.
+pub const COUNTED: [&Metric; 4] = [
+    RETRANSMISSIONS,
+    FAST_RECOVERIES,
+    TIMEOUTS,
+    SPURIOUS_TIMEOUTS,
+];
+
+fn of_counters(counted: Counters) -> [(&'static Metric, Option<f64>); 4] {
+    let [retransmissions, recoveries, timeouts, spurious] = COUNTED;
+    [
+        (retransmissions, Some(counted.retransmissions as f64)),
+        (recoveries, Some(counted.recoveries as f64)),
+        (timeouts, Some(counted.timeouts as f64)),
+        (spurious, Some(counted.spurious_timeouts as f64)),
+    ]
+}

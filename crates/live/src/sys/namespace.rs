@@ -1,0 +1,85 @@
+//! User and network namespaces (namespaces(7)).
+//!
+//! A run makes a user namespace in which it has all rights over networks, and in this as many
+//! network namespaces as it needs. The kernel removes them when the last process in them ends.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{Mode, OFlags, open};
+use rustix::mount::{MountFlags, mount};
+use rustix::process::{getgid, getuid};
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space, unshare_unsafe};
+
+/// Moves this process, which must have one thread, into a new user namespace as its root.
+///
+/// # Errors
+/// When the kernel or its settings forbid it.
+pub fn enter_user_namespace() -> io::Result<()> {
+    enter(UnshareFlags::NEWUSER)
+}
+
+/// Moves this process, which must have one thread, into a new user namespace as its root. Its next
+/// child is the first process of a process namespace: when that child ends, however it ends, the
+/// kernel ends all processes that it started.
+///
+/// # Errors
+/// When the kernel or its settings forbid it.
+pub fn enter_process_namespace() -> io::Result<()> {
+    enter(UnshareFlags::NEWUSER | UnshareFlags::NEWNS | UnshareFlags::NEWPID)
+}
+
+#[allow(unsafe_code)]
+fn enter(namespaces: UnshareFlags) -> io::Result<()> {
+    let (user, group) = (getuid().as_raw(), getgid().as_raw());
+    // SAFETY: the table of file descriptors is not unshared.
+    unsafe { unshare_unsafe(namespaces) }?;
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
+    fs::write("/proc/self/gid_map", format!("0 {group} 1"))
+}
+
+/// Shows the processes of this process namespace in `/proc`, as far as the kernel allows it (not
+/// where parts of `/proc` are hidden, as in containers).
+pub fn show_own_processes() {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    let _ = mount("proc", "/proc", "proc", flags, None);
+}
+
+/// A network namespace.
+#[derive(Debug)]
+pub struct NetNamespace(OwnedFd);
+
+impl NetNamespace {
+    /// Makes a network namespace, which the calling thread is in afterwards.
+    ///
+    /// # Errors
+    /// When the calling thread may not.
+    #[allow(unsafe_code)]
+    pub fn create() -> io::Result<Self> {
+        // SAFETY: the table of file descriptors is not unshared.
+        unsafe { unshare_unsafe(UnshareFlags::NEWNET) }?;
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        Ok(Self(open(
+            "/proc/thread-self/ns/net",
+            flags,
+            Mode::empty(),
+        )?))
+    }
+
+    /// Moves the calling thread into it: sockets opened from now on belong to it.
+    ///
+    /// # Errors
+    /// When the calling thread may not.
+    pub fn enter(&self) -> io::Result<()> {
+        let kind = Some(LinkNameSpaceType::Network);
+        Ok(move_into_link_name_space(self.0.as_fd(), kind)?)
+    }
+}
+
+impl AsFd for NetNamespace {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}

@@ -1,0 +1,164 @@
+//! The metrics of groups that every engine computes in the same way from what it has counted.
+
+use redtail_core::{Bytes, Metric, Span, Time};
+use redtail_traffic::e_model::mos;
+use redtail_traffic::voip::{JITTER, LATE, MOS, MOS_MIN, R_FACTOR};
+use redtail_traffic::web::{PAGE_TIME_MEAN, PAGE_TIME_P50, PAGE_TIME_P95, PAGES};
+use redtail_traffic::{Application, Playout, User, VoipParams};
+
+use crate::answers::AnswerSummary;
+use crate::metrics::*;
+use crate::statistics::Delays;
+
+/// A metric with its value; `None` if it is undefined.
+pub type Value = (&'static Metric, Option<f64>);
+
+/// The rate of `bytes` bytes in `period`, in bit/s.
+pub fn bits_per_second(bytes: u64, period: Span) -> f64 {
+    Bytes::new(bytes).bits() as f64 / period.as_secs_f64()
+}
+
+/// The mean of the values that are defined.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Mean {
+    sum: f64,
+    count: u32,
+}
+
+impl Mean {
+    /// Adds a value; `None` counts for nothing.
+    pub fn add(&mut self, value: Option<f64>) {
+        if let Some(value) = value {
+            self.sum += value;
+            self.count += 1;
+        }
+    }
+
+    /// The mean; `None` without values.
+    pub fn get(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum / f64::from(self.count))
+    }
+}
+
+/// The number of events of one kind, and their total duration.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Times {
+    all: u32,
+    count: u32,
+    seconds: f64,
+}
+
+impl Times {
+    /// Adds an event, which took this time; `None` if it has not ended.
+    pub fn add(&mut self, took: Option<Span>) {
+        self.all += 1;
+        if let Some(took) = took {
+            self.count += 1;
+            self.seconds += took.as_secs_f64();
+        }
+    }
+
+    /// The share of events that have ended.
+    pub fn share(&self) -> Option<f64> {
+        (self.all > 0).then(|| f64::from(self.count) / f64::from(self.all))
+    }
+
+    /// The mean in seconds, over the events that have ended.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.seconds / f64::from(self.count))
+    }
+}
+
+/// The metrics of the exchanges of a group that has users, of which `unanswered` are not complete.
+pub fn of_answers(summary: &AnswerSummary, unanswered: u64, period: Span) -> Vec<Value> {
+    let (times, pages) = (&summary.times, &summary.pages);
+    let asked = times.count() + unanswered;
+    let mut values = vec![
+        (RESPONSES, Some(times.count() as f64)),
+        (
+            UNANSWERED,
+            (asked > 0).then(|| unanswered as f64 / asked as f64),
+        ),
+        (
+            TRANSACTION_RATE,
+            Some(times.count() as f64 / period.as_secs_f64()),
+        ),
+        (RESPONSE_TIME_MEAN, times.mean()),
+        (RESPONSE_TIME_STD, times.std()),
+        (RESPONSE_TIME_P50, times.quantile(0.5)),
+        (RESPONSE_TIME_P95, times.quantile(0.95)),
+        (RESPONSE_TIME_P99, times.quantile(0.99)),
+        (SLOWDOWN_MEAN, summary.slowdown_mean),
+        (SLOWDOWN_P50, summary.slowdown_p50),
+        (SLOWDOWN_P99, summary.slowdown_p99),
+    ];
+    if pages.count() > 0 {
+        values.extend([
+            (PAGES, Some(pages.count() as f64)),
+            (PAGE_TIME_MEAN, pages.mean()),
+            (PAGE_TIME_P50, pages.quantile(0.5)),
+            (PAGE_TIME_P95, pages.quantile(0.95)),
+        ]);
+    }
+    values.push((CONNECTIONS, Some(summary.connections as f64)));
+    values.push((CONNECTIONS_MEAN, Some(summary.connections_mean)));
+    values
+}
+
+/// The metrics that the programs of a group's users report, each over all users.
+pub fn of_users<'a>(programs: impl Iterator<Item = &'a User>, now: Time) -> Vec<Value> {
+    // Definition, amount and divisor, summed over the users.
+    let mut sums: Vec<(&'static Metric, f64, f64)> = Vec::new();
+    for program in programs {
+        program.report(now, &mut |metric, amount, per| match sums
+            .iter_mut()
+            .find(|known| known.0.name == metric.name)
+        {
+            Some(known) => {
+                known.1 += amount;
+                known.2 += per;
+            }
+            None => sums.push((metric, amount, per)),
+        });
+    }
+    let value = |(metric, amount, per)| (metric, (per > 0.0).then(|| amount / per));
+    sums.into_iter().map(value).collect()
+}
+
+/// The quality of a group's calls at the listeners, averaged over the calls. Each call has the
+/// number of its packets that were lost.
+pub fn of_calls<'a>(
+    calls: impl Iterator<Item = (&'a Playout, u64)>,
+    group: &VoipParams,
+) -> [Value; 5] {
+    let (mut late, mut jitter) = (Mean::default(), Mean::default());
+    let (mut rating, mut opinion, mut worst) = (Mean::default(), Mean::default(), f64::INFINITY);
+    for (call, lost) in calls {
+        let tally = call.tally();
+        jitter.add(tally.jitter());
+        late.add((tally.heard > 0).then(|| tally.late as f64 / tally.heard as f64));
+        let r = tally.rating(group, lost);
+        rating.add(r);
+        opinion.add(r.map(mos));
+        worst = worst.min(r.map_or(f64::INFINITY, mos));
+    }
+    [
+        (MOS, opinion.get()),
+        (MOS_MIN, worst.is_finite().then_some(worst)),
+        (R_FACTOR, rating.get()),
+        (JITTER, jitter.get()),
+        (LATE, late.get()),
+    ]
+}
+
+/// The metrics of the packets of a UDP group.
+pub fn of_udp(received: u64, lost: u64, delays: &Delays) -> [Value; 5] {
+    let all = received + lost;
+    [
+        (END_TO_END_LOSS, (all > 0).then(|| lost as f64 / all as f64)),
+        (ONE_WAY_DELAY_MEAN, delays.mean()),
+        (ONE_WAY_DELAY_P50, delays.quantile(0.5)),
+        (ONE_WAY_DELAY_P95, delays.quantile(0.95)),
+        (ONE_WAY_DELAY_P99, delays.quantile(0.99)),
+    ]
+}

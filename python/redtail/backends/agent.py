@@ -1,0 +1,190 @@
+"""The process that makes one run in real time: `python -m redtail.backends.agent`.
+
+It reads a pickled request, enters namespaces of its own before it does anything else, makes the
+run, and writes a pickled reply. It ends when the pipe of its request does. The request comes from
+standard input, and the reply goes to standard output; with `--programs IN OUT` they are other
+descriptors, because the programs of the user have the terminal.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Required, TypedDict
+
+from redtail import _engine
+
+if TYPE_CHECKING:
+    from redtail.inputs import queues as own
+    from redtail.inputs import traces as tables
+
+
+class Request(TypedDict, total=False):
+    """What is asked for: the arguments of `_engine.run_live`."""
+
+    scenario: Required[str]
+    queues: Mapping[str, own.Located]
+    traces: Mapping[str, tables.Located]
+    programs: _engine.Programs
+    captures: Sequence[tuple[str, str]]
+    kernel_queues: bool
+
+
+def main() -> int:
+    """Serve one request, or say what this host lacks (`--probe`)."""
+    match sys.argv[1:]:
+        case ["--probe"]:
+            return probe()
+        case ["--survey"]:
+            return survey()
+        case ["--programs", request, reply]:
+            return serve_programs(int(request), int(reply))
+    # What is printed by others, such as a queue in Python, must not be mixed with the reply.
+    reply_to = os.dup(1)
+    os.dup2(2, 1)
+    return serve(0, reply_to) if entered(reply_to) else 1
+
+
+def entered(reply_to: int, *, processes: bool = False) -> bool:
+    """Enter the namespaces, or reply why that is forbidden."""
+    try:
+        _engine.enter_namespaces(processes=processes)
+    except OSError as error:
+        with os.fdopen(reply_to, "wb") as reply:
+            pickle.dump(("refused", forbidden(error)), reply)
+        return False
+    return True
+
+
+def serve(request_from: int, reply_to: int) -> int:
+    """Make the run that is asked for, and reply what it measured."""
+    with os.fdopen(request_from, "rb", closefd=False) as request:
+        asked: Request = pickle.load(request)
+    threading.Thread(target=end_with, args=(request_from,), daemon=True).start()
+    answer: tuple[str, object]
+    try:
+        answer = ("ran", _engine.run_live(**asked))
+    except OSError as error:
+        answer = ("refused", str(error))
+    except Exception as error:
+        answer = ("failed", error)
+    with os.fdopen(reply_to, "wb") as reply:
+        pickle.dump(answer, reply)
+    return 0
+
+
+def serve_programs(request_from: int, reply_to: int) -> int:
+    """Serve a request with programs of the user, in a child that is the first of its processes.
+
+    All processes end with this child, so nothing that the user's programs have started stays.
+    """
+    # Ctrl-C is for the user's program. A handler, unlike SIG_IGN, is not inherited by it.
+    signal.signal(signal.SIGINT, lambda *_: None)
+    if not entered(reply_to, processes=True):
+        return 1
+    child = os.fork()
+    if child == 0:
+        os._exit(serve(request_from, reply_to))
+    os.close(request_from)
+    os.close(reply_to)
+    _, status = os.waitpid(child, 0)
+    return abs(os.waitstatus_to_exitcode(status))
+
+
+def end_with(pipe: int) -> None:
+    """Wait for the end of a pipe, and end this process then."""
+    os.read(pipe, 1)
+    os._exit(1)
+
+
+def probe() -> int:
+    """Print what is missing on this host, a line for each thing."""
+    found = [reason for reason in (namespaces(), tun()) if reason]
+    print("\n".join(found))
+    return 1 if found else 0
+
+
+def survey() -> int:
+    """Print as JSON what this host has for runs in real time."""
+    from redtail.backends import doctor
+
+    found: dict[str, object] = {"namespaces": namespaces(), "tun": tun()}
+    if not found["namespaces"]:
+        controls = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+        found["controls"] = controls.read_text().split() if controls.exists() else []
+        _engine.enter_network()
+        device = "trial"
+        made = subprocess.run(
+            ["ip", "tuntap", "add", "dev", device, "mode", "tun"], capture_output=True, check=False
+        )
+        ok = made.returncode == 0
+        found["offload"] = "TUN devices, which take none" if ok else ""
+        found["queues"] = doctor.try_queues(device) if ok else {}
+    print(json.dumps(found))
+    return 0
+
+
+def namespaces() -> str:
+    """Enter a user namespace; return why that is forbidden, or nothing."""
+    try:
+        _engine.enter_namespaces()
+    except OSError as error:
+        return forbidden(error)
+    return ""
+
+
+def tun() -> str:
+    """Return why TUN devices cannot be made, or nothing."""
+    try:
+        os.close(os.open("/dev/net/tun", os.O_RDWR))
+    except OSError as error:
+        return (
+            f"/dev/net/tun cannot be opened ({error.strerror}); `modprobe tun` as root makes it, "
+            "and a container needs it passed in (`--device /dev/net/tun`)"
+        )
+    return ""
+
+
+# Settings that can forbid user namespaces: the value that allows them, and who has the setting.
+SETTINGS = {
+    "user/max_user_namespaces": ("10000", "every Linux"),
+    "kernel/unprivileged_userns_clone": ("1", "Debian's kernels"),
+    "kernel/apparmor_restrict_unprivileged_userns": ("0", "Ubuntu 23.10 and later"),
+}
+
+
+PROC_SYS = Path("/proc/sys")
+
+
+def forbidden(error: OSError) -> str:
+    """Return why user namespaces are not allowed here, and what to do."""
+    for key, (wanted, where) in SETTINGS.items():
+        path = PROC_SYS / key
+        try:
+            value = path.read_text().strip()
+        except OSError:
+            continue
+        if value == wanted or (key.startswith("user/") and value != "0"):
+            continue
+        name = key.replace("/", ".")
+        return (
+            f"user namespaces are forbidden by the setting {name} = {value} ({where}); as root: "
+            f"sysctl -w {name}={wanted}"
+        )
+    reason = errno.errorcode.get(error.errno or 0, str(error))
+    return (
+        f"user namespaces are refused ({reason}); in a container its seccomp profile forbids "
+        "them: start it with --security-opt seccomp=unconfined"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,166 @@
+"""The backends `linux` and `linux-tcp`: a Linux kernel in a virtual machine, in virtual time.
+
+Each run is made by a machine of its own (`virtual.machine`), in which the agent of `crates/live` is
+the first process. The name of a backend can name a kernel: `linux:6.12`.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import platform
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from redtail import _engine
+from redtail.backends import Cancel, Refusal, virtual
+from redtail.backends.live import ABSENT, Stop, iproute2
+from redtail.errors import InvalidRun, SpecError
+from redtail.scenario import seconds
+
+if TYPE_CHECKING:
+    from redtail._engine import Outcome, Plan
+    from redtail.backends.virtual.kernels import Kernel
+    from redtail.backends.virtual.machine import Guest
+    from redtail.inputs import queues, traces
+
+OLDEST = (5, 11)
+"""The first kernel whose `epoll_pwait2` waits for nanoseconds; the agent needs it."""
+
+
+class Linux:
+    """Runs scenarios with TCP and the queues of a Linux kernel, in a virtual machine.
+
+    Args:
+        kernel: the name of one that `redtail kernel` keeps; None for its default.
+    """
+
+    kind = "linux"
+    kernel_queues = True
+    at_once = None
+
+    def __init__(self, kernel: str | None = None) -> None:
+        self.kernel = kernel
+
+    @property
+    def name(self) -> str:
+        """The name of this backend, and of the kernel if it was named."""
+        return self.kind if self.kernel is None else f"{self.kind}:{self.kernel}"
+
+    def identity(self) -> str:
+        """Return the hash of the code, the kernel's release, and the versions of what runs it."""
+        guest = _guest(self.kernel)
+        return (
+            f"{_engine.live_version()} Linux {guest.kernel.release} "
+            f"({guest.identity[:12]}) {iproute2()} QEMU {guest.qemu}"
+        )
+
+    def refuse(self, plan: Plan) -> Sequence[Refusal]:
+        """Return what the kernel cannot do of what the experiment asks for.
+
+        Raises:
+            SpecError: no virtual machine can be run here, or there is no kernel.
+        """
+        require_host()
+        kernel = _guest(self.kernel).kernel
+        found: dict[tuple[str, str], None] = {}
+        for name in plan.queues:
+            reason = f'"{name}" is a class, which no virtual machine can execute'
+            found[("class", f"{reason}; accepted: a queue of redtail, or backend sim or live")] = (
+                None
+            )
+        for case in range(len(plan.cases)):
+            scenario = plan.example(case)
+            found.update(dict.fromkeys(_engine.live_refusals(scenario, kernel.controls())))
+            if self.kernel_queues:
+                queues = kernel.queues()
+                found.update(dict.fromkeys(_engine.live_queue_refusals(scenario, queues)))
+        for bound in plan.stop.until if plan.stop else ():
+            if self.lacks(bound.metric):
+                reason = f'"{bound}": backend {self.name} does not measure {bound.metric}'
+                found[("replications.until", f"{reason}; accepted: another metric")] = None
+        return [Refusal(key, reason) for key, reason in found]
+
+    def lacks(self, metric: str) -> bool:
+        """Say whether virtual machines do not measure a metric that simulated runs have."""
+        parts = metric.split(".")
+        return parts[-1] in ABSENT or (self.kernel_queues and "queue" in parts[:-1])
+
+    def cancel_token(self) -> Cancel:
+        """Return what ends the machines."""
+        return Stop()
+
+    def run(
+        self,
+        scenario: str,
+        cancel: Any = None,
+        queues: Mapping[str, queues.Located] | None = None,
+        traces: Mapping[str, traces.Located] | None = None,
+    ) -> Outcome:
+        """Make one run, in a machine of its own."""
+        from redtail.backends.virtual import machine
+
+        start = time.perf_counter()
+        stop: Stop = cancel if isinstance(cancel, Stop) else Stop()
+        request = _engine.guest_request(scenario, traces, self.kernel_queues)
+        duration_s = seconds(json.loads(scenario)["duration"])
+        reply = machine.run(_guest(self.kernel), request, duration_s, stop)
+        outcome, invalid = _engine.guest_outcome(reply, start)
+        if invalid is not None:
+            raise InvalidRun(invalid, outcome.metrics)
+        return outcome
+
+
+class LinuxTcp(Linux):
+    """The same with redtail's queues under the kernel's TCP."""
+
+    kind = "linux-tcp"
+    kernel_queues = False
+
+
+@functools.cache
+def _kept(kernel: Kernel, qemu: str) -> Guest:
+    from redtail.backends.virtual.machine import Guest
+
+    return Guest.of(kernel, qemu)
+
+
+def _guest(kernel: str | None) -> Guest:
+    """Return what machines with a kernel have in common."""
+    from redtail.backends import doctor
+    from redtail.backends.virtual import kernels
+
+    return _kept(kernels.find(kernel), doctor.qemu())
+
+
+def require_host() -> None:
+    """Refuse a computer on which no virtual machine can be run.
+
+    Raises:
+        SpecError: the text says what is missing, and what brings it.
+    """
+    reasons = missing()
+    if reasons:
+        raise SpecError(
+            "backend linux cannot run on this host: " + "; ".join(reasons), key="backend"
+        )
+
+
+def missing() -> list[str]:
+    """Return what this computer lacks for virtual machines, each with what brings it."""
+    from redtail.backends import doctor
+
+    if not sys.platform.startswith("linux") or platform.machine() != "x86_64":
+        return [f"it needs Linux on x86-64, and this is {sys.platform} on {platform.machine()}"]
+    found = []
+    if not doctor.qemu():
+        found.append(
+            "the program qemu-system-x86_64 is not installed; it is in the package "
+            "qemu-system-x86 (Debian, Ubuntu, Arch) or qemu-system-x86-core (Fedora)"
+        )
+    for part in (virtual.AGENT, virtual.TURNS):
+        if not part.is_file():
+            found.append(f"{part} is not there; `make dev` builds it")
+    return found

@@ -1,0 +1,309 @@
+"""The backend `live`: the TCP of this host's kernel, in real time.
+
+Each run is made by a process of its own (`redtail.backends.agent`), which moves into namespaces
+that it makes for itself. The kernel removes them when that process ends, however it ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import platform
+import re
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from redtail import _engine
+from redtail.backends import Cancel, Refusal
+from redtail.errors import Cancelled, InvalidRun, RedtailWarning, RunError, SpecError
+
+if TYPE_CHECKING:
+    from redtail._engine import Outcome, Plan
+    from redtail.backends.agent import Request
+    from redtail.inputs import queues, traces
+
+
+class Stop:
+    """Ends the processes of the runs that are being made."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self.cancelled = False
+
+    def cancel(self) -> None:
+        """End them, and start no more."""
+        with self._lock:
+            self.cancelled = True
+            for process in self._running:
+                process.kill()
+
+    def add(self, process: subprocess.Popen[bytes]) -> None:
+        """Enter a process."""
+        with self._lock:
+            self._running.add(process)
+            if self.cancelled:
+                process.kill()
+
+    def remove(self, process: subprocess.Popen[bytes]) -> None:
+        """Take a process out, which has ended."""
+        with self._lock:
+            self._running.discard(process)
+
+
+ABSENT = frozenset(
+    {"duplicate_acks", "ecn_reductions", "spurious_fast_retransmits", "stalls", "ack_wait_max"}
+)
+"""Metrics of a group that no kernel measures; docs/explanation/metrics.md has the reasons."""
+
+
+class Live:
+    """Runs scenarios with the TCP of this host, over redtail's links and queues, in real time."""
+
+    name = "live"
+    kernel_queues = False
+    at_once = 1  # two runs at a time would disturb each other's clocks
+
+    def identity(self) -> str:
+        """Return the hash of the code, the kernel's release and the version of iproute2."""
+        return f"{_engine.live_version()} Linux {platform.release()} {iproute2()}"
+
+    def refuse(self, plan: Plan) -> Sequence[Refusal]:
+        """Return what this host cannot do of what the experiment asks for.
+
+        Raises:
+            SpecError: this host can run nothing at all.
+        """
+        require_host()
+        refusals: dict[tuple[str, str], None] = {}
+        for case in range(len(plan.cases)):
+            refusals.update(dict.fromkeys(_engine.live_refusals(plan.example(case))))
+        for bound in plan.stop.until if plan.stop else ():
+            if self.lacks(bound.metric):
+                reason = f'"{bound}": backend {self.name} does not measure {bound.metric}'
+                refusals[("replications.until", f"{reason}; accepted: another metric")] = None
+        return [Refusal(key, reason) for key, reason in refusals]
+
+    def lacks(self, metric: str) -> bool:
+        """Say whether runs in real time do not measure a metric that simulated runs have."""
+        return metric.rpartition(".")[2] in ABSENT
+
+    def cancel_token(self) -> Cancel:
+        """Return what ends the processes."""
+        return Stop()
+
+    def run(
+        self,
+        scenario: str,
+        cancel: Any = None,
+        queues: Mapping[str, queues.Located] | None = None,
+        traces: Mapping[str, traces.Located] | None = None,
+    ) -> Outcome:
+        """Make one run, in a process of its own."""
+        request: Request = {
+            "scenario": scenario,
+            "queues": queues or {},
+            "traces": traces or {},
+            "kernel_queues": self.kernel_queues,
+        }
+        outcome, invalid, _ = received(self._asked(request, cancel))
+        if invalid is not None:
+            raise InvalidRun(invalid, outcome.metrics)
+        return outcome
+
+    def run_captured(
+        self,
+        scenario: str,
+        points: Sequence[tuple[str, str]],
+        ip: int = 4,
+        cancel: Any = None,
+        queues: Mapping[str, queues.Located] | None = None,
+        traces: Mapping[str, traces.Located] | None = None,
+    ) -> Outcome:
+        """Make one run and capture packets, as `_engine.run_captured` does.
+
+        A run that must not be used has its capture all the same; the user is warned.
+        """
+        if ip != 4:
+            raise SpecError("backend live sends packets of IP version 4; accepted: 4")
+        request: Request = {
+            "scenario": scenario,
+            "queues": queues or {},
+            "traces": traces or {},
+            "captures": [(point, os.path.abspath(file)) for point, file in points],
+            "kernel_queues": self.kernel_queues,
+        }
+        outcome, invalid, _ = received(self._asked(request, cancel))
+        if invalid is not None:
+            warnings.warn(f"the captured run is not valid: {invalid}", RedtailWarning, stacklevel=2)
+        return outcome
+
+    def _asked(self, request: Request, cancel: Any) -> Any:
+        """Return the reply of an agent."""
+        stop: Stop = cancel if isinstance(cancel, Stop) else Stop()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "redtail.backends.agent"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C reaches this process, which ends that one
+        )
+        stop.add(process)
+        try:
+            # The pipe stays open: its end tells the agent that this process is gone.
+            assert process.stdin is not None
+            try:
+                pickle.dump(request, process.stdin)
+                process.stdin.flush()
+            except BrokenPipeError:
+                pass  # it has ended; its messages say why
+            output, errors = _read(process)
+        finally:
+            process.kill()
+            with contextlib.suppress(BrokenPipeError), process:
+                pass  # closes the pipes and waits
+            stop.remove(process)
+        if stop.cancelled:
+            raise Cancelled()
+        if not output:
+            text = errors.decode(errors="replace").strip()
+            raise RunError(f"the agent ended without a result: {text or process.returncode}")
+        return pickle.loads(output)
+
+
+class LiveTc(Live):
+    """The same with the kernel's own queues at all links, as `tc` makes them."""
+
+    name = "live-tc"
+    kernel_queues = True
+
+    def lacks(self, metric: str) -> bool:
+        """Say whether runs lack a metric: a queue of the kernel tells nothing of itself."""
+        return super().lacks(metric) or "queue" in metric.split(".")[:-1]
+
+    def refuse(self, plan: Plan) -> Sequence[Refusal]:
+        """Return what this host cannot do of what the experiment asks for, its queues included.
+
+        Raises:
+            SpecError: this host can run nothing at all.
+        """
+        refusals = dict.fromkeys(super().refuse(plan))
+        available = [kind for kind, why in survey()["queues"].items() if not why]
+        for case in range(len(plan.cases)):
+            found = _engine.live_queue_refusals(plan.example(case), available)
+            refusals.update(dict.fromkeys(Refusal(key, reason) for key, reason in found))
+        return list(refusals)
+
+
+def _read(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+    """Return all that a process prints, without closing what it reads."""
+    assert process.stdout is not None and process.stderr is not None
+    errors: list[bytes] = []
+    stderr = process.stderr
+    reader = threading.Thread(target=lambda: errors.append(stderr.read()), daemon=True)
+    reader.start()
+    output = process.stdout.read()
+    reader.join()
+    return output, b"".join(errors)
+
+
+def received(reply: Any) -> tuple[Outcome, str | None, int | None]:
+    """Return what an agent has sent, or raise what it could not do.
+
+    Returns:
+        What was measured, why it must not be used, if there is a reason, and the exit code of the
+        user's program.
+
+    Raises:
+        RunError: the run failed.
+    """
+    kind, value = reply
+    if kind == "ran":
+        measured: tuple[Outcome, str | None, int | None] = value
+        return measured
+    if kind == "refused":
+        raise RunError(f"this host's kernel refused a step: {value}")
+    raise value
+
+
+def _told(question: str) -> subprocess.CompletedProcess[str]:
+    """Return what an agent says of this host."""
+    return subprocess.run(
+        [sys.executable, "-m", "redtail.backends.agent", question],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def survey() -> dict[str, Any]:
+    """Return what the agent finds in namespaces of its own."""
+    ran = _told("--survey")
+    if ran.returncode:
+        return {"namespaces": ran.stderr.strip() or "the agent failed", "tun": "not tried"}
+    found: dict[str, Any] = json.loads(ran.stdout)
+    return found
+
+
+def iproute2(program: str = "ip") -> str:
+    """Return the version of iproute2, such as "iproute2-6.1.0"; empty without the program."""
+    try:
+        found = subprocess.run([program, "-Version"], capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    words = found.stdout.replace(",", " ").split()
+    return next((word for word in words if word.startswith("iproute2-")), "")
+
+
+def not_installed(program: str, fedora: str) -> str:
+    """Return that a program of iproute2 is missing, and which package brings it."""
+    return (
+        f"the program `{program}` is not installed; it is in the package iproute2 (Debian, "
+        f"Ubuntu, Arch) or {fedora} (Fedora)"
+    )
+
+
+#: The first kernel whose `epoll_pwait2` waits for nanoseconds; `epoll_pwait` rounds up to 1 ms.
+KERNEL = (5, 11)
+
+
+def require_host() -> None:
+    """Refuse a host on which no run can be made.
+
+    Raises:
+        SpecError: the text says what is missing, and what brings it.
+    """
+    reasons = missing()
+    if reasons:
+        raise SpecError(
+            "backend live cannot run on this host: " + "; ".join(reasons), key="backend"
+        )
+
+
+def old_kernel() -> str:
+    """Return why this host's kernel is too old, or nothing."""
+    release = platform.release()
+    if tuple(map(int, re.findall(r"\d+", release)[:2])) >= KERNEL:
+        return ""
+    return f"it needs Linux {'.'.join(map(str, KERNEL))} or later, and this is {release}"
+
+
+def missing() -> list[str]:
+    """Return what this host lacks for runs in real time, each with what brings it."""
+    if not sys.platform.startswith("linux"):
+        return [f"it needs Linux, and this is {platform.system()}"]
+    found = [reason for reason in (old_kernel(),) if reason]
+    if not iproute2():
+        found.append(not_installed("ip", "iproute"))
+    probe = _told("--probe")
+    found += [line for line in probe.stdout.splitlines() if line]
+    if probe.returncode and not found:
+        found.append(f"namespaces could not be tried: {probe.stderr.strip()}")
+    return found

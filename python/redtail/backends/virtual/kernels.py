@@ -1,0 +1,490 @@
+"""The kernels that the backend `linux` can start, for x86-64 alone.
+
+They are kept in a folder for each, in `$REDTAIL_KERNELS` or else below the folder of caches:
+
+    kernels/NAME/image           the kernel: a bzImage, or an ELF file
+                 modules/*.ko    queues, classifiers, congestion controls, tun, and what they need,
+                                 decompressed
+                 modules/modules.builtin
+                 kernel.json     what else is known of it
+
+A folder is made aside and renamed when it is whole, so that nothing half-written can be found.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from redtail.backends.doctor import QUEUES
+from redtail.backends.virtual import images, packages
+from redtail.errors import Cancelled, SpecError, StoreError
+from redtail.files import is_file_name, path_of
+from redtail.store import folders
+
+_ABOUT = "kernel.json"
+_IMAGE = "image"
+_MODULES = "modules"
+
+REQUIRED = {"tun": "CONFIG_TUN"}
+"""Modules without which the guest cannot work, and the setting that makes each."""
+
+CLASSIFIERS = ("cls_flower", "cls_matchall", "cls_u32", "cls_fw", "act_gact", "act_skbedit")
+"""Modules that put packets into classes."""
+
+# The kernel always has these: net/sched/sch_fifo.c is a part of CONFIG_NET_SCHED.
+_ALWAYS_QUEUES = ("bfifo", "pfifo", "pfifo_head_drop")
+# Reno cannot be left out: net/ipv4/tcp_cong.c.
+_ALWAYS_CONTROLS = ("reno",)
+# Modules whose kinds have other names than they, or that have none.
+_KINDS = {"ingress": ("clsact", "ingress"), "teql": ("teql0",), "mqprio_lib": ()}
+_NOT_CONTROLS = {"tcp_diag", "tcp_probe", "tcp_sigpool"}
+
+GET_ONE = (
+    "`redtail kernel fetch` gets one from this distribution's packages, and `redtail kernel add "
+    "NAME --image FILE --modules DIR` takes one of yours"
+)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A Linux kernel for x86-64.
+
+    Attributes:
+        name: what the user calls it.
+        release: what it calls itself, such as "6.1.0-56-cloud-amd64".
+        image: a bzImage, or an ELF file with a PVH note.
+        modules: a folder; it and those below it have *.ko, *.ko.xz, *.ko.gz or *.ko.zst.
+        origin: a package and its version, or the paths that the user gave.
+        identity: a SHA-256 over the image and the modules that are kept.
+        added: when it was fetched or added, in nanoseconds since 1970.
+    """
+
+    name: str
+    release: str
+    image: Path
+    modules: Path
+    origin: str
+    identity: str = ""
+    added: int = 0
+
+    @cached_property
+    def found(self) -> images.Modules:
+        """The files of its modules, and what is built in."""
+        return images.modules_in(self.modules, self.release)
+
+    def queues(self) -> list[str]:
+        """Return the kinds of queue that it has, by the names that `tc` has for them, sorted."""
+        return sorted({*_ALWAYS_QUEUES, *_queues(self.found)})
+
+    def controls(self) -> list[str]:
+        """Return the TCP congestion controls that it has, sorted."""
+        return sorted({*_ALWAYS_CONTROLS, *(name[4:] for name in _controls(self.found))})
+
+    def to_load(self) -> list[Path]:
+        """Return the modules that the guest loads, each after those that it needs.
+
+        They are `tun`, the queues of `redtail.backends.doctor.QUEUES` with what `tc` needs to put
+        packets into their classes, and all congestion controls.
+
+        Raises:
+            SpecError: a module needs another one that is not there.
+        """
+        queues = [f"sch_{kind}" for kind in (*QUEUES, "ingress")]  # sch_ingress has clsact
+        wanted = [*REQUIRED, *sorted(queues), *CLASSIFIERS, *sorted(_controls(self.found))]
+        return self.found.order(wanted)
+
+    @property
+    def size(self) -> int:
+        """The bytes of its image and of the files of its modules."""
+        return sum(path.stat().st_size for path in (self.image, *self.found.files.values()))
+
+    def check(self) -> None:
+        """Compare the files with the identity that was computed when it was fetched or added.
+
+        Raises:
+            StoreError: they are not those, or cannot be read.
+        """
+        try:
+            now = identity_of(self.image, self.found)
+        except (SpecError, OSError) as error:
+            raise StoreError(f"kernel {self.name} is damaged: {error}; {_again(self)}") from None
+        if now != self.identity:
+            raise StoreError(
+                f"kernel {self.name}: the files in {self.image.parent} are not those that were "
+                f"put there; {_again(self)}"
+            )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as `redtail kernel list --json` prints it."""
+        return {
+            "name": self.name,
+            "release": self.release,
+            "origin": self.origin,
+            "identity": self.identity,
+            "image": str(self.image),
+            "modules": str(self.modules),
+            "queues": self.queues(),
+            "controls": self.controls(),
+            "bytes": self.size,
+        }
+
+
+def _again(kernel: Kernel) -> str:
+    return f"`redtail kernel remove {kernel.name}` removes it; then {GET_ONE}"
+
+
+def _queues(found: images.Modules) -> Iterator[str]:
+    """Yield the kinds of queue that are modules or built in."""
+    names = {name for name in (*found.files, *found.builtin) if name.startswith("sch_")}
+    for name in names:
+        # A part that several queues share, such as sch_mqprio_lib, makes none known to the kernel.
+        if name in found.builtin or b"register_qdisc" in images.module_bytes(found.files[name]):
+            yield from _KINDS.get(name[4:], (name[4:],))
+
+
+def _controls(found: images.Modules) -> Iterator[str]:
+    """Yield the modules, or built-in parts, that are congestion controls."""
+    names = {name for name in (*found.files, *found.builtin) if name.startswith("tcp_")}
+    for name in names - _NOT_CONTROLS:
+        if name in found.builtin or b"tcp_register_congestion_control" in images.module_bytes(
+            found.files[name]
+        ):
+            yield name
+
+
+def _kept(found: images.Modules) -> list[Path]:
+    """Return the files of the modules that are kept: all that an experiment could need."""
+    queues = sorted(name for name in found.files if name.startswith("sch_"))
+    return found.order([*REQUIRED, *queues, *CLASSIFIERS, *sorted(_controls(found))])
+
+
+def identity_of(image: Path, found: images.Modules) -> str:
+    """Return a SHA-256 in hexadecimal over an image and the modules that are kept with it."""
+    whole = hashlib.sha256()
+    with open(image, "rb") as file:
+        whole.update(hashlib.file_digest(file, "sha256").digest())
+    for path in sorted(_kept(found), key=images.module_name):
+        content = hashlib.sha256(images.module_bytes(path)).hexdigest()
+        whole.update(f"{images.module_name(path)} {content}\n".encode())
+    whole.update("\n".join(sorted(found.builtin)).encode())
+    return whole.hexdigest()
+
+
+def store() -> Path:
+    """Return the folder in which kernels are kept.
+
+    It is `$REDTAIL_KERNELS`, or else `redtail/kernels` in `$XDG_CACHE_HOME`, by default ~/.cache
+    (the XDG Base Directory Specification).
+    """
+    own = os.environ.get("REDTAIL_KERNELS")
+    if own:
+        return path_of(own)
+    caches = os.environ.get("XDG_CACHE_HOME")
+    return (Path(caches) if caches else Path.home() / ".cache") / "redtail" / "kernels"
+
+
+def known() -> list[Kernel]:
+    """Return the kernels that are kept, sorted by name.
+
+    Raises:
+        StoreError: the folder cannot be read, or what it says of a kernel is damaged.
+    """
+    folder = store()
+    try:
+        names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise StoreError(f"{folder}: kernels cannot be read: {error.strerror}") from None
+    return [_read(folder / name) for name in names if (folder / name / _ABOUT).exists()]
+
+
+def _read(folder: Path) -> Kernel:
+    """Return the kernel in a folder of the store."""
+    file = folder / _ABOUT
+    try:
+        about = json.loads(file.read_text(encoding="utf-8"))
+        texts = {key: str(about[key]) for key in ("release", "origin", "identity")}
+        added = int(about["added"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(
+            f"{file}: is damaged: {folders.brief(error)}; `redtail kernel remove {folder.name}` "
+            "removes the kernel"
+        ) from None
+    return Kernel(
+        folder.name, image=folder / _IMAGE, modules=folder / _MODULES, **texts, added=added
+    )
+
+
+def default(kernels: list[Kernel]) -> Kernel:
+    """Return the kernel that is meant when none is named: the one fetched or added last."""
+    return max(kernels, key=lambda kernel: (kernel.added, kernel.name))
+
+
+def find(name: str | None = None) -> Kernel:
+    """Return a kernel.
+
+    Args:
+        name: its name; None for the one that was fetched or added last.
+
+    Raises:
+        SpecError: there is none, or none of this name.
+        StoreError: as for `known`.
+    """
+    kernels = known()
+    if not kernels:
+        wanted = "there is no kernel" if name is None else f'kernel = "{name}": there is no kernel'
+        raise SpecError(f"{wanted}; {GET_ONE}", key="kernel")
+    if name is None:
+        return default(kernels)
+    for kernel in kernels:
+        if kernel.name == name:
+            return kernel
+    raise SpecError(
+        f'kernel = "{name}": there is no kernel of this name; accepted: '
+        + ", ".join(kernel.name for kernel in kernels),
+        key="kernel",
+    )
+
+
+def examine(name: str, image: Path, modules: Path, origin: str = "") -> Kernel:
+    """Return the kernel in files of the user, where they are.
+
+    Args:
+        name: what to call it.
+        image: a bzImage, or a vmlinux with a PVH note.
+        modules: a folder with its modules and its list modules.builtin, which may be deep in it.
+        origin: where it comes from; by default the two paths.
+
+    Raises:
+        SpecError: the files are not those of one kernel for x86-64 with what a guest needs.
+    """
+    release = images.release_of(image)
+    found = images.modules_in(modules, release)
+    kept = _kept(found)
+    for path in kept:
+        built_for = images.vermagic(path, images.module_bytes(path))
+        release = release or built_for
+        if built_for != release:
+            raise SpecError(
+                f"{path}: was built for the kernel {built_for}, and {image} is {release}; "
+                "accepted: modules of the same kernel"
+            )
+    if not release:
+        raise SpecError(
+            f"{image}: neither the image nor a module in {modules} tells the kernel's release; "
+            "accepted: a bzImage, or a folder with the kernel's modules"
+        )
+    for module, setting in REQUIRED.items():
+        if module not in found:
+            why = "" if found.told else f", and no file {images.BUILTIN} tells what is built in"
+            raise SpecError(
+                f"{modules}: the kernel {release} has no module {module}{why}; accepted: a "
+                f"kernel with {setting}=m or {setting}=y, and the folder with its modules and "
+                f"its file {images.BUILTIN}"
+            )
+    origin = origin or f"{image.absolute()}, {modules.absolute()}"
+    return Kernel(name, release, image, found.folder, origin, identity_of(image, found))
+
+
+def add(name: str, image: Path, modules: Path) -> Kernel:
+    """Keep a copy of a kernel of the user.
+
+    Args:
+        name: what to call it.
+        image: a bzImage, or a vmlinux with a PVH note.
+        modules: a folder with its modules and its list modules.builtin, which may be deep in it.
+
+    Raises:
+        SpecError: the name is taken or is none, or the files are not those of one kernel for
+            x86-64 with what a guest needs.
+        StoreError: the copy cannot be written.
+        Cancelled: by Ctrl-C.
+    """
+    _require_name(name)
+    with _undone("added"):
+        if (store() / name).exists():
+            raise SpecError(
+                f"{name}: there is a kernel of this name; accepted: another name, or first "
+                f"`redtail kernel remove {name}`",
+                key="NAME",
+            )
+        kernel = examine(name, path_of(image), path_of(modules))
+        with _aside(name) as folder:
+            return _put(kernel, folder)
+
+
+def _require_name(name: str) -> None:
+    if not is_file_name(name) or name.startswith("-"):
+        raise SpecError(
+            f"{name}: cannot be the name of a kernel; accepted: letters, digits, and signs such "
+            "as - and . between them",
+            key="NAME",
+        )
+
+
+def fetch(package: str | None = None, progress: Callable[[str], None] = lambda _: None) -> Kernel:
+    """Get a kernel from the packages of this computer's distribution, without root.
+
+    It is called by its release. If the same version of the package is here already, nothing is
+    downloaded. It becomes the default.
+
+    Args:
+        package: a package with a kernel, or one that depends on it; NAME=VERSION for another
+            version than the newest. By default linux-image-cloud-amd64 (Debian) or
+            linux-image-virtual (Ubuntu), the distributions' kernels for virtual machines.
+        progress: is told what is being done.
+
+    Raises:
+        SpecError: this is not Debian or Ubuntu on x86-64, there is no such package, or it has no
+            kernel that a guest can use.
+        RedtailError: it could not be downloaded or unpacked.
+        StoreError: it cannot be written.
+        Cancelled: by Ctrl-C.
+    """
+    with _undone("fetched"):
+        wanted = packages.resolve(package)
+        for kernel in known():
+            if kernel.origin == wanted.origin:
+                progress(f"{wanted.origin} is here already")
+                return _made_default(kernel)
+        with _aside("fetched") as folder:
+            unpacked = folder / "unpacked"
+            with _writing(folder):
+                unpacked.mkdir(parents=True)
+            packages.unpack(wanted, folder, unpacked, progress)
+            progress("checking the kernel and its modules")
+            kernel = examine(wanted.origin, _image_in(unpacked, wanted), unpacked, wanted.origin)
+            kernel = replace(kernel, name=kernel.release)
+            _require_ours(kernel, wanted)
+            return _put(kernel, folder / "kept")
+
+
+def _image_in(unpacked: Path, wanted: packages.Wanted) -> Path:
+    found = sorted(path for path in unpacked.rglob("vmlinu[xz]*") if path.is_file())
+    if not found:
+        raise SpecError(
+            f"{wanted.image}: the package has no image of a kernel (vmlinuz); accepted: a package "
+            "such as linux-image-cloud-amd64",
+            key="PACKAGE",
+        )
+    return found[0]
+
+
+def _require_ours(kernel: Kernel, wanted: packages.Wanted) -> None:
+    """Refuse to replace a kernel that comes from elsewhere than an older version of the package."""
+    for other in known():
+        if other.name == kernel.name and other.origin.split(" ")[0] != wanted.image:
+            raise SpecError(
+                f"{kernel.name}: there is a kernel of this name, from {other.origin}; first "
+                f"`redtail kernel remove {kernel.name}`",
+                key="PACKAGE",
+            )
+
+
+def remove(name: str) -> None:
+    """Remove a kernel.
+
+    Raises:
+        SpecError: there is none of this name.
+        StoreError: it cannot be removed.
+    """
+    folder = store() / name
+    if not is_file_name(name) or not (folder / _ABOUT).exists():
+        find(name)
+        raise SpecError(f'kernel = "{name}": there is no kernel of this name', key="NAME")
+    with _writing(folder):
+        folders.remove(folder)
+        _sweep()
+
+
+def _put(kernel: Kernel, folder: Path) -> Kernel:
+    """Copy a kernel into a folder, then move that to its place; return what is there."""
+    with _writing(folder):
+        (folder / _MODULES).mkdir(parents=True)
+        shutil.copyfile(kernel.image, folder / _IMAGE)
+    for path in _kept(kernel.found):
+        data = images.module_bytes(path)
+        with _writing(folder):
+            (folder / _MODULES / f"{images.module_name(path)}.ko").write_bytes(data)
+    names = (f"{name}.ko\n" for name in sorted(kernel.found.builtin))
+    kernel = replace(kernel, added=time.time_ns())
+    place = store() / kernel.name
+    with _writing(folder):
+        (folder / _MODULES / images.BUILTIN).write_text("".join(names), encoding="utf-8")
+        (folder / _ABOUT).write_text(_about(kernel), encoding="utf-8")
+        if place.exists():
+            folders.remove(place)
+        os.rename(folder, place)
+    return _read(place)
+
+
+def _about(kernel: Kernel) -> str:
+    keys = ("release", "origin", "identity", "added")
+    return json.dumps({key: getattr(kernel, key) for key in keys}, indent=2) + "\n"
+
+
+def _made_default(kernel: Kernel) -> Kernel:
+    kernel = replace(kernel, added=time.time_ns())
+    folder = kernel.image.parent
+    with _writing(folder):
+        aside = folders.temporary_path(folder, _ABOUT)
+        aside.write_text(_about(kernel), encoding="utf-8")
+        os.replace(aside, folder / _ABOUT)
+    return kernel
+
+
+@contextlib.contextmanager
+def _aside(name: str) -> Iterator[Path]:
+    """Give the path of a folder beside the kernels, and remove what is there at the end."""
+    folder = store()
+    with _writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        _sweep()
+    path = folders.temporary_path(folder, name)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _sweep() -> None:
+    """Remove what killed commands left; what is in use is left for the next time."""
+    for path in folders.leftovers(store()):
+        with contextlib.suppress(OSError):
+            folders.remove(path)
+
+
+@contextlib.contextmanager
+def _undone(verb: str) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Cancelled(f"interrupted; no kernel was {verb}") from None
+
+
+@contextlib.contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Turn an operating system's refusal into a message that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        todo = "REDTAIL_KERNELS=DIR chooses another folder"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            todo = f"make room, or {todo}"
+        whose = folders.owner(folder) if isinstance(error, PermissionError) else ""
+        raise StoreError(
+            f"{store()}: the kernel cannot be written: {reason}{whose}; {todo}"
+        ) from error

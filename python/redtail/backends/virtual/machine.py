@@ -1,0 +1,403 @@
+"""A virtual machine that makes one run: QEMU without help of the processor, counting instructions.
+
+Its clock advances by one nanosecond with each instruction that it executes, and jumps to the next
+timer when it idles ("TCG Instruction Counting", docs/devel/tcg-icount of QEMU). So what happens in
+it depends neither on this computer's speed nor on its load. Snapshots save the time to boot: the
+machine is stopped before it is told what to run, saved, and goes on from there for each run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import json
+import os
+import shlex
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from redtail.backends import virtual
+from redtail.backends.virtual import initramfs, kernels
+from redtail.backends.virtual.kernels import Kernel
+from redtail.errors import Cancelled, RunError
+
+PROGRAM = "qemu-system-x86_64"
+
+MEMORY_MIB = 512
+"""The guest's memory. Linux and the agent take 60 MiB, and 64 connections 30 MiB more."""
+
+# mitigations, preempt, lsm, audit, psi: what costs instructions and changes nothing here. The time
+# stamp counter is the clock that counts instructions, at 1 GHz.
+COMMAND_LINE = (
+    "console=ttyS0 quiet panic=-1 tsc=reliable tsc_early_khz=1000000 mitigations=off preempt=none "
+    "random.trust_cpu=on idle=halt no_timer_check lsm= audit=0 psi=0 norandmaps nokaslr"
+)
+
+# -seed, -rtc: random numbers and the date of the machine are always the same. erms, fsrm: with
+# them the kernel copies by instructions that count as one for each byte.
+ARGUMENTS = (
+    *("-accel", "tcg,tb-size=256", "-icount", "shift=0,sleep=off"),
+    *("-cpu", "max,-erms,-fsrm", "-machine", "q35,hpet=off", "-m", str(MEMORY_MIB)),
+    *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
+    *("-seed", "1", "-rtc", "base=2020-01-01,clock=vm"),
+    *("-device", "pvpanic", "-action", "panic=pause"),
+    *("-append", COMMAND_LINE),
+)
+
+SILENCE_CPU_S = 300.0
+"""A guest that has computed for so long without a sign of life hangs: a second of its time has 1e9
+instructions, which take some 10 s."""
+
+SILENCE_S = 60.0
+"""A guest that has neither computed nor given a sign of life for so long hangs."""
+
+TOO_LONG_S = 60
+"""A guest that has given signs of life for so much longer than its run should take hangs."""
+
+KEPT_SNAPSHOTS = 3
+"""Snapshots that are kept; others go when a new one is made. They take 120 MB each."""
+
+# A line of the console can be long, and a panic has many.
+CONSOLE_END = 2000
+
+
+class Stop(Protocol):
+    """Ends the processes that are entered, when it is called."""
+
+    cancelled: bool
+
+    def add(self, process: subprocess.Popen[bytes]) -> None:
+        """Enter a process."""
+        ...
+
+    def remove(self, process: subprocess.Popen[bytes]) -> None:
+        """Take a process out, which has ended."""
+        ...
+
+
+@dataclass(frozen=True)
+class Guest:
+    """What machines of a kind have in common.
+
+    Attributes:
+        kernel: what they start.
+        archive: what they start with (`initramfs`).
+        qemu: QEMU's version.
+    """
+
+    kernel: Kernel
+    archive: bytes
+    qemu: str
+
+    @staticmethod
+    def of(kernel: Kernel, qemu: str) -> Guest:
+        """Return the guest with a kernel.
+
+        Raises:
+            SpecError: a program for it is missing.
+            StoreError: the kernel's files are not those that were fetched or added.
+        """
+        return Guest(kernel, initramfs.build(kernel, virtual.AGENT), qemu)
+
+    @property
+    def identity(self) -> str:
+        """What a run depends on, besides the request: a hash."""
+        parts = (
+            self.kernel.identity.encode(),
+            hashlib.sha256(self.archive).digest(),
+            virtual.TURNS.read_bytes(),
+            self.qemu.encode(),
+            " ".join(ARGUMENTS).encode(),
+        )
+        found = hashlib.sha256()
+        for part in parts:
+            found.update(hashlib.sha256(part).digest())
+        return found.hexdigest()
+
+
+class Control:
+    """The connection over which QEMU takes commands (QMP, docs/interop/qmp-spec of QEMU)."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._file = connection.makefile("rw", encoding="utf-8")
+        self._file.readline()  # the greeting
+        self.ask("qmp_capabilities")
+
+    def close(self) -> None:
+        """Close it; QEMU goes on."""
+        with contextlib.suppress(OSError):
+            self._file.close()
+
+    def ask(self, command: str, **arguments: object) -> Any:
+        """Return the answer to a command.
+
+        Raises:
+            OSError: QEMU has ended, or does not do it.
+        """
+        self._file.write(json.dumps({"execute": command, "arguments": arguments}) + "\n")
+        self._file.flush()
+        for line in self._file:
+            answer = json.loads(line)
+            if "return" in answer:
+                return answer["return"]
+            if "error" in answer:
+                raise OSError(f"{command}: {answer['error'].get('desc')}")
+        raise OSError(f"QEMU ended at {command}")
+
+    def wait_for(self, command: str, *wanted: str) -> str:
+        """Ask until the status is one of these, and return it."""
+        while True:
+            status = self.ask(command).get("status")
+            if status in wanted:
+                return str(status)
+            time.sleep(0.01)
+
+
+class Machine:
+    """A process of QEMU in a folder of its own, which ends with the `with` block.
+
+    Args:
+        guest: what it starts.
+        more: further arguments.
+        stop: ends it from outside.
+    """
+
+    def __init__(self, guest: Guest, folder: Path, more: list[str], stop: Stop) -> None:
+        self.folder = folder
+        self.output = folder / "output"
+        self.console = folder / "console"
+        self._stop = stop
+        ours, theirs = socket.socketpair()
+        try:
+            with theirs, (folder / "errors").open("wb") as errors:
+                self.process = subprocess.Popen(
+                    [
+                        PROGRAM,
+                        *ARGUMENTS,
+                        *("-kernel", str(guest.kernel.image), "-initrd", str(folder / "archive")),
+                        *("-serial", f"file:{_escaped(self.console)}"),
+                        *("-debugcon", f"file:{_escaped(self.output)}"),
+                        *("-chardev", f"socket,id=control,fd={theirs.fileno()}"),
+                        *("-mon", "chardev=control,mode=control"),
+                        *more,
+                    ],
+                    pass_fds=(theirs.fileno(),),
+                    env={**os.environ, "LD_PRELOAD": str(virtual.TURNS), "TMPDIR": str(folder)},
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=errors,
+                    start_new_session=True,  # Ctrl-C reaches this process, which ends that one
+                )
+        except BaseException:
+            ours.close()
+            raise
+        self._connection = ours
+        self._control: Control | None = None
+        stop.add(self.process)
+
+    def __enter__(self) -> Machine:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.process.kill()
+        self.process.wait()
+        if self._control is not None:
+            self._control.close()
+        self._connection.close()
+        self._stop.remove(self.process)
+
+    def control(self) -> Control:
+        """Return the connection for commands.
+
+        Raises:
+            OSError: QEMU has ended.
+        """
+        self._control = Control(self._connection)
+        return self._control
+
+    def failed(self, what: str) -> RunError:
+        """Return an error with the end of what QEMU and the guest's kernel have said."""
+        errors = (self.folder / "errors").read_text(errors="replace").strip()
+        console = _read(self.console).decode(errors="replace").strip()
+        end = f"; the end of its console:\n{console[-CONSOLE_END:]}" if console else ""
+        return RunError(f"the virtual machine {what}{': ' + errors if errors else ''}{end}")
+
+
+def run(guest: Guest, request: bytes, duration_s: float, stop: Stop) -> bytes:
+    """Make one run in a machine of its own.
+
+    Args:
+        guest: what the machine starts.
+        request: what the agent is asked for.
+        duration_s: the seconds of its time that the run takes.
+        stop: ends it.
+
+    Returns:
+        The agent's reply.
+
+    Raises:
+        Cancelled: it was stopped.
+        RunError: the guest hung or died, or QEMU did.
+    """
+    saved = snapshot(guest, stop)
+    with _folder(guest) as folder, _processor() as processor:
+        (folder / "request").write_bytes(request)
+        more = [
+            *("-incoming", f"exec:cat {shlex.quote(str(saved))}"),
+            *("-fw_cfg", f"name=opt/redtail/request,file={_escaped(folder / 'request')}"),
+        ]
+        with Machine(guest, folder, more, stop) as machine:
+            with contextlib.suppress(OSError):
+                os.sched_setaffinity(machine.process.pid, {processor})
+            try:
+                control = machine.control()
+                if control.wait_for("query-migrate", "completed", "failed") == "failed":
+                    raise machine.failed("cannot go on from its snapshot")
+                control.ask("cont")
+            except (OSError, ValueError) as error:
+                if not stop.cancelled:
+                    raise machine.failed(f"did not start ({error})") from None
+            _wait(machine, duration_s)
+            if stop.cancelled:
+                raise Cancelled()
+            return _reply(machine)
+
+
+def _wait(machine: Machine, duration_s: float) -> None:
+    """Wait until a machine ends.
+
+    Raises:
+        RunError: it hangs.
+    """
+    size, since, computed = -1, time.monotonic(), 0.0
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            machine.process.wait(timeout=0.2)
+            return
+        now, used = time.monotonic(), _cpu_s(machine.process.pid)
+        found = machine.output.stat().st_size if machine.output.exists() else 0
+        if found != size:
+            size, since, computed = found, now, used
+        elif used - computed > SILENCE_CPU_S or (now - since > SILENCE_S and used - computed < 1):
+            raise machine.failed(
+                f"hangs: no sign of life for {now - since:.0f} s, in which it computed for "
+                f"{used - computed:.0f} s"
+            )
+        if found > duration_s + TOO_LONG_S and not _read(machine.output).lstrip(b"."):
+            raise machine.failed(f"hangs: a run of {duration_s:.0f} s has taken {found} s")
+
+
+def _reply(machine: Machine) -> bytes:
+    """Return what the agent has sent."""
+    head, found, rest = _read(machine.output).partition(b"\nreply ")
+    length, _, reply = rest.partition(b"\n")
+    if not found:
+        raise machine.failed(f"ended without a result, after {len(head)} s of its time")
+    if len(reply) != int(length):
+        raise machine.failed(
+            f"sent {len(reply)} of {int(length)} bytes; is the disk of {machine.folder.parent} "
+            "full?"
+        )
+    return reply
+
+
+_MAKING = threading.Lock()
+
+
+def snapshot(guest: Guest, stop: Stop) -> Path:
+    """Return the state of a machine that waits for a request, made if there is none.
+
+    Raises:
+        Cancelled: it was stopped.
+        RunError: the guest does not start.
+    """
+    room = folder_of_snapshots()
+    path = room / guest.identity
+    with _MAKING:
+        if not path.exists():
+            _make(guest, path, stop)
+    return path
+
+
+def _make(guest: Guest, path: Path, stop: Stop) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with _folder(guest, path.parent) as folder, Machine(guest, folder, [], stop) as machine:
+        try:
+            control = machine.control()
+            control.wait_for("query-status", "guest-panicked")
+            state = folder / "state"
+            control.ask("migrate", uri=f"exec:cat > {shlex.quote(str(state))}")
+            saved = control.wait_for("query-migrate", "completed", "failed") == "completed"
+        except (OSError, ValueError) as error:
+            if stop.cancelled:
+                raise Cancelled() from None
+            raise machine.failed(f"does not start ({error})") from None
+        if not saved:
+            raise machine.failed(f"cannot be saved in {path.parent}: is its disk full?")
+        state.rename(path)
+    others = [other for other in path.parent.iterdir() if other.is_file() and other != path]
+    for other in sorted(others, key=lambda other: other.stat().st_mtime)[: -KEPT_SNAPSHOTS + 1]:
+        other.unlink(missing_ok=True)
+
+
+def folder_of_snapshots() -> Path:
+    """Return where snapshots are kept: beside the kernels."""
+    return kernels.store().parent / "machines"
+
+
+@contextlib.contextmanager
+def _folder(guest: Guest, place: Path | None = None) -> Iterator[Path]:
+    """Make a folder for a machine, which goes afterwards."""
+    with tempfile.TemporaryDirectory(prefix="redtail-", dir=place) as name:
+        folder = Path(name)
+        (folder / "archive").write_bytes(guest.archive)
+        yield folder
+
+
+_NUMBERS = itertools.count()
+_TAKEN: set[int] = set()
+_TAKING = threading.Lock()
+
+
+@contextlib.contextmanager
+def _processor() -> Iterator[int]:
+    """Take a processor of this computer for a machine, one that no other machine has if there is.
+
+    Both threads of QEMU work in turns, so a second processor would only make them wait longer.
+    """
+    mine = sorted(os.sched_getaffinity(0))
+    with _TAKING:
+        free = [number for number in mine if number not in _TAKEN]
+        number = free[0] if free else mine[next(_NUMBERS) % len(mine)]
+        _TAKEN.add(number)
+    try:
+        yield number
+    finally:
+        with _TAKING:
+            _TAKEN.discard(number)
+
+
+def _cpu_s(pid: int) -> float:
+    """Return how long a process has computed, in seconds (proc_pid_stat(5))."""
+    try:
+        words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _read(path: Path) -> bytes:
+    return path.read_bytes() if path.exists() else b""
+
+
+def _escaped(path: Path) -> str:
+    """Return a path in an option of QEMU, whose commas are doubled."""
+    return str(path).replace(",", ",,")

@@ -1,0 +1,100 @@
+"""`redtail kernel`: the kernels that the backend `linux` can start."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from redtail.cli.options import AsJson
+from redtail.cli.output import complain, say
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="What to call the kernel.")]
+
+
+def fetch(
+    package: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[PACKAGE]",
+            help="A package with a kernel, or NAME=VERSION; without it the distribution's newest "
+            "kernel for virtual machines.",
+        ),
+    ] = None,
+) -> None:
+    """Get a kernel from the packages of this computer's distribution, without root.
+
+    It is called by its release, and becomes the default.
+    """
+    from redtail.backends.virtual import kernels
+
+    kernel = kernels.fetch(package, lambda text: complain(text, "note"))
+    say(f"{kernel.name}: {_counted(kernel.queues(), kernel.controls())}, from {kernel.origin}")
+
+
+def add(
+    name: Name,
+    image: Annotated[
+        Path,
+        typer.Option(
+            "--image",
+            metavar="FILE",
+            help="The kernel for x86-64: a bzImage (vmlinuz), or a vmlinux with CONFIG_PVH.",
+        ),
+    ],
+    modules: Annotated[
+        Path,
+        typer.Option(
+            "--modules",
+            metavar="DIR",
+            help="Its modules, with the file modules.builtin: what `make modules_install "
+            "INSTALL_MOD_PATH=DIR` has made, or the build tree.",
+        ),
+    ],
+) -> None:
+    """Keep a copy of a kernel of yours; it becomes the default."""
+    from redtail.backends.virtual import kernels
+
+    kernel = kernels.add(name, image, modules)
+    say(f"{kernel.name}: Linux {kernel.release}, {_counted(kernel.queues(), kernel.controls())}")
+
+
+def list_kernels(as_json: AsJson = False) -> None:
+    """List the kernels: release, origin, queues, congestion controls, size, and the default."""
+    from redtail.backends.virtual import kernels
+    from redtail.store.runs import shown_size
+
+    found = kernels.known()
+    chosen = kernels.default(found) if found else None
+    if as_json:
+        each = [{**kernel.as_json(), "default": kernel == chosen} for kernel in found]
+        say(json.dumps(each, indent=2, ensure_ascii=False))
+        return
+    if not found:
+        say(f"{kernels.store()}: no kernels; {kernels.GET_ONE}")
+    for kernel in found:
+        say(f"{kernel.name}{' (the default)' if kernel == chosen else ''}")
+        say(f"  release   {kernel.release}")
+        say(f"  origin    {kernel.origin}")
+        say(f"  identity  {kernel.identity[:16]}")
+        say(f"  queues    {len(kernel.queues())}: {', '.join(kernel.queues())}")
+        say(f"  controls  {len(kernel.controls())}: {', '.join(kernel.controls())}")
+        say(f"  size      {shown_size(kernel.size)} in {kernel.image.parent}")
+
+
+def remove(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As `redtail kernel list` has it.")],
+) -> None:
+    """Remove a kernel; results that it has made stay."""
+    from redtail.backends.virtual import kernels
+
+    kernels.remove(name)
+    say(f"{name}: removed")
+
+
+def _counted(queues: list[str], controls: list[str]) -> str:
+    from redtail.metrics import counted
+
+    return f"{counted(len(queues), 'queue')}, {counted(len(controls), 'congestion control')}"

@@ -1,0 +1,111 @@
+"""`redtail shell`."""
+
+from __future__ import annotations
+
+import os
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from redtail.cli.exits import EXIT_FAILED
+from redtail.cli.options import AllowCode, File, Out, Sets
+from redtail.cli.output import complain, print_wide, say, width
+
+
+class Status(StrEnum):
+    """How the state of the links is shown."""
+
+    TITLE = "title"
+    LINES = "lines"
+    OFF = "off"
+
+
+class Outside(StrEnum):
+    """What connects the program to the world outside of the run."""
+
+    OFF = "off"
+    AUTO = "auto"
+    PASTA = "pasta"
+    SLIRP4NETNS = "slirp4netns"
+
+
+def shell(
+    file: File,
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- COMMAND...]", help="A program; without one, your shell."),
+    ] = None,
+    server: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--server",
+            metavar="COMMAND",
+            help="A command line to run on the other side of the bottleneck. What it prints goes "
+            "to server-1.log in the folder of the results. May be repeated.",
+        ),
+    ] = None,
+    outside: Annotated[
+        Outside,
+        typer.Option(
+            help="What connects the program, through the bottleneck, to this computer and its "
+            "networks: pasta, slirp4netns, or auto for what is installed. Without it the program "
+            "reaches the servers alone."
+        ),
+    ] = Outside.OFF,
+    status: Annotated[
+        Status,
+        typer.Option(
+            help="Where rate, queue, delay, drops and marks are shown each second: in the title "
+            "of the terminal, as lines on standard error, or not at all."
+        ),
+    ] = Status.TITLE,
+    longest: Annotated[
+        str, typer.Option("--longest", metavar="TIME", help="The run ends after this time.")
+    ] = "3600 s",
+    out: Out = "runs",
+    sets: Sets = None,
+    allow_code: AllowCode = None,
+) -> None:
+    """Run a shell, or any program, behind the bottleneck of FILE, with real packets.
+
+    The program reaches the other side of the bottleneck at the address in REDTAIL_SERVER, and with
+    `--outside` this computer's loopback at the address in REDTAIL_COMPUTER. Its exit code becomes
+    that of this command.
+    """
+    from redtail import _engine
+    from redtail.backends import shell as backend
+    from redtail.backends.live import require_host
+    from redtail.display.tables import summary_table
+
+    require_host()
+    connected = backend.connection(outside.value)
+    plan = backend.planned(file, longest, sets or (), allow_code=tuple(allow_code or ()))
+    for text in plan.warnings:
+        complain(text, "warning")
+    words = tuple(command or [os.environ.get("SHELL") or "/bin/sh"])
+    if not command:
+        say(f"A shell behind the bottleneck of {file}; the other side is $REDTAIL_SERVER.")
+        if connected:
+            say(f"The outside is connected by {connected}; this computer is $REDTAIL_COMPUTER.")
+        say("The status is in the title of the terminal. The end of the shell ends the run.")
+    logs = backend.logs_folder(plan, out)
+    programs = _engine.Programs(
+        words, tuple(server or ()), status.value, logs=str(logs), outside=connected
+    )
+    results, ran = backend.execute(plan, programs, out)
+    print_wide(summary_table(results, width(), False))
+    say(f"made by: backend {results.backend}, {ran.engine()}")
+    say(f"data:    {results.folder}/")
+    for log in backend.logs(logs):
+        say(f"server:  {log}")
+    for text in results.warnings:
+        complain(text, "warning")
+    if results.failed:
+        complain(results.failure_summary(), "warning")
+        raise typer.Exit(EXIT_FAILED)
+    if ran.invalid:
+        complain(f"do not trust these results: {ran.invalid}", "warning")
+    if ran.code is None:
+        complain(f"the run ended before the program, after {longest} (--longest)", "warning")
+    raise typer.Exit(EXIT_FAILED if ran.code is None else ran.code)

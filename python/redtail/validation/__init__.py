@@ -1,0 +1,34 @@
+"""The simulator against a real kernel: a committed matrix of experiments, run under both.
+
+`matrix` has experiment files, each of which `redtail run` and `redtail compare` take as well. They
+are not the full product of queues, loads, rates, workloads and congestion controls. Each of these
+is varied where it matters, from one common case (endless downloads of CUBIC at 10 Mbit/s):
+
+    fast       every queue, 1, 4, 16 and 64 flows
+    slow       every queue at 140 kbit/s, 1 and 4 flows of Reno (of 14 places 16 have less than one)
+    web        every queue, pages for Web users
+    web-slow   the same at 140 kbit/s, a queue of each family: tail drop, RED, PIE, fair queueing
+    ecn        RED and FQ-CoDel with TCP that asks for ECN, 1, 4, 16 and 64 flows
+    tcp        Reno and BBR on a queue of each family, DCTCP on the step that it is made for
+    htb        two classes, with Web users in one and 1, 4, 16 and 64 flows in the other
+    htb-slow   two classes at 140 kbit/s
+
+A *cell* is one metric of one case. Its name is that of the file and the labels of the case's
+factors: `fast/red/16`. Each run lasts 60 s, of which 20 s are warm-up: five times the start of the
+flows (0 to 4 s), and some hundred round trips. There are five replications.
+
+Every queue is one that a kernel has, with keys that `tc` can express (docs/reference/tc.md): RED's
+thresholds are bytes, PIE is updated every 16 ms (the ticks of a kernel with 250 of them in a
+second), CoDel's root is Newton's.
+"""
+
+from redtail.validation.study import (
+    Cell,
+    Explanation,
+    Validation,
+    names,
+    read_explanations,
+    validate,
+)
+
+__all__ = ["Cell", "Explanation", "Validation", "names", "read_explanations", "validate"]

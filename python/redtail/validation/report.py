@@ -1,0 +1,140 @@
+"""The report of a validation, in Markdown: the same results make the same text."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from redtail import _engine, escape
+from redtail.analysis.gap import head_of, row_texts
+from redtail.errors import StoreError
+from redtail.files import path_of
+from redtail.metrics import counted
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from redtail.validation.study import Cell, Validation
+
+_INTRODUCTION = """\
+# Validation
+
+This page is made by `redtail validate --report FILE`, which runs a matrix of experiments under each
+of these backends, with the same seeds, and compares what they measure. A *cell* is one metric of
+one case. Its gap is the difference between the backends in units of what the tolerance allows. A
+cell is *inside* or *outside* if the whole 95 % interval of the difference is; otherwise it is *not
+certain*. Where there is no interval (±?), all of at least five replications decide alike. Shares
+are of the mean of {first}.
+"""
+
+
+def markdown(found: Validation) -> str:
+    """Return the report: backends, how many cells are inside, and all gaps, the worst first."""
+    first = next(iter(found.studies.values()))
+    lines = [_INTRODUCTION.format(first=escape.markdown(found.backends[0]))]
+    lines += ["| backend | made by |", "|---|---|"]
+    lines += [_row(each.backend, each.made_by) for each in first.results]
+    lines += ["", f"redtail {escape.markdown(_engine.version())}.", "", "## Cells", ""]
+    lines += [summary(found), ""]
+    lines += ["| experiments | inside | outside | not certain | not measured |"]
+    lines += ["|---|---|---|---|---|"]
+    for file in found.studies:
+        of = Counter(
+            cell.gap.verdict for cell in found.cells if cell.name.partition("/")[0] == file
+        )
+        verdicts = ("inside", "outside", "not certain", "not measured")
+        lines.append(_row(file, *(str(of[verdict]) for verdict in verdicts)))  # type: ignore[index]
+    if found.failed:
+        lines += ["", f"{counted(found.failed, 'run')} failed and are missing in the means."]
+    for verdict, title in (
+        ("outside", "Outside"),
+        ("not certain", "Not certain"),
+        ("inside", "Inside"),
+        ("not measured", "Not measured"),
+    ):
+        cells = found.with_verdict(verdict)  # type: ignore[arg-type]
+        if cells:
+            lines += ["", f"## {title}", "", *_table(found, cells, explained=verdict == "outside")]
+    return "\n".join(lines) + "\n"
+
+
+def summary(found: Validation) -> str:
+    """Return in one line how many cells are inside."""
+    judged = len(found.judged)
+    inside = found.counts.get("inside", 0)
+    share = f" ({100 * inside / judged:.0f} %)" if judged else ""
+    others = ", ".join(
+        f"{number} {verdict}" for verdict, number in found.counts.items() if verdict != "inside"
+    )
+    return (
+        f"{inside} of {counted(judged, 'cell')} are inside{share}"
+        + (f"; {others}" if others else "")
+        + "."
+    )
+
+
+def write(found: Validation, file: str | os.PathLike[str]) -> Path:
+    """Write the report, replacing an older one in one step.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    path = path_of(file)
+    aside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside.write_text(markdown(found), encoding="utf-8")
+        os.replace(aside, path)
+    except OSError as error:
+        aside.unlink(missing_ok=True)
+        raise StoreError(f"{path}: cannot be written: {error.strerror or error}") from error
+    return path
+
+
+def table(found: Validation) -> Table:
+    """Return the cells that are not inside, the worst first, as a table for the terminal."""
+    from rich import box
+    from rich.table import Table
+
+    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
+    heads = _heads(found)
+    for head in (*heads, "verdict"):
+        left = head in ("case", "metric", "verdict")
+        drawn.add_column(head, justify="left" if left else "right", no_wrap=True)
+    for verdict in ("outside", "not certain", "not measured"):
+        for cell in found.with_verdict(verdict):
+            drawn.add_row(*(escape.plain(escape.name(text)) for text in _texts(found, cell)))
+    return drawn
+
+
+def _heads(found: Validation) -> list[str]:
+    first, *others = found.backends
+    other = others[0] if len(others) == 1 else "the other's"
+    heads = ["gap", "case", "metric", first, other, "difference", "%", "allowed"]
+    return [*heads[:2], "backend", *heads[2:]] if len(others) > 1 else heads
+
+
+def _texts(found: Validation, cell: Cell) -> list[str]:
+    """Return a cell as the cells of a row, the verdict last."""
+    size = cell.gap.size
+    start = ["–" if size != size else f"{size:.2f}", cell.name]
+    if len(found.backends) > 2:
+        start.append(cell.gap.second)
+    return [*start, head_of(cell.gap.metric), *row_texts(cell.gap)]
+
+
+def _table(found: Validation, cells: Sequence[Cell], *, explained: bool) -> list[str]:
+    heads = _heads(found)
+    last = "explanation" if explained else "verdict"
+    lines = [_row(*heads, last), "|---" * (len(heads) + 1) + "|"]
+    for cell in cells:
+        *texts, verdict = _texts(found, cell)
+        lines.append(_row(*texts, found.explained(cell) if explained else verdict))
+    return lines
+
+
+def _row(*cells: str) -> str:
+    return f"| {' | '.join(escape.markdown(cell) for cell in cells)} |"

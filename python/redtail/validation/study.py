@@ -1,0 +1,341 @@
+"""Runs the matrix under several backends, and names what is inside and what is not."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from redtail import experiment
+from redtail._engine import Plan
+from redtail.analysis.gap import Gap, Gaps, Verdict, counted, gaps
+from redtail.analysis.tolerances import Tolerances
+from redtail.errors import SpecError
+from redtail.experiment import toml_value
+from redtail.files import path_of
+from redtail.running import gaps as running
+
+if TYPE_CHECKING:
+    from redtail.running.runner import Progress
+
+MATRIX = Path(__file__).parent / "matrix"
+"""Where the experiment files are."""
+
+EXPLANATIONS = Path(__file__).parent / "explanations.toml"
+"""The explanations that are used when no other file is named."""
+
+BACKENDS = ("sim", "linux")
+"""What is compared when nothing else is asked for."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why gaps are what they are.
+
+    Attributes:
+        pattern: the cases, as for `--only`.
+        metric: the metrics, as a pattern.
+        text: the reason.
+    """
+
+    pattern: str
+    metric: str
+    text: str
+
+    def fits(self, cell: Cell) -> bool:
+        """Return whether this is about a cell."""
+        return _fits(cell.name, self.pattern) and fnmatchcase(cell.gap.metric, self.metric)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One metric of one case.
+
+    Attributes:
+        name: the case: its file and the labels of its factors.
+        gap: how far the backends are apart.
+    """
+
+    name: str
+    gap: Gap
+
+
+@dataclass(frozen=True)
+class Validation:
+    """The matrix, run under several backends.
+
+    Attributes:
+        studies: the differences of each experiment, by the name of its file.
+        cells: all of them, experiment by experiment.
+        explanations: what explains those outside.
+    """
+
+    studies: Mapping[str, Gaps]
+    cells: tuple[Cell, ...]
+    explanations: tuple[Explanation, ...] = ()
+
+    @property
+    def backends(self) -> tuple[str, ...]:
+        """The names of the backends, the first of which the others are compared with."""
+        return next(iter(self.studies.values())).backends
+
+    @property
+    def judged(self) -> tuple[Cell, ...]:
+        """The cells that have a difference and a tolerance."""
+        return tuple(
+            cell for cell in self.cells if cell.gap.verdict in ("inside", "outside", "not certain")
+        )
+
+    @property
+    def counts(self) -> dict[Verdict, int]:
+        """How many cells have each verdict."""
+        return counted([cell.gap for cell in self.cells])
+
+    @property
+    def failed(self) -> int:
+        """Number of runs that failed and are missing."""
+        return sum(each.failed for study in self.studies.values() for each in study.results)
+
+    def with_verdict(self, verdict: Verdict) -> list[Cell]:
+        """Return the cells with a verdict, the largest gap first, in units of its tolerance."""
+        found = [cell for cell in self.cells if cell.gap.verdict == verdict]
+        return sorted(found, key=lambda cell: (-_size(cell), cell.name, cell.gap.metric))
+
+    def explained(self, cell: Cell) -> str:
+        """Return what explains a cell; empty when nothing does."""
+        return " ".join(each.text for each in self.explanations if each.fits(cell))
+
+    @property
+    def stale(self) -> list[Explanation]:
+        """Explanations of cells that were compared, none of which is outside its tolerance."""
+        outside = self.with_verdict("outside")
+        return [
+            each
+            for each in self.explanations
+            if any(map(each.fits, self.cells)) and not any(map(each.fits, outside))
+        ]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `redtail validate --json` prints, as Python objects."""
+        first = next(iter(self.studies.values()))
+        return {
+            "backends": [
+                {"backend": each.backend, "made_by": each.made_by} for each in first.results
+            ],
+            "verdicts": self.counts,
+            "failed_runs": self.failed,
+            "cells": [
+                {**cell.gap.as_json(), "case": cell.name, "explanation": self.explained(cell)}
+                for cell in self.cells
+            ],
+        }
+
+
+def names(only: Sequence[str] = ()) -> list[str]:
+    """Return the names of the cases of the matrix.
+
+    Args:
+        only: patterns of names; as for `validate`.
+
+    Raises:
+        SpecError: a pattern fits no case.
+    """
+    return [name for _, _, kept in _selected(only, None) for name in kept]
+
+
+def plans(
+    only: Sequence[str] = (), replications: int | None = None
+) -> list[tuple[str, Plan, list[str]]]:
+    """Return the experiments of the matrix.
+
+    Returns:
+        Of each the name of its file, the plan, and the names of the cases that were asked for. The
+        plan may have more of them, when they are not all combinations of some values of factors.
+
+    Raises:
+        SpecError: a pattern fits no case.
+    """
+    return list(_selected(only, replications))
+
+
+def validate(
+    backends: Sequence[str] = BACKENDS,
+    *,
+    only: Sequence[str] = (),
+    replications: int | None = None,
+    explanations: str | os.PathLike[str] | None = None,
+    jobs: int | None = None,
+    out: str | os.PathLike[str] = "runs",
+    progress: Callable[[Progress], None] | None = None,
+) -> Validation:
+    """Run the matrix under several backends, and compare what they measure.
+
+    Runs that are stored are not made again, so that a validation that was stopped goes on from
+    there. A run that fails is left out, and the others are made.
+
+    Args:
+        backends: their names; each of the others is compared with the first.
+        only: patterns of names of cases (`fast/red/*`; `fast` stands for `fast/*`), by default
+            all. One that begins with `!` leaves cases out.
+        replications: overrides the matrix's number of replications, 5.
+        explanations: a TOML file, by default the one beside the matrix.
+        jobs: number of runs at the same time; by default one per processor.
+        out: folder of the store.
+        progress: called after each finished run.
+
+    Raises:
+        SpecError: a pattern fits no case, or a backend cannot run one.
+        StoreError: results cannot be written.
+        Cancelled: it was interrupted; what was finished is kept.
+    """
+    running.require_several(backends)
+    reasons = read_explanations(EXPLANATIONS if explanations is None else explanations)
+    chosen = plans(only, replications)
+    running.require_able([plan for _, plan, _ in chosen], backends)
+    found = running.execute_all(
+        [plan for _, plan, _ in chosen],
+        backends,
+        keep_going=True,
+        jobs=jobs,
+        out=out,
+        progress=progress,
+    )
+    studies, cells = {}, []
+    for place, (file, _, kept) in enumerate(chosen):
+        study = gaps([results[place] for results in found], tolerances=Tolerances())
+        studies[file] = study
+        for row in study:
+            name = _name(file, study.results[0].cases[row.case].labels)
+            if name in kept:
+                cells.append(Cell(name, row))
+    return Validation(studies, tuple(cells), tuple(reasons))
+
+
+def read_explanations(file: str | os.PathLike[str]) -> list[Explanation]:
+    """Read explanations: tables `[[explanation]]` with `pattern`, `text`, and maybe `metric`.
+
+    Raises:
+        SpecError: the file cannot be read, or is not valid.
+    """
+    path = path_of(file)
+    try:
+        text = path.read_text(encoding="utf-8")
+        found = tomllib.loads(text)
+    except OSError as error:
+        reason = error.strerror or error
+        raise SpecError(f"{path}: cannot be read: {reason}", file=str(path)) from None
+    except UnicodeDecodeError as error:
+        raise SpecError(
+            f"{path}: not a text file in UTF-8 (byte {error.start})", file=str(path)
+        ) from None
+    except tomllib.TOMLDecodeError as error:
+        raise SpecError(f"{path}: {error}", file=str(path)) from None
+    tables = found.pop("explanation", [])
+    if found or not isinstance(tables, list):
+        key = next(iter(found), "explanation")
+        raise SpecError(f"{path}: {key}: accepted: tables [[explanation]]", file=str(path), key=key)
+    lines = [
+        number
+        for number, line in enumerate(text.splitlines(), start=1)
+        if re.match(r"\s*\[\[\s*explanation\s*\]\]", line)
+    ]
+    explanations = []
+    for number, table in enumerate(tables):
+        line = lines[number] if number < len(lines) else None
+        where = f"{path}:{line}: explanation" if line else f"{path}: explanation {number + 1}"
+        given = {"metric": "*", **table}
+        for key in ("pattern", "metric", "text"):
+            if not isinstance(given.get(key), str) or not given[key]:
+                raise SpecError(
+                    f"{where}.{key} = {given.get(key)!r}: a text is wanted; accepted keys: "
+                    "pattern, text, and metric if it is not for all",
+                    file=str(path),
+                    line=line,
+                    key=key,
+                )
+        for key in given.keys() - {"pattern", "metric", "text"}:
+            raise SpecError(
+                f"{where}.{key}: unknown key; accepted: pattern, metric, text",
+                file=str(path),
+                line=line,
+                key=key,
+            )
+        explanations.append(Explanation(given["pattern"], given["metric"], given["text"]))
+    return explanations
+
+
+def _selected(
+    only: Sequence[str], replications: int | None
+) -> Iterable[tuple[str, Plan, list[str]]]:
+    wanted = [pattern for pattern in only if not pattern.startswith("!")]
+    without = [pattern[1:] for pattern in only if pattern.startswith("!")]
+    files = sorted(MATRIX.glob("*.toml"))
+    known = {file: experiment.prepare(file, replications=replications) for file in files}
+    cases = [_name(file.stem, case.labels) for file, plan in known.items() for case in plan.cases]
+    for pattern in (*wanted, *without):
+        if not any(_fits(name, pattern) for name in cases):
+            raise SpecError(
+                f"--only {pattern}: fits no case of the matrix; accepted: patterns of names such "
+                f"as {cases[0]}; the files are {', '.join(file.stem for file in files)}",
+                key="only",
+            )
+    found = []
+    for file, plan in known.items():
+        kept = [
+            number
+            for number, case in enumerate(plan.cases)
+            if (name := _name(file.stem, case.labels))
+            and (not wanted or any(_fits(name, pattern) for pattern in wanted))
+            and not any(_fits(name, pattern) for pattern in without)
+        ]
+        if not kept:
+            continue
+        labels = [_name(file.stem, plan.cases[number].labels) for number in kept]
+        if len(kept) < len(plan.cases):
+            sets = _restricting(plan, kept)
+            plan = experiment.prepare(file, replications=replications, set=sets)
+        found.append((file.stem, plan, labels))
+    if not found:
+        raise SpecError(f"--only {' '.join(only)}: leaves no case of the matrix", key="only")
+    return found
+
+
+def _restricting(plan: Plan, kept: Sequence[int]) -> list[str]:
+    """Return the overrides that leave of each factor the values that some cases have."""
+    sets = []
+    for key in plan.factors:
+        values: list[object] = []
+        for number in kept:
+            value = plan.cases[number].factors[key]
+            if value not in values:
+                values.append(value)
+        sets.append(f"{key}={toml_value(values)}")
+    return sets
+
+
+def _name(file: str, labels: Mapping[str, str]) -> str:
+    """Return the name of a case.
+
+    >>> _name("fast", {"bottleneck.queue": "red", "traffic.bulk.flows": "16"})
+    'fast/red/16'
+    """
+    return "/".join((file, *labels.values()))
+
+
+def _fits(name: str, pattern: str) -> bool:
+    """Return whether a pattern stands for a case, or for all of a folder of them.
+
+    >>> [_fits("fast/red/16", pattern) for pattern in ("fast", "*/red/*", "fast/red/1")]
+    [True, True, False]
+    """
+    return fnmatchcase(name, pattern) or fnmatchcase(name, f"{pattern}/*")
+
+
+def _size(cell: Cell) -> float:
+    size = cell.gap.size
+    return size if size == size else -1.0
