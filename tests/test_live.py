@@ -364,8 +364,8 @@ def test_queues_of_the_kernel_stand_at_all_links(needs: str, queue: str, ahead: 
     results = measured(standing(queue), ahead / needs, "live-tc")
     # Valid runs have compared the drops that were noticed with the kernel's counters.
     assert mean(results, "loss") > 0 and mean(results, "return.loss") > 0
-    # 30 full packets, or 20 acknowledgements, wait at most, and one is being sent. Half of the packets
-    # may be read late on a busy machine before a median shows it.
+    # 30 full packets, or 20 acknowledgements, wait at most, and one is being sent. Half of the
+    # packets may be read late on a busy machine before a median shows it.
     assert 0.01 < mean(results, "queue_delay_p50") < 31 * 0.0012 + 0.004
     assert 0.01 < mean(results, "return.queue_delay_p50") < 21 * 0.0021 * 1.5 + 0.004
     assert mean(results, "return.utilization") == pytest.approx(1, abs=0.02)
