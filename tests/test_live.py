@@ -312,7 +312,7 @@ def test_a_stop_rule_about_what_is_not_measured_is_refused(
     [
         (
             {"bottleneck.queue": {"kind": "red-tail", "limit": "50 packets"}},
-            r'bottleneck\.queue\.kind: = "red-tail": .* or backend live',
+            r'bottleneck\.queue\.kind: = "red-tail": .* or backend live or linux-tcp',
         ),
         (
             {"bottleneck.queue": {"kind": "adaptive-red", "limit": "75 kB"}},
@@ -342,7 +342,7 @@ def test_a_queue_that_this_kernel_lacks_is_refused_with_those_it_has(
     found = {"namespaces": "", "queues": {"pfifo": "", "fq_codel": "no module"}}
     monkeypatch.setattr(live, "survey", lambda: found)
     says = (
-        r"bottleneck\.queue\.kind: is fq_codel of the kernel, .* accepted: pfifo, or backend live"
+        r"bottleneck\.queue\.kind: is fq_codel of the kernel, .* accepted: pfifo, or backend live or linux-tcp"
     )
     with pytest.raises(SpecError, match=says):
         redtail.run(

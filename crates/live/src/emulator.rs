@@ -8,22 +8,22 @@ use std::collections::BTreeMap;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use redtail_core::{Ecn, Span, Time};
+use redtail_core::{Ecn, Time};
 use redtail_network::capture::{CaptureError, Files, LinkType, PointsAndFile};
 use redtail_network::result::QueueSeries;
 use redtail_network::statistics::Delays;
 use redtail_network::{
-    Address, Class, ContentId, End, Ends, Event, Link, Links, SimPacket, Target, compile, report,
+    Address, Class, ContentId, End, Ends, Event, Link, Links, Lookahead, SimPacket, Target,
+    compile, report,
 };
 use redtail_qdisc::{Plugins, QueueDiscipline, TcpHeader};
 use redtail_spec::Scenario;
 use redtail_traffic::TrafficParams;
-use rustix::buffer::spare_capacity;
-use rustix::event::{Timespec, epoll};
+use rustix::event::epoll;
 
 use crate::addresses::Side;
+use crate::event_loop::{Part, Watched};
 use crate::flows::FlowMap;
 use crate::kernel_queue::Router;
 use crate::meter::Meter;
@@ -37,15 +37,11 @@ const BATCH: usize = 16;
 /// Room for the largest packet.
 const LARGEST: usize = 65_536;
 
-/// Before an event the emulator waits in the kernel until this long before, and then looks at the
-/// clock: waking up takes about as long, unless the clock stands meanwhile.
-const AWAKE_BEFORE: Span = Span::from_us(60);
+/// Added to the number of a device of hosts, this is the datum of its file.
+const DEVICES: u64 = 1 << 63;
 
-/// The datum in `epoll` of a router's output; that of a device of hosts is its number.
+/// The datum of a router's output.
 const ROUTER: u64 = u64::MAX;
-
-/// The longest wait: the time within which a cancelled run ends.
-const LONGEST_WAIT: Span = Span::from_ms(50);
 
 /// The bytes of the packets in the network.
 #[derive(Debug, Default)]
@@ -204,7 +200,9 @@ pub struct Emulator<'a> {
     pub meter: Option<Meter>,
     /// The files of captured packets.
     pub captured: Option<Files<'static>>,
-    awake_before: Span,
+    clock: Clock,
+    /// `None` if all events happen when they are due.
+    lookahead: Option<Lookahead>,
     scratch: Vec<u8>,
 }
 
@@ -262,7 +260,8 @@ impl<'a> Emulator<'a> {
             end: Time::ZERO + scenario.duration,
             meter: None,
             captured: None,
-            awake_before: AWAKE_BEFORE,
+            clock: Clock::start(),
+            lookahead: None,
             scratch: vec![0; LARGEST],
         }
     }
@@ -280,9 +279,14 @@ impl<'a> Emulator<'a> {
         Ok(())
     }
 
-    /// Says that the clock stands while this machine waits ([`crate::RunOptions::virtual_time`]).
-    pub fn wait_exactly(&mut self) {
-        self.awake_before = Span::ZERO;
+    /// Lets what no host and no queue of the kernel notices happen late, at its nominal time and in its
+    /// order: fewer waits.
+    pub fn wait_for_effects(&mut self) {
+        for router in self.routers.iter().flatten() {
+            router.let_link_read(false);
+        }
+        let outside = |link: u32| self.routers[link as usize].is_some();
+        self.lookahead = Some(Lookahead::of(&self.links.network, outside));
     }
 
     /// Lets packets of a group from and to addresses that no host has pass, as those of its first
@@ -296,57 +300,33 @@ impl<'a> Emulator<'a> {
         self.links.network.links.len()
     }
 
-    /// Runs until the end of the scenario, or until `stop` is set.
+    /// The run begins, with this clock. What the emulator reads is `watched`.
     ///
     /// # Errors
-    /// When a device cannot be read or written.
-    pub fn run(&mut self, clock: Clock, stop: &AtomicBool) -> io::Result<()> {
-        let end = self.end;
-        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        for (device, space) in self.spaces.iter().flatten().enumerate() {
-            let datum = epoll::EventData::new_u64(device as u64);
-            epoll::add(&epoll, &space.tun, datum, epoll::EventFlags::IN)?;
+    /// When the kernel cannot watch a device.
+    pub fn start(&mut self, clock: Clock, watched: &Watched) -> io::Result<()> {
+        self.clock = clock;
+        for (device, space) in (DEVICES..).zip(self.spaces.iter().flatten()) {
+            watched.watch(&space.tun, device, epoll::EventFlags::IN)?;
         }
         for router in self.routers.iter().flatten() {
             // What a busy link does not take at once must not wake the emulator again.
             let flags = epoll::EventFlags::IN | epoll::EventFlags::ET;
-            let datum = epoll::EventData::new_u64(ROUTER);
-            epoll::add(&epoll, router.output(), datum, flags)?;
+            watched.watch(router.output(), ROUTER, flags)?;
         }
-        let mut ready = Vec::with_capacity(16);
-        while !stop.load(Ordering::Relaxed) {
-            let now = clock.now();
-            while let Some(event) = self.due(now.min(end)).filter(|event| event.at() < end) {
-                self.carry_out(event, clock)?;
-            }
-            if now >= end {
-                return Ok(());
-            }
-            self.read_meter(now);
-            self.ask_kernel_queues(now);
-            let next = self.links.scheduler.first();
-            let due = next.map_or(end, |event| event.at()).min(end);
-            let left = due.saturating_since(clock.now());
-            let timeout = timespec(left.saturating_sub(self.awake_before).min(LONGEST_WAIT));
-            ready.clear();
-            match epoll::wait(&epoll, spare_capacity(&mut ready), Some(&timeout)) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-            let now = clock.now().min(end);
-            for event in &ready {
-                let device = event.data.u64();
-                if device != ROUTER {
-                    self.read_device(device as usize, now)?;
-                }
-            }
+        Ok(())
+    }
+
+    /// The run was ended, maybe early.
+    pub fn end_now(&mut self) {
+        self.end = self.clock.now().min(self.end);
+    }
+
+    /// Carries out what is due.
+    fn catch_up(&mut self, now: Time) -> io::Result<()> {
+        while let Some(event) = self.due(now).filter(|event| event.at() < self.end) {
+            self.carry_out(event)?;
         }
-        let now = clock.now().min(end);
-        // What was due before the run was ended has happened.
-        while let Some(event) = self.due(now).filter(|event| event.at() < now) {
-            self.carry_out(event, clock)?;
-        }
-        self.end = now;
         Ok(())
     }
 
@@ -367,7 +347,8 @@ impl<'a> Emulator<'a> {
         }
     }
 
-    /// Compares the drops of the kernel's queues with those that were noticed; returns what is wrong.
+    /// Compares the drops of the kernel's queues with those that were noticed, and the rate of their
+    /// links with what the shaper let out; returns what is wrong.
     ///
     /// # Errors
     /// When the kernel does not answer.
@@ -376,7 +357,9 @@ impl<'a> Emulator<'a> {
         for (router, (link, books)) in self.routers.iter().zip(links) {
             if let Some(router) = router {
                 let unknown = link.queue.backlog().packets;
-                if let Some(wrong) = router.check_drops(books.passed.dropped, unknown)? {
+                let wrong = router.check_drops(books.passed.dropped, unknown)?;
+                let wrong = wrong.or_else(|| router.check_shaper(self.end - Time::ZERO));
+                if let Some(wrong) = wrong {
                     return Ok(Some(format!("{}: {wrong}", link.name)));
                 }
             }
@@ -437,7 +420,7 @@ impl<'a> Emulator<'a> {
             .emit((content, ecn_of(class)), length as u32, to, now);
     }
 
-    fn carry_out(&mut self, event: Event, clock: Clock) -> io::Result<()> {
+    fn carry_out(&mut self, event: Event) -> io::Result<()> {
         let at = event.at();
         match event.class() {
             Class::LinkFree => {
@@ -448,7 +431,7 @@ impl<'a> Emulator<'a> {
             }
             Class::Arrival => {
                 if let Some(bytes) = self.arrives(event.index(), at)? {
-                    self.punctuality.handed_over(bytes, at, clock.now());
+                    self.punctuality.handed_over(bytes, at, self.clock.now());
                 }
             }
             Class::Measure if event.index() == 0 => {
@@ -495,10 +478,15 @@ impl<'a> Emulator<'a> {
         match target {
             Target::Link(link) => {
                 packet.leg += 1;
-                if let Some(router) = &self.routers[link as usize] {
+                let router = self.routers[link as usize].clone();
+                if let Some(router) = &router {
                     router.arrives(self.buffers.get(packet.content));
+                    router.let_link_read(true); // an idle queue lets the packet pass at once
                 }
                 self.with_links(|links, ends| links.offer(link, packet, at, ends));
+                if let Some(router) = &router {
+                    router.let_link_read(self.lookahead.is_none());
+                }
                 return Ok(None);
             }
             Target::Departure => {
@@ -584,20 +572,44 @@ impl<'a> Emulator<'a> {
     }
 }
 
+impl Part for Emulator<'_> {
+    fn act(&mut self, now: Time) -> io::Result<()> {
+        self.catch_up(now)?;
+        self.read_meter(now);
+        self.ask_kernel_queues(now);
+        Ok(())
+    }
+
+    fn next(&self) -> Time {
+        let scheduler = &self.links.scheduler;
+        match &self.lookahead {
+            Some(lookahead) => scheduler.first_effect(lookahead),
+            None => scheduler.first().map_or(Time::MAX, |event| event.at()),
+        }
+    }
+
+    fn owns(&self, datum: u64) -> bool {
+        datum & DEVICES != 0
+    }
+
+    fn ready(&mut self, datum: u64) -> io::Result<()> {
+        let now = self.clock.now().min(self.end);
+        self.catch_up(now)?;
+        if datum == ROUTER {
+            for router in self.routers.iter().flatten() {
+                router.read_output()?;
+            }
+            return Ok(()); // the links ask when they act
+        }
+        self.read_device((datum - DEVICES) as usize, now)
+    }
+}
+
 fn ecn_of(class: u8) -> Ecn {
     match class & 3 {
         0 => Ecn::NotEct,
         1 => Ecn::Ect1,
         2 => Ecn::Ect0,
         _ => Ecn::Ce,
-    }
-}
-
-/// A span as the kernel reads it.
-pub fn timespec(span: Span) -> Timespec {
-    let ns = span.as_ps() / 1000;
-    Timespec {
-        tv_sec: (ns / 1_000_000_000) as i64,
-        tv_nsec: (ns % 1_000_000_000) as i64,
     }
 }

@@ -11,15 +11,13 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use redtail_core::{Bytes, Span, Stream as Random, Time};
+use redtail_core::{Bytes, Stream as Random, Time};
 use redtail_network::answers::Answers;
 use redtail_network::result::FlowSeries;
 use redtail_network::statistics::Delays;
 use redtail_spec::Scenario;
 use redtail_traffic::{Application, FlowKind, Traces, User};
-use rustix::buffer::spare_capacity;
 use rustix::event::epoll;
 
 use self::port::{Connection, UserSlot};
@@ -27,7 +25,7 @@ use self::stream::TcpFlow;
 use self::udp::UdpFlow;
 use crate::addresses::Side;
 use crate::counters::Counters;
-use crate::emulator::timespec;
+use crate::event_loop::{Part, Watched};
 use crate::packet::Socket;
 use crate::spaces::{self, Space};
 use crate::sys::clock::Clock;
@@ -36,7 +34,7 @@ use crate::sys::tcp_info::tcp_info;
 /// Room for the largest datagram.
 const LARGEST: usize = 65_536;
 
-/// What an event of a socket belongs to; with a number it is the datum of `epoll`.
+/// What an event of a socket belongs to; with a number it is the datum of its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum Owner {
@@ -64,13 +62,14 @@ impl Owner {
         Self::Server,
     ];
 
-    fn datum(self, number: u32) -> epoll::EventData {
-        epoll::EventData::new_u64((self as u64) << 32 | u64::from(number))
+    fn datum(self, number: u32) -> u64 {
+        (self as u64) << 32 | u64::from(number)
     }
 
-    fn of(datum: epoll::EventData) -> (Self, u32) {
-        let datum = datum.u64();
-        (Self::ALL[(datum >> 32) as usize], datum as u32)
+    /// The owner and the number of a datum; `None` if it is not of hosts.
+    fn of(datum: u64) -> Option<(Self, u32)> {
+        let owner = Self::ALL.get((datum >> 32) as usize)?;
+        Some((*owner, datum as u32))
     }
 }
 
@@ -122,7 +121,7 @@ struct Kernel<'a> {
     spaces: &'a [[Space; 2]],
     /// The namespace that the thread is in.
     here: Option<(usize, Side)>,
-    epoll: OwnedFd,
+    watched: &'a Watched,
 }
 
 impl Kernel<'_> {
@@ -141,7 +140,7 @@ impl Kernel<'_> {
             | epoll::EventFlags::OUT
             | epoll::EventFlags::RDHUP
             | epoll::EventFlags::ET;
-        Ok(epoll::add(&self.epoll, socket, owner.datum(number), flags)?)
+        self.watched.watch(socket, owner.datum(number), flags)
     }
 }
 
@@ -199,7 +198,8 @@ pub struct Hosts<'a> {
 }
 
 impl<'a> Hosts<'a> {
-    /// The applications of `scenario` on the hosts of `spaces`, which has the sides of each group.
+    /// The applications of `scenario` on the hosts of `spaces`, which has the sides of each group. Their
+    /// sockets are `watched`.
     ///
     /// # Errors
     /// When a socket cannot be opened.
@@ -210,6 +210,7 @@ impl<'a> Hosts<'a> {
         scenario: &'a Scenario,
         traces: &Traces,
         spaces: &'a [[Space; 2]],
+        watched: &'a Watched,
     ) -> io::Result<Self> {
         let groups = scenario.traffic.len();
         let mut hosts = Self {
@@ -218,7 +219,7 @@ impl<'a> Hosts<'a> {
             kernel: Kernel {
                 spaces,
                 here: None,
-                epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
+                watched,
             },
             timers: Timers::default(),
             listeners: Vec::new(),
@@ -310,48 +311,9 @@ impl<'a> Hosts<'a> {
         before.map(|group| group.access().flows).sum()
     }
 
-    /// Runs until the end of the scenario, or until `stop` is set. `clock` has begun.
-    ///
-    /// # Errors
-    /// When the kernel refuses a system call that it accepts in working order.
-    pub fn run(&mut self, clock: Clock, stop: &AtomicBool) -> io::Result<()> {
+    /// The run begins, with this clock.
+    pub fn start(&mut self, clock: Clock) {
         self.clock = clock;
-        /// The longest wait: the time in which a cancelled run ends.
-        const LONGEST_WAIT: Span = Span::from_ms(100);
-        let mut events = Vec::with_capacity(256);
-        loop {
-            let now = self.clock.now();
-            if now >= self.end || stop.load(Ordering::Relaxed) {
-                return Ok(());
-            }
-            while let Some((at, timer)) = self.timers.due(now.min(self.end)) {
-                let late = self.clock.now() - at;
-                if at >= self.measure_from {
-                    self.lateness.record(late);
-                }
-                self.on_timer(at, timer)?;
-            }
-            let now = self.clock.now();
-            let next = self.timers.next().unwrap_or(self.end).min(self.end);
-            let wait = match next > now {
-                true => (next - now).min(LONGEST_WAIT),
-                false => Span::ZERO,
-            };
-            events.clear();
-            let timeout = timespec(wait);
-            match epoll::wait(
-                &self.kernel.epoll,
-                spare_capacity(&mut events),
-                Some(&timeout),
-            ) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-            for event in &events {
-                let (owner, number) = Owner::of(event.data);
-                self.on_event(owner, number)?;
-            }
-        }
     }
 
     fn on_timer(&mut self, at: Time, timer: Timer) -> io::Result<()> {
@@ -369,17 +331,6 @@ impl<'a> Hosts<'a> {
             Timer::Wake(user) => self.wake_user(user)?,
         }
         Ok(())
-    }
-
-    fn on_event(&mut self, owner: Owner, number: u32) -> io::Result<()> {
-        match owner {
-            Owner::Listener => self.accept(number as usize),
-            Owner::Sender => self.on_sender(number),
-            Owner::Receiver => self.on_receiver(number),
-            Owner::UdpSink => self.on_udp(number as usize),
-            Owner::Client => self.on_client(number),
-            Owner::Server => self.on_server(number),
-        }
     }
 
     /// Samples the TCP flows that are open.
@@ -453,5 +404,41 @@ impl<'a> Hosts<'a> {
             delivered[connection.at.group] += connection.client_read();
         }
         delivered
+    }
+}
+
+impl Part for Hosts<'_> {
+    fn act(&mut self, now: Time) -> io::Result<()> {
+        if now >= self.end {
+            return Ok(());
+        }
+        while let Some((at, timer)) = self.timers.due(now) {
+            let late = self.clock.now() - at;
+            if at >= self.measure_from {
+                self.lateness.record(late);
+            }
+            self.on_timer(at, timer)?;
+        }
+        Ok(())
+    }
+
+    fn next(&self) -> Time {
+        self.timers.next().unwrap_or(Time::MAX)
+    }
+
+    fn owns(&self, datum: u64) -> bool {
+        Owner::of(datum).is_some()
+    }
+
+    fn ready(&mut self, datum: u64) -> io::Result<()> {
+        let (owner, number) = Owner::of(datum).expect("the datum is of hosts");
+        match owner {
+            Owner::Listener => self.accept(number as usize),
+            Owner::Sender => self.on_sender(number),
+            Owner::Receiver => self.on_receiver(number),
+            Owner::UdpSink => self.on_udp(number as usize),
+            Owner::Client => self.on_client(number),
+            Owner::Server => self.on_server(number),
+        }
     }
 }

@@ -13,6 +13,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use redtail_core::{Bytes, Ecn, FlowId, Rate, Span, Time};
@@ -53,6 +54,18 @@ const LOOK_INTERVAL: Span = Span::from_ms(20);
 /// Time for which the shaper may send at once after it was late: as much as the kernel's timers need.
 const BURST_TIME: Span = Span::from_us(150);
 
+/// The share of a run for which a link may wait for packets that the shaper holds back: less than the
+/// tolerance for utilization with which backends are compared.
+const MOST_HELD_BACK: f64 = 0.01;
+
+/// What has come out of a queue and is not transmitted yet.
+#[derive(Debug)]
+struct Released {
+    /// The identification of each packet, and whether it carries CE.
+    packets: VecDeque<(u16, bool)>,
+    buffer: Vec<u8>,
+}
+
 /// A router with a queue of the kernel.
 #[derive(Debug)]
 pub struct Router {
@@ -63,6 +76,11 @@ pub struct Router {
     watch: QueueWatch,
     /// The bytes of the packet that is about to arrive.
     arriving: Mutex<Vec<u8>>,
+    released: Mutex<Released>,
+    /// Whether the link reads the output when it becomes free, and not the network alone.
+    link_reads: AtomicBool,
+    /// For how long the link has waited for a packet that the shaper held back, in picoseconds.
+    held_back: AtomicU64,
 }
 
 impl Router {
@@ -112,6 +130,12 @@ impl Router {
             watch: QueueWatch::new(OUT, u32::from(HANDLE) << 16)
                 .map_err(|error| about(error, OUT))?,
             arriving: Mutex::default(),
+            released: Mutex::new(Released {
+                packets: VecDeque::new(),
+                buffer: vec![0; 65_536],
+            }),
+            link_reads: AtomicBool::new(true),
+            held_back: AtomicU64::new(0),
         }))
     }
 
@@ -120,15 +144,52 @@ impl Router {
         &self.output
     }
 
+    /// Says whether the link reads the output when it becomes free. If that is carried out late, the link must
+    /// not find what has come out since then: the network reads the output when there is something.
+    pub fn let_link_read(&self, reads: bool) {
+        self.link_reads.store(reads, Ordering::Relaxed);
+    }
+
+    /// Reads what has come out.
+    ///
+    /// # Errors
+    /// When the device cannot be read.
+    pub fn read_output(&self) -> io::Result<()> {
+        let Released { packets, buffer } = &mut *locked(&self.released);
+        while let Some(length) = self.output.read(buffer)? {
+            if length >= 20 {
+                let ce = buffer[1] & 3 == 3;
+                packets.push_back((packet::identification(buffer), ce));
+            }
+        }
+        Ok(())
+    }
+
+    /// The next packet that has come out.
+    fn next_released(&self) -> Option<(u16, bool)> {
+        locked(&self.released).packets.pop_front()
+    }
+
     /// Says which bytes the packet has that arrives next.
     pub fn arrives(&self, bytes: &[u8]) {
-        let mut arriving = self.arriving();
+        let mut arriving = locked(&self.arriving);
         arriving.clear();
         arriving.extend_from_slice(bytes);
     }
 
-    fn arriving(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.arriving.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Says what is wrong if the shaper has held packets back for too large a share of a run of this
+    /// length: then its timers were late, and the link was slower than the experiment says.
+    pub fn check_shaper(&self, run: Span) -> Option<String> {
+        let held_back = Span::from_ps(self.held_back.load(Ordering::Relaxed));
+        let share = held_back.as_secs_f64() / run.as_secs_f64();
+        (share > MOST_HELD_BACK).then(|| {
+            format!(
+                "the kernel's shaper did not keep up: the link was idle for {:.1} % of the run while \
+                 packets waited; accepted: up to {:.0} %",
+                share * 100.0,
+                MOST_HELD_BACK * 100.0
+            )
+        })
     }
 
     /// Compares the drops that redtail has counted with the kernel's; returns what is wrong.
@@ -145,6 +206,10 @@ impl Router {
             )
         }))
     }
+}
+
+fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The commands that make the shaper and the queue, for `tc -batch`.
@@ -203,7 +268,7 @@ pub fn refuse(scenario: &Scenario, available: &[String]) -> Vec<(String, String)
             if changes {
                 refuse(
                     format!("{key}.{name}"),
-                    "changes the rate, which the kernel's shaper does not; accepted: a constant rate, or backend live"
+                    "changes the rate, which the kernel's shaper does not; accepted: a constant rate, or backend live or linux-tcp"
                         .to_owned(),
                 );
             }
@@ -215,7 +280,7 @@ pub fn refuse(scenario: &Scenario, available: &[String]) -> Vec<(String, String)
             }) => {
                 refuse(
                     format!("{key}.queue.{within}"),
-                    format!("{reason}, or backend live"),
+                    format!("{reason}, or backend live or linux-tcp"),
                 );
             }
             Ok(queue) => {
@@ -224,7 +289,7 @@ pub fn refuse(scenario: &Scenario, available: &[String]) -> Vec<(String, String)
                         refuse(
                             format!("{key}.queue.kind"),
                             format!(
-                                "is {kind} of the kernel, which this kernel has not; accepted: {}, or backend live",
+                                "is {kind} of the kernel, which this kernel has not; accepted: {}, or backend live or linux-tcp",
                                 available.join(", ")
                             ),
                         );
@@ -316,11 +381,10 @@ pub struct KernelQueue {
     /// Their identifications in the order of arrival, by flow if the queue changes that order.
     order: BTreeMap<FlowId, VecDeque<u16>>,
     next: u16,
-    /// What has come out and is not transmitted yet, and whether it carries CE.
-    released: VecDeque<(u16, bool)>,
     /// Packets that were dropped.
     lost: Vec<u16>,
-    buffer: Vec<u8>,
+    /// Since when the link has waited for a packet that the kernel has.
+    waiting_since: Option<Time>,
 }
 
 impl KernelQueue {
@@ -335,9 +399,8 @@ impl KernelQueue {
             held: BTreeMap::new(),
             order: BTreeMap::new(),
             next: 0,
-            released: VecDeque::new(),
             lost: Vec::new(),
-            buffer: vec![0; 65_536],
+            waiting_since: None,
         }
     }
 
@@ -357,18 +420,6 @@ impl KernelQueue {
         Err(PluginError::new(
             "more than 65536 packets are in the kernel's queue",
         ))
-    }
-
-    /// Reads what has come out.
-    fn read_output(&mut self) -> Result<(), PluginError> {
-        while let Some(length) = self.router.output.read(&mut self.buffer).map_err(failed)? {
-            if length >= 20 {
-                let ce = self.buffer[1] & 3 == 3;
-                self.released
-                    .push_back((packet::identification(&self.buffer), ce));
-            }
-        }
-        Ok(())
     }
 
     /// Drops the packets that are known to be lost.
@@ -391,10 +442,11 @@ impl KernelQueue {
             return Ok(());
         }
         let waiting = self.counters()?.waiting;
-        self.read_output()?;
-        if waiting == 0 && self.released.is_empty() {
+        self.router.read_output().map_err(failed)?;
+        if waiting == 0 && locked(&self.router.released).packets.is_empty() {
             self.lost.extend(self.held.keys());
             self.order.clear();
+            self.waiting_since = None;
         }
         Ok(())
     }
@@ -431,7 +483,7 @@ impl PluginQueue for KernelQueue {
         self.drop_lost(actions)?;
         let id = self.identification()?;
         {
-            let mut bytes = self.router.arriving();
+            let mut bytes = locked(&self.router.arriving);
             packet::set_identification(&mut bytes, id);
             // The kernel forwards and queues the packet before this call returns.
             self.router.input.write(&bytes).map_err(failed)?;
@@ -463,19 +515,26 @@ impl PluginQueue for KernelQueue {
         actions: &mut dyn Actions,
     ) -> Result<Option<PacketId>, PluginError> {
         self.look(now)?;
-        if self.released.is_empty() {
-            self.read_output()?;
+        if self.router.link_reads.load(Ordering::Relaxed) {
+            self.router.read_output().map_err(failed)?;
         }
         let mut next = None;
         while next.is_none()
-            && let Some((id, ce)) = self.released.pop_front()
+            && let Some((id, ce)) = self.router.next_released()
         {
             next = self.take(id).map(|held| (held, ce));
         }
         self.drop_lost(actions)?;
         let Some((held, ce)) = next else {
+            if !self.held.is_empty() {
+                self.waiting_since.get_or_insert(now);
+            }
             return Ok(None);
         };
+        if let Some(since) = self.waiting_since.take() {
+            let waited = (now - since).as_ps();
+            self.router.held_back.fetch_add(waited, Ordering::Relaxed);
+        }
         if ce && !held.marked {
             actions.mark(held.id)?;
         }

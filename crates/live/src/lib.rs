@@ -2,11 +2,13 @@
 //! for itself, over the simulator's links and queues in real time.
 //!
 //! Each side of each traffic group is a network namespace with a TUN device ([`spaces`]). One thread
-//! is the network ([`emulator`]), another one runs the applications on sockets ([`hosts`]).
+//! is the network ([`emulator`]), another one runs the applications on sockets ([`hosts`]). In virtual
+//! time, one thread does both.
 
 pub mod addresses;
 pub mod counters;
 pub mod emulator;
+pub mod event_loop;
 pub mod exchange;
 pub mod flows;
 #[cfg(target_arch = "x86_64")]

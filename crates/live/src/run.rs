@@ -21,6 +21,7 @@ use redtail_traffic::Traces;
 
 use crate::addresses::{self, Side};
 use crate::emulator::{Emulator, Punctuality};
+use crate::event_loop::{self, Watched};
 use crate::hosts::Hosts;
 use crate::kernel::HostSettings;
 use crate::kernel_queue;
@@ -40,6 +41,10 @@ pub const LATENESS_BOUND: Span = Span::from_ms(4);
 /// The lateness that no packet may exceed: half of the smallest retransmission timeout of Linux
 /// (`TCP_RTO_MIN`, net/tcp.h). A longer pause can cause a timeout that no queue caused.
 pub const LONGEST_PAUSE: Span = Span::from_ms(100);
+
+/// The network waits in the kernel until this long before an event, and then looks at the clock: waking
+/// up takes about as long.
+const AWAKE_BEFORE: Span = Span::from_us(60);
 
 /// What a run needs besides the scenario.
 #[derive(Default)]
@@ -139,9 +144,6 @@ fn run_to_end(scenario: &Scenario, options: RunOptions) -> Result<LiveResult, Ru
     let (scenario, plugins, routers) = &made;
     let mut emulator = Emulator::new(scenario, plugins, &spaces, routers);
     emulator.capture(captures)?;
-    if virtual_time {
-        emulator.wait_exactly();
-    }
     let mut outside = None;
     if let Some(program) = to_outside {
         let last = spaces.len() - 1;
@@ -151,55 +153,23 @@ fn run_to_end(scenario: &Scenario, options: RunOptions) -> Result<LiveResult, Ru
     }
     let stop = AtomicBool::new(false);
     let mut status = None;
-    let (send_ready, ready) = mpsc::channel();
-    let (send_clock, clock) = mpsc::channel();
-    let hosts = thread::scope(|scope| -> io::Result<HostReport> {
-        let hosts = scope.spawn(|| -> io::Result<HostReport> {
-            // Both ends go with the thread, so the other one does not wait for a thread that failed.
-            let (send_ready, clock) = (send_ready, clock);
-            let mut hosts = Hosts::new(scenario, &traces, &spaces)?;
-            wake_up_soon();
-            let _ = send_ready.send(());
-            let Ok(clock) = clock.recv() else {
-                return Ok(HostReport::default());
-            };
-            let ran = hosts.run(clock, &stop);
-            stop.fetch_or(ran.is_err(), Ordering::Relaxed);
-            ran?;
-            let end = hosts.marks_now()?;
-            Ok(hosts.report(&end))
-        });
-        let mut ran = Ok(None);
-        if ready.recv().is_ok() {
-            wake_up_soon();
-            let start = |clock| {
-                let _ = send_clock.send(clock); // the hosts may have failed
-            };
-            ran = match &programs {
-                Some(programs) => {
-                    let outside = outside.take();
-                    run_programs(programs, outside, &mut emulator, &spaces, &stop, start)
-                }
-                None => {
-                    let clock = Clock::start();
-                    start(clock);
-                    emulator.run(clock, &stop).map(|()| None)
-                }
-            };
-            stop.fetch_or(ran.is_err(), Ordering::Relaxed);
-        }
-        drop(send_clock);
-        let hosts = match hosts.join() {
-            Ok(hosts) => hosts,
-            Err(panic) => std::panic::resume_unwind(panic),
+    let mut hosts = if virtual_time {
+        in_thread(|| run_in_one(&mut emulator, scenario, &traces, &spaces, &stop))?
+    } else {
+        let run = |emulator: &mut Emulator<'_>, start: &mut dyn FnMut(Clock)| {
+            if let Some(programs) = &programs {
+                status = run_programs(programs, outside.take(), emulator, &spaces, &stop, start)?;
+                return Ok(());
+            }
+            let clock = Clock::start();
+            start(clock);
+            run_network(emulator, clock, &stop)
         };
-        status = ran?;
-        hosts
-    })?;
+        run_in_two(&mut emulator, scenario, &traces, &spaces, &stop, run)?
+    };
     if let Some(captured) = emulator.captured.take() {
         captured.finish()?;
     }
-    let mut hosts = hosts;
     if programs.is_some() {
         leave_to_programs(&mut hosts);
     }
@@ -212,6 +182,98 @@ fn run_to_end(scenario: &Scenario, options: RunOptions) -> Result<LiveResult, Ru
     })
 }
 
+/// Runs the network and the hosts in this thread. In virtual time another one would not act sooner.
+fn run_in_one(
+    emulator: &mut Emulator<'_>,
+    scenario: &Scenario,
+    traces: &Traces,
+    spaces: &[[Space; 2]],
+    stop: &AtomicBool,
+) -> io::Result<HostReport> {
+    let watched = Watched::new()?;
+    let mut hosts = Hosts::new(scenario, traces, spaces, &watched)?;
+    wake_up_soon();
+    let clock = Clock::start();
+    emulator.wait_for_effects();
+    emulator.start(clock, &watched)?;
+    hosts.start(clock);
+    let end = emulator.end;
+    // The clock stands while the thread computes little: a wait ends when it should.
+    event_loop::run(
+        &mut [emulator, &mut hosts],
+        &watched,
+        (clock, end),
+        Span::ZERO,
+        stop,
+    )?;
+    let end = hosts.marks_now()?;
+    Ok(hosts.report(&end))
+}
+
+/// Runs the hosts in another thread than the network. `run` does the latter, and says when it begins.
+fn run_in_two<'a>(
+    emulator: &mut Emulator<'a>,
+    scenario: &Scenario,
+    traces: &Traces,
+    spaces: &[[Space; 2]],
+    stop: &AtomicBool,
+    run: impl FnOnce(&mut Emulator<'a>, &mut dyn FnMut(Clock)) -> io::Result<()>,
+) -> io::Result<HostReport> {
+    let (send_ready, ready) = mpsc::channel();
+    let (send_clock, clock) = mpsc::channel();
+    thread::scope(|scope| -> io::Result<HostReport> {
+        let hosts = scope.spawn(|| -> io::Result<HostReport> {
+            // Both ends go with the thread, so the other one does not wait for a thread that failed.
+            let (send_ready, clock) = (send_ready, clock);
+            let watched = Watched::new()?;
+            let mut hosts = Hosts::new(scenario, traces, spaces, &watched)?;
+            wake_up_soon();
+            let _ = send_ready.send(());
+            let Ok(clock) = clock.recv() else {
+                return Ok(HostReport::default());
+            };
+            hosts.start(clock);
+            let end = Time::ZERO + scenario.duration;
+            let ran = event_loop::run(&mut [&mut hosts], &watched, (clock, end), Span::ZERO, stop);
+            stop.fetch_or(ran.is_err(), Ordering::Relaxed);
+            ran?;
+            let end = hosts.marks_now()?;
+            Ok(hosts.report(&end))
+        });
+        let mut ran = Ok(());
+        if ready.recv().is_ok() {
+            wake_up_soon();
+            ran = run(emulator, &mut |clock| {
+                let _ = send_clock.send(clock); // the hosts may have failed
+            });
+            stop.fetch_or(ran.is_err(), Ordering::Relaxed);
+        }
+        drop(send_clock);
+        let hosts = match hosts.join() {
+            Ok(hosts) => hosts,
+            Err(panic) => std::panic::resume_unwind(panic),
+        };
+        ran?;
+        hosts
+    })
+}
+
+/// Runs the network until its end, or until `stop` is set.
+fn run_network(emulator: &mut Emulator<'_>, clock: Clock, stop: &AtomicBool) -> io::Result<()> {
+    let watched = Watched::new()?;
+    emulator.start(clock, &watched)?;
+    let end = emulator.end;
+    event_loop::run(
+        &mut [&mut *emulator],
+        &watched,
+        (clock, end),
+        AWAKE_BEFORE,
+        stop,
+    )?;
+    emulator.end_now();
+    Ok(())
+}
+
 /// Runs the network between programs of the user, until the first one ends. `start` is told the clock.
 fn run_programs(
     programs: &Programs,
@@ -219,7 +281,7 @@ fn run_programs(
     emulator: &mut Emulator<'_>,
     spaces: &[[Space; 2]],
     stop: &AtomicBool,
-    start: impl FnOnce(Clock),
+    start: &mut dyn FnMut(Clock),
 ) -> io::Result<Option<ExitStatus>> {
     let last = spaces.len() - 1;
     let running = programs.start(last, &spaces[last], outside)?;
@@ -234,7 +296,7 @@ fn run_programs(
         });
         let clock = Clock::start();
         start(clock);
-        let ran = emulator.run(clock, stop);
+        let ran = run_network(emulator, clock, stop);
         stop.store(true, Ordering::Relaxed);
         emulator.meter = None; // ends what shows its readings
         let ended = waiting

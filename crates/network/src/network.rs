@@ -178,14 +178,14 @@ pub enum Target {
 /// The path from one event to the next: from an endpoint or a link's transmitter, possibly through
 /// a pipe, to a link's queue or an endpoint.
 #[derive(Clone, Copy, Debug)]
-struct Leg {
+pub(crate) struct Leg {
     /// Propagation before the pipe (or all of it).
-    before: Span,
+    pub(crate) before: Span,
     pipe: Option<u32>,
     /// Propagation after the pipe.
-    after: Span,
-    line: u32,
-    target: Target,
+    pub(crate) after: Span,
+    pub(crate) line: u32,
+    pub(crate) target: Target,
 }
 
 /// A path through the network.
@@ -197,7 +197,7 @@ pub struct Route {
     pub dscp: Dscp,
     /// Index of the random delays of the host that sends its packets.
     jitter: Option<u32>,
-    legs: Vec<Leg>,
+    pub(crate) legs: Vec<Leg>,
 }
 
 /// Packets in flight that arrive in the order in which they were put in.

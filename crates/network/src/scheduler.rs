@@ -15,6 +15,8 @@ use std::collections::BinaryHeap;
 
 use redtail_core::Time;
 
+use crate::lookahead::Lookahead;
+
 /// The classes of events, in the order in which simultaneous ones happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
@@ -136,6 +138,23 @@ impl Tournament {
     #[inline]
     fn first(&self) -> (u64, u32) {
         self.nodes[1]
+    }
+
+    /// The earliest time of a component with what `further` adds to it; `until` if none is earlier.
+    fn first_with(&self, further: &[u64], until: u64) -> u64 {
+        self.first_below(1, further, until)
+    }
+
+    fn first_below(&self, node: usize, further: &[u64], until: u64) -> u64 {
+        let (time, leaf) = self.nodes[node];
+        if time >= until {
+            return until; // nothing below is earlier
+        }
+        if node >= self.leaves {
+            return until.min(time.saturating_add(further[leaf as usize]));
+        }
+        let until = self.first_below(2 * node, further, until);
+        self.first_below(2 * node + 1, further, until)
     }
 }
 
@@ -269,6 +288,13 @@ impl Scheduler {
         (first.at().as_ps() != NEVER).then_some(first)
     }
 
+    /// Until when no host gets a packet, unless hosts send: the events before that time can be carried out
+    /// late, as long as that is in their order and before anything is sent.
+    pub fn first_effect(&self, lookahead: &Lookahead) -> Time {
+        let others = self.next_timer.at() + lookahead.others;
+        Time::from_ps(self.wires.first_with(&lookahead.wires, others.as_ps()))
+    }
+
     /// The next event of a link or a line; at [`NEVER`] if there is none.
     #[inline]
     fn first_wire(&self) -> Event {
@@ -328,6 +354,7 @@ impl Alarm {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use redtail_core::Span;
     use std::collections::BTreeMap;
 
     /// One component of one class, as the model keeps it.
@@ -339,9 +366,12 @@ mod tests {
             steps in proptest::collection::vec(
                 (0u64..50, 0u32..45, 0usize..9, 0u32..5, any::<bool>()),
                 1..300,
-            )
+            ),
+            wires in proptest::collection::vec(0u64..1000, 10),
+            others in 0u64..1000,
         ) {
             let mut scheduler = Scheduler::new(5, 5);
+            let lookahead = Lookahead { wires, others: Span::from_ps(others) };
             // The pending events: wires by component, timers in the order in which they were added.
             let mut wires: BTreeMap<(Class, u32), u64> = BTreeMap::new();
             let mut timers: Vec<Key> = Vec::new();
@@ -366,6 +396,12 @@ mod tests {
                 let expected = wire.chain(timers.iter().copied()).min();
                 let first = scheduler.first().map(|e| (e.at().as_ps(), e.class(), e.index()));
                 prop_assert_eq!(first, expected);
+                let effects = wires.iter().map(|(&(class, index), &ps)| {
+                    ps + lookahead.wires[(index + 5 * u32::from(class == Class::Arrival)) as usize]
+                });
+                let others = timers.iter().map(|&(ps, ..)| ps + lookahead.others.as_ps());
+                let effect = effects.chain(others).min();
+                prop_assert_eq!(Some(scheduler.first_effect(&lookahead).as_ps()), effect);
                 let got = scheduler.take_next().map(|e| (e.at().as_ps(), e.class(), e.index()));
                 prop_assert_eq!(got, expected);
                 match got.expect("something is pending") {

@@ -45,7 +45,7 @@ COMMAND_LINE = (
 # them the kernel copies by instructions that count as one for each byte.
 ARGUMENTS = (
     *("-accel", "tcg,tb-size=256", "-icount", "shift=0,sleep=off"),
-    *("-cpu", "max,-erms,-fsrm", "-machine", "q35,hpet=off", "-m", str(MEMORY_MIB)),
+    *("-cpu", "max,-erms,-fsrm,-smap", "-machine", "q35,hpet=off", "-m", str(MEMORY_MIB)),
     *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
     *("-seed", "1", "-rtc", "base=2020-01-01,clock=vm"),
     *("-device", "pvpanic", "-action", "panic=pause"),
