@@ -24,7 +24,7 @@ from typer.testing import CliRunner
 
 import redtail
 from redtail import _engine, backends, experiment
-from redtail.backends import doctor, linux, live, virtual
+from redtail.backends import doctor, linux, real, virtual
 from redtail.backends.virtual import kernels, machine
 from redtail.cli import app
 from redtail.errors import InvalidRun, RunError, SpecError
@@ -132,7 +132,7 @@ def test_every_kind_of_traffic_works(tmp_path: Path) -> None:
     for group in ("udp", "call", "game"):  # they send by a schedule
         metric = f"{group}.utilization"
         assert mean(real, metric) == pytest.approx(mean(simulated, metric), rel=0.02)
-    for name in live.ABSENT:
+    for name in real.ABSENT:
         assert not any(metric.endswith("." + name) for metric in real.cases[0].metrics)
 
 
@@ -167,7 +167,7 @@ def test_queues_of_the_kernel_stand_at_the_link(queue: str, tmp_path: Path) -> N
 @on_this_host
 def test_a_killed_machine_is_told_and_the_others_go_on(tmp_path: Path) -> None:
     maker = backends.find("linux")
-    running = live.Stop()
+    running = real.Stop()
     failed: list[BaseException] = []
 
     def run() -> None:
@@ -192,7 +192,7 @@ def test_a_killed_machine_is_told_and_the_others_go_on(tmp_path: Path) -> None:
 @on_this_host
 def test_a_guest_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "SILENCE_S", 1.0)
-    stop = live.Stop()
+    stop = real.Stop()
 
     def halt() -> None:
         while not stop._running:
@@ -272,7 +272,7 @@ def test_an_image_that_does_not_start_is_told_with_its_console(
     broken = machine.Guest(whole.kernel, b"no archive", whole.qemu)  # the kernel finds no agent
     monkeypatch.setattr(machine, "folder_of_snapshots", lambda: tmp_path / "machines")
     with pytest.raises(RunError, match=r"(?s)does not start .*Kernel panic"):
-        machine.run(broken, b"", 1.0, live.Stop())
+        machine.run(broken, b"", 1.0, real.Stop())
     assert not list((tmp_path / "machines").iterdir()), "nothing is left"
 
 

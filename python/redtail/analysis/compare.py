@@ -43,8 +43,33 @@ Source: the 95 % of all intervals here.
 """
 
 
+class Paired:
+    """Differences of what two things measured, replication by replication.
+
+    Attributes:
+        differences: first less second by replication, where both have a value; SI units.
+        reference: the mean over these replications of the one that differences are shares of.
+        refused: why there is no interval whatever the differences are; None when there may be one.
+    """
+
+    differences: dict[int, float]
+    reference: float
+    refused: str | None
+
+    @property
+    def difference(self) -> Estimate:
+        """The mean difference with its 95 % interval, of this pair taken alone."""
+        found = estimate(self.differences.values(), skewed=False)
+        return found if self.refused is None else found.without_interval(self.refused)
+
+    @property
+    def relative(self) -> Estimate:
+        """The difference as a share of the reference; NaN when that is zero."""
+        return relative_to(self.reference, self.difference)
+
+
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Paired):
     """How far one case is from another in one metric.
 
     Attributes:
@@ -73,17 +98,6 @@ class Comparison:
     p_adjusted: float | None
     shared: bool
     refused: str | None = None
-
-    @property
-    def difference(self) -> Estimate:
-        """The mean difference with its 95 % interval, of this comparison taken alone."""
-        found = estimate(self.differences.values(), skewed=False)
-        return found if self.refused is None else found.without_interval(self.refused)
-
-    @property
-    def relative(self) -> Estimate:
-        """The difference as a share of the baseline's mean; NaN when that is zero."""
-        return relative_to(self.reference, self.difference)
 
     @property
     def test(self) -> str | None:

@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from redtail import escape
 from redtail import metrics as names
-from redtail.analysis.compare import relative_to, why_no_interval
+from redtail.analysis.compare import Paired, why_no_interval
 from redtail.analysis.digits import shown
 from redtail.analysis.stats import Estimate, difference, estimate
 from redtail.analysis.tolerances import DEFAULTS, Tolerance, Tolerances
@@ -64,7 +64,7 @@ _TIMES = ("response_time_p50", "page_time_p50", "completion_time_mean")
 
 
 @dataclass(frozen=True)
-class Gap:
+class Gap(Paired):
     """How far one backend is from another in one metric of one case.
 
     Attributes:
@@ -93,17 +93,6 @@ class Gap:
     tolerance: Tolerance | None
     missing: Mapping[str, str] = field_of(default_factory=dict)
     refused: str | None = None
-
-    @property
-    def difference(self) -> Estimate:
-        """The mean difference with its 95 % interval."""
-        found = estimate(self.differences.values(), skewed=False)
-        return found if self.refused is None else found.without_interval(self.refused)
-
-    @property
-    def relative(self) -> Estimate:
-        """The difference as a share of the first's mean; NaN when that is zero."""
-        return relative_to(self.reference, self.difference)
 
     @property
     def allowed(self) -> float | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from redtail.errors import SpecError
 
@@ -92,6 +92,32 @@ class Backend(Protocol):
             Cancelled: `cancel` was called before the end.
             InvalidRun: the run came to its end, but what it measured must not be used.
             RunError: the run failed.
+        """
+        ...
+
+
+@runtime_checkable
+class Capturing(Backend, Protocol):
+    """A backend that can capture packets."""
+
+    def run_captured(
+        self,
+        scenario: str,
+        points: Sequence[tuple[str, str]],
+        ip: int = 4,
+        cancel: Any = None,
+        queues: Mapping[str, queues.Located] | None = None,
+        traces: Mapping[str, traces.Located] | None = None,
+    ) -> Outcome:
+        """Make one run and capture packets.
+
+        Args:
+            scenario: the run, as canonical JSON.
+            points: where, and the file for each: a link's name, or `LINK:in` or `LINK:out`.
+            ip: the version of IP in the capture.
+            cancel: as for `run`.
+            queues: as for `run`.
+            traces: as for `run`.
         """
         ...
 

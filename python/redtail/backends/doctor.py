@@ -116,7 +116,7 @@ def _of_live(found: dict[str, Any]) -> Iterator[Need]:
     if not sys.platform.startswith("linux"):
         yield Need("live", "Linux", lacking=f"this is {sys.platform}")
         return
-    reason = live.old_kernel()
+    reason = live.old_kernel(platform.release())
     yield Need("live", "Linux", found="" if reason else platform.release(), lacking=reason)
     version = live.iproute2()
     yield Need(

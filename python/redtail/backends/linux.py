@@ -11,12 +11,13 @@ import json
 import platform
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from redtail import _engine
-from redtail.backends import Cancel, Refusal, virtual
-from redtail.backends.live import ABSENT, Stop, iproute2
+from redtail.backends import Refusal, virtual
+from redtail.backends.live import iproute2, old_kernel
+from redtail.backends.real import RealTcp, Stop
 from redtail.errors import InvalidRun, SpecError
 from redtail.scenario import seconds
 
@@ -26,11 +27,8 @@ if TYPE_CHECKING:
     from redtail.backends.virtual.machine import Guest
     from redtail.inputs import queues, traces
 
-OLDEST = (5, 11)
-"""The first kernel whose `epoll_pwait2` waits for nanoseconds; the agent needs it."""
 
-
-class Linux:
+class Linux(RealTcp):
     """Runs scenarios with TCP and the queues of a Linux kernel, in a virtual machine.
 
     Args:
@@ -57,40 +55,29 @@ class Linux:
             f"({guest.identity[:12]}) {iproute2()} QEMU {guest.qemu}"
         )
 
-    def refuse(self, plan: Plan) -> Sequence[Refusal]:
-        """Return what the kernel cannot do of what the experiment asks for.
-
-        Raises:
-            SpecError: no virtual machine can be run here, or there is no kernel.
-        """
+    def require_host(self) -> None:
+        """Refuse a computer without virtual machines, or without a kernel for them."""
         require_host()
         kernel = _guest(self.kernel).kernel
-        found: dict[tuple[str, str], None] = {}
+        reason = old_kernel(kernel.release)
+        if reason:
+            raise SpecError(f"kernel {kernel.name} cannot be used: {reason}", key="kernel")
+
+    def controls(self) -> Sequence[str]:
+        """Return the congestion controls that the kernel has."""
+        return _guest(self.kernel).kernel.controls()
+
+    def kernel_kinds(self) -> Sequence[str]:
+        """Return the kinds of queues that the kernel has."""
+        return _guest(self.kernel).kernel.queues()
+
+    def _refusals(self, plan: Plan) -> Iterator[Refusal]:
         for name in plan.queues:
             reason = f'"{name}" is a class, which no virtual machine can execute'
-            found[("class", f"{reason}; accepted: a queue of redtail, or backend sim or live")] = (
-                None
+            yield Refusal(
+                "class", f"{reason}; accepted: a queue of redtail, or backend sim or live"
             )
-        for case in range(len(plan.cases)):
-            scenario = plan.example(case)
-            found.update(dict.fromkeys(_engine.live_refusals(scenario, kernel.controls())))
-            if self.kernel_queues:
-                queues = kernel.queues()
-                found.update(dict.fromkeys(_engine.live_queue_refusals(scenario, queues)))
-        for bound in plan.stop.until if plan.stop else ():
-            if self.lacks(bound.metric):
-                reason = f'"{bound}": backend {self.name} does not measure {bound.metric}'
-                found[("replications.until", f"{reason}; accepted: another metric")] = None
-        return [Refusal(key, reason) for key, reason in found]
-
-    def lacks(self, metric: str) -> bool:
-        """Say whether virtual machines do not measure a metric that simulated runs have."""
-        parts = metric.split(".")
-        return parts[-1] in ABSENT or (self.kernel_queues and "queue" in parts[:-1])
-
-    def cancel_token(self) -> Cancel:
-        """Return what ends the machines."""
-        return Stop()
+        yield from super()._refusals(plan)
 
     def run(
         self,

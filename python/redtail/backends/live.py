@@ -20,83 +20,35 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from redtail import _engine
-from redtail.backends import Cancel, Refusal
+from redtail.backends.real import KERNEL, RealTcp, Stop
 from redtail.errors import Cancelled, InvalidRun, RedtailWarning, RunError, SpecError
 
 if TYPE_CHECKING:
-    from redtail._engine import Outcome, Plan
+    from redtail._engine import Outcome
     from redtail.backends.agent import Request
     from redtail.inputs import queues, traces
 
 
-class Stop:
-    """Ends the processes of the runs that are being made."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._running: set[subprocess.Popen[bytes]] = set()
-        self.cancelled = False
-
-    def cancel(self) -> None:
-        """End them, and start no more."""
-        with self._lock:
-            self.cancelled = True
-            for process in self._running:
-                process.kill()
-
-    def add(self, process: subprocess.Popen[bytes]) -> None:
-        """Enter a process."""
-        with self._lock:
-            self._running.add(process)
-            if self.cancelled:
-                process.kill()
-
-    def remove(self, process: subprocess.Popen[bytes]) -> None:
-        """Take a process out, which has ended."""
-        with self._lock:
-            self._running.discard(process)
-
-
-ABSENT = frozenset(
-    {"duplicate_acks", "ecn_reductions", "spurious_fast_retransmits", "stalls", "ack_wait_max"}
-)
-"""Metrics of a group that no kernel measures; docs/explanation/metrics.md has the reasons."""
-
-
-class Live:
+class Live(RealTcp):
     """Runs scenarios with the TCP of this host, over redtail's links and queues, in real time."""
 
     name = "live"
-    kernel_queues = False
     at_once = 1  # two runs at a time would disturb each other's clocks
 
     def identity(self) -> str:
         """Return the hash of the code, the kernel's release and the version of iproute2."""
         return f"{_engine.live_version()} Linux {platform.release()} {iproute2()}"
 
-    def refuse(self, plan: Plan) -> Sequence[Refusal]:
-        """Return what this host cannot do of what the experiment asks for.
-
-        Raises:
-            SpecError: this host can run nothing at all.
-        """
+    def require_host(self) -> None:
+        """Refuse a host on which no run can be made."""
         require_host()
-        refusals: dict[tuple[str, str], None] = {}
-        for case in range(len(plan.cases)):
-            refusals.update(dict.fromkeys(_engine.live_refusals(plan.example(case))))
-        for bound in plan.stop.until if plan.stop else ():
-            if self.lacks(bound.metric):
-                reason = f'"{bound}": backend {self.name} does not measure {bound.metric}'
-                refusals[("replications.until", f"{reason}; accepted: another metric")] = None
-        return [Refusal(key, reason) for key, reason in refusals]
 
-    def lacks(self, metric: str) -> bool:
-        """Say whether runs in real time do not measure a metric that simulated runs have."""
-        return metric.rpartition(".")[2] in ABSENT
+    def controls(self) -> None:
+        """Return that they are those of this host."""
 
-    def cancel_token(self) -> Cancel:
-        """Return what ends the processes."""
-        return Stop()
+    def kernel_kinds(self) -> Sequence[str]:
+        """Return the kinds of queues that this host's kernel has."""
+        return [kind for kind, why in survey()["queues"].items() if not why]
 
     def run(
         self,
@@ -183,23 +135,6 @@ class LiveTc(Live):
     name = "live-tc"
     kernel_queues = True
 
-    def lacks(self, metric: str) -> bool:
-        """Say whether runs lack a metric: a queue of the kernel tells nothing of itself."""
-        return super().lacks(metric) or "queue" in metric.split(".")[:-1]
-
-    def refuse(self, plan: Plan) -> Sequence[Refusal]:
-        """Return what this host cannot do of what the experiment asks for, its queues included.
-
-        Raises:
-            SpecError: this host can run nothing at all.
-        """
-        refusals = dict.fromkeys(super().refuse(plan))
-        available = [kind for kind, why in survey()["queues"].items() if not why]
-        for case in range(len(plan.cases)):
-            found = _engine.live_queue_refusals(plan.example(case), available)
-            refusals.update(dict.fromkeys(Refusal(key, reason) for key, reason in found))
-        return list(refusals)
-
 
 def _read(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
     """Return all that a process prints, without closing what it reads."""
@@ -270,10 +205,6 @@ def not_installed(program: str, fedora: str) -> str:
     )
 
 
-#: The first kernel whose `epoll_pwait2` waits for nanoseconds; `epoll_pwait` rounds up to 1 ms.
-KERNEL = (5, 11)
-
-
 def require_host() -> None:
     """Refuse a host on which no run can be made.
 
@@ -287,9 +218,8 @@ def require_host() -> None:
         )
 
 
-def old_kernel() -> str:
-    """Return why this host's kernel is too old, or nothing."""
-    release = platform.release()
+def old_kernel(release: str) -> str:
+    """Return why a kernel of this release is too old, or nothing."""
     if tuple(map(int, re.findall(r"\d+", release)[:2])) >= KERNEL:
         return ""
     return f"it needs Linux {'.'.join(map(str, KERNEL))} or later, and this is {release}"
@@ -299,7 +229,7 @@ def missing() -> list[str]:
     """Return what this host lacks for runs in real time, each with what brings it."""
     if not sys.platform.startswith("linux"):
         return [f"it needs Linux, and this is {platform.system()}"]
-    found = [reason for reason in (old_kernel(),) if reason]
+    found = [reason for reason in (old_kernel(platform.release()),) if reason]
     if not iproute2():
         found.append(not_installed("ip", "iproute"))
     probe = _told("--probe")

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from redtail import backends, experiment
 from redtail.backends import doctor
-from redtail.backends.live import Live, Stop, received
+from redtail.backends.live import Live, received
+from redtail.backends.real import Stop
 from redtail.errors import RunError, SpecError
 from redtail.experiment import Toml
 from redtail.files import path_of

@@ -41,3 +41,15 @@ class Sim:
     ) -> Outcome:
         """Make one run, without the interpreter lock, except for queues written in Python."""
         return _engine.run_one(scenario, cancel, queues, traces)
+
+    def run_captured(
+        self,
+        scenario: str,
+        points: Sequence[tuple[str, str]],
+        ip: int = 4,
+        cancel: Any = None,
+        queues: Mapping[str, queues.Located] | None = None,
+        traces: Mapping[str, traces.Located] | None = None,
+    ) -> Outcome:
+        """Make one run and capture packets."""
+        return _engine.run_captured(scenario, points, ip, cancel, queues, traces)

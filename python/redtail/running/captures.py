@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from redtail import _engine, backends, experiment
 from redtail._engine import Case, Outcome, Plan
+from redtail.backends import Capturing
 from redtail.errors import SpecError, StoreError
 from redtail.experiment import Source
 from redtail.files import path_of
@@ -26,26 +27,6 @@ if TYPE_CHECKING:
 
 Points: TypeAlias = "Mapping[str, str | os.PathLike[str]]"
 """The file for each point: a link's name, or `LINK:in` or `LINK:out`."""
-
-
-def _live() -> Callable[..., Outcome]:
-    from redtail.backends.live import Live
-
-    return Live().run_captured
-
-
-def _live_tc() -> Callable[..., Outcome]:
-    from redtail.backends.live import LiveTc
-
-    return LiveTc().run_captured
-
-
-CAPTURING: dict[str, Callable[[], Callable[..., Outcome]]] = {
-    backends.DEFAULT: lambda: _engine.run_captured,
-    "live": _live,
-    "live-tc": _live_tc,
-}
-"""What captures a run, by the backend's name."""
 
 
 @dataclass(frozen=True)
@@ -136,9 +117,11 @@ def execute(
 ) -> Captured:
     """Capture a run of a checked experiment; arguments and errors as for `capture`."""
     backend = backends.chosen(backend, [plan])
-    if backend not in CAPTURING:
+    makes = backends.find(backend)
+    if not isinstance(makes, Capturing):
+        known = [name for name in backends.KNOWN if isinstance(backends.find(name), Capturing)]
         raise SpecError(
-            f"packets of backend {backend} cannot be captured; accepted: {', '.join(CAPTURING)}"
+            f"packets of backend {backend} cannot be captured; accepted: {', '.join(known)}"
         )
     plan.require_loaded()
     number = _chosen(plan, case)
@@ -159,7 +142,7 @@ def execute(
         asides[path] = path if special else path.with_name(f".{path.name}.part")
     pairs = [(point, str(asides[path_of(file)])) for point, file in points]
     try:
-        outcome = _interruptible(plan, plan.scenario(number, replication), pairs, ip, backend)
+        outcome = _interruptible(plan, plan.scenario(number, replication), pairs, ip, makes)
         for path, aside in asides.items():
             if aside != path:
                 aside.replace(path)
@@ -212,12 +195,13 @@ def _chosen(plan: Plan, case: int | None) -> int:
 
 
 def _interruptible(
-    plan: Plan, scenario: str, points: list[tuple[str, str]], ip: int, backend: str
+    plan: Plan, scenario: str, points: list[tuple[str, str]], ip: int, backend: Capturing
 ) -> Outcome:
     """Run in another thread, for only Python code notices an interrupt."""
-    make = CAPTURING[backend]()
-    run = functools.partial(make, scenario, points, ip, queues=plan.queues, traces=plan.traces)
-    return _in_threads([run], backends.find(backend).cancel_token())[0]
+    run = functools.partial(
+        backend.run_captured, scenario, points, ip, queues=plan.queues, traces=plan.traces
+    )
+    return _in_threads([run], backend.cancel_token())[0]
 
 
 def _in_threads(

@@ -14,9 +14,9 @@ is varied where it matters, from one common case (endless downloads of CUBIC at 
     htb-slow   two classes at 140 kbit/s
 
 A *cell* is one metric of one case. Its name is that of the file and the labels of the case's
-factors: `fast/red/16`. Each run lasts 40 s, of which 15 s are warm-up: almost four times the start of
-the flows (0 to 4 s), and some hundred round trips. At 140 kbit/s, where packets are few, it is 60 s
-with 20 s of warm-up. There are five replications.
+factors: `fast/red/16`. Each run lasts 40 s, of which 15 s are warm-up: almost four times the start
+of the flows (0 to 4 s), and some hundred round trips. At 140 kbit/s, where packets are few, it is
+60 s with 20 s of warm-up. There are five replications.
 
 Every queue is one that a kernel has, with keys that `tc` can express (docs/reference/tc.md): RED's
 thresholds are bytes, PIE is updated every 16 ms (the ticks of a kernel with 250 of them in a

@@ -9,6 +9,7 @@ machine is stopped before it is told what to run, saved, and goes on from there 
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import itertools
 import json
@@ -22,9 +23,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from redtail.backends import virtual
+from redtail.backends.real import Stop
 from redtail.backends.virtual import initramfs, kernels
 from redtail.backends.virtual.kernels import Kernel
 from redtail.errors import Cancelled, RunError
@@ -69,20 +71,6 @@ KEPT_SNAPSHOTS = 3
 CONSOLE_END = 2000
 
 
-class Stop(Protocol):
-    """Ends the processes that are entered, when it is called."""
-
-    cancelled: bool
-
-    def add(self, process: subprocess.Popen[bytes]) -> None:
-        """Enter a process."""
-        ...
-
-    def remove(self, process: subprocess.Popen[bytes]) -> None:
-        """Take a process out, which has ended."""
-        ...
-
-
 @dataclass(frozen=True)
 class Guest:
     """What machines of a kind have in common.
@@ -107,7 +95,7 @@ class Guest:
         """
         return Guest(kernel, initramfs.build(kernel, virtual.AGENT), qemu)
 
-    @property
+    @functools.cached_property
     def identity(self) -> str:
         """What a run depends on, besides the request: a hash."""
         parts = (
