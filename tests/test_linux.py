@@ -7,11 +7,14 @@ reason. A machine's time does not depend on this computer's, so no test needs a 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -186,6 +189,7 @@ def test_a_killed_machine_is_told_and_the_others_go_on(tmp_path: Path) -> None:
     thread.join()
     assert isinstance(failed[0], RunError)
     assert "the virtual machine ended without a result" in str(failed[0])
+    assert "it was killed; a machine needs up to 768 MiB" in str(failed[0])
     assert other.metrics["utilization"] > 0.9
 
 
@@ -207,6 +211,35 @@ def test_a_guest_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RunError, match="the virtual machine hangs: no sign of life for"):
         backends.find("linux").run(scenario(SHORT.replace('"3 s"', '"60 s"')), stop)
     assert not stop._running
+
+
+@on_this_host
+def test_too_little_memory_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limited = tmp_path / machine.PROGRAM
+    limited.write_text(f'#!/bin/sh\nulimit -v 600000\nexec {shutil.which(machine.PROGRAM)} "$@"\n')
+    limited.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    says = r"Cannot allocate memory; a machine needs up to 768 MiB .*--jobs 1"
+    with pytest.raises(RunError, match=says):
+        backends.find("linux").run(scenario(SHORT))
+
+
+@on_this_host
+def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    backends.find("linux").run(scenario(SHORT))  # so that there is a snapshot
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    written = Path.write_bytes
+
+    def full(path: Path, content: bytes) -> int:
+        if path.is_relative_to(tmp_path):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return written(path, content)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    says = rf"cannot be written in {tmp_path}: No space left on device; TMPDIR=DIR chooses"
+    with pytest.raises(RunError, match=says):
+        backends.find("linux").run(scenario(SHORT))
+    assert not list(tmp_path.iterdir()), "nothing is left behind"
 
 
 @on_this_host

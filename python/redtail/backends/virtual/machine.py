@@ -15,6 +15,7 @@ import itertools
 import json
 import os
 import shlex
+import signal
 import socket
 import subprocess
 import tempfile
@@ -36,6 +37,15 @@ PROGRAM = "qemu-system-x86_64"
 MEMORY_MIB = 512
 """The guest's memory. Linux and the agent take 60 MiB, and 64 connections 30 MiB more."""
 
+TRANSLATED_MIB = 256
+"""Room for translated code. A run fills 30 to 60 MiB of it."""
+
+MEMORY = (
+    f"a machine needs up to {MEMORY_MIB + TRANSLATED_MIB} MiB of this computer's memory: --jobs 1 "
+    "(jobs=1 in Python) makes one run at a time"
+)
+"""What is said where memory was missing, or seems to have been."""
+
 # mitigations, preempt, lsm, audit, psi: what costs instructions and changes nothing here. The time
 # stamp counter is the clock that counts instructions, at 1 GHz.
 COMMAND_LINE = (
@@ -46,7 +56,7 @@ COMMAND_LINE = (
 # -seed, -rtc: random numbers and the date of the machine are always the same. erms, fsrm: with
 # them the kernel copies by instructions that count as one for each byte.
 ARGUMENTS = (
-    *("-accel", "tcg,tb-size=256", "-icount", "shift=0,sleep=off"),
+    *("-accel", f"tcg,tb-size={TRANSLATED_MIB}", "-icount", "shift=0,sleep=off"),
     *("-cpu", "max,-erms,-fsrm,-smap", "-machine", "q35,hpet=off", "-m", str(MEMORY_MIB)),
     *("-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"),
     *("-seed", "1", "-rtc", "base=2020-01-01,clock=vm"),
@@ -213,10 +223,15 @@ class Machine:
 
     def failed(self, what: str) -> RunError:
         """Return an error with the end of what QEMU and the guest's kernel have said."""
-        errors = (self.folder / "errors").read_text(errors="replace").strip()
+        said = [(self.folder / "errors").read_text(errors="replace").strip()]
+        if self.process.poll() == -signal.SIGKILL:
+            said.append("it was killed")
+        if said[1:] or "Cannot allocate memory" in said[0]:
+            said.append(MEMORY)
         console = _read(self.console).decode(errors="replace").strip()
         end = f"; the end of its console:\n{console[-CONSOLE_END:]}" if console else ""
-        return RunError(f"the virtual machine {what}{': ' + errors if errors else ''}{end}")
+        reasons = "; ".join(filter(None, said))
+        return RunError(f"the virtual machine {what}{': ' if reasons else ''}{reasons}{end}")
 
 
 def run(guest: Guest, request: bytes, duration_s: float, stop: Stop) -> bytes:
@@ -236,8 +251,7 @@ def run(guest: Guest, request: bytes, duration_s: float, stop: Stop) -> bytes:
         RunError: the guest hung or died, or QEMU did.
     """
     saved = snapshot(guest, stop)
-    with _folder(guest) as folder, _processor() as processor:
-        (folder / "request").write_bytes(request)
+    with _folder(guest, {"request": request}) as folder, _processor() as processor:
         more = [
             *("-incoming", f"exec:cat {shlex.quote(str(saved))}"),
             *("-fw_cfg", f"name=opt/redtail/request,file={_escaped(folder / 'request')}"),
@@ -317,7 +331,7 @@ def snapshot(guest: Guest, stop: Stop) -> Path:
 
 def _make(guest: Guest, path: Path, stop: Stop) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with _folder(guest, path.parent) as folder, Machine(guest, folder, [], stop) as machine:
+    with _folder(guest, {}, path.parent) as folder, Machine(guest, folder, [], stop) as machine:
         try:
             control = machine.control()
             control.wait_for("query-status", "guest-panicked")
@@ -342,11 +356,25 @@ def folder_of_snapshots() -> Path:
 
 
 @contextlib.contextmanager
-def _folder(guest: Guest, place: Path | None = None) -> Iterator[Path]:
-    """Make a folder for a machine, which goes afterwards."""
-    with tempfile.TemporaryDirectory(prefix="redtail-", dir=place) as name:
-        folder = Path(name)
-        (folder / "archive").write_bytes(guest.archive)
+def _folder(guest: Guest, files: dict[str, bytes], place: Path | None = None) -> Iterator[Path]:
+    """Make a folder for a machine, with these files, which goes afterwards.
+
+    Raises:
+        RunError: there is no room for it.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            name = stack.enter_context(tempfile.TemporaryDirectory(prefix="redtail-", dir=place))
+            folder = Path(name)
+            for file, content in {"archive": guest.archive, **files}.items():
+                (folder / file).write_bytes(content)
+        except OSError as error:
+            where = place or tempfile.gettempdir()
+            todo = "" if place else "; TMPDIR=DIR chooses another folder"
+            raise RunError(
+                f"the files of a virtual machine cannot be written in {where}: "
+                f"{error.strerror}{todo}"
+            ) from None
         yield folder
 
 
