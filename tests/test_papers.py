@@ -20,10 +20,11 @@ import pytest
 from typer.testing import CliRunner
 
 import redtail
-from redtail import _engine, experiment, papers
+from redtail import _engine, backends, experiment, papers
 from redtail._engine import Plan
 from redtail.analysis.results import CaseResult, Results
 from redtail.analysis.stats import Estimate, bootstrap
+from redtail.backends.sim import Sim
 from redtail.cli import app
 from redtail.errors import RedtailError, SpecError
 from redtail.papers import checks, definition, report
@@ -713,7 +714,14 @@ def judged_alone(paper: Paper, scale: str, monkeypatch: pytest.MonkeyPatch) -> P
     monkeypatch.setattr(_File, "experiments", experiments)
     # What is only shown may name queues that are left out.
     return replace(
-        paper, studies=studies, views=views, figures=(), tables=(), settings=(), then_and_now=()
+        paper,
+        studies=studies,
+        views=views,
+        figures=(),
+        tables=(),
+        settings=(),
+        then_and_now=(),
+        kernel=None,
     )
 
 
@@ -1013,3 +1021,78 @@ def test_a_paper_can_be_copied_and_run_from_its_folder(tmp_path: Path) -> None:
     again = runner.invoke(app, ["reproduce", "iscc2001", "--copy-to", str(there)])
     assert again.exit_code == 1
     assert "is there already" in again.stderr
+
+
+class AnotherKernel(Sim):
+    """Stands for a kernel: the simulator under another name, which counts its runs."""
+
+    name = "linux"
+
+    def __init__(self) -> None:
+        self.runs = 0
+
+    def run(self, *given: Any, **named: Any) -> _engine.Outcome:
+        self.runs += 1
+        return super().run(*given, **named)
+
+
+def with_kernel(tiny: Path, folder: Path) -> Path:
+    """A paper with two findings, one of which names a queue that no kernel has."""
+    shutil.copytree(tiny / "iscc2001", folder)
+    text = (folder / "paper.toml").read_text()
+    study = text[text.index('[[study]]\nname = "ftp"') : text.index("[[study.variant]]")]
+    study = study.replace(', "ftp-32.toml", "ftp-64.toml", "ftp-128.toml", "ftp-256.toml"', "")
+    kernel = text[text.index("[kernel]") :].replace("80 s", "20 s").replace("30 s", "12 s")
+    (folder / "paper.toml").write_text(text[: text.index("# A study")] + study + kernel)
+    findings = []
+    for name, queue in (("shared", "REDstd"), ("not in Linux", "GREDstd")):
+        check = at_most(1.0).replace("[finding.check]", "[finding.check]", 1)
+        findings.append(
+            f'[[finding]]\nid = "{name}"\nstatement = "s"\n{check}queues = ["{queue}"]\n'
+        )
+    (folder / "findings.toml").write_text("".join(findings))
+    (folder / "expected.toml").unlink()
+    return folder
+
+
+def test_a_kernel_stands_beside_the_simulator(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = AnotherKernel()
+    monkeypatch.setitem(backends.KNOWN, "linux", lambda: kernel)
+    folder = with_kernel(tiny, tmp_path / "mine")
+    out = tmp_path / "out"
+    arguments = ["reproduce", str(folder), "--backend", "linux", "--out", str(out)]
+    done = runner.invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    assert kernel.runs == 9, "three queues, three replications"
+    made = json.loads((out / "mine" / "quick" / "verdicts.json").read_text())["kernel"]
+    assert [each["set_up"] for each in made] == [
+        "simulation",
+        "simulation, the kernel's set-up",
+        "kernel (linux)",
+    ]
+    verdicts = [{name: each["verdict"] for name, each in of["verdicts"].items()} for of in made]
+    assert verdicts[0] == {"shared": "holds", "not in Linux": "holds"}
+    assert verdicts[1] == verdicts[2] == {"shared": "holds", "not in Linux": "not tested"}
+    assert made[2]["verdicts"]["not in Linux"]["why"] == "no runs of the queue: GREDstd"
+    # The same experiments, so the same numbers from the simulator under either name, and
+    # others than with the paper's TCP.
+    first, second, third = (of["verdicts"]["shared"]["evidence"][0]["value"] for of in made)
+    assert second == third != first
+    page = (out / "mine" / "quick" / "report.md").read_text()
+    assert "## With a kernel" in page and "CUBIC" in page
+    assert kernel.runs == 9
+    runner.invoke(app, arguments)
+    assert kernel.runs == 9, "nothing is run again"
+
+
+def test_what_a_kernel_cannot_repeat_is_refused(tmp_path: Path) -> None:
+    for name, backend, says in (
+        ("sigcomm2003", "linux", r"no \[kernel\] .* accepted: iscc2001, rfc2884, riva2003"),
+        ("riva2003", "sim", "accepted: a backend with a kernel"),
+        ("riva2003", "nonsense", "there is no such backend; accepted: sim, live"),
+    ):
+        with pytest.raises(SpecError, match=says):
+            papers.reproduce(name, backend=backend, out=tmp_path)
+        assert not list(tmp_path.iterdir()), "nothing is run"

@@ -1,6 +1,7 @@
 """Puts what a paper's reproduction measures into its page, and its figures beside it.
 
     .venv/bin/python docs/papers/update.py NAME [--scale quick|paper] [--now SCALE] [--out DIR]
+    .venv/bin/python docs/papers/update.py NAME --kernel BACKEND [--scale SCALE]
     .venv/bin/python docs/papers/update.py NAME --expect
 
 Runs are kept in DIR (runs/ by default) and not made again. In NAME.md, what stands between a mark
@@ -9,6 +10,7 @@ and the next `<!-- end -->` is replaced:
     <!-- verdicts -->         counts, the table of verdicts, scale, version and date
     <!-- table: NAME -->      one of the paper's tables
     <!-- then and now -->     headline findings under each setting
+    <!-- kernel -->           all findings, simulated and by a kernel
     <!-- figures -->          all figures
 
 Verdicts, tables and figures are of --scale, by default the paper's own; then and now, which is as
@@ -31,7 +33,9 @@ from redtail.papers import Reproduction, definition, report
 from redtail.papers.reproduction import versions
 
 PAGES = Path(__file__).parent
-_MARK = re.compile(r"<!-- (verdicts|table: [^>]+|then and now|figures) -->\n.*?<!-- end -->", re.S)
+_MARK = re.compile(
+    r"<!-- (verdicts|table: [^>]+|then and now|kernel|figures) -->\n.*?<!-- end -->", re.S
+)
 
 
 def main() -> None:
@@ -40,19 +44,21 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("name", choices=papers.names())
-    parser.add_argument("--scale", default="paper")
+    parser.add_argument("--scale")
     parser.add_argument("--now", default="quick")
     parser.add_argument("--out", default="runs")
     parser.add_argument("--jobs", type=int)
+    parser.add_argument("--kernel", metavar="BACKEND")
     parser.add_argument("--expect", action="store_true")
     given = parser.parse_args()
     paper = papers.load(given.name)
 
-    def made(scale: str, then_and_now: bool) -> Reproduction:
+    def made(scale: str, then_and_now: bool, backend: str | None = None) -> Reproduction:
         return papers.reproduce(
             given.name,
             scale=scale,
             then_and_now=then_and_now,
+            backend=backend,
             out=given.out,
             jobs=given.jobs,
             progress=lambda at: print(f"\r{at.done}/{at.total} runs", end="", file=sys.stderr),
@@ -63,13 +69,26 @@ def main() -> None:
         (paper.folder / definition.EXPECTED).write_text(expectations(done))
         print(f"\n{report.counts(done)}")
         return
-    together = bool(paper.settings) and given.now == given.scale
-    done = made(given.scale, together)
+    page = PAGES / f"{given.name}.md"
+    if given.kernel:
+        done = made(given.scale or "quick", False, given.kernel)
+
+        def replaced(found: re.Match[str]) -> str:
+            return section(done, done, found[1]) if found[1] == "kernel" else found[0]
+
+        page.write_text(_MARK.sub(replaced, page.read_text()))
+        return
+    scale = given.scale or "paper"
+    together = bool(paper.settings) and given.now == scale
+    done = made(scale, together)
     now = made(given.now, True) if paper.settings and not together else done
     print(f"\n{report.counts(done)}")
     done.write()
-    page = PAGES / f"{given.name}.md"
-    page.write_text(_MARK.sub(lambda found: section(done, now, found[1]), page.read_text()))
+
+    def renewed(found: re.Match[str]) -> str:
+        return found[0] if found[1] == "kernel" else section(done, now, found[1])
+
+    page.write_text(_MARK.sub(renewed, page.read_text()))
     for figure in paper.figures:
         drawn = done.folder / "figures" / f"{figure.name}.png"
         if drawn.is_file():
@@ -96,6 +115,8 @@ def section(done: Reproduction, now: Reproduction, mark: str) -> str:
         case "table":
             (table,) = (each for each in done.paper.tables if each.name == name)
             lines = report.table_lines(done, table)
+        case "kernel":
+            lines = [f"Measured {when}.", "", *report.kernel_lines(done)]
         case "then and now":
             scale = f"{now.scale} scale ({now.paper.scales[now.scale]})"
             lines = [f"Measured at {scale} {when}.", "", *report.now_lines(now)]

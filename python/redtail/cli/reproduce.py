@@ -39,6 +39,14 @@ def reproduce(
             help="Also try the headline findings with a TCP of today, with initial window 10, …",
         ),
     ] = False,
+    backend: Annotated[
+        str | None,
+        typer.Option(
+            "--backend",
+            metavar="NAME",
+            help="A kernel that repeats what it can besides the simulator, for instance linux.",
+        ),
+    ] = None,
     check: Annotated[
         bool,
         typer.Option("--check", help="Exit with 1 if a verdict is not the expected one."),
@@ -79,6 +87,7 @@ def reproduce(
             paper,
             scale=scale,
             then_and_now=then_and_now,
+            backend=backend,
             out=out,
             jobs=jobs,
             progress=show,
@@ -96,6 +105,11 @@ def reproduce(
             for each in done.now:
                 if each.setting:
                     say(f"{each.name}: {each.setting.about}")
+        if done.kernel:
+            say("\nthe findings with a kernel of today:\n")
+            print_wide(report.kernel_table(done))
+            for line in report.kernel_notes(done):
+                say(line)
         say(report.counts(done))
         reused = f", {done.reused} of them reused" if done.reused else ""
         say(f"{done.run_count} runs{reused}, in {seconds:.1f} s")

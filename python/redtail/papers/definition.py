@@ -304,6 +304,8 @@ class Paper:
         tables: which of its tables are made.
         settings: what is put in the place of the paper's TCP, then and now.
         then_and_now: the numbers shown for each setting.
+        kernel: what is changed so that a kernel can run it, for the studies that it names; None if
+            no kernel can run any.
         expected: the verdicts at each scale that has expectations, by finding.
     """
 
@@ -321,6 +323,7 @@ class Paper:
     tables: tuple[TableOf, ...]
     settings: tuple[Setting, ...]
     then_and_now: tuple[ThenAndNow, ...]
+    kernel: Setting | None
     expected: Mapping[str, Mapping[str, str]]
 
     @property
@@ -406,6 +409,7 @@ def read(folder: Path) -> Paper:
         tables=tuple(_table(part) for part in top.tables("table")),
         settings=tuple(_setting(part) for part in top.tables("setting")),
         then_and_now=tuple(_then_and_now(part) for part in top.tables("then_and_now")),
+        kernel=_kernel(top),
         findings=tuple(_finding(part) for part in findings.tables("finding")),
         expected=_expected(folder / EXPECTED),
     )
@@ -495,6 +499,8 @@ def _agree(paper: Paper) -> None:
     for setting in paper.settings:
         for study in setting.set:
             known(f"setting {setting.name}", "study", study, {"", *studies})
+    for study in paper.kernel.set if paper.kernel else ():
+        known("kernel", "of", study, studies)
     ids = {finding.id for finding in paper.findings}
     for scale, verdicts in paper.expected.items():
         known(EXPECTED, "scale", scale, paper.scales)
@@ -715,6 +721,19 @@ def _setting(part: _Part) -> Setting:
         set={"": part.table("set"), **{name: of.table(name) for name in list(of.left)}},
     )
     part.end()
+    return found
+
+
+def _kernel(top: _Part) -> Setting | None:
+    """Read `[kernel]`: `[kernel.of.STUDY]` has the overrides of a study that a kernel can run."""
+    if "kernel" not in top.left:
+        return None
+    part = _Part(top.table("kernel"), f"{top.where}: kernel")
+    of = _Part(part.table("of"), f"{part.where}: of")
+    found = Setting("kernel", part.text("about"), {name: of.table(name) for name in list(of.left)})
+    part.end()
+    if not found.set:
+        raise SpecError(f"{part.where}: no study; accepted: [kernel.of.STUDY]")
     return found
 
 

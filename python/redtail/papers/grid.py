@@ -277,6 +277,8 @@ def replace_cases(
         cases=cases,
         folder=results.folder,
         reused=results.reused,
+        backend=results.backend,
+        made_by=results.made_by,
     )
 
 

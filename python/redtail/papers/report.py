@@ -20,6 +20,7 @@ from redtail.papers.reproduction import (
     Judgement,
     Reproduction,
     Tested,
+    UnderSetting,
     Verdict,
     modern,
     versions,
@@ -147,6 +148,24 @@ def as_json(done: Reproduction) -> dict[str, Any]:
             }
             for each in done.now
         ],
+        "kernel": [
+            {
+                "set_up": each.name,
+                "made_by": each.made_by or None,
+                "verdicts": {
+                    verdict.finding.id: {
+                        "verdict": verdict.judgement.value,
+                        "clear": verdict.clear,
+                        "why": verdict.why,
+                        "evidence": [
+                            _row(row) for tested in verdict.tested for row in tested.evidence
+                        ],
+                    }
+                    for verdict in each.verdicts
+                },
+            }
+            for each in done.kernel
+        ],
         "studies": {name: study.results.as_json() for name, study in done.studies.items()},
     }
 
@@ -189,6 +208,8 @@ def markdown(done: Reproduction) -> str:
         lines += [f"## {_md(table.caption)}", "", *table_lines(done, table), ""]
     if done.now:
         lines += ["## Then and now", "", *now_lines(done), ""]
+    if done.kernel:
+        lines += ["## With a kernel", "", *kernel_lines(done), ""]
     lines += ["## Numbers", ""]
     for verdict in done.verdicts:
         if verdict.tested:
@@ -261,15 +282,7 @@ def now_lines(done: Reproduction) -> list[str]:
     """Return the headline findings under each setting, and numbers under each, in Markdown."""
     if not done.now:
         return ["Not asked for: `--then-and-now` runs it."]
-    names = [_md(each.name) for each in done.now]
-    lines = [
-        "| finding | | " + " | ".join(names) + " |",
-        "|" + "---|" * (len(names) + 2),
-    ]
-    for finding, found in _under_settings(done):
-        cells = [_md(finding.id), _md(finding.statement), *found]
-        lines.append("| " + " | ".join(cells) + " |")
-    lines.append("")
+    lines = [*_side_by_side(done.now), ""]
     about = [
         escape.paragraph(f"{each.name}: {each.setting.about}") for each in done.now if each.setting
     ]
@@ -295,21 +308,72 @@ def now_lines(done: Reproduction) -> list[str]:
 
 def now_table(done: Reproduction) -> Table:
     """Return the headline findings under each setting as a table for the terminal."""
+    return _table_of(done.now)
+
+
+def kernel_table(done: Reproduction) -> Table:
+    """Return all findings, simulated and by a kernel, as a table for the terminal."""
+    return _table_of(done.kernel)
+
+
+def kernel_notes(done: Reproduction) -> list[str]:
+    """Return what the columns of `kernel_table` mean."""
+    _, simulated, measured = done.kernel
+    about = simulated.setting.about if simulated.setting else ""
+    return [
+        f"simulation: the paper's set-up; {simulated.name}: {about}",
+        f"{measured.name}: made by {measured.made_by}",
+    ]
+
+
+def kernel_lines(done: Reproduction) -> list[str]:
+    """Return all findings, simulated and by a kernel, in Markdown, with the kernel's numbers."""
+    if not done.kernel:
+        return ["Not asked for: `--backend linux` runs it."]
+    lines = [*_side_by_side(done.kernel), ""]
+    lines += [f"{escape.paragraph(note)}." for note in kernel_notes(done)]
+    lines.append("")
+    if not all(verdict.clear for each in done.kernel for verdict in each.verdicts):
+        lines += [_UNCLEAR_MARKDOWN, ""]
+    lines += ["| finding | | simulated so | kernel |", "|---|---|---|---|"]
+    for simulated, measured in zip(*(each.verdicts for each in done.kernel[1:]), strict=True):
+        for ours, theirs in zip(_evidence(simulated), _evidence(measured), strict=False):
+            cells = [simulated.finding.id, ours.about, number(ours), number(theirs)]
+            lines.append("| " + " | ".join(map(_md, cells)) + " |")
+    return lines
+
+
+def _evidence(verdict: Verdict) -> list[Evidence]:
+    return [row for tested in verdict.tested for row in tested.evidence]
+
+
+def _side_by_side(columns: Sequence[UnderSetting]) -> list[str]:
+    """Return the findings with the verdicts of each column, in Markdown."""
+    names = [_md(each.name) for each in columns]
+    lines = ["| finding | | " + " | ".join(names) + " |", "|" + "---|" * (len(names) + 2)]
+    for finding, found in _by_finding(columns):
+        cells = [_md(finding.id), _md(finding.statement), *found]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def _table_of(columns: Sequence[UnderSetting]) -> Table:
+    """Return the findings with the verdicts of each column, for the terminal."""
     from rich import box
     from rich.table import Table
 
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     made.add_column("finding", no_wrap=True)
-    for each in done.now:
+    for each in columns:
         made.add_column(escape.plain(escape.name(each.name)))
-    for finding, found in _under_settings(done):
+    for finding, found in _by_finding(columns):
         made.add_row(*(escape.plain(escape.name(cell)) for cell in (finding.id, *found)))
     return made
 
 
-def _under_settings(done: Reproduction) -> Iterator[tuple[Finding, list[str]]]:
-    """Yield each headline finding with its verdict under each setting."""
-    for verdicts in zip(*(each.verdicts for each in done.now), strict=True):
+def _by_finding(columns: Sequence[UnderSetting]) -> Iterator[tuple[Finding, list[str]]]:
+    """Yield each finding with its verdict in each column."""
+    for verdicts in zip(*(each.verdicts for each in columns), strict=True):
         yield verdicts[0].finding, [_judgement(verdict) for verdict in verdicts]
 
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from redtail import _engine, experiment
+from redtail import _engine, backends, experiment
 from redtail._engine import Plan
 from redtail.analysis.results import CaseResult, Results
 from redtail.errors import RedtailWarning, SpecError
@@ -31,6 +31,7 @@ from redtail.papers.definition import (
     Study,
     Variant,
     load,
+    names,
 )
 from redtail.papers.grid import Grid, quantity, replace_cases
 from redtail.running import runner
@@ -123,22 +124,21 @@ def grids(paper: Paper, studies: Mapping[str, StudyResult]) -> dict[str, Grid]:
 
 @dataclass(frozen=True)
 class UnderSetting:
-    """The headline findings with a modern setting in place of the paper's.
+    """Findings with another set-up than the paper's, or made by a kernel.
 
     Attributes:
+        name: its name in tables.
         setting: what was put in place; None for the paper's own set-up.
         grids: the results by study or view.
-        verdicts: one for each headline finding.
+        verdicts: one for each finding that is tried so.
+        made_by: what made the runs; empty for the simulator.
     """
 
+    name: str
     setting: Setting | None
     grids: Mapping[str, Grid]
     verdicts: tuple[Verdict, ...]
-
-    @property
-    def name(self) -> str:
-        """Its name in tables."""
-        return "then" if self.setting is None else self.setting.name
+    made_by: str = ""
 
 
 @dataclass(frozen=True)
@@ -153,6 +153,8 @@ class Reproduction:
         verdicts: one for each finding, in the paper's order.
         now: the headline findings under each setting, the paper's own first; empty when not asked
             for.
+        kernel: all findings under the paper's set-up, under one that a kernel can run, and by the
+            kernel; empty when not asked for.
         folder: where everything is kept.
         run_count: runs it took, those on the way to a value looked for included.
         reused: how many of these were in the store already.
@@ -165,6 +167,7 @@ class Reproduction:
     grids: Mapping[str, Grid]
     verdicts: tuple[Verdict, ...]
     now: tuple[UnderSetting, ...]
+    kernel: tuple[UnderSetting, ...]
     folder: Path
     run_count: int
     reused: int
@@ -231,6 +234,7 @@ def reproduce(
     *,
     scale: str = "quick",
     then_and_now: bool = False,
+    backend: str | None = None,
     out: str | os.PathLike[str] = "runs",
     jobs: int | None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -243,6 +247,7 @@ def reproduce(
         scale: one of the paper's scales, "quick" or "paper".
         then_and_now: whether the headline findings are tried under each of the paper's settings
             as well, such as a TCP of today.
+        backend: a kernel that repeats what it can, such as "linux", besides the simulator.
         out: the folder in which one for this paper and scale is made.
         jobs: number of runs at the same time; by default one per processor.
         progress: called after each finished run.
@@ -250,7 +255,7 @@ def reproduce(
             `redtail.run`.
 
     Raises:
-        SpecError: there is no such paper or scale.
+        SpecError: there is no such paper or scale, or the kernel cannot run it.
         StoreError: results cannot be written.
         RunError: a run failed.
         Cancelled: it was interrupted; what was finished is kept.
@@ -259,6 +264,7 @@ def reproduce(
         load(name),
         scale=scale,
         then_and_now=then_and_now,
+        backend=backend,
         out=out,
         jobs=jobs,
         progress=progress,
@@ -271,6 +277,7 @@ def reproduce_paper(
     *,
     scale: str = "quick",
     then_and_now: bool = False,
+    backend: str | None = None,
     out: str | os.PathLike[str] = "runs",
     jobs: int | None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -284,35 +291,60 @@ def reproduce_paper(
             f"{paper.name} has no [[setting]] in paper.toml, or no finding with headline = true: "
             "there is no then and now to show"
         )
+    if backend is not None:
+        _require_kernel(paper, scale, backend)
     work = _Work(path_of(out) / paper.name / scale, jobs, progress)
     studies = [study for study in paper.studies if scale in study.scales]
     settings = paper.settings if then_and_now else ()
     trust = _Trust(paper.folder, allow_code)
-    wanted = [_Request(study, study.scales[scale], None, trust) for study in studies]
-    for setting in settings:
-        needed = _of_headlines(paper, studies)
-        wanted += [_Request(study, study.scales[scale], setting, trust) for study in needed]
-    refuse_unknown(
-        paper,
-        {
-            each.study.name: [file.plan for file in each.files]
-            for each in wanted
-            if not each.setting
-        },
+    own = [_Request(study, study.scales[scale], None, trust) for study in studies]
+    refuse_unknown(paper, {each.study.name: [file.plan for file in each.files] for each in own})
+    modern = {
+        setting.name: [
+            _Request(study, study.scales[scale], setting, trust)
+            for study in _of_headlines(paper, studies)
+        ]
+        for setting in settings
+    }
+    simulated, measured = (
+        [
+            _Request(study, study.scales[scale], paper.kernel, trust, variants=False)
+            for study in studies
+            if backend is not None and paper.kernel is not None and study.name in paper.kernel.set
+        ]
+        for _ in range(2)
     )
-    work.run(wanted)
-    done = {each.study.name: each.result(work.out) for each in wanted if each.setting is None}
+    if backend is not None:
+        files = [file.plan for each in measured for file in each.files]
+        backends.require_able(backends.find(backend), files)
+    work.run([*own, *(each for part in modern.values() for each in part), *simulated])
+    work.run(measured, backend)
+
+    def under(
+        name: str, setting: Setting | None, part: Sequence[_Request], findings: Sequence[Finding]
+    ) -> UnderSetting:
+        results = {each.study.name: each.result(work.out) for each in part}
+        found = grids(paper, results)
+        judged = tuple(judge(finding, found) for finding in findings)
+        made_by = {each.results.made_by for each in results.values()}
+        return UnderSetting(name, setting, found, judged, ", ".join(sorted(made_by)))
+
+    done = {each.study.name: each.result(work.out) for each in own}
     seen = grids(paper, done)
     verdicts = tuple(judge(finding, seen) for finding in paper.findings)
     now = []
     if settings:
         headlines = tuple(verdict for verdict in verdicts if verdict.finding.headline)
-        now.append(UnderSetting(None, seen, headlines))
+        now.append(UnderSetting("then", None, seen, headlines))
     for setting in settings:
-        part = [each for each in wanted if each.setting is setting]
-        changed = grids(paper, {each.study.name: each.result(work.out) for each in part})
-        judged = tuple(judge(finding, changed) for finding in paper.headlines)
-        now.append(UnderSetting(setting, changed, judged))
+        now.append(under(setting.name, setting, modern[setting.name], paper.headlines))
+    kernel: list[UnderSetting] = []
+    if backend is not None:
+        kernel.append(UnderSetting("simulation", None, seen, verdicts))
+        kernel += [
+            under("simulation, the kernel's set-up", paper.kernel, simulated, paper.findings),
+            under(f"kernel ({backend})", paper.kernel, measured, paper.findings),
+        ]
     return Reproduction(
         paper=paper,
         scale=scale,
@@ -320,11 +352,30 @@ def reproduce_paper(
         grids=seen,
         verdicts=verdicts,
         now=tuple(now),
+        kernel=tuple(kernel),
         folder=work.out,
         run_count=work.state.done,
         reused=work.state.reused,
         packets=work.state.packets,
     )
+
+
+def _require_kernel(paper: Paper, scale: str, backend: str) -> None:
+    """Refuse a backend that measures nothing of a paper."""
+    if backend == backends.DEFAULT:
+        raise SpecError(
+            f"backend = {backend!r}: the simulator reproduces every paper; accepted: a backend "
+            "with a kernel, such as 'linux', or none",
+            key="backend",
+        )
+    of = paper.kernel.set if paper.kernel else ()
+    if not any(study.name in of and scale in study.scales for study in paper.studies):
+        able = [name for name in names() if load(name).kernel is not None]
+        raise SpecError(
+            f"backend = {backend!r}: {paper.name} has no [kernel] in paper.toml that says what a "
+            f"kernel can repeat at scale {scale}; accepted: {', '.join(able)}",
+            key="backend",
+        )
 
 
 def _of_headlines(paper: Paper, studies: list[Study]) -> list[Study]:
@@ -348,6 +399,10 @@ def judge(finding: Finding, grids: Mapping[str, Grid]) -> Verdict:
     if missing:
         why = f"this scale does not run: {', '.join(missing)}"
         return Verdict(finding, Judgement.UNTESTED, (), why)
+    absent = _absent([*finding.checks, *finding.conditions], grids)
+    if absent:
+        why = f"no runs of the queue: {', '.join(absent)}"
+        return Verdict(finding, Judgement.UNTESTED, (), why)
 
     conditions = tuple(_tested(check, grids) for check in finding.conditions)
     broken = [row for each in conditions for row in each.evidence if not row.holds]
@@ -369,6 +424,19 @@ def judge(finding: Finding, grids: Mapping[str, Grid]) -> Verdict:
     return Verdict(finding, Judgement.HOLDS, tested, counted)
 
 
+def _absent(checks: Sequence[Check], grids: Mapping[str, Grid]) -> list[str]:
+    """Return the queues that checks name and that were not run, as when no kernel has them."""
+    found = {}
+    for check in checks:
+        grid = grids[check.study]
+        for key in ("queues", "to"):
+            named = check.parameters.get(key, ())
+            for label in named if isinstance(named, list) else ():
+                if label not in (*grid.queues, *grid.variants):
+                    found[label] = None
+    return list(found)
+
+
 def _tested(check: Check, grids: Mapping[str, Grid]) -> Tested:
     found = TESTS[check.test](grids[check.study], **check.parameters)
     return Tested(check, tuple(found))
@@ -377,11 +445,18 @@ def _tested(check: Check, grids: Mapping[str, Grid]) -> Tested:
 class _Request:
     """A study to be run as it is, or under a setting, and what its runs measured so far."""
 
-    def __init__(self, study: Study, scale: Scale, setting: Setting | None, trust: _Trust) -> None:
+    def __init__(
+        self,
+        study: Study,
+        scale: Scale,
+        setting: Setting | None,
+        trust: _Trust,
+        variants: bool = True,
+    ) -> None:
         self.trust = trust
         self.study = study
         self.setting = setting
-        self.variants = study.variants_at(scale.name)
+        self.variants = study.variants_at(scale.name) if variants else ()
         self.sets = {**scale.set, **(setting.of(study.name) if setting else {})}
         self.files = [_File(self, path) for path in study.files]
         self.solved: dict[str, dict[float, str]] = {}
@@ -531,7 +606,7 @@ class _Work:
         self.progress = progress
         self.state = Progress(total=0)
 
-    def run(self, wanted: Sequence[_Request]) -> None:
+    def run(self, wanted: Sequence[_Request], backend: str | None = None) -> None:
         """Run all files with their variants, then the searches for values."""
         files = [file for each in wanted for file in each.files]
         texts = (text for file in files for text in file.of.study.unmeant(file.plan.warnings))
@@ -544,7 +619,7 @@ class _Work:
             for variant in file.of.variants
             if variant.solve is not None
         ]
-        results = iter(self.execute([each for of_file in of_files for each in of_file]))
+        results = iter(self.execute([each for part in of_files for each in part], backend))
         for file, of_file in zip(files, of_files, strict=True):
             file.found += [next(results) for _ in of_file]
         going = [_Search(*each) for each in searches]
@@ -556,7 +631,9 @@ class _Work:
                 if search.measured(found)
             ]
 
-    def execute(self, experiments: Sequence[_Experiment]) -> list[Results]:
+    def execute(
+        self, experiments: Sequence[_Experiment], backend: str | None = None
+    ) -> list[Results]:
         """Run experiments, adding to the common progress; of like ones the first alone."""
         done, reused, packets = self.state.done, self.state.reused, self.state.packets
 
@@ -573,7 +650,9 @@ class _Work:
         first = {each.same: each for each in experiments}
         self.state.total += sum(each.plan.runs for each in first.values())
         plans = [each.loaded() for each in first.values()]
-        found = runner.execute_all(plans, jobs=self.jobs, out=self.out, progress=advance)
+        found = runner.execute_all(
+            plans, jobs=self.jobs, out=self.out, progress=advance, backend=backend
+        )
         by_content = dict(zip(first, found, strict=True))
         return [by_content[each.same] for each in experiments]
 
