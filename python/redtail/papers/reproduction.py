@@ -318,7 +318,8 @@ def reproduce_paper(
         files = [file.plan for each in measured for file in each.files]
         backends.require_able(backends.find(backend), files)
     work.run([*own, *(each for part in modern.values() for each in part), *simulated])
-    work.run(measured, backend)
+    if backend is not None:
+        work.run(measured, backend)
 
     def under(
         name: str, setting: Setting | None, part: Sequence[_Request], findings: Sequence[Finding]
