@@ -427,7 +427,7 @@ def judge(finding: Finding, grids: Mapping[str, Grid]) -> Verdict:
 
 def _absent(checks: Sequence[Check], grids: Mapping[str, Grid]) -> list[str]:
     """Return the queues that checks name and that were not run, as when no kernel has them."""
-    found = {}
+    found: dict[str, None] = {}
     for check in checks:
         grid = grids[check.study]
         for key in ("queues", "to"):
