@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import os
 import platform
 import re
 import shutil
@@ -236,10 +238,15 @@ def _of_linux() -> Iterator[Need]:
 
 def qemu() -> str:
     """Return the version of QEMU for x86-64, such as "7.2.22"; empty without the program."""
+    path = shutil.which("qemu-system-x86_64")
+    return "" if path is None else _version(path, os.stat(path).st_mtime_ns)
+
+
+@functools.cache
+def _version(path: str, _changed_ns: int) -> str:
+    """Return the version of a QEMU, which is asked once for each state of its file."""
     try:
-        found = subprocess.run(
-            ["qemu-system-x86_64", "--version"], capture_output=True, text=True, check=False
-        )
+        found = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
     except OSError:
         return ""
     version = re.search(r"version (\S+)", found.stdout)
