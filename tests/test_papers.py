@@ -1046,10 +1046,8 @@ def with_kernel(tiny: Path, folder: Path) -> Path:
     (folder / "paper.toml").write_text(text[: text.index("# A study")] + study + kernel)
     findings = []
     for name, queue in (("shared", "REDstd"), ("not in Linux", "GREDstd")):
-        check = at_most(1.0).replace("[finding.check]", "[finding.check]", 1)
-        findings.append(
-            f'[[finding]]\nid = "{name}"\nstatement = "s"\n{check}queues = ["{queue}"]\n'
-        )
+        check = f'{at_most(1.0)}queues = ["{queue}"]\n'
+        findings.append(f'[[finding]]\nid = "{name}"\nstatement = "s"\n{check}')
     (folder / "findings.toml").write_text("".join(findings))
     (folder / "expected.toml").unlink()
     return folder

@@ -306,14 +306,17 @@ def reproduce_paper(
         ]
         for setting in settings
     }
-    simulated, measured = (
-        [
+
+    def of_kernel() -> list[_Request]:
+        """Return what a kernel can repeat, with its set-up."""
+        named = paper.kernel.set if backend is not None and paper.kernel else ()
+        return [
             _Request(study, study.scales[scale], paper.kernel, trust, variants=False)
             for study in studies
-            if backend is not None and paper.kernel is not None and study.name in paper.kernel.set
+            if study.name in named
         ]
-        for _ in range(2)
-    )
+
+    simulated, measured = of_kernel(), of_kernel()
     if backend is not None:
         files = [file.plan for each in measured for file in each.files]
         backends.require_able(backends.find(backend), files)
