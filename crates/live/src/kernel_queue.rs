@@ -166,8 +166,13 @@ impl Router {
     }
 
     /// The next packet that has come out.
-    fn next_released(&self) -> Option<(u16, bool)> {
-        locked(&self.released).packets.pop_front()
+    fn next_released(&self) -> io::Result<Option<(u16, bool)>> {
+        let next = locked(&self.released).packets.pop_front();
+        if next.is_some() || !self.link_reads.load(Ordering::Relaxed) {
+            return Ok(next);
+        }
+        self.read_output()?;
+        Ok(locked(&self.released).packets.pop_front())
     }
 
     /// Says which bytes the packet has that arrives next.
@@ -515,12 +520,9 @@ impl PluginQueue for KernelQueue {
         actions: &mut dyn Actions,
     ) -> Result<Option<PacketId>, PluginError> {
         self.look(now)?;
-        if self.router.link_reads.load(Ordering::Relaxed) {
-            self.router.read_output().map_err(failed)?;
-        }
         let mut next = None;
         while next.is_none()
-            && let Some((id, ce)) = self.router.next_released()
+            && let Some((id, ce)) = self.router.next_released().map_err(failed)?
         {
             next = self.take(id).map(|held| (held, ce));
         }

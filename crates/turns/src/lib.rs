@@ -61,6 +61,9 @@ static NEXT_WAIT: OnceLock<Wait> = OnceLock::new();
 static NEXT_WRITE: OnceLock<Write> = OnceLock::new();
 static NEXT_POLL: OnceLock<Poll> = OnceLock::new();
 
+/// The environment variable with the number of the process that starts QEMU. What QEMU starts has it not.
+const STARTED_BY: &CStr = c"REDTAIL_STARTED_BY";
+
 /// Called when the library is loaded: the kernel ends this process with the one that started it.
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -69,6 +72,19 @@ static AT_START: extern "C" fn() = end_with_parent;
 extern "C" fn end_with_parent() {
     // SAFETY: it takes a number.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    // The one that started it may have ended before, which the kernel does not tell any more.
+    // SAFETY: the name ends with a zero, and so does the value that is found; no other thread runs yet.
+    unsafe {
+        let value = libc::getenv(STARTED_BY.as_ptr());
+        if value.is_null() {
+            return;
+        }
+        let started_by = libc::atoi(value);
+        libc::unsetenv(STARTED_BY.as_ptr());
+        if libc::getppid() != started_by {
+            libc::_exit(1);
+        }
+    }
 }
 
 fn is_main_thread() -> bool {
@@ -214,8 +230,8 @@ thread_local! {
 /// The event files to which the processor's thread would have written, by number.
 static HELD_BACK: AtomicU64 = AtomicU64::new(0);
 
-/// Those files that are known to be event files (eventfd(2)), by number, since the guest runs: from then on
-/// QEMU opens and closes none.
+/// Those files that are known to be event files (eventfd(2)), by number. QEMU opens and closes none once the
+/// processor's thread moves the clock.
 static EVENT_FILES: AtomicU64 = AtomicU64::new(0);
 
 /// The times that the clock was moved on since events were let out.
@@ -233,7 +249,8 @@ const JUMPS_BETWEEN: u32 = 64;
 /// As write(2).
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn write(file: c_int, bytes: *const c_void, count: usize) -> isize {
-    if PROCESSOR.get() && count == size_of::<u64>() && is_event_file(file) {
+    let moves_clock = PROCESSOR.get() && JUMPED.load(Ordering::Relaxed);
+    if moves_clock && count == size_of::<u64>() && is_event_file(file) {
         HELD_BACK.fetch_or(1 << file, Ordering::SeqCst);
         return count as isize;
     }
@@ -265,7 +282,7 @@ fn is_event_file(file: c_int) -> bool {
     // SAFETY: the kernel writes a stat.
     let is_one =
         unsafe { libc::fstat(file, &raw mut about) } == 0 && about.st_mode & libc::S_IFMT == 0;
-    if is_one && JUMPED.load(Ordering::Relaxed) {
+    if is_one {
         EVENT_FILES.fetch_or(1 << file, Ordering::Relaxed);
     }
     is_one

@@ -150,14 +150,6 @@ class Control:
                 raise OSError(f"{command}: {answer['error'].get('desc')}")
         raise OSError(f"QEMU ended at {command}")
 
-    def wait_for(self, command: str, *wanted: str) -> str:
-        """Ask until the status is one of these, and return it."""
-        while True:
-            status = self.ask(command).get("status")
-            if status in wanted:
-                return str(status)
-            time.sleep(0.01)
-
 
 class Machine:
     """A process of QEMU in a folder of its own, which ends with the `with` block.
@@ -174,6 +166,7 @@ class Machine:
         self.console = folder / "console"
         self._stop = stop
         ours, theirs = socket.socketpair()
+        ours.settimeout(SILENCE_S)
         try:
             with theirs, (folder / "errors").open("wb") as errors:
                 self.process = subprocess.Popen(
@@ -188,7 +181,12 @@ class Machine:
                         *more,
                     ],
                     pass_fds=(theirs.fileno(),),
-                    env={**os.environ, "LD_PRELOAD": str(virtual.TURNS), "TMPDIR": str(folder)},
+                    env={
+                        **os.environ,
+                        "LD_PRELOAD": str(virtual.TURNS),
+                        "REDTAIL_STARTED_BY": str(os.getpid()),
+                        "TMPDIR": str(folder),
+                    },
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=errors,
@@ -221,6 +219,21 @@ class Machine:
         self._control = Control(self._connection)
         return self._control
 
+    def wait_for(self, control: Control, command: str, *wanted: str) -> str:
+        """Ask until the status is one of these, and return it.
+
+        Raises:
+            OSError: QEMU has ended, or does not answer.
+            RunError: the machine hangs.
+        """
+        silence = Silence(self)
+        while True:
+            status = control.ask(command).get("status")
+            if status in wanted:
+                return str(status)
+            silence.check()
+            time.sleep(0.01)
+
     def failed(self, what: str) -> RunError:
         """Return an error with the end of what QEMU and the guest's kernel have said."""
         said = [(self.folder / "errors").read_text(errors="replace").strip()]
@@ -232,6 +245,33 @@ class Machine:
         end = f"; the end of its console:\n{console[-CONSOLE_END:]}" if console else ""
         reasons = "; ".join(filter(None, said))
         return RunError(f"the virtual machine {what}{': ' if reasons else ''}{reasons}{end}")
+
+
+class Silence:
+    """How long a machine has given no sign of life."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self.broken()
+
+    def broken(self) -> None:
+        """Note a sign of life."""
+        self._since = time.monotonic()
+        self._computed = _cpu_s(self._machine.process.pid)
+
+    def check(self) -> None:
+        """Check whether the machine has been silent for too long.
+
+        Raises:
+            RunError: it hangs.
+        """
+        silent = time.monotonic() - self._since
+        computed = _cpu_s(self._machine.process.pid) - self._computed
+        if computed > SILENCE_CPU_S or (silent > SILENCE_S and computed < 1):
+            raise self._machine.failed(
+                f"hangs: no sign of life for {silent:.0f} s, in which it computed for "
+                f"{computed:.0f} s"
+            )
 
 
 def run(guest: Guest, request: bytes, duration_s: float, stop: Stop) -> bytes:
@@ -261,7 +301,7 @@ def run(guest: Guest, request: bytes, duration_s: float, stop: Stop) -> bytes:
                 os.sched_setaffinity(machine.process.pid, {processor})
             try:
                 control = machine.control()
-                if control.wait_for("query-migrate", "completed", "failed") == "failed":
+                if machine.wait_for(control, "query-migrate", "completed", "failed") == "failed":
                     raise machine.failed("cannot go on from its snapshot")
                 control.ask("cont")
             except (OSError, ValueError) as error:
@@ -279,20 +319,16 @@ def _wait(machine: Machine, duration_s: float) -> None:
     Raises:
         RunError: it hangs.
     """
-    size, since, computed = -1, time.monotonic(), 0.0
+    size, silence = -1, Silence(machine)
     while True:
         with contextlib.suppress(subprocess.TimeoutExpired):
             machine.process.wait(timeout=0.2)
             return
-        now, used = time.monotonic(), _cpu_s(machine.process.pid)
         found = machine.output.stat().st_size if machine.output.exists() else 0
         if found != size:
-            size, since, computed = found, now, used
-        elif used - computed > SILENCE_CPU_S or (now - since > SILENCE_S and used - computed < 1):
-            raise machine.failed(
-                f"hangs: no sign of life for {now - since:.0f} s, in which it computed for "
-                f"{used - computed:.0f} s"
-            )
+            size = found
+            silence.broken()
+        silence.check()
         if found > duration_s + TOO_LONG_S and not _read(machine.output).lstrip(b"."):
             raise machine.failed(f"hangs: a run of {duration_s:.0f} s has taken {found} s")
 
@@ -334,10 +370,11 @@ def _make(guest: Guest, path: Path, stop: Stop) -> None:
     with _folder(guest, {}, path.parent) as folder, Machine(guest, folder, [], stop) as machine:
         try:
             control = machine.control()
-            control.wait_for("query-status", "guest-panicked")
+            machine.wait_for(control, "query-status", "guest-panicked")
             state = folder / "state"
             control.ask("migrate", uri=f"exec:cat > {shlex.quote(str(state))}")
-            saved = control.wait_for("query-migrate", "completed", "failed") == "completed"
+            status = machine.wait_for(control, "query-migrate", "completed", "failed")
+            saved = status == "completed"
         except (OSError, ValueError) as error:
             if stop.cancelled:
                 raise Cancelled() from None
