@@ -22,6 +22,7 @@ from redtail.cli import (
     doctor,
     kernel,
     parts,
+    report,
     reproduce,
     run,
     shell,
@@ -81,6 +82,7 @@ def _root(
 _COMMANDS: dict[str, Callable[..., None]] = {
     "run": run.run,
     "shell": shell.shell,
+    "report": report.report,
     "compare": compare.compare,
     "check": check.check,
     "doctor": doctor.doctor,

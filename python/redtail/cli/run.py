@@ -32,6 +32,10 @@ Figures = Annotated[
     bool, typer.Option("--figures/--no-figures", help="Draw figures. --json draws none.")
 ]
 Phases = Annotated[bool, typer.Option("--phases", help="Show each phase in a row of its own.")]
+Report = Annotated[
+    bool,
+    typer.Option("--report", help="Also write one HTML page with everything, to hand over."),
+]
 KeepGoing = Annotated[
     bool,
     typer.Option(
@@ -87,6 +91,7 @@ def run(
     out: Out = "runs",
     figures: Figures = True,
     phases: Phases = False,
+    report: Report = False,
     keep_going: KeepGoing = False,
     dask: Dask = None,
     backend: BackendName = None,
@@ -147,6 +152,8 @@ def run(
         _print_files(results, out, captured, figures=figures)
         if results.replaced:
             say(f"note:    {_replacing(results)}")
+    if report:
+        _write_report(results, quiet=as_json)
     _warn_of(results)
     _exit_for(results)
 
@@ -179,6 +186,17 @@ def _print_files(results: Results, out: str, captured: Captured | None, *, figur
         say(f"kept in: {out}")
     for path in captured.files if captured else ():
         say(f"capture: {path}")
+
+
+def _write_report(results: Results, *, quiet: bool) -> None:
+    """Write the page; with `--json` its path goes to standard error."""
+    from redtail import page
+
+    path = page.write([results])
+    if quiet:
+        complain(str(path), "report")
+    else:
+        say(f"report:  {path}")
 
 
 def _warn_of(results: Results) -> None:

@@ -23,6 +23,7 @@ from typing import Unpack
 from redtail import _engine, backends, experiment
 from redtail._engine import Outcome, Plan
 from redtail.analysis.loads import Calibrated
+from redtail.analysis.provenance import Provenance
 from redtail.analysis.rare import sharing, why_no_interval
 from redtail.analysis.results import CaseResult, Failure, Results, replaced
 from redtail.analysis.stopping import StopRule
@@ -480,6 +481,15 @@ class _Study:
             ],
             backend=self.backend.name,
             made_by=self.code_version,
+            provenance=Provenance(
+                version=self.version,
+                seed=plan.seed,
+                sets=plan.sets,
+                file=plan.file,
+                text=plan.text,
+                form=plan.form,
+                inputs=plan.inputs,
+            ),
         )
         self.results.unsure = _too_wide(plan, self.open_cases, self._values, self._explain)
         self.results.replaced = replaced(self.results, self.code_version)
