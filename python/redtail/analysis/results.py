@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from redtail import metrics as names
+from redtail import selection
 from redtail.analysis import compare as comparing
 from redtail.analysis import lockstep
 from redtail.analysis.compare import Comparisons, Correction
@@ -250,6 +251,7 @@ class Results:
         made_by: what the runs depend on beside the experiment: a hash of the code, and with real
             packets the kernel and its tools.
         unsure: a line for each case whose intervals a stop rule's last look still found too wide.
+        report: names of the metrics that the experiment wants shown, which may have wildcards.
     """
 
     def __init__(
@@ -264,6 +266,7 @@ class Results:
         failures: Sequence[Failure] = (),
         backend: str = "sim",
         made_by: str = "",
+        report: Sequence[str] = (),
     ) -> None:
         self.name = name
         self.description = description
@@ -274,6 +277,7 @@ class Results:
         self.failures = tuple(failures)
         self.backend = backend
         self.made_by = made_by
+        self.report = tuple(report)
         self.replaced = 0
         # The table of replications as it was read, when it was.
         self._loaded: pa.Table | None = None
@@ -348,6 +352,25 @@ class Results:
     def metric_names(self) -> tuple[str, ...]:
         """The names of all metrics that any case has."""
         return tuple(dict.fromkeys(name for case in self.cases for name in case.metrics))
+
+    def select(self, metrics: str | Sequence[str] = ()) -> list[str]:
+        """Return the names of the metrics to show.
+
+        Args:
+            metrics: names, which may have wildcards (`web.*`, `*.one_way_delay_p99`); without them
+                those of `report`, and without these what suits the traffic.
+
+        Raises:
+            SpecError: there is no such metric; the message has the nearest names.
+        """
+        chosen = selection.split(metrics)
+        return selection.select(
+            self.metric_names,
+            chosen or self.report,
+            links=self.links,
+            # What [report] names was checked before the runs; some may have no value in any.
+            lenient=not chosen,
+        )
 
     @cached_property
     def phases(self) -> tuple[int, ...]:
@@ -843,6 +866,7 @@ class Results:
             "backend": self.backend,
             "made_by": self.made_by,
             "description": self.description,
+            **({"report": {"metrics": self.report}} if self.report else {}),
             "factors": self.factors,
             "cases": [
                 {
@@ -965,6 +989,7 @@ def load(folder: str | os.PathLike[str]) -> Results:
             folder=path,
             backend=index.get("backend", "sim"),
             made_by=index.get("made_by", ""),
+            report=index.get("report", {}).get("metrics", ()),
         )
         results._loaded = runs.table
         return results

@@ -133,7 +133,7 @@ def draw_all(results: Results, folder: Path) -> list[Path]:
     """
     figures: list[tuple[str, Figure]] = []
     with mpl.rc_context(_STYLE):
-        for name in names.shown(results.metric_names, results.links, names.FIGURES):
+        for name in results.select():
             if any(not math.isnan(case.metric(name).mean) for case in results.cases):
                 figures.append((name, metric_figure(results, name)))
         for group in results.user_groups:
