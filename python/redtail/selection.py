@@ -61,6 +61,7 @@ _LAST = (
     "queue_length_mean",
 )
 
+
 def select(
     present: Collection[str],
     patterns: Sequence[str] = (),
@@ -123,9 +124,7 @@ def default(present: Collection[str], links: Sequence[str] = ()) -> list[str]:
     >>> default(["goodput", "web.goodput", "web.transaction_rate"])
     ['goodput', 'web.transaction_rate']
     """
-    of_groups = [
-        name for name in present if name.count(".") == 1 and names.phase(name) is None
-    ]
+    of_groups = [name for name in present if name.count(".") == 1 and names.phase(name) is None]
     goodputs = [name for name in of_groups if names.base(name) == "goodput"]
     found: dict[str, None] = {}
     for name in _DEFAULT:

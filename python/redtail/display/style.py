@@ -208,9 +208,7 @@ def split(lines: Sequence[T], most: int = DISTINCT) -> list[list[tuple[int, T]]]
     """
     groups = max(1, math.ceil(len(lines) / most))
     ends = [math.ceil(len(lines) * number / groups) for number in range(groups + 1)]
-    return [
-        list(enumerate(lines[first:end])) for first, end in zip(ends, ends[1:], strict=False)
-    ]
+    return [list(enumerate(lines[first:end])) for first, end in zip(ends, ends[1:], strict=False)]
 
 
 def in_words(lines: int, groups: int) -> str:
@@ -254,7 +252,7 @@ def legend(figure: _Figure, axes: Iterable[Axes], *, least: int = 2) -> None:
         return
     size = mpl.rcParams["legend.fontsize"]
     room = 72 * figure.get_figwidth() - 8
-    labels = [_wrapped(label, room - 6 * size, size) for label in found]
+    labels = [wrapped(label, room - 6 * size, size) for label in found]
     columns = _columns(labels, room, size)
     grow(figure, _LINE * _rows(labels, columns))
     figure.legend(
@@ -278,7 +276,7 @@ def panel_legend(axes: Axes, width: float) -> None:
     found = handles([axes])
     size = mpl.rcParams["legend.fontsize"]
     room = 72 * width
-    labels = [_wrapped(label, room - 6 * size, size) for label in found]
+    labels = [wrapped(label, room - 6 * size, size) for label in found]
     axes.legend(
         found.values(),
         labels,
@@ -298,11 +296,9 @@ def caption(figure: _Figure, *texts: str) -> None:
     if not text:
         return
     room = 72 * figure.get_figwidth() - 8
-    lines = _wrapped(escape.plot(text[:1].upper() + text[1:] + "."), room, _CAPTION)
+    lines = wrapped(escape.plot(text[:1].upper() + text[1:] + "."), room, _CAPTION)
     grow(figure, _CAPTION_LINE * (1 + lines.count("\n")))
-    figure.supxlabel(
-        lines, x=0.01, ha="left", fontsize=_CAPTION, color="#555555", linespacing=1.15
-    )
+    figure.supxlabel(lines, x=0.01, ha="left", fontsize=_CAPTION, color="#555555", linespacing=1.15)
 
 
 def grow(figure: _Figure, inches: float) -> None:
@@ -407,9 +403,7 @@ def log_axis(axis: Axis) -> None:
     low, high = axis.get_view_interval()
     if low > 0 and high / low < 30:
         axis.set_minor_formatter(
-            FuncFormatter(
-                lambda value, _: number(value) if leading_digit(value) in (2, 5) else ""
-            )
+            FuncFormatter(lambda value, _: number(value) if leading_digit(value) in (2, 5) else "")
         )
     else:
         axis.set_minor_formatter(NullFormatter())
@@ -479,7 +473,7 @@ def _text_width(text: str, size: float) -> float:
     )
 
 
-def _wrapped(text: str, room: float, size: float) -> str:
+def wrapped(text: str, room: float, size: float) -> str:
     """Return a text with line breaks where it would be wider than so many points."""
     width = _text_width(text, size)
     if width <= room:
