@@ -111,6 +111,7 @@ class Plan:
         description: its description, possibly empty.
         replications: number of runs of each case; with a stop rule, the largest.
         backend: the name of what makes the runs, if the experiment says so.
+        report: names of the metrics that the experiment wants shown, which may have wildcards.
         seed: where the random numbers start from.
         warnings: set-ups that are legal but degenerate, each a whole message.
         factors: the dotted keys of its factors.
@@ -151,6 +152,7 @@ class Plan:
     text: str = field(default="", repr=False)
     form: str = "toml"
     inputs: tuple[str, ...] = ()
+    report: tuple[str, ...] = ()
 
     @property
     def loaded(self) -> bool:
@@ -318,6 +320,7 @@ def plan(
             inputs=tuple(
                 dict.fromkeys([*read.names, *found_tables.found, *_files(resolver.code, rule)])
             ),
+            report=tuple(getattr(found, "report", ())),
         )
 
 

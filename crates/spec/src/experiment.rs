@@ -44,6 +44,8 @@ params! {
         phases: Option<Phases>;
         /// Time series to record; without it there are none.
         series: Option<SeriesParams>;
+        /// What tables and figures show; without it, what suits the traffic. It changes no run.
+        report: Option<ReportParams>;
     }
 }
 
@@ -114,6 +116,16 @@ params! {
         /// Number of replications of each case that are recorded, counted from the first.
         #[schemars(range(min = 1))]
         replications: u32 = 1, "ours: one run shows the course.";
+    }
+}
+
+params! {
+    /// What tables and figures show. It changes no run, and is no part of what a run is known by.
+    #[schemars(rename = "Report")]
+    pub struct ReportParams {
+        /// Names of metrics, in the order in which they are shown. A name with `*` stands for all that fit: `"web.*"`, `"*.one_way_delay_p99"`. `redtail list metrics FILE` has the names. The option `--metrics` takes its place.
+        #[schemars(length(min = 1))]
+        metrics: Vec<String>;
     }
 }
 
