@@ -472,9 +472,7 @@ def _warnings(
             key for key in results.factors if factor in changing_along(results.cases, key)
         ]  # each of their settings has one of the factor
         hint = f"; {factor} changes along with {over[0]}: compare by that" if over else ""
-        found.append(
-            f"no two cases differ in {factor} alone, so there is nothing to compare{hint}"
-        )
+        found.append(f"no two cases differ in {factor} alone, so there is nothing to compare{hint}")
     if changed:
         found.append(
             f"these cases differ in {', '.join(changed)}, which is no queue: they do not run the "

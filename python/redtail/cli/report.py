@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from redtail.cli.options import Out
+from redtail.cli.options import Metrics, Out
 from redtail.cli.output import say
 
 if TYPE_CHECKING:
@@ -32,13 +32,14 @@ def report(
             help="The file; default: report.html in the folder of the first RUN.",
         ),
     ] = None,
+    metrics: Metrics = None,
     out: Out = "runs",
 ) -> None:
     """Write one HTML page of results, to hand over: it needs no network and no other file."""
-    from redtail import page
+    from redtail import page, selection
 
     found = [stored(each, out) for each in runs]
-    say(f"report:  {page.write(found, output)}")
+    say(f"report:  {page.write(found, output, metrics=selection.split(metrics))}")
 
 
 def stored(name: str, out: str) -> Results:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from redtail import escape
@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 _MOST_EACH = 3
 """So many settings are compared with the baseline one by one; of more, the extremes are named."""
 
+_UNBROKEN = "\u00a0"
+"""A space at which no line ends."""
+
+_LEAST_SHARE = 5e-5
+"""A smaller share of the baseline is not worth a number."""
+
 
 @dataclass(frozen=True)
 class Line:
@@ -29,13 +35,18 @@ class Line:
 
     Attributes:
         metric: what it is about, in words.
-        verdict: "higher", "lower", "mixed", "not distinguishable" or empty.
-        text: the statement.
+        verdict: "higher", "lower", "mixed", "not distinguishable", "equal" or empty.
+        text: the statement, which begins with the verdict.
     """
 
     metric: str
     verdict: str
     text: str
+
+    @property
+    def rest(self) -> str:
+        """The statement without the verdict at its beginning."""
+        return self.text.removeprefix(self.verdict)
 
 
 @dataclass(frozen=True)
@@ -67,13 +78,18 @@ def paragraphs(
     labels = list(dict.fromkeys(row.label for row in comparisons))
     if len(labels) > _MOST_EACH:
         lines = (_extremes(results, metric, comparisons) for metric in metrics)
-        title = names.factor_title(comparisons.factor)
+        title = names.factornames.title_of(comparisons.factor)
         return [Paragraph(f"Of all settings of {title}", tuple(line for line in lines if line))]
     found = []
     for label in labels:
         rows = [row for row in comparisons if row.label == label]
         lines = (_of_rows([row for row in rows if row.metric == name]) for name in metrics)
-        head = f"{escape.name(label)} against {escape.name(rows[0].baseline)}"
+        # A plain value says nothing without its key.
+        plain = not any(
+            isinstance(case.factors.get(comparisons.factor), dict) for case in results.cases
+        )
+        of = f"{names.factor_title(comparisons.factor)}: " if plain else ""
+        head = f"{of}{escape.name(label)} against {escape.name(rows[0].baseline)}"
         found.append(Paragraph(head, tuple(line for line in lines if line is not None)))
     return found
 
@@ -85,7 +101,7 @@ def _measured(case: CaseResult, metrics: Sequence[str]) -> list[Line]:
         if not math.isnan(estimate.mean):
             about = names.describe(name)
             text = f"{shown(estimate, about.scale)} {about.shown_unit}".strip()
-            found.append(Line(_title(name), "", text))
+            found.append(Line(names.title_of(name), "", text))
     return found
 
 
@@ -98,35 +114,64 @@ def _of_rows(rows: Sequence[Comparison]) -> Line | None:
     signs = {row.difference.mean > 0 for row in different}
     ends = sorted(different or rows, key=lambda row: row.difference.mean)
     ends = [ends[0], ends[-1]] if len(ends) > 1 else ends
-    amounts = " to ".join(_amount(row) for row in ends)
     total = len(rows)
     if all(all(each == 0 for each in row.differences.values()) for row in rows):
-        verdict, text = "not distinguishable", "equal in every replication"
+        verdict, text = "equal", "equal in every replication"
     elif not different:
         judged = all(row.distinguishable is not None for row in rows)
         verdict = "not distinguishable" if judged else ""
-        text = f"not distinguishable ({amounts})" if judged else f"{amounts}, one replication"
+        amounts = " to ".join(_amount(row) for row in ends)
+        text = f"not distinguishable: {amounts}" if judged else f"{amounts}, no interval"
+        if judged and not any(digit in amounts.partition(" at ")[0] for digit in "123456789"):
+            text = verdict
     elif len(signs) == 1:
         verdict = "higher" if signs.pop() else "lower"
+        ends.sort(key=lambda row: abs(row.difference.mean))
+        amounts = " to ".join(_amount(row, size=True) for row in ends)
         where = "" if len(different) == total else f" in {len(different)} of {total} places"
-        text = f"{verdict}{where}, by {amounts}"
+        text = f"{verdict}{where} by {amounts}"
     else:
+        amounts = " to ".join(_amount(row) for row in ends)
         higher = sum(row.difference.mean > 0 for row in different)
         verdict = "mixed"
         text = (
-            f"higher in {higher} and lower in {len(different) - higher} of {total} places, "
+            f"mixed: higher in {higher} and lower in {len(different) - higher} of {total} places, "
             f"from {amounts}"
         )
-    return Line(_title(rows[0].metric), verdict, text)
+    return Line(names.title_of(rows[0].metric), verdict, text)
 
 
-def _amount(row: Comparison) -> str:
-    """Return a difference with its interval, its share of the baseline, and where it is."""
+def _amount(row: Comparison, *, size: bool = False) -> str:
+    """Return a difference with its interval, its share of the baseline, and where it is.
+
+    Args:
+        row: the comparison.
+        size: without its sign, which the sentence has in words.
+    """
     about = names.describe(row.metric)
-    text = f"{shown(row.difference, about.scale)} {about.shown_unit}".strip()
-    if not math.isnan(row.relative.mean):
-        text += f", {100 * row.relative.mean:+.3g} %"
+    difference, relative = row.difference, row.relative.mean
+    if size:
+        difference, relative = replace(difference, mean=abs(difference.mean)), abs(relative)
+    # A difference of two percentages is not a percentage of either.
+    unit = "points" if about.shown_unit == "%" else about.shown_unit
+    text = f"{signed(shown(difference, about.scale), plus=not size)} {unit}".strip()
+    share = f"{100 * relative:.2g}" if abs(relative) < 1 else f"{100 * relative:.0f}"
+    if abs(relative) >= _LEAST_SHARE:
+        text += f" ({signed(share, plus=not size)} %)"
+    text = text.replace(" ", _UNBROKEN)
     return f"{text} at {row.others}" if row.others else text
+
+
+def signed(text: str, *, plus: bool = True) -> str:
+    """Return a number as text with a sign that cannot be taken for a hyphen; zero has none.
+
+    >>> signed("1.5 ±0.2"), signed("-1.5 ±0.2"), signed("-0 ±?"), signed("–")
+    ('+1.5 ±0.2', '−1.5 ±0.2', '0 ±?', '–')
+    """
+    number = text.partition(" ")[0]
+    if not any(digit in number for digit in "123456789"):
+        return text.removeprefix("-")
+    return text.replace("-", "−", 1) if number.startswith("-") else f"{'+' * plus}{text}"
 
 
 def _extremes(results: Results, metric: str, comparisons: Comparisons) -> Line | None:
@@ -151,10 +196,4 @@ def _extremes(results: Results, metric: str, comparisons: Comparisons) -> Line |
         where = "" if len(ranked) == 1 else f", in {len(cases)} of {len(ranked)} places"
         return f"{escape.name(label)} ({value}{where})"
 
-    return Line(_title(metric), "", f"lowest with {named(0)}, highest with {named(-1)}")
-
-
-def _title(metric: str) -> str:
-    of = names.prefix(metric)
-    title = names.describe(metric).title
-    return f"{escape.name(of)}: {title}" if of else title
+    return Line(names.title_of(metric), "", f"lowest with {named(0)}, highest with {named(-1)}")

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from redtail import escape
+from redtail import escape, selection
 from redtail import metrics as names
 from redtail.analysis import compare as comparing
 from redtail.analysis.digits import shown
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from redtail.analysis.results import CaseResult, Results
     from redtail.analysis.stats import Estimate
 
-# What decides between queues, if an experiment does not say it.
-_DECIDE = 5
+# So many metrics are in the answer.
+_DECIDE = 7
 
 # So that a page of a large campaign can be opened: values of single runs, and differences.
 _MOST_VALUES = 150_000
@@ -72,21 +72,24 @@ class Section:
     repeat: dict[str, Any]
 
 
-def section(results: Results, number: int) -> Section:
+def section(results: Results, number: int, metrics: Sequence[str] = ()) -> Section:
     """Return what the page shows of an experiment.
 
     Args:
         results: the experiment's results.
         number: of the section, from 1.
+        metrics: what is shown first, as for `Results.select`.
+
+    Raises:
+        SpecError: there is no such metric.
     """
-    chosen = _chosen(results)
+    chosen = _chosen(results, metrics)
+    decide = _deciding(chosen, asked_for=bool(metrics or results.report))
     factor = _compared(results)
     held: Comparisons | None = None
     if factor is not None:
         baseline = results.cases[0].labels[factor]
-        held = comparing.compare(
-            results, chosen[:_DECIDE], baseline=baseline, by=factor, correction="holm"
-        )
+        held = comparing.compare(results, decide, baseline=baseline, by=factor, correction="holm")
     scenario = scenario_of(results)
     settings = {
         key: list(dict.fromkeys(case.labels.get(key, "") for case in results.cases))
@@ -103,7 +106,7 @@ def section(results: Results, number: int) -> Section:
             (names.factor_title(key), ", ".join(map(escape.name, labels)))
             for key, labels in settings.items()
         ],
-        answer=answer.paragraphs(results, chosen[:_DECIDE], held),
+        answer=answer.paragraphs(results, decide, held),
         pairing=held.pairing if held is not None and len(held) else [],
         warnings=_warnings(results, held),
         table=_table(data),
@@ -128,14 +131,29 @@ def scenario_of(results: Results) -> dict[str, Any]:
     return {}
 
 
-def _chosen(results: Results) -> list[str]:
-    """Return the metrics that are shown first."""
-    found = names.shown(results.metric_names, results.links, names.FIGURES)
-    return [
-        name
-        for name in found
-        if not all(math.isnan(case.metric(name).mean) for case in results.cases)
-    ] or list(results.metric_names[:_DECIDE])
+def _chosen(results: Results, metrics: Sequence[str]) -> list[str]:
+    """Return the metrics that are shown first: without those that say nothing here."""
+    found = []
+    for name in results.select(metrics):
+        means = [case.metric(name).mean for case in results.cases]
+        if all(map(math.isnan, means)) or (name == "mark" and not any(means)):
+            continue
+        found.append(name)
+    return found or list(results.metric_names[:_DECIDE])
+
+
+def _deciding(chosen: Sequence[str], *, asked_for: bool) -> list[str]:
+    """Return the metrics of the answer, of different quantities rather than of many groups."""
+    if asked_for:
+        return list(chosen[:_DECIDE])
+    turns: dict[str, int] = {}
+    ranked = []
+    for place, name in enumerate(chosen):
+        if not selection.is_last(name):
+            turn = turns[names.base(name)] = turns.get(names.base(name), 0) + 1
+            ranked.append((turn, place))
+    kept = {place for _, place in sorted(ranked)[:_DECIDE]}
+    return [name for place, name in enumerate(chosen) if place in kept]
 
 
 def _compared(results: Results) -> str | None:
@@ -167,6 +185,7 @@ def _data(
     factors = [_factor(results, key) for key in results.factors]
     return {
         "factors": factors,
+        "first": 0 if results.report else _telling(results, factor, chosen),
         "compared": None if factor is None else list(results.factors).index(factor),
         "along": []
         if factor is None
@@ -208,6 +227,22 @@ def _data(
         "series": curves.series(results, scenario),
         "tails": curves.tails(results),
     }
+
+
+def _telling(results: Results, factor: str | None, chosen: Sequence[str]) -> int:
+    """Return the place of the metric that is drawn first: where settings differ most in shares."""
+
+    def spread(name: str) -> float:
+        means: dict[tuple[str, ...], list[float]] = {}
+        for case in results.cases:
+            place = tuple(label for key, label in case.labels.items() if key != factor)
+            means.setdefault(place, []).append(abs(case.metric(name).mean))
+        known = [[mean for mean in each if not math.isnan(mean)] for each in means.values()]
+        shares = [1 - min(each) / max(each) for each in known if each and max(each) > 0]
+        return sum(shares) / len(shares) if shares else 0.0
+
+    spreads = [spread(name) for name in chosen]
+    return spreads.index(max(spreads)) if spreads else 0
 
 
 def _factor(results: Results, key: str) -> dict[str, Any]:
@@ -256,7 +291,8 @@ def _differences(
             row: list[Any] = [None] * cases
             for case, difference in results.differences(name, factor=factor, baseline=label):
                 if not math.isnan(difference.mean):
-                    row[place[id(case)]] = _cell(difference, scale)
+                    *numbers, text = _cell(difference, scale)
+                    row[place[id(case)]] = [*numbers, answer.signed(text)]
             of_label[escape.name(name)] = row
     return found
 
@@ -276,7 +312,7 @@ def _table(data: dict[str, Any]) -> dict[str, Any]:
                 {
                     "value": data["estimates"][column][number][0],
                     "text": data["estimates"][column][number][3],
-                    "difference": signed(difference) if difference else "",
+                    "difference": difference[3] if difference else "",
                 }
             )
         rows.append({"labels": case["labels"], "number": number, "cells": cells})
@@ -289,16 +325,6 @@ def _table(data: dict[str, Any]) -> dict[str, Any]:
         "rows": rows,
         "base": base,
     }
-
-
-def signed(cell: list[Any]) -> str:
-    """Return a difference with its sign.
-
-    >>> signed([1.5, 0.2, 3, "1.5 ±0.2"]), signed([-1.5, 0.2, 3, "-1.5 ±0.2"])
-    ('+1.5 ±0.2', '−1.5 ±0.2')
-    """
-    mean, text = cell[0], str(cell[3])
-    return f"+{text}" if mean and mean > 0 else text.replace("-", "−", 1)
 
 
 def _facts(results: Results, scenario: dict[str, Any]) -> list[tuple[str, str]]:

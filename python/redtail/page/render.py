@@ -27,42 +27,54 @@ _LIBRARY = "plotly-basic.min.js"
 _SCRIPT = "page.js"
 
 
-def page(results: Sequence[Results]) -> str:
+def page(results: Sequence[Results], *, metrics: Sequence[str] = ()) -> str:
     """Return one HTML page of the results of one or more experiments.
 
     Args:
         results: of each experiment.
+        metrics: what is shown first, as for `Results.select`; the others can be chosen.
 
     Raises:
         RedtailError: there are none.
+        SpecError: there is no such metric.
         StoreError: a series of a run is damaged.
     """
     if not results:
         raise RedtailError("a page needs the results of at least one experiment")
-    sections = [model.section(each, number) for number, each in enumerate(results, start=1)]
+    sections = [
+        model.section(each, number, metrics) for number, each in enumerate(results, start=1)
+    ]
     library, script = _text(_LIBRARY), _text(_SCRIPT)
     title = ", ".join(each.title for each in sections)
-    return _environment().get_template("page.html").render(
-        title=title,
-        sections=sections,
-        data=_json({each.id: each.data for each in sections}),
-        style=_text("page.css"),
-        library=library,
-        library_licence=_text("plotly-LICENSE"),
-        script=script,
-        hashes=" ".join(f"'sha256-{_hash(text)}'" for text in (library, script)),
-        version=_engine.version(),
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            title=title,
+            sections=sections,
+            data=_json({each.id: each.data for each in sections}),
+            style=_text("page.css"),
+            library=library,
+            library_licence=_text("plotly-LICENSE"),
+            script=script,
+            hashes=" ".join(f"'sha256-{_hash(text)}'" for text in (library, script)),
+            version=_engine.version(),
+        )
     )
 
 
 def write(
-    results: Sequence[Results], file: str | os.PathLike[str] | None = None
+    results: Sequence[Results],
+    file: str | os.PathLike[str] | None = None,
+    *,
+    metrics: Sequence[str] = (),
 ) -> Path:
     """Write the page; an older one is replaced in one step.
 
     Args:
         results: of each experiment.
         file: where to; by default `report.html` in the folder of the first experiment's results.
+        metrics: what is shown first, as for `page`.
 
     Returns:
         The path of the file.
@@ -70,7 +82,7 @@ def write(
     Raises:
         StoreError: it cannot be written.
     """
-    text = page(results)
+    text = page(results, metrics=metrics)
     path = results[0].folder / REPORT if file is None else path_of(file)
     with explain_write_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)

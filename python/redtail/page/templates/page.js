@@ -102,9 +102,10 @@
   function layout(more) {
     const text = css("--text"), soft = css("--soft"), grid = css("--grid"), back = css("--card");
     const axis = {
-      gridcolor: grid, linecolor: soft, tickcolor: soft, zerolinecolor: soft, ticks: "outside",
-      automargin: true, title: { standoff: 8 },
+      gridcolor: grid, linecolor: soft, tickcolor: soft, zeroline: false, zerolinecolor: soft, ticks: "outside",
+      automargin: true, tickfont: { size: 12 }, exponentformat: "power",
     };
+    const titled = (given) => ({ ...axis, ...given, title: { font: { size: 13 }, standoff: 8, ...given?.title } });
     const merged = {
       font: { family: css("--font"), size: 13, color: text },
       paper_bgcolor: back, plot_bgcolor: back,
@@ -113,8 +114,8 @@
       hoverlabel: { bgcolor: css("--page"), bordercolor: soft, font: { color: text } },
       ...more,
     };
-    merged.xaxis = { ...axis, ...more.xaxis };
-    merged.yaxis = { ...axis, ...more.yaxis };
+    merged.xaxis = titled(more.xaxis);
+    merged.yaxis = titled(more.yaxis);
     merged.title = { font: { size: 14 }, x: 0, xref: "paper", xanchor: "left", y: 0.97, ...more.title };
     return merged;
   }
@@ -124,7 +125,7 @@
     Plotly.react(target, traces, layout(more), CONFIG);
   }
 
-  const plot = (name) => make("div", { class: "plot", role: "img", "data-plot": name });
+  const plot = (name) => make("div", { class: "plot", role: "group", "data-plot": name });
 
   function card(title, controlled, ...plots) {
     const bar = make("div", { class: "controls" }, ...controlled);
@@ -201,9 +202,9 @@
 
     // A metric over a factor, and its differences from a baseline.
     function metricFigure() {
-      const state = { metric: 0, x: at.others.find((number) => model.factors[number].values) ?? at.others[0], log: false, base: Object.keys(model.differences)[0], filter: {} };
+      const state = { metric: model.first, x: at.others.find((number) => model.factors[number].values) ?? at.others[0], log: false, base: Object.keys(model.differences)[0], filter: {} };
       const values = plot("metric"), differences = plot("differences");
-      const bar = [metricMenu("Metric", model.metrics, 0, (number) => { state.metric = number; update(); }, "metric")];
+      const bar = [metricMenu("Metric", model.metrics, state.metric, (number) => { state.metric = number; update(); }, "metric")];
       if (at.others.length > 1) {
         bar.push(menu("Over", at.others.map((number) => [number, model.factors[number].title]), state.x, (number) => { state.x = Number(number); filters(); update(); }, "x"));
       }
@@ -241,7 +242,7 @@
         if (found) {
           const others = chosen.filter((number) => known(found[number]));
           const unit = metric.unit ? ` (${metric.unit})` : "";
-          lines(differences, others, found, false, { title: { text: literal(`Difference${unit}`) }, zeroline: true, zerolinewidth: 2, rangemode: "tozero" }, literal(`Less ${state.base}, replication by replication`), `Differences of ${metric.axis} from ${state.base}`);
+          lines(differences, others, found, false, { title: { text: literal(`Difference${unit}`) }, zeroline: true, zerolinewidth: 2, rangemode: "tozero" }, literal(`Difference from ${state.base}`), `Differences of ${metric.axis} from ${state.base}`);
         }
       }
 
@@ -312,7 +313,7 @@
           });
         }
         draw(target, traces, {
-          title: { text: literal(`${kept[state.y].axis} against ${kept[state.x].axis}`) },
+          margin: { l: 64, r: 16, t: 12, b: 52 },
           xaxis: { title: { text: literal(kept[state.x].axis) } }, yaxis: { title: { text: literal(kept[state.y].axis) } }, height: 460,
         }, `${kept[state.y].axis} against ${kept[state.x].axis}, run by run`);
       }
@@ -465,10 +466,6 @@
       return found ? found[number] : null;
     }
 
-    function signed(cell) {
-      return cell[0] > 0 ? `+${cell[3]}` : String(cell[3]).replace("-", "−");
-    }
-
     function value(key, number) {
       if (key.startsWith("f")) {
         const factor = model.factors[Number(key.slice(1))];
@@ -518,10 +515,10 @@
         ...state.columns.map((column) => {
           const found = difference(column, number);
           if (state.show === "differences") {
-            return make("td", {}, found ? signed(found) : "–");
+            return make("td", {}, found ? found[3] : "–");
           }
           const cell = make("td", {}, model.estimates[column][number][3]);
-          if (state.show === "both" && found) cell.append(make("span", { class: "difference" }, signed(found)));
+          if (state.show === "both" && found) cell.append(make("span", { class: "difference" }, found[3]));
           return cell;
         })));
       where.tBodies[0].replaceChildren(...rows);
