@@ -15,6 +15,7 @@ from redtail.cli.check import amount, print_code
 from redtail.cli.exits import EXIT_FAILED
 from redtail.cli.options import BackendName, File, Jobs, KernelName, Out, with_plan_options
 from redtail.cli.output import complain, print_wide, say, warnings_shown, width
+from redtail.cli.pack import verify as verify_archive
 from redtail.cli.progress import progress_shown
 from redtail.errors import SpecError
 from redtail.options import PlanOptions
@@ -32,6 +33,13 @@ Figures = Annotated[
     bool, typer.Option("--figures/--no-figures", help="Draw figures. --json draws none.")
 ]
 Phases = Annotated[bool, typer.Option("--phases", help="Show each phase in a row of its own.")]
+Verify = Annotated[
+    bool,
+    typer.Option(
+        "--verify",
+        help="FILE is an archive of `redtail pack`: repeat its runs and say whether the bytes agree.",
+    ),
+]
 Report = Annotated[
     bool,
     typer.Option("--report", help="Also write one HTML page with everything, to hand over."),
@@ -92,6 +100,7 @@ def run(
     figures: Figures = True,
     phases: Phases = False,
     report: Report = False,
+    verify: Verify = False,
     keep_going: KeepGoing = False,
     dask: Dask = None,
     backend: BackendName = None,
@@ -104,8 +113,17 @@ def run(
     **given: Unpack[PlanOptions],
 ) -> None:
     """Run an experiment: table, figures, data. Runs made before are not made again."""
-    from redtail import backends, experiment
+    from redtail import backends, experiment, packing
     from redtail.running import captures, runner
+
+    if verify:
+        allowed = given.pop("allow_code", None) or ()
+        if given or backend or kernel:
+            raise SpecError("--verify repeats what the archive says; accepted: --jobs, --allow-code")
+        verify_archive(file, allow_code=allowed, jobs=jobs)  # type: ignore[arg-type]
+        return
+    if packing.is_archive(file):
+        raise SpecError(f"{file} is an archive; accepted: redtail run {file} --verify, or unpack it")
 
     checked = experiment.check if dry_run else experiment.prepare
     plan = checked(file, **given)
