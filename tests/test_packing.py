@@ -42,7 +42,6 @@ start = "uniform 0..1 s"
 """
 
 
-
 @pytest.fixture
 def ran(tmp_path: Path) -> stored.Results:
     file = tmp_path / "given.toml"

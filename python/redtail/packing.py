@@ -446,7 +446,9 @@ def _compared(old: Results, new: Results, index: dict[str, Any]) -> Verified:
         for number in sorted(one.runs.keys() | two.runs.keys()):
             title = f"{one.title or 'the case'}, replication {number}"
             if number not in one.runs or number not in two.runs:
-                numbers.append(f"{title}: is only in {'the archive' if number in one.runs else 'the repetition'}")
+                numbers.append(
+                    f"{title}: is only in {'the archive' if number in one.runs else 'the repetition'}"
+                )
                 continue
             first, second = one.runs[number], two.runs[number]
             files = [each.manifest.get("files", {}) for each in (first, second)]

@@ -104,6 +104,7 @@ _runs = typer.Typer(help="List, show, verify and clean what is kept of runs.", n
 _RUNS_COMMANDS: dict[str, Callable[..., None]] = {
     "list": stored.list_runs,
     "show": stored.show,
+    "watch": stored.watch,
     "verify": stored.verify,
     "gc": stored.gc,
 }

@@ -119,11 +119,15 @@ def run(
     if verify:
         allowed = given.pop("allow_code", None) or ()
         if given or backend or kernel:
-            raise SpecError("--verify repeats what the archive says; accepted: --jobs, --allow-code")
+            raise SpecError(
+                "--verify repeats what the archive says; accepted: --jobs, --allow-code"
+            )
         verify_archive(file, allow_code=allowed, jobs=jobs)  # type: ignore[arg-type]
         return
     if packing.is_archive(file):
-        raise SpecError(f"{file} is an archive; accepted: redtail run {file} --verify, or unpack it")
+        raise SpecError(
+            f"{file} is an archive; accepted: redtail run {file} --verify, or unpack it"
+        )
 
     checked = experiment.check if dry_run else experiment.prepare
     plan = checked(file, **given)

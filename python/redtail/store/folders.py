@@ -16,6 +16,7 @@
                       failed/<hash>.log              why a run failed, and how to repeat it
                       server-N.log                   what server N of `redtail shell` printed
                       .lock, .lock-results           empty; locked by the commands at work here
+                      .progress.json                 how far the command at work here is
 
 The folder of an experiment under another backend than `sim` has its name behind an `@`, as in
 `runs/quickstart@live`: the results of one backend do not take the place of another's.
@@ -101,12 +102,16 @@ EXPERIMENT_FILES = ("experiment.toml", "experiment.json")
 REPORT = "report.html"
 """The page of `redtail report`."""
 
+PROGRESS = ".progress.json"
+"""How far the campaign at work here is."""
+
 OWN_FILES = (
     "results.json",
     "cases.parquet",
     "replications.parquet",
     *EXPERIMENT_FILES,
     REPORT,
+    PROGRESS,
     _LOCK,
     _LOCK_RESULTS,
 )
