@@ -142,6 +142,7 @@ impl Plan {
                 interval: series.interval,
                 queues: series.queues,
                 windows: series.windows,
+                goodput: series.goodput,
             }),
             ..case.base.clone()
         })
@@ -510,6 +511,7 @@ fn scenario(experiment: &Experiment, topology: Topology) -> Scenario {
         traffic,
         phases,
         series: None,
+        keep_flows: experiment.keep_flows,
     }
 }
 

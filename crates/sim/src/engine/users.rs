@@ -58,13 +58,16 @@ impl Network for Port<'_> {
                 flow
             }
         };
-        let place = self.flows.connections.open(Opening {
-            user: self.user,
-            nth: nth as u32,
-            flow,
-            group: slot.group,
-            host,
-        });
+        let place = self.flows.connections.open(
+            Opening {
+                user: self.user,
+                nth: nth as u32,
+                flow,
+                group: slot.group,
+                host,
+            },
+            self.now,
+        );
         slot.open[nth] = Some(place);
         if let Some(answers) = &mut self.flows.answers[slot.group as usize] {
             answers.on_open(self.now);
