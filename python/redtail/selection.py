@@ -1,9 +1,9 @@
 """Which metrics tables, figures and reports show.
 
-Names are given with `--metrics`, with `metrics = [...]` of the table `[report]` of an experiment file,
-or as an argument in Python; in this order the first one counts. Without them the choice follows the
-traffic: what calls, pages, videos and transfers are judged by, for each group, and utilization, loss
-and delay of every queue.
+Names are given with `--metrics`, as an argument in Python, or in the table `[report]` of an
+experiment file; what is given at the command counts before the file. Without names the choice
+follows the traffic: what calls, pages, videos and transfers are judged by, for each group, and
+utilization, loss and delay of every queue.
 """
 
 from __future__ import annotations

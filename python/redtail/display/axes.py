@@ -29,7 +29,7 @@ def row_labels(figure: Figure, axes: Axes, labels: Sequence[str]) -> None:
     room = _SIDE * 72 * figure.get_figwidth()
     wrapped = [style.wrapped(escape.plot(label), room, 7.5) for label in labels]
     axes.set_yticks(range(len(labels)), wrapped)
-    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.set_ylim(len(labels) - 0.35, -0.65)
     axes.grid(axis="y", visible=False)
     style.grow(figure, 0.13 * sum(label.count("\n") for label in wrapped))
 

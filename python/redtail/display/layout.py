@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.ticker import NullFormatter, NullLocator
@@ -184,7 +185,7 @@ def _achieved(results: Results, group: str, asked: Sequence[float]) -> tuple[flo
 
 
 def queue_factor(results: Results, load: Load | None) -> str | None:
-    """Return the factor whose settings are compared: the first queue, else the first but the load."""
+    """Return the factor that is compared: the first queue, else the first that is not the load."""
     others = [key for key in results.factors if load is None or key != load.key]
     tables = [
         key
@@ -261,5 +262,5 @@ def _apart(values: Sequence[float], load: Load) -> bool:
     """Return whether numbers at these values would not be written over each other."""
     places = [math.log(value) if load.logarithmic else value for value in values]
     span = places[-1] - places[0]
-    steps = [second - first for first, second in zip(places, places[1:], strict=False)]
+    steps = [second - first for first, second in pairwise(places)]
     return not steps or min(steps) >= 0.08 * span

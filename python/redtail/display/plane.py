@@ -2,9 +2,9 @@
 
 One point per run, and for each queue the median of its runs and an ellipse: the 1-sigma contour of
 the normal distribution in two dimensions that fits the runs best (maximum likelihood), around their
-mean. RFC 7928, section 4.3, asks for queueing delay against goodput to be shown together; the median with
-such an ellipse is how papers on congestion control draw them (K. Winstein, H. Balakrishnan, "TCP ex
-Machina", SIGCOMM 2013, figure 4).
+mean. RFC 7928 (section 4.3) wants the trade-off between queueing delay and goodput shown like this;
+papers on congestion control draw it so too (K. Winstein, H. Balakrishnan, "TCP ex Machina", SIGCOMM
+2013).
 """
 
 from __future__ import annotations
@@ -107,10 +107,8 @@ def plane_figure(
     load = find_load(results)
     lines = lines_of(results, load)
     groups = style.split(lines)
-    loads = values_of(load)
-    if size is None:
-        size = "column" if len(loads) * len(groups) == 1 else "page"
-    figure, grid = style.panels(len(loads) * len(groups), size, height=2.1, sharey=False)
+    figure, cells = style.cells(values_of(load), groups, size, height=2.1, sharey="row")
+    grid = [axes for axes, _, _ in cells]
     x_about, y_about = (
         names.readable(
             names.describe(name), [v for case in results.cases for v in case.values(name)]
@@ -124,9 +122,8 @@ def plane_figure(
     ]
     log = style.spans_decades(medians, 20.0) if log is None else log
     scales = (x_about.scale, y_about.scale)
-    panels = [(x, group) for x in loads for group in groups]
     runs = []
-    for axes, (x, group) in zip(grid, panels, strict=True):
+    for axes, x, group in cells:
         own = {id(line) for _, line in group}
         for line in lines:
             for case in line.at(x) if id(line) not in own else ():
@@ -139,19 +136,15 @@ def plane_figure(
         if load is not None:
             axes.set_title(load.of_panel(x), loc="left")
         axes.set_xlabel(escape.plot(names.axis(delay, x_about)))
-        if axes.get_subplotspec().is_first_col():  # type: ignore[union-attr]
+        if style.is_first(axes):
             axes.set_ylabel(escape.plot(names.axis(goodput, y_about)))
-        if len(groups) > 1:
-            columns = axes.get_subplotspec().get_gridspec().ncols  # type: ignore[union-attr]
-            style.panel_legend(axes, figure.get_figwidth() / columns - 0.5)
     for axes in grid:
-        axes.label_outer(remove_inner_ticks=False) if not log else None
+        axes.label_outer(remove_inner_ticks=False)
         if log:
             style.log_axis(axes.xaxis)
         elif axes.get_xlim()[0] < 0:
             axes.set_xlim(left=0)
-    if len(groups) == 1:
-        style.legend(figure, grid)
+    style.legends(figure, grid, len(groups))
     style.caption(
         figure,
         f"one point per run ({style.replications_in_words(runs)}), marker: the median, ellipse: "

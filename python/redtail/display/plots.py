@@ -15,6 +15,7 @@ import matplotlib as mpl
 
 from redtail.display import plane, style, values
 from redtail.display.gaps import gap_figure
+from redtail.display.layout import find_load, lines_of
 from redtail.display.lengths import queue_figure
 from redtail.display.losses import loss_figure
 from redtail.display.responses import response_figure
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
 
 save = style.save
 
-# Metrics whose paired differences are in one figure, at most.
+# Metrics whose paired differences are in one figure, at most; fewer if each needs several panels.
 _DIFFERENCES = 9
+_DIFFERENCES_OF_MANY = 4
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ KINDS: dict[str, Draw] = {
         results, _metric(results, wanted), size=wanted.size, log=wanted.log
     ),
     "difference": lambda results, wanted: values.difference_figure(
-        results, _metric(results, wanted), size=wanted.size
+        results, [_metric(results, wanted)], size=wanted.size
     ),
     "quartiles": lambda results, wanted: values.quartile_figure(
         results, _metric(results, wanted), size=wanted.size
@@ -94,8 +96,8 @@ KINDS: dict[str, Draw] = {
 }
 """The kinds of single figures, by name.
 
-`metric` is of "plane" the delay (by default the mean queueing delay), of "loss_events" and "queue" the
-link (by default the first), and of "response_times" the group of users.
+`metric` is of "plane" the delay (by default the mean queueing delay), of "loss_events" and "queue"
+the link (by default the first), and of "response_times" the group of users.
 """
 
 
@@ -135,9 +137,7 @@ def draw_all(results: Results, folder: Path) -> list[Path]:
                 drawn.append(name)
                 figures.append((name, values.metric_figure(results, name)))
         if drawn and values.can_differ(results):
-            figures.append(
-                ("differences", values.differences_figure(results, drawn[:_DIFFERENCES]))
-            )
+            figures.append(("differences", values.difference_figure(results, drawn[:_DIFFERENCES])))
         if plane.can_draw(results):
             figures.append(("delay_and_goodput", plane.plane_figure(results)))
         for group in results.user_groups:

@@ -1,11 +1,11 @@
 """The common style of all figures: looks of lines, sizes, legends, captions and files.
 
-A line differs from every other line of its panel in colour (the Okabe-Ito palette), in marker and in
-dash, so that one of the three is enough to tell them apart: in black and white, and with colour
+A line differs from every other line of its panel in colour (the Okabe-Ito palette), in marker and
+in dash, so that one of the three is enough to tell them apart: in black and white, and with colour
 blindness. There are `DISTINCT` such looks; a figure with more lines has several panels (`split`).
 
-Widths are those of a two-column journal: IEEE prints a figure in one column 3.5 inches wide and over
-both columns 7.16 inches wide ("Preparing Your Graphics", IEEE Author Center). Text is 7 to 8
+Widths are those of a two-column journal: IEEE prints a figure in one column 3.5 inches wide and
+over both columns 7.16 inches wide ("Preparing Your Graphics", IEEE Author Center). Text is 7 to 8
 points there, and it is text in SVG and PDF files too. Nothing here needs a display.
 """
 
@@ -16,6 +16,7 @@ import math
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -24,6 +25,7 @@ from matplotlib.figure import Figure as _Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.transforms import ScaledTranslation
 
 from redtail import escape
 from redtail.errors import SpecError, StoreError
@@ -36,6 +38,11 @@ if TYPE_CHECKING:
     from redtail.analysis.stats import Estimate
 
 T = TypeVar("T")
+R = TypeVar("R")
+G = TypeVar("G")
+
+Share: TypeAlias = bool | Literal["row"]
+"""Which panels have the same axis."""
 
 # Okabe and Ito, "Color Universal Design", ordered by contrast on white; their yellow is left
 # out since it cannot be seen on paper.
@@ -159,8 +166,9 @@ def panels(
     *,
     height: float = 1.9,
     least: float = 1.65,
+    columns: int | None = None,
     sharex: bool = True,
-    sharey: bool = True,
+    sharey: Share = True,
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure with so many panels, in as many rows as its width makes necessary.
 
@@ -169,15 +177,18 @@ def panels(
         size: the figure's width.
         height: of a panel, in inches.
         least: width of the narrowest panel, in inches.
+        columns: how many panels are in a row; by default as many as there is room for.
         sharex: whether all panels have the same horizontal axis.
-        sharey: whether all have the same vertical axis.
+        sharey: whether all have the same vertical axis, or those of a row.
 
     Returns:
         The figure and its panels, row by row.
     """
-    columns = max(1, min(count, int(width_of(size) / least)))
+    if columns is None:
+        columns = max(1, min(count, int(width_of(size) / least)))
+        rows = math.ceil(count / columns)
+        columns = math.ceil(count / rows)  # no row with one panel below a full one
     rows = math.ceil(count / columns)
-    columns = math.ceil(count / rows)  # no row with one panel below a full one
     figure = new(size, 0.3 + height * rows)
     grid = list(figure.subplots(rows, columns, sharex=sharex, sharey=sharey, squeeze=False).flat)
     for number, axes in enumerate(grid):
@@ -186,6 +197,48 @@ def panels(
         if sharex and number < count <= number + columns:
             axes.tick_params(labelbottom=True)
     return figure, grid[:count]
+
+
+def cells(
+    rows: Sequence[R],
+    groups: Sequence[G],
+    size: Size | None,
+    *,
+    height: float = 1.9,
+    sharey: Share = True,
+) -> tuple[Figure, list[tuple[Axes, R, G]]]:
+    """Return a figure with a panel for each row and each group of lines (`split`).
+
+    One group of lines is in all panels, which fill the width. Several groups have a column each.
+
+    Args:
+        rows: what panels differ in beside their lines, such as the load.
+        groups: the groups of lines.
+        size: the figure's width; None for one column of a journal, or both for several panels.
+        height: of a panel, in inches.
+        sharey: whether all have the same vertical axis, or those of a row.
+
+    Returns:
+        The figure, and each panel with its row and its group.
+    """
+    pairs = [(row, group) for row in rows for group in groups]
+    size = size or ("column" if len(pairs) == 1 else "page")
+    columns = len(groups) if len(groups) > 1 else None
+    figure, grid = panels(len(pairs), size, height=height, columns=columns, sharey=sharey)
+    return figure, [(axes, row, group) for axes, (row, group) in zip(grid, pairs, strict=True)]
+
+
+def columns_of(axes: Axes) -> int:
+    """Return how many panels stand beside each other."""
+    spec = axes.get_subplotspec()
+    assert spec is not None
+    return int(spec.get_gridspec().ncols)
+
+
+def is_first(axes: Axes) -> bool:
+    """Return whether a panel is the first of its row."""
+    spec = axes.get_subplotspec()
+    return spec is None or bool(spec.is_first_col())
 
 
 def look(number: int) -> dict[str, Any]:
@@ -208,7 +261,7 @@ def split(lines: Sequence[T], most: int = DISTINCT) -> list[list[tuple[int, T]]]
     """
     groups = max(1, math.ceil(len(lines) / most))
     ends = [math.ceil(len(lines) * number / groups) for number in range(groups + 1)]
-    return [list(enumerate(lines[first:end])) for first, end in zip(ends, ends[1:], strict=False)]
+    return [list(enumerate(lines[first:end])) for first, end in pairwise(ends)]
 
 
 def in_words(lines: int, groups: int) -> str:
@@ -266,28 +319,41 @@ def legend(figure: _Figure, axes: Iterable[Axes], *, least: int = 2) -> None:
     )
 
 
-def panel_legend(axes: Axes, width: float) -> None:
-    """Put a panel's own legend above it.
+def legends(figure: _Figure, grid: Sequence[Axes], groups: int) -> None:
+    """Put a legend above all panels, or one above each column if each has its own lines.
 
     Args:
-        axes: the panel.
-        width: of the panel, in inches.
+        figure: what to put it on; its height grows by that of the legend.
+        grid: the panels, row by row.
+        groups: the number of groups of lines, as for `cells`.
     """
-    found = handles([axes])
+    if groups == 1:
+        legend(figure, grid)
+        return
     size = mpl.rcParams["legend.fontsize"]
-    room = 72 * width
-    labels = [wrapped(label, room - 6 * size, size) for label in found]
-    axes.legend(
-        found.values(),
-        labels,
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
-        ncols=_columns(labels, room, size),
-        handlelength=3.0,
-        columnspacing=1.5,
-        borderaxespad=0.2,
-        frameon=False,
-    )
+    room = 72 * (figure.get_figwidth() / groups - 0.55)
+    highest = 0
+    for column in range(groups):
+        found = handles(grid[column::groups])
+        labels = [wrapped(label, room - 5 * size, size) for label in found]
+        columns = _columns(labels, room, size)
+        highest = max(highest, _rows(labels, columns))
+        top = grid[column]
+        above = 0.17 if top.get_title("left") else 0.02
+        top.legend(
+            found.values(),
+            labels,
+            loc="lower left",
+            bbox_to_anchor=(0.0, 1.0),
+            bbox_transform=top.transAxes + ScaledTranslation(0, above, figure.dpi_scale_trans),
+            ncols=columns,
+            handlelength=3.0,
+            columnspacing=1.5,
+            borderaxespad=0.2,
+            borderpad=0.1,
+            frameon=False,
+        )
+    grow(figure, _LINE * highest + 0.1)
 
 
 def caption(figure: _Figure, *texts: str) -> None:
@@ -295,7 +361,7 @@ def caption(figure: _Figure, *texts: str) -> None:
     text = "; ".join(each for each in texts if each)
     if not text:
         return
-    room = 72 * figure.get_figwidth() - 8
+    room = 0.96 * (72 * figure.get_figwidth() - 8)
     lines = wrapped(escape.plot(text[:1].upper() + text[1:] + "."), room, _CAPTION)
     grow(figure, _CAPTION_LINE * (1 + lines.count("\n")))
     figure.supxlabel(lines, x=0.01, ha="left", fontsize=_CAPTION, color="#555555", linespacing=1.15)
