@@ -227,9 +227,9 @@ def difference_figure(
     load = find_load(results)
     factor, baseline = _compared(results, load, baseline)
     pairs = {name: results.differences(name, factor=factor, baseline=baseline) for name in metrics}
-    pairs = {
-        name: found for name, found in pairs.items() if any(each.mean for _, each in found)
-    } or {metrics[0]: pairs[metrics[0]]}
+    pairs = {name: found for name, found in pairs.items() if _differs(results, name, found)} or {
+        metrics[0]: pairs[metrics[0]]
+    }
     if load is None:
         figure, grid = _difference_rows(pairs, size)
         groups = 1
@@ -248,6 +248,12 @@ def difference_figure(
 
 Pairs: TypeAlias = Mapping[str, Sequence[tuple["CaseResult", "Estimate"]]]
 """For each metric the cases beside the baseline, with their differences from it."""
+
+
+def _differs(results: Results, name: str, found: Sequence[tuple[CaseResult, Estimate]]) -> bool:
+    """Return whether a difference is large enough to be seen in a table of four digits."""
+    largest = max((abs(case.metric(name).mean) for case in results.cases), default=0.0)
+    return any(abs(each.mean) > 1e-4 * largest for _, each in found)
 
 
 def _difference_rows(pairs: Pairs, size: Size | None) -> tuple[Figure, list[Axes]]:
