@@ -110,6 +110,7 @@ class Plan:
         description: its description, possibly empty.
         replications: number of runs of each case; with a stop rule, the largest.
         backend: the name of what makes the runs, if the experiment says so.
+        report: names of the metrics that the experiment wants shown, which may have wildcards.
         seed: where the random numbers start from.
         warnings: set-ups that are legal but degenerate, each a whole message.
         factors: the dotted keys of its factors.
@@ -144,6 +145,7 @@ class Plan:
     stop: StopRule | None = None
     allowed: tuple[str, ...] = ()
     backend: str | None = None
+    report: tuple[str, ...] = ()
 
     @property
     def loaded(self) -> bool:
@@ -308,6 +310,7 @@ def plan(
             stop=StopRule.from_json(rule_of) if (rule_of := getattr(found, "stop", None)) else None,
             allowed=tuple(map(str, rule.allowed)),
             backend=found.backend,
+            report=tuple(getattr(found, "report", ())),
         )
 
 

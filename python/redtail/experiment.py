@@ -8,11 +8,11 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, Unpack
 
-from redtail import _engine, backends
+from redtail import _engine, backends, selection
 from redtail._engine import Plan
 from redtail.analysis.stopping import table
 from redtail.errors import SpecError
@@ -58,6 +58,8 @@ def check(source: Source, **options: Unpack[PlanOptions]) -> Plan:
             for every case. In a list all have to hold.
         at_least: with a rule, replications before it is looked at; 10 by default.
         at_most: with a rule, replications that no case exceeds; 50 by default.
+        metrics: names of the metrics that tables and figures show, which may have wildcards
+            (`"web.*"`); by default those of the file's [report], else what suits the traffic.
         allow_code: files and folders with code that is allowed, as for `redtail.run`.
 
     Returns:
@@ -130,6 +132,10 @@ def _planned(
         within=within,
     )
     _refuse_unknown_metrics(plan)
+    metrics = selection.split(options.get("metrics"))
+    if metrics or plan.report:
+        selection.of_plan(plan, metrics)
+        plan = replace(plan, report=tuple(metrics) or plan.report)
     backends.chosen(None, [plan])
     return plan
 
@@ -156,8 +162,8 @@ def _refuse_unknown_metrics(plan: Plan) -> None:
         if known is not None and bound.metric not in known:
             where = f"{plan.file}: " if plan.file else ""
             raise SpecError(
-                f'{where}replications.until = "{bound}": no run has the metric {bound.metric}; '
-                f"accepted: {known.accepted(bound.metric)}{known.nearest(bound.metric)}",
+                f'{where}replications.until = "{bound}": no run has the metric {bound.metric}'
+                f"{known.nearest(bound.metric)}",
                 file=plan.file,
                 key="replications.until",
             )

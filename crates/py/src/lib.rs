@@ -174,6 +174,12 @@ impl Plan {
         self.0.backend.as_deref()
     }
 
+    /// Names of the metrics to show, which may have wildcards; empty when the file does not say.
+    #[getter]
+    fn report(&self) -> Vec<String> {
+        self.0.report.clone()
+    }
+
     /// The stop rule as JSON text, when there is one.
     #[getter]
     fn stop(&self) -> Option<String> {

@@ -46,6 +46,8 @@ params! {
         series: Option<SeriesParams>;
         /// The most flows that a run may have for its table of flows to be kept; 0 keeps none. Connections of users count as flows. In an experiment of 1000 runs or more, tables are kept only if this key is given.
         keep_flows: Option<u64>, "1000, which takes 130 kB for each run.";
+        /// What tables and figures show; without it, what suits the traffic. It changes no run.
+        report: Option<ReportParams>;
     }
 }
 
@@ -118,6 +120,16 @@ params! {
         /// Number of replications of each case that are recorded, counted from the first.
         #[schemars(range(min = 1))]
         replications: u32 = 1, "ours: one run shows the course.";
+    }
+}
+
+params! {
+    /// What tables and figures show. It changes no run, and is no part of what a run is known by.
+    #[schemars(rename = "Report")]
+    pub struct ReportParams {
+        /// Names of metrics, in the order in which they are shown. A name with `*` stands for all that fit: `"web.*"`, `"*.one_way_delay_p99"`. `redtail list metrics FILE` has the names. The option `--metrics` takes its place.
+        #[schemars(length(min = 1))]
+        metrics: Vec<String>;
     }
 }
 

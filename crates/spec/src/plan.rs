@@ -64,6 +64,8 @@ pub struct Plan {
     pub backend: Option<String>,
     /// When a case has enough runs, if that depends on what they measure.
     pub stop: Option<StopRuleParams>,
+    /// Names of the metrics to show, if the file says so.
+    pub report: Vec<String>,
     /// Where the random numbers start from.
     pub seed: u64,
     /// Warnings of values that are accepted but probably not intended; each is a complete message with its
@@ -276,6 +278,7 @@ fn expand_and_check(
             Replications::Fixed(_) => None,
             Replications::Until(rule) => Some(rule),
         },
+        report: experiment.report.map_or_else(Vec::new, |report| report.metrics),
         seed: experiment.seed,
         warnings: warnings
             .finish(&factors)

@@ -189,6 +189,15 @@ impl Findings<'_> {
             }
             _ => {}
         }
+        if let Some(report) = &experiment.report {
+            let blank = |name: &String| name.trim().is_empty();
+            if report.metrics.is_empty() || report.metrics.iter().any(blank) {
+                self.refuse(
+                    "report.metrics",
+                    "names no metric; accepted: names such as [\"goodput\", \"web.*\"]",
+                );
+            }
+        }
         if let Some(series) = &experiment.series {
             if series.interval == Span::ZERO {
                 self.refuse(

@@ -26,6 +26,7 @@ from redtail.analysis import rare
 from redtail.analysis.digits import shown
 from redtail.analysis.stats import Estimate, difference, estimate, holm, p_zero_mean
 from redtail.errors import RedtailError
+from redtail.measured import nearest
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -301,7 +302,7 @@ def compare(
     for name in metrics:
         if name not in results.metric_names:
             raise RedtailError(
-                f"{name!r} is not a metric here; the metrics are {', '.join(results.metric_names)}"
+                f"{name!r} is not a metric here{nearest(results.metric_names, name)}"
             )
     factor = _factor(results, by)
     labels = list(dict.fromkeys(case.labels[factor] for case in results.cases))

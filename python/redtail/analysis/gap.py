@@ -44,6 +44,7 @@ from redtail.analysis.digits import shown
 from redtail.analysis.stats import Estimate, difference, estimate
 from redtail.analysis.tolerances import DEFAULTS, Tolerance, Tolerances
 from redtail.errors import SpecError
+from redtail.measured import nearest
 
 if TYPE_CHECKING:
     import os
@@ -404,7 +405,7 @@ def require_metrics(wanted: Sequence[str], known: Sequence[str]) -> None:
     for name in wanted:
         if name not in known:
             raise SpecError(
-                f"--metric {name}: there is no such metric here; accepted: {', '.join(known)}",
+                f"--metric {name}: there is no such metric here{nearest(known, name)}",
                 key=name,
             )
 

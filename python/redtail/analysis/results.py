@@ -12,11 +12,13 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as field_of
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from redtail import metrics as names
+from redtail import selection
 from redtail.analysis import compare as comparing
 from redtail.analysis import lockstep
 from redtail.analysis.compare import Comparisons, Correction
@@ -60,12 +62,17 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+    from redtail.display.style import Figure, Size
+
 Rows = Literal["cases", "replications"]
 """The rows of a table: each case and metric, or each replication of each case."""
 
 
 # Of runs that failed for the same reason, so many are named after the first.
 _FAILURES_SHOWN = 3
+
+# Letters across a table in a notebook.
+_NOTEBOOK = 140
 
 _NO_RESPONSES = (
     'there are no response times: they come from groups with users ("web", "transactions")'
@@ -250,6 +257,7 @@ class Results:
         made_by: what the runs depend on beside the experiment: a hash of the code, and with real
             packets the kernel and its tools.
         unsure: a line for each case whose intervals a stop rule's last look still found too wide.
+        report: names of the metrics that the experiment wants shown, which may have wildcards.
     """
 
     def __init__(
@@ -264,6 +272,7 @@ class Results:
         failures: Sequence[Failure] = (),
         backend: str = "sim",
         made_by: str = "",
+        report: Sequence[str] = (),
     ) -> None:
         self.name = name
         self.description = description
@@ -274,6 +283,7 @@ class Results:
         self.failures = tuple(failures)
         self.backend = backend
         self.made_by = made_by
+        self.report = tuple(report)
         self.replaced = 0
         # The table of replications as it was read, when it was.
         self._loaded: pa.Table | None = None
@@ -348,6 +358,25 @@ class Results:
     def metric_names(self) -> tuple[str, ...]:
         """The names of all metrics that any case has."""
         return tuple(dict.fromkeys(name for case in self.cases for name in case.metrics))
+
+    def select(self, metrics: str | Sequence[str] = ()) -> list[str]:
+        """Return the names of the metrics to show.
+
+        Args:
+            metrics: names, which may have wildcards (`web.*`, `*.one_way_delay_p99`); without them
+                those of `report`, and without these what suits the traffic.
+
+        Raises:
+            SpecError: there is no such metric; the message has the nearest names.
+        """
+        chosen = selection.split(metrics)
+        return selection.select(
+            self.metric_names,
+            chosen or self.report,
+            links=self.links,
+            # What [report] names was checked before the runs; some may have no value in any.
+            lenient=not chosen,
+        )
 
     @cached_property
     def phases(self) -> tuple[int, ...]:
@@ -607,6 +636,22 @@ class Results:
             )
         )
 
+    def user_group(self, group: str | None) -> str:
+        """Return the name of a group of users: the only one there is, or the one that is named.
+
+        Raises:
+            RedtailError: there is no such group, or there are several and none is named.
+            StoreError: the experiment has no responses.
+        """
+        known = self.user_groups
+        if not known:
+            raise StoreError(_NO_RESPONSES)
+        if group is None and len(known) > 1:
+            raise RedtailError(f"group: one of {', '.join(known)} is wanted")
+        if group is not None and group not in known:
+            raise RedtailError(f"{group!r} is no group with users; they are {', '.join(known)}")
+        return known[0] if group is None else group
+
     def response_times(self) -> pa.Table:
         """Return the response times of all runs, counted in bins.
 
@@ -665,7 +710,7 @@ class Results:
         """
         import pyarrow as pa
 
-        group = self._user_group(group)
+        group = self.user_group(group)
         times, bands = self.response_time_bands(group, size_up_to, at)
         fields, columns = self._case_columns([len(found) for found in bands])
         fields += [
@@ -818,8 +863,82 @@ class Results:
         """
         return json.dumps(self.as_json(), indent=2, ensure_ascii=False, allow_nan=False)
 
+    def of_queues(self, queues: str | Sequence[str]) -> Results:
+        """Return the results of some of the queues.
+
+        Args:
+            queues: labels of queues, or of the settings of the first factor when no factor is a
+                queue; with `*` for any letters.
+
+        Raises:
+            RedtailError: no case has such a label.
+        """
+        wanted = [queues] if isinstance(queues, str) else list(queues)
+        queue = [key for key in self.factors if comparing.is_queue(key)]
+        factor = next(iter([*queue, *self.factors]), "")
+        labels = [case.labels.get(factor, "") for case in self.cases]
+        for pattern in wanted:
+            if not any(fnmatchcase(label, pattern) for label in labels):
+                known = ", ".join(dict.fromkeys(labels))
+                raise RedtailError(f"queues: no case has {pattern!r}; accepted: {known}")
+        return self._with(
+            [
+                case
+                for case, label in zip(self.cases, labels, strict=True)
+                if any(fnmatchcase(label, pattern) for pattern in wanted)
+            ]
+        )
+
+    def _with(self, cases: Sequence[CaseResult]) -> Results:
+        """Return the results of these cases alone."""
+        return Results(
+            name=self.name,
+            description=self.description,
+            factors=self.factors,
+            cases=tuple(cases),
+            folder=self.folder,
+            reused=self.reused,
+            backend=self.backend,
+            made_by=self.made_by,
+            report=self.report,
+        )
+
+    def figure(
+        self,
+        metric: str | None = None,
+        *,
+        kind: str = "",
+        size: Size | None = None,
+        queues: str | Sequence[str] = (),
+        log: bool | None = None,
+    ) -> Figure:
+        """Draw one figure, as a Matplotlib figure that can be changed and saved.
+
+        Args:
+            metric: the metric; `redtail list metrics FILE` has the names. Of kind "plane" it is the
+                delay, of "loss_events" and "queue" the link, of "response_times" the group; there
+                it may be left out.
+            kind: "value" (means and intervals, the default with a metric), "difference" (paired
+                differences from the first setting), "quartiles" (a box for each case), "plane"
+                (delay against goodput, the default without a metric), "loss_events", "queue" (its
+                length over time) or "response_times".
+            size: "column" or "page", the widths of a journal (3.5 and 7.16 inches), or (width,
+                height) in inches.
+            queues: labels of the queues that are shown, with `*` for any letters; by default all.
+            log: whether the values are on a logarithmic axis; by default if they span decades.
+
+        Raises:
+            RedtailError: there is no such metric, kind or queue, or nothing to draw it from.
+            SpecError: there is no such size.
+        """
+        from redtail.display import plots  # loads Matplotlib
+
+        results = self.of_queues(queues) if queues else self
+        kind = kind or ("plane" if metric is None else "value")
+        return plots.figure(results, kind, plots.Wanted(metric, size, log))
+
     def figures(self, folder: str | os.PathLike[str] | None = None) -> list[Path]:
-        """Draw all figures as PNG and SVG.
+        """Draw all figures as PNG, SVG and PDF.
 
         Args:
             folder: where to; `figures` in the experiment's folder by default.
@@ -830,6 +949,12 @@ class Results:
         from redtail.display import plots  # loads Matplotlib
 
         return plots.draw_all(self, self.folder / "figures" if folder is None else path_of(folder))
+
+    def _repr_html_(self) -> str:
+        """Return the table, for notebooks."""
+        from redtail.display import tables
+
+        return tables.as_html(tables.summary_tables(self, _NOTEBOOK))
 
     def write(self, store: ExperimentStore) -> list[Path]:
         """Write the experiment's own files; returns the paths of its data files."""
@@ -843,6 +968,7 @@ class Results:
             "backend": self.backend,
             "made_by": self.made_by,
             "description": self.description,
+            **({"report": {"metrics": self.report}} if self.report else {}),
             "factors": self.factors,
             "cases": [
                 {
@@ -914,16 +1040,6 @@ class Results:
             )
         return fields, columns
 
-    def _user_group(self, group: str | None) -> str:
-        known = self.user_groups
-        if not known:
-            raise StoreError(_NO_RESPONSES)
-        if group is None and len(known) > 1:
-            raise RedtailError(f"group: one of {', '.join(known)} is wanted")
-        if group is not None and group not in known:
-            raise RedtailError(f"{group!r} is no group with users; they are {', '.join(known)}")
-        return known[0] if group is None else group
-
     def _link(self, link: str | None) -> str:
         if link is None:
             return self.links[0] if self.links else ""
@@ -965,6 +1081,7 @@ def load(folder: str | os.PathLike[str]) -> Results:
             folder=path,
             backend=index.get("backend", "sim"),
             made_by=index.get("made_by", ""),
+            report=index.get("report", {}).get("metrics", ()),
         )
         results._loaded = runs.table
         return results

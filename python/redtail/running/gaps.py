@@ -162,8 +162,7 @@ def _require_known(plan: Plan, metrics: Sequence[str]) -> None:
     for name in metrics:
         if found is not None and name not in found:
             raise SpecError(
-                f"--metric {name}: no run of this experiment has it; "
-                f"accepted: {found.accepted(name)}{found.nearest(name)}",
+                f"--metric {name}: no run of this experiment has it{found.nearest(name)}",
                 file=plan.file,
                 key=name,
             )

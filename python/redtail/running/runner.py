@@ -106,6 +106,7 @@ def run(source: Source, **options: Unpack[RunOptions]) -> Results:
         until: overrides it with a rule, as for `check`; so do the next two.
         at_least: replications before the rule is looked at.
         at_most: replications that no case exceeds.
+        metrics: names of the metrics that tables and figures show, as for `check`.
         jobs: number of runs at the same time; by default one per processor.
         out: folder of the store, or the URL of an object store that fsspec knows.
         progress: called after each finished run.
@@ -480,6 +481,7 @@ class _Study:
             ],
             backend=self.backend.name,
             made_by=self.code_version,
+            report=plan.report,
         )
         self.results.unsure = _too_wide(plan, self.open_cases, self._values, self._explain)
         self.results.replaced = replaced(self.results, self.code_version)
