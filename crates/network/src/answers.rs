@@ -13,7 +13,7 @@ use redtail_core::{Rate, Span, Time};
 use redtail_spec::Scenario;
 use redtail_traffic::{Done, TrafficParams};
 
-use crate::histograms::each_bin;
+use crate::histograms::{Bins, each_bin};
 use crate::result::ResponseTimes;
 use crate::statistics::TimeWeighted;
 
@@ -25,6 +25,12 @@ const CLASSES: usize = SIZE_CLASSES.len() + 1;
 
 /// Slowdowns are counted in hundredths.
 const SLOWDOWN_UNIT: f64 = 100.0;
+
+/// Of exported distributions.
+const BINS: Bins = Bins {
+    unit: 1e-6,
+    per_decade: 50.0,
+};
 
 /// Times of one kind.
 #[derive(Clone, Debug)]
@@ -220,7 +226,7 @@ impl Answers {
             let size_up_to = SIZE_CLASSES
                 .get(class)
                 .map_or(f64::INFINITY, |&end| end as f64);
-            each_bin(&times.histogram, 1e-6, |end, count| {
+            each_bin(&times.histogram, BINS, |end, count| {
                 rows.group.push(group);
                 rows.size_up_to_bytes.push(size_up_to);
                 rows.time_up_to_s.push(end);

@@ -1,9 +1,9 @@
 //! Distributions of times as counts in bins that are the same in every run, so that runs can be
 //! compared and averaged bin by bin.
 //!
-//! There are 50 bins to a factor of ten: bin k ends at 10^(k/50) s. A time of zero is a bin of its
-//! own. The times come from histograms with two or three significant digits (hdrhistogram), whose
-//! steps are narrower.
+//! Bin k ends at 10^(k/n) s, with n bins to a factor of ten. A time of zero is a bin of its own. The
+//! times come from histograms with two or three significant digits (hdrhistogram), whose steps are
+//! narrower.
 
 use hdrhistogram::Histogram;
 
@@ -17,29 +17,48 @@ pub const LOSS_GAP: &str = "loss_gap";
 /// The time from the sending of a UDP packet to its arrival at the receiver.
 pub const ONE_WAY_DELAY: &str = "one_way_delay";
 
-/// Bins per factor of ten in exported distributions.
-const BINS_PER_DECADE: f64 = 50.0;
-
-/// The number of the bin of a time in seconds above zero.
-fn bin_of(seconds: f64) -> f64 {
-    (libm::log10(seconds) * BINS_PER_DECADE).ceil()
+/// The bins of a distribution.
+#[derive(Clone, Copy, Debug)]
+pub struct Bins {
+    /// What the histogram counts in, in seconds.
+    pub unit: f64,
+    /// Bins per factor of ten.
+    pub per_decade: f64,
 }
 
-/// The largest value in `bin`; a unit of values is `unit` seconds.
-fn last_in(bin: f64, unit: f64) -> u64 {
-    let mut value = (libm::pow(10.0, bin / BINS_PER_DECADE) / unit) as u64;
-    while bin_of((value + 1) as f64 * unit) <= bin {
-        value += 1;
+/// Of distributions in nanoseconds: each bin is 2.3 % wide.
+const OF_DELAYS: Bins = Bins {
+    unit: 1e-9,
+    per_decade: 100.0,
+};
+
+impl Bins {
+    /// The number of the bin of a value above zero.
+    fn of(self, value: u64) -> f64 {
+        (libm::log10(value as f64 * self.unit) * self.per_decade).ceil()
     }
-    while value > 0 && bin_of(value as f64 * unit) > bin {
-        value -= 1;
+
+    /// The upper end of a bin in seconds.
+    fn end(self, bin: f64) -> f64 {
+        libm::pow(10.0, bin / self.per_decade)
     }
-    value
+
+    /// The largest value in a bin.
+    fn last(self, bin: f64) -> u64 {
+        let mut value = (self.end(bin) / self.unit) as u64;
+        while self.of(value + 1) <= bin {
+            value += 1;
+        }
+        while value > 0 && self.of(value) > bin {
+            value -= 1;
+        }
+        value
+    }
 }
 
 /// Calls `row` with the upper end in seconds and the count of each bin that is not empty, in the
-/// order of time. The histogram counts in units of `unit` seconds.
-pub fn each_bin(histogram: &Histogram<u64>, unit: f64, mut row: impl FnMut(f64, u64)) {
+/// order of time.
+pub fn each_bin(histogram: &Histogram<u64>, bins: Bins, mut row: impl FnMut(f64, u64)) {
     // The present bin: its end, the largest value in it, and the values counted.
     let mut present: Option<(f64, u64, u64)> = None;
     for step in histogram.iter_recorded() {
@@ -53,9 +72,8 @@ pub fn each_bin(histogram: &Histogram<u64>, unit: f64, mut row: impl FnMut(f64, 
                 present = Some(if value == 0 {
                     (0.0, 0, more)
                 } else {
-                    let bin = bin_of(value as f64 * unit);
-                    let end = libm::pow(10.0, bin / BINS_PER_DECADE);
-                    (end, last_in(bin, unit), more)
+                    let bin = bins.of(value);
+                    (bins.end(bin), bins.last(bin), more)
                 });
             }
         }
@@ -72,7 +90,7 @@ impl Histograms {
             return;
         };
         let number = self.names.len() as u32;
-        each_bin(histogram, 1e-9, |end, count| {
+        each_bin(histogram, OF_DELAYS, |end, count| {
             self.rows.distribution.push(number);
             self.rows.up_to_s.push(end);
             self.rows.count.push(count);
@@ -120,22 +138,22 @@ mod tests {
         assert_eq!(found.rows.up_to_s[0], 0.0);
         assert_eq!(found.rows.count[0], 2);
         assert!((found.rows.up_to_s[1] - 1e-6).abs() < 1e-15);
-        // The bin after 10 ms ends at 10^(1/50) * 10 ms = 10.47 ms;
         let last = found.rows.up_to_s.len() - 1;
-        // log10(1.1) * 50 = 2.07: the third.
-        assert!((found.rows.up_to_s[last] - 0.01 * 10f64.powf(0.06)).abs() < 1e-9);
+        // log10(1.1) * 100 = 4.14: the fifth.
+        assert!((found.rows.up_to_s[last] - 0.01 * 10f64.powf(0.05)).abs() < 1e-9);
         assert_eq!(found.rows.count[last], 1);
     }
 
     #[test]
     fn every_value_is_in_the_bin_that_its_logarithm_gives() {
-        for unit in [1e-9, 1e-6] {
+        for (unit, per_decade) in [(1e-9, 100.0), (1e-6, 50.0)] {
+            let bins = Bins { unit, per_decade };
             let mut value = 1u64;
             while value < 1 << 40 {
-                let bin = bin_of(value as f64 * unit);
-                let last = last_in(bin, unit);
+                let bin = bins.of(value);
+                let last = bins.last(bin);
                 assert!(value <= last, "{value} {last}");
-                assert!(bin_of((last + 1) as f64 * unit) > bin);
+                assert!(bins.of(last) <= bin && bins.of(last + 1) > bin);
                 value = value * 9 / 8 + 1;
             }
         }

@@ -189,7 +189,7 @@ rows! {
 }
 
 rows! {
-    /// Distributions of times: counts by distribution and time. Bins are the same in every run, 50 to
+    /// Distributions of times: counts by distribution and time. Bins are the same in every run, 100 to
     /// a factor of ten, and one for zero; empty ones are left out.
     HistogramRows {
         /// Index into [`Histograms::names`].

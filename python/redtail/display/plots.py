@@ -6,7 +6,7 @@ What they look like is in `style`; each kind of figure has a module of its own.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 import matplotlib as mpl
 
 from redtail.display import plane, style, values
+from redtail.display.distributions import distribution_figure
 from redtail.display.gaps import gap_figure
-from redtail.display.layout import find_load, lines_of
 from redtail.display.lengths import queue_figure
 from redtail.display.losses import loss_figure
 from redtail.display.responses import response_figure
+from redtail.display.series import fairness_figure, series_figure
 from redtail.display.values import Published
 from redtail.errors import RedtailError
 from redtail.measured import nearest
@@ -45,11 +46,17 @@ class Wanted:
         metric: what it shows; None where its kind needs none.
         size: its width, None for the kind's own.
         log: whether values are on a logarithmic axis; None to let the values decide.
+        case: the index of the case of a figure over time.
+        replication: the replication of a figure over time.
+        flows: the numbers of the flows in a figure over time; None for the first three.
     """
 
     metric: str | None = None
     size: Size | None = None
     log: bool | None = None
+    case: int = 0
+    replication: int = 0
+    flows: Sequence[int] | None = None
 
 
 Draw = Callable[["Results", Wanted], "Figure"]
@@ -63,6 +70,12 @@ def _metric(results: Results, wanted: Wanted) -> str:
             f"no run has the metric {wanted.metric}{nearest(results.metric_names, wanted.metric)}"
         )
     return wanted.metric
+
+
+def _distribution(results: Results, wanted: Wanted, *, tail: bool) -> Figure:
+    return distribution_figure(
+        results, wanted.metric or "queue_delay", tail=tail, size=wanted.size, log=wanted.log
+    )
 
 
 def _queue(results: Results, wanted: Wanted) -> Figure:
@@ -93,11 +106,23 @@ KINDS: dict[str, Draw] = {
         results, results.user_group(wanted.metric), size=wanted.size
     ),
     "queue": _queue,
+    "cdf": lambda results, wanted: _distribution(results, wanted, tail=False),
+    "tail": lambda results, wanted: _distribution(results, wanted, tail=True),
+    "fairness": lambda results, wanted: fairness_figure(results, wanted.metric, size=wanted.size),
+    "series": lambda results, wanted: series_figure(
+        results,
+        case=wanted.case,
+        replication=wanted.replication,
+        link=wanted.metric,
+        flows=wanted.flows,
+        size=wanted.size,
+    ),
 }
 """The kinds of single figures, by name.
 
-`metric` is of "plane" the delay (by default the mean queueing delay), of "loss_events" and "queue"
-the link (by default the first), and of "response_times" the group of users.
+`metric` is of "plane" the delay (by default the mean queueing delay), of "loss_events", "queue" and
+"series" the link (by default the first), of "response_times" the group of users, of "fairness" a
+group, and of "cdf" and "tail" a distribution (`Results.cdf`; by default the queueing delay).
 """
 
 

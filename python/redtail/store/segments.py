@@ -6,9 +6,9 @@
 A folder for a run costs some milliseconds, as much as a short run itself. So an experiment of
 `LARGE` runs or more puts those that have no further tables (series, transfers, response times)
 into segments. The tables of flows and of distributions are columns there (`tables`); flows are kept
-only if the experiment asks for them with `keep_flows`. What finished since the last checkpoint is written at the next one, aside and
-renamed when whole. A segment is named by the hash of its bytes, so damage shows; the run's key is
-that of the folder it would have had.
+only if the experiment asks for them with `keep_flows`. What finished since the last checkpoint is
+written at the next one, aside and renamed when whole. A segment is named by the hash of its bytes,
+so damage shows; the run's key is that of the folder it would have had.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     flows.parquet        a row for each flow
     histograms.parquet   distributions of times: counts by distribution and bin
 
-A run in a folder has them as files. In a segment they are columns, with a list of rows for each run; what
-stands for a name there is its place among the names of the segment.
+A run in a folder has them as files. In a segment they are columns, with a list of rows for each
+run; what stands for a name there is its place among the names of the segment.
 """
 
 from __future__ import annotations
