@@ -5,7 +5,9 @@ What they look like is in `style`; each kind of figure has a module of its own.
 
 from __future__ import annotations
 
+import contextlib
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +23,11 @@ from redtail.display.losses import loss_figure
 from redtail.display.responses import response_figure
 from redtail.display.series import fairness_figure, series_figure
 from redtail.display.values import Published
-from redtail.errors import RedtailError
+from redtail.errors import RedtailError, RedtailWarning, StoreError
 from redtail.measured import nearest
 from redtail.metrics import Metric
 from redtail.scenario import series_key
+from redtail.store.segments import LARGE
 
 if TYPE_CHECKING:
     from redtail.analysis.gap import Gaps
@@ -36,6 +39,12 @@ save = style.save
 # Metrics whose paired differences are in one figure, at most; fewer if each needs several panels.
 _DIFFERENCES = 9
 _DIFFERENCES_OF_MANY = 4
+
+# Flows from which on their goodputs are drawn as a distribution.
+_FLOWS = 4
+
+# Cases of which what was recorded over time is drawn.
+_CASES = 4
 
 
 @dataclass(frozen=True)
@@ -165,6 +174,7 @@ def draw_all(results: Results, folder: Path) -> list[Path]:
             figures.append(("differences", values.difference_figure(results, drawn[:_DIFFERENCES])))
         if plane.can_draw(results):
             figures.append(("delay_and_goodput", plane.plane_figure(results)))
+        figures += _distributions(results)
         for group in results.user_groups:
             figures.append((f"{group}.response_times", response_figure(results, group)))
         for link in results.links:
@@ -174,7 +184,49 @@ def draw_all(results: Results, folder: Path) -> list[Path]:
             over_time = queue_figure(results, link)
             if over_time is not None:
                 figures.append((f"{of}queue_over_time", over_time))
+        figures += _over_time(results)
         return save(figures, folder)
+
+
+def _distributions(results: Results) -> list[tuple[str, Figure]]:
+    """Return the tails of delays, and how the goodput of flows is distributed.
+
+    Large campaigns have none: every run would have to be read.
+    """
+    if results.run_count >= LARGE:
+        return []
+    known = results.distributions
+    # The first queue's delay has no name in front, or in a chain that of the queue.
+    tails = [name for name in known if name.endswith("one_way_delay")]
+    tails += [name for name in ("queue_delay", f"{results.links[0]}.queue_delay") if name in known]
+    found = [(f"{name}_tail", distribution_figure(results, name, tail=True)) for name in tails]
+    if "flow_goodput" in known and _several_flows(results):
+        found.append(("flow_goodput", distribution_figure(results, "flow_goodput")))
+    return found
+
+
+def _several_flows(results: Results) -> bool:
+    """Return whether a run has so many flows that their distribution says something."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RedtailWarning)
+        flows = results.flows(case=0)
+    return flows.num_rows >= _FLOWS * len(flows["replication"].unique())
+
+
+def _over_time(results: Results) -> list[tuple[str, Figure]]:
+    """Return what was recorded over time, a figure for each of the first cases."""
+    found = []
+    for number in range(min(_CASES, len(results.cases))):
+        try:
+            figure = series_figure(results, case=number)
+        except StoreError:
+            continue
+        found.append(
+            (f"time_series_{number + 1}" if len(results.cases) > 1 else "time_series", figure)
+        )
+    with contextlib.suppress(StoreError):
+        found.append(("fairness_over_time", fairness_figure(results)))
+    return found
 
 
 def draw_gaps(gaps: Gaps, folder: Path) -> list[Path]:

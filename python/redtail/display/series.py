@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from redtail.analysis.results import Results
     from redtail.display.style import Figure, Size
 
+# An axis ends below what the warm-up reached if this is so many times what came later.
+_OVERSHOOT = 3.0
+
 # Flows that are drawn when none is chosen.
 _FLOWS = 3
 
@@ -50,14 +53,13 @@ class Panel:
         unit: of its values.
         curves: label, times and values of each line.
         levels: limits and targets: the label, and the value at each time from which it holds.
-        zero: whether the axis begins at zero.
+        steps: whether a value is that of the interval that ends at its time.
     """
 
     title: str
     unit: str
     curves: list[tuple[str, Any, Any]] = field(default_factory=list)
     levels: list[tuple[str, list[tuple[float, float]]]] = field(default_factory=list)
-    zero: bool = True
     steps: bool = False
 
 
@@ -273,10 +275,11 @@ def _queue(table: pa.Table, run: Run) -> list[Panel]:
         if target is not None and unit in ("s", "ms", "us"):
             delay.levels.append(("target", [(0.0, seconds(queue["target"]))]))
         interval = time[1] - time[0] if len(time) > 1 else 1.0
-        lost = Panel(f"Drops and marks at {run.link}", "per s", steps=True)
-        for name in ("drops", "marks"):
-            if columns[name].any():
-                lost.curves.append((name, time, columns[name] / interval))
+        happened = [name for name in ("drops", "marks") if columns[name].any()]
+        title = " and ".join(happened).capitalize()
+        lost = Panel(f"{title} at {run.link}", "per s", steps=True)
+        for name in happened:
+            lost.curves.append((name, time, columns[name] / interval))
         panels += [delay, lost]
     return panels
 
@@ -308,6 +311,9 @@ def _flows(table: pa.Table, wanted: Sequence[int] | None) -> list[Panel]:
             values = np.where(np.isfinite(values), values, math.nan)
             if len(values) and not np.isnan(values).all():
                 panel.curves.append((label, columns["time_s"][here], values))
+    for panel in panels.values():
+        if len(panel.curves) == 1:
+            panel.title += f" of {panel.curves[0][0]}"
     return list(panels.values())
 
 
@@ -341,7 +347,8 @@ def _draw(axes: Axes, panel: Panel, run: Run, happenings: Sequence[Happening]) -
     import numpy as np
 
     top = max(float(np.nanmax(values)) for _, _, values in panel.curves)
-    unit, scale = _shown(panel.unit, top)
+    measured = _top(panel, run.warmup)
+    unit, scale = _shown(panel.unit, measured)
     for number, (label, time, values) in enumerate(panel.curves):
         look = style.look(number)
         axes.plot(
@@ -374,8 +381,9 @@ def _draw(axes: Axes, panel: Panel, run: Run, happenings: Sequence[Happening]) -
         axes.axvline(each.at, color=_GREY, linewidth=0.7, linestyle=dash)
     axes.set_title(f"{escape.plot(panel.title)} ({unit})", loc="left")
     axes.set_xlim(0.0, run.duration)
-    if panel.zero:
-        axes.set_ylim(bottom=0.0)
+    axes.set_ylim(bottom=0.0)
+    if top > _OVERSHOOT * measured > 0:
+        axes.set_ylim(top=1.3 * measured * scale)
     if len(panel.curves) + len(panel.levels) > 1:
         axes.legend(
             loc="upper left",
@@ -384,6 +392,18 @@ def _draw(axes: Axes, panel: Panel, run: Run, happenings: Sequence[Happening]) -
             handlelength=2.2,
             borderaxespad=0.3,
         )
+
+
+def _top(panel: Panel, warmup: float) -> float:
+    """Return the largest value after the warm-up; of all if there is none."""
+    import numpy as np
+
+    after = [
+        float(np.nanmax(values[time >= warmup]))
+        for _, time, values in panel.curves
+        if not np.isnan(values[time >= warmup]).all()
+    ]
+    return max(after, default=max(float(np.nanmax(values)) for _, _, values in panel.curves))
 
 
 def _in_words(happenings: Sequence[Happening]) -> list[str]:

@@ -306,7 +306,9 @@ tcp = { preset = "linux", initial_rto = "20 ms", min_rto = "20 ms" }
 "#;
         let scenario = scenario(text);
         let mut engine = engine(&scenario);
-        engine.run(&AtomicBool::new(false), None).expect("nobody cancels");
+        engine
+            .run(&AtomicBool::new(false), None)
+            .expect("nobody cancels");
         let opened = engine.flows.connections.iter().map(|(_, it)| it.number);
         assert!(opened.max() > Some(100_000), "too few for the test");
         let places = engine.flows.connections.place_count();
@@ -344,7 +346,9 @@ hosts = 3
 "#;
         let scenario = scenario(text);
         let mut engine = engine(&scenario);
-        engine.run(&AtomicBool::new(false), None).expect("nobody cancels");
+        engine
+            .run(&AtomicBool::new(false), None)
+            .expect("nobody cancels");
         let open = engine.flows.connections.iter().count();
         assert!((195..210).contains(&open), "{open} open");
         let most = engine.flows.numbers.take();

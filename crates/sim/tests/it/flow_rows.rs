@@ -129,8 +129,11 @@ users = 10
     let opened = flows.start_s.iter().filter(|start| **start >= 10.0).count();
     assert_eq!(opened as f64, metric(&result, "ask.connections"));
     assert!(flows.start_s.is_sorted());
-    let bits = flows.delivered_bytes.iter().sum::<f64>() * 8.0;
-    assert_close(bits / 50.0, metric(&result, "ask.goodput"));
+    // Data that waited behind a gap when the measurement began counts for no connection; what other
+    // connections then received in advance makes up for it in the group's metric.
+    let goodput = flows.delivered_bytes.iter().sum::<f64>() * 8.0 / 50.0;
+    let expected = metric(&result, "ask.goodput");
+    assert!(goodput <= expected && goodput > 0.998 * expected);
     let again = flows.retransmissions.iter().sum::<f64>();
     assert!(again > 0.0);
     assert_eq!(again, metric(&result, "ask.retransmissions"));
