@@ -75,7 +75,7 @@ def loss_figure(results: Results, link: str | None = None, *, size: Size | None 
         axes.label_outer(remove_inner_ticks=False)
         if style.is_first(axes):
             where = f" at {link}" if len(results.links) > 1 else ""
-            axes.set_ylabel(f"P(loss event longer than n){escape.plot(where)}")
+            style.label_y(axes, f"P(loss event longer than n){escape.plot(where)}", 2.1)
     style.legends(figure, grid, len(groups))
     style.caption(
         figure,

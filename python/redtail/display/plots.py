@@ -15,7 +15,6 @@ import matplotlib as mpl
 
 from redtail.display import plane, style, values
 from redtail.display.gaps import gap_figure
-from redtail.display.layout import find_load, lines_of
 from redtail.display.lengths import queue_figure
 from redtail.display.losses import loss_figure
 from redtail.display.responses import response_figure
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 save = style.save
 
 # Metrics whose paired differences are in one figure, at most; fewer if each needs several panels.
-_DIFFERENCES = 9
+_DIFFERENCES = 12
 _DIFFERENCES_OF_MANY = 4
 
 

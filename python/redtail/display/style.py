@@ -128,13 +128,10 @@ def width_of(size: Size) -> float:
         return COLUMN
     if size == "page":
         return PAGE
-    if (
-        isinstance(size, Sequence)
-        and not isinstance(size, str)
-        and len(size) == 2
-        and all(isinstance(each, int | float) and each > 0 for each in size)
-    ):
-        return float(size[0])
+    given: Any = size
+    pair = isinstance(given, Sequence) and not isinstance(given, str) and len(given) == 2
+    if pair and all(isinstance(each, int | float) and each > 0 for each in given):
+        return float(given[0])
     raise SpecError(
         f"size = {size!r}; accepted: 'column' ({COLUMN} inches wide), 'page' ({PAGE} inches wide), "
         "or (width, height) in inches"
@@ -303,7 +300,7 @@ def legend(figure: _Figure, axes: Iterable[Axes], *, least: int = 2) -> None:
     found = handles(axes)
     if len(found) < least:
         return
-    size = mpl.rcParams["legend.fontsize"]
+    size = RC["legend.fontsize"]
     room = 72 * figure.get_figwidth() - 8
     labels = [wrapped(label, room - 6 * size, size) for label in found]
     columns = _columns(labels, room, size)
@@ -330,7 +327,7 @@ def legends(figure: _Figure, grid: Sequence[Axes], groups: int) -> None:
     if groups == 1:
         legend(figure, grid)
         return
-    size = mpl.rcParams["legend.fontsize"]
+    size = RC["legend.fontsize"]
     room = 72 * (figure.get_figwidth() / groups - 0.55)
     highest = 0
     for column in range(groups):
@@ -354,6 +351,20 @@ def legends(figure: _Figure, grid: Sequence[Axes], groups: int) -> None:
             frameon=False,
         )
     grow(figure, _LINE * highest + 0.1)
+
+
+def label_y(axes: Axes, text: str, height: float) -> None:
+    """Name the vertical axis; a text that is longer than a panel is high has several lines.
+
+    Args:
+        axes: the panel.
+        text: ready to be drawn.
+        height: of the panel with all around it, in inches.
+    """
+    room = 72 * max(0.9, height - 0.45)
+    axes.set_ylabel(
+        "\n".join(wrapped(line, room, RC["axes.labelsize"]) for line in text.split("\n"))
+    )
 
 
 def caption(figure: _Figure, *texts: str) -> None:
@@ -520,7 +531,7 @@ def save(figures: Iterable[tuple[str, _Figure]], folder: Path) -> list[Path]:
             # To find the layout takes as long as to draw the figure; `savefig` would find it for
             # each file.
             if (layout := figure.get_layout_engine()) is not None:
-                figure.set_dpi(mpl.rcParams["savefig.dpi"])
+                figure.set_dpi(RC["savefig.dpi"])
                 layout.execute(figure)
                 figure.set_layout_engine(None)
             for kind in FORMATS:

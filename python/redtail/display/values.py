@@ -78,9 +78,8 @@ def metric_figure(
     panels = panels_of(results, load, style.DISTINCT)
     # Each panel may have more lines than can be told apart: as many groups as the largest needs.
     groups = max(len(style.split(panel.lines)) for panel in panels)
-    figure, cells = style.cells(
-        panels, range(groups), size, height=2.2 if len(panels) * groups == 1 else 1.8
-    )
+    height = 2.2 if len(panels) * groups == 1 else 1.8
+    figure, cells = style.cells(panels, range(groups), size, height=height)
     grid = [axes for axes, _, _ in cells]
     for axes, panel, group in cells:
         parts = style.split(panel.lines, math.ceil(len(panel.lines) / groups))
@@ -101,7 +100,7 @@ def metric_figure(
     for axes in grid:
         axes.label_outer(remove_inner_ticks=False)
         if style.is_first(axes):
-            axes.set_ylabel(escape.plot(title))
+            style.label_y(axes, escape.plot(title), height)
     style.legends(figure, grid, groups)
     style.caption(
         figure,
@@ -312,7 +311,7 @@ def _difference_lines(
         if not axes.get_subplotspec().is_last_row():  # type: ignore[union-attr]
             axes.set_xlabel("")
         if len(groups) == 1 or style.is_first(axes):
-            axes.set_ylabel(style.wrapped(escape.plot(text), 72 * 1.7, 8))
+            style.label_y(axes, escape.plot(text), 1.9)
     return figure, [axes for axes, _, _ in cells], len(groups), len(lines)
 
 
@@ -389,7 +388,7 @@ def quartile_figure(
     axes.set_xticks(range(len(values)), [f"{value:g}" for value in values])
     if load is not None:
         axes.set_xlabel(escape.plot(load.title))
-    axes.set_ylabel(escape.plot(title))
+    style.label_y(axes, escape.plot(title), 2.4)
     axes.set_ylim(bottom=0)
     style.legend(figure, [axes])
     style.caption(
