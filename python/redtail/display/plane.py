@@ -138,11 +138,11 @@ def plane_figure(
         if style.is_first(axes):
             style.label_y(axes, escape.plot(names.axis(goodput, y_about)), 2.1)
     for axes in grid:
-        axes.label_outer(remove_inner_ticks=False)
         if log:
             style.log_axis(axes.xaxis)
         elif axes.get_xlim()[0] < 0:
             axes.set_xlim(left=0)
+    style.outer(grid)
     style.legends(figure, grid, len(groups))
     style.caption(
         figure,

@@ -6,15 +6,17 @@ What they look like is in `style`; each kind of figure has a module of its own.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 
+from redtail import metrics as names
 from redtail.display import plane, style, values
 from redtail.display.gaps import gap_figure
+from redtail.display.layout import find_load, lines_of
 from redtail.display.lengths import queue_figure
 from redtail.display.losses import loss_figure
 from redtail.display.responses import response_figure
@@ -125,30 +127,48 @@ def draw_all(results: Results, folder: Path) -> list[Path]:
     Raises:
         StoreError: the folder cannot be written.
     """
-    figures: list[tuple[str, Figure]] = []
     with mpl.rc_context(style.RC):
-        drawn = []
-        for name in results.select():
-            known = [
-                mean for case in results.cases if not math.isnan(mean := case.metric(name).mean)
-            ]
-            if known and (any(known) or name != "mark"):
-                drawn.append(name)
-                figures.append((name, values.metric_figure(results, name)))
+        drawn = [name for name in results.select() if _has_values(results, name)]
+        figures = [(name, values.metric_figure(results, name)) for name in drawn]
         if drawn and values.can_differ(results):
-            figures.append(("differences", values.difference_figure(results, drawn[:_DIFFERENCES])))
-        if plane.can_draw(results):
-            figures.append(("delay_and_goodput", plane.plane_figure(results)))
-        for group in results.user_groups:
-            figures.append((f"{group}.response_times", response_figure(results, group)))
-        for link in results.links:
-            of = f"{link}." if link != results.links[0] else ""
-            if any(case.exceedance(link) for case in results.cases):
-                figures.append((f"{of}consecutive_loss", loss_figure(results, link)))
-            over_time = queue_figure(results, link)
-            if over_time is not None:
-                figures.append((f"{of}queue_over_time", over_time))
-        return save(figures, folder)
+            figures.append(("differences", _differences(results, drawn)))
+        return save([*figures, *_distributions(results, drawn)], folder)
+
+
+def _has_values(results: Results, name: str) -> bool:
+    known = [mean for case in results.cases if not math.isnan(mean := case.metric(name).mean)]
+    return bool(known) and (any(known) or names.base(name) != "mark")
+
+
+def _differences(results: Results, drawn: Sequence[str]) -> Figure:
+    """Draw paired differences; the goodput of each group is left to the figures of its own."""
+    many = len(lines_of(results, find_load(results))) > style.DISTINCT
+    most = _DIFFERENCES_OF_MANY if many else _DIFFERENCES
+    chosen = [name for name in drawn if not name.endswith(".goodput")][:most]
+    return values.difference_figure(results, chosen or drawn[:1])
+
+
+def _distributions(results: Results, drawn: Sequence[str]) -> Iterator[tuple[str, Figure]]:
+    """Yield the figures that show more of the metrics drawn than means.
+
+    Of metrics that were asked for, only those that show them too.
+    """
+    bases = {names.base(name) for name in drawn}
+    every = not results.report
+    delays = any(base.startswith("queue_delay") for base in bases)
+    if plane.can_draw(results) and (every or (delays and bases & {"goodput", "utilization"})):
+        yield "delay_and_goodput", plane.plane_figure(results)
+    for group in results.user_groups:
+        if every or any(name.startswith(f"{group}.response_time") for name in drawn):
+            yield f"{group}.response_times", response_figure(results, group)
+    for link in results.links:
+        of = f"{link}." if link != results.links[0] else ""
+        losses = every or "consecutive_loss_mean" in bases
+        if losses and any(case.exceedance(link) for case in results.cases):
+            yield f"{of}consecutive_loss", loss_figure(results, link)
+        over_time = queue_figure(results, link)
+        if over_time is not None:
+            yield f"{of}queue_over_time", over_time
 
 
 def draw_gaps(gaps: Gaps, folder: Path) -> list[Path]:
@@ -172,7 +192,11 @@ def draw_gaps(gaps: Gaps, folder: Path) -> list[Path]:
 
 
 def paper_figure(
-    results: Results, draws: str, about: Metric, published: Published | None = None
+    results: Results,
+    draws: str,
+    about: Metric,
+    published: Published | None = None,
+    source: str = "published",
 ) -> Figure:
     """Draw what a paper's figure shows.
 
@@ -182,6 +206,7 @@ def paper_figure(
             "quartiles:METRIC".
         about: how the metric is shown.
         published: the paper's numbers, drawn as points.
+        source: where they come from.
 
     Raises:
         RedtailError: there is nothing to draw it from.
@@ -198,4 +223,6 @@ def paper_figure(
             case "quartiles":
                 return values.quartile_figure(results, of, about)
             case _:
-                return values.metric_figure(results, draws, about, published=published)
+                return values.metric_figure(
+                    results, draws, about, published=published, source=source
+                )

@@ -188,11 +188,8 @@ def panels(
     rows = math.ceil(count / columns)
     figure = new(size, 0.3 + height * rows)
     grid = list(figure.subplots(rows, columns, sharex=sharex, sharey=sharey, squeeze=False).flat)
-    for number, axes in enumerate(grid):
-        axes.set_visible(number < count)
-        # The panel above an empty place is the last of its column: it has the numbers.
-        if sharex and number < count <= number + columns:
-            axes.tick_params(labelbottom=True)
+    for axes in grid[count:]:
+        axes.set_visible(False)
     return figure, grid[:count]
 
 
@@ -230,6 +227,27 @@ def columns_of(axes: Axes) -> int:
     spec = axes.get_subplotspec()
     assert spec is not None
     return int(spec.get_gridspec().ncols)
+
+
+def outer(grid: Sequence[Axes], *, x: bool = True, y: bool = True) -> None:
+    """Leave numbers and texts of axes that panels share to those at the left and below.
+
+    Args:
+        grid: the panels, row by row.
+        x: whether those of a column share the horizontal axis.
+        y: whether those of a row share the vertical axis.
+    """
+    columns = columns_of(grid[0])
+    for number, axes in enumerate(grid):
+        # A panel above an empty place is the last of its column.
+        if x and number + columns < len(grid):
+            axes.set_xlabel("")
+            axes.tick_params(labelbottom=False)
+        elif x:
+            axes.tick_params(labelbottom=True)
+        if y and number % columns:
+            axes.set_ylabel("")
+            axes.tick_params(labelleft=False)
 
 
 def is_first(axes: Axes) -> bool:
