@@ -166,7 +166,7 @@ def is_last(name: str) -> bool:
     return names.base(name) in _LAST
 
 
-def of_plan(plan: Plan, patterns: Sequence[str] = (), where: str = "--metrics") -> list[str]:
+def of_plan(plan: Plan, patterns: Sequence[str] = (), where: str = "metrics") -> list[str]:
     """Return the metrics that results of an experiment will show, before anything is run.
 
     Args:

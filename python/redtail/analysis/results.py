@@ -23,7 +23,7 @@ from redtail.analysis import compare as comparing
 from redtail.analysis import distributions, lockstep
 from redtail.analysis import flows as flow_tables
 from redtail.analysis.compare import Comparisons, Correction
-from redtail.analysis.loads import Calibrated
+from redtail.analysis.loads import Calibrated, alike
 from redtail.analysis.rare import why_no_interval
 from redtail.analysis.stats import (
     Estimate,
@@ -313,15 +313,15 @@ class Results:
             reasons.setdefault(each.kind, []).append(each)
         total = names.counted(self.run_count + self.failed, "run")
         lines = [f"{self.failed} of {total} failed and are missing in the results:"]
-        for alike in sorted(reasons.values(), key=len, reverse=True):
-            lines.append(alike[0].text)
-            shown = alike[1 : 1 + _FAILURES_SHOWN]
+        for same in sorted(reasons.values(), key=len, reverse=True):
+            lines.append(same[0].text)
+            shown = same[1 : 1 + _FAILURES_SHOWN]
             if shown:
                 lines.append(
                     f"For the same reason: {'; '.join(each.run for each in shown)}"
                     + (
-                        f"; and {len(alike) - 1 - len(shown)} more"
-                        if len(alike) - 1 > len(shown)
+                        f"; and {len(same) - 1 - len(shown)} more"
+                        if len(same) - 1 > len(shown)
                         else ""
                     )
                 )
@@ -353,7 +353,18 @@ class Results:
                 f"{worst.metric(name).mean:.3g} times in a run; {name} and {group}.ack_wait_max "
                 "have it case by case"
             )
-        return (*found, *lockstep.warnings(self))
+        return (*found, *self._same_users(), *lockstep.warnings(self))
+
+    def _same_users(self) -> list[str]:
+        """Return a warning for each two loads that were found to be the same number of users."""
+        return alike(
+            (
+                (case.settings, load.group, load.link, load.asked, load.text, load.users)
+                for case in self.cases
+                for load in case.loads
+            ),
+            about=False,
+        )
 
     @cached_property
     def metric_names(self) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ def value_axis(axes: Sequence[Axis], name: str, found: Sequence[Estimate], log: 
             ends[1] = min(ends[1], high + 0.04 * (ends[1] - ends[0]))
         if ends[0] == ends[1]:
             ends[1] = ends[0] + 1 / scale
-        axis.set_view_interval(*ends, ignore=True)
+        axis.set_view_interval(ends[0], ends[1], ignore=True)
 
 
 def utilization_span(found: Iterable[Estimate]) -> tuple[float, float]:

@@ -12,6 +12,7 @@ from matplotlib.ticker import NullFormatter, NullLocator
 
 from redtail import escape
 from redtail import metrics as names
+from redtail.display import style
 from redtail.scenario import quantity
 
 if TYPE_CHECKING:
@@ -71,8 +72,11 @@ class Load:
 
         >>> Load("traffic.ftp.flows", "Number of ftp flows", (16.0,)).of_panel(16.0)
         'Number of ftp flows: 16'
+        >>> Load("bottleneck.rate", "Rate (Mbit/s)", (10.0,)).of_panel(10.0)
+        'Rate: 10 Mbit/s'
         """
-        return escape.plot(f"{self.title}: {x:g}")
+        title, _, unit = self.title.removesuffix(")").partition(" (")
+        return escape.plot(f"{title}: {x:g} {unit}".rstrip())
 
 
 @dataclass(frozen=True)
@@ -248,7 +252,10 @@ def values_of(load: Load | None) -> list[float]:
 
 def load_axis(axes: Axes, load: Load) -> None:
     """Draw the horizontal axis to scale, with the numbers that were run where there is room."""
-    axes.set_xlabel(escape.plot(load.title))
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    width = figure.get_figwidth() / style.columns_of(axes) - 0.45
+    axes.set_xlabel(style.wrapped(escape.plot(load.title), 72 * width, style.RC["axes.labelsize"]))
     values = values_of(load)
     if load.logarithmic:
         axes.set_xscale("log")

@@ -72,10 +72,10 @@ def loss_figure(results: Results, link: str | None = None, *, size: Size | None 
             axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
             axes.set_xlim(0.5, longest + 0.5)
         axes.set_ylim(rarest / 3, 1.0)
-        axes.label_outer(remove_inner_ticks=False)
         if style.is_first(axes):
             where = f" at {link}" if len(results.links) > 1 else ""
-            axes.set_ylabel(f"P(loss event longer than n){escape.plot(where)}")
+            style.label_y(axes, f"P(loss event longer than n){escape.plot(where)}", 2.1)
+    style.outer(grid)
     style.legends(figure, grid, len(groups))
     style.caption(
         figure,

@@ -5,29 +5,28 @@ What they look like is in `style`; each kind of figure has a module of its own.
 
 from __future__ import annotations
 
-import contextlib
 import math
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 
-from redtail.display import plane, style, values
+from redtail import metrics as names
+from redtail.display import plane, recorded, style, values
 from redtail.display.distributions import distribution_figure
 from redtail.display.gaps import gap_figure
+from redtail.display.layout import find_load, lines_of
 from redtail.display.lengths import queue_figure
 from redtail.display.losses import loss_figure
 from redtail.display.responses import response_figure
 from redtail.display.series import fairness_figure, series_figure
 from redtail.display.values import Published
-from redtail.errors import RedtailError, RedtailWarning, StoreError
+from redtail.errors import RedtailError
 from redtail.measured import nearest
 from redtail.metrics import Metric
 from redtail.scenario import series_key
-from redtail.store.segments import LARGE
 
 if TYPE_CHECKING:
     from redtail.analysis.gap import Gaps
@@ -37,14 +36,8 @@ if TYPE_CHECKING:
 save = style.save
 
 # Metrics whose paired differences are in one figure, at most; fewer if each needs several panels.
-_DIFFERENCES = 9
+_DIFFERENCES = 12
 _DIFFERENCES_OF_MANY = 4
-
-# Flows from which on their goodputs are drawn as a distribution.
-_FLOWS = 4
-
-# Cases of which what was recorded over time is drawn.
-_CASES = 4
 
 
 @dataclass(frozen=True)
@@ -160,73 +153,50 @@ def draw_all(results: Results, folder: Path) -> list[Path]:
     Raises:
         StoreError: the folder cannot be written.
     """
-    figures: list[tuple[str, Figure]] = []
     with mpl.rc_context(style.RC):
-        drawn = []
-        for name in results.select():
-            known = [
-                mean for case in results.cases if not math.isnan(mean := case.metric(name).mean)
-            ]
-            if known and (any(known) or name != "mark"):
-                drawn.append(name)
-                figures.append((name, values.metric_figure(results, name)))
+        drawn = [name for name in results.select() if _has_values(results, name)]
+        figures = [(name, values.metric_figure(results, name)) for name in drawn]
         if drawn and values.can_differ(results):
-            figures.append(("differences", values.difference_figure(results, drawn[:_DIFFERENCES])))
-        if plane.can_draw(results):
-            figures.append(("delay_and_goodput", plane.plane_figure(results)))
-        figures += _distributions(results)
-        for group in results.user_groups:
-            figures.append((f"{group}.response_times", response_figure(results, group)))
-        for link in results.links:
-            of = f"{link}." if link != results.links[0] else ""
-            if any(case.exceedance(link) for case in results.cases):
-                figures.append((f"{of}consecutive_loss", loss_figure(results, link)))
-            over_time = queue_figure(results, link)
-            if over_time is not None:
-                figures.append((f"{of}queue_over_time", over_time))
-        figures += _over_time(results)
-        return save(figures, folder)
-
-
-def _distributions(results: Results) -> list[tuple[str, Figure]]:
-    """Return the tails of delays, and how the goodput of flows is distributed.
-
-    Large campaigns have none: every run would have to be read.
-    """
-    if results.run_count >= LARGE:
-        return []
-    known = results.distributions
-    # The first queue's delay has no name in front, or in a chain that of the queue.
-    tails = [name for name in known if name.endswith("one_way_delay")]
-    tails += [name for name in ("queue_delay", f"{results.links[0]}.queue_delay") if name in known]
-    found = [(f"{name}_tail", distribution_figure(results, name, tail=True)) for name in tails]
-    if "flow_goodput" in known and _several_flows(results):
-        found.append(("flow_goodput", distribution_figure(results, "flow_goodput")))
-    return found
-
-
-def _several_flows(results: Results) -> bool:
-    """Return whether a run has so many flows that their distribution says something."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RedtailWarning)
-        flows = results.flows(case=0)
-    return flows.num_rows >= _FLOWS * len(flows["replication"].unique())
-
-
-def _over_time(results: Results) -> list[tuple[str, Figure]]:
-    """Return what was recorded over time, a figure for each of the first cases."""
-    found = []
-    for number in range(min(_CASES, len(results.cases))):
-        try:
-            figure = series_figure(results, case=number)
-        except StoreError:
-            continue
-        found.append(
-            (f"time_series_{number + 1}" if len(results.cases) > 1 else "time_series", figure)
+            figures.append(("differences", _differences(results, drawn)))
+        return save(
+            [*figures, *_distributions(results, drawn), *recorded.figures(results, drawn)], folder
         )
-    with contextlib.suppress(StoreError):
-        found.append(("fairness_over_time", fairness_figure(results)))
-    return found
+
+
+def _has_values(results: Results, name: str) -> bool:
+    known = [mean for case in results.cases if not math.isnan(mean := case.metric(name).mean)]
+    return bool(known) and (any(known) or names.base(name) != "mark")
+
+
+def _differences(results: Results, drawn: Sequence[str]) -> Figure:
+    """Draw paired differences; the goodput of each group is left to the figures of its own."""
+    many = len(lines_of(results, find_load(results))) > style.DISTINCT
+    most = _DIFFERENCES_OF_MANY if many else _DIFFERENCES
+    chosen = [name for name in drawn if not name.endswith(".goodput")][:most]
+    return values.difference_figure(results, chosen or drawn[:1])
+
+
+def _distributions(results: Results, drawn: Sequence[str]) -> Iterator[tuple[str, Figure]]:
+    """Yield the figures that show more of the metrics drawn than means.
+
+    Of metrics that were asked for, only those that show them too.
+    """
+    bases = {names.base(name) for name in drawn}
+    every = not results.report
+    delays = any(base.startswith("queue_delay") for base in bases)
+    if plane.can_draw(results) and (every or (delays and bases & {"goodput", "utilization"})):
+        yield "delay_and_goodput", plane.plane_figure(results)
+    for group in results.user_groups:
+        if every or any(name.startswith(f"{group}.response_time") for name in drawn):
+            yield f"{group}.response_times", response_figure(results, group)
+    for link in results.links:
+        of = f"{link}." if link != results.links[0] else ""
+        losses = every or "consecutive_loss_mean" in bases
+        if losses and any(case.exceedance(link) for case in results.cases):
+            yield f"{of}consecutive_loss", loss_figure(results, link)
+        over_time = queue_figure(results, link)
+        if over_time is not None:
+            yield f"{of}queue_over_time", over_time
 
 
 def draw_gaps(gaps: Gaps, folder: Path) -> list[Path]:
@@ -250,7 +220,11 @@ def draw_gaps(gaps: Gaps, folder: Path) -> list[Path]:
 
 
 def paper_figure(
-    results: Results, draws: str, about: Metric, published: Published | None = None
+    results: Results,
+    draws: str,
+    about: Metric,
+    published: Published | None = None,
+    source: str = "published",
 ) -> Figure:
     """Draw what a paper's figure shows.
 
@@ -260,6 +234,7 @@ def paper_figure(
             "quartiles:METRIC".
         about: how the metric is shown.
         published: the paper's numbers, drawn as points.
+        source: where they come from.
 
     Raises:
         RedtailError: there is nothing to draw it from.
@@ -276,4 +251,6 @@ def paper_figure(
             case "quartiles":
                 return values.quartile_figure(results, of, about)
             case _:
-                return values.metric_figure(results, draws, about, published=published)
+                return values.metric_figure(
+                    results, draws, about, published=published, source=source
+                )

@@ -49,9 +49,9 @@ def response_figure(
     grid[0].set_ylim(0.0, 1.0)
     grid[0].set_xlim(*_time_span(times, [found for found in bands if found]))
     for axes in grid:
-        axes.label_outer(remove_inner_ticks=False)
         if style.is_first(axes):
             axes.set_ylabel("Share of responses")
+    style.outer(grid)
     style.legends(figure, grid, len(groups))
     counts = [found[0].n for found in bands if found]
     style.caption(

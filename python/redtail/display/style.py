@@ -128,13 +128,10 @@ def width_of(size: Size) -> float:
         return COLUMN
     if size == "page":
         return PAGE
-    if (
-        isinstance(size, Sequence)
-        and not isinstance(size, str)
-        and len(size) == 2
-        and all(isinstance(each, int | float) and each > 0 for each in size)
-    ):
-        return float(size[0])
+    given: Any = size
+    pair = isinstance(given, Sequence) and not isinstance(given, str) and len(given) == 2
+    if pair and all(isinstance(each, int | float) and each > 0 for each in given):
+        return float(given[0])
     raise SpecError(
         f"size = {size!r}; accepted: 'column' ({COLUMN} inches wide), 'page' ({PAGE} inches wide), "
         "or (width, height) in inches"
@@ -191,11 +188,8 @@ def panels(
     rows = math.ceil(count / columns)
     figure = new(size, 0.3 + height * rows)
     grid = list(figure.subplots(rows, columns, sharex=sharex, sharey=sharey, squeeze=False).flat)
-    for number, axes in enumerate(grid):
-        axes.set_visible(number < count)
-        # The panel above an empty place is the last of its column: it has the numbers.
-        if sharex and number < count <= number + columns:
-            axes.tick_params(labelbottom=True)
+    for axes in grid[count:]:
+        axes.set_visible(False)
     return figure, grid[:count]
 
 
@@ -233,6 +227,27 @@ def columns_of(axes: Axes) -> int:
     spec = axes.get_subplotspec()
     assert spec is not None
     return int(spec.get_gridspec().ncols)
+
+
+def outer(grid: Sequence[Axes], *, x: bool = True, y: bool = True) -> None:
+    """Leave numbers and texts of axes that panels share to those at the left and below.
+
+    Args:
+        grid: the panels, row by row.
+        x: whether those of a column share the horizontal axis.
+        y: whether those of a row share the vertical axis.
+    """
+    columns = columns_of(grid[0])
+    for number, axes in enumerate(grid):
+        # A panel above an empty place is the last of its column.
+        if x and number + columns < len(grid):
+            axes.set_xlabel("")
+            axes.tick_params(labelbottom=False)
+        elif x:
+            axes.tick_params(labelbottom=True)
+        if y and number % columns:
+            axes.set_ylabel("")
+            axes.tick_params(labelleft=False)
 
 
 def is_first(axes: Axes) -> bool:
@@ -303,7 +318,7 @@ def legend(figure: _Figure, axes: Iterable[Axes], *, least: int = 2) -> None:
     found = handles(axes)
     if len(found) < least:
         return
-    size = mpl.rcParams["legend.fontsize"]
+    size = RC["legend.fontsize"]
     room = 72 * figure.get_figwidth() - 8
     labels = [wrapped(label, room - 6 * size, size) for label in found]
     columns = _columns(labels, room, size)
@@ -330,7 +345,7 @@ def legends(figure: _Figure, grid: Sequence[Axes], groups: int) -> None:
     if groups == 1:
         legend(figure, grid)
         return
-    size = mpl.rcParams["legend.fontsize"]
+    size = RC["legend.fontsize"]
     room = 72 * (figure.get_figwidth() / groups - 0.55)
     highest = 0
     for column in range(groups):
@@ -354,6 +369,20 @@ def legends(figure: _Figure, grid: Sequence[Axes], groups: int) -> None:
             frameon=False,
         )
     grow(figure, _LINE * highest + 0.1)
+
+
+def label_y(axes: Axes, text: str, height: float) -> None:
+    """Name the vertical axis; a text that is longer than a panel is high has several lines.
+
+    Args:
+        axes: the panel.
+        text: ready to be drawn.
+        height: of the panel with all around it, in inches.
+    """
+    room = 72 * max(0.9, height - 0.45)
+    axes.set_ylabel(
+        "\n".join(wrapped(line, room, RC["axes.labelsize"]) for line in text.split("\n"))
+    )
 
 
 def caption(figure: _Figure, *texts: str) -> None:
@@ -520,7 +549,7 @@ def save(figures: Iterable[tuple[str, _Figure]], folder: Path) -> list[Path]:
             # To find the layout takes as long as to draw the figure; `savefig` would find it for
             # each file.
             if (layout := figure.get_layout_engine()) is not None:
-                figure.set_dpi(mpl.rcParams["savefig.dpi"])
+                figure.set_dpi(RC["savefig.dpi"])
                 layout.execute(figure)
                 figure.set_layout_engine(None)
             for kind in FORMATS:

@@ -50,6 +50,7 @@ def metric_figure(
     size: Size | None = None,
     log: bool | None = None,
     published: Published | None = None,
+    source: str = "published",
 ) -> Figure:
     """Draw a metric against the load with 95 % intervals, one line per setting of the rest.
 
@@ -63,6 +64,7 @@ def metric_figure(
         size: by default one column of a journal, or both for several panels.
         log: whether the axis is logarithmic; by default if the values span decades.
         published: drawn as points beside the lines.
+        source: where these come from.
     """
     found = [case.metric(name) for case in results.cases]
     if about is None or about == names.describe(name):
@@ -74,13 +76,12 @@ def metric_figure(
         log = style.spans_decades(each.mean for each in found) and names.base(name) != "utilization"
     load = find_load(results)
     if load is None:
-        return _rows_figure(results, name, about, title, size, log)
+        return _rows_figure(results, name, about, title, size, log, published, source)
     panels = panels_of(results, load, style.DISTINCT)
     # Each panel may have more lines than can be told apart: as many groups as the largest needs.
     groups = max(len(style.split(panel.lines)) for panel in panels)
-    figure, cells = style.cells(
-        panels, range(groups), size, height=2.2 if len(panels) * groups == 1 else 1.8
-    )
+    height = 2.2 if len(panels) * groups == 1 else 1.8
+    figure, cells = style.cells(panels, range(groups), size, height=height)
     grid = [axes for axes, _, _ in cells]
     for axes, panel, group in cells:
         parts = style.split(panel.lines, math.ceil(len(panel.lines) / groups))
@@ -99,15 +100,15 @@ def metric_figure(
         load_axis(axes, load)
     value_axis([axes.yaxis for axes in grid], name, found, log)
     for axes in grid:
-        axes.label_outer(remove_inner_ticks=False)
         if style.is_first(axes):
-            axes.set_ylabel(escape.plot(title))
+            style.label_y(axes, escape.plot(title), height)
+    style.outer(grid)
     style.legends(figure, grid, groups)
     style.caption(
         figure,
         style.meaning_of_bars(found),
         style.in_words(len(lines_of(results, load)), groups),
-        "stars: published" if published else "",
+        f"star: {source}" if published else "",
     )
     return figure
 
@@ -151,20 +152,32 @@ def _draw_published(
     for number, line in part:
         for (label, x), value in published.items():
             if label == line.label and not math.isnan(value):
-                axes.plot(
-                    [x],
-                    [value * about.scale],
-                    linestyle="none",
-                    marker="*",
-                    markersize=9,
-                    markerfacecolor="white",
-                    markeredgecolor=style.COLOURS[number % style.DISTINCT],
-                    zorder=5,
-                )
+                _star(axes, x, value * about.scale, number)
+
+
+def _star(axes: Axes, x: float, y: float, number: int) -> None:
+    """Draw a published number in the colour of a line."""
+    axes.plot(
+        [x],
+        [y],
+        linestyle="none",
+        marker="*",
+        markersize=9,
+        markerfacecolor="white",
+        markeredgecolor=style.COLOURS[number % style.DISTINCT],
+        zorder=5,
+    )
 
 
 def _rows_figure(
-    results: Results, name: str, about: Metric, title: str, size: Size | None, log: bool
+    results: Results,
+    name: str,
+    about: Metric,
+    title: str,
+    size: Size | None,
+    log: bool,
+    published: Published | None,
+    source: str,
 ) -> Figure:
     """Draw a row per case."""
     labels = [case.title or results.name for case in results.cases]
@@ -173,11 +186,15 @@ def _rows_figure(
     axes = figure.subplots()
     found = [case.metric(name) for case in results.cases]
     _draw_rows(axes, found, about.scale, names.bounds(name), log)
+    others = {label: value for (label, _), value in (published or {}).items()}
+    for y, case in enumerate(results.cases):
+        for value in {others[label] for label in case.labels.values() if label in others}:
+            _star(axes, value * about.scale, y, 0)
     row_labels(figure, axes, labels)
     axes.set_xlabel(escape.plot(title))
     axes.xaxis.set_major_locator(MaxNLocator(6))
     value_axis([axes.xaxis], name, found, log)
-    style.caption(figure, style.meaning_of_bars(found))
+    style.caption(figure, style.meaning_of_bars(found), f"star: {source}" if others else "")
     return figure
 
 
@@ -309,11 +326,11 @@ def _difference_lines(
                 axes, [(x, each.mean * about.scale) for x, each in points if style.unsure(each)]
             )
         load_axis(axes, load)
-        if not axes.get_subplotspec().is_last_row():  # type: ignore[union-attr]
-            axes.set_xlabel("")
         if len(groups) == 1 or style.is_first(axes):
-            axes.set_ylabel(style.wrapped(escape.plot(text), 72 * 1.7, 8))
-    return figure, [axes for axes, _, _ in cells], len(groups), len(lines)
+            style.label_y(axes, escape.plot(text), 1.9)
+    grid = [axes for axes, _, _ in cells]
+    style.outer(grid, y=len(groups) > 1)
+    return figure, grid, len(groups), len(lines)
 
 
 def _about_differences(name: str, found: Sequence[Estimate]) -> tuple[Metric, str]:
@@ -389,7 +406,7 @@ def quartile_figure(
     axes.set_xticks(range(len(values)), [f"{value:g}" for value in values])
     if load is not None:
         axes.set_xlabel(escape.plot(load.title))
-    axes.set_ylabel(escape.plot(title))
+    style.label_y(axes, escape.plot(title), 2.4)
     axes.set_ylim(bottom=0)
     style.legend(figure, [axes])
     style.caption(

@@ -29,6 +29,7 @@ from redtail.analysis.stopping import StopRule
 from redtail.backends import Backend
 from redtail.errors import Cancelled, InvalidRun, RedtailWarning, RunError, SpecError, StoreError
 from redtail.experiment import Source, toml_value
+from redtail.measured import nearest
 from redtail.options import ExecuteOptions, RunOptions, split
 from redtail.running import calibration
 from redtail.running.pool import Inside, Needs, Pool, available_cores
@@ -685,8 +686,8 @@ def _known(rule: StopRule, runs: Iterable[Mapping[str, float]]) -> None:
     for bound in rule.until:
         if known and bound.metric not in known:
             raise SpecError(
-                f'replications.until = "{bound}": no run has the metric {bound.metric}; '
-                f"accepted: {', '.join(known)}",
+                f'replications.until = "{bound}": no run has the metric {bound.metric}'
+                f"{nearest(known, bound.metric)}",
                 key="replications.until",
             )
 
