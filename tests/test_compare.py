@@ -136,7 +136,7 @@ def test_cases_with_another_workload_are_warned_of(tmp_path: Path) -> None:
 
 def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
     results = _results(tmp_path, {("a",): [1.0], ("b",): [2.0]}, [QUEUE])
-    with pytest.raises(RedtailError, match="'delay' is not a metric here; the metrics are queue_d"):
+    with pytest.raises(RedtailError, match="'delay' is not a metric here; nearest: queue_d"):
         results.compare("delay")
     with pytest.raises(RedtailError, match=r"baseline = 'x' is not a setting of .*; they are a, b"):
         results.compare("queue_delay_mean", baseline="x")

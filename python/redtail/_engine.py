@@ -231,10 +231,11 @@ class Outcome:
         consecutive_losses: per queue, the number of loss events of size 1, 2, 3, ….
         series: per table ("queues", "flows", "transfers", "response_times"), the columns as
             (element type, little-endian bytes).
-        names: per kind ("links", "groups"), what the codes in the series stand for.
+        names: per kind ("links", "groups", "distributions"), what the codes in tables stand for.
         bottleneck_packets: packets the first bottleneck sent, for progress and benchmarks.
         events: events the scheduler handled.
         wall_time_s: seconds the run took.
+        tables: "flows" and "histograms", as far as there are any, like `series`.
     """
 
     metrics: dict[str, float]
@@ -244,6 +245,7 @@ class Outcome:
     bottleneck_packets: int
     events: int
     wall_time_s: float
+    tables: dict[str, dict[str, tuple[str, bytes]]] = field(default_factory=dict)
 
 
 def _has_plugin(part: Any) -> bool:
@@ -572,15 +574,23 @@ def _outcome(result: Any, start: float) -> Outcome:
         consecutive_losses={
             link: list(counts) for link, counts in result.consecutive_losses.items()
         },
-        series={
-            table: {name: (kind, bytes(data)) for name, (kind, data) in columns.items()}
-            for table, columns in result.series.items()
-        },
+        series=_plain(result.series),
+        # A stand-in for the native module may not have them.
+        tables=_plain(getattr(result, "tables", {})),
         names={kind: list(names) for kind, names in result.names.items()},
         bottleneck_packets=result.bottleneck_packets,
         events=result.events,
         wall_time_s=time.perf_counter() - start,
     )
+
+
+def _plain(
+    tables: Mapping[str, Mapping[str, tuple[str, bytes]]],
+) -> dict[str, dict[str, tuple[str, bytes]]]:
+    return {
+        table: {name: (kind, bytes(data)) for name, (kind, data) in columns.items()}
+        for table, columns in tables.items()
+    }
 
 
 def cancel_token() -> CancelToken:

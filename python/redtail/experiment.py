@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, Unpack
 
 from redtail import _engine, backends, selection
 from redtail._engine import Plan
+from redtail.analysis.loads import alike
 from redtail.analysis.stopping import table
 from redtail.errors import SpecError
 from redtail.files import path_of
@@ -137,7 +138,7 @@ def _planned(
         selection.of_plan(plan, metrics)
         plan = replace(plan, report=tuple(metrics) or plan.report)
     backends.chosen(None, [plan])
-    return plan
+    return replace(plan, warnings=(*plan.warnings, *_same_users(plan)))
 
 
 def measured(source: Source) -> Measured:
@@ -167,6 +168,19 @@ def _refuse_unknown_metrics(plan: Plan) -> None:
                 file=plan.file,
                 key="replications.until",
             )
+
+
+def _same_users(plan: Plan) -> list[str]:
+    """Return a warning for each two loads that are about the same number of users."""
+    return alike(
+        (
+            (case.settings or case.factors, load.group, load.link, load.share, load.text, users)
+            for number, case in enumerate(plan.cases)
+            for load in plan.loads(number)
+            if (users := load.estimate)
+        ),
+        about=True,
+    )
 
 
 def override_texts(overrides: Overrides | None) -> list[str]:

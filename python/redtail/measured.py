@@ -79,6 +79,8 @@ def nearest(present: Collection[str], wanted: str) -> str:
     bare = wanted.replace("*", "").strip(".")
     word = base(bare)
     found = [name for name in whole if base(name) == word and "*" not in wanted]
+    if not found and len(word) > 2:
+        found = [name for name in whole if word in base(name) and prefix(name) == prefix(bare)]
     found += get_close_matches(bare, whole, n=3, cutoff=0.7)
     # A name may be right but for its group, or its group but for the name.
     for like in get_close_matches(word, {base(name) for name in whole}, n=2, cutoff=0.75):

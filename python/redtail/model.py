@@ -56,6 +56,7 @@ __all__ = [
     "Red",
     "RedTail",
     "Rem",
+    "Report",
     "Rule",
     "SelfConfiguringRed",
     "Series",
@@ -3162,6 +3163,19 @@ class Series(Part):
 
 
 @dataclass(kw_only=True)
+class Report(Part):
+    """What tables and figures show. It changes no run, and is no part of what a run is known by.
+
+    Attributes:
+        metrics: Names of metrics, in the order in which they are shown. A name with `*` stands for
+            all that fit: `"web.*"`, `"*.one_way_delay_p99"`. `redtail list metrics FILE` has the
+            names. The option `--metrics` takes its place. A list, each a text.
+    """
+
+    metrics: Sequence[str]
+
+
+@dataclass(kw_only=True)
 class Experiment(Whole):
     """An experiment: what runs, how long, how often, and what is compared.
 
@@ -3198,6 +3212,8 @@ class Experiment(Whole):
             example "100 ms".
         series: Time series to record; without it there are none. A table with interval, queues,
             windows, replications.
+        report: What tables and figures show; without it, what suits the traffic. It changes no run.
+            A table with metrics.
         factors: Keys that take several values in turn; every combination is a case. A key is
             dotted: "bottleneck.queue", "traffic.ftp.flows" (the group named ftp),
             "chain.hop2.rate". Those in a table of [[factors.zip]] take their values in step, as
@@ -3219,6 +3235,7 @@ class Experiment(Whole):
     host_jitter: str | None = None
     phases: Literal["auto"] | Sequence[str] | None = None
     series: Series | None = None
+    report: Report | None = None
     factors: Mapping[str, Sequence[Any] | Mapping[str, Any]] | None = None
     case: Sequence[Mapping[str, Any]] | None = None
 

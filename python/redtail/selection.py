@@ -1,9 +1,9 @@
 """Which metrics tables, figures and reports show.
 
-Names are given with `--metrics`, with `metrics = [...]` of the table `[report]` of an experiment file,
-or as an argument in Python; in this order the first one counts. Without them the choice follows the
-traffic: what calls, pages, videos and transfers are judged by, for each group, and utilization, loss
-and delay of every queue.
+Names are given with `--metrics`, as an argument in Python, or in the table `[report]` of an
+experiment file; what is given at the command counts before the file. Without names the choice
+follows the traffic: what calls, pages, videos and transfers are judged by, for each group, and
+utilization, loss and delay of every queue.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def is_last(name: str) -> bool:
     return names.base(name) in _LAST
 
 
-def of_plan(plan: Plan, patterns: Sequence[str] = (), where: str = "--metrics") -> list[str]:
+def of_plan(plan: Plan, patterns: Sequence[str] = (), where: str = "metrics") -> list[str]:
     """Return the metrics that results of an experiment will show, before anything is run.
 
     Args:

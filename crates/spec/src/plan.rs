@@ -144,6 +144,7 @@ impl Plan {
                 interval: series.interval,
                 queues: series.queues,
                 windows: series.windows,
+                goodput: series.goodput,
             }),
             ..case.base.clone()
         })
@@ -277,7 +278,9 @@ fn expand_and_check(
             Replications::Fixed(_) => None,
             Replications::Until(rule) => Some(rule),
         },
-        report: experiment.report.map_or_else(Vec::new, |report| report.metrics),
+        report: experiment
+            .report
+            .map_or_else(Vec::new, |report| report.metrics),
         seed: experiment.seed,
         warnings: warnings
             .finish(&factors)
@@ -513,6 +516,7 @@ fn scenario(experiment: &Experiment, topology: Topology) -> Scenario {
         traffic,
         phases,
         series: None,
+        keep_flows: experiment.keep_flows,
     }
 }
 

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from redtail import metrics as names
 from redtail import selection
 from redtail.analysis import compare as comparing
-from redtail.analysis import lockstep
+from redtail.analysis import distributions, lockstep
+from redtail.analysis import flows as flow_tables
 from redtail.analysis.compare import Comparisons, Correction
-from redtail.analysis.loads import Calibrated
+from redtail.analysis.loads import Calibrated, alike
 from redtail.analysis.provenance import Provenance
 from redtail.analysis.rare import why_no_interval
 from redtail.analysis.stats import (
@@ -320,15 +321,15 @@ class Results:
             reasons.setdefault(each.kind, []).append(each)
         total = names.counted(self.run_count + self.failed, "run")
         lines = [f"{self.failed} of {total} failed and are missing in the results:"]
-        for alike in sorted(reasons.values(), key=len, reverse=True):
-            lines.append(alike[0].text)
-            shown = alike[1 : 1 + _FAILURES_SHOWN]
+        for same in sorted(reasons.values(), key=len, reverse=True):
+            lines.append(same[0].text)
+            shown = same[1 : 1 + _FAILURES_SHOWN]
             if shown:
                 lines.append(
                     f"For the same reason: {'; '.join(each.run for each in shown)}"
                     + (
-                        f"; and {len(alike) - 1 - len(shown)} more"
-                        if len(alike) - 1 > len(shown)
+                        f"; and {len(same) - 1 - len(shown)} more"
+                        if len(same) - 1 > len(shown)
                         else ""
                     )
                 )
@@ -360,7 +361,18 @@ class Results:
                 f"{worst.metric(name).mean:.3g} times in a run; {name} and {group}.ack_wait_max "
                 "have it case by case"
             )
-        return (*found, *lockstep.warnings(self))
+        return (*found, *self._same_users(), *lockstep.warnings(self))
+
+    def _same_users(self) -> list[str]:
+        """Return a warning for each two loads that were found to be the same number of users."""
+        return alike(
+            (
+                (case.settings, load.group, load.link, load.asked, load.text, load.users)
+                for case in self.cases
+                for load in case.loads
+            ),
+            about=False,
+        )
 
     @cached_property
     def metric_names(self) -> tuple[str, ...]:
@@ -457,7 +469,7 @@ class Results:
     def _estimates(self) -> pa.Table:
         import pyarrow as pa
 
-        fields, repeated = self._case_columns([len(self.metric_names)] * len(self.cases))
+        fields, repeated = self.case_columns([len(self.metric_names)] * len(self.cases))
         estimates = [
             (name, names.describe(name).unit, case.metric(name))
             for case in self.cases
@@ -571,7 +583,7 @@ class Results:
 
         link = self._link(link)
         tails = [case.exceedance(link) for case in self.cases]
-        fields, columns = self._case_columns([len(tail) for tail in tails])
+        fields, columns = self.case_columns([len(tail) for tail in tails])
         fields += [
             field("link", pa.string()),
             field("losses_packets", pa.uint32(), unit="packets", description="n"),
@@ -591,7 +603,7 @@ class Results:
 
     def series(
         self,
-        table: Literal["queues", "flows"] = "queues",
+        table: Literal["queues", "flows", "groups"] = "queues",
         *,
         case: int = 0,
         replication: int = 0,
@@ -599,7 +611,8 @@ class Results:
         """Return a time series of one run.
 
         Args:
-            table: "queues" (length, RED's average) or "flows" (windows).
+            table: "queues" (length, RED's average, drops, marks, delay), "flows" (windows,
+                round-trip times, pacing rates) or "groups" (goodput).
             case: index into `cases`.
             replication: from 0.
 
@@ -638,6 +651,84 @@ class Results:
                 else f"there is no replication {replication}"
             )
         return found
+
+    def flows(self, *, case: int | None = None, replication: int | None = None) -> pa.Table:
+        """Return every flow, a row for each.
+
+        After the columns of the case and `replication`: `group`, `flow` and `host` (numbers),
+        `round_trip_s` (without queueing), `start_s`, `completion_time_s` (from its start; of a
+        sized transfer, or of a user's connection), `active_s` (how long it was active in the
+        measurement period), `delivered_bytes`, `goodput_bps` (of these bytes in this time),
+        `sent_packets`, `lost_packets`, `marked_packets`, `retransmissions`, `timeouts`,
+        `rtt_mean_s`, `rtt_min_s`.
+        Counts are of the measurement period. What does not exist for a flow, or is not known, is
+        null.
+
+        Args:
+            case: index into `cases`; by default all.
+            replication: from 0; by default all.
+
+        Raises:
+            RedtailError: there is no such case or replication.
+            StoreError: no table of flows was kept (`keep_flows` in the experiment file).
+        """
+        return flow_tables.flows(self, case, replication)
+
+    def fairness_over_time(
+        self,
+        *,
+        group: str | None = None,
+        case: int = 0,
+        replication: int = 0,
+        every: float | None = None,
+    ) -> pa.Table:
+        """Return Jain's fairness index of the flows' goodputs in each interval of one run.
+
+        From the series of flows. A flow counts from its first byte on.
+
+        Args:
+            group: the group of flows; by default all TCP flows.
+            case: index into `cases`.
+            replication: from 0.
+            every: length of an interval in seconds; by default that of the series.
+
+        Returns:
+            A row per interval: `time_s` (its end), `fairness` (NaN where nothing was delivered),
+            `flows`.
+
+        Raises:
+            RedtailError: there is no such group.
+            StoreError: no series of flows was recorded.
+        """
+        return flow_tables.fairness_over_time(
+            self, group=group, case=case, replication=replication, every=every
+        )
+
+    def cdf(self, metric: str, *, at: Sequence[float] | None = None) -> pa.Table:
+        """Return a cumulative distribution with intervals, per case.
+
+        Args:
+            metric: `queue_delay`, `loss_gap` (the time from one loss at a queue to the next),
+                `one_way_delay`, `response_time`, `flow_goodput`, `flow_rtt` or `completion_time`,
+                with the queue and the group in front as in the names of metrics. The name of a
+                metric such as `calls.one_way_delay_p99` stands for its distribution.
+            at: values in SI units; by default the ends of all bins that any case has.
+
+        Returns:
+            A row per case and value: `metric`, `value` and its `unit`, the `mean` over replications
+            of the share of values up to this one, half the width `ci95` of its interval (Student's
+            t, at this value alone) and `n`, the replications that have such values.
+
+        Raises:
+            RedtailError: there is no such distribution, or a value of `at` is negative.
+            StoreError: the runs have no distributions.
+        """
+        return distributions.cdf(self, metric, at)
+
+    @property
+    def distributions(self) -> tuple[str, ...]:
+        """The names that `cdf` takes."""
+        return tuple(distributions.names(self))
 
     @cached_property
     def user_groups(self) -> tuple[str, ...]:
@@ -682,7 +773,7 @@ class Results:
         tables = [(case, case.response_times) for case in self.cases]
         if not any(found for _, found in tables):
             raise StoreError(_NO_RESPONSES)
-        fields, columns = self._case_columns(
+        fields, columns = self.case_columns(
             [sum(table.num_rows for table in found.values()) for _, found in tables]
         )
         rows = [(number, table) for _, found in tables for number, table in found.items()]
@@ -727,7 +818,7 @@ class Results:
 
         group = self.user_group(group)
         times, bands = self.response_time_bands(group, size_up_to, at)
-        fields, columns = self._case_columns([len(found) for found in bands])
+        fields, columns = self.case_columns([len(found) for found in bands])
         fields += [
             field("group", pa.string()),
             field("time_s", pa.float64(), unit="s"),
@@ -933,21 +1024,30 @@ class Results:
         size: Size | None = None,
         queues: str | Sequence[str] = (),
         log: bool | None = None,
+        case: int = 0,
+        replication: int = 0,
+        flows: Sequence[int] | None = None,
     ) -> Figure:
         """Draw one figure, as a Matplotlib figure that can be changed and saved.
 
         Args:
             metric: the metric; `redtail list metrics FILE` has the names. Of kind "plane" it is the
-                delay, of "loss_events" and "queue" the link, of "response_times" the group; there
-                it may be left out.
+                delay, of "loss_events", "queue" and "series" the link, of "response_times" and
+                "fairness" the group, of "cdf" and "tail" a distribution (see `cdf`); there it may
+                be left out.
             kind: "value" (means and intervals, the default with a metric), "difference" (paired
                 differences from the first setting), "quartiles" (a box for each case), "plane"
                 (delay against goodput, the default without a metric), "loss_events", "queue" (its
-                length over time) or "response_times".
+                length over time), "response_times", "cdf" (a distribution), "tail" (the share above
+                each value, on a logarithmic axis), "series" (one run over time: goodput, queue, and
+                windows of chosen flows) or "fairness" (of the flows over time).
             size: "column" or "page", the widths of a journal (3.5 and 7.16 inches), or (width,
                 height) in inches.
             queues: labels of the queues that are shown, with `*` for any letters; by default all.
             log: whether the values are on a logarithmic axis; by default if they span decades.
+            case: of kind "series", index into `cases`.
+            replication: of kind "series", from 0.
+            flows: of kind "series", the numbers of the flows; by default the first three.
 
         Raises:
             RedtailError: there is no such metric, kind or queue, or nothing to draw it from.
@@ -957,7 +1057,9 @@ class Results:
 
         results = self.of_queues(queues) if queues else self
         kind = kind or ("plane" if metric is None else "value")
-        return plots.figure(results, kind, plots.Wanted(metric, size, log))
+        return plots.figure(
+            results, kind, plots.Wanted(metric, size, log, case, replication, flows)
+        )
 
     def figures(self, folder: str | os.PathLike[str] | None = None) -> list[Path]:
         """Draw all figures as PNG, SVG and PDF.
@@ -1017,7 +1119,7 @@ class Results:
         import numpy as np
         import pyarrow as pa
 
-        fields, columns = self._case_columns([len(case.runs) for case in self.cases])
+        fields, columns = self.case_columns([len(case.runs) for case in self.cases])
         runs = [each for case in self.cases for each in sorted(keys_of(case.runs).items())]
         fields += [
             field("replication", pa.uint32()),
@@ -1032,7 +1134,7 @@ class Results:
             )
         return table_of(columns, fields, self.provenance.metadata(FORMAT))
 
-    def _case_columns(self, repeats: Sequence[int]) -> tuple[list[pa.Field], list[Any]]:
+    def case_columns(self, repeats: Sequence[int]) -> tuple[list[pa.Field], list[Any]]:
         """Return the columns that identify a case, each case's row repeated as often as asked."""
         import pyarrow as pa
 

@@ -29,7 +29,7 @@ def row_labels(figure: Figure, axes: Axes, labels: Sequence[str]) -> None:
     room = _SIDE * 72 * figure.get_figwidth()
     wrapped = [style.wrapped(escape.plot(label), room, 7.5) for label in labels]
     axes.set_yticks(range(len(labels)), wrapped)
-    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.set_ylim(len(labels) - 0.35, -0.65)
     axes.grid(axis="y", visible=False)
     style.grow(figure, 0.13 * sum(label.count("\n") for label in wrapped))
 
@@ -53,7 +53,7 @@ def value_axis(axes: Sequence[Axis], name: str, found: Sequence[Estimate], log: 
             ends[1] = min(ends[1], high + 0.04 * (ends[1] - ends[0]))
         if ends[0] == ends[1]:
             ends[1] = ends[0] + 1 / scale
-        axis.set_view_interval(*ends, ignore=True)
+        axis.set_view_interval(ends[0], ends[1], ignore=True)
 
 
 def utilization_span(found: Iterable[Estimate]) -> tuple[float, float]:

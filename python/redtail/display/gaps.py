@@ -72,9 +72,9 @@ def gap_figure(gaps: Gaps, name: str) -> Figure:
     else:
         value_axis([axes.yaxis for axes in grid], name, estimates, log=False)
         for axes in grid:
-            axes.label_outer(remove_inner_ticks=False)
-            if axes.get_subplotspec().is_first_col():  # type: ignore[union-attr]
+            if style.is_first(axes):
                 axes.set_ylabel(title)
+        style.outer(grid)
     style.legend(figure, grid)
     style.caption(figure, style.meaning_of_bars(estimates))
     return figure

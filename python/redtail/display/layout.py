@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from matplotlib.ticker import NullFormatter, NullLocator
 
 from redtail import escape
 from redtail import metrics as names
+from redtail.display import style
 from redtail.scenario import quantity
 
 if TYPE_CHECKING:
@@ -70,8 +72,11 @@ class Load:
 
         >>> Load("traffic.ftp.flows", "Number of ftp flows", (16.0,)).of_panel(16.0)
         'Number of ftp flows: 16'
+        >>> Load("bottleneck.rate", "Rate (Mbit/s)", (10.0,)).of_panel(10.0)
+        'Rate: 10 Mbit/s'
         """
-        return escape.plot(f"{self.title}: {x:g}")
+        title, _, unit = self.title.removesuffix(")").partition(" (")
+        return escape.plot(f"{title}: {x:g} {unit}".rstrip())
 
 
 @dataclass(frozen=True)
@@ -184,7 +189,7 @@ def _achieved(results: Results, group: str, asked: Sequence[float]) -> tuple[flo
 
 
 def queue_factor(results: Results, load: Load | None) -> str | None:
-    """Return the factor whose settings are compared: the first queue, else the first but the load."""
+    """Return the factor that is compared: the first queue, else the first that is not the load."""
     others = [key for key in results.factors if load is None or key != load.key]
     tables = [
         key
@@ -247,7 +252,10 @@ def values_of(load: Load | None) -> list[float]:
 
 def load_axis(axes: Axes, load: Load) -> None:
     """Draw the horizontal axis to scale, with the numbers that were run where there is room."""
-    axes.set_xlabel(escape.plot(load.title))
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    width = figure.get_figwidth() / style.columns_of(axes) - 0.45
+    axes.set_xlabel(style.wrapped(escape.plot(load.title), 72 * width, style.RC["axes.labelsize"]))
     values = values_of(load)
     if load.logarithmic:
         axes.set_xscale("log")
@@ -261,5 +269,5 @@ def _apart(values: Sequence[float], load: Load) -> bool:
     """Return whether numbers at these values would not be written over each other."""
     places = [math.log(value) if load.logarithmic else value for value in values]
     span = places[-1] - places[0]
-    steps = [second - first for first, second in zip(places, places[1:], strict=False)]
+    steps = [second - first for first, second in pairwise(places)]
     return not steps or min(steps) >= 0.08 * span

@@ -43,11 +43,11 @@ def queue_figure(
     size = size or ("column" if len(loads) == 1 else "page")
     figure = style.new(size, 0.6 + 1.15 * len(lines))
     grid = figure.subplots(len(lines), len(loads), sharex=True, sharey=True, squeeze=False)
-    for line, row in zip(lines, grid, strict=True):
+    for number, (line, row) in enumerate(zip(lines, grid, strict=True)):
         for axes, x in zip(row, loads, strict=True):
-            if load is not None and row is grid[0]:
+            if load is not None and number == 0:
                 axes.set_title(load.of_panel(x), loc="left")
-            if axes is row[0]:
+            if style.is_first(axes):
                 label = escape.plot(line.label)
                 axes.set_ylabel(f"{label}\n({shown})" if label else f"Queue ({shown})")
             for case in line.at(x):

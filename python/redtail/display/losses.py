@@ -21,13 +21,12 @@ def loss_figure(results: Results, link: str | None = None, *, size: Size | None 
     load = find_load(results)
     lines = lines_of(results, load)
     groups = style.split(lines)
-    panels = [(x, group) for x in values_of(load) for group in groups]
-    figure, grid = style.panels(
-        len(panels), size or ("column" if len(panels) == 1 else "page"), height=2.1
-    )
+    figure, cells = style.cells(values_of(load), groups, size, height=2.1)
+    grid = [axes for axes, _, _ in cells]
+    room = 72 * (figure.get_figwidth() / style.columns_of(grid[0]) - 1.0)
     longest, rarest = 1, 1.0
     estimates = []
-    for axes, (x, group) in zip(grid, panels, strict=True):
+    for axes, x, group in cells:
         single = []
         for number, line in group:
             for case in line.at(x):
@@ -52,14 +51,16 @@ def loss_figure(results: Results, link: str | None = None, *, size: Size | None 
         if load is not None:
             axes.set_title(load.of_panel(x), loc="left")
         if single:
+            texts = [style.wrapped(escape.plot(label), room, 7) for label in single]
             axes.text(
                 0.97,
                 0.97,
-                "never more than 1:\n" + "\n".join(map(escape.plot, single)),
+                "never more than 1:\n" + "\n".join(texts),
                 transform=axes.transAxes,
                 ha="right",
                 va="top",
                 fontsize=7,
+                in_layout=False,
             )
         axes.set_xlabel("n (packets)")
     for axes in grid:
@@ -68,13 +69,14 @@ def loss_figure(results: Results, link: str | None = None, *, size: Size | None 
             axes.xaxis.set_major_formatter("{x:g}")
             axes.xaxis.set_minor_formatter(NullFormatter())
         else:
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=6))
+            axes.set_xlim(0.5, longest + 0.5)
         axes.set_ylim(rarest / 3, 1.0)
-        axes.label_outer(remove_inner_ticks=False)
-        if axes.get_subplotspec().is_first_col():  # type: ignore[union-attr]
+        if style.is_first(axes):
             where = f" at {link}" if len(results.links) > 1 else ""
-            axes.set_ylabel(f"P(loss event longer than n){escape.plot(where)}")
-    style.legend(figure, grid)
+            style.label_y(axes, f"P(loss event longer than n){escape.plot(where)}", 2.1)
+    style.outer(grid)
+    style.legends(figure, grid, len(groups))
     style.caption(
         figure,
         style.meaning_of_bars(estimates, "mean share of loss events"),

@@ -2,14 +2,15 @@
 
 One point per run, and for each queue the median of its runs and an ellipse: the 1-sigma contour of
 the normal distribution in two dimensions that fits the runs best (maximum likelihood), around their
-mean. RFC 7928, section 4.3, asks for queueing delay against goodput to be shown together; the median with
-such an ellipse is how papers on congestion control draw them (K. Winstein, H. Balakrishnan, "TCP ex
-Machina", SIGCOMM 2013, figure 4).
+mean. RFC 7928 (section 4.3) wants the trade-off between queueing delay and goodput shown like this;
+papers on congestion control draw it so too (K. Winstein, H. Balakrishnan, "TCP ex Machina", SIGCOMM
+2013).
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -20,7 +21,7 @@ import numpy as np
 from redtail import escape
 from redtail import metrics as names
 from redtail.display import style
-from redtail.display.layout import Line, find_load, lines_of, values_of
+from redtail.display.layout import Line, Load, find_load, lines_of, queue_factor, values_of
 from redtail.errors import RedtailError
 from redtail.measured import nearest
 
@@ -29,10 +30,6 @@ if TYPE_CHECKING:
 
     from redtail.analysis.results import CaseResult, Results
     from redtail.display.style import Figure, Size
-
-# What is drawn when no metric is named, the first that runs have.
-_DELAYS = ("queue_delay_mean", "hop1.queue_delay_mean")
-_RATES = ("goodput", "utilization", "hop1.utilization")
 
 # Fewer runs have no contour.
 FEWEST = 3
@@ -94,23 +91,23 @@ def plane_figure(
 
     Args:
         results: what to draw.
-        delay: the metric along the horizontal axis; by default the first queue's mean delay.
-        goodput: the metric along the vertical axis; by default that of all TCP traffic, and the
-            link's utilization if there is none.
+        delay: the metric along the horizontal axis; by default the mean delay of the queue that is
+            compared.
+        goodput: the metric along the vertical axis; by default the goodput of all TCP traffic. The
+            link's utilization stands for it where there is none, and for the return link.
         size: by default one column of a journal, or both for several panels.
         log: whether the axis of the delay is logarithmic; by default if the medians span decades.
 
     Raises:
         RedtailError: no run has one of the metrics.
     """
-    delay, goodput = _chosen(results, delay, _DELAYS), _chosen(results, goodput, _RATES)
     load = find_load(results)
+    delays, rates = _usual(results, load)
+    delay, goodput = _chosen(results, delay, delays), _chosen(results, goodput, rates)
     lines = lines_of(results, load)
     groups = style.split(lines)
-    loads = values_of(load)
-    if size is None:
-        size = "column" if len(loads) * len(groups) == 1 else "page"
-    figure, grid = style.panels(len(loads) * len(groups), size, height=2.1, sharey=False)
+    figure, cells = style.cells(values_of(load), groups, size, height=2.1, sharey="row")
+    grid = [axes for axes, _, _ in cells]
     x_about, y_about = (
         names.readable(
             names.describe(name), [v for case in results.cases for v in case.values(name)]
@@ -124,9 +121,8 @@ def plane_figure(
     ]
     log = style.spans_decades(medians, 20.0) if log is None else log
     scales = (x_about.scale, y_about.scale)
-    panels = [(x, group) for x in loads for group in groups]
     runs = []
-    for axes, (x, group) in zip(grid, panels, strict=True):
+    for axes, x, group in cells:
         own = {id(line) for _, line in group}
         for line in lines:
             for case in line.at(x) if id(line) not in own else ():
@@ -139,19 +135,15 @@ def plane_figure(
         if load is not None:
             axes.set_title(load.of_panel(x), loc="left")
         axes.set_xlabel(escape.plot(names.axis(delay, x_about)))
-        if axes.get_subplotspec().is_first_col():  # type: ignore[union-attr]
-            axes.set_ylabel(escape.plot(names.axis(goodput, y_about)))
-        if len(groups) > 1:
-            columns = axes.get_subplotspec().get_gridspec().ncols  # type: ignore[union-attr]
-            style.panel_legend(axes, figure.get_figwidth() / columns - 0.5)
+        if style.is_first(axes):
+            style.label_y(axes, escape.plot(names.axis(goodput, y_about)), 2.1)
     for axes in grid:
-        axes.label_outer(remove_inner_ticks=False) if not log else None
         if log:
             style.log_axis(axes.xaxis)
         elif axes.get_xlim()[0] < 0:
             axes.set_xlim(left=0)
-    if len(groups) == 1:
-        style.legend(figure, grid)
+    style.outer(grid)
+    style.legends(figure, grid, len(groups))
     style.caption(
         figure,
         f"one point per run ({style.replications_in_words(runs)}), marker: the median, ellipse: "
@@ -164,10 +156,19 @@ def plane_figure(
 def can_draw(results: Results) -> bool:
     """Return whether runs have delay and goodput, and there is more than one run."""
     present = results.metric_names
-    return (
-        any(name in present for name in _DELAYS)
-        and any(name in present for name in _RATES)
-        and results.run_count > 1
+    return results.run_count > 1 and all(
+        any(name in present for name in usual) for usual in _usual(results, find_load(results))
+    )
+
+
+def _usual(results: Results, load: Load | None) -> tuple[list[str], list[str]]:
+    """Return what is drawn when no metric is named, the first that runs have: delays and rates."""
+    parts = (queue_factor(results, load) or "").split(".")
+    link = next((f"{part}." for part in parts if re.fullmatch("return|hop[0-9]+", part)), "")
+    links = dict.fromkeys((link, "", "hop1."))
+    rates = [f"{each}utilization" for each in links]
+    return [f"{each}queue_delay_mean" for each in links], (
+        rates if link == "return." else ["goodput", *rates]
     )
 
 

@@ -34,11 +34,9 @@ def response_figure(
         lines = [Line(case.title, ((0.0, case),)) for _, case in lines[0].points]
         load = None
     groups = style.split(lines)
-    panels = [(x, part) for x in values_of(load) for part in groups]
-    figure, grid = style.panels(
-        len(panels), size or ("column" if len(panels) == 1 else "page"), height=2.2
-    )
-    for axes, (x, part) in zip(grid, panels, strict=True):
+    figure, cells = style.cells(values_of(load), groups, size, height=2.2)
+    grid = [axes for axes, _, _ in cells]
+    for axes, x, part in cells:
         for number, line in part:
             for case in line.at(x):
                 if of[id(case)]:
@@ -51,10 +49,10 @@ def response_figure(
     grid[0].set_ylim(0.0, 1.0)
     grid[0].set_xlim(*_time_span(times, [found for found in bands if found]))
     for axes in grid:
-        axes.label_outer(remove_inner_ticks=False)
-        if axes.get_subplotspec().is_first_col():  # type: ignore[union-attr]
+        if style.is_first(axes):
             axes.set_ylabel("Share of responses")
-    style.legend(figure, grid)
+    style.outer(grid)
+    style.legends(figure, grid, len(groups))
     counts = [found[0].n for found in bands if found]
     style.caption(
         figure,

@@ -1,11 +1,11 @@
 """The common style of all figures: looks of lines, sizes, legends, captions and files.
 
-A line differs from every other line of its panel in colour (the Okabe-Ito palette), in marker and in
-dash, so that one of the three is enough to tell them apart: in black and white, and with colour
+A line differs from every other line of its panel in colour (the Okabe-Ito palette), in marker and
+in dash, so that one of the three is enough to tell them apart: in black and white, and with colour
 blindness. There are `DISTINCT` such looks; a figure with more lines has several panels (`split`).
 
-Widths are those of a two-column journal: IEEE prints a figure in one column 3.5 inches wide and over
-both columns 7.16 inches wide ("Preparing Your Graphics", IEEE Author Center). Text is 7 to 8
+Widths are those of a two-column journal: IEEE prints a figure in one column 3.5 inches wide and
+over both columns 7.16 inches wide ("Preparing Your Graphics", IEEE Author Center). Text is 7 to 8
 points there, and it is text in SVG and PDF files too. Nothing here needs a display.
 """
 
@@ -16,6 +16,7 @@ import math
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -24,6 +25,7 @@ from matplotlib.figure import Figure as _Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.transforms import ScaledTranslation
 
 from redtail import escape
 from redtail.errors import SpecError, StoreError
@@ -36,6 +38,11 @@ if TYPE_CHECKING:
     from redtail.analysis.stats import Estimate
 
 T = TypeVar("T")
+R = TypeVar("R")
+G = TypeVar("G")
+
+Share: TypeAlias = bool | Literal["row"]
+"""Which panels have the same axis."""
 
 # Okabe and Ito, "Color Universal Design", ordered by contrast on white; their yellow is left
 # out since it cannot be seen on paper.
@@ -121,13 +128,10 @@ def width_of(size: Size) -> float:
         return COLUMN
     if size == "page":
         return PAGE
-    if (
-        isinstance(size, Sequence)
-        and not isinstance(size, str)
-        and len(size) == 2
-        and all(isinstance(each, int | float) and each > 0 for each in size)
-    ):
-        return float(size[0])
+    given: Any = size
+    pair = isinstance(given, Sequence) and not isinstance(given, str) and len(given) == 2
+    if pair and all(isinstance(each, int | float) and each > 0 for each in given):
+        return float(given[0])
     raise SpecError(
         f"size = {size!r}; accepted: 'column' ({COLUMN} inches wide), 'page' ({PAGE} inches wide), "
         "or (width, height) in inches"
@@ -159,8 +163,9 @@ def panels(
     *,
     height: float = 1.9,
     least: float = 1.65,
+    columns: int | None = None,
     sharex: bool = True,
-    sharey: bool = True,
+    sharey: Share = True,
 ) -> tuple[Figure, list[Axes]]:
     """Return a figure with so many panels, in as many rows as its width makes necessary.
 
@@ -169,23 +174,86 @@ def panels(
         size: the figure's width.
         height: of a panel, in inches.
         least: width of the narrowest panel, in inches.
+        columns: how many panels are in a row; by default as many as there is room for.
         sharex: whether all panels have the same horizontal axis.
-        sharey: whether all have the same vertical axis.
+        sharey: whether all have the same vertical axis, or those of a row.
 
     Returns:
         The figure and its panels, row by row.
     """
-    columns = max(1, min(count, int(width_of(size) / least)))
+    if columns is None:
+        columns = max(1, min(count, int(width_of(size) / least)))
+        rows = math.ceil(count / columns)
+        columns = math.ceil(count / rows)  # no row with one panel below a full one
     rows = math.ceil(count / columns)
-    columns = math.ceil(count / rows)  # no row with one panel below a full one
     figure = new(size, 0.3 + height * rows)
     grid = list(figure.subplots(rows, columns, sharex=sharex, sharey=sharey, squeeze=False).flat)
-    for number, axes in enumerate(grid):
-        axes.set_visible(number < count)
-        # The panel above an empty place is the last of its column: it has the numbers.
-        if sharex and number < count <= number + columns:
-            axes.tick_params(labelbottom=True)
+    for axes in grid[count:]:
+        axes.set_visible(False)
     return figure, grid[:count]
+
+
+def cells(
+    rows: Sequence[R],
+    groups: Sequence[G],
+    size: Size | None,
+    *,
+    height: float = 1.9,
+    sharey: Share = True,
+) -> tuple[Figure, list[tuple[Axes, R, G]]]:
+    """Return a figure with a panel for each row and each group of lines (`split`).
+
+    One group of lines is in all panels, which fill the width. Several groups have a column each.
+
+    Args:
+        rows: what panels differ in beside their lines, such as the load.
+        groups: the groups of lines.
+        size: the figure's width; None for one column of a journal, or both for several panels.
+        height: of a panel, in inches.
+        sharey: whether all have the same vertical axis, or those of a row.
+
+    Returns:
+        The figure, and each panel with its row and its group.
+    """
+    pairs = [(row, group) for row in rows for group in groups]
+    size = size or ("column" if len(pairs) == 1 else "page")
+    columns = len(groups) if len(groups) > 1 else None
+    figure, grid = panels(len(pairs), size, height=height, columns=columns, sharey=sharey)
+    return figure, [(axes, row, group) for axes, (row, group) in zip(grid, pairs, strict=True)]
+
+
+def columns_of(axes: Axes) -> int:
+    """Return how many panels stand beside each other."""
+    spec = axes.get_subplotspec()
+    assert spec is not None
+    return int(spec.get_gridspec().ncols)
+
+
+def outer(grid: Sequence[Axes], *, x: bool = True, y: bool = True) -> None:
+    """Leave numbers and texts of axes that panels share to those at the left and below.
+
+    Args:
+        grid: the panels, row by row.
+        x: whether those of a column share the horizontal axis.
+        y: whether those of a row share the vertical axis.
+    """
+    columns = columns_of(grid[0])
+    for number, axes in enumerate(grid):
+        # A panel above an empty place is the last of its column.
+        if x and number + columns < len(grid):
+            axes.set_xlabel("")
+            axes.tick_params(labelbottom=False)
+        elif x:
+            axes.tick_params(labelbottom=True)
+        if y and number % columns:
+            axes.set_ylabel("")
+            axes.tick_params(labelleft=False)
+
+
+def is_first(axes: Axes) -> bool:
+    """Return whether a panel is the first of its row."""
+    spec = axes.get_subplotspec()
+    return spec is None or bool(spec.is_first_col())
 
 
 def look(number: int) -> dict[str, Any]:
@@ -208,7 +276,7 @@ def split(lines: Sequence[T], most: int = DISTINCT) -> list[list[tuple[int, T]]]
     """
     groups = max(1, math.ceil(len(lines) / most))
     ends = [math.ceil(len(lines) * number / groups) for number in range(groups + 1)]
-    return [list(enumerate(lines[first:end])) for first, end in zip(ends, ends[1:], strict=False)]
+    return [list(enumerate(lines[first:end])) for first, end in pairwise(ends)]
 
 
 def in_words(lines: int, groups: int) -> str:
@@ -250,7 +318,7 @@ def legend(figure: _Figure, axes: Iterable[Axes], *, least: int = 2) -> None:
     found = handles(axes)
     if len(found) < least:
         return
-    size = mpl.rcParams["legend.fontsize"]
+    size = RC["legend.fontsize"]
     room = 72 * figure.get_figwidth() - 8
     labels = [wrapped(label, room - 6 * size, size) for label in found]
     columns = _columns(labels, room, size)
@@ -266,27 +334,54 @@ def legend(figure: _Figure, axes: Iterable[Axes], *, least: int = 2) -> None:
     )
 
 
-def panel_legend(axes: Axes, width: float) -> None:
-    """Put a panel's own legend above it.
+def legends(figure: _Figure, grid: Sequence[Axes], groups: int) -> None:
+    """Put a legend above all panels, or one above each column if each has its own lines.
+
+    Args:
+        figure: what to put it on; its height grows by that of the legend.
+        grid: the panels, row by row.
+        groups: the number of groups of lines, as for `cells`.
+    """
+    if groups == 1:
+        legend(figure, grid)
+        return
+    size = RC["legend.fontsize"]
+    room = 72 * (figure.get_figwidth() / groups - 0.55)
+    highest = 0
+    for column in range(groups):
+        found = handles(grid[column::groups])
+        labels = [wrapped(label, room - 5 * size, size) for label in found]
+        columns = _columns(labels, room, size)
+        highest = max(highest, _rows(labels, columns))
+        top = grid[column]
+        above = 0.17 if top.get_title("left") else 0.02
+        top.legend(
+            found.values(),
+            labels,
+            loc="lower left",
+            bbox_to_anchor=(0.0, 1.0),
+            bbox_transform=top.transAxes + ScaledTranslation(0, above, figure.dpi_scale_trans),
+            ncols=columns,
+            handlelength=3.0,
+            columnspacing=1.5,
+            borderaxespad=0.2,
+            borderpad=0.1,
+            frameon=False,
+        )
+    grow(figure, _LINE * highest + 0.1)
+
+
+def label_y(axes: Axes, text: str, height: float) -> None:
+    """Name the vertical axis; a text that is longer than a panel is high has several lines.
 
     Args:
         axes: the panel.
-        width: of the panel, in inches.
+        text: ready to be drawn.
+        height: of the panel with all around it, in inches.
     """
-    found = handles([axes])
-    size = mpl.rcParams["legend.fontsize"]
-    room = 72 * width
-    labels = [wrapped(label, room - 6 * size, size) for label in found]
-    axes.legend(
-        found.values(),
-        labels,
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
-        ncols=_columns(labels, room, size),
-        handlelength=3.0,
-        columnspacing=1.5,
-        borderaxespad=0.2,
-        frameon=False,
+    room = 72 * max(0.9, height - 0.45)
+    axes.set_ylabel(
+        "\n".join(wrapped(line, room, RC["axes.labelsize"]) for line in text.split("\n"))
     )
 
 
@@ -295,7 +390,7 @@ def caption(figure: _Figure, *texts: str) -> None:
     text = "; ".join(each for each in texts if each)
     if not text:
         return
-    room = 72 * figure.get_figwidth() - 8
+    room = 0.96 * (72 * figure.get_figwidth() - 8)
     lines = wrapped(escape.plot(text[:1].upper() + text[1:] + "."), room, _CAPTION)
     grow(figure, _CAPTION_LINE * (1 + lines.count("\n")))
     figure.supxlabel(lines, x=0.01, ha="left", fontsize=_CAPTION, color="#555555", linespacing=1.15)
@@ -454,7 +549,7 @@ def save(figures: Iterable[tuple[str, _Figure]], folder: Path) -> list[Path]:
             # To find the layout takes as long as to draw the figure; `savefig` would find it for
             # each file.
             if (layout := figure.get_layout_engine()) is not None:
-                figure.set_dpi(mpl.rcParams["savefig.dpi"])
+                figure.set_dpi(RC["savefig.dpi"])
                 layout.execute(figure)
                 figure.set_layout_engine(None)
             for kind in FORMATS:

@@ -29,10 +29,16 @@ _UNSURE = "\n±?: no interval can be given from these replications; cases.parque
 def summary_table(
     results: Results, width: int, phases: bool = False, metrics: Sequence[str] = ()
 ) -> Group:
-    """Return `summary_tables`, one below the other, to be printed."""
-    from rich.console import Group
+    """Return `summary_tables`, one below the other, to be printed.
 
-    return Group(*summary_tables(results, width, phases, metrics))
+    The caption is as wide as the screen, also where the table is narrow.
+    """
+    from rich.console import Group
+    from rich.text import Text
+
+    *others, last = summary_tables(results, width, phases, metrics)
+    caption, last.caption = last.caption, None
+    return Group(*others, last, Text(str(caption), style="table.caption"))
 
 
 def summary_tables(

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
+from matplotlib.ticker import MaxNLocator
+
 from redtail import escape
 from redtail import metrics as names
 from redtail.display import style
@@ -26,7 +28,7 @@ from redtail.metrics import Metric
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from redtail.analysis.results import Results
+    from redtail.analysis.results import CaseResult, Results
     from redtail.analysis.stats import Estimate
     from redtail.display.style import Figure, Size
 
@@ -48,6 +50,7 @@ def metric_figure(
     size: Size | None = None,
     log: bool | None = None,
     published: Published | None = None,
+    source: str = "published",
 ) -> Figure:
     """Draw a metric against the load with 95 % intervals, one line per setting of the rest.
 
@@ -61,6 +64,7 @@ def metric_figure(
         size: by default one column of a journal, or both for several panels.
         log: whether the axis is logarithmic; by default if the values span decades.
         published: drawn as points beside the lines.
+        source: where these come from.
     """
     found = [case.metric(name) for case in results.cases]
     if about is None or about == names.describe(name):
@@ -72,13 +76,16 @@ def metric_figure(
         log = style.spans_decades(each.mean for each in found) and names.base(name) != "utilization"
     load = find_load(results)
     if load is None:
-        return _rows_figure(results, name, about, title, size, log)
+        return _rows_figure(results, name, about, title, size, log, published, source)
     panels = panels_of(results, load, style.DISTINCT)
-    parts = [(panel, part) for panel in panels for part in style.split(panel.lines)]
-    size = size or ("column" if len(parts) == 1 else "page")
-    figure, grid = style.panels(len(parts), size, height=2.2 if len(parts) == 1 else 1.8)
-    several = max(len(style.split(panel.lines)) for panel in panels) > 1
-    for axes, (panel, part) in zip(grid, parts, strict=True):
+    # Each panel may have more lines than can be told apart: as many groups as the largest needs.
+    groups = max(len(style.split(panel.lines)) for panel in panels)
+    height = 2.2 if len(panels) * groups == 1 else 1.8
+    figure, cells = style.cells(panels, range(groups), size, height=height)
+    grid = [axes for axes, _, _ in cells]
+    for axes, panel, group in cells:
+        parts = style.split(panel.lines, math.ceil(len(panel.lines) / groups))
+        part = parts[group] if group < len(parts) else []
         own = {id(line) for _, line in part}
         for line in panel.lines:
             if id(line) not in own:
@@ -91,31 +98,19 @@ def metric_figure(
         if panel.title:
             axes.set_title(escape.plot(panel.title), loc="left")
         load_axis(axes, load)
-        if several:
-            style.panel_legend(axes, figure.get_figwidth() / _columns_of(axes) - 0.5)
     value_axis([axes.yaxis for axes in grid], name, found, log)
     for axes in grid:
-        axes.label_outer(remove_inner_ticks=False)
-        if axes.get_subplotspec().is_first_col():  # type: ignore[union-attr]
-            axes.set_ylabel(escape.plot(title))
-    if not several:
-        style.legend(figure, grid)
-    else:
-        style.grow(figure, 0.35 * math.ceil(len(grid) / _columns_of(grid[0])))
+        if style.is_first(axes):
+            style.label_y(axes, escape.plot(title), height)
+    style.outer(grid)
+    style.legends(figure, grid, groups)
     style.caption(
         figure,
         style.meaning_of_bars(found),
-        style.in_words(len(lines_of(results, load)), len(parts)) if several else "",
-        "stars: published" if published else "",
-        "panels share their axes" if len(parts) > 1 and not several else "",
+        style.in_words(len(lines_of(results, load)), groups),
+        f"star: {source}" if published else "",
     )
     return figure
-
-
-def _columns_of(axes: Axes) -> int:
-    spec = axes.get_subplotspec()
-    assert spec is not None
-    return spec.get_gridspec().ncols
 
 
 def _draw_line(
@@ -157,32 +152,49 @@ def _draw_published(
     for number, line in part:
         for (label, x), value in published.items():
             if label == line.label and not math.isnan(value):
-                axes.plot(
-                    [x],
-                    [value * about.scale],
-                    linestyle="none",
-                    marker="*",
-                    markersize=9,
-                    markerfacecolor="white",
-                    markeredgecolor=style.COLOURS[number % style.DISTINCT],
-                    zorder=5,
-                )
+                _star(axes, x, value * about.scale, number)
+
+
+def _star(axes: Axes, x: float, y: float, number: int) -> None:
+    """Draw a published number in the colour of a line."""
+    axes.plot(
+        [x],
+        [y],
+        linestyle="none",
+        marker="*",
+        markersize=9,
+        markerfacecolor="white",
+        markeredgecolor=style.COLOURS[number % style.DISTINCT],
+        zorder=5,
+    )
 
 
 def _rows_figure(
-    results: Results, name: str, about: Metric, title: str, size: Size | None, log: bool
+    results: Results,
+    name: str,
+    about: Metric,
+    title: str,
+    size: Size | None,
+    log: bool,
+    published: Published | None,
+    source: str,
 ) -> Figure:
     """Draw a row per case."""
     labels = [case.title or results.name for case in results.cases]
     size = size or ("column" if max(map(len, labels)) <= 24 else "page")
-    figure = style.new(size, 0.55 + _ROW * len(labels))
+    figure = style.new(size, 0.6 + _ROW * len(labels))
     axes = figure.subplots()
     found = [case.metric(name) for case in results.cases]
     _draw_rows(axes, found, about.scale, names.bounds(name), log)
+    others = {label: value for (label, _), value in (published or {}).items()}
+    for y, case in enumerate(results.cases):
+        for value in {others[label] for label in case.labels.values() if label in others}:
+            _star(axes, value * about.scale, y, 0)
     row_labels(figure, axes, labels)
     axes.set_xlabel(escape.plot(title))
+    axes.xaxis.set_major_locator(MaxNLocator(6))
     value_axis([axes.xaxis], name, found, log)
-    style.caption(figure, style.meaning_of_bars(found))
+    style.caption(figure, style.meaning_of_bars(found), f"star: {source}" if others else "")
     return figure
 
 
@@ -210,7 +222,7 @@ def _draw_rows(
 
 def difference_figure(
     results: Results,
-    name: str,
+    metrics: Sequence[str],
     *,
     baseline: str | None = None,
     size: Size | None = None,
@@ -222,43 +234,111 @@ def difference_figure(
 
     Args:
         results: what to draw.
-        name: the metric.
+        metrics: the metrics, a panel each; those that are the same in all runs have none.
         baseline: the label of the setting that the others are compared with; by default the first.
-        size: by default one column of a journal.
+        size: by default one column of a journal, or both for several panels.
 
     Raises:
         RedtailError: there are not two settings to compare.
     """
     load = find_load(results)
     factor, baseline = _compared(results, load, baseline)
-    figure = style.new(size or "column", 2.2 if load else 0.75)
-    axes = figure.subplots()
-    found = _draw_differences(figure, axes, results, name, factor, baseline, load)
-    style.legend(figure, [axes], least=1)
-    style.caption(figure, _about_differences(found, baseline))
-    return figure
-
-
-def differences_figure(
-    results: Results, metrics: Sequence[str], *, baseline: str | None = None
-) -> Figure:
-    """Draw the paired differences of several metrics, a panel each; otherwise as above."""
-    load = find_load(results)
-    factor, baseline = _compared(results, load, baseline)
-    rows = len(results.differences(metrics[0], factor=factor, baseline=baseline))
-    height = 1.9 if load else 0.6 + _ROW * rows
-    figure, grid = style.panels(
-        len(metrics), "page", height=height, least=2.2, sharex=load is not None, sharey=load is None
+    pairs = {name: results.differences(name, factor=factor, baseline=baseline) for name in metrics}
+    pairs = {name: found for name, found in pairs.items() if _differs(results, name, found)} or {
+        metrics[0]: pairs[metrics[0]]
+    }
+    if load is None:
+        figure, grid = _difference_rows(pairs, size)
+        groups = 1
+        lines = 0
+    else:
+        figure, grid, groups, lines = _difference_lines(results, pairs, load, size)
+    style.legends(figure, grid, groups)
+    style.caption(
+        figure,
+        f"difference from {escape.name(baseline)} (the line at zero), replication by replication: "
+        + style.meaning_of_bars(each for found in pairs.values() for _, each in found),
+        style.in_words(lines, groups),
     )
-    found = []
-    for axes, name in zip(grid, metrics, strict=True):
-        found += _draw_differences(figure, axes, results, name, factor, baseline, load, many=True)
-    if load is not None:
-        for axes in grid:
-            axes.label_outer(remove_inner_ticks=False)
-    style.legend(figure, grid, least=1)
-    style.caption(figure, _about_differences(found, baseline))
     return figure
+
+
+Pairs: TypeAlias = Mapping[str, Sequence[tuple["CaseResult", "Estimate"]]]
+"""For each metric the cases beside the baseline, with their differences from it."""
+
+
+def _differs(results: Results, name: str, found: Sequence[tuple[CaseResult, Estimate]]) -> bool:
+    """Return whether a difference is large enough to be seen in a table of four digits."""
+    largest = max((abs(case.metric(name).mean) for case in results.cases), default=0.0)
+    return any(abs(each.mean) > 1e-4 * largest for _, each in found)
+
+
+def _difference_rows(pairs: Pairs, size: Size | None) -> tuple[Figure, list[Axes]]:
+    """Draw a row per case, and a panel per metric."""
+    rows = len(next(iter(pairs.values())))
+    size = size or ("column" if len(pairs) == 1 else "page")
+    figure, grid = style.panels(len(pairs), size, height=0.6 + _ROW * rows, least=2.2, sharex=False)
+    width = 0.9 * style.width_of(size) / style.columns_of(grid[0])
+    for axes, (name, found) in zip(grid, pairs.items(), strict=True):
+        about, text = _about_differences(name, [each for _, each in found])
+        axes.axvline(0.0, color="black", linewidth=0.8)
+        _draw_rows(axes, [each for _, each in found], about.scale)
+        axes.xaxis.set_major_locator(MaxNLocator(4 if len(pairs) > 1 else 6))
+        axes.set_xlabel(style.wrapped(escape.plot(text), 72 * width, 8))
+    row_labels(figure, grid[0], [case.title for case, _ in next(iter(pairs.values()))])
+    for axes in grid[1:]:
+        axes.grid(axis="y", visible=False)
+    return figure, grid
+
+
+def _difference_lines(
+    results: Results, pairs: Pairs, load: Load, size: Size | None
+) -> tuple[Figure, list[Axes], int, int]:
+    """Draw a line per setting against the load, and a panel per metric."""
+    differing = {id(case) for found in pairs.values() for case, _ in found}
+    lines = [
+        line
+        for line in lines_of(results, load)
+        if any(id(case) in differing for _, case in line.points)
+    ]
+    # The first look is the baseline's in other figures.
+    groups = style.split(lines, style.DISTINCT - 1)
+    figure, cells = style.cells(
+        list(pairs), groups, size, sharey="row" if len(groups) > 1 else False
+    )
+    for axes, name, group in cells:
+        of = {id(case): each for case, each in pairs[name]}
+        about, text = _about_differences(name, list(of.values()))
+        axes.axhline(0.0, color="black", linewidth=0.8)
+        for number, line in group:
+            shift = number - (len(group) - 1) / 2
+            points = [
+                (load.shifted(x, shift), of[id(case)]) for x, case in line.points if id(case) in of
+            ]
+            axes.errorbar(
+                [x for x, _ in points],
+                [each.mean * about.scale for _, each in points],
+                yerr=style.bars([each for _, each in points], about.scale),
+                label=style.mark(line.label),
+                **style.look(number + 1),
+            )
+            style.hollow(
+                axes, [(x, each.mean * about.scale) for x, each in points if style.unsure(each)]
+            )
+        load_axis(axes, load)
+        if len(groups) == 1 or style.is_first(axes):
+            style.label_y(axes, escape.plot(text), 1.9)
+    grid = [axes for axes, _, _ in cells]
+    style.outer(grid, y=len(groups) > 1)
+    return figure, grid, len(groups), len(lines)
+
+
+def _about_differences(name: str, found: Sequence[Estimate]) -> tuple[Metric, str]:
+    """Return how differences of a metric are shown, and the text of their axis."""
+    ends = [each.mean + side * (each.ci95 or 0.0) for each in found for side in (-1, 1)]
+    about = names.readable(names.describe(name), ends)
+    unit = "percentage points" if about.shown_unit == "%" else about.shown_unit
+    return about, names.title_of(name) + (f" ({unit})" if unit else "")
 
 
 def can_differ(results: Results) -> bool:
@@ -281,67 +361,6 @@ def _compared(results: Results, load: Load | None, baseline: str | None) -> tupl
             "bottleneck.queue, is wanted"
         )
     return factor, labels[0] if baseline is None else baseline
-
-
-def _draw_differences(
-    figure: Figure,
-    axes: Axes,
-    results: Results,
-    name: str,
-    factor: str,
-    baseline: str,
-    load: Load | None,
-    *,
-    many: bool = False,
-) -> list[Estimate]:
-    pairs = results.differences(name, factor=factor, baseline=baseline)
-    found = [each for _, each in pairs]
-    about = names.readable(names.describe(name), [each.mean for each in found])
-    unit = "percentage points" if about.shown_unit == "%" else about.shown_unit
-    text = names.title_of(name) + (f"\n({unit})" if unit else "")
-    if load is None:
-        axes.axvline(0.0, color="black", linewidth=0.8)
-        _draw_rows(axes, found, about.scale)
-        if not many:
-            style.grow(figure, _ROW * len(found))
-        if not many or axes.get_subplotspec().is_first_col():  # type: ignore[union-attr]
-            row_labels(figure, axes, [case.title for case, _ in pairs])
-        axes.set_xlabel(style.wrapped(escape.plot(text), 72 * 2.2, 8))
-        return found
-    axes.axhline(0.0, color="black", linewidth=0.8)
-    number_of = {id(case): number for number, case in enumerate(results.cases)}
-    of = {id(case): each for case, each in pairs}
-    lines = [
-        line for line in lines_of(results, load) if any(id(case) in of for _, case in line.points)
-    ]
-    for number, line in enumerate(lines):
-        shift = number - (len(lines) - 1) / 2
-        points = [
-            (load.shifted(load.values[number_of[id(case)]], shift), of[id(case)])
-            for _, case in line.points
-            if id(case) in of
-        ]
-        # The first look is the baseline's in other figures.
-        axes.errorbar(
-            [x for x, _ in points],
-            [each.mean * about.scale for _, each in points],
-            yerr=style.bars([each for _, each in points], about.scale),
-            label=style.mark(line.label),
-            **style.look(number + 1),
-        )
-        style.hollow(
-            axes, [(x, each.mean * about.scale) for x, each in points if style.unsure(each)]
-        )
-    load_axis(axes, load)
-    axes.set_ylabel(style.wrapped(escape.plot(text), 72 * 1.9, 8))
-    return found
-
-
-def _about_differences(found: Sequence[Estimate], baseline: str) -> str:
-    return (
-        f"difference from {escape.name(baseline)} (the line at zero), replication by replication: "
-        + style.meaning_of_bars(found)
-    )
 
 
 def quartile_figure(
@@ -387,7 +406,7 @@ def quartile_figure(
     axes.set_xticks(range(len(values)), [f"{value:g}" for value in values])
     if load is not None:
         axes.set_xlabel(escape.plot(load.title))
-    axes.set_ylabel(escape.plot(title))
+    style.label_y(axes, escape.plot(title), 2.4)
     axes.set_ylim(bottom=0)
     style.legend(figure, [axes])
     style.caption(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import warnings
@@ -254,7 +255,23 @@ class Reproduction:
             queues = (*queues, *modern(self, wanted.study))
         results = grid.subset(wanted.metrics, queues, wanted.loads)
         about = grid.describe(next(iter(wanted.metrics), ""))
-        return plots.paper_figure(results, wanted.draws, about)
+        published, source = self._published(wanted)
+        return plots.paper_figure(results, wanted.draws, about, published, source)
+
+    def _published(self, wanted: FigureOf) -> tuple[dict[tuple[str, float], float], str]:
+        """Return others' numbers of what a figure shows, by queue and load, and their source."""
+        found: dict[tuple[str, float], float] = {}
+        sources: dict[str, None] = {}
+        for table in self.paper.tables:
+            for metric in set(wanted.metrics) & set(table.metrics):
+                place = table.metrics.index(metric)
+                for load, queue, values in table.rows:
+                    of_study = table.study == wanted.study and len(values) > place
+                    shown = not wanted.loads or load in wanted.loads
+                    if of_study and shown and not math.isnan(values[place]):
+                        found[queue, load] = values[place]
+                        sources[table.source] = None
+        return found, "; ".join(sources)
 
 
 def modern(done: Reproduction, view: str) -> tuple[str, ...]:

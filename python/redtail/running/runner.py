@@ -30,12 +30,19 @@ from redtail.analysis.stopping import StopRule
 from redtail.backends import Backend
 from redtail.errors import Cancelled, InvalidRun, RedtailWarning, RunError, SpecError, StoreError
 from redtail.experiment import Source, toml_value
+from redtail.measured import nearest
 from redtail.options import ExecuteOptions, RunOptions, split
 from redtail.running import calibration
-from redtail.running.pool import Needs, Pool, available_cores
+from redtail.running.pool import Inside, Needs, Pool, available_cores
 from redtail.running.watching import Board
 from redtail.store.folders import ExperimentStore, StoredRun, folder_name, run_key
 from redtail.store.segments import LARGE, CampaignRuns
+
+# The share of a run from which on the time that is left can be told.
+_LEAST_PART = 0.01
+
+# Seconds that a run takes at least to be slow.
+_SLOW_S = 2.0
 
 
 @dataclass
@@ -51,6 +58,8 @@ class Progress:
         calibrating: whether these are runs that find how many users offer a load, before those of
             the experiment.
         notes: what was found so far, a line each.
+        running: for each simulation in progress the simulated time and its end, in seconds, as they
+            were half a second ago or less; empty where this is not known.
         started: `time.monotonic()` at the start.
     """
 
@@ -61,6 +70,7 @@ class Progress:
     failed: int = 0
     calibrating: bool = False
     notes: tuple[str, ...] = ()
+    running: Inside = ()
     started: float = field(default_factory=time.monotonic)
 
     @property
@@ -70,12 +80,27 @@ class Progress:
 
     @property
     def left_s(self) -> float | None:
-        """Seconds left, supposing that runs take as long as so far; None before the first."""
-        fresh = self.done - self.reused + self.failed
-        if fresh == 0:
+        """Seconds left, supposing that runs take as long as so far; None if nothing is known yet.
+
+        The parts that simulations in progress have done count.
+        """
+        fresh = self.done - self.reused + self.failed + self.parts
+        if fresh < _LEAST_PART:
             return None
-        left = self.total - self.done - self.failed
+        left = max(0.0, self.total - self.reused - fresh)
         return (time.monotonic() - self.started) / fresh * left
+
+    @property
+    def parts(self) -> float:
+        """What simulations in progress have done, in runs."""
+        return sum(min(1.0, now / end) for now, end in self.running if end > 0)
+
+    @property
+    def slow(self) -> bool:
+        """Whether runs take so long that it is worth saying how far each is."""
+        fresh = self.done - self.reused + self.failed
+        working = (time.monotonic() - self.started) * len(self.running)
+        return working >= _SLOW_S * max(1, fresh)
 
 
 @dataclass(slots=True)
@@ -111,7 +136,7 @@ def run(source: Source, **options: Unpack[RunOptions]) -> Results:
         metrics: names of the metrics that tables and figures show, as for `check`.
         jobs: number of runs at the same time; by default one per processor.
         out: folder of the store, or the URL of an object store that fsspec knows.
-        progress: called after each finished run.
+        progress: called after each finished run, and during runs that take long.
         keep_going: when a run fails, make the others and warn, rather than stop.
         executor: runs the scenarios in place of threads of this process, for instance
             dask's (`redtail.cluster.ClusterExecutor`); `jobs` then only says how many it makes at
@@ -353,10 +378,15 @@ class _Study:
         self._finish()
         return False
 
-    def tick(self) -> None:
-        """Write a checkpoint if it is time for one."""
+    def tick(self, running: Inside | None) -> None:
+        """Write a checkpoint if it is time for one; tell how far runs are."""
         if self._stored is not None:
             self._stored.tick()
+        if running is None:
+            self.state.running = ()
+        elif running:
+            self.state.running = running
+            self.notify()
 
     def flush(self) -> None:
         """Write what is not written yet."""
@@ -640,8 +670,11 @@ class _Trials:
         """Return whether there are more tasks."""
         return False
 
-    def tick(self) -> None:
-        """Do nothing: each run is written at once."""
+    def tick(self, running: Inside | None) -> None:
+        """Tell how far runs are; each run is written at once."""
+        self.state.running = running or ()
+        if running and self.progress is not None:
+            self.progress(self.state)
 
     def flush(self) -> None:
         """Do nothing: each run is written at once."""
@@ -685,8 +718,8 @@ def _known(rule: StopRule, runs: Iterable[Mapping[str, float]]) -> None:
     for bound in rule.until:
         if known and bound.metric not in known:
             raise SpecError(
-                f'replications.until = "{bound}": no run has the metric {bound.metric}; '
-                f"accepted: {', '.join(known)}",
+                f'replications.until = "{bound}": no run has the metric {bound.metric}'
+                f"{nearest(known, bound.metric)}",
                 key="replications.until",
             )
 
