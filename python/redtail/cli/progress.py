@@ -83,6 +83,7 @@ def seen(state: State) -> Progress:
         packets=state.packets,
         failed=state.failed,
         calibrating=state.calibrating,
+        running=state.running,
         started=time.monotonic() - (time.time() - state.started),
     )
 

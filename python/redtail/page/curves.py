@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from redtail import escape
+from redtail import metrics as names
+from redtail.analysis.distributions import KINDS, Distribution, distribution
 from redtail.errors import StoreError
 from redtail.scenario import links, quantity, seconds
+from redtail.store.segments import LARGE
 
 if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
     from redtail.analysis.results import Results
+    from redtail.analysis.stats import Estimate
 
 POINTS = 150_000
 """Points of all time series of an experiment, about 2 MB."""
 
 _MOST_CASES = 60
+
+# An axis is logarithmic if its values span so much.
+_DECADES = 50
+
+# A share that counts as zero.
+_NOTHING = 1e-9
+
 _MOST_OF_A_SERIES = 3000
 _LEAST_OF_A_SERIES = 200
 
@@ -26,18 +38,29 @@ _LEAST_OF_A_SERIES = 200
 _QUANTITIES = {
     "queues": (
         ("packets", "Queue length (packets)", 1.0),
+        ("delay_s", "Queueing delay (ms)", 1e3),
+        ("drops", "Drops in each interval (packets)", 1.0),
+        ("marks", "Marks in each interval (packets)", 1.0),
         ("average_packets", "Averaged queue length (packets)", 1.0),
         ("probability", "Drop probability (%)", 100.0),
     ),
+    "groups": (("goodput_bps", "Goodput (Mbit/s)", 1e-6),),
     "flows": (
         ("cwnd_bytes", "Congestion window (kB)", 1e-3),
         ("ssthresh_bytes", "Slow-start threshold (kB)", 1e-3),
         ("srtt_s", "Smoothed round-trip time (ms)", 1e3),
-        ("in_flight_bytes", "In flight (kB)", 1e-3),
+        ("pacing_rate_bps", "Pacing rate (Mbit/s)", 1e-6),
     ),
 }
 
-_FLOWS_SHOWN = 8
+# Of each group that the series of flows has, so many flows are drawn.
+_FLOWS_SHOWN = 3
+
+# Points of all curves of distributions, and of one at most and at least.
+_TAIL_POINTS = 60_000
+_MOST_OF_A_TAIL = 160
+_LEAST_OF_A_TAIL = 20
+_MOST_TAILS = 24
 
 
 def series(results: Results, scenario: dict[str, Any]) -> dict[str, Any]:
@@ -70,36 +93,44 @@ def series(results: Results, scenario: dict[str, Any]) -> dict[str, Any]:
 
 def _drafts(results: Results) -> Iterator[tuple[str, int, str, Any, Any]]:
     """Yield quantity, case, name of the curve, times and values."""
+    import numpy as np
+
     for number in range(min(len(results.cases), _MOST_CASES)):
-        for table, quantities in _QUANTITIES.items():
-            first = next(iter(sorted(results.cases[number].runs)), None)
-            if first is None:
-                continue
+        first = next(iter(sorted(results.cases[number].runs)), None)
+        for table, quantities in _QUANTITIES.items() if first is not None else ():
             try:
                 rows = results.series(table, case=number, replication=first)  # type: ignore[arg-type]
             except StoreError:
                 continue
-            for name, part in _parts(rows, table):
+            for where, name, part in _parts(rows, table):
                 times = part["time_s"].to_numpy()
                 for column, title, scale in quantities:
-                    if column in part.column_names:
-                        values = part[column].to_numpy() * scale
-                        where = f", {name}" if table == "queues" and name else ""
+                    if column not in part.column_names:
+                        continue
+                    values = part[column].to_numpy().astype(np.float64) * scale
+                    if column in ("drops", "marks") and not values.any():
+                        continue
+                    if np.isfinite(values).any():
                         yield f"{title}{where}", number, name, times, values
 
 
-def _parts(rows: pa.Table, table: str) -> Iterator[tuple[str, pa.Table]]:
-    """Yield the rows of each queue, or of some flows, with its name."""
+def _parts(rows: pa.Table, table: str) -> Iterator[tuple[str, str, pa.Table]]:
+    """Yield the rows of each queue, group or flow: what it is in a title, its name, its rows.
+
+    Of flows, the first ones of each group that the series has.
+    """
     import pyarrow.compute as pc
 
-    if table == "queues":
-        known = rows["link"].unique().to_pylist()
-        for link in known:
-            name = escape.name(str(link)) if len(known) > 1 else ""
-            yield name, rows.filter(pc.equal(rows["link"].cast("string"), link))
-        return
-    for flow in rows["flow"].unique().to_pylist()[:_FLOWS_SHOWN]:
-        yield f"flow {flow}", rows.filter(pc.equal(rows["flow"], flow))
+    column = "link" if table == "queues" else "group"
+    known = rows[column].unique().to_pylist()
+    for each in known:
+        part = rows.filter(pc.equal(rows[column].cast("string"), each))
+        where = f", {escape.name(str(each))}" if len(known) > 1 or table != "queues" else ""
+        if table != "flows":
+            yield where, "", part
+            continue
+        for flow in part["flow"].unique().to_pylist()[:_FLOWS_SHOWN]:
+            yield where, f"flow {flow}", part.filter(pc.equal(part["flow"], flow))
 
 
 def thinned(
@@ -153,22 +184,19 @@ def _limits(results: Results, scenario: dict[str, Any]) -> list[float | None]:
 def tails(results: Results) -> list[dict[str, Any]]:
     """Return distributions: each with a curve for every case, its mean and half-width.
 
-    P(a loss event has more losses) at each queue, and the times that responses take.
+    P(a loss event has more losses) at each queue; delays, times from one loss to the next and times
+    of responses, complementary; goodputs and round-trip times of flows, cumulative.
     """
+    if len(results.cases) > _MOST_CASES or results.run_count >= LARGE:
+        return []
     found = []
-    for link in results.links if len(results.cases) <= _MOST_CASES else ():
+    for link in results.links:
         curves = []
         for number, case in enumerate(results.cases):
             points = case.exceedance(link)
             if points:
-                curves.append(
-                    {
-                        "case": number,
-                        "x": list(range(1, len(points) + 1)),
-                        "y": [_short(each.mean) for each in points],
-                        "half": [_short(each.ci95) for each in points],
-                    }
-                )
+                sizes = [float(size) for size in range(1, len(points) + 1)]
+                curves.append(_curve(number, sizes, points))
         if curves:
             where = f", {escape.name(link)}" if len(results.links) > 1 else ""
             found.append(
@@ -181,30 +209,70 @@ def tails(results: Results) -> list[dict[str, Any]]:
                     "curves": curves,
                 }
             )
-    if len(results.cases) <= _MOST_CASES:
-        found += [_responses(results, group) for group in results.user_groups]
-    return found
+    known = results.distributions[:_MOST_TAILS]
+    most = _TAIL_POINTS // max(1, len(known) * len(results.cases))
+    most = max(_LEAST_OF_A_TAIL, min(_MOST_OF_A_TAIL, most))
+    # Packets and answers before the distributions of few flows.
+    ordered = sorted(known, key=lambda name: KINDS[names.base(name)].column is not None)
+    return [*(_tail(distribution(results, name), most) for name in ordered), *found]
 
 
-def _responses(results: Results, group: str) -> dict[str, Any]:
-    times, bands = results.response_time_bands(group)
+def _tail(found: Distribution, most: int) -> dict[str, Any]:
+    """Return a distribution, complementary if it is of more than flows, with few points."""
+    about = found.about
+    unit, scale = _shown_in(found)
+    cumulative = about.column is not None
+    kept = _spread(len(found.values), most)
+    curves = []
+    for number, band in enumerate(found.bands):
+        if band:
+            points = [band[place] for place in kept]
+            if not cumulative:
+                points = [replace(each, mean=1 - each.mean) for each in points]
+            values = [found.values[place] * scale for place in kept]
+            curves.append(_curve(number, values, points))
+    of = escape.name(found.group)
+    low = next((value for value in found.values if value > 0), 0.0)
     return {
-        "title": f"Response times of {escape.name(group)}",
-        "x": "Response time (s)",
-        "y": "P(a response takes longer)",
-        "log": True,
-        "logx": True,
-        "curves": [
-            {
-                "case": number,
-                "x": [_short(time) for time in times],
-                "y": [_short(1 - each.mean) for each in band],
-                "half": [_short(each.ci95) for each in band],
-            }
-            for number, band in enumerate(bands)
-            if band
-        ],
+        "title": f"{about.title}, {of}" if of else about.title,
+        "x": f"{about.title} ({unit})",
+        "y": f"Share of {about.of} {'at or below' if cumulative else 'above'}",
+        "log": not cumulative,
+        "logx": low > 0 and found.values[-1] >= _DECADES * low,
+        "curves": curves,
     }
+
+
+def _curve(case: int, values: Sequence[float], points: Sequence[Estimate]) -> dict[str, Any]:
+    """Return a curve without the points behind the last that says something."""
+    last = len(points)
+    while last > 1 and points[last - 1].mean < _NOTHING and points[last - 2].mean < _NOTHING:
+        last -= 1
+    return {
+        "case": case,
+        "x": [_short(value) for value in values[:last]],
+        "y": [_short(max(0.0, each.mean)) for each in points[:last]],
+        "half": [_short(each.ci95) for each in points[:last]],
+    }
+
+
+def _shown_in(found: Distribution) -> tuple[str, float]:
+    """Return the unit in which values are shown, and what they are multiplied by."""
+    middle = found.values[len(found.values) // 2] if found.values else 0.0
+    if found.about.unit == "s":
+        return ("s", 1.0) if middle >= 1 else ("ms", 1e3)
+    return ("Mbit/s", 1e-6) if middle >= 1e5 else ("kbit/s", 1e-3)
+
+
+def _spread(number: int, most: int) -> list[int]:
+    """Return so many places in a list at most, evenly, with the first and the last.
+
+    >>> _spread(5, 9), _spread(9, 3)
+    ([0, 1, 2, 3, 4], [0, 4, 8])
+    """
+    if number <= most:
+        return list(range(number))
+    return [round(place * (number - 1) / (most - 1)) for place in range(most)]
 
 
 def _short(value: float | None) -> float | None:

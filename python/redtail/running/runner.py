@@ -275,6 +275,7 @@ def _also_on(
             failed=state.failed,
             packets=state.packets,
             calibrating=state.calibrating,
+            running=state.running,
         )
 
     return told

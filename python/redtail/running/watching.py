@@ -32,6 +32,7 @@ class State:
         packets: packets that finished runs have sent over their bottleneck.
         calibrating: whether these are runs that find how many users offer a load.
         started: when it began, in seconds since 1970.
+        running: for each simulation in progress the simulated time and its end, in seconds.
     """
 
     total: int
@@ -41,6 +42,7 @@ class State:
     packets: int
     calibrating: bool
     started: float
+    running: tuple[tuple[float, float], ...] = ()
 
     @property
     def whole(self) -> bool:
@@ -82,13 +84,16 @@ class Board:
         failed: int,
         packets: int,
         calibrating: bool,
+        running: Sequence[tuple[float, float]] = (),
     ) -> None:
         """Write how far it is, but not more often than about once a second."""
         now = time.monotonic()
         if now - self._last < _SECONDS_BETWEEN:
             return
         self._last = now
-        state = State(total, reused, done, failed, packets, calibrating, self.started)
+        state = State(
+            total, reused, done, failed, packets, calibrating, self.started, tuple(running)
+        )
         data = json.dumps(asdict(state)).encode()
         for folder in self.folders:
             aside = temporary_path(folder, PROGRESS)
@@ -113,6 +118,7 @@ def read(folder: Path) -> State | None:
             **counts,
             calibrating=found["calibrating"] is True,
             started=float(expect(found["started"], int | float, "started")),
+            running=tuple((float(now), float(end)) for now, end in found.get("running", ())),
         )
     return None
 

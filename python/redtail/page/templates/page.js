@@ -398,34 +398,45 @@
 
     // Distributions, complementary.
     function tailFigure() {
-      const state = { tail: 0, place: at.placeOf[model.tails[0].curves[0].case], log: true };
+      const state = { tail: 0, place: at.placeOf[model.tails[0].curves[0].case], log: model.tails[0].log };
       const target = plot("tail");
       const bar = [];
-      if (model.tails.length > 1) bar.push(menu("Show", model.tails.map((tail, number) => [number, tail.title]), 0, (number) => { state.tail = Number(number); update(); }, "tail"));
+      const log = tick("logarithmic", state.log, (value) => { state.log = value; update(); }, "tail-log");
+      if (model.tails.length > 1) bar.push(menu("Show", model.tails.map((tail, number) => [number, tail.title]), 0, (number) => {
+        state.tail = Number(number);
+        state.log = model.tails[state.tail].log;
+        log.querySelector("input").checked = state.log;
+        update();
+      }, "tail"));
       if (at.places.length > 1) bar.push(menu("At", at.places.map((place) => [place, place]), state.place, (place) => { state.place = place; update(); }, "tail-place"));
-      bar.push(tick("logarithmic", true, (value) => { state.log = value; update(); }, "tail-log"));
-      figures.append(card("Distributions", bar, target, make("p", { class: "note" }, "The share of what is above each value, mean over replications; bars are 95 % intervals.")));
+      bar.push(log);
+      figures.append(card("Distributions", bar, target, make("p", { class: "note" }, "Means over replications; bars and bands are 95 % intervals.")));
       own.push(update);
 
       function update() {
         const tail = model.tails[state.tail];
         const cases = new Set(shownCases(at.places.length > 1 ? state.place : undefined));
-        const traces = tail.curves.filter((curve) => cases.has(curve.case)).map((curve) => {
+        const drawn = (value) => (state.log && !(value > 0) ? null : value);
+        const traces = tail.curves.filter((curve) => cases.has(curve.case)).flatMap((curve) => {
           const { colour, symbol, dash } = look(at.settingOf[curve.case]);
           const sparse = curve.x.length <= 30;
-          return {
-            type: "scatter", mode: sparse ? "lines+markers" : "lines", name: literal(model.cases[curve.case].title),
-            x: curve.x, y: curve.y.map((value) => (state.log && value <= 0 ? null : value)),
+          const common = { type: "scatter", name: literal(model.cases[curve.case].title), x: curve.x };
+          const line = {
+            ...common, mode: sparse ? "lines+markers" : "lines", y: curve.y.map(drawn),
             line: { color: colour, dash, width: 2 }, marker: { color: colour, symbol, size: 7 },
             error_y: sparse ? { ...bars(curve.y.map((value, place) => [value, curve.half[place]]), true), color: colour } : undefined,
             hovertemplate: `%{x:.4~g}: <b>%{y:.3~g}</b><extra>%{fullData.name}</extra>`,
           };
+          if (sparse || curve.half.every((half) => !known(half))) return [line];
+          const edge = { ...common, mode: "lines", line: { width: 0 }, hoverinfo: "skip" };
+          const end = (way) => curve.y.map((value, place) => Math.min(1, Math.max(state.log ? value / 1000 : 0, value + way * (curve.half[place] ?? 0))) || null);
+          return [{ ...edge, y: end(-1) }, { ...edge, y: end(1), fill: "tonexty", fillcolor: `${colour}30` }, line];
         });
         draw(target, traces, {
           title: { text: literal(`${tail.title}${at.places.length > 1 ? `, ${state.place}` : ""}`) },
           xaxis: { title: { text: literal(tail.x) }, type: tail.logx ? "log" : "linear" },
-          yaxis: { title: { text: literal(tail.y) }, type: state.log ? "log" : "linear", exponentformat: "power", dtick: state.log ? 1 : undefined },
-        }, `${tail.title} of ${traces.length} cases`);
+          yaxis: { title: { text: literal(tail.y) }, type: state.log ? "log" : "linear", dtick: state.log ? 1 : undefined, autorangeoptions: state.log ? { clipmin: 1e-6 } : {} },
+        }, `${tail.title} of ${unique(traces.map((each) => each.name)).length} cases`);
       }
     }
   }
