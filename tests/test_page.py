@@ -61,6 +61,7 @@ queues = true
 ]
 """
 
+QUEUE = "bottleneck.queue"
 HOSTILE = "</script><script>window.hit=1</script><img src=x onerror=window.hit=1>"
 
 
@@ -194,6 +195,22 @@ def test_verdicts(differences: list[list[float]], verdict: str) -> None:
         assert "(50 %)" in line.text.replace("\u00a0", " ")
 
 
+def test_of_many_settings_the_extremes_are_named(tmp_path: Path) -> None:
+    queues = ", ".join(
+        f'{{ kind = "tail-drop", limit = "{limit} packets", label = "{limit}" }}'
+        for limit in (10, 20, 40, 60, 80)
+    )
+    text = EXPERIMENT.partition("[series]")[0] + f'[factors]\n"bottleneck.queue" = [{queues}]\n'
+    results = redtail.run(redtail.Toml(text), out=tmp_path)
+    (paragraph,) = model.section(results, 1).answer
+    assert paragraph.head == "Of all settings of queue"
+    delay = next(line for line in paragraph.lines if line.metric == "Mean queueing delay")
+    means = {case.labels[QUEUE]: case.metric("queue_delay_mean").mean for case in results.cases}
+    least, most = min(means, key=means.__getitem__), max(means, key=means.__getitem__)
+    assert delay.text.startswith(f"lowest with {least} (")
+    assert f"highest with {most} (" in delay.text
+
+
 def test_a_chain_is_drawn_with_its_return_links() -> None:
     hop = {"rate": "1 Mbit/s", "delay": "1 ms", "queue": {"kind": "red"}}
     scenario = {
@@ -258,7 +275,7 @@ def test_an_altered_experiment_is_refused(results: Results, tmp_path: Path) -> N
     copy = tmp_path / "copy"
     shutil.copytree(results.folder, copy)
     (copy / "experiment.toml").write_text("name = 'another'\n")
-    with pytest.raises(StoreError, match="is not the experiment that results.json belongs to"):
+    with pytest.raises(StoreError, match="is not the experiment that results"):
         redtail.load(copy)
 
 

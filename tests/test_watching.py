@@ -61,11 +61,12 @@ def test_the_command_watches_another_process(tmp_path: Path) -> None:
     runner = CliRunner()
     words = ["runs", "watch", "--out", str(tmp_path)]
     assert f"{tmp_path}: no campaign is at work" in runner.invoke(app, words).output
+    state = json.dumps({"total": 4, "done": 4, "started": 0, **NUMBERS})
     # Another process that holds the folder as a campaign does, and says once how far it is.
     code = (
         "import sys; from redtail.store.folders import ExperimentStore, PROGRESS\n"
         f"store = ExperimentStore({str(tmp_path)!r}, 'Campaign')\n"
-        f"(store.folder / PROGRESS).write_text({json.dumps(dict(total=4, done=4, started=0, **NUMBERS))!r})\n"
+        f"(store.folder / PROGRESS).write_text({state!r})\n"
         "(store.folder / 'results.json').write_text('{}')\n"
         "print('ready', flush=True); sys.stdin.read()\n"
     )

@@ -39,6 +39,7 @@ from redtail.store.folders import (
     MALFORMED,
     RUN_NAME,
     SEGMENTS,
+    StoredRun,
     checksums,
     expect,
     explain_write_errors,
@@ -422,8 +423,8 @@ def _plan_of(
         if refused:
             listed = ", ".join(dict.fromkeys(refused)).replace(root, "")
             raise SpecError(
-                f"repeating it executes code of the archive: {listed}; look at it, and allow it with "
-                f"--allow-code {archive}"
+                f"repeating it executes code of the archive: {listed}; look at it, and allow it "
+                f"with --allow-code {archive}"
             )
         return made(load=True)
     except RedtailError as error:
@@ -445,21 +446,14 @@ def _compared(old: Results, new: Results, index: dict[str, Any]) -> Verified:
     for one, two in zip(old.cases, new.cases, strict=False):
         for number in sorted(one.runs.keys() | two.runs.keys()):
             title = f"{one.title or 'the case'}, replication {number}"
-            if number not in one.runs or number not in two.runs:
-                numbers.append(
-                    f"{title}: is only in {'the archive' if number in one.runs else 'the repetition'}"
-                )
-                continue
-            first, second = one.runs[number], two.runs[number]
-            files = [each.manifest.get("files", {}) for each in (first, second)]
-            names = sorted(files[0].keys() | files[1].keys())
-            other = tuple(name for name in names if files[0].get(name) != files[1].get(name))
-            if other:
-                differing[title] = other
-            for metric in sorted(first.metrics.keys() | second.metrics.keys()):
-                a, b = first.metrics.get(metric), second.metrics.get(metric)
-                if a != b:
-                    numbers.append(f"{title}: {metric} was {a}, and is {b}")
+            if number in one.runs and number in two.runs:
+                files, metrics = _differences(one.runs[number], two.runs[number])
+                if files:
+                    differing[title] = files
+                numbers += [f"{title}: {each}" for each in metrics]
+            else:
+                which = "archive" if number in one.runs else "repetition"
+                numbers.append(f"{title}: is only in the {which}")
     why = []
     if new.made_by != index["code_version"]:
         why.append(f"made by the code {index['code_version']}, and this is {new.made_by}")
@@ -468,3 +462,16 @@ def _compared(old: Results, new: Results, index: dict[str, Any]) -> Verified:
         if was != version:
             why.append(f"written by {name} {was}, and this is {version}")
     return Verified(new.run_count, tables, differing, tuple(numbers), tuple(why))
+
+
+def _differences(one: StoredRun, two: StoredRun) -> tuple[tuple[str, ...], list[str]]:
+    """Return the files of two runs that differ, and the metrics that do, in words."""
+    first, second = (run.manifest.get("files", {}) for run in (one, two))
+    names = sorted(first.keys() | second.keys())
+    files = tuple(name for name in names if first.get(name) != second.get(name))
+    metrics = []
+    for name in sorted(one.metrics.keys() | two.metrics.keys()):
+        was, now = one.metrics.get(name), two.metrics.get(name)
+        if was != now:
+            metrics.append(f"{name} was {was}, and is {now}")
+    return files, metrics

@@ -37,7 +37,7 @@ Verify = Annotated[
     bool,
     typer.Option(
         "--verify",
-        help="FILE is an archive of `redtail pack`: repeat its runs and say whether the bytes agree.",
+        help="FILE is an archive of `redtail pack`: repeat it and say whether the bytes agree.",
     ),
 ]
 Report = Annotated[

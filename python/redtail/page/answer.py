@@ -78,7 +78,7 @@ def paragraphs(
     labels = list(dict.fromkeys(row.label for row in comparisons))
     if len(labels) > _MOST_EACH:
         lines = (_extremes(results, metric, comparisons) for metric in metrics)
-        title = names.factornames.title_of(comparisons.factor)
+        title = names.factor_title(comparisons.factor)
         return [Paragraph(f"Of all settings of {title}", tuple(line for line in lines if line))]
     found = []
     for label in labels:

@@ -118,7 +118,7 @@ def drawing(scenario: Mapping[str, Any], settings: Mapping[str, Sequence[str]]) 
             )
         )
     top = _CHAIN_Y + (_RETURN_ROOM if returns else 0) + _FIRST_LANE
-    lanes = []
+    lanes: list[Lane] = []
     for group in scenario.get("traffic", ()):
         first = routers[int(group.get("first_hop", 1)) - 1]
         last = routers[int(group.get("last_hop", len(hops)))]

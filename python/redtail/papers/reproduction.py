@@ -204,7 +204,8 @@ class Reproduction:
         expected = {**self.paper.expected, self.scale: verdicts}
         path = self.paper.folder / EXPECTED
         lines = [
-            "# The verdict on each finding; `redtail reproduce PAPER --check` fails when one changes.",
+            "# The verdict on each finding; `redtail reproduce PAPER --check` fails when one "
+            "changes.",
             "# `redtail reproduce PAPER --write-expected` writes this file.",
         ]
         for scale, of_scale in expected.items():
