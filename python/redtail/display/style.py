@@ -496,7 +496,7 @@ def log_axis(axis: Axis) -> None:
     axis.set_major_locator(LogLocator(numticks=8))
     axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
     low, high = axis.get_view_interval()
-    if low > 0 and high / low < 30:
+    if low > 0 and high / low < 100:
         axis.set_minor_formatter(
             FuncFormatter(lambda value, _: number(value) if leading_digit(value) in (2, 5) else "")
         )
