@@ -9,6 +9,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from PIL import Image
+
 import redtail
 from redtail.analysis.results import Results
 from redtail.display import style
@@ -128,6 +130,10 @@ def main() -> None:
     for path in style.save(drawn.items(), FOLDER):
         if path.suffix != ".png":
             path.unlink()
+            continue
+        with Image.open(path) as image:  # in few colours: they are kept in the repository
+            few = image.convert("RGB").quantize(48)
+        few.save(path, optimize=True)
 
 
 if __name__ == "__main__":
