@@ -168,24 +168,17 @@ def test_numbers_stand_to_scale_whatever_their_units() -> None:
 
 
 def test_names_of_cases_are_a_load_under_the_name_of_their_key() -> None:
-    def named(own: str) -> Results:
+    def named(key: str, *values: object) -> Results:
         cases = tuple(
-            CaseResult({"case.name": f"{x} %"}, {"case.name": f"{x} %"}, {}, (), {own: f"{y} %"})
-            for x, y in ((50, 50), (90, 90))
+            CaseResult({"case.name": name}, {"case.name": name}, {}, (), {key: value})
+            for name, value in zip(("50 %", "90 %"), values, strict=True)
         )
         return Results(name="", description="", factors=["case.name"], cases=cases, folder=Path())
 
-    found = layout.find_load(named("traffic.web.load"))
+    found = layout.find_load(named("traffic.web.load", "50 %", "90 %"))
     assert found is not None and found.title == "Offered load of web (%)"
-    other = named("traffic.web.load").cases[0]
-    alone = Results(
-        name="",
-        description="",
-        factors=["case.name"],
-        cases=(other, CaseResult({"case.name": "70 %"}, {"case.name": "70 %"}, {}, (), {"x": 1})),
-        folder=Path(),
-    )
-    assert layout.find_load(alone) is None  # "Case (%)" would say nothing
+    found = layout.find_load(named("traffic.web.users", 640, 1152))
+    assert found is not None and (found.title, found.values) == ("Load (%)", (50.0, 90.0))
 
 
 def test_a_load_that_was_asked_for_stands_where_it_was_achieved() -> None:
@@ -327,6 +320,8 @@ def test_a_notebook_shows_tables_and_figures() -> None:
     root = ElementTree.fromstring(f"<div>{html}</div>")
     cells = ["".join(cell.itertext()) for cell in root.iter("td")]
     assert "<tail drop>" in cells and len(cells) % len(found.cases) == 0
+    compared = ElementTree.fromstring(f"<div>{found.compare('loss')._repr_html_()}</div>")
+    assert "verdict" in {"".join(cell.itertext()) for cell in compared.iter("th")}
     png = found.figure("goodput")._repr_png_()
     assert png.startswith(b"\x89PNG")
 
