@@ -277,7 +277,9 @@ fn expand_and_check(
             Replications::Fixed(_) => None,
             Replications::Until(rule) => Some(rule),
         },
-        report: experiment.report.map_or_else(Vec::new, |report| report.metrics),
+        report: experiment
+            .report
+            .map_or_else(Vec::new, |report| report.metrics),
         seed: experiment.seed,
         warnings: warnings
             .finish(&factors)
