@@ -275,6 +275,12 @@ class Comparisons(Sequence[Comparison]):
         found.append(f"held equal in each pair: {held}{', ' if held else ''}the seed")
         return found
 
+    def _repr_html_(self) -> str:
+        """Return the table, for notebooks."""
+        from redtail.display.tables import as_html
+
+        return as_html([self.table()])
+
     def _caption(self) -> str:
         count = names.counted(len(self.rows), "comparison")
         verdict = (
