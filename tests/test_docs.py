@@ -149,7 +149,7 @@ def test_every_page_of_the_docs_is_reached_from_their_index() -> None:
 
 
 def test_pictures_in_the_docs_are_small() -> None:
-    for picture in (ROOT / "docs" / "figures").glob("*.png"):
+    for picture in (ROOT / "docs" / "figures").rglob("*.png"):
         assert picture.stat().st_size < 150_000, picture.name
 
 

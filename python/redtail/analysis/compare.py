@@ -258,6 +258,12 @@ class Comparisons(Sequence[Comparison]):
             table.add_row(*(escape.plain(escape.name(cell)) for cell in cells))
         return table
 
+    def _repr_html_(self) -> str:
+        """Return the table, for notebooks."""
+        from redtail.display.tables import as_html
+
+        return as_html([self.table()])
+
     def _caption(self) -> str:
         count = names.counted(len(self.rows), "comparison")
         verdict = (

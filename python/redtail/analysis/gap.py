@@ -296,6 +296,12 @@ class Gaps(Sequence[Gap]):
             table.add_row(*(escape.plain(escape.name(cell)) for cell in [*cells, *row_texts(row)]))
         return table
 
+    def _repr_html_(self) -> str:
+        """Return the table, for notebooks."""
+        from redtail.display.tables import as_html
+
+        return as_html([self.table()])
+
     def figures(self, folder: str | os.PathLike[str] | None = None) -> list[Path]:
         """Draw a figure for each metric, as PNG and SVG, with all backends beside each other.
 

@@ -34,12 +34,31 @@ def row_labels(figure: Figure, axes: Axes, labels: Sequence[str]) -> None:
     style.grow(figure, 0.13 * sum(label.count("\n") for label in wrapped))
 
 
-def value_axis(axes: Sequence[Axis], name: str, found: Sequence[Estimate], log: bool) -> None:
-    """Set the ends of the axes that a metric is on; they do not reach where it cannot go."""
-    scale = names.describe(name).scale
+def value_axis(
+    axes: Sequence[Axis],
+    name: str,
+    found: Sequence[Estimate],
+    *,
+    log: bool = False,
+    scale: float | None = None,
+) -> None:
+    """Set the ends of the axes that a metric is on; they do not reach where it cannot go.
+
+    Args:
+        axes: the axes, with what is drawn on them.
+        name: the metric.
+        found: what is drawn.
+        log: whether the axes are logarithmic.
+        scale: a drawn number is a stored number times this; by default as the metric is shown.
+    """
+    scale = names.describe(name).scale if scale is None else scale
     if log:
+        least = min((each.mean for each in found if each.mean > 0), default=1.0) * scale
         for axis in axes:
             style.log_axis(axis)
+            low, high = axis.get_view_interval()
+            # An interval that reaches zero has no end on a logarithmic axis.
+            axis.set_view_interval(max(low, least / 4), high, ignore=True)
         return
     low, high = names.bounds(name)
     for axis in axes:

@@ -119,10 +119,7 @@ def find_load(results: Results) -> Load | None:
         about = key
         values = [case.factors.get(key) for case in results.cases]
         if key == names.CASE_NAME:
-            found = _behind_names(results)
-            if found is None:
-                continue
-            about, values = found
+            about, values = _behind_names(results)
         read = _on_one_axis(values)
         if read is None or len(set(read[0])) < 2:
             continue
@@ -134,6 +131,9 @@ def find_load(results: Results) -> Load | None:
 
 
 def _title(key: str, unit: str) -> str:
+    if key == names.CASE_NAME:
+        # Users that were found beforehand for a share of the link, as the names say.
+        return "Load (%)" if unit == "%" else f"Name of the case{f' ({unit})' if unit else ''}"
     title = names.factor_title(key)
     group = " ".join(key.split(".")[1:-1])
     if key.startswith("traffic.") and key.endswith((".flows", ".users")):
@@ -144,17 +144,16 @@ def _title(key: str, unit: str) -> str:
     return f"{title} ({unit})" if unit else title
 
 
-def _behind_names(results: Results) -> tuple[str, list[Any]] | None:
-    """Return the key, and its values, that the numbers in the names of cases stand for."""
-    wanted = [quantity(case.factors.get(names.CASE_NAME))[0] for case in results.cases]
-    if None in wanted:
-        return None
+def _behind_names(results: Results) -> tuple[str, list[Any]]:
+    """Return the key, and its values, that the names of cases stand for; if none, the names."""
+    given = [case.factors.get(names.CASE_NAME) for case in results.cases]
+    wanted = [quantity(name)[0] for name in given]
     keys = [key for case in results.cases for key in (case.own or {})]
     for key in sorted(dict.fromkeys(keys), key=lambda key: not key.endswith(_LOADS)):
         values = [(case.own or {}).get(key) for case in results.cases]
-        if [quantity(value)[0] for value in values] == wanted:
+        if None not in wanted and [quantity(value)[0] for value in values] == wanted:
             return key, values
-    return None
+    return names.CASE_NAME, given
 
 
 def _on_one_axis(values: Sequence[Any]) -> tuple[tuple[float, ...], str] | None:

@@ -111,11 +111,15 @@ _CAPTION_LINE = 0.115  # inches of height that a line of a caption takes
 class Figure(_Figure):
     """A Matplotlib figure that a notebook shows by itself, also without `%matplotlib inline`."""
 
-    def _repr_png_(self) -> bytes:
+    def savefig(self, fname: Any, **options: Any) -> None:
+        """Write the figure to a file, as Matplotlib does, with text as text."""
         with mpl.rc_context(RC):
-            file = io.BytesIO()
-            self.savefig(file, format="png", dpi=150)
-            return file.getvalue()
+            super().savefig(fname, **options)
+
+    def _repr_png_(self) -> bytes:
+        file = io.BytesIO()
+        self.savefig(file, format="png", dpi=150)
+        return file.getvalue()
 
 
 def width_of(size: Size) -> float:
@@ -390,7 +394,7 @@ def caption(figure: _Figure, *texts: str) -> None:
     text = "; ".join(each for each in texts if each)
     if not text:
         return
-    room = 0.96 * (72 * figure.get_figwidth() - 8)
+    room = 0.93 * (72 * figure.get_figwidth() - 8)
     lines = wrapped(escape.plot(text[:1].upper() + text[1:] + "."), room, _CAPTION)
     grow(figure, _CAPTION_LINE * (1 + lines.count("\n")))
     figure.supxlabel(lines, x=0.01, ha="left", fontsize=_CAPTION, color="#555555", linespacing=1.15)
@@ -496,7 +500,7 @@ def log_axis(axis: Axis) -> None:
     axis.set_major_locator(LogLocator(numticks=8))
     axis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
     low, high = axis.get_view_interval()
-    if low > 0 and high / low < 30:
+    if low > 0 and high / low < 100:
         axis.set_minor_formatter(
             FuncFormatter(lambda value, _: number(value) if leading_digit(value) in (2, 5) else "")
         )

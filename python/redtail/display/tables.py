@@ -36,9 +36,12 @@ def summary_table(
     from rich.console import Group
     from rich.text import Text
 
-    *others, last = summary_tables(results, width, phases, metrics)
-    caption, last.caption = last.caption, None
-    return Group(*others, last, Text(str(caption), style="table.caption"))
+    tables = summary_tables(results, width, phases, metrics)
+    caption, tables[-1].caption = tables[-1].caption, None
+    parts: list[Table | Text] = []
+    for table in tables:
+        parts += [Text(""), table] if parts else [table]
+    return Group(*parts, Text(str(caption), style="table.caption"))
 
 
 def summary_tables(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from matplotlib.ticker import MaxNLocator
@@ -67,13 +68,20 @@ def metric_figure(
         source: where these come from.
     """
     found = [case.metric(name) for case in results.cases]
-    if about is None or about == names.describe(name):
+    usual = names.describe(name)
+    # A paper's title may say what the metric is of.
+    if about is None or replace(about, title=usual.title) == usual:
         about = names.readable(names.describe(name), [each.mean for each in found])
         title = names.axis(name, about)
     else:
         title = about.axis
     if log is None:
-        log = style.spans_decades(each.mean for each in found) and names.base(name) != "utilization"
+        # What may be negative, as the measures of papers, has no logarithm.
+        log = (
+            style.spans_decades(each.mean for each in found)
+            and names.bounds(name)[0] >= 0
+            and names.base(name) != "utilization"
+        )
     load = find_load(results)
     if load is None:
         return _rows_figure(results, name, about, title, size, log, published, source)
@@ -98,7 +106,7 @@ def metric_figure(
         if panel.title:
             axes.set_title(escape.plot(panel.title), loc="left")
         load_axis(axes, load)
-    value_axis([axes.yaxis for axes in grid], name, found, log)
+    value_axis([axes.yaxis for axes in grid], name, found, log=log, scale=about.scale)
     for axes in grid:
         if style.is_first(axes):
             style.label_y(axes, escape.plot(title), height)
@@ -193,7 +201,7 @@ def _rows_figure(
     row_labels(figure, axes, labels)
     axes.set_xlabel(escape.plot(title))
     axes.xaxis.set_major_locator(MaxNLocator(6))
-    value_axis([axes.xaxis], name, found, log)
+    value_axis([axes.xaxis], name, found, log=log, scale=about.scale)
     style.caption(figure, style.meaning_of_bars(found), f"star: {source}" if others else "")
     return figure
 
@@ -407,7 +415,9 @@ def quartile_figure(
     if load is not None:
         axes.set_xlabel(escape.plot(load.title))
     style.label_y(axes, escape.plot(title), 2.4)
-    axes.set_ylim(bottom=0)
+    value_axis([axes.yaxis], name, [case.metric(name) for case in results.cases], log=False)
+    if names.base(name) not in names.METRICS:
+        axes.set_ylim(bottom=0)
     style.legend(figure, [axes])
     style.caption(
         figure,

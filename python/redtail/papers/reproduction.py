@@ -229,11 +229,11 @@ class Reproduction:
         for table in self.paper.tables:
             for metric in set(wanted.metrics) & set(table.metrics):
                 place = table.metrics.index(metric)
-                for load, queue, values in table.rows:
+                for at, queue, values in table.rows:
                     of_study = table.study == wanted.study and len(values) > place
-                    shown = not wanted.loads or load in wanted.loads
+                    shown = not wanted.loads or at in wanted.loads
                     if of_study and shown and not math.isnan(values[place]):
-                        found[queue, load] = values[place]
+                        found[queue, at] = values[place]
                         sources[table.source] = None
         return found, "; ".join(sources)
 
