@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +14,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import redtail
+from redtail import _engine
 from redtail.analysis import distributions
 from redtail.analysis import results as results_module
 from redtail.analysis.results import Results
 from redtail.cli import progress
 from redtail.display import series
-from redtail.errors import RedtailError, RedtailWarning, StoreError
-from redtail.running import runner
+from redtail.errors import Cancelled, RedtailError, RedtailWarning, StoreError
+from redtail.running import pool, runner
 from redtail.running.runner import Progress
 from redtail.store import segments
 
@@ -315,8 +317,7 @@ def test_units_suit_the_numbers() -> None:
 
 
 def test_progress_says_how_far_runs_are() -> None:
-    state = Progress(total=4, started=-1e9)
-    state.started = __import__("time").monotonic() - 100.0
+    state = Progress(total=4, started=time.monotonic() - 100.0)
     assert state.left_s is None and not state.slow
     state.running = ((15.0, 60.0), (30.0, 60.0))
     assert state.slow
@@ -327,21 +328,29 @@ def test_progress_says_how_far_runs_are() -> None:
     assert progress._words(state)[1] == ""
 
 
-def test_a_long_run_reports_simulated_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from redtail.running import pool
+def test_a_long_run_says_how_far_it_is() -> None:
+    text = MIXED.partition("[factors]")[0].replace('duration = "8 s"', 'duration = "1000000 s"')
+    scenario = redtail.check(redtail.Toml(text)).scenario(0, 0)
+    token = _engine.cancel_token()
+    with ThreadPoolExecutor(1) as threads:
+        future = threads.submit(_engine.run_one, scenario, token)
+        seen: set[float] = set()
+        while len(seen) < 3:
+            for now, end in token.running():
+                assert end == 1_000_000.0 and 0.0 <= now < end
+                seen.add(now)
+        token.cancel()
+        with pytest.raises(Cancelled):
+            future.result()
+    assert token.running() == []
 
-    monkeypatch.setattr(pool, "TICK_S", 0.005)
-    seen: list[tuple[float, float]] = []
-    text = MIXED.partition("[factors]")[0].replace('duration = "8 s"', 'duration = "300 s"')
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        run(
-            tmp_path,
-            text,
-            replications=1,
-            progress=lambda state: seen.extend(state.running),
-        )
-    times = [now for now, _ in seen]
-    assert times == sorted(times) and len(set(times)) > 3
-    assert {end for _, end in seen} == {300.0}
-    assert 0.0 <= times[0] < times[-1] <= 300.0
+
+def test_progress_is_told_during_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "TICK_S", 0.001)
+    told = iter([((10.0, 60.0),), ((20.0, 60.0),)])
+    monkeypatch.setattr(pool, "_inside", lambda token: next(told, ()))
+    seen: list[tuple[tuple[float, float], ...]] = []
+    text = MIXED.partition("[factors]")[0].replace('duration = "8 s"', 'duration = "600 s"')
+    run(tmp_path, text, replications=1, progress=lambda state: seen.append(tuple(state.running)))
+    assert [each for each in seen if each] == [((10.0, 60.0),), ((20.0, 60.0),)]
+    assert seen[-1] == ()

@@ -8,6 +8,8 @@
 //! or a limiting window: a round trip (two, if the connection had to be opened first), the server's
 //! time, and the transmission of the response's packets at the rate of the slowest link they cross.
 
+use std::sync::LazyLock;
+
 use hdrhistogram::Histogram;
 use redtail_core::{Rate, Span, Time};
 use redtail_spec::Scenario;
@@ -27,10 +29,7 @@ const CLASSES: usize = SIZE_CLASSES.len() + 1;
 const SLOWDOWN_UNIT: f64 = 100.0;
 
 /// Of exported distributions.
-const BINS: Bins = Bins {
-    unit: 1e-6,
-    per_decade: 50.0,
-};
+static BINS: LazyLock<Bins> = LazyLock::new(|| Bins::new(1e-6, 50.0));
 
 /// Times of one kind.
 #[derive(Clone, Debug)]
@@ -226,7 +225,7 @@ impl Answers {
             let size_up_to = SIZE_CLASSES
                 .get(class)
                 .map_or(f64::INFINITY, |&end| end as f64);
-            each_bin(&times.histogram, BINS, |end, count| {
+            each_bin(&times.histogram, &BINS, |end, count| {
                 rows.group.push(group);
                 rows.size_up_to_bytes.push(size_up_to);
                 rows.time_up_to_s.push(end);

@@ -5,6 +5,8 @@
 //! times come from histograms with two or three significant digits (hdrhistogram), whose steps are
 //! narrower.
 
+use std::sync::LazyLock;
+
 use hdrhistogram::Histogram;
 
 use crate::result::Histograms;
@@ -18,68 +20,68 @@ pub const LOSS_GAP: &str = "loss_gap";
 pub const ONE_WAY_DELAY: &str = "one_way_delay";
 
 /// The bins of a distribution.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Bins {
-    /// What the histogram counts in, in seconds.
-    pub unit: f64,
-    /// Bins per factor of ten.
-    pub per_decade: f64,
+    /// The largest value in each bin, and its upper end in seconds. The first bin has only zero.
+    ends: Vec<(u64, f64)>,
 }
 
+/// The longest time that has a bin of its own: longer ones share the last. No run is so long.
+const LONGEST_S: f64 = 1e8;
+
 /// Of distributions in nanoseconds: each bin is 2.3 % wide.
-const OF_DELAYS: Bins = Bins {
-    unit: 1e-9,
-    per_decade: 100.0,
-};
+static OF_DELAYS: LazyLock<Bins> = LazyLock::new(|| Bins::new(1e-9, 100.0));
 
 impl Bins {
-    /// The number of the bin of a value above zero.
-    fn of(self, value: u64) -> f64 {
-        (libm::log10(value as f64 * self.unit) * self.per_decade).ceil()
-    }
-
-    /// The upper end of a bin in seconds.
-    fn end(self, bin: f64) -> f64 {
-        libm::pow(10.0, bin / self.per_decade)
-    }
-
-    /// The largest value in a bin.
-    fn last(self, bin: f64) -> u64 {
-        let mut value = (self.end(bin) / self.unit) as u64;
-        while self.of(value + 1) <= bin {
-            value += 1;
+    /// The bins of a histogram that counts in units of `unit` seconds, `per_decade` to a factor of ten.
+    pub fn new(unit: f64, per_decade: f64) -> Self {
+        let of = |value: u64| (libm::log10(value as f64 * unit) * per_decade).ceil();
+        let end = |bin: f64| libm::pow(10.0, bin / per_decade);
+        let last = |bin: f64| {
+            let mut value = (end(bin) / unit) as u64;
+            while of(value + 1) <= bin {
+                value += 1;
+            }
+            while value > 0 && of(value) > bin {
+                value -= 1;
+            }
+            value
+        };
+        let first = of(1);
+        let count = libm::log10(LONGEST_S / unit) * per_decade;
+        let bins = (0..=count as u32).map(|i| first + f64::from(i));
+        let mut ends = vec![(0, 0.0)];
+        ends.extend(bins.map(|bin| (last(bin), end(bin))));
+        if let Some((last, _)) = ends.last_mut() {
+            *last = u64::MAX;
         }
-        while value > 0 && self.of(value) > bin {
-            value -= 1;
-        }
-        value
+        Self { ends }
     }
 }
 
 /// Calls `row` with the upper end in seconds and the count of each bin that is not empty, in the
-/// order of time.
-pub fn each_bin(histogram: &Histogram<u64>, bins: Bins, mut row: impl FnMut(f64, u64)) {
-    // The present bin: its end, the largest value in it, and the values counted.
-    let mut present: Option<(f64, u64, u64)> = None;
-    for step in histogram.iter_recorded() {
-        let (value, more) = (step.value_iterated_to(), step.count_since_last_iteration());
-        match &mut present {
-            Some((_, last, count)) if value <= *last => *count += more,
-            _ => {
-                if let Some((end, _, count)) = present {
-                    row(end, count);
-                }
-                present = Some(if value == 0 {
-                    (0.0, 0, more)
-                } else {
-                    let bin = bins.of(value);
-                    (bins.end(bin), bins.last(bin), more)
-                });
+/// order of time. A step of the histogram that lies in two bins counts in the upper one.
+pub fn each_bin(histogram: &Histogram<u64>, bins: &Bins, mut row: impl FnMut(f64, u64)) {
+    let (mut from, greatest) = (histogram.min(), histogram.max());
+    let first = bins.ends.partition_point(|&(last, _)| last < from);
+    for &(last, end) in &bins.ends[first..] {
+        let to = match histogram.highest_equivalent(last) <= last || last >= greatest {
+            true => last.min(greatest),
+            false => match histogram.lowest_equivalent(last).checked_sub(1) {
+                Some(to) => to,
+                None => continue,
+            },
+        };
+        if to >= from {
+            let count = histogram.count_between(from, to);
+            if count > 0 {
+                row(end, count);
             }
+            from = to + 1;
         }
-    }
-    if let Some((end, _, count)) = present {
-        row(end, count);
+        if to >= greatest {
+            break;
+        }
     }
 }
 
@@ -90,7 +92,7 @@ impl Histograms {
             return;
         };
         let number = self.names.len() as u32;
-        each_bin(histogram, OF_DELAYS, |end, count| {
+        each_bin(histogram, &OF_DELAYS, |end, count| {
             self.rows.distribution.push(number);
             self.rows.up_to_s.push(end);
             self.rows.count.push(count);
@@ -147,15 +149,46 @@ mod tests {
     #[test]
     fn every_value_is_in_the_bin_that_its_logarithm_gives() {
         for (unit, per_decade) in [(1e-9, 100.0), (1e-6, 50.0)] {
-            let bins = Bins { unit, per_decade };
+            let bins = Bins::new(unit, per_decade);
+            let of = |value: u64| (libm::log10(value as f64 * unit) * per_decade).ceil();
+            assert!(bins.ends.is_sorted_by(|one, next| one.1 < next.1));
             let mut value = 1u64;
             while value < 1 << 40 {
-                let bin = bins.of(value);
-                let last = bins.last(bin);
-                assert!(value <= last, "{value} {last}");
-                assert!(bins.of(last) <= bin && bins.of(last + 1) > bin);
+                let place = bins.ends.partition_point(|&(last, _)| last < value);
+                let expected = libm::pow(10.0, of(value) / per_decade);
+                assert_eq!(bins.ends[place].1, expected, "{value}");
                 value = value * 9 / 8 + 1;
             }
+        }
+    }
+
+    #[test]
+    fn no_value_is_lost_or_counted_twice() {
+        let bins = Bins::new(1e-9, 100.0);
+        for digits in [2, 3] {
+            let mut histogram = Histogram::<u64>::new(digits).unwrap();
+            let mut values = Vec::new();
+            let mut value = 0u64;
+            while value < 1 << 36 {
+                histogram.record(value).unwrap();
+                values.push(value);
+                value = value * 65 / 64 + 1;
+            }
+            let mut found = Vec::new();
+            each_bin(&histogram, &bins, |end, count| found.push((end, count)));
+            let mut expected: Vec<(f64, u64)> = Vec::new();
+            for value in values {
+                let top = match value {
+                    0 => 0,
+                    _ => histogram.highest_equivalent(value),
+                };
+                let place = bins.ends.partition_point(|&(last, _)| last < top);
+                match expected.last_mut() {
+                    Some((end, count)) if *end == bins.ends[place].1 => *count += 1,
+                    _ => expected.push((bins.ends[place].1, 1)),
+                }
+            }
+            assert_eq!(found, expected);
         }
     }
 

@@ -21,9 +21,8 @@ pub struct LinkPassed {
     pub dropped: u64,
     /// Packets its queue marked.
     pub marked: u64,
-    /// Packets whose transmission began.
-    pub begun: u64,
-    /// The sum of the queueing delays of these, in picoseconds, modulo 2^64.
+    /// The sum of the queueing delays of the packets whose transmission began, in picoseconds,
+    /// modulo 2^64.
     pub waited: u64,
 }
 
@@ -122,8 +121,8 @@ pub struct Links {
     pub scheduler: Scheduler,
     /// The counters of each link.
     pub books: Vec<LinkBooks>,
-    /// What had passed each link at the latest sample.
-    sampled: Vec<LinkPassed>,
+    /// What had passed each link at the latest sample, and how many transmissions had begun.
+    sampled: Vec<(LinkPassed, u64)>,
 }
 
 impl Links {
@@ -136,7 +135,7 @@ impl Links {
         });
         Self {
             scheduler: Scheduler::new(network.links.len(), network.line_count()),
-            sampled: vec![LinkPassed::default(); network.links.len()],
+            sampled: vec![Default::default(); network.links.len()],
             books: books.collect(),
             network,
         }
@@ -189,17 +188,19 @@ impl Links {
             rows.probability
                 .push(internals.probability.unwrap_or(f64::NAN));
             let passed = books.passed;
-            rows.arrivals.push(passed.arrived - before.arrived);
-            rows.drops.push(passed.dropped - before.dropped);
-            rows.marks.push(passed.marked - before.marked);
-            let begun = passed.begun - before.begun;
-            let waited = Span::from_ps(passed.waited.wrapping_sub(before.waited));
+            rows.arrivals.push(passed.arrived - before.0.arrived);
+            rows.drops.push(passed.dropped - before.0.dropped);
+            rows.marks.push(passed.marked - before.0.marked);
+            // The packet in transmission has not departed.
+            let begun = passed.departed + u64::from(link.transmitting.is_some());
+            let begun = begun - std::mem::replace(&mut before.1, begun);
+            let waited = Span::from_ps(passed.waited.wrapping_sub(before.0.waited));
             rows.delay_s.push(if begun > 0 {
                 waited.as_secs_f64() / begun as f64
             } else {
                 f64::NAN
             });
-            *before = passed;
+            before.0 = passed;
         }
     }
 
@@ -332,7 +333,6 @@ impl Links {
         };
         let group = self.network.routes[route as usize].group as usize;
         books.waiting[group] -= 1;
-        books.passed.begun += 1;
         books.passed.waited = books.passed.waited.wrapping_add((now - stamp).as_ps());
         if let Some(statistics) = &mut books.statistics {
             statistics.on_departure(group, now - stamp, outlook.backlog, now);

@@ -152,7 +152,7 @@ def cdf(results: Results, metric: str, at: Sequence[float] | None = None) -> pa.
 def names(results: Results) -> list[str]:
     """Return the names of the distributions that any run has."""
     found: dict[str, None] = {}
-    for case in tables_by_run(results, "histograms"):
+    for case in results.histograms:
         for table in case.values():
             found.update(dict.fromkeys(_unique(table, "distribution")))
     found.update(dict.fromkeys(f"{group}.response_time" for group in results.user_groups))
@@ -204,7 +204,7 @@ def _runs(results: Results, name: str, about: About) -> list[list[_Run]]:
             for case in results.cases
         ]
     binned = []
-    for case in tables_by_run(results, "histograms"):
+    for case in results.histograms:
         runs = []
         for table in case.values():
             ends, counts = rows_of(table, name)

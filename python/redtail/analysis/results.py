@@ -725,10 +725,20 @@ class Results:
         """
         return distributions.cdf(self, metric, at)
 
-    @property
+    @cached_property
     def distributions(self) -> tuple[str, ...]:
         """The names that `cdf` takes."""
         return tuple(distributions.names(self))
+
+    @cached_property
+    def histograms(self) -> list[dict[int, pa.Table]]:
+        """The distributions as runs keep them: for each case, by replication.
+
+        A row for each `distribution` and bin that is not empty: its upper end `up_to_s`, and the
+        `count` of values from the end of the bin before. There are 100 bins to a factor of ten, and
+        one for zero, the same in every run.
+        """
+        return flow_tables.tables_by_run(self, "histograms")
 
     @cached_property
     def user_groups(self) -> tuple[str, ...]:

@@ -225,6 +225,8 @@ def _run(results: Results, case: int, replication: int, link: str | None) -> Run
             "interval in the experiment file"
         )
     scenario = json.loads(path.read_bytes())
+    if "duration" not in scenario:
+        raise StoreError(f"{path}: is no scenario: it has no duration")
     known = list(results.links)
     if link is not None and link not in known:
         raise RedtailError(f"{link!r} is not a queue; the queues are {', '.join(known)}")

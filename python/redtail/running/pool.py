@@ -74,12 +74,12 @@ class Work(Protocol):
         """Return whether there are more runs, after all that were handed out have ended."""
         ...
 
-    def tick(self, running: Inside | None) -> None:
+    def tick(self, running: Inside, idle: bool) -> None:
         """Do periodic work.
 
         Args:
-            running: how far the runs in progress are, those of all works; None when a run has just
-                finished, which tells more.
+            running: how far the runs in progress are, those of all works.
+            idle: whether no run has just finished, so that nothing else tells of progress.
         """
         ...
 
@@ -208,6 +208,9 @@ class Pool:
                 fill()
                 while pending:
                     finished, _ = wait(pending, timeout=TICK_S, return_when=FIRST_COMPLETED)
+                    running = _inside(token)
+                    for one in going:
+                        one.work.tick(running, not finished)
                     stop: RunError | None = None
                     # In the order in which they began, and all of them: one that has failed does
                     # not lose what others have measured.
@@ -218,9 +221,6 @@ class Pool:
                         one.pending -= 1
                     if stop is not None:
                         raise stop
-                    running = None if finished else _inside(token)
-                    for one in going:
-                        one.work.tick(running)
                     held.let_through()
                     fill()
                 whole = True

@@ -379,14 +379,12 @@ class _Study:
         self._finish()
         return False
 
-    def tick(self, running: Inside | None) -> None:
+    def tick(self, running: Inside, idle: bool) -> None:
         """Write a checkpoint if it is time for one; tell how far runs are."""
         if self._stored is not None:
             self._stored.tick()
-        if running is None:
-            self.state.running = ()
-        elif running:
-            self.state.running = running
+        self.state.running = running
+        if running and idle:
             self.notify()
 
     def flush(self) -> None:
@@ -671,10 +669,10 @@ class _Trials:
         """Return whether there are more tasks."""
         return False
 
-    def tick(self, running: Inside | None) -> None:
+    def tick(self, running: Inside, idle: bool) -> None:
         """Tell how far runs are; each run is written at once."""
-        self.state.running = running or ()
-        if running and self.progress is not None:
+        self.state.running = running
+        if running and idle and self.progress is not None:
             self.progress(self.state)
 
     def flush(self) -> None:

@@ -48,15 +48,15 @@ pub struct RttEstimator {
 #[derive(Clone, Copy, Debug)]
 struct Taken {
     count: u64,
-    /// In picoseconds.
-    sum: f64,
+    /// In units of 1024 ps, which do not overflow in any run.
+    sum: u64,
     least: Span,
 }
 
 impl Taken {
     const NONE: Self = Self {
         count: 0,
-        sum: 0.0,
+        sum: 0,
         least: Span::from_ps(u64::MAX),
     };
 }
@@ -134,7 +134,7 @@ impl RttEstimator {
     /// clock; `None` without any.
     pub fn round_trips(&self) -> Option<(Span, Span)> {
         let Taken { count, sum, least } = self.taken;
-        (count > 0).then(|| (Span::from_ps((sum / count as f64) as u64), least))
+        (count > 0).then(|| (Span::from_ps((sum / count) << 10), least))
     }
 
     /// The measurement begins.
@@ -160,7 +160,7 @@ impl RttEstimator {
         };
         let r = (ticks(now) - ticks(sent)).max(1);
         self.taken.count += 1;
-        self.taken.sum += (now - sent).as_ps() as f64;
+        self.taken.sum += (now - sent).as_ps() >> 10;
         self.taken.least = self.taken.least.min(now - sent);
         match self.srtt8 {
             None => {
