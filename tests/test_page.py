@@ -231,6 +231,23 @@ def test_a_chain_is_drawn_with_its_return_links() -> None:
     assert network.drawing({}, {}) is None
 
 
+def test_a_panel_has_the_limit_of_the_queue_that_it_shows(tmp_path: Path) -> None:
+    text = EXPERIMENT.replace(
+        "[[traffic]]",
+        '[bottleneck.return]\nrate = "4 Mbit/s"\ndelay = "10 ms"\n'
+        'queue = { kind = "tail-drop", limit = "30 packets" }\n[[traffic]]',
+    )
+    factors = text[text.index("[factors]") :].replace("bottleneck.queue", "bottleneck.return.queue")
+    factors = factors.replace("40 packets", "20 packets", 1).replace("40 packets", "30 packets")
+    text = text[: text.index("[factors]")] + factors
+    results = redtail.run(redtail.Toml(text), out=tmp_path, replications=1)
+    panels = {each["title"]: each for each in data_of(page.page([results]))["series"]["panels"]}
+    assert panels["Queue length (packets), bottleneck"]["limits"] == [40.0] * 4
+    assert panels["Queue length (packets), return"]["limits"] == [20.0, 30.0, 20.0, 30.0]
+    data = data_of(page.page([results]))
+    assert data["plane"] == ["return.queue_delay_mean", "goodput"]
+
+
 def test_metrics_can_be_chosen(results: Results) -> None:
     data = data_of(page.page([results], metrics=["loss", "ftp.*"]))
     chosen = [metric["name"] for metric in data["metrics"] if metric["chosen"]]
