@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Flows from which on their goodputs are drawn as a distribution.
 _FLOWS = 4
 
-# Cases of which what was recorded over time is drawn.
+# With more cases than these, what was recorded over time is drawn of the first alone.
 _CASES = 4
 
 
@@ -84,7 +84,8 @@ def _large_groups(results: Results) -> list[str]:
 
 
 def _over_time(results: Results) -> Iterator[tuple[str, Figure]]:
-    for number in range(min(_CASES, len(results.cases))):
+    count = len(results.cases)
+    for number in range(count if count <= _CASES else 1):
         with contextlib.suppress(StoreError):
             name = f"time_series_{number + 1}" if len(results.cases) > 1 else "time_series"
             yield name, series_figure(results, case=number)
