@@ -11,7 +11,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from redtail import _engine
-from redtail.display import plots
+from redtail.display import plots, style
 
 from fake_native import FakeNative
 
@@ -139,7 +139,7 @@ def figures_unwritten(monkeypatch: pytest.MonkeyPatch) -> None:
         paths = []
         for name, figure in figures:
             figure.draw_without_rendering()
-            paths += [folder / f"{name}.png", folder / f"{name}.svg"]
+            paths += [folder / f"{name}.{kind}" for kind in style.FORMATS]
         for path in paths:
             path.touch()
         return paths

@@ -10,6 +10,7 @@ import pytest
 
 import redtail
 from redtail import metrics as names
+from redtail import selection
 from redtail.display.tables import summary_table
 from redtail.errors import SpecError
 
@@ -126,6 +127,4 @@ def test_what_metrics_of_phases_are_called() -> None:
     assert names.describe("phase2.ftp.goodput").unit == "bit/s"
     assert names.phase("phase12.loss") == 12
     assert names.phase("phases.loss") is None
-    assert names.shown(["goodput", "phase1.goodput", "phase2.goodput"], [], ["goodput"]) == [
-        "goodput"
-    ]
+    assert selection.default(["goodput", "phase1.goodput", "phase2.goodput"]) == ["goodput"]

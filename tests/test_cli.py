@@ -238,7 +238,14 @@ def test_every_preset_of_tcp_is_listed_with_what_it_sets() -> None:
 
 
 def test_metrics_are_listed_with_unit_scope_and_definition() -> None:
-    listed = runner.invoke(app, ["list", "metrics"]).output
+    lines = runner.invoke(app, ["list", "metrics"]).output.splitlines()
+    rows = [line.split(maxsplit=2) for line in lines]
+    assert ["GROUP.retransmissions", "count", "Retransmissions; TCP groups"] in rows
+    alone = runner.invoke(app, ["list", "metrics", "calls.mos"]).output
+    assert alone.startswith("mos: 1; group; groups of kind voip\n") and len(alone) < 1000
+    missing = runner.invoke(app, ["list", "metrics", "goodptu"])
+    assert missing.exit_code == 2 and "nearest: goodput" in missing.output
+    listed = runner.invoke(app, ["list", "metrics", "--long"]).output
     assert "\nretransmissions: count; group; TCP groups\n" in listed
     assert "\nl_delay_max: s; queue; queues of kind dualpi2\n" in listed
     assert "](" not in listed  # links are text here
@@ -260,7 +267,11 @@ def test_metrics_are_listed_with_unit_scope_and_definition() -> None:
 
 def test_metrics_of_an_experiment_are_listed_with_their_names() -> None:
     file = str(ROOT / "examples/qos-last-hop.toml")
-    listed = runner.invoke(app, ["list", "metrics", file]).output
+    lines = runner.invoke(app, ["list", "metrics", file]).output.splitlines()
+    rows = [line.split(maxsplit=2) for line in lines]
+    assert ["udp.one_way_delay_p99", "s", "One-way delay of udp, 99th percentile"] in rows
+    assert not any(name.endswith("mos") for name, *_ in rows)
+    listed = runner.invoke(app, ["list", "metrics", file, "--long"]).output
     assert "Here: loss, tcp.loss, udp.loss\n" in listed
     assert "Here: queue.udp.borrowed, queue.tcp.borrowed\n" in listed
     assert "\nmos: " not in listed

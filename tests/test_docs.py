@@ -36,7 +36,7 @@ _LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 _FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 # The reader's command, and what of it can be repeated where everything is set up.
-_DEMO = "redtail run examples/taildrop-vs-red.toml"
+_DEMO = "redtail run examples/taildrop-vs-red.toml --report"
 _STANDS_FOR = {"make demo": _DEMO}
 
 # The figures of the pages, by the demo's figure that each is.
@@ -149,7 +149,7 @@ def test_every_page_of_the_docs_is_reached_from_their_index() -> None:
 
 
 def test_pictures_in_the_docs_are_small() -> None:
-    for picture in (ROOT / "docs" / "figures").glob("*.png"):
+    for picture in (ROOT / "docs" / "figures").rglob("*.png"):
         assert picture.stat().st_size < 150_000, picture.name
 
 

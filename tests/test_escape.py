@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 
 import redtail
 from redtail import cli, escape, papers
-from redtail.display import plots
+from redtail import metrics as names
+from redtail.display import lengths, losses, plots, responses, values
 from redtail.errors import RedtailError, SpecError
 
 pytestmark = pytest.mark.filterwarnings("ignore::redtail.RedtailWarning")
@@ -151,27 +152,28 @@ def test_a_label_is_no_markup_in_an_svg(tmp_path: Path) -> None:
 
 
 def legend(figure: Figure) -> list[str]:
-    return [text.get_text() for of in figure.legends for text in of.get_texts()]
+    of_panels = [found for axes in figure.axes if (found := axes.get_legend()) is not None]
+    return [text.get_text() for of in (*figure.legends, *of_panels) for text in of.get_texts()]
 
 
 def test_every_figure_has_the_labels_as_they_are(tmp_path: Path) -> None:
     results = redtail.run(write(tmp_path / "odd.toml"), out=tmp_path / "runs")
     wanted = {escape.plot(label) for label in ODD}
-    about = plots.names.describe("loss")
+    about = names.describe("loss")
     drawn = {
-        "metric": legend(plots.metric_figure(results, "loss")),
-        "quartiles": legend(plots.quartile_figure(results, "loss", about)),
-        "responses": legend(plots.response_figure(results, "web")),
+        "metric": legend(values.metric_figure(results, "loss")),
+        "quartiles": legend(values.quartile_figure(results, "loss", about)),
+        "responses": legend(responses.response_figure(results, "web")),
     }
-    lost = plots.loss_figure(results)
+    lost = losses.loss_figure(results)
     alone = [line for axes in lost.axes for text in axes.texts for line in shown(text)]
     drawn["losses"] = [*legend(lost), *alone]
-    over_time = plots.queue_figure(results)
+    over_time = lengths.queue_figure(results)
     assert over_time is not None
     drawn["queues"] = [axes.get_ylabel().rpartition("\n")[0] for axes in over_time.axes]
     for kind, labels in drawn.items():
         assert wanted <= set(labels), kind
-    rows = plots.metric_figure(
+    rows = values.metric_figure(
         redtail.run(write(tmp_path / "rows.toml", flows=""), out=tmp_path / "rows"), "loss"
     )
     with warnings.catch_warnings():

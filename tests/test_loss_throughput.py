@@ -209,20 +209,20 @@ def draw(path: Path) -> None:
     from matplotlib.figure import Figure
     from PIL import Image
 
-    from redtail.display import plots
+    from redtail.display import style
 
     panels: tuple[tuple[tuple[str, ...], tuple[float, ...], dict[str, Formula]], ...] = (
         (("Reno", "SACK"), LOSSES, {"Mathis 1997": mathis, "PFTK 1998": pftk}),
         (("CUBIC",), CUBIC_LOSSES, {"RFC 9438, eq. 6": cubic, "Mathis 1997 (Reno)": mathis}),
     )
-    with mpl.rc_context(plots._STYLE):
+    with mpl.rc_context(style.RC):
         figure = Figure(figsize=(9, 3.8), layout="constrained")
         for axes, (senders, losses, formulas) in zip(figure.subplots(1, 2), panels, strict=True):
             rtt_ms = RTT_MS[senders[0]]
             curve = np.geomspace(losses[0] / 1.3, losses[-1] * 1.3, 100)
             for i, (name, formula) in enumerate(formulas.items()):
                 says = [formula(p, rtt_ms / 1e3) for p in curve]
-                style = {"color": plots.COLOURS[4 - i * 2], "linestyle": plots.DASHES[i]}
+                style = {"color": style.COLOURS[4 - i * 2], "linestyle": style.DASHES[i]}
                 axes.plot(curve, says, label=name, **style)
             for i, sender in enumerate(senders):
                 found = [measured(sender, p) for p in losses]
@@ -231,8 +231,8 @@ def draw(path: Path) -> None:
                     [each.mean for each in found],
                     yerr=[each.ci95 or 0.0 for each in found],
                     label=sender,
-                    color=plots.COLOURS[i],
-                    marker=plots.MARKERS[i],
+                    color=style.COLOURS[i],
+                    marker=style.MARKERS[i],
                     linestyle="none",
                 )
             axes.set_xscale("log")

@@ -27,3 +27,4 @@ def test_a_notebook_runs(name: str, tmp_path: Path) -> None:
     assert "queues: 3 cases, 45 runs at most" in texts[0]
     assert "<CampaignResults of 'queues', 'buffers'>" in texts[1]
     assert "short tail drop" in texts[-1]
+    assert any("image/png" in output.get("data", {}) for output in outputs)  # the figure

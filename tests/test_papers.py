@@ -562,7 +562,7 @@ def test_measures_are_computed_replication_by_replication_and_can_be_drawn() -> 
 
 
 def test_figures_are_drawn_over_the_load_also_when_what_is_compared_is_a_number() -> None:
-    from redtail.display.plots import find_load
+    from redtail.display.layout import find_load
 
     seen = Grid(
         three_factors(flows=[16, 64]),
@@ -606,7 +606,7 @@ UNKNOWN = [
         "findings.toml",
         '"queue_length_mean"',
         '"queue_lenght_mean"',
-        "findings.toml: MINE-1: no run has the metric queue_lenght_mean; accepted: utilization, ",
+        "MINE-1: no run has the metric queue_lenght_mean; nearest: queue_length_mean",
     ),
     ("findings.toml", '["RED"]', '["ERD"]', "MINE-1: 'ERD'; accepted: CoDel, RED, tail drop"),
     (

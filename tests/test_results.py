@@ -164,7 +164,7 @@ def test_figures_are_drawn_and_repeatable(results: Results, tmp_path: Path) -> N
     paths = results.figures()
     stems = {path.stem for path in paths}
     assert {"goodput", "udp_loss", "consecutive_loss", "queue_over_time"} <= stems
-    assert {path.suffix for path in paths} == {".png", ".svg"}
+    assert {path.suffix for path in paths} == {".png", ".svg", ".pdf"}
     again = results.figures(tmp_path / "again")
     for first, second in zip(paths, again, strict=True):
         assert first.read_bytes() == second.read_bytes(), first
@@ -199,7 +199,7 @@ def test_figures_without_a_numeric_factor_have_a_row_per_case(
 def test_a_queue_over_time_is_in_the_unit_of_its_average(
     kind: str, unit: str, averaged: bool, tmp_path: Path
 ) -> None:
-    from redtail.display.plots import queue_figure
+    from redtail.display.lengths import queue_figure
 
     text = f"""
 name = "over time"
@@ -276,7 +276,7 @@ def test_a_distribution_is_the_mean_of_its_replications(tmp_path: Path) -> None:
 
 
 def test_quantities_in_one_unit_make_an_axis() -> None:
-    from redtail.display.plots import find_load
+    from redtail.display.layout import find_load
 
     def load(*values: object) -> object:
         cases = tuple(
@@ -290,7 +290,8 @@ def test_quantities_in_one_unit_make_an_axis() -> None:
         return found and (found.title, found.values)
 
     assert load("10 Mbit/s", "20Mbit/s") == ("Rate (Mbit/s)", (10.0, 20.0))
-    assert load("10 Mbit/s", "1 Gbit/s") is None
+    assert load("10 Mbit/s", "1 Gbit/s") == ("Rate (Mbit/s)", (10.0, 1000.0))
+    assert load("10 Mbit/s", "20 ms") is None
     assert load("fast", "slow") is None
     assert load(1, math.pi) == ("Rate", (1.0, math.pi))
 

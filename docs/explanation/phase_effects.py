@@ -23,7 +23,7 @@ from typing import Any
 
 import redtail
 from redtail import papers
-from redtail.display import plots
+from redtail.display import style
 from redtail.papers import reproduction
 
 HERE = Path(__file__).parent
@@ -80,7 +80,7 @@ def shares(folder: Path) -> str:
         longer = float(case.factors["traffic.b.return_delay"].removesuffix(" ms")) - 100
         by_jitter.setdefault(case.factors["host_jitter"], []).append((longer, share(case)))
     drawn, axes = canvas()
-    for (jitter, points), colour in zip(by_jitter.items(), plots.COLOURS, strict=False):
+    for (jitter, points), colour in zip(by_jitter.items(), style.COLOURS, strict=False):
         axes.plot(*zip(*points, strict=True), marker="o", color=colour, label=named(jitter))
     axes.set_xlabel("What the second flow's round trip is longer by (ms; a packet takes 10 ms)")
     axes.set_ylabel("Its share of the goodput (%)")
@@ -151,7 +151,7 @@ def spread_of(values: Sequence[float]) -> str:
 def draw_all_starts(folder: Path) -> None:
     """Draw the third flow's time at every quarter of a second, with and without random delays."""
     drawn, axes = canvas()
-    for part, colour, aside in ((0.0, plots.COLOURS[0], -0.03), (1.0, plots.COLOURS[1], 0.03)):
+    for part, colour, aside in ((0.0, style.COLOURS[0], -0.03), (1.0, style.COLOURS[1], 0.03)):
         jitter = ms(part * PACKET_MS)
         results = run(
             RIVA / "lockout-all-starts.toml", folder / f"all-{part}", set={"host_jitter": jitter}
@@ -340,7 +340,7 @@ def canvas() -> tuple[Any, Any]:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    with mpl.rc_context(plots._STYLE):
+    with mpl.rc_context(style.RC):
         drawn = Figure(figsize=(6.4, 3.4), layout="constrained")
         return drawn, drawn.subplots()
 

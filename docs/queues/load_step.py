@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import redtail
 from redtail import _engine
-from redtail.display import plots
+from redtail.display import style
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,11 +112,11 @@ def figure(kind: str, results: redtail.Results) -> Figure:
 
     queue: Any = results.series("queues").to_pandas()
     queue = queue[queue["link"] == "bottleneck"]
-    with mpl.rc_context(plots._STYLE):
+    with mpl.rc_context(style.RC):
         drawn = Figure(figsize=(6.4, 3.6), layout="constrained")
         upper, lower = drawn.subplots(2, 1, sharex=True, height_ratios=(3, 2))
         time = queue["time_s"]
-        upper.plot(time, queue["packets"], color=plots.COLOURS[6], linewidth=0.8, label="length")
+        upper.plot(time, queue["packets"], color=style.COLOURS[6], linewidth=0.8, label="length")
         if kind in _AVERAGES_LENGTH:
             upper.plot(time, queue["average"], color="black", linewidth=1.0, label="average")
             upper.legend(frameon=False, ncols=2, loc="upper left", borderpad=0)
@@ -137,7 +137,7 @@ def _law(kind: str, axes: Any, queue: pd.DataFrame, results: redtail.Results) ->
     if kind in _AVERAGE:
         column, name = "average", _AVERAGE[kind]
     if queue[column].notna().any():
-        axes.plot(time, queue[column], color=plots.COLOURS[1], linewidth=0.8)
+        axes.plot(time, queue[column], color=style.COLOURS[1], linewidth=0.8)
         # The bursts of all slow starts would hide the rest.
         top = 1.5 * queue[column].quantile(0.98)
         cut = queue[column].max() > 1.5 * top > 0
@@ -149,7 +149,7 @@ def _law(kind: str, axes: Any, queue: pd.DataFrame, results: redtail.Results) ->
         flows = flows.assign(packets=flows["in_flight_bytes"] / 1460)
         for number, (name, of) in enumerate(flows.groupby("group", sort=False, observed=True)):
             sums = of.groupby("time_s")["packets"].sum()
-            colour = plots.COLOURS[number + 1]
+            colour = style.COLOURS[number + 1]
             axes.plot(sums.index, sums, color=colour, linewidth=0.8, label=str(name))
         axes.set_ylabel("In flight (packets)")
         axes.legend(frameon=False, ncols=2, loc="upper left", borderpad=0)

@@ -6,6 +6,7 @@ Tests replace `native` here to give these functions a stand-in.
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -110,6 +111,7 @@ class Plan:
         description: its description, possibly empty.
         replications: number of runs of each case; with a stop rule, the largest.
         backend: the name of what makes the runs, if the experiment says so.
+        report: names of the metrics that the experiment wants shown, which may have wildcards.
         seed: where the random numbers start from.
         warnings: set-ups that are legal but degenerate, each a whole message.
         factors: the dotted keys of its factors.
@@ -124,6 +126,9 @@ class Plan:
         traces: the tables of connections that it names, by a hash of their content.
         stop: when a case has enough replications, if that depends on what they measure.
         allowed: the files and folders with further code that may be executed.
+        text: the experiment as it was given.
+        form: the form of the text: "toml" or "json".
+        inputs: the files that it names, relative to its own folder or as it names them.
     """
 
     name: str
@@ -144,6 +149,10 @@ class Plan:
     stop: StopRule | None = None
     allowed: tuple[str, ...] = ()
     backend: str | None = None
+    text: str = field(default="", repr=False)
+    form: str = "toml"
+    inputs: tuple[str, ...] = ()
+    report: tuple[str, ...] = ()
 
     @property
     def loaded(self) -> bool:
@@ -222,10 +231,11 @@ class Outcome:
         consecutive_losses: per queue, the number of loss events of size 1, 2, 3, ….
         series: per table ("queues", "flows", "transfers", "response_times"), the columns as
             (element type, little-endian bytes).
-        names: per kind ("links", "groups"), what the codes in the series stand for.
+        names: per kind ("links", "groups", "distributions"), what the codes in tables stand for.
         bottleneck_packets: packets the first bottleneck sent, for progress and benchmarks.
         events: events the scheduler handled.
         wall_time_s: seconds the run took.
+        tables: "flows" and "histograms", as far as there are any, like `series`.
     """
 
     metrics: dict[str, float]
@@ -235,6 +245,7 @@ class Outcome:
     bottleneck_packets: int
     events: int
     wall_time_s: float
+    tables: dict[str, dict[str, tuple[str, bytes]]] = field(default_factory=dict)
 
 
 def _has_plugin(part: Any) -> bool:
@@ -306,7 +317,20 @@ def plan(
             stop=StopRule.from_json(rule_of) if (rule_of := getattr(found, "stop", None)) else None,
             allowed=tuple(map(str, rule.allowed)),
             backend=found.backend,
+            text=text,
+            form=format,
+            inputs=tuple(
+                dict.fromkeys([*read.names, *found_tables.found, *_files(resolver.code, rule)])
+            ),
+            report=tuple(getattr(found, "report", ())),
         )
+
+
+def _files(code: Mapping[str, Code], rule: Rule) -> Iterator[str]:
+    """Yield the files with the code of an experiment, relative to its folder."""
+    for each in code.values():
+        for path in each.files:
+            yield os.path.relpath(path, rule.folder)
 
 
 def run_one(
@@ -550,15 +574,23 @@ def _outcome(result: Any, start: float) -> Outcome:
         consecutive_losses={
             link: list(counts) for link, counts in result.consecutive_losses.items()
         },
-        series={
-            table: {name: (kind, bytes(data)) for name, (kind, data) in columns.items()}
-            for table, columns in result.series.items()
-        },
+        series=_plain(result.series),
+        # A stand-in for the native module may not have them.
+        tables=_plain(getattr(result, "tables", {})),
         names={kind: list(names) for kind, names in result.names.items()},
         bottleneck_packets=result.bottleneck_packets,
         events=result.events,
         wall_time_s=time.perf_counter() - start,
     )
+
+
+def _plain(
+    tables: Mapping[str, Mapping[str, tuple[str, bytes]]],
+) -> dict[str, dict[str, tuple[str, bytes]]]:
+    return {
+        table: {name: (kind, bytes(data)) for name, (kind, data) in columns.items()}
+        for table, columns in tables.items()
+    }
 
 
 def cancel_token() -> CancelToken:

@@ -9,14 +9,15 @@ from __future__ import annotations
 import json
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
 
 from redtail import _engine, escape
+from redtail import metrics as names
 from redtail.errors import SpecError
-from redtail.measured import Measured
+from redtail.measured import Measured, nearest
 from redtail.metrics import DEFINITIONS, Definition, phase
 
 Schema: TypeAlias = dict[str, Any]
@@ -317,19 +318,35 @@ def listing(part: str, kind: str | None) -> str:
     return "\n\n".join("\n".join(_section_lines(catalog, section)) for section in chosen)
 
 
-def metric_listing(measured: Measured | None, as_json: bool) -> str:
+def metric_listing(
+    measured: Measured | None,
+    *,
+    as_json: bool = False,
+    long: bool = False,
+    wanted: str | None = None,
+) -> str:
     """Return what `redtail list metrics` prints.
 
     Args:
         measured: those of an experiment alone, with their names; None for all.
         as_json: as JSON instead of text.
+        long: with definitions, instead of a line for each metric.
+        wanted: the definition of this one alone, by the last part of its name.
+
+    Raises:
+        SpecError: there is no metric of the name that is wanted.
     """
-    names: dict[Definition, list[str]] = {each: [] for each in DEFINITIONS}
+    found: dict[Definition, list[str]] = {each: [] for each in DEFINITIONS}
+    if wanted is not None:
+        found = {each: [] for each in found if each.name == names.base(wanted)}
+        if not found:
+            known = [each.name for each in DEFINITIONS]
+            raise SpecError(f"{wanted}: no metric has this name{nearest(known, wanted)}")
     if measured is not None:
         for name, definition in measured.names.items():
             if phase(name) is None:
-                names[definition].append(name)
-        names = {each: found for each, found in names.items() if found}
+                found[definition].append(name)
+        found = {each: here for each, here in found.items() if here}
     if as_json:
         rows = [
             {
@@ -341,22 +358,47 @@ def metric_listing(measured: Measured | None, as_json: bool) -> str:
                 "of": each.of,
                 "definition": plain(each.text),
             }
-            | ({"names": found} if measured is not None else {})
-            for each, found in names.items()
+            | ({"names": here} if measured is not None else {})
+            for each, here in found.items()
         ]
         return json.dumps(rows, indent=2, ensure_ascii=False)
-    lines = []
-    for each, found in names.items():
-        phases = ", in each phase too" if each.phases else ""
-        lines.append(f"{each.name}: {each.measure}; {each.scope}{phases}; {each.of}")
-        lines += _wrapped(plain(each.text), 6)
-        if found:
-            lines += _wrapped(f"Here: {', '.join(map(escape.name, found))}", 6)
+    if long or wanted is not None:
+        lines = _definitions(found)
+    elif measured is None:
+        rows_of = [(each.form, each.measure, f"{each.metric.title}; {each.of}") for each in found]
+        lines = _in_columns(rows_of)
+    else:
+        about = {name: each for each, here in found.items() for name in here}
+        ordered = [name for name in measured.names if name in about]
+        lines = _in_columns(
+            [(escape.name(name), about[name].measure, names.title_of(name)) for name in ordered]
+        )
     if measured is not None and measured.phases:
         lines.append(f"Of each phase: phase1. to phase{measured.phases}. in front of the name")
     if measured is not None and measured.free:
         lines.append(f"Named by queues of your own: {', '.join(measured.free)}NAME")
     return "\n".join(lines)
+
+
+def _definitions(found: Mapping[Definition, Sequence[str]]) -> list[str]:
+    """Return metrics with their definitions, and the names that they have."""
+    lines = []
+    for each, here in found.items():
+        phases = ", in each phase too" if each.phases else ""
+        lines.append(f"{each.name}: {each.measure}; {each.scope}{phases}; {each.of}")
+        lines += _wrapped(plain(each.text), 6)
+        if here:
+            lines += _wrapped(f"Here: {', '.join(map(escape.name, here))}", 6)
+    return lines
+
+
+def _in_columns(rows: Sequence[tuple[str, ...]]) -> list[str]:
+    """Return rows as lines, whose columns stand below each other."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)][:-1]
+    return [
+        "  ".join([*(f"{cell:<{w}}" for cell, w in zip(row[:-1], widths, strict=True)), row[-1]])
+        for row in rows
+    ]
 
 
 def plain(markdown: str) -> str:

@@ -8,12 +8,13 @@ import math
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, Unpack
 
-from redtail import _engine, backends
+from redtail import _engine, backends, selection
 from redtail._engine import Plan
+from redtail.analysis.loads import alike
 from redtail.analysis.stopping import table
 from redtail.errors import SpecError
 from redtail.files import path_of
@@ -58,6 +59,8 @@ def check(source: Source, **options: Unpack[PlanOptions]) -> Plan:
             for every case. In a list all have to hold.
         at_least: with a rule, replications before it is looked at; 10 by default.
         at_most: with a rule, replications that no case exceeds; 50 by default.
+        metrics: names of the metrics that tables and figures show, which may have wildcards
+            (`"web.*"`); by default those of the file's [report], else what suits the traffic.
         allow_code: files and folders with code that is allowed, as for `redtail.run`.
 
     Returns:
@@ -130,8 +133,12 @@ def _planned(
         within=within,
     )
     _refuse_unknown_metrics(plan)
+    metrics = selection.split(options.get("metrics"))
+    if metrics or plan.report:
+        selection.of_plan(plan, metrics)
+        plan = replace(plan, report=tuple(metrics) or plan.report)
     backends.chosen(None, [plan])
-    return plan
+    return replace(plan, warnings=(*plan.warnings, *_same_users(plan)))
 
 
 def measured(source: Source) -> Measured:
@@ -156,11 +163,24 @@ def _refuse_unknown_metrics(plan: Plan) -> None:
         if known is not None and bound.metric not in known:
             where = f"{plan.file}: " if plan.file else ""
             raise SpecError(
-                f'{where}replications.until = "{bound}": no run has the metric {bound.metric}; '
-                f"accepted: {known.accepted(bound.metric)}{known.nearest(bound.metric)}",
+                f'{where}replications.until = "{bound}": no run has the metric {bound.metric}'
+                f"{known.nearest(bound.metric)}",
                 file=plan.file,
                 key="replications.until",
             )
+
+
+def _same_users(plan: Plan) -> list[str]:
+    """Return a warning for each two loads that are about the same number of users."""
+    return alike(
+        (
+            (case.settings or case.factors, load.group, load.link, load.share, load.text, users)
+            for number, case in enumerate(plan.cases)
+            for load in plan.loads(number)
+            if (users := load.estimate)
+        ),
+        about=True,
+    )
 
 
 def override_texts(overrides: Overrides | None) -> list[str]:
@@ -207,7 +227,7 @@ def toml_value(value: object, key: str = "value") -> str:
             return json.dumps(name_of(value))
         case Mapping():
             inner = ", ".join(
-                f"{_toml_key(str(name))} = {toml_value(part, key)}" for name, part in value.items()
+                f"{toml_key(str(name))} = {toml_value(part, key)}" for name, part in value.items()
             )
             return "{" + inner + "}"
         case list() | tuple():
@@ -220,7 +240,12 @@ def toml_value(value: object, key: str = "value") -> str:
             )
 
 
-def _toml_key(name: str) -> str:
+def toml_key(name: str) -> str:
+    """Return a key of TOML, in quotes where it needs them.
+
+    >>> toml_key("loss"), toml_key("web.loss")
+    ('loss', '"web.loss"')
+    """
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name)
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
 from redtail import _engine
-from redtail.metrics import DEFINITIONS, Definition, phase, prefix
+from redtail.metrics import DEFINITIONS, Definition, base, phase, prefix
+
+# Most names that a message lists.
+_NEAREST = 5
 
 
 @dataclass(frozen=True)
@@ -53,29 +56,41 @@ class Measured:
     def __contains__(self, name: str) -> bool:
         return name in self.names or name.startswith(self.free)
 
-    def accepted(self, name: str) -> str:
-        """Return in words what there is where `name` is looked for, and where else there is more.
-
-        >>> loss = next(each for each in DEFINITIONS if each.name == "loss")
-        >>> names = dict.fromkeys(("loss", "return.loss", "ftp.loss"), loss)
-        >>> Measured(names, (), 0).accepted("return.delay")
-        'return.loss; and more under ftp.'
-        """
-        fronts = dict.fromkeys(prefix(known) for known in self.names if phase(known) is None)
-        here = prefix(name) if prefix(name) in {*map(prefix, self.names)} else ""
-        found = ", ".join(known for known in self.names if prefix(known) == here)
-        others = [f"{front}." for front in fronts if front not in ("", here)]
-        others += self.free
-        if self.phases:
-            others.append(f"phase1. to phase{self.phases}.")
-        return f"{found}; and more under {', '.join(others)}" if others else found
-
     def nearest(self, name: str) -> str:
-        """Return the names that are most like `name`, as the end of a message; may be empty.
+        """Return the names that are most like `name`, as the end of a message."""
+        return nearest(self.names, name)
 
-        >>> goodput = next(each for each in DEFINITIONS if each.name == "goodput")
-        >>> Measured({"ftp.goodput": goodput}, (), 0).nearest("ftp.godput")
-        '; nearest: ftp.goodput'
-        """
-        found = get_close_matches(name, self.names, n=3)
-        return f"; nearest: {', '.join(found)}" if found else ""
+
+def nearest(present: Collection[str], wanted: str) -> str:
+    """Return the names that are most like one that does not exist, as the end of a message.
+
+    Args:
+        present: the names that there are.
+        wanted: a name, or a pattern with wildcards.
+
+    >>> nearest(["calls.mos", "calls.jitter"], "mos"), nearest(["ftp.goodput"], "ftp.godput")
+    ('; nearest: calls.mos', '; nearest: ftp.goodput')
+    >>> nearest(["queue_delay_mean", "loss"], "delay")
+    '; nearest: queue_delay_mean'
+    >>> nearest(["loss"], "x")
+    '; `redtail list metrics FILE` has the names'
+    """
+    whole = [name for name in present if phase(name) is None]
+    bare = wanted.replace("*", "").strip(".")
+    word = base(bare)
+    found = [name for name in whole if base(name) == word and "*" not in wanted]
+    if not found and len(word) > 2:
+        found = [name for name in whole if word in base(name) and prefix(name) == prefix(bare)]
+    found += get_close_matches(bare, whole, n=3, cutoff=0.7)
+    # A name may be right but for its group, or its group but for the name.
+    for like in get_close_matches(word, {base(name) for name in whole}, n=2, cutoff=0.75):
+        alike = [name for name in whole if base(name) == like]
+        found += sorted(alike, key=lambda name: prefix(name) != prefix(bare))
+    if not found and len(word) > 2:
+        found = [name for name in whole if word in base(name)]
+    if not found:
+        found = get_close_matches(bare, whole, n=3, cutoff=0.5)
+    chosen = list(dict.fromkeys(found))[:_NEAREST]
+    if not chosen:
+        return "; `redtail list metrics FILE` has the names"
+    return f"; nearest: {', '.join(chosen)}"

@@ -8,9 +8,10 @@ X
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -96,58 +97,33 @@ DEFINITIONS: tuple[Definition, ...] = tuple(
 """All metrics, except those that queues of users name themselves."""
 
 # Definitions of one name are shown alike; a test of the Rust code holds that.
-METRICS: dict[str, Metric] = {each.name: each.metric for each in DEFINITIONS}
+_BY_NAME: dict[str, Definition] = {each.name: each for each in DEFINITIONS}
+METRICS: dict[str, Metric] = {name: each.metric for name, each in _BY_NAME.items()}
 
 # Bins of response times to a factor of ten (crates/network/src/answers.rs).
 BINS_PER_DECADE = 50
 
-# Metrics of groups that tables show, with the group's name, for every group that has them.
-OF_GROUPS = (
-    "mos",
-    "bitrate_mean",
-    "rebuffering_ratio",
-    "transaction_rate",
-    "response_time_p50",
-    "response_time_p95",
-)
+# Where values of the measure "1" cannot be beyond; those of the measure "fraction" are shares.
+_RANGES: dict[str, tuple[float, float]] = {
+    "fairness": (0.0, 1.0),  # Jain's index
+    "mos": (1.0, 4.5),  # ITU-T G.107, Annex B
+    "mos_min": (1.0, 4.5),
+    "r_factor": (-math.inf, 100.0),  # ITU-T G.107
+    "offered_load": (0.0, math.inf),  # more can be offered than a link carries
+    "max_p": (0.0, 1.0),
+    "chosen": (0.0, 1.0),
+    "short_share": (0.0, 1.0),
+    "short_service": (0.0, 1.0),
+    "long_share": (0.0, 1.0),
+    "long_service": (0.0, 1.0),
+}
 
-# What each group was found to offer that was asked for by its load.
-_OFFERED = ("offered_load",)
-
-# Metrics of the printed table, the most important first: narrow screens show only the first ones.
-TABLE = (
-    "utilization",
-    "goodput",
-    *_OFFERED,
-    *OF_GROUPS,
-    "udp_loss",
-    "loss",
-    "mark",
-    "queue_delay_mean",
-    "queue_delay_std",
-    "consecutive_loss_mean",
-    "queue_delay_p95",
-    "fairness",
-    "queue_length_mean",
-)
-
-# Of these, every queue beyond the first is worth a column and a figure.
-FURTHER_QUEUES = ("utilization", "loss", "queue_delay_mean")
-
-# Metrics that get a figure of their own.
-FIGURES = (
-    "goodput",
-    "utilization",
-    *OF_GROUPS,
-    "udp_loss",
-    "loss",
-    "queue_delay_mean",
-    "queue_delay_std",
-    "queue_delay_p95",
-    "queue_length_mean",
-    "consecutive_loss_mean",
-    "fairness",
-)
+# Units of shown numbers: the SI unit, and each unit with what a stored number is multiplied by.
+_UNITS = {
+    "s": (("s", 1.0), ("ms", 1e3), ("µs", 1e6)),
+    "bit/s": (("Gbit/s", 1e-9), ("Mbit/s", 1e-6), ("kbit/s", 1e-3), ("bit/s", 1.0)),
+    "bytes": (("GB", 1e-9), ("MB", 1e-6), ("kB", 1e-3), ("bytes", 1.0)),
+}
 
 
 def describe(name: str) -> Metric:
@@ -195,52 +171,92 @@ def phase(name: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def axis(name: str) -> str:
+def axis(name: str, about: Metric | None = None) -> str:
     """Return the text of a figure's axis.
 
-    >>> axis("hop2.queue_delay_mean")
-    'hop2: Mean queueing delay (ms)'
+    Args:
+        name: the metric.
+        about: how it is shown, when not as `describe` says.
+
+    >>> axis("hop2.queue_delay_mean"), axis("web.response_time_p95")
+    ('Mean queueing delay at hop2 (ms)', 'Response time of web, 95th percentile (ms)')
+    >>> axis("return.loss"), axis("phase2.ftp.goodput")
+    ('Packets lost at the queue, return link (%)', 'TCP goodput of ftp, phase 2 (Mbit/s)')
     """
-    of = prefix(name)
-    return f"{of}: {describe(name).axis}" if of else describe(name).axis
+    about = about or describe(name)
+    title = title_of(name)
+    return f"{title} ({about.shown_unit})" if about.shown_unit else title
 
 
-def head(name: str) -> str:
-    """Return the head of a table column, on two or three lines."""
+def title_of(name: str) -> str:
+    """Return what a metric is in words, without its unit.
+
+    >>> title_of("return.calls.queue_delay_p99")
+    'Queueing delay of calls at the return link, 99th percentile'
+    """
+    title, _, rest = describe(name).title.partition(", ")
+    groups, places, phases = [], [], []
+    for part in prefix(name).split(".") if prefix(name) else []:
+        if found := re.fullmatch("phase([0-9]+)", part):
+            phases.append(f"phase {found[1]}")
+        elif part == "return":
+            places.append("return link")
+        elif re.fullmatch("hop[0-9]+", part):
+            places.append(part)
+        elif part != "queue":
+            groups.append(escape.name(part))
+    place = " ".join(places)
+    if re.search(r" at |(ed|sent|lost|arrivals)$", title):  # "lost at the queue at hop2"
+        ends = [*groups, *([place] if place else [])]
+    else:
+        title += "".join(f" of {group}" for group in groups)
+        if place:
+            title += f" at the {place}" if place.endswith("link") else f" at {place}"
+        ends = []
+    return ", ".join(part for part in (title, *ends, rest, *phases) if part)
+
+
+def bounds(name: str) -> tuple[float, float]:
+    """Return the least and the greatest value that a metric can have, as it is stored.
+
+    >>> bounds("loss"), bounds("ftp.goodput"), bounds("calls.mos")
+    ((0.0, 1.0), (0.0, inf), (1.0, 4.5))
+    """
+    known = _BY_NAME.get(base(name))
+    if base(name) in _RANGES:
+        return _RANGES[base(name)]
+    if known is None:  # named by a queue of the user
+        return -math.inf, math.inf
+    return 0.0, 1.0 if known.measure == "fraction" else math.inf
+
+
+def readable(about: Metric, values: Iterable[float]) -> Metric:
+    """Return how a metric is shown so that its numbers are neither very small nor very large.
+
+    Args:
+        about: how it is shown by default; kept where its largest number is from 0.1 to 10 000.
+        values: the numbers that are shown, as they are stored.
+
+    >>> readable(describe("queue_delay_mean"), [4e-6, 12e-6]).shown_unit
+    'µs'
+    >>> readable(describe("goodput"), [3.2e10]).shown_unit
+    'Gbit/s'
+    >>> readable(describe("queue_delay_mean"), [0.265]).shown_unit
+    'ms'
+    """
+    largest = max((abs(value) for value in values if not math.isnan(value)), default=0.0)
+    if largest == 0.0 or 0.1 <= largest * about.scale < 1e4 or about.unit not in _UNITS:
+        return about
+    units = _UNITS[about.unit]
+    unit, scale = next((each for each in units if largest * each[1] >= 1.0), units[-1])
+    return replace(about, shown_unit=unit, scale=scale)
+
+
+def head(name: str, about: Metric | None = None) -> str:
+    """Return the head of a table column, on two or three lines; `about` as for `axis`."""
     of = escape.name(prefix(name))
-    return f"{of}\n{describe(name).head}" if of else describe(name).head
-
-
-def shown(present: Collection[str], links: Sequence[str], wanted: Sequence[str]) -> list[str]:
-    """Return which metrics to show, from the `wanted` ones without a prefix.
-
-    To these come the goodput of each group when there are several, the metrics of `OF_GROUPS` of
-    each group that has them, and, for queues beyond the first, those of `FURTHER_QUEUES`. In a
-    chain no queue is the first. Phases are left out.
-
-    >>> shown(["goodput", "hop1.loss", "hop1.ftp.loss"], ["hop1"], ["goodput", "loss"])
-    ['goodput', 'hop1.loss']
-    >>> shown(["utilization", "calls.mos", "calls.jitter"], [], ["mos", "utilization"])
-    ['calls.mos', 'utilization']
-    >>> shown(["goodput", "web.goodput", "web.transaction_rate"], [], TABLE)
-    ['goodput', 'web.transaction_rate']
-    """
-    groups = [
-        name
-        for name in present
-        if name.count(".") == 1 and name.endswith(".goodput") and phase(name) is None
-    ]
-    found = []
-    for name in wanted:
-        if name in present:
-            found.append(name)
-        if name == "goodput" and len(groups) > 1:
-            found.extend(groups)
-        if name in (*_OFFERED, *OF_GROUPS):
-            found.extend(each for each in present if each.count(".") == 1 and base(each) == name)
-        if name in FURTHER_QUEUES:
-            found.extend(f"{link}.{name}" for link in links if f"{link}.{name}" in present)
-    return found
+    lines = (about or describe(name)).head
+    return f"{of}\n{lines}" if of else lines
 
 
 def column(name: str) -> str:

@@ -56,6 +56,7 @@ __all__ = [
     "Red",
     "RedTail",
     "Rem",
+    "Report",
     "Rule",
     "SelfConfiguringRed",
     "Series",
@@ -3147,10 +3148,12 @@ class Series(Part):
     Attributes:
         interval: Time between two samples. A run has at most 50 million rows, one for each queue
             and flow at each time. A time with its unit, for example "100 ms".
-        queues: Record, for every queue, its length and the average and probability of its control
-            law. True or false; default true.
+        queues: Record, for every queue, its length, the average and probability of its control law,
+            and since the sample before: arrivals, drops, marks and mean queueing delay. True or
+            false; default true.
         windows: Of every flow: congestion window, slow start threshold, data in flight, smoothed
-            round-trip time. True or false; default false.
+            round-trip time, pacing rate, bytes delivered. True or false; default false.
+        goodput: Record the goodput of every group. True or false; default true.
         replications: Number of replications of each case that are recorded, counted from the first.
             A whole number, at least 1; default 1.
     """
@@ -3158,7 +3161,21 @@ class Series(Part):
     interval: str
     queues: bool | None = None
     windows: bool | None = None
+    goodput: bool | None = None
     replications: int | None = None
+
+
+@dataclass(kw_only=True)
+class Report(Part):
+    """What tables and figures show. It changes no run, and is no part of what a run is known by.
+
+    Attributes:
+        metrics: Names of metrics, in the order in which they are shown. A name with `*` stands for
+            all that fit: `"web.*"`, `"*.one_way_delay_p99"`. `redtail list metrics FILE` has the
+            names. The option `--metrics` takes its place. A list, each a text.
+    """
+
+    metrics: Sequence[str]
 
 
 @dataclass(kw_only=True)
@@ -3197,7 +3214,12 @@ class Experiment(Whole):
             fixed start and stop of a group. "auto", or a list, each a time with its unit, for
             example "100 ms".
         series: Time series to record; without it there are none. A table with interval, queues,
-            windows, replications.
+            windows, goodput, replications.
+        keep_flows: The most flows that a run may have for its table of flows to be kept; 0 keeps
+            none. Connections of users count as flows. In an experiment of 1000 runs or more, tables
+            are kept only if this key is given. A whole number.
+        report: What tables and figures show; without it, what suits the traffic. It changes no run.
+            A table with metrics.
         factors: Keys that take several values in turn; every combination is a case. A key is
             dotted: "bottleneck.queue", "traffic.ftp.flows" (the group named ftp),
             "chain.hop2.rate". Those in a table of [[factors.zip]] take their values in step, as
@@ -3219,6 +3241,8 @@ class Experiment(Whole):
     host_jitter: str | None = None
     phases: Literal["auto"] | Sequence[str] | None = None
     series: Series | None = None
+    keep_flows: int | None = None
+    report: Report | None = None
     factors: Mapping[str, Sequence[Any] | Mapping[str, Any]] | None = None
     case: Sequence[Mapping[str, Any]] | None = None
 

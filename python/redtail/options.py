@@ -26,6 +26,8 @@ class PlanOptions(TypedDict, total=False):
         until: overrides it with a rule, such as `"queue_delay_p99 within 5 %"`.
         at_least: with a rule, replications before it is looked at; 10 by default.
         at_most: with a rule, replications that no case exceeds; 50 by default.
+        metrics: names of the metrics that tables and figures show, which may have wildcards; by
+            default those of the file's [report], else what suits the traffic.
         allow_code: files and folders outside the experiment's own whose code may be executed.
     """
 
@@ -34,6 +36,7 @@ class PlanOptions(TypedDict, total=False):
     until: str | Sequence[str] | None
     at_least: int | None
     at_most: int | None
+    metrics: str | Sequence[str] | None
     allow_code: Allowed
 
 

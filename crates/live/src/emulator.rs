@@ -473,7 +473,7 @@ impl<'a> Emulator<'a> {
                 self.links.start_phase(at);
             }
             Class::Sample => {
-                self.links.network.sample(at, &mut self.series);
+                self.links.sample(at, &mut self.series);
                 if let Some(series) = &self.scenario.series {
                     let again = Event::new(at + series.interval, Class::Sample, 0);
                     self.links.scheduler.add(again);

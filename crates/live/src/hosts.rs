@@ -21,8 +21,8 @@ use redtail_traffic::{Application, FlowKind, Traces, User};
 use rustix::event::epoll;
 
 use self::port::{Connection, UserSlot};
-use self::stream::TcpFlow;
-use self::udp::UdpFlow;
+pub use self::stream::TcpFlow;
+pub use self::udp::UdpFlow;
 use crate::addresses::Side;
 use crate::counters::Counters;
 use crate::event_loop::{Part, Watched};
@@ -283,7 +283,7 @@ impl<'a> Hosts<'a> {
                 FlowKind::Tcp { size } => {
                     let number = self.tcp.len() as u32;
                     let size = size.map(Bytes::as_u64);
-                    self.tcp.push(TcpFlow::new(index, i, size, start));
+                    self.tcp.push(TcpFlow::new(index, i, size, [start, stop]));
                     if start < stop {
                         self.timers.add(start, Timer::Start(number));
                     }
@@ -352,6 +352,8 @@ impl<'a> Hosts<'a> {
             rows.in_flight_bytes.push(bytes(info.outstanding));
             let srtt = (info.srtt_us > 0).then(|| f64::from(info.srtt_us) * 1e-6);
             rows.srtt_s.push(srtt.unwrap_or(f64::NAN));
+            rows.pacing_rate_bps.push(f64::NAN);
+            rows.delivered_bytes.push(flow.delivered);
         }
         if let Some(series) = &self.scenario.series {
             self.timers.add(at + series.interval, Timer::Sample);
@@ -371,6 +373,7 @@ impl<'a> Hosts<'a> {
         }
         for flow in &mut self.tcp {
             flow.delivered_before = flow.delivered;
+            flow.info_before = flow.latest_info();
         }
         Ok(())
     }

@@ -4,10 +4,12 @@
 //! the kernel's counters what TCP did. Metrics that no one of them can measure are left out.
 
 use redtail_core::{Metric, Span, Time};
+use redtail_network::flow_rows::{FlowRow, FlowRowsMaker, kept_flows};
 use redtail_network::group_report::{self, Times, Value, bits_per_second};
+use redtail_network::histograms::ONE_WAY_DELAY;
 use redtail_network::metrics::*;
 use redtail_network::report::full_name;
-use redtail_network::result::{FlowSeries, ResponseTimes, Transfers};
+use redtail_network::result::{FlowRows, FlowSeries, Histograms, ResponseTimes, Transfers};
 use redtail_network::statistics::{Delays, jain};
 use redtail_traffic::TrafficParams;
 use redtail_traffic::transfer::{
@@ -15,7 +17,7 @@ use redtail_traffic::transfer::{
 };
 
 use crate::counters::Counters;
-use crate::hosts::{Hosts, Marks};
+use crate::hosts::{Hosts, Marks, TcpFlow, UdpFlow};
 
 /// What the hosts have measured.
 #[derive(Clone, Debug, Default)]
@@ -24,6 +26,10 @@ pub struct HostReport {
     pub metrics: Vec<Vec<Value>>,
     /// Metrics of all groups together, and of the phases, with their full names.
     pub others: Vec<(String, f64)>,
+    /// Every TCP and UDP flow that the file names, unless there are more than are kept.
+    pub flows: Option<FlowRows>,
+    /// The one-way delays of the UDP groups.
+    pub histograms: Histograms,
     /// Every sized transfer.
     pub transfers: Transfers,
     /// The response times of groups with users.
@@ -45,6 +51,7 @@ impl Hosts<'_> {
         let mut report = HostReport {
             metrics: vec![Vec::new(); groups],
             series: std::mem::take(&mut self.series),
+            flows: self.flow_rows(ended),
             transfers: self.transfers(),
             lateness: std::mem::take(&mut self.lateness),
             device_drops: end.counters.iter().map(|group| group.device_drops).sum(),
@@ -85,6 +92,8 @@ impl Hosts<'_> {
             all_tcp.extend_from_slice(&rates);
             if group.tcp().is_none() {
                 values.extend(self.of_udp(index));
+                let name = format!("{}.{ONE_WAY_DELAY}", group.access().name);
+                report.histograms.add(name, self.delays[index].histogram());
                 let flows = self.udp.iter().filter(|flow| flow.group == index);
                 rates = flows
                     .map(|flow| bits_per_second(flow.received_bytes, period))
@@ -176,6 +185,51 @@ impl Hosts<'_> {
             rows.timeouts.push(u64::from(info.timeouts.unwrap_or(0)));
         }
         rows
+    }
+
+    /// A row for each flow that the file names; `None` if there are more than are kept. The
+    /// connections of users are not followed. The kernel does not say which packets of a TCP flow were
+    /// lost or marked, and not the mean of its round-trip samples.
+    fn flow_rows(&self, end: Time) -> Option<FlowRows> {
+        let most = kept_flows(self.scenario);
+        let count = self.tcp.len() + self.udp.len();
+        if most == 0 || count > most {
+            return None;
+        }
+        let mut rows = FlowRowsMaker::new(self.scenario, end);
+        let of_tcp = |flow: &TcpFlow| {
+            let (info, before) = (flow.latest_info(), flow.info_before);
+            let timeouts = info.timeouts.zip(before.timeouts.or(Some(0)));
+            FlowRow {
+                group: flow.group,
+                flow: self.first_flow[flow.group] + flow.index as u32,
+                start: flow.start,
+                stop: flow.stop,
+                completed: flow.completed,
+                delivered: flow.delivered - flow.delivered_before,
+                retransmissions: Some(u64::from(info.retransmissions - before.retransmissions)),
+                timeouts: timeouts.map(|(all, before)| u64::from(all - before)),
+                ..FlowRow::default()
+            }
+        };
+        let of_udp = |flow: &UdpFlow| FlowRow {
+            group: flow.group,
+            flow: self.first_flow[flow.group] + flow.index as u32,
+            start: flow.start,
+            stop: flow.stop,
+            delivered: flow.received_bytes,
+            lost: Some(flow.lost),
+            ..FlowRow::default()
+        };
+        let mut flows: Vec<FlowRow> = self.tcp.iter().map(of_tcp).collect();
+        flows.extend(self.udp.iter().map(of_udp));
+        flows.sort_by_key(|row| row.flow);
+        for row in &mut flows {
+            let i = row.flow - self.first_flow[row.group];
+            row.host = rows.host(row.group, i as usize);
+            rows.add(row);
+        }
+        Some(rows.finish())
     }
 
     /// The goodput in each phase, of each TCP group and of all.

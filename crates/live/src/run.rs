@@ -416,6 +416,8 @@ fn result(scenario: &Scenario, mut emulator: Emulator<'_>, hosts: HostReport) ->
         let named = value.map(|value| (full_name("", metric), value));
         result.metrics.extend(named);
     }
+    result.flows = hosts.flows;
+    result.histograms.append(hosts.histograms);
     result.transfers = hosts.transfers;
     result.response_times = hosts.response_times;
     if let Some(series) = &scenario.series {

@@ -8,11 +8,14 @@
 //! or a limiting window: a round trip (two, if the connection had to be opened first), the server's
 //! time, and the transmission of the response's packets at the rate of the slowest link they cross.
 
+use std::sync::LazyLock;
+
 use hdrhistogram::Histogram;
 use redtail_core::{Rate, Span, Time};
 use redtail_spec::Scenario;
 use redtail_traffic::{Done, TrafficParams};
 
+use crate::histograms::{Bins, each_bin};
 use crate::result::ResponseTimes;
 use crate::statistics::TimeWeighted;
 
@@ -25,8 +28,8 @@ const CLASSES: usize = SIZE_CLASSES.len() + 1;
 /// Slowdowns are counted in hundredths.
 const SLOWDOWN_UNIT: f64 = 100.0;
 
-/// Bins per factor of ten in exported distributions.
-const BINS_PER_DECADE: f64 = 50.0;
+/// Of exported distributions.
+static BINS: LazyLock<Bins> = LazyLock::new(|| Bins::new(1e-6, 50.0));
 
 /// Times of one kind.
 #[derive(Clone, Debug)]
@@ -219,27 +222,15 @@ impl Answers {
     /// Adds the distribution to `rows`, as counts in bins that are the same in every run.
     pub fn export(&self, group: u32, rows: &mut ResponseTimes) {
         for (class, times) in self.by_class.iter().enumerate() {
-            let mut last = None;
-            for step in times.histogram.iter_recorded() {
-                // The upper end of the bin: 10^(k/50) seconds.
-                let seconds = (step.value_iterated_to().max(1)) as f64 * 1e-6;
-                let bin = (libm::log10(seconds) * BINS_PER_DECADE).ceil();
-                if last != Some(bin) {
-                    last = Some(bin);
-                    rows.group.push(group);
-                    rows.size_up_to_bytes.push(
-                        SIZE_CLASSES
-                            .get(class)
-                            .map_or(f64::INFINITY, |&end| end as f64),
-                    );
-                    rows.time_up_to_s
-                        .push(libm::pow(10.0, bin / BINS_PER_DECADE));
-                    rows.count.push(0);
-                }
-                if let Some(count) = rows.count.last_mut() {
-                    *count += step.count_since_last_iteration();
-                }
-            }
+            let size_up_to = SIZE_CLASSES
+                .get(class)
+                .map_or(f64::INFINITY, |&end| end as f64);
+            each_bin(&times.histogram, &BINS, |end, count| {
+                rows.group.push(group);
+                rows.size_up_to_bytes.push(size_up_to);
+                rows.time_up_to_s.push(end);
+                rows.count.push(count);
+            });
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Links at work: queues, transmitters and losses.
 
-use redtail_core::{Ecn, Time};
+use redtail_core::{Ecn, Span, Time};
 use redtail_qdisc::{DropReason, QueueDiscipline, Sink, TcpHeader};
 
 use crate::capacity::Capacity;
 use crate::network::{Address, Link, Network, Route};
 use crate::packet::{ContentId, SimPacket};
+use crate::result::QueueSeries;
 use crate::scheduler::{Class, Event, Scheduler};
 use crate::statistics::{LinkStatistics, Measured, PacketOwner};
 
@@ -18,6 +19,11 @@ pub struct LinkPassed {
     pub departed: u64,
     /// Packets its queue dropped.
     pub dropped: u64,
+    /// Packets its queue marked.
+    pub marked: u64,
+    /// The sum of the queueing delays of the packets whose transmission began, in picoseconds,
+    /// modulo 2^64.
+    pub waited: u64,
 }
 
 /// Which end of a link.
@@ -33,6 +39,10 @@ pub enum End {
 pub trait Ends {
     /// A queue has dropped a packet, or a wire has lost it: nobody needs its content any more.
     fn lost(&mut self, packet: &SimPacket);
+
+    /// A queue has marked a packet (ECN) that counts in the measurement period.
+    #[inline]
+    fn marked(&mut self, _packet: &SimPacket) {}
 
     /// The TCP header of a packet of this group, if it has one.
     fn tcp_header(&self, packet: &SimPacket, group: usize) -> Option<TcpHeader>;
@@ -87,9 +97,12 @@ impl<E: Ends> Sink<SimPacket> for QueueEvents<'_, E> {
 
     fn marked(&mut self, packet: &SimPacket, _now: Time) {
         let group = self.routes[packet.route as usize].group as usize;
+        self.books.passed.marked += 1;
         if let Some(statistics) = &mut self.books.statistics {
             let waited = self.arriving != Some(packet.content);
-            statistics.on_mark(group, waited.then_some(packet.stamp));
+            if statistics.on_mark(group, waited.then_some(packet.stamp)) {
+                self.ends.marked(packet);
+            }
         }
     }
 
@@ -108,6 +121,8 @@ pub struct Links {
     pub scheduler: Scheduler,
     /// The counters of each link.
     pub books: Vec<LinkBooks>,
+    /// What had passed each link at the latest sample, and how many transmissions had begun.
+    sampled: Vec<(LinkPassed, u64)>,
 }
 
 impl Links {
@@ -120,6 +135,7 @@ impl Links {
         });
         Self {
             scheduler: Scheduler::new(network.links.len(), network.line_count()),
+            sampled: vec![Default::default(); network.links.len()],
             books: books.collect(),
             network,
         }
@@ -156,6 +172,35 @@ impl Links {
             let begin = LinkStatistics::new(now, &books.waiting, link.round_trip);
             let statistics = books.statistics.as_mut().expect("the warm-up is over");
             statistics.phase = Some(Box::new(begin));
+        }
+    }
+
+    /// Adds a sample of every queue to `rows`.
+    pub fn sample(&mut self, now: Time, rows: &mut QueueSeries) {
+        let links = self.network.links.iter().zip(&self.books);
+        for (i, ((link, books), before)) in (0..).zip(links.zip(&mut self.sampled)) {
+            let (backlog, internals) = (link.queue.backlog(), link.queue.internals());
+            rows.time_s.push(now.as_secs_f64());
+            rows.link.push(i);
+            rows.packets.push(backlog.packets as f64);
+            rows.bytes.push(backlog.bytes as f64);
+            rows.average.push(internals.average.unwrap_or(f64::NAN));
+            rows.probability
+                .push(internals.probability.unwrap_or(f64::NAN));
+            let passed = books.passed;
+            rows.arrivals.push(passed.arrived - before.0.arrived);
+            rows.drops.push(passed.dropped - before.0.dropped);
+            rows.marks.push(passed.marked - before.0.marked);
+            // The packet in transmission has not departed.
+            let begun = passed.departed + u64::from(link.transmitting.is_some());
+            let begun = begun - std::mem::replace(&mut before.1, begun);
+            let waited = Span::from_ps(passed.waited.wrapping_sub(before.0.waited));
+            rows.delay_s.push(if begun > 0 {
+                waited.as_secs_f64() / begun as f64
+            } else {
+                f64::NAN
+            });
+            before.0 = passed;
         }
     }
 
@@ -288,6 +333,7 @@ impl Links {
         };
         let group = self.network.routes[route as usize].group as usize;
         books.waiting[group] -= 1;
+        books.passed.waited = books.passed.waited.wrapping_add((now - stamp).as_ps());
         if let Some(statistics) = &mut books.statistics {
             statistics.on_departure(group, now - stamp, outlook.backlog, now);
         }

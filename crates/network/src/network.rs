@@ -11,13 +11,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use redtail_core::{Bytes, Dscp, Ecn, Rate, Span, Stream, Time, prefetch};
-use redtail_qdisc::{AnyQueue, FlowTable, Plugins, QueueContext, QueueDiscipline};
+use redtail_qdisc::{AnyQueue, FlowTable, Plugins, QueueContext};
 use redtail_spec::{LinkParams, Scenario};
 use redtail_traffic::{Access, Direction};
 
 use crate::capacity::{Capacity, Deliveries};
 use crate::packet::{ContentId, SimPacket, TrafficClass};
-use crate::result::QueueSeries;
 use crate::scheduler::Scheduler;
 
 /// A transmitter with a queue discipline in front of it.
@@ -347,20 +346,6 @@ impl Network {
             .map(|pipe| pipe.longest_wait)
             .max()
             .unwrap_or_default()
-    }
-
-    /// Adds a sample of every queue to `rows`.
-    pub fn sample(&self, now: Time, rows: &mut QueueSeries) {
-        for (i, link) in self.links.iter().enumerate() {
-            let (backlog, internals) = (link.queue.backlog(), link.queue.internals());
-            rows.time_s.push(now.as_secs_f64());
-            rows.link.push(i as u32);
-            rows.packets.push(backlog.packets as f64);
-            rows.bytes.push(backlog.bytes as f64);
-            rows.average.push(internals.average.unwrap_or(f64::NAN));
-            rows.probability
-                .push(internals.probability.unwrap_or(f64::NAN));
-        }
     }
 
     /// Number of delay lines.

@@ -15,7 +15,7 @@ pub fn full_name(prefix: &str, metric: &Metric) -> String {
     format!("{prefix}{}", metric.name)
 }
 
-/// Adds the metrics of the links of a run that has ended. Those of a single bottleneck have no prefix.
+/// Adds the metrics and the distributions of the links of a run that has ended. Those of a single bottleneck have no prefix.
 ///
 /// # Panics
 /// During the warm-up.
@@ -43,6 +43,11 @@ pub fn links(links: &mut Links, scenario: &Scenario, now: Time, result: &mut Run
             result.metrics.push((full_name(&prefix, RANDOM_LOSS), lost));
         }
         add_groups(&mut result.metrics, scenario, &prefix, &summary.groups);
+        let histograms = &mut result.histograms;
+        histograms.add_tally(&prefix, &summary.distributions);
+        for (group, tally) in scenario.traffic.iter().zip(&summary.group_distributions) {
+            histograms.add_tally(&format!("{prefix}{}.", group.access().name), tally);
+        }
         result.consecutive_losses.push(summary.loss_events);
     }
 }

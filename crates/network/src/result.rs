@@ -2,75 +2,211 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Samples of every queue, a row per link and sampling time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)] // the names are the columns' names
-pub struct QueueSeries {
-    pub time_s: Vec<f64>,
-    /// Index into [`RunResult::links`].
-    pub link: Vec<u32>,
-    pub packets: Vec<f64>,
-    pub bytes: Vec<f64>,
-    /// The control law's average, in the unit of its thresholds; NaN without one.
-    pub average: Vec<f64>,
-    /// The control law's probability; NaN without one.
-    pub probability: Vec<f64>,
+/// The values of a column.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs)] // the names are the types' names
+pub enum Column<'a> {
+    F64(&'a [f64]),
+    U32(&'a [u32]),
+    U64(&'a [u64]),
 }
 
-/// Samples of every TCP flow, a row per flow and sampling time.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)] // the names are the columns' names
-pub struct FlowSeries {
-    pub time_s: Vec<f64>,
-    /// Number of the flow, counted over all groups in the order of the file.
-    pub flow: Vec<u32>,
-    /// Index into [`RunResult::groups`].
-    pub group: Vec<u32>,
-    pub cwnd_bytes: Vec<f64>,
-    /// Infinite before the first reduction.
-    pub ssthresh_bytes: Vec<f64>,
-    pub in_flight_bytes: Vec<f64>,
-    /// NaN before the first sample.
-    pub srtt_s: Vec<f64>,
+impl<'a> From<&'a Vec<f64>> for Column<'a> {
+    fn from(values: &'a Vec<f64>) -> Self {
+        Self::F64(values)
+    }
 }
 
-/// Every sized transfer, a row for each, whether it completed or not. Times count
-/// from its start and are NaN where the run ended before.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)] // the names are the columns' names
-pub struct Transfers {
-    /// Index into [`RunResult::groups`].
-    pub group: Vec<u32>,
-    /// Number of the flow, counted over all groups in the order of the file.
-    pub flow: Vec<u32>,
-    /// What it transfers.
-    pub size_bytes: Vec<u64>,
-    /// From the start of the run.
-    pub start_s: Vec<f64>,
-    /// From the first SYN to the arrival of the SYN-ACK; NaN without a handshake.
-    pub handshake_time_s: Vec<f64>,
-    /// To the delivery of the first byte at the receiver.
-    pub first_byte_time_s: Vec<f64>,
-    /// To the arrival of the acknowledgement of the last byte; that of the FIN does
-    /// not count.
-    pub completion_time_s: Vec<f64>,
-    /// Over the whole run, warm-up included, as the next.
-    pub retransmissions: Vec<u64>,
-    pub timeouts: Vec<u64>,
+impl<'a> From<&'a Vec<u32>> for Column<'a> {
+    fn from(values: &'a Vec<u32>) -> Self {
+        Self::U32(values)
+    }
 }
 
-/// How long users waited for responses: counts by group, size and time. Bins are the same in every
-/// run, 50 to a factor of ten; empty ones are left out.
+impl<'a> From<&'a Vec<u64>> for Column<'a> {
+    fn from(values: &'a Vec<u64>) -> Self {
+        Self::U64(values)
+    }
+}
+
+/// A table of a result: a struct of columns, whose names are those of its fields.
+macro_rules! rows {
+    (
+        $(#[$about:meta])*
+        $name:ident { $($(#[$doc:meta])* $column:ident: $kind:ty,)* }
+    ) => {
+        $(#[$about])*
+        #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+        #[allow(missing_docs)] // the names are the columns' names
+        pub struct $name {
+            $($(#[$doc])* pub $column: Vec<$kind>,)*
+        }
+
+        impl $name {
+            /// The columns with their names, in their order.
+            pub fn columns(&self) -> Vec<(&'static str, Column<'_>)> {
+                vec![$((stringify!($column), Column::from(&self.$column)),)*]
+            }
+        }
+    };
+}
+
+rows! {
+    /// Samples of every queue, a row per link and sampling time.
+    QueueSeries {
+        time_s: f64,
+        /// Index into [`RunResult::links`].
+        link: u32,
+        packets: f64,
+        bytes: f64,
+        /// The control law's average, in the unit of its thresholds; NaN without one.
+        average: f64,
+        /// The control law's probability; NaN without one.
+        probability: f64,
+        /// Packets that arrived since the sample before, as the next two.
+        arrivals: u64,
+        /// Packets that the queue dropped.
+        drops: u64,
+        /// Packets that the queue marked (ECN).
+        marks: u64,
+        /// Mean queueing delay of the packets whose transmission began since the sample before; NaN
+        /// without any.
+        delay_s: f64,
+    }
+}
+
+rows! {
+    /// Samples of every TCP flow, a row per flow and sampling time.
+    FlowSeries {
+        time_s: f64,
+        /// Number of the flow, counted over all groups in the order of the file.
+        flow: u32,
+        /// Index into [`RunResult::groups`].
+        group: u32,
+        cwnd_bytes: f64,
+        /// Infinite before the first reduction.
+        ssthresh_bytes: f64,
+        in_flight_bytes: f64,
+        /// NaN before the first sample.
+        srtt_s: f64,
+        /// NaN for a sender that does not pace, or that has no rate yet.
+        pacing_rate_bps: f64,
+        /// Bytes delivered in order to the receiver's application since the start of the run.
+        delivered_bytes: u64,
+    }
+}
+
+rows! {
+    /// Every sized transfer, a row for each, whether it completed or not. Times count
+    /// from its start and are NaN where the run ended before.
+    Transfers {
+        /// Index into [`RunResult::groups`].
+        group: u32,
+        /// Number of the flow, counted over all groups in the order of the file.
+        flow: u32,
+        /// What it transfers.
+        size_bytes: u64,
+        /// From the start of the run.
+        start_s: f64,
+        /// From the first SYN to the arrival of the SYN-ACK; NaN without a handshake.
+        handshake_time_s: f64,
+        /// To the delivery of the first byte at the receiver.
+        first_byte_time_s: f64,
+        /// To the arrival of the acknowledgement of the last byte; that of the FIN does
+        /// not count.
+        completion_time_s: f64,
+        /// Over the whole run, warm-up included, as the next.
+        retransmissions: u64,
+        timeouts: u64,
+    }
+}
+
+rows! {
+    /// How long users waited for responses: counts by group, size and time. Bins are the same in every
+    /// run, 50 to a factor of ten; empty ones are left out.
+    ResponseTimes {
+        /// Index into [`RunResult::groups`].
+        group: u32,
+        /// Upper end of the class of sizes; infinite for the last.
+        size_up_to_bytes: f64,
+        /// Upper end of the bin.
+        time_up_to_s: f64,
+        count: u64,
+    }
+}
+
+rows! {
+    /// What the receivers of each group got, a row per group and sampling time.
+    GroupSeries {
+        time_s: f64,
+        /// Index into [`RunResult::groups`].
+        group: u32,
+        /// Since the sample before: of TCP, bytes delivered in order to applications; of UDP, bytes
+        /// of packets, headers included. NaN at the first sample.
+        goodput_bps: f64,
+    }
+}
+
+rows! {
+    /// Every flow, a row for each: TCP and UDP flows in the order of the file, then the connections
+    /// of users in the order of their opening. NaN stands for what does not exist for a flow, and for
+    /// what is not known. Counts are of the measurement period.
+    FlowRows {
+        /// Index into [`RunResult::groups`].
+        group: u32,
+        /// Number of the flow, counted over all groups in the order of the file. A connection of a
+        /// user has the number under which queues knew it, which later ones may have had too.
+        flow: u32,
+        /// Number of its host in the group.
+        host: u32,
+        /// Round-trip time without queueing and transmission.
+        round_trip_s: f64,
+        /// From the start of the run.
+        start_s: f64,
+        /// From the start to the acknowledgement of the last byte of a sized transfer, or until both
+        /// sides of a user's connection have closed; NaN if it did not happen.
+        completion_time_s: f64,
+        /// How long the flow was active in the measurement period: from its start to its end.
+        active_s: f64,
+        /// TCP: bytes delivered in order, to the user if it is a user's connection. UDP: bytes of the
+        /// packets received, headers included.
+        delivered_bytes: f64,
+        /// Of `delivered_bytes` in `active_s`; NaN for a flow that was not active.
+        goodput_bps: f64,
+        /// Packets sent in the direction of the data; by both sides of a user's connection.
+        sent_packets: f64,
+        /// Of these, packets that queues dropped and wires lost.
+        lost_packets: f64,
+        /// Packets that queues marked (ECN); one that two queues mark counts twice.
+        marked_packets: f64,
+        /// Segments, of both sides of a user's connection, as the next.
+        retransmissions: f64,
+        timeouts: f64,
+        /// Of the round-trip samples that the sender of the data took; NaN without any.
+        rtt_mean_s: f64,
+        rtt_min_s: f64,
+    }
+}
+
+rows! {
+    /// Distributions of times: counts by distribution and time. Bins are the same in every run, 100 to
+    /// a factor of ten, and one for zero; empty ones are left out.
+    HistogramRows {
+        /// Index into [`Histograms::names`].
+        distribution: u32,
+        /// Upper end of the bin.
+        up_to_s: f64,
+        count: u64,
+    }
+}
+
+/// Distributions of times with their names.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[allow(missing_docs)] // the names are the columns' names
-pub struct ResponseTimes {
-    /// Index into [`RunResult::groups`].
-    pub group: Vec<u32>,
-    /// Upper end of the class of sizes; infinite for the last.
-    pub size_up_to_bytes: Vec<f64>,
-    /// Upper end of the bin.
-    pub time_up_to_s: Vec<f64>,
-    pub count: Vec<u64>,
+pub struct Histograms {
+    /// What each is of, as metrics are named: `queue_delay`, `ftp.queue_delay`, `calls.one_way_delay`.
+    pub names: Vec<String>,
+    /// The counts.
+    pub rows: HistogramRows,
 }
 
 /// The result of one run.
@@ -89,6 +225,12 @@ pub struct RunResult {
     pub queue_series: Option<QueueSeries>,
     /// Flow samples, if asked for.
     pub flow_series: Option<FlowSeries>,
+    /// Samples of the groups, if asked for.
+    pub group_series: Option<GroupSeries>,
+    /// Every flow, unless there were more than are kept.
+    pub flows: Option<FlowRows>,
+    /// Distributions of times.
+    pub histograms: Histograms,
     /// Every sized transfer.
     pub transfers: Transfers,
     /// Response times of every group that has users.

@@ -98,6 +98,11 @@ impl Delays {
         Some(self.sum * 1e-12 / count as f64)
     }
 
+    /// The histogram, which counts nanoseconds; `None` before the first time.
+    pub fn histogram(&self) -> Option<&Histogram<u64>> {
+        self.histogram.as_deref()
+    }
+
     /// The time in seconds that the share `q` does not exceed.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         let histogram = self.histogram.as_ref()?;
@@ -128,6 +133,37 @@ pub struct Tally {
     losing: u64,
     /// Loss events by their number of packets, from 1.
     pub loss_events: Vec<u64>,
+    gaps: LossGaps,
+}
+
+/// The times from one drop to the next.
+#[derive(Clone, Debug, Default)]
+struct LossGaps {
+    latest: Option<Time>,
+    /// In nanoseconds, two significant digits; `None` before the second drop.
+    histogram: Option<Box<Histogram<u64>>>,
+}
+
+impl LossGaps {
+    fn on_drop(&mut self, now: Time) {
+        if let Some(before) = self.latest.replace(now) {
+            self.histogram
+                .get_or_insert_with(|| {
+                    Box::new(Histogram::new(2).expect("two significant digits are allowed"))
+                })
+                .record((now - before).as_ps() / 1000)
+                .expect("the histogram grows with its values");
+        }
+    }
+}
+
+/// The distributions of a [`Tally`], in nanoseconds.
+#[derive(Clone, Debug)]
+pub struct TallyDistributions {
+    /// Of the queueing delay.
+    pub delays: Histogram<u64>,
+    /// Of the time from one drop to the next; `None` with fewer than two drops.
+    pub loss_gaps: Option<Box<Histogram<u64>>>,
 }
 
 /// Summary of a [`Tally`], in SI units and fractions; `None` where nothing happened.
@@ -163,6 +199,7 @@ impl Tally {
             waiting: TimeWeighted::new(now, waiting as f64),
             losing: 0,
             loss_events: Vec::new(),
+            gaps: LossGaps::default(),
         }
     }
 
@@ -191,8 +228,13 @@ impl Tally {
     }
 
     /// The summary of a tally that ends now, over `period`, in which the link could carry
-    /// `capacity`.
-    fn finish(mut self, now: Time, period: Span, capacity: u128) -> (TallySummary, Vec<u64>) {
+    /// `capacity`; the loss events and the distributions.
+    fn finish(
+        mut self,
+        now: Time,
+        period: Span,
+        capacity: u128,
+    ) -> (TallySummary, Vec<u64>, TallyDistributions) {
         self.end_loss_event();
         let ratio = |part: f64, whole: u64| (whole > 0).then(|| part / whole as f64);
         let (queue_length_mean, queue_length_std) = self.waiting.clone().finish(now, period);
@@ -220,7 +262,11 @@ impl Tally {
             queue_delay_p99: quantile(0.99),
             consecutive_loss_mean: ratio(self.drops as f64, events),
         };
-        (summary, self.loss_events)
+        let distributions = TallyDistributions {
+            delays: self.delays,
+            loss_gaps: self.gaps.histogram,
+        };
+        (summary, self.loss_events, distributions)
     }
 }
 
@@ -244,6 +290,10 @@ pub struct LinkSummary {
     pub loss_events: Vec<u64>,
     /// By group.
     pub groups: Vec<TallySummary>,
+    /// The distributions of all groups together.
+    pub distributions: TallyDistributions,
+    /// The distributions by group.
+    pub group_distributions: Vec<TallyDistributions>,
     /// How flows lose together.
     pub congestion: CongestionSummary,
 }
@@ -285,6 +335,7 @@ impl LinkStatistics {
             tally.drops += 1;
             tally.lost += u64::from(counts);
             tally.losing += 1;
+            tally.gaps.on_drop(now);
             if waited.is_some() {
                 tally.waiting.set(tally.waiting.value - 1.0, now);
             }
@@ -292,9 +343,10 @@ impl LinkStatistics {
         self.congestion.on_drop(owner.flow, self.last_delay, now);
     }
 
-    fn on_mark(&mut self, group: usize, waited: Option<Time>) {
+    fn on_mark(&mut self, group: usize, waited: Option<Time>) -> bool {
         let counts = waited.is_none_or(|since| since >= self.begin);
         self.groups[group].marks += u64::from(counts);
+        counts
     }
 
     #[inline(always)]
@@ -338,13 +390,18 @@ impl LinkStatistics {
             let merged = self.all.delays.add(&group.delays);
             merged.expect("histograms of one shape can be added");
         }
-        let (all, loss_events) = self.all.finish(now, period, capacity);
+        let (all, loss_events, distributions) = self.all.finish(now, period, capacity);
         let groups = self.groups.into_iter();
-        let groups = groups.map(|tally| tally.finish(now, period, capacity).0);
+        let groups = groups.map(|tally| tally.finish(now, period, capacity));
+        let (groups, group_distributions) = groups
+            .map(|(summary, _, distributions)| (summary, distributions))
+            .unzip();
         LinkSummary {
             all,
             loss_events,
-            groups: groups.collect(),
+            groups,
+            distributions,
+            group_distributions,
             congestion: self.congestion.finish(now),
         }
     }
@@ -388,11 +445,14 @@ impl Measured {
     }
 
     /// A packet of `group` was marked. `waited` is when it was admitted, if it is not arriving now.
-    pub fn on_mark(&mut self, group: usize, waited: Option<Time>) {
-        self.whole.on_mark(group, waited);
+    /// Returns whether it counts: whether it arrived in the measurement period.
+    pub fn on_mark(&mut self, group: usize, waited: Option<Time>) -> bool {
         if let Some(phase) = &mut self.phase {
-            out_of_line(|| phase.on_mark(group, waited));
+            out_of_line(|| {
+                phase.on_mark(group, waited);
+            });
         }
+        self.whole.on_mark(group, waited)
     }
 
     /// A packet of `group` left the queue after `delay`.

@@ -10,14 +10,15 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyIndexError, PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use redtail_core::ParamError;
+use redtail_core::{ParamError, Span};
+use redtail_network::result::{Column, FlowSeries, GroupSeries, QueueSeries};
 use redtail_qdisc::QueueParams;
 use redtail_qdisc::advise::Situated;
 use redtail_sim::capture::{Capture, CaptureError, IpVersion, Point, PointsAndFile};
@@ -79,10 +80,50 @@ fn spec_error(py: Python<'_>, error: &redtail_spec::SpecError) -> PyErr {
     attributes.err().unwrap_or(raised)
 }
 
-/// Stops runs that were started with it.
+/// Stops runs that were started with it, and says how far they are.
 #[pyclass(frozen)]
 #[derive(Default)]
-struct CancelToken(Arc<AtomicBool>);
+struct CancelToken {
+    cancelled: Arc<AtomicBool>,
+    running: Mutex<Vec<Arc<Running>>>,
+}
+
+/// A run in progress.
+struct Running {
+    /// The simulated time in picoseconds.
+    now: AtomicU64,
+    duration: Span,
+}
+
+/// A run in progress that its token knows until this is dropped.
+struct Registered<'a> {
+    token: &'a CancelToken,
+    run: Arc<Running>,
+}
+
+impl CancelToken {
+    fn register(&self, duration: Span) -> Registered<'_> {
+        let run = Arc::new(Running {
+            now: AtomicU64::new(0),
+            duration,
+        });
+        self.lock().push(Arc::clone(&run));
+        Registered { token: self, run }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Arc<Running>>> {
+        // The list is whole even if another thread has panicked.
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Registered<'_> {
+    fn drop(&mut self) {
+        self.token
+            .lock()
+            .retain(|other| !Arc::ptr_eq(other, &self.run));
+    }
+}
 
 #[pymethods]
 impl CancelToken {
@@ -93,7 +134,17 @@ impl CancelToken {
 
     /// Makes every run that uses this token raise `Cancelled` soon.
     fn cancel(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// For each simulation in progress: the simulated time and its end, in seconds.
+    fn running(&self) -> Vec<(f64, f64)> {
+        let running = self.lock();
+        let seconds = |run: &Arc<Running>| {
+            let now = Span::from_ps(run.now.load(Ordering::Relaxed));
+            (now.as_secs_f64(), run.duration.as_secs_f64())
+        };
+        running.iter().map(seconds).collect()
     }
 }
 
@@ -121,6 +172,12 @@ impl Plan {
     #[getter]
     fn backend(&self) -> Option<&str> {
         self.0.backend.as_deref()
+    }
+
+    /// Names of the metrics to show, which may have wildcards; empty when the file does not say.
+    #[getter]
+    fn report(&self) -> Vec<String> {
+        self.0.report.clone()
     }
 
     /// The stop rule as JSON text, when there is one.
@@ -343,31 +400,52 @@ fn plan(
     }
 }
 
-/// A column of a time series: its type and its values, little-endian.
-type Column<'py> = (&'static str, Bound<'py, PyBytes>);
+/// A column of a table: its type and its values, little-endian.
+type PyColumn<'py> = (&'static str, Bound<'py, PyBytes>);
 
-fn f64_column<'py>(py: Python<'py>, values: &[f64]) -> Column<'py> {
-    let bytes: Vec<u8> = values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect();
-    ("f64", PyBytes::new(py, &bytes))
+fn py_column<'py>(py: Python<'py>, column: Column<'_>) -> PyColumn<'py> {
+    let bytes = |values: Vec<u8>| PyBytes::new(py, &values);
+    match column {
+        Column::F64(values) => (
+            "f64",
+            bytes(
+                values
+                    .iter()
+                    .flat_map(|value| value.to_le_bytes())
+                    .collect(),
+            ),
+        ),
+        Column::U32(values) => (
+            "u32",
+            bytes(
+                values
+                    .iter()
+                    .flat_map(|value| value.to_le_bytes())
+                    .collect(),
+            ),
+        ),
+        Column::U64(values) => (
+            "u64",
+            bytes(
+                values
+                    .iter()
+                    .flat_map(|value| value.to_le_bytes())
+                    .collect(),
+            ),
+        ),
+    }
 }
 
-fn u32_column<'py>(py: Python<'py>, values: &[u32]) -> Column<'py> {
-    let bytes: Vec<u8> = values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect();
-    ("u32", PyBytes::new(py, &bytes))
-}
-
-fn u64_column<'py>(py: Python<'py>, values: &[u64]) -> Column<'py> {
-    let bytes: Vec<u8> = values
-        .iter()
-        .flat_map(|value| value.to_le_bytes())
-        .collect();
-    ("u64", PyBytes::new(py, &bytes))
+/// A table by its columns.
+fn py_table<'py>(
+    py: Python<'py>,
+    columns: Vec<(&'static str, Column<'_>)>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let table = PyDict::new(py);
+    for (name, column) in columns {
+        table.set_item(name, py_column(py, column))?;
+    }
+    Ok(table)
 }
 
 /// The result of one run.
@@ -397,51 +475,50 @@ impl RunResult {
     #[getter]
     fn series<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let series = PyDict::new(py);
-        if let Some(rows) = &self.0.queue_series {
-            let table = PyDict::new(py);
-            table.set_item("time_s", f64_column(py, &rows.time_s))?;
-            table.set_item("link", u32_column(py, &rows.link))?;
-            table.set_item("packets", f64_column(py, &rows.packets))?;
-            table.set_item("bytes", f64_column(py, &rows.bytes))?;
-            table.set_item("average", f64_column(py, &rows.average))?;
-            table.set_item("probability", f64_column(py, &rows.probability))?;
-            series.set_item("queues", table)?;
+        let result = &self.0;
+        let samples = [
+            (
+                "queues",
+                result.queue_series.as_ref().map(QueueSeries::columns),
+            ),
+            (
+                "flows",
+                result.flow_series.as_ref().map(FlowSeries::columns),
+            ),
+            (
+                "groups",
+                result.group_series.as_ref().map(GroupSeries::columns),
+            ),
+        ];
+        for (name, columns) in samples {
+            if let Some(columns) = columns {
+                series.set_item(name, py_table(py, columns)?)?;
+            }
         }
-        if let Some(rows) = &self.0.flow_series {
-            let table = PyDict::new(py);
-            table.set_item("time_s", f64_column(py, &rows.time_s))?;
-            table.set_item("flow", u32_column(py, &rows.flow))?;
-            table.set_item("group", u32_column(py, &rows.group))?;
-            table.set_item("cwnd_bytes", f64_column(py, &rows.cwnd_bytes))?;
-            table.set_item("ssthresh_bytes", f64_column(py, &rows.ssthresh_bytes))?;
-            table.set_item("in_flight_bytes", f64_column(py, &rows.in_flight_bytes))?;
-            table.set_item("srtt_s", f64_column(py, &rows.srtt_s))?;
-            series.set_item("flows", table)?;
+        if !result.transfers.flow.is_empty() {
+            series.set_item("transfers", py_table(py, result.transfers.columns())?)?;
         }
-        let rows = &self.0.transfers;
-        if !rows.flow.is_empty() {
-            let table = PyDict::new(py);
-            table.set_item("group", u32_column(py, &rows.group))?;
-            table.set_item("flow", u32_column(py, &rows.flow))?;
-            table.set_item("size_bytes", u64_column(py, &rows.size_bytes))?;
-            table.set_item("start_s", f64_column(py, &rows.start_s))?;
-            table.set_item("handshake_time_s", f64_column(py, &rows.handshake_time_s))?;
-            table.set_item("first_byte_time_s", f64_column(py, &rows.first_byte_time_s))?;
-            table.set_item("completion_time_s", f64_column(py, &rows.completion_time_s))?;
-            table.set_item("retransmissions", u64_column(py, &rows.retransmissions))?;
-            table.set_item("timeouts", u64_column(py, &rows.timeouts))?;
-            series.set_item("transfers", table)?;
-        }
-        let rows = &self.0.response_times;
+        let rows = &result.response_times;
         if !rows.group.is_empty() {
-            let table = PyDict::new(py);
-            table.set_item("group", u32_column(py, &rows.group))?;
-            table.set_item("size_up_to_bytes", f64_column(py, &rows.size_up_to_bytes))?;
-            table.set_item("time_up_to_s", f64_column(py, &rows.time_up_to_s))?;
-            table.set_item("count", u64_column(py, &rows.count))?;
-            series.set_item("response_times", table)?;
+            series.set_item("response_times", py_table(py, rows.columns())?)?;
         }
         Ok(series)
+    }
+
+    /// The tables of flows and of histograms, if there are any.
+    #[getter]
+    fn tables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let tables = PyDict::new(py);
+        if let Some(flows) = &self.0.flows
+            && !flows.flow.is_empty()
+        {
+            tables.set_item("flows", py_table(py, flows.columns())?)?;
+        }
+        let histograms = &self.0.histograms;
+        if !histograms.names.is_empty() {
+            tables.set_item("histograms", py_table(py, histograms.rows.columns())?)?;
+        }
+        Ok(tables)
     }
 
     #[getter]
@@ -449,6 +526,7 @@ impl RunResult {
         let names = PyDict::new(py);
         names.set_item("links", &self.0.links)?;
         names.set_item("groups", &self.0.groups)?;
+        names.set_item("distributions", &self.0.histograms.names)?;
         Ok(names)
     }
 
@@ -566,8 +644,11 @@ fn run(
     let scenario = Scenario::from_json(scenario_json).map_err(|error| spec_error(py, &error))?;
     let files = points.map(capture_files).transpose()?;
     let capture = files.as_deref().map(|files| capture(ip, files));
-    let cancel = cancel.map_or_else(Arc::default, |token| Arc::clone(&token.get().0));
+    let token = cancel.as_ref().map(|token| token.get());
+    let cancel = token.map_or_else(Arc::default, |token| Arc::clone(&token.cancelled));
+    let registered = token.map(|token| token.register(scenario.duration));
     let options = RunOptions {
+        progress: registered.as_ref().map(|registered| &registered.run.now),
         capture: capture.transpose()?,
         traces: tables(&scenario, traces)?,
         plugins: plugins(queues, &cancel)?,

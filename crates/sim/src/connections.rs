@@ -71,6 +71,46 @@ pub struct Connection {
     exchanges: Exchanges,
     /// The SYN of a client that does not send first, until the handshake is complete.
     syn: Option<Box<Syn>>,
+    opened_at: Time,
+    /// Its packets that queues have marked in the measurement period.
+    pub marked: u64,
+    /// What it had done when the measurement began; `None` if it was opened later.
+    before: Option<Box<Progress>>,
+}
+
+/// What a connection has done so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    done: SenderCounters,
+    reached: Reached,
+    /// Packets of both sides, as the next.
+    sent: u64,
+    lost: u64,
+}
+
+/// What a connection has done in the measurement period, for the table of flows.
+#[derive(Clone, Copy, Debug)]
+pub struct ConnectionRecord {
+    /// Its number, in the order of opening.
+    pub number: u64,
+    /// Its user, and its host.
+    pub at: Opening,
+    /// When it was opened.
+    pub opened_at: Time,
+    /// When it was over and had no packet in the network.
+    pub gone_at: Option<Time>,
+    /// The counters of both senders.
+    pub done: SenderCounters,
+    /// Response bytes delivered to the client in order.
+    pub delivered: u64,
+    /// Packets of both sides, as the next.
+    pub sent: u64,
+    /// Packets that were lost.
+    pub lost: u64,
+    /// Packets that were marked.
+    pub marked: u64,
+    /// Mean and least of the server's round-trip samples.
+    pub round_trips: Option<(Span, Span)>,
 }
 
 impl Connection {
@@ -88,6 +128,35 @@ impl Connection {
             dropped: [0; 2],
             exchanges: Exchanges::new(order, !params.handshake),
             syn: None,
+            opened_at: Time::ZERO,
+            marked: 0,
+            before: None,
+        }
+    }
+
+    fn progress(&self) -> Progress {
+        Progress {
+            done: self.counters(),
+            reached: self.reached(),
+            sent: self.passed.iter().map(|side| side.sent).sum(),
+            lost: self.dropped.iter().sum(),
+        }
+    }
+
+    fn record(&self, gone_at: Option<Time>) -> ConnectionRecord {
+        let now = self.progress();
+        let before = self.before.as_deref().copied().unwrap_or_default();
+        ConnectionRecord {
+            number: self.number,
+            at: self.at,
+            opened_at: self.opened_at,
+            gone_at,
+            done: now.done - before.done,
+            delivered: now.reached.goodput_since(before.reached),
+            sent: now.sent - before.sent,
+            lost: now.lost - before.lost,
+            marked: self.marked,
+            round_trips: self.server.sender().round_trips(),
         }
     }
 
@@ -311,6 +380,10 @@ pub struct Connections {
     pub dropped: u64,
     opened: u64,
     seed: (u64, u32),
+    /// The connections that went in the measurement period; `None` when they are not kept.
+    records: Option<Vec<ConnectionRecord>>,
+    /// The most connections that are kept.
+    most_records: usize,
 }
 
 /// The user, flow, group and host of a connection.
@@ -359,7 +432,7 @@ impl Connections {
     }
 
     /// Opens a connection. Returns its place.
-    pub fn open(&mut self, opening: Opening) -> u32 {
+    pub fn open(&mut self, opening: Opening, now: Time) -> u32 {
         let group = self.groups[opening.group as usize].as_ref();
         let group = group.expect("its users have connections");
         let host = group.hosts[opening.host as usize];
@@ -378,6 +451,7 @@ impl Connections {
         connection.client.open(&group.params);
         connection.number = self.opened;
         connection.at = opening;
+        connection.opened_at = now;
         connection.routes = [host.back, host.data];
         self.opened += 1;
         match self.free.pop() {
@@ -456,6 +530,13 @@ impl Connections {
         for (longest, _) in connection.waits(now) {
             group.longest_wait = group.longest_wait.max(longest);
         }
+        if let Some(records) = &mut self.records {
+            if records.len() < self.most_records {
+                records.push(connection.record(Some(now)));
+            } else {
+                self.records = None;
+            }
+        }
         let was = connection.at;
         self.spare.push(connection);
         Some(was)
@@ -492,14 +573,30 @@ impl Connections {
             .chain(self.of(group).flat_map(move |it| it.waits(now)))
     }
 
-    /// Forgets the waits that have ended.
-    pub fn forget_waits(&mut self) {
+    /// A record of each connection that was open in the measurement period, in the order of their
+    /// opening; `None` if there were more than are kept.
+    pub fn records(&mut self) -> Option<Vec<ConnectionRecord>> {
+        let mut records = self.records.take()?;
+        records.extend(self.iter().map(|(_, open)| open.record(None)));
+        records.sort_by_key(|record| record.number);
+        (records.len() <= self.most_records).then_some(records)
+    }
+
+    /// Keeps records of the connections from now on, unless they become more than `most`.
+    pub fn keep_records(&mut self, most: usize) {
+        self.records = Some(Vec::new());
+        self.most_records = most;
+    }
+
+    /// The measurement begins.
+    pub fn start_measuring(&mut self) {
         for group in self.groups.iter_mut().flatten() {
             group.longest_wait = Span::ZERO;
         }
         for connection in self.places.iter_mut().flatten() {
-            connection.client.forget_waits();
-            connection.server.forget_waits();
+            connection.client.start_measuring();
+            connection.server.start_measuring();
+            connection.before = Some(Box::new(connection.progress()));
         }
     }
 }

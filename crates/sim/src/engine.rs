@@ -5,12 +5,13 @@
 
 mod endpoints;
 mod ends;
+mod flow_rows;
 mod measurement;
 mod report;
 mod run;
 mod users;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use redtail_core::{Time, prefetch};
 use redtail_network::{Alarm, Class, Event, Links, Target, compile};
@@ -20,6 +21,7 @@ use redtail_traffic::{Application, Traces};
 use redtail_transport::SenderCounters;
 
 use self::ends::ends;
+use self::flow_rows::FlowsBefore;
 use self::measurement::Phases;
 use crate::capture::Recorder;
 use crate::connections::Reached;
@@ -52,6 +54,8 @@ struct Engine<'a> {
     flows: Flows,
     /// Packets dropped or lost on a wire, by flow and direction (0 data, 1 acknowledgements).
     dropped: Vec<[u64; 2]>,
+    /// Data packets marked in the measurement period, by flow.
+    marked: Vec<u64>,
     sampler: Option<Sampler>,
     recorder: Option<Box<Recorder<'a>>>,
     /// The alarm for the segment that pacing holds back, by sender.
@@ -65,6 +69,8 @@ struct Engine<'a> {
     /// The bytes that had reached the receivers of each group when the measurement began.
     reached_before: Vec<Reached>,
     phases: Phases,
+    /// What each flow had done when the measurement began; `None` if flows are not kept.
+    flows_before: Option<FlowsBefore>,
     events: u64,
 }
 
@@ -110,6 +116,7 @@ impl<'a> Engine<'a> {
             links,
             contents: Contents::default(),
             dropped: vec![[0; 2]; flows.groups.len()],
+            marked: vec![0; flows.groups.len()],
             sampler,
             recorder: None,
             releases: vec![Alarm::default(); flows.senders.len()],
@@ -118,12 +125,13 @@ impl<'a> Engine<'a> {
             done_before: Vec::new(),
             reached_before: Vec::new(),
             phases: Phases::default(),
+            flows_before: None,
             events: 0,
             flows,
         }
     }
 
-    fn run(&mut self, cancel: &AtomicBool) -> Result<(), Cancelled> {
+    fn run(&mut self, cancel: &AtomicBool, progress: Option<&AtomicU64>) -> Result<(), Cancelled> {
         while let Some(event) = self.links.scheduler.take_next() {
             if event.at() >= self.end {
                 break;
@@ -131,8 +139,13 @@ impl<'a> Engine<'a> {
             debug_assert!(event.at() >= self.now, "time went back");
             self.now = event.at();
             self.events += 1;
-            if self.events.is_multiple_of(CANCEL_INTERVAL) && self.is_stopped(cancel) {
-                return Err(Cancelled);
+            if self.events.is_multiple_of(CANCEL_INTERVAL) {
+                if self.is_stopped(cancel) {
+                    return Err(Cancelled);
+                }
+                if let Some(progress) = progress {
+                    progress.store((self.now - Time::ZERO).as_ps(), Ordering::Relaxed);
+                }
             }
             match event.class() {
                 Class::LinkFree => {

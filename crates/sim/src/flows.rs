@@ -107,6 +107,8 @@ pub struct UdpSlot {
     pub flow: u32,
     /// Number of the next packet.
     pub next: u64,
+    /// Bytes received over the whole run.
+    pub heard_bytes: u64,
     /// Bytes received that were sent in the measurement period.
     pub received_bytes: u64,
     /// Packets received that were sent in the measurement period.
@@ -148,6 +150,7 @@ impl UdpSlot {
         let &Datagram { number, sent } = datagram;
         let counts = sent >= measure_from;
         self.passed.delivered += 1;
+        self.heard_bytes += u64::from(size);
         if let UdpSink::Call(call) = &mut self.sink {
             call.hear(number, sent, now, counts);
         }
@@ -295,6 +298,18 @@ impl Flows {
         flows
     }
 
+    /// The bytes that have reached the TCP receivers and users of each group so far.
+    pub fn reached_by_group(&self) -> Vec<Reached> {
+        let mut reached = vec![Reached::default(); self.answers.len()];
+        for slot in &self.receivers {
+            reached[self.groups[slot.flow as usize] as usize] += slot.reached();
+        }
+        for (group, reached) in (0..).zip(&mut reached) {
+            *reached += self.connections.reached(group);
+        }
+        reached
+    }
+
     /// The endpoints of the flow of this number. The flows beyond `sources` are those that users open.
     #[inline]
     pub fn ends(&self, flow: u32) -> FlowEnds {
@@ -375,6 +390,7 @@ impl Flows {
             route: host.data,
             flow,
             next: 0,
+            heard_bytes: 0,
             received_bytes: 0,
             received: 0,
             lost: 0,

@@ -1,8 +1,9 @@
 //! Time series: samples at a fixed interval, only when asked for.
 
 use redtail_core::Time;
-use redtail_network::Network;
-use redtail_network::result::{FlowSeries, QueueSeries};
+use redtail_network::Links;
+use redtail_network::group_report::bits_per_second;
+use redtail_network::result::{FlowSeries, GroupSeries, QueueSeries};
 use redtail_spec::Series;
 
 use crate::flows::Flows;
@@ -16,6 +17,11 @@ pub struct Sampler {
     pub queues: QueueSeries,
     /// Samples of the flows so far.
     pub flows: FlowSeries,
+    /// Samples of the groups so far.
+    pub groups: GroupSeries,
+    /// The bytes that had reached the receivers of each group at the latest sample; empty before the
+    /// first.
+    reached: Vec<u64>,
 }
 
 impl Sampler {
@@ -25,28 +31,58 @@ impl Sampler {
             request,
             queues: QueueSeries::default(),
             flows: FlowSeries::default(),
+            groups: GroupSeries::default(),
+            reached: Vec::new(),
         }
     }
 
     /// Takes the requested samples.
-    pub fn sample(&mut self, network: &Network, flows: &Flows, now: Time) {
-        let time_s = now.as_secs_f64();
+    pub fn sample(&mut self, links: &mut Links, flows: &Flows, now: Time) {
         if self.request.queues {
-            network.sample(now, &mut self.queues);
+            links.sample(now, &mut self.queues);
         }
         if self.request.windows {
-            for slot in &flows.senders {
-                let snapshot = slot.sender.snapshot();
-                let rows = &mut self.flows;
-                rows.time_s.push(time_s);
-                rows.flow.push(slot.flow);
-                rows.group.push(flows.groups[slot.flow as usize]);
-                rows.cwnd_bytes.push(snapshot.cwnd);
-                rows.ssthresh_bytes.push(snapshot.ssthresh);
-                rows.in_flight_bytes.push(snapshot.outstanding as f64);
-                rows.srtt_s
-                    .push(snapshot.srtt.map_or(f64::NAN, |srtt| srtt.as_secs_f64()));
-            }
+            self.sample_flows(flows, now);
         }
+        if self.request.goodput {
+            self.sample_groups(flows, now);
+        }
+    }
+
+    fn sample_flows(&mut self, flows: &Flows, now: Time) {
+        let rows = &mut self.flows;
+        for (slot, receiver) in flows.senders.iter().zip(&flows.receivers) {
+            let snapshot = slot.sender.snapshot();
+            rows.time_s.push(now.as_secs_f64());
+            rows.flow.push(slot.flow);
+            rows.group.push(flows.groups[slot.flow as usize]);
+            rows.cwnd_bytes.push(snapshot.cwnd);
+            rows.ssthresh_bytes.push(snapshot.ssthresh);
+            rows.in_flight_bytes.push(snapshot.outstanding as f64);
+            rows.srtt_s
+                .push(snapshot.srtt.map_or(f64::NAN, |srtt| srtt.as_secs_f64()));
+            rows.pacing_rate_bps
+                .push(snapshot.pacing_rate.map_or(f64::NAN, |rate| rate * 8.0));
+            rows.delivered_bytes.push(receiver.receiver.delivered());
+        }
+    }
+
+    fn sample_groups(&mut self, flows: &Flows, now: Time) {
+        let reached = flows.reached_by_group();
+        let mut reached: Vec<u64> = reached.iter().map(|group| group.delivered).collect();
+        for slot in &flows.udp {
+            reached[flows.groups[slot.flow as usize] as usize] += slot.heard_bytes;
+        }
+        for (group, &bytes) in (0..).zip(&reached) {
+            self.groups.time_s.push(now.as_secs_f64());
+            self.groups.group.push(group);
+            let before = self.reached.get(group as usize);
+            self.groups
+                .goodput_bps
+                .push(before.map_or(f64::NAN, |before| {
+                    bits_per_second(bytes - before, self.request.interval)
+                }));
+        }
+        self.reached = reached;
     }
 }

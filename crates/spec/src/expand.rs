@@ -71,7 +71,15 @@ pub(crate) const CASE_NAME: &str = "case.name";
 const KINDS: [&str; 2] = ["kind", "preset"];
 
 /// Keys that concern all runs or name them. They cannot differ between cases.
-const NOT_FACTORS: [&str; 6] = [NAME, "description", "replications", "seed", FACTORS, CASE];
+const NOT_FACTORS: [&str; 7] = [
+    NAME,
+    "description",
+    "replications",
+    "seed",
+    "report",
+    FACTORS,
+    CASE,
+];
 
 /// Whether the key may differ between cases.
 pub(crate) fn can_be_factor(key: &str) -> bool {

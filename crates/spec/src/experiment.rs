@@ -44,6 +44,10 @@ params! {
         phases: Option<Phases>;
         /// Time series to record; without it there are none.
         series: Option<SeriesParams>;
+        /// The most flows that a run may have for its table of flows to be kept; 0 keeps none. Connections of users count as flows. In an experiment of 1000 runs or more, tables are kept only if this key is given.
+        keep_flows: Option<u64>, "1000, which takes 130 kB for each run.";
+        /// What tables and figures show; without it, what suits the traffic. It changes no run.
+        report: Option<ReportParams>;
     }
 }
 
@@ -106,14 +110,26 @@ params! {
     pub struct SeriesParams {
         /// Time between two samples. A run has at most 50 million rows, one for each queue and flow at each time.
         interval: Span;
-        /// Record, for every queue, its length and the average and probability of its control law.
+        /// Record, for every queue, its length, the average and probability of its control law, and since the sample before: arrivals, drops, marks and mean queueing delay.
         queues: bool = true, "on: queues are what is compared.";
         /// Of every flow: congestion window, slow start threshold, data in flight, smoothed round-trip
-        /// time.
+        /// time, pacing rate, bytes delivered.
         windows: bool = false, "off: a series for each flow takes much space.";
+        /// Record the goodput of every group.
+        goodput: bool = true, "on: a row for each group takes little space.";
         /// Number of replications of each case that are recorded, counted from the first.
         #[schemars(range(min = 1))]
         replications: u32 = 1, "ours: one run shows the course.";
+    }
+}
+
+params! {
+    /// What tables and figures show. It changes no run, and is no part of what a run is known by.
+    #[schemars(rename = "Report")]
+    pub struct ReportParams {
+        /// Names of metrics, in the order in which they are shown. A name with `*` stands for all that fit: `"web.*"`, `"*.one_way_delay_p99"`. `redtail list metrics FILE` has the names. The option `--metrics` takes its place.
+        #[schemars(length(min = 1))]
+        metrics: Vec<String>;
     }
 }
 
@@ -229,6 +245,9 @@ pub struct Series {
     pub queues: bool,
     /// Whether to sample flows.
     pub windows: bool,
+    /// Whether to sample groups.
+    #[serde(default)]
+    pub goodput: bool,
 }
 
 /// One run. In simulation it determines every byte of the result.
@@ -254,6 +273,8 @@ pub struct Scenario {
     pub phases: Vec<Span>,
     /// Time series to record, if any.
     pub series: Option<Series>,
+    /// The most flows of which a table is kept; `None` is the default of the engine.
+    pub keep_flows: Option<u64>,
 }
 
 /// The form of scenarios that this code writes and reads.
@@ -292,6 +313,8 @@ struct ScenarioText {
     phases: Vec<Span>,
     #[serde(skip_serializing_if = "Option::is_none")]
     series: Option<Series>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    keep_flows: Option<u64>,
 }
 
 impl From<Scenario> for ScenarioText {
@@ -311,6 +334,7 @@ impl From<Scenario> for ScenarioText {
             traffic: scenario.traffic,
             phases: scenario.phases,
             series: scenario.series,
+            keep_flows: scenario.keep_flows,
         }
     }
 }
@@ -341,6 +365,7 @@ impl TryFrom<ScenarioText> for Scenario {
             traffic: text.traffic,
             phases: text.phases,
             series: text.series,
+            keep_flows: text.keep_flows,
         })
     }
 }

@@ -54,7 +54,8 @@ mod validate;
 
 pub use error::{Problem, SpecError};
 pub use experiment::{
-    ChainParams, Experiment, HopParams, LinkParams, Scenario, Series, SeriesParams, Topology,
+    ChainParams, Experiment, HopParams, LinkParams, ReportParams, Scenario, Series, SeriesParams,
+    Topology,
 };
 pub use load::LoadRequest;
 pub use origin::Origin;

@@ -64,6 +64,8 @@ pub struct Plan {
     pub backend: Option<String>,
     /// When a case has enough runs, if that depends on what they measure.
     pub stop: Option<StopRuleParams>,
+    /// Names of the metrics to show, if the file says so.
+    pub report: Vec<String>,
     /// Where the random numbers start from.
     pub seed: u64,
     /// Warnings of values that are accepted but probably not intended; each is a complete message with its
@@ -142,6 +144,7 @@ impl Plan {
                 interval: series.interval,
                 queues: series.queues,
                 windows: series.windows,
+                goodput: series.goodput,
             }),
             ..case.base.clone()
         })
@@ -275,6 +278,9 @@ fn expand_and_check(
             Replications::Fixed(_) => None,
             Replications::Until(rule) => Some(rule),
         },
+        report: experiment
+            .report
+            .map_or_else(Vec::new, |report| report.metrics),
         seed: experiment.seed,
         warnings: warnings
             .finish(&factors)
@@ -510,6 +516,7 @@ fn scenario(experiment: &Experiment, topology: Topology) -> Scenario {
         traffic,
         phases,
         series: None,
+        keep_flows: experiment.keep_flows,
     }
 }
 

@@ -34,7 +34,7 @@ const LONGEST_PATH: Span = Span::from_s(24 * 3600);
 /// every queue.
 const MOST_PHASES: usize = 100;
 
-/// The most rows of a run's time series: 50 bytes each are held in memory until the run's end.
+/// The most rows of a run's time series: about 70 bytes each are held in memory until the run's end.
 const MOST_SERIES_ROWS: u64 = 50_000_000;
 
 /// Completes or refuses a plug-in.
@@ -189,6 +189,15 @@ impl Findings<'_> {
             }
             _ => {}
         }
+        if let Some(report) = &experiment.report {
+            let blank = |name: &String| name.trim().is_empty();
+            if report.metrics.is_empty() || report.metrics.iter().any(blank) {
+                self.refuse(
+                    "report.metrics",
+                    "names no metric; accepted: names such as [\"goodput\", \"web.*\"]",
+                );
+            }
+        }
         if let Some(series) = &experiment.series {
             if series.interval == Span::ZERO {
                 self.refuse(
@@ -227,7 +236,12 @@ impl Findings<'_> {
             .iter()
             .filter(|group| series.windows && group.tcp().is_some() && !group.has_users());
         let flows: u64 = flows.map(|group| u64::from(group.access().flows)).sum();
-        let of_sample = queues as u64 + flows;
+        let groups = if series.goodput {
+            experiment.traffic.len()
+        } else {
+            0
+        };
+        let of_sample = (queues + groups) as u64 + flows;
         let duration = experiment.duration.min(LONGEST_RUN);
         let least = u128::from(duration.as_ps()) * u128::from(of_sample);
         let least = Span::from_ps(least.div_ceil(u128::from(MOST_SERIES_ROWS)) as u64);

@@ -44,6 +44,7 @@ from redtail.analysis.digits import shown
 from redtail.analysis.stats import Estimate, difference, estimate
 from redtail.analysis.tolerances import DEFAULTS, Tolerance, Tolerances
 from redtail.errors import SpecError
+from redtail.measured import nearest
 
 if TYPE_CHECKING:
     import os
@@ -295,6 +296,12 @@ class Gaps(Sequence[Gap]):
             table.add_row(*(escape.plain(escape.name(cell)) for cell in [*cells, *row_texts(row)]))
         return table
 
+    def _repr_html_(self) -> str:
+        """Return the table, for notebooks."""
+        from redtail.display.tables import as_html
+
+        return as_html([self.table()])
+
     def figures(self, folder: str | os.PathLike[str] | None = None) -> list[Path]:
         """Draw a figure for each metric, as PNG and SVG, with all backends beside each other.
 
@@ -404,7 +411,7 @@ def require_metrics(wanted: Sequence[str], known: Sequence[str]) -> None:
     for name in wanted:
         if name not in known:
             raise SpecError(
-                f"--metric {name}: there is no such metric here; accepted: {', '.join(known)}",
+                f"--metric {name}: there is no such metric here{nearest(known, name)}",
                 key=name,
             )
 

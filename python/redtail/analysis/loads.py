@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -36,3 +38,40 @@ class Calibrated:
         """Return what `as_json` returned."""
         offered = {int(number): share for number, share in found["offered"].items()}
         return cls(**{**found, "offered": offered})
+
+
+def alike(
+    loads: Iterable[tuple[Mapping[str, Any], str, str, float, str, int]], *, about: bool
+) -> list[str]:
+    """Return a warning for each two loads of a group that are the same number of users.
+
+    Args:
+        loads: of each case and group, what the case sets, the group, the link, the load as a share
+            and as it is printed, and the users.
+        about: whether the users are an estimate.
+
+    >>> cases = [({"traffic.web.load": text}, "web", "hop1", share, text, 1)
+    ...          for share, text in ((0.04, "4 %"), (0.05, "5 %"))]
+    >>> alike(cases, about=False)[0].partition(", so ")[0]
+    'traffic.web.load: 4 % and 5 % of hop1 are the same number of users, 1'
+    """
+    found: dict[tuple[str, str, str, int], dict[float, str]] = {}
+    for settings, group, link, share, text, users in loads:
+        # Loads are compared where all else is equal.
+        others = {
+            key: value
+            for key, value in settings.items()
+            if key not in (f"traffic.{group}.load", "case.name")
+        }
+        place = (json.dumps(others, sort_keys=True, default=str), group, link, users)
+        found.setdefault(place, {})[share] = text
+    return list(
+        dict.fromkeys(
+            f"traffic.{group}.load: {' and '.join(texts[share] for share in sorted(texts))} of "
+            f"{link} are {'about ' if about else ''}the same number of users, {users}, so their "
+            f"cases {'may be' if about else 'are'} the same runs; loads further apart are wanted, "
+            "or users who offer less each"
+            for (_, group, link, users), texts in found.items()
+            if len(texts) > 1
+        )
+    )

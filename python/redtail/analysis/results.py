@@ -12,15 +12,19 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from dataclasses import field as field_of
+from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from redtail import metrics as names
+from redtail import selection
 from redtail.analysis import compare as comparing
-from redtail.analysis import lockstep
+from redtail.analysis import distributions, lockstep
+from redtail.analysis import flows as flow_tables
 from redtail.analysis.compare import Comparisons, Correction
-from redtail.analysis.loads import Calibrated
+from redtail.analysis.loads import Calibrated, alike
+from redtail.analysis.provenance import Provenance
 from redtail.analysis.rare import why_no_interval
 from redtail.analysis.stats import (
     Estimate,
@@ -36,6 +40,7 @@ from redtail.scenario import series_key
 from redtail.store.columns import numbers
 from redtail.store.columns import table as table_of
 from redtail.store.folders import (
+    EXPERIMENT_FILES,
     FAILED,
     MALFORMED,
     ExperimentStore,
@@ -60,12 +65,20 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+    from redtail.display.style import Figure, Size
+
+JSON_FORMAT = 1
+"""Version of what `redtail run --json` prints."""
+
 Rows = Literal["cases", "replications"]
 """The rows of a table: each case and metric, or each replication of each case."""
 
 
 # Of runs that failed for the same reason, so many are named after the first.
 _FAILURES_SHOWN = 3
+
+# Letters across a table in a notebook.
+_NOTEBOOK = 140
 
 _NO_RESPONSES = (
     'there are no response times: they come from groups with users ("web", "transactions")'
@@ -249,7 +262,9 @@ class Results:
         backend: the name of what made the runs.
         made_by: what the runs depend on beside the experiment: a hash of the code, and with real
             packets the kernel and its tools.
+        provenance: the experiment as it was given, its seed, and the version of redtail.
         unsure: a line for each case whose intervals a stop rule's last look still found too wide.
+        report: names of the metrics that the experiment wants shown, which may have wildcards.
     """
 
     def __init__(
@@ -264,6 +279,8 @@ class Results:
         failures: Sequence[Failure] = (),
         backend: str = "sim",
         made_by: str = "",
+        provenance: Provenance | None = None,
+        report: Sequence[str] = (),
     ) -> None:
         self.name = name
         self.description = description
@@ -274,6 +291,8 @@ class Results:
         self.failures = tuple(failures)
         self.backend = backend
         self.made_by = made_by
+        self.provenance = provenance or Provenance()
+        self.report = tuple(report)
         self.replaced = 0
         # The table of replications as it was read, when it was.
         self._loaded: pa.Table | None = None
@@ -302,15 +321,15 @@ class Results:
             reasons.setdefault(each.kind, []).append(each)
         total = names.counted(self.run_count + self.failed, "run")
         lines = [f"{self.failed} of {total} failed and are missing in the results:"]
-        for alike in sorted(reasons.values(), key=len, reverse=True):
-            lines.append(alike[0].text)
-            shown = alike[1 : 1 + _FAILURES_SHOWN]
+        for same in sorted(reasons.values(), key=len, reverse=True):
+            lines.append(same[0].text)
+            shown = same[1 : 1 + _FAILURES_SHOWN]
             if shown:
                 lines.append(
                     f"For the same reason: {'; '.join(each.run for each in shown)}"
                     + (
-                        f"; and {len(alike) - 1 - len(shown)} more"
-                        if len(alike) - 1 > len(shown)
+                        f"; and {len(same) - 1 - len(shown)} more"
+                        if len(same) - 1 > len(shown)
                         else ""
                     )
                 )
@@ -342,12 +361,42 @@ class Results:
                 f"{worst.metric(name).mean:.3g} times in a run; {name} and {group}.ack_wait_max "
                 "have it case by case"
             )
-        return (*found, *lockstep.warnings(self))
+        return (*found, *self._same_users(), *lockstep.warnings(self))
+
+    def _same_users(self) -> list[str]:
+        """Return a warning for each two loads that were found to be the same number of users."""
+        return alike(
+            (
+                (case.settings, load.group, load.link, load.asked, load.text, load.users)
+                for case in self.cases
+                for load in case.loads
+            ),
+            about=False,
+        )
 
     @cached_property
     def metric_names(self) -> tuple[str, ...]:
         """The names of all metrics that any case has."""
         return tuple(dict.fromkeys(name for case in self.cases for name in case.metrics))
+
+    def select(self, metrics: str | Sequence[str] = ()) -> list[str]:
+        """Return the names of the metrics to show.
+
+        Args:
+            metrics: names, which may have wildcards (`web.*`, `*.one_way_delay_p99`); without them
+                those of `report`, and without these what suits the traffic.
+
+        Raises:
+            SpecError: there is no such metric; the message has the nearest names.
+        """
+        chosen = selection.split(metrics)
+        return selection.select(
+            self.metric_names,
+            chosen or self.report,
+            links=self.links,
+            # What [report] names was checked before the runs; some may have no value in any.
+            lenient=not chosen,
+        )
 
     @cached_property
     def phases(self) -> tuple[int, ...]:
@@ -406,14 +455,21 @@ class Results:
             rows: "replications" has a row per run and a column per metric, the SI unit in its
                 name; "cases" has a row per case and metric with mean, ci95, n, and
                 no_interval, which says why there is no ci95.
-        """
-        import pyarrow as pa
 
+        Returns:
+            The table. The metadata of its schema have the version of redtail, the seed and the
+            number of the format, and those of each column its unit.
+        """
         if rows == "replications":
             return self._replications() if self._loaded is None else self._loaded
         if rows != "cases":
             raise ValueError(f"rows = {rows!r}; accepted: 'cases', 'replications'")
-        fields, repeated = self._case_columns([len(self.metric_names)] * len(self.cases))
+        return self._estimates()
+
+    def _estimates(self) -> pa.Table:
+        import pyarrow as pa
+
+        fields, repeated = self.case_columns([len(self.metric_names)] * len(self.cases))
         estimates = [
             (name, names.describe(name).unit, case.metric(name))
             for case in self.cases
@@ -435,7 +491,7 @@ class Results:
             [found.n for _, _, found in estimates],
             [found.no_interval for _, _, found in estimates],
         ]
-        return table_of(repeated, fields)
+        return table_of(repeated, fields, self.provenance.metadata(FORMAT))
 
     def to_pandas(self, rows: Rows = "replications") -> pd.DataFrame:
         """Return `to_arrow(rows)` as a pandas data frame."""
@@ -527,7 +583,7 @@ class Results:
 
         link = self._link(link)
         tails = [case.exceedance(link) for case in self.cases]
-        fields, columns = self._case_columns([len(tail) for tail in tails])
+        fields, columns = self.case_columns([len(tail) for tail in tails])
         fields += [
             field("link", pa.string()),
             field("losses_packets", pa.uint32(), unit="packets", description="n"),
@@ -547,7 +603,7 @@ class Results:
 
     def series(
         self,
-        table: Literal["queues", "flows"] = "queues",
+        table: Literal["queues", "flows", "groups"] = "queues",
         *,
         case: int = 0,
         replication: int = 0,
@@ -555,7 +611,8 @@ class Results:
         """Return a time series of one run.
 
         Args:
-            table: "queues" (length, RED's average) or "flows" (windows).
+            table: "queues" (length, RED's average, drops, marks, delay), "flows" (windows,
+                round-trip times, pacing rates) or "groups" (goodput).
             case: index into `cases`.
             replication: from 0.
 
@@ -595,6 +652,94 @@ class Results:
             )
         return found
 
+    def flows(self, *, case: int | None = None, replication: int | None = None) -> pa.Table:
+        """Return every flow, a row for each.
+
+        After the columns of the case and `replication`: `group`, `flow` and `host` (numbers),
+        `round_trip_s` (without queueing), `start_s`, `completion_time_s` (from its start; of a
+        sized transfer, or of a user's connection), `active_s` (how long it was active in the
+        measurement period), `delivered_bytes`, `goodput_bps` (of these bytes in this time),
+        `sent_packets`, `lost_packets`, `marked_packets`, `retransmissions`, `timeouts`,
+        `rtt_mean_s`, `rtt_min_s`.
+        Counts are of the measurement period. What does not exist for a flow, or is not known, is
+        null.
+
+        Args:
+            case: index into `cases`; by default all.
+            replication: from 0; by default all.
+
+        Raises:
+            RedtailError: there is no such case or replication.
+            StoreError: no table of flows was kept (`keep_flows` in the experiment file).
+        """
+        return flow_tables.flows(self, case, replication)
+
+    def fairness_over_time(
+        self,
+        *,
+        group: str | None = None,
+        case: int = 0,
+        replication: int = 0,
+        every: float | None = None,
+    ) -> pa.Table:
+        """Return Jain's fairness index of the flows' goodputs in each interval of one run.
+
+        From the series of flows. A flow counts from its first byte on.
+
+        Args:
+            group: the group of flows; by default all TCP flows.
+            case: index into `cases`.
+            replication: from 0.
+            every: length of an interval in seconds; by default that of the series.
+
+        Returns:
+            A row per interval: `time_s` (its end), `fairness` (NaN where nothing was delivered),
+            `flows`.
+
+        Raises:
+            RedtailError: there is no such group.
+            StoreError: no series of flows was recorded.
+        """
+        return flow_tables.fairness_over_time(
+            self, group=group, case=case, replication=replication, every=every
+        )
+
+    def cdf(self, metric: str, *, at: Sequence[float] | None = None) -> pa.Table:
+        """Return a cumulative distribution with intervals, per case.
+
+        Args:
+            metric: `queue_delay`, `loss_gap` (the time from one loss at a queue to the next),
+                `one_way_delay`, `response_time`, `flow_goodput`, `flow_rtt` or `completion_time`,
+                with the queue and the group in front as in the names of metrics. The name of a
+                metric such as `calls.one_way_delay_p99` stands for its distribution.
+            at: values in SI units; by default the ends of all bins that any case has.
+
+        Returns:
+            A row per case and value: `metric`, `value` and its `unit`, the `mean` over replications
+            of the share of values up to this one, half the width `ci95` of its interval (Student's
+            t, at this value alone) and `n`, the replications that have such values.
+
+        Raises:
+            RedtailError: there is no such distribution, or a value of `at` is negative.
+            StoreError: the runs have no distributions.
+        """
+        return distributions.cdf(self, metric, at)
+
+    @cached_property
+    def distributions(self) -> tuple[str, ...]:
+        """The names that `cdf` takes."""
+        return tuple(distributions.names(self))
+
+    @cached_property
+    def histograms(self) -> list[dict[int, pa.Table]]:
+        """The distributions as runs keep them: for each case, by replication.
+
+        A row for each `distribution` and bin that is not empty: its upper end `up_to_s`, and the
+        `count` of values from the end of the bin before. There are 100 bins to a factor of ten, and
+        one for zero, the same in every run.
+        """
+        return flow_tables.tables_by_run(self, "histograms")
+
     @cached_property
     def user_groups(self) -> tuple[str, ...]:
         """The names of the groups whose users got responses, in the order of the file."""
@@ -606,6 +751,22 @@ class Results:
                 for group in table["group"].unique().to_pylist()
             )
         )
+
+    def user_group(self, group: str | None) -> str:
+        """Return the name of a group of users: the only one there is, or the one that is named.
+
+        Raises:
+            RedtailError: there is no such group, or there are several and none is named.
+            StoreError: the experiment has no responses.
+        """
+        known = self.user_groups
+        if not known:
+            raise StoreError(_NO_RESPONSES)
+        if group is None and len(known) > 1:
+            raise RedtailError(f"group: one of {', '.join(known)} is wanted")
+        if group is not None and group not in known:
+            raise RedtailError(f"{group!r} is no group with users; they are {', '.join(known)}")
+        return known[0] if group is None else group
 
     def response_times(self) -> pa.Table:
         """Return the response times of all runs, counted in bins.
@@ -622,7 +783,7 @@ class Results:
         tables = [(case, case.response_times) for case in self.cases]
         if not any(found for _, found in tables):
             raise StoreError(_NO_RESPONSES)
-        fields, columns = self._case_columns(
+        fields, columns = self.case_columns(
             [sum(table.num_rows for table in found.values()) for _, found in tables]
         )
         rows = [(number, table) for _, found in tables for number, table in found.items()]
@@ -665,9 +826,9 @@ class Results:
         """
         import pyarrow as pa
 
-        group = self._user_group(group)
+        group = self.user_group(group)
         times, bands = self.response_time_bands(group, size_up_to, at)
-        fields, columns = self._case_columns([len(found) for found in bands])
+        fields, columns = self.case_columns([len(found) for found in bands])
         fields += [
             field("group", pa.string()),
             field("time_s", pa.float64(), unit="s"),
@@ -742,8 +903,10 @@ class Results:
         if baseline not in settings:
             raise RedtailError(f"{baseline!r} is not a setting of {factor}; they are {settings}")
 
+        along = comparing.changing_along(self.cases, factor)
+
         def others(case: CaseResult) -> tuple[str, ...]:
-            return tuple(label for key, label in case.labels.items() if key != factor)
+            return tuple(label for key, label in case.labels.items() if key not in (factor, *along))
 
         bases = {others(case): case for case in self.cases if case.labels[factor] == baseline}
         found = []
@@ -791,9 +954,13 @@ class Results:
         """Return what `redtail run --json` prints, as Python objects."""
         link = self.links[0] if self.links else ""
         return {
+            "format": JSON_FORMAT,
+            "version": self.provenance.version,
             "experiment": self.name,
             "backend": self.backend,
             "made_by": self.made_by,
+            "seed": self.provenance.seed,
+            "units": {name: names.describe(name).unit for name in self.metric_names},
             "cases": [
                 {
                     "factors": case.factors,
@@ -811,15 +978,101 @@ class Results:
     def to_json(self) -> str:
         """Return what `redtail run --json` prints.
 
-        The backend that made the runs, what they depend on, and per case: `factors`, `labels`,
+        The number of this format, the version of redtail, the backend that made the runs, what
+        they depend on, the seed, the unit of each metric, and per case: `factors`, `labels`,
         `metrics` (each `mean`, `ci95`, `n`, and where `ci95` is null `no_interval`, which says
         why), and `consecutive_loss_exceeds`, the probability that a loss event at the first queue
         has more than `losses` losses.
         """
         return json.dumps(self.as_json(), indent=2, ensure_ascii=False, allow_nan=False)
 
+    def of_queues(self, queues: str | Sequence[str]) -> Results:
+        """Return the results of some of the queues.
+
+        Args:
+            queues: labels of queues, or of the settings of the first factor when no factor is a
+                queue; with `*` for any letters.
+
+        Raises:
+            RedtailError: no case has such a label.
+        """
+        wanted = [queues] if isinstance(queues, str) else list(queues)
+        queue = [key for key in self.factors if comparing.is_queue(key)]
+        factor = next(iter([*queue, *self.factors]), "")
+        labels = [case.labels.get(factor, "") for case in self.cases]
+        for pattern in wanted:
+            if not any(fnmatchcase(label, pattern) for label in labels):
+                known = ", ".join(dict.fromkeys(labels))
+                raise RedtailError(f"queues: no case has {pattern!r}; accepted: {known}")
+        return self._with(
+            [
+                case
+                for case, label in zip(self.cases, labels, strict=True)
+                if any(fnmatchcase(label, pattern) for pattern in wanted)
+            ]
+        )
+
+    def _with(self, cases: Sequence[CaseResult]) -> Results:
+        """Return the results of these cases alone."""
+        return Results(
+            name=self.name,
+            description=self.description,
+            factors=self.factors,
+            cases=tuple(cases),
+            folder=self.folder,
+            reused=self.reused,
+            backend=self.backend,
+            made_by=self.made_by,
+            report=self.report,
+        )
+
+    def figure(
+        self,
+        metric: str | None = None,
+        *,
+        kind: str = "",
+        size: Size | None = None,
+        queues: str | Sequence[str] = (),
+        log: bool | None = None,
+        case: int = 0,
+        replication: int = 0,
+        flows: Sequence[int] | None = None,
+    ) -> Figure:
+        """Draw one figure, as a Matplotlib figure that can be changed and saved.
+
+        Args:
+            metric: the metric; `redtail list metrics FILE` has the names. Of kind "plane" it is the
+                delay, of "loss_events", "queue" and "series" the link, of "response_times" and
+                "fairness" the group, of "cdf" and "tail" a distribution (see `cdf`); there it may
+                be left out.
+            kind: "value" (means and intervals, the default with a metric), "difference" (paired
+                differences from the first setting), "quartiles" (a box for each case), "plane"
+                (delay against goodput, the default without a metric), "loss_events", "queue" (its
+                length over time), "response_times", "cdf" (a distribution), "tail" (the share above
+                each value, on a logarithmic axis), "series" (one run over time: goodput, queue, and
+                windows of chosen flows) or "fairness" (of the flows over time).
+            size: "column" or "page", the widths of a journal (3.5 and 7.16 inches), or (width,
+                height) in inches.
+            queues: labels of the queues that are shown, with `*` for any letters; by default all.
+            log: whether the values are on a logarithmic axis; by default if they span decades.
+            case: of kind "series", index into `cases`.
+            replication: of kind "series", from 0.
+            flows: of kind "series", the numbers of the flows; by default the first three.
+
+        Raises:
+            RedtailError: there is no such metric, kind or queue, or nothing to draw it from.
+            SpecError: there is no such size.
+        """
+        from redtail.display import plots  # loads Matplotlib
+
+        results = self.of_queues(queues) if queues else self
+        kind = kind or ("plane" if metric is None else "value")
+        return plots.figure(
+            results, kind, plots.Wanted(metric, size, log, case, replication, flows)
+        )
+
     def figures(self, folder: str | os.PathLike[str] | None = None) -> list[Path]:
-        """Draw all figures as PNG and SVG.
+        """Draw all figures as PNG, SVG and PDF.
 
         Args:
             folder: where to; `figures` in the experiment's folder by default.
@@ -830,6 +1083,12 @@ class Results:
         from redtail.display import plots  # loads Matplotlib
 
         return plots.draw_all(self, self.folder / "figures" if folder is None else path_of(folder))
+
+    def _repr_html_(self) -> str:
+        """Return the table, for notebooks."""
+        from redtail.display import tables
+
+        return tables.as_html(tables.summary_tables(self, _NOTEBOOK))
 
     def write(self, store: ExperimentStore) -> list[Path]:
         """Write the experiment's own files; returns the paths of its data files."""
@@ -843,6 +1102,8 @@ class Results:
             "backend": self.backend,
             "made_by": self.made_by,
             "description": self.description,
+            "provenance": self.provenance.as_json(),
+            **({"report": {"metrics": self.report}} if self.report else {}),
             "factors": self.factors,
             "cases": [
                 {
@@ -859,6 +1120,8 @@ class Results:
         }
         with store.writing():
             written = [store.write(name, data) for name, data in tables.items()]
+            if self.provenance.text is not None:
+                store.write(self.provenance.name, self.provenance.text.encode())
             store.write("results.json", sealed(index, ensure_ascii=False))
         return written
 
@@ -866,7 +1129,7 @@ class Results:
         import numpy as np
         import pyarrow as pa
 
-        fields, columns = self._case_columns([len(case.runs) for case in self.cases])
+        fields, columns = self.case_columns([len(case.runs) for case in self.cases])
         runs = [each for case in self.cases for each in sorted(keys_of(case.runs).items())]
         fields += [
             field("replication", pa.uint32()),
@@ -879,9 +1142,9 @@ class Results:
             columns.append(
                 numbers(np.concatenate([np.empty(0), *(case.column(name) for case in self.cases)]))
             )
-        return table_of(columns, fields)
+        return table_of(columns, fields, self.provenance.metadata(FORMAT))
 
-    def _case_columns(self, repeats: Sequence[int]) -> tuple[list[pa.Field], list[Any]]:
+    def case_columns(self, repeats: Sequence[int]) -> tuple[list[pa.Field], list[Any]]:
         """Return the columns that identify a case, each case's row repeated as often as asked."""
         import pyarrow as pa
 
@@ -913,16 +1176,6 @@ class Results:
                 ]
             )
         return fields, columns
-
-    def _user_group(self, group: str | None) -> str:
-        known = self.user_groups
-        if not known:
-            raise StoreError(_NO_RESPONSES)
-        if group is None and len(known) > 1:
-            raise RedtailError(f"group: one of {', '.join(known)} is wanted")
-        if group is not None and group not in known:
-            raise RedtailError(f"{group!r} is no group with users; they are {', '.join(known)}")
-        return known[0] if group is None else group
 
     def _link(self, link: str | None) -> str:
         if link is None:
@@ -965,6 +1218,8 @@ def load(folder: str | os.PathLike[str]) -> Results:
             folder=path,
             backend=index.get("backend", "sim"),
             made_by=index.get("made_by", ""),
+            provenance=Provenance.read(path, index.get("provenance")),
+            report=index.get("report", {}).get("metrics", ()),
         )
         results._loaded = runs.table
         return results
@@ -990,7 +1245,7 @@ def _fetched(url: str) -> Path:
             raise FileNotFoundError(url)
         remote.puts = False
         store.fetch_segments()
-        remote.fetch(["cases.parquet", "replications.parquet", "results.json"])
+        remote.fetch(["cases.parquet", "replications.parquet", *EXPERIMENT_FILES, "results.json"])
         index = read_index(store.folder)
         for case in index["cases"]:
             for key in case["runs"].values():

@@ -70,7 +70,8 @@ def compare(
         typer.Option(
             "--metric",
             metavar="NAME",
-            help="What to compare. May be repeated. With --backends it may be left out.",
+            help="What to compare. May be repeated. --metrics names families too; with --backends "
+            "both may be left out.",
         ),
     ] = None,
     baseline: Annotated[
@@ -124,7 +125,7 @@ def compare(
     for option, value in alone.items():
         if value:
             raise SpecError(f"{option}: goes with --backends")
-    if not metric:
+    if not metric and not given.get("metrics"):
         raise SpecError("--metric NAME is missing: what to compare; it may be repeated")
     correction = correction or "holm"
     if correction not in ("holm", "none"):
@@ -139,6 +140,7 @@ def compare(
             complain(text, "warning")
         with warnings_shown(), progress_shown() as show:
             found = runner.execute(plan, jobs=jobs, out=out, progress=show, backend=backend)
+    metric = metric or found.select(given.get("metrics") or ())
     with warnings_shown():
         compared = found.compare(metric, baseline=baseline, by=by, correction=correction)  # type: ignore[arg-type]
     if as_json:
@@ -200,7 +202,7 @@ def _compare_backends(
     out: str,
     given: PlanOptions,
 ) -> None:
-    from redtail import experiment
+    from redtail import experiment, selection
     from redtail.analysis.gap import in_words
     from redtail.running import gaps
 
@@ -212,7 +214,7 @@ def _compare_backends(
         found = gaps.execute(
             plan,
             chosen,
-            metrics=metric or None,
+            metrics=metric or (selection.of_plan(plan) if given.get("metrics") else None),
             tolerances=limits,
             jobs=jobs,
             out=out,

@@ -51,6 +51,15 @@ Out = Annotated[
         help="Where results are kept: a folder, or a URL such as s3://bucket/runs.",
     ),
 ]
+Metrics = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--metrics",
+        metavar="NAMES",
+        help="What tables and figures show: 'goodput,web.*,*.one_way_delay_p99'. Without it what "
+        "[report] in FILE says, or what suits the traffic.",
+    ),
+]
 AllowCode = Annotated[
     list[Path] | None,
     typer.Option(
@@ -86,6 +95,7 @@ _PLAN = {
     "until": Until,
     "at_least": AtLeast,
     "at_most": AtMost,
+    "metrics": Metrics,
     "allow_code": AllowCode,
 }
 assert _PLAN.keys() == PlanOptions.__annotations__.keys()

@@ -15,6 +15,7 @@ from redtail import escape
 from redtail.errors import RedtailWarning
 
 if TYPE_CHECKING:
+    from rich.console import Group
     from rich.table import Table
 
 
@@ -52,7 +53,7 @@ def warnings_shown() -> Iterator[None]:
         yield
 
 
-def print_wide(table: Table) -> None:
+def print_wide(table: Table | Group) -> None:
     """Print a table as wide as the terminal."""
     Console(width=width(), highlight=False, markup=False, emoji=False).print(table)
 

@@ -10,6 +10,7 @@ import typer
 
 from redtail.cli.output import say
 from redtail.errors import SpecError
+from redtail.files import path_of
 
 
 class Part(StrEnum):
@@ -34,11 +35,15 @@ def list_parts(
         str | None,
         typer.Argument(
             metavar="[KIND]",
-            help="Show this one alone; for metrics an experiment file: show those it will have.",
+            help="Show this one alone; for metrics an experiment file (.toml): show those that it "
+            "will have.",
         ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print metrics as JSON and nothing else.")
+    ] = False,
+    long: Annotated[
+        bool, typer.Option("--long", help="Metrics with their definitions, not in a line each.")
     ] = False,
 ) -> None:
     """List queues, TCP presets or traffic with parameters, or metrics with definitions."""
@@ -47,9 +52,14 @@ def list_parts(
     if part is Part.metrics:
         from redtail import experiment
 
-        measured = None if kind is None else experiment.measured(kind)
-        say(catalog.metric_listing(measured, as_json))
+        is_file = kind is not None and (kind.endswith(".toml") or path_of(kind).exists())
+        measured = experiment.measured(kind) if kind is not None and is_file else None
+        wanted = None if is_file else kind
+        say(catalog.metric_listing(measured, as_json=as_json, long=long, wanted=wanted))
         return
-    if as_json:
-        raise SpecError(f"--json: not for {part.value}; accepted: redtail list metrics --json")
+    for option, given in (("--json", as_json), ("--long", long)):
+        if given:
+            raise SpecError(
+                f"{option}: not for {part.value}; accepted: redtail list metrics {option}"
+            )
     say(catalog.listing(part.value, kind))

@@ -2,71 +2,126 @@
 
 from __future__ import annotations
 
+import html
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from redtail import escape
+from redtail import escape, selection
 from redtail import metrics as names
 from redtail.analysis.digits import shown
 from redtail.store import runs
 
 if TYPE_CHECKING:
+    from rich.console import Group
     from rich.table import Table
 
     from redtail.analysis.results import Results
+
+_Column: TypeAlias = tuple[str, Literal["left", "right"], list[str]]
+"""The head of a column, its side, and its texts."""
 
 _GAP = 2  # columns of space between two columns
 
 _UNSURE = "\n±?: no interval can be given from these replications; cases.parquet says why"
 
 
-def summary_table(results: Results, width: int, phases: bool = False) -> Table:
-    """Return a row per case: its labels and as many of the main metrics as fit into `width`.
+def summary_table(
+    results: Results, width: int, phases: bool = False, metrics: Sequence[str] = ()
+) -> Group:
+    """Return `summary_tables`, one below the other, to be printed.
+
+    The caption is as wide as the screen, also where the table is narrow.
+    """
+    from rich.console import Group
+    from rich.text import Text
+
+    tables = summary_tables(results, width, phases, metrics)
+    caption, tables[-1].caption = tables[-1].caption, None
+    parts: list[Table | Text] = []
+    for table in tables:
+        parts += [Text(""), table] if parts else [table]
+    return Group(*parts, Text(str(caption), style="table.caption"))
+
+
+def summary_tables(
+    results: Results, width: int, phases: bool = False, metrics: Sequence[str] = ()
+) -> list[Table]:
+    """Return a row per case: its labels and its metrics.
+
+    What does not fit into the width continues in a further table, with the same cases. Metrics that
+    were not asked for and that say least are left out instead.
 
     Args:
         results: what to show.
         width: columns of the screen.
         phases: below each case, a row for each of its phases.
-    """
-    from rich import box
-    from rich.table import Table
+        metrics: names, with wildcards, of what is shown; by default as the results say.
 
+    Raises:
+        SpecError: there is no such metric.
+    """
     # Of each row: the case, and what stands before its metrics' names.
     numbers = results.phases if phases else ()
     prefixes = ["", *(f"phase{number}." for number in numbers)]
     rows = [(case, prefix) for case in results.cases for prefix in prefixes]
-    columns: list[tuple[str, str, list[str]]] = []
+    labels: list[_Column] = []
     for key in results.factors:
         texts = [escape.name(case.labels.get(key, "")) for case, _ in rows]
         numeric = all(isinstance(case.factors.get(key), int | float) for case in results.cases)
-        columns.append((names.factor_title(key), "right" if numeric else "left", texts))
+        labels.append((names.factor_title(key), "right" if numeric else "left", texts))
     if numbers:
-        columns.append(("phase", "left", ["all", *map(str, numbers)] * len(results.cases)))
-    # No gap is needed behind the last column.
-    room = width + _GAP - 1 - sum(_width(head, texts) for head, _, texts in columns)
+        labels.append(("phase", "left", ["all", *map(str, numbers)] * len(results.cases)))
 
-    for name in names.shown(results.metric_names, results.links, names.TABLE):
+    asked_for = bool(metrics or results.report)
+    columns: list[_Column] = []
+    parts = [columns]
+    # No gap is needed behind the last column.
+    room = least = width + _GAP - 1 - sum(_width(head, texts) for head, _, texts in labels)
+    for name in results.select(metrics):
         found = [case.metric(prefix + name) for case, prefix in rows]
-        if all(math.isnan(each.mean) or (name == "mark" and each.mean == 0) for each in found):
+        known = [each.mean for each in found if not math.isnan(each.mean)]
+        absent = not known or (names.base(name) == "mark" and not any(known))
+        if absent and not (asked_for and name in metrics):
             continue
-        head = names.head(name)
-        texts = [shown(each, names.describe(name).scale) for each in found]
+        about = names.readable(names.describe(name), known)
+        texts = [shown(each, about.scale) for each in found]
+        head = names.head(name, about)
         room -= _width(head, texts)
-        if room < 0:
-            break
+        if room < 0 and columns:
+            if not asked_for and selection.is_last(name):
+                break
+            columns = []
+            parts.append(columns)
+            room = least - _width(head, texts)
         columns.append((head, "right", texts))
 
     replications = max((len(case.runs) for case in results.cases), default=0)
-    unsure = any("±?" in text for _, _, texts in columns for text in texts)
+    unsure = any("±?" in text for part in parts for _, _, texts in part for text in texts)
+    caption = (
+        f"mean ± half-width of the 95 % interval over {replications} replications; "
+        f"all metrics are in cases.parquet{_UNSURE if unsure else ''}"
+        if replications > 1
+        else "one replication, so no intervals; all metrics are in cases.parquet"
+    )
+    return [
+        _table(
+            [*labels, *part],
+            title=escape.title(escape.name(results.name)) if part is parts[0] else None,
+            caption=caption if part is parts[-1] else None,
+        )
+        for part in parts
+    ]
+
+
+def _table(columns: Sequence[_Column], title: Any, caption: str | None) -> Table:
+    from rich import box
+    from rich.table import Table
+
     table = Table(
-        title=escape.title(escape.name(results.name)),
+        title=title,
         title_justify="left",
-        caption=(
-            f"mean ± half-width of the 95 % interval over {replications} replications; "
-            f"all metrics are in cases.parquet{_UNSURE if unsure else ''}"
-            if replications > 1
-            else "one replication, so no intervals; all metrics are in cases.parquet"
-        ),
+        caption=caption,
         caption_justify="left",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
@@ -74,7 +129,7 @@ def summary_table(results: Results, width: int, phases: bool = False) -> Table:
         show_edge=False,
     )
     for head, justify, _ in columns:
-        table.add_column(escape.plain(head), justify=justify, no_wrap=True, vertical="bottom")  # type: ignore[arg-type]
+        table.add_column(escape.plain(head), justify=justify, no_wrap=True, vertical="bottom")
     for row in zip(*(texts for _, _, texts in columns), strict=True):
         table.add_row(*map(escape.plain, row))
     return table
@@ -82,6 +137,41 @@ def summary_table(results: Results, width: int, phases: bool = False) -> Table:
 
 def _width(head: str, texts: list[str]) -> int:
     return max(len(line) for line in [*head.split("\n"), *texts]) + _GAP
+
+
+def as_html(tables: Iterable[Table]) -> str:
+    """Return tables as HTML, for notebooks: plain, with their titles and captions.
+
+    Args:
+        tables: whose cells are plain texts, such as those of this module.
+    """
+    found = []
+    for table in tables:
+        align = ["right" if column.justify == "right" else "left" for column in table.columns]
+        head = "".join(
+            f'<th style="text-align:{side};vertical-align:bottom;white-space:pre-line">'
+            f"{html.escape(str(column.header))}</th>"
+            for side, column in zip(align, table.columns, strict=True)
+        )
+        rows = "".join(
+            "<tr>"
+            + "".join(
+                f'<td style="text-align:{side}">{html.escape(str(cell))}</td>'
+                for side, cell in zip(align, row, strict=True)
+            )
+            + "</tr>"
+            for row in zip(*(column._cells for column in table.columns), strict=True)
+        )
+        title = f"<h4>{html.escape(str(table.title))}</h4>" if table.title else ""
+        caption = (
+            f'<p style="white-space:pre-line"><small>{html.escape(str(table.caption))}</small></p>'
+            if table.caption
+            else ""
+        )
+        found.append(
+            f"{title}<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{caption}"
+        )
+    return "".join(found)
 
 
 def experiment_table(found: list[runs.Experiment]) -> Table:

@@ -105,8 +105,7 @@ class _Known:
         elif not derived(name) and self.measured is not None and name not in self.measured:
             own = f"; measures: {', '.join(measures)}" if measures else ""
             raise SpecError(
-                f"{where}: no run has the metric {name}; "
-                f"accepted: {self.measured.accepted(name)}{own}"
+                f"{where}: no run has the metric {name}{self.measured.nearest(name)}{own}"
             )
 
 

@@ -279,6 +279,7 @@ def replace_cases(
         reused=results.reused,
         backend=results.backend,
         made_by=results.made_by,
+        report=results.report,
     )
 
 

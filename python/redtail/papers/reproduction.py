@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import warnings
@@ -16,11 +17,13 @@ from redtail import _engine, backends, experiment
 from redtail._engine import Plan
 from redtail.analysis.results import CaseResult, Results
 from redtail.errors import RedtailWarning, SpecError
+from redtail.experiment import toml_key
 from redtail.files import path_of
 from redtail.inputs.code import Allowed
 from redtail.papers.agreement import refuse_unknown
 from redtail.papers.checks import TESTS, Evidence
 from redtail.papers.definition import (
+    EXPECTED,
     Check,
     FigureOf,
     Finding,
@@ -36,7 +39,12 @@ from redtail.papers.definition import (
 from redtail.papers.grid import Grid, quantity, replace_cases
 from redtail.running import runner
 from redtail.running.runner import Progress
-from redtail.store.folders import ExperimentStore, parquet_bytes
+from redtail.store.folders import (
+    ExperimentStore,
+    explain_write_errors,
+    parquet_bytes,
+    temporary_path,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -183,6 +191,36 @@ class Reproduction:
             if expected.get(verdict.finding.id) != verdict.judgement
         ]
 
+    def expect(self) -> Path:
+        """Make these verdicts the expected ones at this scale; those of other scales stay.
+
+        Returns:
+            The file of the paper that has them.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        verdicts = {verdict.finding.id: verdict.judgement for verdict in self.verdicts}
+        expected = {**self.paper.expected, self.scale: verdicts}
+        path = self.paper.folder / EXPECTED
+        lines = [
+            "# The verdict on each finding; `redtail reproduce PAPER --check` fails when one "
+            "changes.",
+            "# `redtail reproduce PAPER --write-expected` writes this file.",
+        ]
+        for scale, of_scale in expected.items():
+            lines.append(f"[{toml_key(scale)}]")
+            lines += [f'{toml_key(name)} = "{verdict}"' for name, verdict in of_scale.items()]
+        with explain_write_errors(path):
+            aside = temporary_path(path.parent, path.name)
+            try:
+                aside.write_text("\n".join(lines) + "\n", encoding="utf-8")
+                os.replace(aside, path)
+            except BaseException:
+                aside.unlink(missing_ok=True)
+                raise
+        return path
+
     def write(self) -> list[Path]:
         """Write figures, verdicts, report and data; returns their paths, the report first.
 
@@ -218,7 +256,23 @@ class Reproduction:
             queues = (*queues, *modern(self, wanted.study))
         results = grid.subset(wanted.metrics, queues, wanted.loads)
         about = grid.describe(next(iter(wanted.metrics), ""))
-        return plots.paper_figure(results, wanted.draws, about)
+        published, source = self._published(wanted)
+        return plots.paper_figure(results, wanted.draws, about, published, source)
+
+    def _published(self, wanted: FigureOf) -> tuple[dict[tuple[str, float], float], str]:
+        """Return others' numbers of what a figure shows, by queue and load, and their source."""
+        found: dict[tuple[str, float], float] = {}
+        sources: dict[str, None] = {}
+        for table in self.paper.tables:
+            for metric in set(wanted.metrics) & set(table.metrics):
+                place = table.metrics.index(metric)
+                for at, queue, values in table.rows:
+                    of_study = table.study == wanted.study and len(values) > place
+                    shown = not wanted.loads or at in wanted.loads
+                    if of_study and shown and not math.isnan(values[place]):
+                        found[queue, at] = values[place]
+                        sources[table.source] = None
+        return found, "; ".join(sources)
 
 
 def modern(done: Reproduction, view: str) -> tuple[str, ...]:

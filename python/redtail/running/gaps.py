@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Unpack
 
 from redtail import backends as known
-from redtail import experiment
+from redtail import experiment, selection
 from redtail._engine import Plan
 from redtail.analysis.gap import Gaps, gaps, require_metrics
 from redtail.analysis.results import Results
@@ -25,7 +25,6 @@ def compare_backends(
     source: Source,
     backends: Sequence[str],
     *,
-    metrics: Sequence[str] | None = None,
     tolerances: Mapping[str, str] | None = None,
     **options: Unpack[RunOptions],
 ) -> Gaps:
@@ -38,10 +37,10 @@ def compare_backends(
     Args:
         source: a path, `Toml` text or an `Experiment`.
         backends: their names, two or more; every other one is compared with the first.
-        metrics: the metrics to compare; without them utilization, goodput, loss, marks, the mean
-            queue, and the median or mean times that users and transfers take.
         tolerances: by metric a text such as `"1.5 %"`, `"3 packets"` or `"15 % or 0.2 points"`;
             `redtail.analysis.tolerances.DEFAULTS` has those of the others.
+        metrics: the metrics to compare, as for `run`; without them utilization, goodput, loss,
+            marks, the mean queue, and the median or mean times that users and transfers take.
         **options: as for `run`, without `backend`.
 
     Raises:
@@ -61,6 +60,7 @@ def compare_backends(
     plan = experiment.prepare(source, **checking)
     for text in plan.warnings:
         warnings.warn(text, RedtailWarning, stacklevel=2)
+    metrics = selection.of_plan(plan) if checking.get("metrics") else None
     found = execute(plan, backends, metrics=metrics, tolerances=limits, **running)
     for text in found.warnings:
         warnings.warn(text, RedtailWarning, stacklevel=2)
@@ -162,8 +162,7 @@ def _require_known(plan: Plan, metrics: Sequence[str]) -> None:
     for name in metrics:
         if found is not None and name not in found:
             raise SpecError(
-                f"--metric {name}: no run of this experiment has it; "
-                f"accepted: {found.accepted(name)}{found.nearest(name)}",
+                f"--metric {name}: no run of this experiment has it{found.nearest(name)}",
                 file=plan.file,
                 key=name,
             )

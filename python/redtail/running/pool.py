@@ -33,6 +33,10 @@ Contents: TypeAlias = "Mapping[str, Any]"
 """Files that runs need, by the names that scenarios have for them."""
 
 
+Inside: TypeAlias = "Sequence[tuple[float, float]]"
+"""For each run in progress the simulated time and its end, in seconds."""
+
+
 class Task(Protocol):
     """One run to be made."""
 
@@ -70,8 +74,13 @@ class Work(Protocol):
         """Return whether there are more runs, after all that were handed out have ended."""
         ...
 
-    def tick(self) -> None:
-        """Do periodic work."""
+    def tick(self, running: Inside, idle: bool) -> None:
+        """Do periodic work.
+
+        Args:
+            running: how far the runs in progress are, those of all works.
+            idle: whether no run has just finished, so that nothing else tells of progress.
+        """
         ...
 
     def flush(self) -> None:
@@ -199,6 +208,9 @@ class Pool:
                 fill()
                 while pending:
                     finished, _ = wait(pending, timeout=TICK_S, return_when=FIRST_COMPLETED)
+                    running = _inside(token)
+                    for one in going:
+                        one.work.tick(running, not finished)
                     stop: RunError | None = None
                     # In the order in which they began, and all of them: one that has failed does
                     # not lose what others have measured.
@@ -209,8 +221,6 @@ class Pool:
                         one.pending -= 1
                     if stop is not None:
                         raise stop
-                    for one in going:
-                        one.work.tick()
                     held.let_through()
                     fill()
                 whole = True
@@ -296,6 +306,12 @@ def _wait_for(futures: Iterable[Future[Any]]) -> None:
     left = set(futures)
     while left:
         left = wait(left, timeout=TICK_S).not_done
+
+
+def _inside(token: Cancel | None) -> Inside:
+    """Return how far the runs in progress are; empty where this is not known."""
+    running = getattr(token, "running", None)
+    return tuple(running()) if running is not None else ()
 
 
 def _answer(future: Future[Any]) -> list[Outcome | RunError] | Missing:

@@ -23,17 +23,26 @@ from typing import Unpack
 from redtail import _engine, backends, experiment
 from redtail._engine import Outcome, Plan
 from redtail.analysis.loads import Calibrated
+from redtail.analysis.provenance import Provenance
 from redtail.analysis.rare import sharing, why_no_interval
 from redtail.analysis.results import CaseResult, Failure, Results, replaced
 from redtail.analysis.stopping import StopRule
 from redtail.backends import Backend
 from redtail.errors import Cancelled, InvalidRun, RedtailWarning, RunError, SpecError, StoreError
 from redtail.experiment import Source, toml_value
+from redtail.measured import nearest
 from redtail.options import ExecuteOptions, RunOptions, split
 from redtail.running import calibration
-from redtail.running.pool import Needs, Pool, available_cores
+from redtail.running.pool import Inside, Needs, Pool, available_cores
+from redtail.running.watching import Board
 from redtail.store.folders import ExperimentStore, StoredRun, folder_name, run_key
 from redtail.store.segments import LARGE, CampaignRuns
+
+# The share of a run from which on the time that is left can be told.
+_LEAST_PART = 0.01
+
+# Seconds that a run takes at least to be slow.
+_SLOW_S = 2.0
 
 
 @dataclass
@@ -49,6 +58,8 @@ class Progress:
         calibrating: whether these are runs that find how many users offer a load, before those of
             the experiment.
         notes: what was found so far, a line each.
+        running: for each simulation in progress the simulated time and its end, in seconds, as they
+            were half a second ago or less; empty where this is not known.
         started: `time.monotonic()` at the start.
     """
 
@@ -59,6 +70,7 @@ class Progress:
     failed: int = 0
     calibrating: bool = False
     notes: tuple[str, ...] = ()
+    running: Inside = ()
     started: float = field(default_factory=time.monotonic)
 
     @property
@@ -68,12 +80,27 @@ class Progress:
 
     @property
     def left_s(self) -> float | None:
-        """Seconds left, supposing that runs take as long as so far; None before the first."""
-        fresh = self.done - self.reused + self.failed
-        if fresh == 0:
+        """Seconds left, supposing that runs take as long as so far; None if nothing is known yet.
+
+        The parts that simulations in progress have done count.
+        """
+        fresh = self.done - self.reused + self.failed + self.parts
+        if fresh < _LEAST_PART:
             return None
-        left = self.total - self.done - self.failed
+        left = max(0.0, self.total - self.reused - fresh)
         return (time.monotonic() - self.started) / fresh * left
+
+    @property
+    def parts(self) -> float:
+        """What simulations in progress have done, in runs."""
+        return sum(min(1.0, now / end) for now, end in self.running if end > 0)
+
+    @property
+    def slow(self) -> bool:
+        """Whether runs take so long that it is worth saying how far each is."""
+        fresh = self.done - self.reused + self.failed
+        working = (time.monotonic() - self.started) * len(self.running)
+        return working >= _SLOW_S * max(1, fresh)
 
 
 @dataclass(slots=True)
@@ -106,9 +133,10 @@ def run(source: Source, **options: Unpack[RunOptions]) -> Results:
         until: overrides it with a rule, as for `check`; so do the next two.
         at_least: replications before the rule is looked at.
         at_most: replications that no case exceeds.
+        metrics: names of the metrics that tables and figures show, as for `check`.
         jobs: number of runs at the same time; by default one per processor.
         out: folder of the store, or the URL of an object store that fsspec knows.
-        progress: called after each finished run.
+        progress: called after each finished run, and during runs that take long.
         keep_going: when a run fails, make the others and warn, rather than stop.
         executor: runs the scenarios in place of threads of this process, for instance
             dask's (`redtail.cluster.ClusterExecutor`); `jobs` then only says how many it makes at
@@ -190,6 +218,7 @@ def execute_all(
         stores = [held.enter_context(ExperimentStore(out, plan.name, backend)) for plan in plans]
         for store, plan in zip(stores, plans, strict=True):
             store.refuse_results_of_another(plan.name)
+        told = _also_on(held.enter_context(Board([store.folder for store in stores])), progress)
         found = []
         notes: tuple[str, ...] = ()
         for plan in plans:
@@ -197,7 +226,7 @@ def execute_all(
                 plan,
                 jobs=jobs,
                 out=out,
-                progress=progress,
+                progress=told,
                 executor=executor,
                 before=notes,
                 backend=backend,
@@ -205,7 +234,7 @@ def execute_all(
             found.append((plan, loads))
             notes += more
         state = Progress(sum(len(plan.cases) * plan.at_least for plan, _ in found), notes=notes)
-        notify = functools.partial(progress, state) if progress is not None else lambda: None
+        notify = functools.partial(told, state)
         studies = [
             _Study(plan, loads, store, state, notify, out, executor is not None, maker)
             for (plan, loads), store in zip(found, stores, strict=True)
@@ -229,6 +258,27 @@ def execute_all(
                 folder=folder,
             )
         return [study.results for study in studies]
+
+
+def _also_on(
+    board: Board, progress: Callable[[Progress], None] | None
+) -> Callable[[Progress], None]:
+    """Return what shows progress to the caller, if it wants that, and to other processes."""
+
+    def told(state: Progress) -> None:
+        if progress is not None:
+            progress(state)
+        board.show(
+            total=state.total,
+            reused=state.reused,
+            done=state.done,
+            failed=state.failed,
+            packets=state.packets,
+            calibrating=state.calibrating,
+            running=state.running,
+        )
+
+    return told
 
 
 def _flushed(studies: Sequence[_Study], kind: type[BaseException] | None, *rest: object) -> None:
@@ -329,10 +379,13 @@ class _Study:
         self._finish()
         return False
 
-    def tick(self) -> None:
-        """Write a checkpoint if it is time for one."""
+    def tick(self, running: Inside, idle: bool) -> None:
+        """Write a checkpoint if it is time for one; tell how far runs are."""
         if self._stored is not None:
             self._stored.tick()
+        self.state.running = running
+        if running and idle:
+            self.notify()
 
     def flush(self) -> None:
         """Write what is not written yet."""
@@ -480,6 +533,16 @@ class _Study:
             ],
             backend=self.backend.name,
             made_by=self.code_version,
+            provenance=Provenance(
+                version=self.version,
+                seed=plan.seed,
+                sets=plan.sets,
+                file=plan.file,
+                text=plan.text,
+                form=plan.form,
+                inputs=plan.inputs,
+            ),
+            report=plan.report,
         )
         self.results.unsure = _too_wide(plan, self.open_cases, self._values, self._explain)
         self.results.replaced = replaced(self.results, self.code_version)
@@ -606,8 +669,11 @@ class _Trials:
         """Return whether there are more tasks."""
         return False
 
-    def tick(self) -> None:
-        """Do nothing: each run is written at once."""
+    def tick(self, running: Inside, idle: bool) -> None:
+        """Tell how far runs are; each run is written at once."""
+        self.state.running = running
+        if running and idle and self.progress is not None:
+            self.progress(self.state)
 
     def flush(self) -> None:
         """Do nothing: each run is written at once."""
@@ -651,8 +717,8 @@ def _known(rule: StopRule, runs: Iterable[Mapping[str, float]]) -> None:
     for bound in rule.until:
         if known and bound.metric not in known:
             raise SpecError(
-                f'replications.until = "{bound}": no run has the metric {bound.metric}; '
-                f"accepted: {', '.join(known)}",
+                f'replications.until = "{bound}": no run has the metric {bound.metric}'
+                f"{nearest(known, bound.metric)}",
                 key="replications.until",
             )
 

@@ -4,16 +4,23 @@
                              manifest.json                 who, when, where, and checksums
                              summary.parquet               one row, a column per metric
                              consecutive_losses.parquet    loss events by queue and size
+                             flows.parquet                 a row for each flow (tables.py)
+                             histograms.parquet            distributions of times (tables.py)
                              series_queues.parquet         on request
                              series_flows.parquet          on request
+                             series_groups.parquet         on request
                              transfers.parquet             of experiments with sized transfers
+                             response_times.parquet        of experiments with users
     runs/<experiment>/segments/<hash>.parquet              runs of large campaigns (segments.py)
     runs/<experiment>/results.json                         which runs make up which case
+                      experiment.toml                the experiment as it was given
                       replications.parquet, cases.parquet  all runs in one table each
                       figures/
+                      report.html                    the page of `redtail report`
                       failed/<hash>.log              why a run failed, and how to repeat it
                       server-N.log                   what server N of `redtail shell` printed
                       .lock, .lock-results           empty; locked by the commands at work here
+                      .progress.json                 how far the command at work here is
 
 The folder of an experiment under another backend than `sim` has its name behind an `@`, as in
 `runs/quickstart@live`: the results of one backend do not take the place of another's.
@@ -93,7 +100,25 @@ _OF_BACKEND = "@"
 _LOCK = ".lock"
 _LOCK_RESULTS = ".lock-results"
 
-OWN_FILES = ("results.json", "cases.parquet", "replications.parquet", _LOCK, _LOCK_RESULTS)
+EXPERIMENT_FILES = ("experiment.toml", "experiment.json")
+"""The names that the experiment's own text may have there: as a file, or of typed objects."""
+
+REPORT = "report.html"
+"""The page of `redtail report`."""
+
+PROGRESS = ".progress.json"
+"""How far the campaign at work here is."""
+
+OWN_FILES = (
+    "results.json",
+    "cases.parquet",
+    "replications.parquet",
+    *EXPERIMENT_FILES,
+    REPORT,
+    PROGRESS,
+    _LOCK,
+    _LOCK_RESULTS,
+)
 """The files that an experiment's folder has in addition to its runs."""
 
 SERVER_LOG = re.compile(r"server-[1-9]\d*\.log")
@@ -140,7 +165,7 @@ _NAME_IN_RESULTS = re.compile(rb'"experiment": ("(?:[^"\\]|\\.)*")')
 _STALE_AFTER_S = 24 * 3600.0
 _HASH_DIGITS = 16
 
-# What the columns of the time series mean; the engine names them, this adds the units.
+# The units of the columns of a run's tables; the engine names these.
 _SERIES_UNITS = {
     "time_s": "s",
     "packets": "packets",
@@ -150,6 +175,21 @@ _SERIES_UNITS = {
     "ssthresh_bytes": "bytes",
     "in_flight_bytes": "bytes",
     "srtt_s": "s",
+    "pacing_rate_bps": "bit/s",
+    "delivered_bytes": "bytes",
+    "arrivals": "packets",
+    "drops": "packets",
+    "marks": "packets",
+    "delay_s": "s",
+    "goodput_bps": "bit/s",
+    "round_trip_s": "s",
+    "active_s": "s",
+    "sent_packets": "packets",
+    "lost_packets": "packets",
+    "marked_packets": "packets",
+    "rtt_mean_s": "s",
+    "rtt_min_s": "s",
+    "up_to_s": "s",
     "size_bytes": "bytes",
     "start_s": "s",
     "handshake_time_s": "s",
@@ -790,6 +830,11 @@ def field(name: str, kind: pa.DataType, **metadata: str) -> pa.Field:
     return pa.field(name, kind, metadata={key: text for key, text in metadata.items() if text})
 
 
+def unit_of(name: str) -> str:
+    """Return the unit of a column of a run's tables, empty when it has none."""
+    return _SERIES_UNITS.get(name, "")
+
+
 def metric_field(metric: str) -> pa.Field:
     """Return the Arrow field of a metric's column: unit in the name and in the metadata."""
     import pyarrow as pa
@@ -824,6 +869,8 @@ def _tables(key: str, replication: int, outcome: Outcome) -> dict[str, bytes]:
 
     for table, columns in outcome.series.items():
         files[_series_file(table)] = parquet_bytes(_series(columns, outcome.names))
+    for table, columns in outcome.tables.items():
+        files[f"{table}.parquet"] = parquet_bytes(_series(columns, outcome.names))
     return files
 
 
@@ -871,7 +918,7 @@ def _series_file(table: str) -> str:
 
 
 def _series(columns: dict[str, tuple[str, bytes]], codes: dict[str, list[str]]) -> pa.Table:
-    """Return a time series; columns of codes become dictionaries of names."""
+    """Return a table of a run; columns of codes become dictionaries of names."""
     import pyarrow as pa
 
     kinds = {"f64": pa.float64(), "u32": pa.uint32(), "u64": pa.uint64()}
@@ -887,7 +934,7 @@ def _series(columns: dict[str, tuple[str, bytes]], codes: dict[str, list[str]]) 
                 array.cast(pa.int32()), column(codes[f"{name}s"], pa.string())
             )
         arrays.append(array)
-        fields.append(field(name, array.type, unit=_SERIES_UNITS.get(name, "")))
+        fields.append(field(name, array.type, unit=unit_of(name)))
     return pa.table(arrays, schema=pa.schema(fields))
 
 

@@ -65,6 +65,9 @@ def _check_form(index: dict[str, Any]) -> None:
     expect(index["description"], str, "description")
     # Older files do not name a backend.
     expect(index.get("backend", "sim"), str, "backend")
+    report = expect(index.get("report", {}), dict, "report")
+    for name in expect(report.get("metrics", []), list, "metrics of report"):
+        expect(name, str, "a metric of report")
     for key in expect(index["factors"], list, "factors"):
         expect(key, str, "a factor")
     for case in expect(index["cases"], list, "cases"):

@@ -4,10 +4,11 @@
                                                 what it measured, when and how fast it was
 
 A folder for a run costs some milliseconds, as much as a short run itself. So an experiment of
-`LARGE` runs or more puts those that have no tables of their own (series, transfers, response
-times) into segments. What finished since the last checkpoint is written at the next one, aside and
-renamed when whole. A segment is named by the hash of its bytes, so damage shows; the run's key is
-that of the folder it would have had.
+`LARGE` runs or more puts those that have no further tables (series, transfers, response times)
+into segments. The tables of flows and of distributions are columns there (`tables`); flows are kept
+only if the experiment asks for them with `keep_flows`. What finished since the last checkpoint is
+written at the next one, aside and renamed when whole. A segment is named by the hash of its bytes,
+so damage shows; the run's key is that of the folder it would have had.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ from redtail.store.folders import (
     run_key,
     used,
 )
+from redtail.store.tables import TABLES, Nested, read_table, unnested
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,6 +74,9 @@ _SHARE = 0.01
 _MOST_RUNS = 5000
 
 _HASH_DIGITS = 16
+
+# Is in the scenario of a run exactly if its experiment says how many flows are kept.
+_ASKED_FOR_FLOWS = '"keep_flows":'
 
 # The columns that every run has a value in.
 _WHOLE = ("run", "replication", "created", "metrics", "consecutive_losses", "scenario")
@@ -403,6 +408,7 @@ class _Segment:
         self.events: list[int] = []
         self.version = ""
         self.backend = ""
+        self.tables = {name: Nested(name) for name in TABLES}
 
     def add(self, row: int, replication: int, scenario: str, outcome: Outcome) -> None:
         self.rows.append(row)
@@ -413,6 +419,9 @@ class _Segment:
         self.wall_time_s.append(outcome.wall_time_s)
         self.packets.append(outcome.bottleneck_packets)
         self.events.append(outcome.events)
+        for name, table in self.tables.items():
+            asked = name != "flows" or _ASKED_FOR_FLOWS in scenario
+            table.add(outcome.tables.get(name) if asked else None, outcome.names)
 
     def data(self, run_table: RunTable, code_version: str) -> bytes:
         """Return the segment as a Parquet file."""
@@ -442,6 +451,8 @@ class _Segment:
                 self.losses,
             )
         )
+        nested = {name: table.column() for name, table in self.tables.items()}
+        columns.extend(each for each in nested.values() if each is not None)
         columns.append((field("scenario", pa.string()), self.scenario))
         about = {
             "format": FORMAT,
@@ -450,6 +461,7 @@ class _Segment:
             "code_version": code_version,
             **machine(),
             "metrics": [run_table.shapes[shape] for shape in shapes],
+            "tables": {name: list(table.names) for name, table in self.tables.items()},
         }
         values = [values for _, values in columns]
         fields = [about for about, _ in columns]
@@ -502,7 +514,8 @@ def read_segment(
     Args:
         path: its file.
         columns: those that are wanted, by default all.
-        scenarios: whether the scenarios are among these; they are most of a segment.
+        scenarios: whether the scenarios and the tables of runs are among these; they are most of
+            a segment.
 
     Raises:
         StoreError: it was altered, or is of another format.
@@ -515,7 +528,8 @@ def read_segment(
             raise DamagedError(f"{path}: the segment is damaged: it was altered")
         file = open_parquet(data)
         if not scenarios and columns is None:
-            columns = [name for name in file.schema_arrow.names if name != "scenario"]
+            large = ("scenario", *TABLES)
+            columns = [name for name in file.schema_arrow.names if name not in large]
         table = file.read(columns, use_threads=False)
         number = about(table)["format"]
         if number != FORMAT:
@@ -614,6 +628,7 @@ def run_of(path: Path, key: str) -> tuple[StoredRun, str]:
     if run_key(row["scenario"], common["code_version"], common["backend"]) != key:
         raise DamagedError(f"{path}: the segment is damaged: {key} is another run")
     shapes = common.pop("metrics")
+    common.pop("tables", None)
     manifest = {
         **common,
         "run": key,
@@ -749,6 +764,34 @@ def _numbers(values: pa.ChunkedArray) -> np.ndarray[Any, Any]:
             known = np.where(bits[here], known, math.nan)
         parts.append(known)
     return np.concatenate(parts)
+
+
+def tables_of(folder: Path, name: str, keys: Collection[str]) -> dict[str, pa.Table]:
+    """Return a table of each of these runs that has it, by the run's key.
+
+    Args:
+        folder: of the experiment.
+        name: of the table, one of `TABLES`.
+        keys: the runs.
+    """
+    found = {}
+    for key in keys:
+        table = read_table(folder / key, name)
+        if table is not None:
+            found[key] = table
+    if len(found) == len(keys):
+        return found
+    for path in sorted((folder / FOLDER).glob("*.parquet")):
+        try:
+            segment = read_segment(path, ["run", name])
+            names = about(segment).get("tables", {}).get(name, [])
+            found.update(unnested(segment, name, names, keys))
+        except StoreError as error:
+            warnings.warn(str(error), RedtailWarning, stacklevel=2)
+        except MALFORMED as error:
+            text = f"{path}: the segment is damaged: {brief(error)}"
+            warnings.warn(text, RedtailWarning, stacklevel=2)
+    return found
 
 
 class _Losses:

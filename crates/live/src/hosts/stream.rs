@@ -132,6 +132,8 @@ pub struct TcpFlow {
     pub size: Option<u64>,
     /// When it starts.
     pub start: Time,
+    /// When it stops; [`Time::MAX`] is never.
+    pub stop: Time,
     sender: Option<Stream>,
     receiver: Option<Stream>,
     /// Bytes delivered to the receiver's application.
@@ -144,17 +146,21 @@ pub struct TcpFlow {
     pub first_byte: Option<Time>,
     /// When the sender knew that the receiver had all.
     pub completed: Option<Time>,
+    /// The state of its connection when the measurement began.
+    pub info_before: TcpInfo,
     /// The state of its connection when it ended.
     last_info: TcpInfo,
 }
 
 impl TcpFlow {
-    pub(super) fn new(group: usize, index: usize, size: Option<u64>, start: Time) -> Self {
+    pub(super) fn new(group: usize, index: usize, size: Option<u64>, times: [Time; 2]) -> Self {
+        let [start, stop] = times;
         Self {
             group,
             index,
             size,
             start,
+            stop,
             sender: None,
             receiver: None,
             delivered: 0,
@@ -162,6 +168,7 @@ impl TcpFlow {
             established: None,
             first_byte: None,
             completed: None,
+            info_before: TcpInfo::default(),
             last_info: TcpInfo::default(),
         }
     }

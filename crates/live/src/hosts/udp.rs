@@ -28,10 +28,15 @@ const LARGEST: usize = 65_536;
 pub struct UdpFlow {
     /// Its group.
     pub group: usize,
+    /// Its number within the group.
+    pub index: usize,
     source: UdpSource,
     random: Random,
     socket: OwnedFd,
-    stop: Time,
+    /// When it starts.
+    pub start: Time,
+    /// When it stops; [`Time::MAX`] is never.
+    pub stop: Time,
     /// Number of the first packet in `sent`.
     first: u64,
     /// When the packets were sent of which it is not known whether they arrive.
@@ -102,9 +107,11 @@ impl Hosts<'_> {
         }
         self.udp.push(UdpFlow {
             group,
+            index: i,
             source: UdpSource::of(spec).expect("a UDP group has sources"),
             random,
             socket,
+            start,
             stop,
             first: 0,
             sent: VecDeque::new(),

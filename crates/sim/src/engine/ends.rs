@@ -17,6 +17,9 @@ pub(super) struct EngineEnds<'a, 'r> {
     /// Packets dropped or lost on a wire, by flow and direction (0 data, 1 acknowledgements); users'
     /// connections have their own counters.
     pub(super) dropped: &'a mut [[u64; 2]],
+    /// Data packets marked in the measurement period, by flow; users' connections have their own
+    /// counters.
+    pub(super) marked: &'a mut [u64],
     pub(super) recorder: Option<&'a mut Recorder<'r>>,
     pub(super) measure_from: Time,
 }
@@ -28,6 +31,7 @@ macro_rules! ends {
             flows: &mut $engine.flows,
             contents: &mut $engine.contents,
             dropped: &mut $engine.dropped,
+            marked: &mut $engine.marked,
             recorder: $engine.recorder.as_deref_mut(),
             measure_from: $engine.measure_from,
         }
@@ -61,6 +65,19 @@ impl Ends for EngineEnds<'_, '_> {
             self.dropped[packet.flow as usize][direction] += 1;
         }
         self.contents.free(packet.content);
+    }
+
+    fn marked(&mut self, packet: &SimPacket) {
+        match self.flows.ends(packet.flow) {
+            FlowEnds::Udp(_) => self.marked[packet.flow as usize] += 1,
+            FlowEnds::Tcp(i) => {
+                let is_data = packet.route != self.flows.receivers[i as usize].route;
+                self.marked[packet.flow as usize] += u64::from(is_data);
+            }
+            FlowEnds::Connection => {
+                self.flows.connections.get(packet.endpoint).marked += 1;
+            }
+        }
     }
 
     fn tcp_header(&self, packet: &SimPacket, group: usize) -> Option<TcpHeader> {

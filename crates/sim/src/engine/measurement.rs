@@ -29,7 +29,7 @@ impl Engine<'_> {
             .sampler
             .as_mut()
             .expect("samples are scheduled on request");
-        sampler.sample(&self.links.network, &self.flows, self.now);
+        sampler.sample(&mut self.links, &self.flows, self.now);
         let again = self.now + sampler.request.interval;
         self.links
             .scheduler
@@ -44,9 +44,10 @@ impl Engine<'_> {
             slot.reached_before = slot.reached();
         }
         for slot in &mut self.flows.senders {
-            slot.sender.forget_waits();
+            slot.sender.start_measuring();
         }
-        self.flows.connections.forget_waits();
+        self.flows.connections.start_measuring();
+        self.begin_flow_rows();
         for answers in self.flows.answers.iter_mut().flatten() {
             answers.begin(self.now);
         }
@@ -103,6 +104,7 @@ impl Engine<'_> {
         self.report_flows(&mut result);
         result.metrics.append(&mut self.phases.metrics);
         result.transfers = self.transfers();
+        result.flows = self.flow_rows();
         for (group, answers) in (0..).zip(&self.flows.answers) {
             if let Some(answers) = answers {
                 answers.export(group, &mut result.response_times);
@@ -112,6 +114,7 @@ impl Engine<'_> {
         if let Some(sampler) = self.sampler {
             result.queue_series = sampler.request.queues.then_some(sampler.queues);
             result.flow_series = sampler.request.windows.then_some(sampler.flows);
+            result.group_series = sampler.request.goodput.then_some(sampler.groups);
         }
         result
     }

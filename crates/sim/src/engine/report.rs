@@ -3,9 +3,10 @@
 use redtail_core::{Span, Time};
 use redtail_network::answers::Answers;
 use redtail_network::group_report::{self, Times, Value, bits_per_second};
+use redtail_network::histograms::ONE_WAY_DELAY;
 use redtail_network::metrics::*;
 use redtail_network::report::{self, full_name};
-use redtail_network::result::{RunResult, Transfers};
+use redtail_network::result::{Histograms, RunResult, Transfers};
 use redtail_network::statistics::jain;
 
 use redtail_traffic::TrafficParams;
@@ -56,15 +57,7 @@ impl Engine<'_> {
 
     /// The bytes that have reached the receivers and users of each group so far.
     pub(super) fn reached_by_group(&self) -> Vec<Reached> {
-        let mut reached = vec![Reached::default(); self.scenario.traffic.len()];
-        for slot in &self.flows.receivers {
-            let group = self.flows.groups[slot.flow as usize] as usize;
-            reached[group] += slot.reached();
-        }
-        for (group, reached) in (0..).zip(&mut reached) {
-            *reached += self.flows.connections.reached(group);
-        }
-        reached
+        self.flows.reached_by_group()
     }
 
     /// For a group: the longest wait for an acknowledgement that advances, and the number of
@@ -104,7 +97,7 @@ impl Engine<'_> {
                 continue; // fairness between users depends on what they request
             }
             all_tcp.extend_from_slice(&rates);
-            rates.extend(self.report_udp(index, &mut add));
+            rates.extend(self.report_udp(index, &mut result.histograms, &mut add));
             add((FAIRNESS, jain(rates)));
         }
         let mut groups = self.scenario.traffic.iter();
@@ -186,7 +179,12 @@ impl Engine<'_> {
     }
 
     /// Metrics of the UDP flows of a group; returns what each has received, in bit/s.
-    fn report_udp(&self, group: usize, add: &mut impl FnMut(Value)) -> Vec<f64> {
+    fn report_udp(
+        &self,
+        group: usize,
+        histograms: &mut Histograms,
+        add: &mut impl FnMut(Value),
+    ) -> Vec<f64> {
         let slots = self.flows.udp.iter();
         let slots = slots.filter(|slot| self.is_of(slot.flow, group));
         let (mut received, mut lost) = (0, 0);
@@ -197,6 +195,8 @@ impl Engine<'_> {
             lost += slot.lost;
         }
         let delays = &self.flows.delays[group];
+        let name = self.scenario.traffic[group].access().name;
+        histograms.add(format!("{name}.{ONE_WAY_DELAY}"), delays.histogram());
         let values = group_report::of_udp(received, lost, delays);
         values.into_iter().for_each(&mut *add);
         if let TrafficParams::Voip(params) = &self.scenario.traffic[group] {

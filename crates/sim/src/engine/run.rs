@@ -1,7 +1,7 @@
 //! Running a scenario.
 
 use std::fmt;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use redtail_qdisc::Plugins;
 use redtail_qdisc::plugin::{PluginFailure, catching};
@@ -24,6 +24,8 @@ pub struct RunOptions<'a> {
     pub capture: Option<Capture<'a>>,
     /// Stops the run once it is set.
     pub cancel: Option<&'a AtomicBool>,
+    /// Is set to the simulated time in picoseconds now and then.
+    pub progress: Option<&'a AtomicU64>,
 }
 
 /// Why a run has no result.
@@ -80,7 +82,7 @@ fn run_to_end(scenario: &Scenario, options: RunOptions<'_>) -> Result<RunResult,
         let recorder = Recorder::new(capture, scenario, &engine.links.network, &engine.flows)?;
         engine.recorder = Some(Box::new(recorder));
     }
-    let ran = engine.run(options.cancel.unwrap_or(&never));
+    let ran = engine.run(options.cancel.unwrap_or(&never), options.progress);
     // An error in writing a file ends the run too, and is then its cause.
     if let Some(recorder) = engine.recorder.take() {
         recorder.finish()?;

@@ -58,13 +58,16 @@ impl Network for Port<'_> {
                 flow
             }
         };
-        let place = self.flows.connections.open(Opening {
-            user: self.user,
-            nth: nth as u32,
-            flow,
-            group: slot.group,
-            host,
-        });
+        let place = self.flows.connections.open(
+            Opening {
+                user: self.user,
+                nth: nth as u32,
+                flow,
+                group: slot.group,
+                host,
+            },
+            self.now,
+        );
         slot.open[nth] = Some(place);
         if let Some(answers) = &mut self.flows.answers[slot.group as usize] {
             answers.on_open(self.now);
@@ -278,7 +281,7 @@ kind = "bulk"
 "#;
         let scenario = scenario(text);
         let mut engine = engine(&scenario);
-        engine.run(&AtomicBool::new(true)).unwrap_err();
+        engine.run(&AtomicBool::new(true), None).unwrap_err();
         assert!(engine.events <= 1024, "{} events", engine.events);
     }
 
@@ -303,7 +306,9 @@ tcp = { preset = "linux", initial_rto = "20 ms", min_rto = "20 ms" }
 "#;
         let scenario = scenario(text);
         let mut engine = engine(&scenario);
-        engine.run(&AtomicBool::new(false)).expect("nobody cancels");
+        engine
+            .run(&AtomicBool::new(false), None)
+            .expect("nobody cancels");
         let opened = engine.flows.connections.iter().map(|(_, it)| it.number);
         assert!(opened.max() > Some(100_000), "too few for the test");
         let places = engine.flows.connections.place_count();
@@ -341,7 +346,9 @@ hosts = 3
 "#;
         let scenario = scenario(text);
         let mut engine = engine(&scenario);
-        engine.run(&AtomicBool::new(false)).expect("nobody cancels");
+        engine
+            .run(&AtomicBool::new(false), None)
+            .expect("nobody cancels");
         let open = engine.flows.connections.iter().count();
         assert!((195..210).contains(&open), "{open} open");
         let most = engine.flows.numbers.take();

@@ -7,6 +7,7 @@ mod closed_forms;
 mod common;
 mod conservation;
 mod exact_timing;
+mod flow_rows;
 mod golden;
 mod jitter;
 mod metrics;

@@ -114,9 +114,9 @@ impl Endpoint {
         self.sender.counters()
     }
 
-    /// Forgets the waits that have ended.
-    pub fn forget_waits(&mut self) {
-        self.sender.forget_waits();
+    /// The measurement begins.
+    pub fn start_measuring(&mut self) {
+        self.sender.start_measuring();
     }
 
     /// The sender half.

@@ -41,6 +41,24 @@ pub struct RttEstimator {
     /// Set if the greatest deviation is used. Boxed, so that other senders stay small.
     peak: Option<Box<Peak>>,
     backoff: u32,
+    taken: Taken,
+}
+
+/// The round-trip samples that were taken since the measurement began.
+#[derive(Clone, Copy, Debug)]
+struct Taken {
+    count: u64,
+    /// In units of 1024 ps, which do not overflow in any run.
+    sum: u64,
+    least: Span,
+}
+
+impl Taken {
+    const NONE: Self = Self {
+        count: 0,
+        sum: 0,
+        least: Span::from_ps(u64::MAX),
+    };
 }
 
 /// The greatest deviation of a round trip, in ticks. Four times the mean, like `rttvar4`.
@@ -108,7 +126,20 @@ impl RttEstimator {
                 })
             }),
             backoff: 0,
+            taken: Taken::NONE,
         }
+    }
+
+    /// Mean and least of the samples since the measurement began, without the rounding of the
+    /// clock; `None` without any.
+    pub fn round_trips(&self) -> Option<(Span, Span)> {
+        let Taken { count, sum, least } = self.taken;
+        (count > 0).then(|| (Span::from_ps((sum / count) << 10), least))
+    }
+
+    /// The measurement begins.
+    pub fn start_measuring(&mut self) {
+        self.taken = Taken::NONE;
     }
 
     /// The smoothed round-trip time, once there is a sample.
@@ -128,6 +159,9 @@ impl RttEstimator {
             tick => time.as_ps() / tick,
         };
         let r = (ticks(now) - ticks(sent)).max(1);
+        self.taken.count += 1;
+        self.taken.sum += (now - sent).as_ps() >> 10;
+        self.taken.least = self.taken.least.min(now - sent);
         match self.srtt8 {
             None => {
                 self.srtt8 = Some(r << 3);

@@ -295,7 +295,7 @@ impl Sender {
     }
 
     /// The longest time for which a SYN or data waited for an acknowledgement that advances, since
-    /// [`forget_waits`](Self::forget_waits); and whether the present wait is longer than 10 s.
+    /// [`start_measuring`](Self::start_measuring); and whether the present wait is longer than 10 s.
     pub fn longest_wait(&self, now: Time) -> (Span, bool) {
         let outstanding =
             self.board.outstanding() > 0 || self.connection.state == ConnectionState::SynSent;
@@ -303,9 +303,16 @@ impl Sender {
         (self.progress.longest(outstanding, now), stalled)
     }
 
-    /// Forgets the waits that have ended.
-    pub fn forget_waits(&mut self) {
+    /// Mean and least of the round-trip samples since [`start_measuring`](Self::start_measuring);
+    /// `None` without any.
+    pub fn round_trips(&self) -> Option<(Span, Span)> {
+        self.timer.rtt.round_trips()
+    }
+
+    /// The measurement begins: forgets round-trip samples, and the waits that have ended.
+    pub fn start_measuring(&mut self) {
         self.progress.forget();
+        self.timer.rtt.start_measuring();
     }
 
     /// Bytes cumulatively acknowledged.

@@ -1,0 +1,140 @@
+"""Draws the figures of docs/how-to/figures.md: `python docs/how-to/gallery.py` writes them anew.
+
+The results are kept in a folder for temporary files, so the second time takes seconds.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from PIL import Image
+
+import redtail
+from redtail.analysis.results import Results
+from redtail.display import style
+from redtail.papers.reproduction import reproduce
+
+FOLDER = Path(__file__).parent.parent / "figures" / "gallery"
+
+QUEUES = """
+name = "Twelve queues"
+duration = "20 s"
+warmup = "5 s"
+replications = 5
+
+[bottleneck]
+rate = "10 Mbit/s"
+delay = "20 ms"
+queue = { kind = "tail-drop", limit = "100 packets" }
+
+[[traffic]]
+name = "ftp"
+kind = "bulk"
+flows = 4
+tcp = "linux"
+start = "uniform 0..1 s"
+
+[factors]
+"traffic.ftp.flows" = [2, 8, 32]
+"bottleneck.queue" = [
+  { kind = "tail-drop", limit = "100 packets", label = "tail drop" },
+  { kind = "head-drop", limit = "100 packets", label = "head drop" },
+  { kind = "red", limit = "99 packets", min_th = "15 packets", max_th = "65 packets", label = "RED" },
+  { kind = "adaptive-red", limit = "100 packets", label = "Adaptive RED" },
+  { kind = "blue", limit = "100 packets", label = "BLUE" },
+  { kind = "pie", limit = "300 packets", label = "PIE" },
+  { kind = "pi2", limit = "300 packets", label = "PI2" },
+  { kind = "codel", label = "CoDel" },
+  { kind = "fq-codel", label = "FQ-CoDel" },
+  { kind = "sfq", label = "SFQ" },
+  { kind = "cake", label = "CAKE" },
+  { kind = "cobalt", label = "COBALT" },
+]
+"""  # noqa: E501
+
+ACCESS = """
+name = "Access line"
+duration = "40 s"
+warmup = "10 s"
+replications = 10
+
+[bottleneck]
+rate = "50 Mbit/s"
+delay = "10 ms"
+queue = { kind = "tail-drop", limit = "300 packets" }
+
+[bottleneck.return]
+rate = "10 Mbit/s"
+delay = "10 ms"
+queue = { kind = "tail-drop", limit = "300 packets" }
+
+[[traffic]]
+name = "call"
+kind = "voip"
+flows = 1
+direction = "reverse"
+
+[[traffic]]
+name = "upload"
+kind = "bulk"
+flows = 2
+tcp = "linux"
+direction = "reverse"
+
+[[traffic]]
+name = "web"
+kind = "web"
+model = "http2"
+users = 8
+tcp = "linux"
+
+[factors]
+"bottleneck.return.queue" = [
+  { kind = "tail-drop", limit = "300 packets", label = "tail drop" },
+  { kind = "pie", limit = "300 packets", label = "PIE" },
+  { kind = "fq-codel", label = "FQ-CoDel" },
+  { kind = "cake", label = "CAKE" },
+]
+"""
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "taildrop-vs-red.toml"
+
+
+def figures(demo: Results, queues: Results, access: Results) -> dict[str, style.Figure]:
+    """Return the figures of the page by their names."""
+    few = ["tail drop", "RED", "PIE", "FQ-CoDel"]
+    return {
+        "value": queues.figure("queue_delay_mean", queues=few),
+        "rows": access.figure("call.one_way_delay_p99", log=True),
+        "many": queues.figure("queue_delay_p95"),
+        "differences": access.figure("web.response_time_p50", kind="difference"),
+        "differences-load": queues.figure("goodput", kind="difference", queues=few),
+        "plane": queues.figure(queues=few, kind="plane"),
+        "quartiles": queues.figure("fairness", kind="quartiles", queues=few),
+        "response-times": access.figure("web", kind="response_times"),
+        "loss-events": demo.figure(kind="loss_events"),
+    }
+
+
+def main() -> None:
+    """Run the experiments and write the figures."""
+    out = Path(tempfile.gettempdir()) / "redtail-gallery"
+    found = (
+        redtail.run(source, out=out) for source in (EXAMPLE, *map(redtail.Toml, (QUEUES, ACCESS)))
+    )
+    paper = reproduce("rfc2884", out=out)
+    (published,) = (each for each in paper.paper.figures if each.name == "bulk-congestion")
+    drawn = {**figures(*found), "published": paper.figure(published)}
+    for path in style.save(drawn.items(), FOLDER):
+        if path.suffix != ".png":
+            path.unlink()
+            continue
+        with Image.open(path) as image:  # in few colours: they are kept in the repository
+            few = image.convert("RGB").quantize(48)
+        few.save(path, optimize=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

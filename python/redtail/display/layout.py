@@ -1,0 +1,272 @@
+"""What stands where in a figure: the load along the horizontal axis, lines, and panels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from matplotlib.ticker import NullFormatter, NullLocator
+
+from redtail import escape
+from redtail import metrics as names
+from redtail.display import style
+from redtail.scenario import quantity
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from redtail.analysis.results import CaseResult, Results
+
+# Keys of the factors that are a load before all others.
+_LOADS = (".flows", ".users", ".load")
+
+# Units that can be put on one axis, by what one of them is in the first of its family.
+_FAMILIES: tuple[dict[str, float], ...] = (
+    {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9},
+    {
+        "ps": 1e-12,
+        "ns": 1e-9,
+        "us": 1e-6,
+        "µs": 1e-6,
+        "ms": 1e-3,
+        "s": 1.0,
+        "min": 60.0,
+        "h": 3600.0,
+    },
+    {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9},
+)
+
+# Most values that are all written at an axis.
+_TICKS = 8
+
+
+@dataclass(frozen=True)
+class Load:
+    """The horizontal axis: the numeric factor of an experiment.
+
+    Attributes:
+        key: the factor's dotted key.
+        title: the axis text, with the unit where there is one.
+        values: the number of each case; of a load that was asked for, the one that was achieved.
+    """
+
+    key: str
+    title: str
+    values: tuple[float, ...]
+
+    @property
+    def logarithmic(self) -> bool:
+        """Whether the values spread so far that a linear axis would crowd them."""
+        return min(self.values) > 0 and max(self.values) >= 8 * min(self.values)
+
+    def shifted(self, x: float, shift: float) -> float:
+        """Return where a point of a line is drawn; intervals of equal x stand beside each other."""
+        spread = max(self.values) - min(self.values)
+        return x * 1.03**shift if self.logarithmic else x + 0.008 * shift * spread
+
+    def of_panel(self, x: float) -> str:
+        """Return the title of the panel for one value.
+
+        >>> Load("traffic.ftp.flows", "Number of ftp flows", (16.0,)).of_panel(16.0)
+        'Number of ftp flows: 16'
+        >>> Load("bottleneck.rate", "Rate (Mbit/s)", (10.0,)).of_panel(10.0)
+        'Rate: 10 Mbit/s'
+        """
+        title, _, unit = self.title.removesuffix(")").partition(" (")
+        return escape.plot(f"{title}: {x:g} {unit}".rstrip())
+
+
+@dataclass(frozen=True)
+class Line:
+    """Cases that are equal in all factors but the load.
+
+    Attributes:
+        label: what a legend calls them.
+        points: the load and the case, sorted by the load.
+    """
+
+    label: str
+    points: tuple[tuple[float, CaseResult], ...]
+
+    def at(self, x: float) -> list[CaseResult]:
+        """Return the cases at a load."""
+        return [case for found, case in self.points if found == x]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Lines that share a panel.
+
+    Attributes:
+        title: what all its lines have in common; may be empty.
+        lines: its lines.
+    """
+
+    title: str
+    lines: tuple[Line, ...]
+
+
+def find_load(results: Results) -> Load | None:
+    """Return the factor to put on the horizontal axis, None when no factor is numeric.
+
+    Numbers of flows, users and offered loads come first; then the first factor whose values are
+    numbers, or quantities of one kind.
+    """
+    for key in sorted(results.factors, key=lambda key: not key.endswith(_LOADS)):
+        about = key
+        values = [case.factors.get(key) for case in results.cases]
+        if key == names.CASE_NAME:
+            about, values = _behind_names(results)
+        read = _on_one_axis(values)
+        if read is None or len(set(read[0])) < 2:
+            continue
+        numbers, unit = read
+        if about.endswith(".load"):
+            numbers, unit = _achieved(results, about.split(".")[-2], numbers), "%"
+        return Load(key, _title(about, unit), numbers)
+    return None
+
+
+def _title(key: str, unit: str) -> str:
+    if key == names.CASE_NAME:
+        # Users that were found beforehand for a share of the link, as the names say.
+        return "Load (%)" if unit == "%" else f"Name of the case{f' ({unit})' if unit else ''}"
+    title = names.factor_title(key)
+    group = " ".join(key.split(".")[1:-1])
+    if key.startswith("traffic.") and key.endswith((".flows", ".users")):
+        title = f"number of {escape.name(group)} {key.rpartition('.')[2]}"
+    elif key.startswith("traffic.") and key.endswith(".load"):
+        title = f"offered load of {escape.name(group)}"
+    title = title[:1].upper() + title[1:]
+    return f"{title} ({unit})" if unit else title
+
+
+def _behind_names(results: Results) -> tuple[str, list[Any]]:
+    """Return the key, and its values, that the names of cases stand for; if none, the names."""
+    given = [case.factors.get(names.CASE_NAME) for case in results.cases]
+    wanted = [quantity(name)[0] for name in given]
+    keys = [key for case in results.cases for key in (case.own or {})]
+    for key in sorted(dict.fromkeys(keys), key=lambda key: not key.endswith(_LOADS)):
+        values = [(case.own or {}).get(key) for case in results.cases]
+        if None not in wanted and [quantity(value)[0] for value in values] == wanted:
+            return key, values
+    return names.CASE_NAME, given
+
+
+def _on_one_axis(values: Sequence[Any]) -> tuple[tuple[float, ...], str] | None:
+    """Return values as numbers in one unit, None if they have none in common."""
+    parsed = [quantity(value) for value in values]
+    numbers = [number for number, _ in parsed if number is not None]
+    units = [unit for _, unit in parsed]
+    if not parsed or len(numbers) < len(parsed):
+        return None
+    if len(set(units)) == 1:
+        return tuple(numbers), units[0]
+    for family in _FAMILIES:
+        if all(unit in family for unit in units):
+            first = family[units[0]]
+            found = [
+                float(f"{number * family[unit] / first:.12g}")
+                for number, unit in zip(numbers, units, strict=True)
+            ]
+            return tuple(found), units[0]
+    return None
+
+
+def _achieved(results: Results, group: str, asked: Sequence[float]) -> tuple[float, ...]:
+    """Return the load that a group offered in each case, in percent; what was asked if unknown."""
+    found = []
+    for case, wanted in zip(results.cases, asked, strict=True):
+        offered = [
+            share for load in case.loads if load.group == group for share in load.offered.values()
+        ]
+        found.append(float(f"{100 * math.fsum(offered) / len(offered):.3g}") if offered else wanted)
+    return tuple(found)
+
+
+def queue_factor(results: Results, load: Load | None) -> str | None:
+    """Return the factor that is compared: the first queue, else the first that is not the load."""
+    others = [key for key in results.factors if load is None or key != load.key]
+    tables = [
+        key
+        for key in others
+        if any(isinstance(case.factors.get(key), dict) for case in results.cases)
+    ]
+    queues = [key for key in tables if key.rpartition(".")[2] == "queue"]
+    return next(iter([*queues, *tables, *others]), None)
+
+
+def lines_of(results: Results, load: Load | None) -> list[Line]:
+    """Return the cases as lines: equal in all factors but the load, and sorted by it."""
+    others = [key for key in results.factors if load is None or key != load.key]
+    found: dict[str, list[tuple[float, CaseResult]]] = {}
+    for number, case in enumerate(results.cases):
+        x = 0.0 if load is None else load.values[number]
+        found.setdefault(_label(case, others), []).append((x, case))
+    return [
+        Line(label, tuple(sorted(cases, key=lambda pair: pair[0])))
+        for label, cases in found.items()
+    ]
+
+
+def panels_of(results: Results, load: Load | None, most: int) -> list[Panel]:
+    """Return the lines in panels.
+
+    All in one, if there are no more than `most`. Otherwise a panel for each setting of the factors
+    beside the load and the queue; within it there may be more lines than can be told apart.
+    """
+    lines = lines_of(results, load)
+    queue = queue_factor(results, load)
+    others = [key for key in results.factors if (load is None or key != load.key) and key != queue]
+    if len(lines) <= most or not others or queue is None:
+        return [Panel("", tuple(lines))]
+    found: dict[str, list[Line]] = {}
+    for line in lines:
+        case = line.points[0][1]
+        title = names.case_title(
+            {key: case.factors.get(key) for key in others},
+            {key: case.labels[key] for key in others if key in case.labels},
+        )
+        label = escape.name(case.labels.get(queue, ""))
+        found.setdefault(title, []).append(Line(label, line.points))
+    return [Panel(title, tuple(each)) for title, each in found.items()]
+
+
+def _label(case: CaseResult, keys: Sequence[str]) -> str:
+    if len(keys) == 1:
+        return case.labels.get(keys[0], "")
+    return names.case_title(
+        {key: case.factors.get(key) for key in keys},
+        {key: case.labels[key] for key in keys if key in case.labels},
+    )
+
+
+def values_of(load: Load | None) -> list[float]:
+    """Return the values of the load, each once, in their order; one without a load."""
+    return [0.0] if load is None else sorted(set(load.values))
+
+
+def load_axis(axes: Axes, load: Load) -> None:
+    """Draw the horizontal axis to scale, with the numbers that were run where there is room."""
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    width = figure.get_figwidth() / style.columns_of(axes) - 0.45
+    axes.set_xlabel(style.wrapped(escape.plot(load.title), 72 * width, style.RC["axes.labelsize"]))
+    values = values_of(load)
+    if load.logarithmic:
+        axes.set_xscale("log")
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_minor_formatter(NullFormatter())
+    if len(values) <= _TICKS and _apart(values, load):
+        axes.set_xticks(values, [f"{value:g}" for value in values])
+
+
+def _apart(values: Sequence[float], load: Load) -> bool:
+    """Return whether numbers at these values would not be written over each other."""
+    places = [math.log(value) if load.logarithmic else value for value in values]
+    span = places[-1] - places[0]
+    steps = [second - first for first, second in pairwise(places)]
+    return not steps or min(steps) >= 0.08 * span

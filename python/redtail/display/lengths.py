@@ -1,0 +1,113 @@
+"""The figure of a queue's length over time."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from redtail import escape
+from redtail.display import style
+from redtail.display.layout import find_load, lines_of, values_of
+from redtail.errors import StoreError
+from redtail.scenario import links, quantity
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from redtail.analysis.results import CaseResult, Results
+    from redtail.display.style import Figure, Size
+
+
+def queue_figure(
+    results: Results, link: str | None = None, replication: int = 0, *, size: Size | None = None
+) -> Figure | None:
+    """Draw queue length over time, a panel per case; None when no series was recorded.
+
+    In kB when that is the unit of the averages that are drawn as well.
+    """
+    link = link or (results.links[0] if results.links else "")
+    load = find_load(results)
+    lines = lines_of(results, load)
+    loads = values_of(load)
+    tables, averages = {}, {}
+    for number, case in enumerate(results.cases):
+        try:
+            tables[id(case)] = results.series("queues", case=number, replication=replication)
+        except StoreError:
+            continue
+        averages[id(case)] = _unit_of_average(case, link, replication)
+    if not tables:
+        return None
+    unit = "bytes" if {*averages.values()} - {""} == {"bytes"} else "packets"
+    shown = "kB" if unit == "bytes" else unit
+    size = size or ("column" if len(loads) == 1 else "page")
+    figure = style.new(size, 0.6 + 1.15 * len(lines))
+    grid = figure.subplots(len(lines), len(loads), sharex=True, sharey=True, squeeze=False)
+    for number, (line, row) in enumerate(zip(lines, grid, strict=True)):
+        for axes, x in zip(row, loads, strict=True):
+            if load is not None and number == 0:
+                axes.set_title(load.of_panel(x), loc="left")
+            if style.is_first(axes):
+                label = escape.plot(line.label)
+                axes.set_ylabel(f"{label}\n({shown})" if label else f"Queue ({shown})")
+            for case in line.at(x):
+                if id(case) in tables:
+                    averaged = averages[id(case)] == unit
+                    _queue_lines(axes, tables[id(case)], link, unit, averaged=averaged)
+    for axes in grid[-1]:
+        axes.set_xlabel("Time (s)")
+    grid[0][0].set_ylim(bottom=0)
+    if unit in averages.values():
+        style.legend(figure, grid.flat)
+    style.caption(figure, f"length of the queue at {link} in one run, replication {replication}")
+    return figure
+
+
+def _queue_lines(axes: Axes, table: Any, link: str, unit: str, *, averaged: bool) -> None:
+    """Draw one queue's length in packets or, with the unit bytes, in kB, and its average."""
+    columns = {name: table.column(name).to_pylist() for name in table.column_names}
+    rows = [number for number, of in enumerate(columns["link"]) if of == link]
+    time = [columns["time_s"][number] for number in rows]
+    scale = 1e-3 if unit == "bytes" else 1.0
+    # Thousands of line segments are drawn as an image also in the SVG file.
+    axes.plot(
+        time,
+        [columns[unit][number] * scale for number in rows],
+        color=style.COLOURS[6],
+        linewidth=0.8,
+        rasterized=True,
+        label=style.mark("queue length"),
+    )
+    if averaged:
+        average = [columns["average"][number] * scale for number in rows]
+        axes.plot(
+            time,
+            average,
+            color="black",
+            linewidth=1.2,
+            rasterized=True,
+            label=style.mark("average (RED's)"),
+        )
+
+
+# Kinds of queue whose series have RED's average; that of others is of something else.
+_AVERAGING = (
+    "red",
+    "adaptive-red",
+    "self-configuring-red",
+    "dynamic-threshold-red",
+    "red-tail",
+    "wred",
+    "choke",
+)
+
+
+def _unit_of_average(case: CaseResult, link: str, replication: int) -> str:
+    """Return what RED's average of a queue is counted in, packets or bytes; empty without one."""
+    spec = json.loads((case.runs[replication].folder / "scenario.json").read_bytes())
+    queue = links(spec).get(link, {}).get("queue", {})
+    if queue.get("kind") not in _AVERAGING:
+        return ""
+    profiles = queue.get("profile", [queue])
+    _, unit = quantity(profiles[0].get("min_th"))  # without it thresholds are computed in packets
+    return "packets" if unit in ("", "packet", "packets", "pkt", "pkts") else "bytes"

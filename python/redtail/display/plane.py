@@ -1,0 +1,263 @@
+"""The delay-throughput plane: what a queue costs in delay for what it delivers.
+
+One point per run, and for each queue the median of its runs and an ellipse: the 1-sigma contour of
+the normal distribution in two dimensions that fits the runs best (maximum likelihood), around their
+mean. RFC 7928 (section 4.3) wants the trade-off between queueing delay and goodput shown like this;
+papers on congestion control draw it so too (K. Winstein, H. Balakrishnan, "TCP ex Machina", SIGCOMM
+2013).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from redtail import escape
+from redtail import metrics as names
+from redtail.display import style
+from redtail.display.layout import Line, Load, find_load, lines_of, queue_factor, values_of
+from redtail.errors import RedtailError
+from redtail.measured import nearest
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from redtail.analysis.results import CaseResult, Results
+    from redtail.display.style import Figure, Size
+
+# Fewer runs have no contour.
+FEWEST = 3
+
+
+@dataclass(frozen=True)
+class Contour:
+    """The 1-sigma contour of the normal distribution that fits points best.
+
+    Attributes:
+        centre: the mean of the points.
+        width: the length of its first axis.
+        height: the length of its second axis.
+        angle: of the first axis against the horizontal, in degrees.
+    """
+
+    centre: tuple[float, float]
+    width: float
+    height: float
+    angle: float
+
+
+def contour(points: Sequence[tuple[float, float]]) -> Contour | None:
+    """Return the 1-sigma contour of points; None for fewer than `FEWEST`.
+
+    The covariance of maximum likelihood divides by the number of points, not by one less. The
+    contour holds 39 % of such a distribution (1 - exp(-1/2)).
+
+    >>> found = contour([(0.0, 0.0), (2.0, 0.0), (0.0, 4.0), (2.0, 4.0)])
+    >>> found.centre, sorted((found.width, found.height))
+    ((1.0, 2.0), [2.0, 4.0])
+    """
+    if len(points) < FEWEST:
+        return None
+    data = np.asarray(points, dtype=np.float64)
+    covariance = np.cov(data.T, bias=True)
+    variances, axes = np.linalg.eigh(covariance)
+    lengths = 2 * np.sqrt(np.maximum(variances, 0.0))
+    centre = data.mean(axis=0)
+    return Contour(
+        (float(centre[0]), float(centre[1])),
+        float(lengths[1]),
+        float(lengths[0]),
+        math.degrees(math.atan2(axes[1, 1], axes[0, 1])),
+    )
+
+
+def plane_figure(
+    results: Results,
+    delay: str | None = None,
+    goodput: str | None = None,
+    *,
+    size: Size | None = None,
+    log: bool | None = None,
+) -> Figure:
+    """Draw delay against goodput: a point per run, median and 1-sigma ellipse per queue.
+
+    There is a panel for each load.
+
+    Args:
+        results: what to draw.
+        delay: the metric along the horizontal axis; by default the mean delay of the queue that is
+            compared.
+        goodput: the metric along the vertical axis; by default the goodput of all TCP traffic. The
+            link's utilization stands for it where there is none, and for the return link.
+        size: by default one column of a journal, or both for several panels.
+        log: whether the axis of the delay is logarithmic; by default if the medians span decades.
+
+    Raises:
+        RedtailError: no run has one of the metrics.
+    """
+    load = find_load(results)
+    delays, rates = _usual(results, load)
+    delay, goodput = _chosen(results, delay, delays), _chosen(results, goodput, rates)
+    lines = lines_of(results, load)
+    groups = style.split(lines)
+    figure, cells = style.cells(values_of(load), groups, size, height=2.1, sharey="row")
+    grid = [axes for axes, _, _ in cells]
+    x_about, y_about = (
+        names.readable(
+            names.describe(name), [v for case in results.cases for v in case.values(name)]
+        )
+        for name in (delay, goodput)
+    )
+    medians = [
+        median(known)
+        for case in results.cases
+        if (known := [v for v in case.values(delay) if not math.isnan(v)])
+    ]
+    log = style.spans_decades(medians, 20.0) if log is None else log
+    scales = (x_about.scale, y_about.scale)
+    runs = []
+    for axes, x, group in cells:
+        own = {id(line) for _, line in group}
+        for line in lines:
+            for case in line.at(x) if id(line) not in own else ():
+                _others(axes, _points(case, delay, goodput, scales))
+        for number, line in group:
+            for case in line.at(x):
+                points = _points(case, delay, goodput, scales)
+                runs.append(len(points))
+                _draw(axes, points, line, number, log=log)
+        if load is not None:
+            axes.set_title(load.of_panel(x), loc="left")
+        axes.set_xlabel(escape.plot(names.axis(delay, x_about)))
+        if style.is_first(axes):
+            style.label_y(axes, escape.plot(names.axis(goodput, y_about)), 2.1)
+    for axes in grid:
+        if log:
+            style.log_axis(axes.xaxis)
+        elif axes.get_xlim()[0] < 0:
+            axes.set_xlim(left=0)
+    style.outer(grid)
+    style.legends(figure, grid, len(groups))
+    style.caption(
+        figure,
+        f"one point per run ({style.replications_in_words(runs)}), marker: the median, ellipse: "
+        "1-sigma contour of the normal distribution that fits best; better is up and to the left",
+        style.in_words(len(lines), len(groups)),
+    )
+    return figure
+
+
+def can_draw(results: Results) -> bool:
+    """Return whether runs have delay and goodput, and there is more than one run."""
+    present = results.metric_names
+    return results.run_count > 1 and all(
+        any(name in present for name in usual) for usual in _usual(results, find_load(results))
+    )
+
+
+def _usual(results: Results, load: Load | None) -> tuple[list[str], list[str]]:
+    """Return what is drawn when no metric is named, the first that runs have: delays and rates."""
+    parts = (queue_factor(results, load) or "").split(".")
+    link = next((f"{part}." for part in parts if re.fullmatch("return|hop[0-9]+", part)), "")
+    links = dict.fromkeys((link, "", "hop1."))
+    rates = [f"{each}utilization" for each in links]
+    return [f"{each}queue_delay_mean" for each in links], (
+        rates if link == "return." else ["goodput", *rates]
+    )
+
+
+def _chosen(results: Results, name: str | None, usual: Sequence[str]) -> str:
+    present = results.metric_names
+    if name is None:
+        name = next((each for each in usual if each in present), usual[0])
+    if name not in present:
+        raise RedtailError(f"no run has the metric {name}{nearest(present, name)}")
+    return name
+
+
+def _points(
+    case: CaseResult, delay: str, goodput: str, scales: tuple[float, float]
+) -> list[tuple[float, float]]:
+    return [
+        (x * scales[0], y * scales[1])
+        for x, y in zip(case.values(delay), case.values(goodput), strict=True)
+        if not math.isnan(x) and not math.isnan(y)
+    ]
+
+
+def outline(found: Contour, steps: int = 96) -> list[tuple[float, float]]:
+    """Return a contour as the corners of a closed polygon."""
+    turn = math.radians(found.angle)
+    corners = []
+    for step in range(steps + 1):
+        at = 2 * math.pi * step / steps
+        along, across = found.width / 2 * math.cos(at), found.height / 2 * math.sin(at)
+        corners.append(
+            (
+                found.centre[0] + along * math.cos(turn) - across * math.sin(turn),
+                found.centre[1] + along * math.sin(turn) + across * math.cos(turn),
+            )
+        )
+    return corners
+
+
+def _draw(
+    axes: Axes, points: Sequence[tuple[float, float]], line: Line, number: int, *, log: bool
+) -> None:
+    if not points:
+        return
+    look = style.look(number)
+    axes.plot(
+        [x for x, _ in points],
+        [y for _, y in points],
+        linestyle="none",
+        marker=".",
+        markersize=3,
+        color=look["color"],
+        alpha=0.6,
+    )
+    if log:  # the distribution is then one of the delay's logarithm
+        found = contour([(math.log10(x), y) for x, y in points if x > 0])
+        corners = [(10**x, y) for x, y in outline(found)] if found else []
+    else:
+        found = contour(points)
+        corners = outline(found) if found else []
+    axes.plot(
+        [x for x, _ in corners],
+        [y for _, y in corners],
+        color=look["color"],
+        linestyle=look["linestyle"],
+        linewidth=1.1,
+    )
+    axes.plot(
+        [median(x for x, _ in points)],
+        [median(y for _, y in points)],
+        linestyle="none",
+        marker=look["marker"],
+        markersize=6,
+        markeredgecolor="white",
+        markeredgewidth=0.6,
+        color=look["color"],
+        label=style.mark(line.label),
+        zorder=5,
+    )
+
+
+def _others(axes: Axes, points: Sequence[tuple[float, float]]) -> None:
+    """Draw the median of a queue that another panel names, for comparison."""
+    if points:
+        axes.plot(
+            [median(x for x, _ in points)],
+            [median(y for _, y in points)],
+            linestyle="none",
+            marker="o",
+            markersize=4,
+            color="#cccccc",
+            zorder=0.5,
+        )

@@ -1,0 +1,427 @@
+"""Figures of one metric: its means with intervals, paired differences, and quartiles."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from matplotlib.ticker import MaxNLocator
+
+from redtail import escape
+from redtail import metrics as names
+from redtail.display import style
+from redtail.display.axes import row_labels, value_axis
+from redtail.display.layout import (
+    Line,
+    Load,
+    find_load,
+    lines_of,
+    load_axis,
+    panels_of,
+    queue_factor,
+    values_of,
+)
+from redtail.errors import RedtailError
+from redtail.metrics import Metric
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from redtail.analysis.results import CaseResult, Results
+    from redtail.analysis.stats import Estimate
+    from redtail.display.style import Figure, Size
+
+Published: TypeAlias = Mapping[tuple[str, float], float]
+"""Numbers that others published, in SI units, by the queue's label and the load."""
+
+# Of boxes whose colours are used up.
+_HATCHES = ("", "////", "xxxx", "....")
+
+# Height of a row, in inches.
+_ROW = 0.19
+
+
+def metric_figure(
+    results: Results,
+    name: str,
+    about: Metric | None = None,
+    *,
+    size: Size | None = None,
+    log: bool | None = None,
+    published: Published | None = None,
+    source: str = "published",
+) -> Figure:
+    """Draw a metric against the load with 95 % intervals, one line per setting of the rest.
+
+    Without a numeric factor each case gets a row. More lines than can be told apart are put into
+    several panels.
+
+    Args:
+        results: what to draw.
+        name: the metric.
+        about: how the metric is shown, when it is not one that redtail knows.
+        size: by default one column of a journal, or both for several panels.
+        log: whether the axis is logarithmic; by default if the values span decades.
+        published: drawn as points beside the lines.
+        source: where these come from.
+    """
+    found = [case.metric(name) for case in results.cases]
+    usual = names.describe(name)
+    # A paper's title may say what the metric is of.
+    if about is None or replace(about, title=usual.title) == usual:
+        about = names.readable(names.describe(name), [each.mean for each in found])
+        title = names.axis(name, about)
+    else:
+        title = about.axis
+    if log is None:
+        # What may be negative, as the measures of papers, has no logarithm.
+        log = (
+            style.spans_decades(each.mean for each in found)
+            and names.bounds(name)[0] >= 0
+            and names.base(name) != "utilization"
+        )
+    load = find_load(results)
+    if load is None:
+        return _rows_figure(results, name, about, title, size, log, published, source)
+    panels = panels_of(results, load, style.DISTINCT)
+    # Each panel may have more lines than can be told apart: as many groups as the largest needs.
+    groups = max(len(style.split(panel.lines)) for panel in panels)
+    height = 2.2 if len(panels) * groups == 1 else 1.8
+    figure, cells = style.cells(panels, range(groups), size, height=height)
+    grid = [axes for axes, _, _ in cells]
+    for axes, panel, group in cells:
+        parts = style.split(panel.lines, math.ceil(len(panel.lines) / groups))
+        part = parts[group] if group < len(parts) else []
+        own = {id(line) for _, line in part}
+        for line in panel.lines:
+            if id(line) not in own:
+                _background(axes, line, name, about, load)
+        for number, line in part:
+            shift = number - (len(part) - 1) / 2  # keeps intervals of equal x apart
+            _draw_line(axes, line, name, about, load, number, shift, log)
+        if published:
+            _draw_published(axes, part, published, about)
+        if panel.title:
+            axes.set_title(escape.plot(panel.title), loc="left")
+        load_axis(axes, load)
+    value_axis([axes.yaxis for axes in grid], name, found, log=log, scale=about.scale)
+    for axes in grid:
+        if style.is_first(axes):
+            style.label_y(axes, escape.plot(title), height)
+    style.outer(grid)
+    style.legends(figure, grid, groups)
+    style.caption(
+        figure,
+        style.meaning_of_bars(found),
+        style.in_words(len(lines_of(results, load)), groups),
+        f"star: {source}" if published else "",
+    )
+    return figure
+
+
+def _draw_line(
+    axes: Axes,
+    line: Line,
+    name: str,
+    about: Metric,
+    load: Load,
+    number: int,
+    shift: float,
+    log: bool,
+) -> None:
+    found = [(load.shifted(x, shift), case.metric(name)) for x, case in line.points]
+    axes.errorbar(
+        [x for x, _ in found],
+        [each.mean * about.scale for _, each in found],
+        yerr=style.bars([each for _, each in found], about.scale, names.bounds(name), log=log),
+        label=style.mark(line.label),
+        **style.look(number),
+    )
+    style.hollow(axes, [(x, each.mean * about.scale) for x, each in found if style.unsure(each)])
+
+
+def _background(axes: Axes, line: Line, name: str, about: Metric, load: Load) -> None:
+    """Draw a line of another panel, for comparison."""
+    axes.plot(
+        [x for x, _ in line.points],
+        [case.metric(name).mean * about.scale for _, case in line.points],
+        color="#cccccc",
+        linewidth=0.8,
+        zorder=0.5,
+    )
+
+
+def _draw_published(
+    axes: Axes, part: Sequence[tuple[int, Line]], published: Published, about: Metric
+) -> None:
+    """Draw what others published, in the colours of the lines."""
+    for number, line in part:
+        for (label, x), value in published.items():
+            if label == line.label and not math.isnan(value):
+                _star(axes, x, value * about.scale, number)
+
+
+def _star(axes: Axes, x: float, y: float, number: int) -> None:
+    """Draw a published number in the colour of a line."""
+    axes.plot(
+        [x],
+        [y],
+        linestyle="none",
+        marker="*",
+        markersize=9,
+        markerfacecolor="white",
+        markeredgecolor=style.COLOURS[number % style.DISTINCT],
+        zorder=5,
+    )
+
+
+def _rows_figure(
+    results: Results,
+    name: str,
+    about: Metric,
+    title: str,
+    size: Size | None,
+    log: bool,
+    published: Published | None,
+    source: str,
+) -> Figure:
+    """Draw a row per case."""
+    labels = [case.title or results.name for case in results.cases]
+    size = size or ("column" if max(map(len, labels)) <= 24 else "page")
+    figure = style.new(size, 0.6 + _ROW * len(labels))
+    axes = figure.subplots()
+    found = [case.metric(name) for case in results.cases]
+    _draw_rows(axes, found, about.scale, names.bounds(name), log)
+    others = {label: value for (label, _), value in (published or {}).items()}
+    for y, case in enumerate(results.cases):
+        for value in {others[label] for label in case.labels.values() if label in others}:
+            _star(axes, value * about.scale, y, 0)
+    row_labels(figure, axes, labels)
+    axes.set_xlabel(escape.plot(title))
+    axes.xaxis.set_major_locator(MaxNLocator(6))
+    value_axis([axes.xaxis], name, found, log=log, scale=about.scale)
+    style.caption(figure, style.meaning_of_bars(found), f"star: {source}" if others else "")
+    return figure
+
+
+def _draw_rows(
+    axes: Axes,
+    found: Sequence[Estimate],
+    scale: float,
+    bounds: tuple[float, float] = (-math.inf, math.inf),
+    log: bool = False,
+) -> None:
+    axes.errorbar(
+        [each.mean * scale for each in found],
+        range(len(found)),
+        xerr=style.bars(found, scale, bounds, log=log),
+        color=style.COLOURS[0],
+        marker="o",
+        linestyle="none",
+        elinewidth=1.0,
+    )
+    style.hollow(
+        axes,
+        [(each.mean * scale, y) for y, each in enumerate(found) if style.unsure(each)],
+    )
+
+
+def difference_figure(
+    results: Results,
+    metrics: Sequence[str],
+    *,
+    baseline: str | None = None,
+    size: Size | None = None,
+) -> Figure:
+    """Draw how far each setting is from the baseline, replication by replication.
+
+    Cases that differ in the queue alone draw the same workload, so the intervals of these paired
+    differences are narrower than those of the cases.
+
+    Args:
+        results: what to draw.
+        metrics: the metrics, a panel each; those that are the same in all runs have none.
+        baseline: the label of the setting that the others are compared with; by default the first.
+        size: by default one column of a journal, or both for several panels.
+
+    Raises:
+        RedtailError: there are not two settings to compare.
+    """
+    load = find_load(results)
+    factor, baseline = _compared(results, load, baseline)
+    pairs = {name: results.differences(name, factor=factor, baseline=baseline) for name in metrics}
+    pairs = {name: found for name, found in pairs.items() if _differs(results, name, found)} or {
+        metrics[0]: pairs[metrics[0]]
+    }
+    if load is None:
+        figure, grid = _difference_rows(pairs, size)
+        groups = 1
+        lines = 0
+    else:
+        figure, grid, groups, lines = _difference_lines(results, pairs, load, size)
+    style.legends(figure, grid, groups)
+    style.caption(
+        figure,
+        f"difference from {escape.name(baseline)} (the line at zero), replication by replication: "
+        + style.meaning_of_bars(each for found in pairs.values() for _, each in found),
+        style.in_words(lines, groups),
+    )
+    return figure
+
+
+Pairs: TypeAlias = Mapping[str, Sequence[tuple["CaseResult", "Estimate"]]]
+"""For each metric the cases beside the baseline, with their differences from it."""
+
+
+def _differs(results: Results, name: str, found: Sequence[tuple[CaseResult, Estimate]]) -> bool:
+    """Return whether a difference is large enough to be seen in a table of four digits."""
+    largest = max((abs(case.metric(name).mean) for case in results.cases), default=0.0)
+    return any(abs(each.mean) > 1e-4 * largest for _, each in found)
+
+
+def _difference_rows(pairs: Pairs, size: Size | None) -> tuple[Figure, list[Axes]]:
+    """Draw a row per case, and a panel per metric."""
+    rows = len(next(iter(pairs.values())))
+    size = size or ("column" if len(pairs) == 1 else "page")
+    figure, grid = style.panels(len(pairs), size, height=0.6 + _ROW * rows, least=2.2, sharex=False)
+    width = 0.9 * style.width_of(size) / style.columns_of(grid[0])
+    for axes, (name, found) in zip(grid, pairs.items(), strict=True):
+        about, text = _about_differences(name, [each for _, each in found])
+        axes.axvline(0.0, color="black", linewidth=0.8)
+        _draw_rows(axes, [each for _, each in found], about.scale)
+        axes.xaxis.set_major_locator(MaxNLocator(4 if len(pairs) > 1 else 6))
+        axes.set_xlabel(style.wrapped(escape.plot(text), 72 * width, 8))
+    row_labels(figure, grid[0], [case.title for case, _ in next(iter(pairs.values()))])
+    for axes in grid[1:]:
+        axes.grid(axis="y", visible=False)
+    return figure, grid
+
+
+def _difference_lines(
+    results: Results, pairs: Pairs, load: Load, size: Size | None
+) -> tuple[Figure, list[Axes], int, int]:
+    """Draw a line per setting against the load, and a panel per metric."""
+    differing = {id(case) for found in pairs.values() for case, _ in found}
+    lines = [
+        line
+        for line in lines_of(results, load)
+        if any(id(case) in differing for _, case in line.points)
+    ]
+    # The first look is the baseline's in other figures.
+    groups = style.split(lines, style.DISTINCT - 1)
+    figure, cells = style.cells(
+        list(pairs), groups, size, sharey="row" if len(groups) > 1 else False
+    )
+    for axes, name, group in cells:
+        of = {id(case): each for case, each in pairs[name]}
+        about, text = _about_differences(name, list(of.values()))
+        axes.axhline(0.0, color="black", linewidth=0.8)
+        for number, line in group:
+            shift = number - (len(group) - 1) / 2
+            points = [
+                (load.shifted(x, shift), of[id(case)]) for x, case in line.points if id(case) in of
+            ]
+            axes.errorbar(
+                [x for x, _ in points],
+                [each.mean * about.scale for _, each in points],
+                yerr=style.bars([each for _, each in points], about.scale),
+                label=style.mark(line.label),
+                **style.look(number + 1),
+            )
+            style.hollow(
+                axes, [(x, each.mean * about.scale) for x, each in points if style.unsure(each)]
+            )
+        load_axis(axes, load)
+        if len(groups) == 1 or style.is_first(axes):
+            style.label_y(axes, escape.plot(text), 1.9)
+    grid = [axes for axes, _, _ in cells]
+    style.outer(grid, y=len(groups) > 1)
+    return figure, grid, len(groups), len(lines)
+
+
+def _about_differences(name: str, found: Sequence[Estimate]) -> tuple[Metric, str]:
+    """Return how differences of a metric are shown, and the text of their axis."""
+    ends = [each.mean + side * (each.ci95 or 0.0) for each in found for side in (-1, 1)]
+    about = names.readable(names.describe(name), ends)
+    unit = "percentage points" if about.shown_unit == "%" else about.shown_unit
+    return about, names.title_of(name) + (f" ({unit})" if unit else "")
+
+
+def can_differ(results: Results) -> bool:
+    """Return whether there is something to compare, with intervals."""
+    load = find_load(results)
+    factor = queue_factor(results, load)
+    if factor is None or max((len(case.runs) for case in results.cases), default=0) < 2:
+        return False
+    labels = {case.labels.get(factor) for case in results.cases}
+    return len(labels) > 1 and bool(results.differences("goodput", factor=factor))
+
+
+def _compared(results: Results, load: Load | None, baseline: str | None) -> tuple[str, str]:
+    """Return the factor that is compared, and the setting that others are compared with."""
+    factor = queue_factor(results, load)
+    labels = list(dict.fromkeys(case.labels.get(factor or "", "") for case in results.cases))
+    if factor is None or len(labels) < 2:
+        raise RedtailError(
+            "there is nothing to compare: a factor with two settings or more, such as "
+            "bottleneck.queue, is wanted"
+        )
+    return factor, labels[0] if baseline is None else baseline
+
+
+def quartile_figure(
+    results: Results, name: str, about: Metric | None = None, *, size: Size | None = None
+) -> Figure:
+    """Draw quartiles of a metric over replications against the load, a box for each queue.
+
+    A box spans the middle half of the replications, the line in it is the median, and the
+    whiskers reach the least and the greatest.
+    """
+    load = find_load(results)
+    lines = lines_of(results, load)
+    values = values_of(load)
+    found = [case.values(name) for case in results.cases]
+    if about is None:
+        about = names.readable(names.describe(name), [v for each in found for v in each])
+        title = names.axis(name, about)
+    else:
+        title = about.axis
+    boxes = len(lines) * len(values)
+    figure = style.new(size or ("column" if boxes <= 16 else "page"), 2.4)
+    axes = figure.subplots()
+    for number, line in enumerate(lines):
+        shift = (number - (len(lines) - 1) / 2) * 0.8 / len(lines)
+        drawn = axes.boxplot(
+            [
+                [v * about.scale for v in case.values(name) if not math.isnan(v)]
+                for _, case in line.points
+            ],
+            positions=[values.index(x) + shift for x, _ in line.points],
+            widths=0.6 / len(lines),
+            whis=(0, 100),
+            patch_artist=True,
+            medianprops={"color": "black"},
+            boxprops={
+                "facecolor": style.COLOURS[number % style.DISTINCT],
+                "alpha": 0.55,
+                "hatch": _HATCHES[number // style.DISTINCT % len(_HATCHES)],
+            },
+            manage_ticks=False,
+        )
+        drawn["boxes"][0].set_label(style.mark(line.label))
+    axes.set_xticks(range(len(values)), [f"{value:g}" for value in values])
+    if load is not None:
+        axes.set_xlabel(escape.plot(load.title))
+    style.label_y(axes, escape.plot(title), 2.4)
+    value_axis([axes.yaxis], name, [case.metric(name) for case in results.cases], log=False)
+    if names.base(name) not in names.METRICS:
+        axes.set_ylim(bottom=0)
+    style.legend(figure, [axes])
+    style.caption(
+        figure,
+        "box: the middle half of the replications, with their median; whiskers: least and greatest",
+        style.replications_in_words(sum(not math.isnan(v) for v in each) for each in found),
+    )
+    return figure

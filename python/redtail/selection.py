@@ -1,0 +1,219 @@
+"""Which metrics tables, figures and reports show.
+
+Names are given with `--metrics`, as an argument in Python, or in the table `[report]` of an
+experiment file; what is given at the command counts before the file. Without names the choice
+follows the traffic: what calls, pages, videos and transfers are judged by, for each group, and
+utilization, loss and delay of every queue.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from redtail import metrics as names
+from redtail.errors import SpecError
+from redtail.measured import Measured, nearest
+from redtail.scenario import links as links_of
+
+if TYPE_CHECKING:
+    from redtail._engine import Plan
+
+# What a group is judged by: the first metric tells which groups these are.
+_OF_GROUPS = (
+    ("mos", ("one_way_delay_p99", "end_to_end_loss")),
+    ("bitrate_mean", ("rebuffering_ratio", "startup_delay_mean")),
+    (
+        "transaction_rate",
+        ("response_time_p50", "response_time_p95", "page_time_p50", "page_time_p95"),
+    ),
+    ("completion_time_mean", ()),
+)
+
+# The default, the most important first. None stands for what groups are judged by.
+_DEFAULT = (
+    "utilization",
+    "goodput",
+    "offered_load",
+    None,
+    "udp_loss",
+    "loss",
+    "mark",
+    "queue_delay_mean",
+    "queue_delay_std",
+    "consecutive_loss_mean",
+    "queue_delay_p95",
+    "fairness",
+    "queue_length_mean",
+)
+
+# Of these, every queue beyond the first is worth a column and a figure.
+_FURTHER_QUEUES = ("utilization", "loss", "queue_delay_mean", "queue_delay_p95")
+
+# What a narrow table leaves out before anything else.
+_LAST = (
+    "queue_delay_std",
+    "consecutive_loss_mean",
+    "queue_delay_p95",
+    "fairness",
+    "queue_length_mean",
+)
+
+
+def select(
+    present: Collection[str],
+    patterns: Sequence[str] = (),
+    *,
+    links: Sequence[str] = (),
+    where: str = "metrics",
+    free: Sequence[str] = (),
+    lenient: bool = False,
+) -> list[str]:
+    """Return the metrics to show.
+
+    Args:
+        present: the names of all metrics that there are.
+        patterns: names, with `*` and `?` for any letters (`web.*`, `*.one_way_delay_p99`); phases
+            are meant only by a pattern that begins with "phase". Empty: what suits the traffic.
+        links: the names of the queues in results, the forward bottleneck first.
+        where: what messages call the place of the patterns.
+        free: what stands in front of names that queues of users choose, which are not in `present`
+            before a run.
+        lenient: leave out what is not present, in place of an error.
+
+    Returns:
+        Each name once, in the order of the patterns.
+
+    Raises:
+        SpecError: a pattern fits no metric; the message has the nearest names.
+
+    >>> select(["goodput", "web.goodput", "phase1.goodput"], ["*goodput"])
+    ['goodput', 'web.goodput']
+    >>> select(["queue_delay_p99", "loss"], ["queue_dealy_p99"])
+    Traceback (most recent call last):
+    redtail.errors.SpecError: metrics: no run has 'queue_dealy_p99'; nearest: queue_delay_p99
+    """
+    if not patterns:
+        return default(present, links)
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        fitting = _fitting(present, pattern)
+        if not fitting and pattern.startswith(tuple(free)):
+            fitting = [] if _is_wild(pattern) else [pattern]
+        elif not fitting and not lenient:
+            raise SpecError(
+                f"{where}: no run has {pattern!r}{nearest(present, pattern)}", key=where
+            )
+        found.update(dict.fromkeys(fitting))
+    return list(found)
+
+
+def default(present: Collection[str], links: Sequence[str] = ()) -> list[str]:
+    """Return which metrics to show when none is named.
+
+    Those of `_DEFAULT`, and besides the goodput of each group when there are several, what each
+    group is judged by, and utilization, loss and delay of queues beyond the first. In a chain no
+    queue is the first. Phases are left out.
+
+    >>> default(["goodput", "hop1.loss", "hop1.ftp.loss"], ["hop1"])
+    ['goodput', 'hop1.loss']
+    >>> default(["utilization", "calls.mos", "calls.jitter", "calls.end_to_end_loss"])
+    ['utilization', 'calls.mos', 'calls.end_to_end_loss']
+    >>> default(["goodput", "web.goodput", "web.transaction_rate"])
+    ['goodput', 'web.transaction_rate']
+    """
+    of_groups = [name for name in present if name.count(".") == 1 and names.phase(name) is None]
+    goodputs = [name for name in of_groups if names.base(name) == "goodput"]
+    found: dict[str, None] = {}
+    for name in _DEFAULT:
+        if name is None:
+            found.update(dict.fromkeys(_of_groups(present, of_groups)))
+            continue
+        if name in present:
+            found[name] = None
+        if name == "goodput" and len(goodputs) > 1:
+            found.update(dict.fromkeys(goodputs))
+        if name == "offered_load":
+            found.update(dict.fromkeys(each for each in of_groups if names.base(each) == name))
+        if name in _FURTHER_QUEUES:
+            further = (f"{link}.{name}" for link in links)
+            found.update(dict.fromkeys(each for each in further if each in present))
+    return list(found)
+
+
+def _of_groups(present: Collection[str], of_groups: Iterable[str]) -> list[str]:
+    """Return what each group is judged by, group by group."""
+    groups: dict[str, list[str]] = {}
+    for name in of_groups:
+        groups.setdefault(names.prefix(name), []).append(names.base(name))
+    found = []
+    for group, bases in groups.items():
+        for first, others in _OF_GROUPS:
+            if first in bases:
+                found += [f"{group}.{base}" for base in (first, *others) if base in bases]
+                break
+    return found
+
+
+def is_last(name: str) -> bool:
+    """Return whether a narrow table leaves this metric out before anything else.
+
+    >>> is_last("fairness"), is_last("return.queue_delay_mean")
+    (True, False)
+    """
+    return names.base(name) in _LAST
+
+
+def of_plan(plan: Plan, patterns: Sequence[str] = (), where: str = "metrics") -> list[str]:
+    """Return the metrics that results of an experiment will show, before anything is run.
+
+    Args:
+        plan: the experiment.
+        patterns: as for `select`; without them those of the file's [report].
+        where: what messages call the place of the patterns.
+
+    Raises:
+        SpecError: a pattern fits no metric that a run can have.
+    """
+    scenarios = [json.loads(plan.example(case)) for case in range(len(plan.cases))]
+    known = Measured.of(scenarios)
+    if known is None:  # a stand-in for the native module
+        return list(patterns)
+    if not patterns:
+        patterns = plan.report
+        where = f"{plan.file}: report.metrics" if plan.file else "report.metrics"
+    links = dict.fromkeys(name for scenario in scenarios for name in links_of(scenario))
+    phases = [name for name in known.names if names.phase(name) is not None]
+    # Without patterns nothing needs to be known of phases, which are most names of a long file.
+    present = known.names if patterns else known.names.keys() - set(phases)
+    order = [name for name in known.names if name in present]
+    return select(order, patterns, links=list(links), where=where, free=known.free)
+
+
+def split(texts: Iterable[str] | str | None) -> list[str]:
+    """Return the names in the texts of `--metrics`, which may each have several.
+
+    >>> split(["goodput,loss", "web.*"]), split(None), split("mos, loss")
+    (['goodput', 'loss', 'web.*'], [], ['mos', 'loss'])
+    """
+    if texts is None:
+        return []
+    each = [texts] if isinstance(texts, str) else texts
+    return [name.strip() for text in each for name in text.split(",") if name.strip()]
+
+
+def _fitting(present: Collection[str], pattern: str) -> list[str]:
+    if not _is_wild(pattern):
+        return [pattern] if pattern in present else []
+    phases = pattern.startswith("phase")
+    return [
+        name
+        for name in present
+        if fnmatchcase(name, pattern) and (phases or names.phase(name) is None)
+    ]
+
+
+def _is_wild(pattern: str) -> bool:
+    return any(sign in pattern for sign in "*?[")

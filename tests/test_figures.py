@@ -1,0 +1,366 @@
+"""What figures show: lines that can be told apart, units, ends of bars, and what is below."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from redtail import metrics as names
+from redtail.analysis.loads import Calibrated
+from redtail.analysis.results import CaseResult, Results
+from redtail.analysis.stats import Estimate, paired_difference
+from redtail.display import layout, plane, plots, style, values
+from redtail.errors import RedtailError, SpecError
+from redtail.store.folders import StoredRun
+
+QUEUE, FLOWS = "bottleneck.queue", "traffic.ftp.flows"
+
+
+def results(
+    queues: Sequence[str],
+    loads: Sequence[Any] = (),
+    *,
+    key: str = FLOWS,
+    replications: int = 5,
+    goodput: float = 9e6,
+    delay: float = 0.1,
+    loss: float = 0.01,
+) -> Results:
+    """Return results with drawn numbers, a case for each queue and load."""
+    draw = random.Random(1)
+    cases = []
+    for number, (load, queue) in enumerate(itertools.product(loads or [None], queues)):
+        factors: dict[str, Any] = {} if load is None else {key: load}
+        factors[QUEUE] = {"kind": queue}
+        runs = {
+            replication: StoredRun(
+                f"{number}-{replication}",
+                Path(),
+                {
+                    "goodput": goodput * draw.uniform(0.9, 1.1),
+                    "queue_delay_mean": delay * (1 + number) * draw.uniform(0.9, 1.1),
+                    "loss": loss * draw.uniform(0, 2),
+                    "utilization": draw.uniform(0.9, 1.0),
+                },
+                {"bottleneck": [5, 3, draw.randrange(9)]},
+                {},
+            )
+            for replication in range(replications)
+        }
+        labels = {factor: str(value) for factor, value in factors.items()} | {QUEUE: queue}
+        cases.append(CaseResult(factors, labels, runs))
+    factors_of = [*([key] if loads else []), QUEUE]
+    return Results(
+        name="drawn", description="", factors=factors_of, cases=tuple(cases), folder=Path()
+    )
+
+
+def drawn(figure: Figure) -> Figure:
+    FigureCanvasAgg(figure).draw()
+    return figure
+
+
+def below(figure: Figure) -> str:
+    """What is written below a figure, on one line."""
+    text = figure._supxlabel
+    assert text is not None
+    return " ".join(text.get_text().split())
+
+
+def looks(figure: Figure) -> list[list[tuple[str, str, str]]]:
+    """Colour, marker and dash of what each panel names in a legend."""
+    found = []
+    for axes in figure.axes:
+        handles, _ = axes.get_legend_handles_labels()
+        lines = [handle[0] for handle in handles]
+        found.append(
+            [(at.get_color(), at.get_marker(), str(at._unscaled_dash_pattern)) for at in lines]
+        )
+    return found
+
+
+@pytest.mark.parametrize("count", [7, 8, 23])
+def test_any_number_of_queues_can_be_told_apart(count: int) -> None:
+    labels = [f"queue {number}" for number in range(count)]
+    figure = drawn(results(labels, [1, 4]).figure("goodput"))
+    named = []
+    for panel, axes in zip(looks(figure), figure.axes, strict=True):
+        for part in zip(*panel, strict=True):
+            assert len(set(part)) == len(panel)  # colour alone, marker alone, dash alone
+        named += [text.strip() for text in axes.get_legend_handles_labels()[1]]
+    assert sorted(named) == sorted(labels)
+    assert ("cannot be told apart" in below(figure)) == (count > style.DISTINCT)
+
+
+@pytest.mark.parametrize("size", ["column", "page"])
+@pytest.mark.parametrize("kind", ["value", "difference", "plane", "quartiles"])
+def test_legends_and_labels_are_inside_the_figure(size: style.Size, kind: str) -> None:
+    queues = ["tail drop", "a queue with a name that is far too long for one column of a journal"]
+    queues += [f"queue {number}" for number in range(8)]
+    metric = None if kind == "plane" else "queue_delay_mean"
+    figure = drawn(results(queues, [2, 8]).figure(metric, kind=kind, size=size))
+    whole = figure.bbox
+    legends = [*figure.legends, *(at for axes in figure.axes if (at := axes.get_legend()))]
+    assert legends
+    texts = [*legends, figure._supxlabel, *(axes.yaxis.label for axes in figure.axes)]
+    for part in texts:
+        box = part.get_window_extent()
+        assert box.x0 >= -1 and box.x1 <= whole.x1 + 1, part
+        assert box.y0 >= -1 and box.y1 <= whole.y1 + 1, part
+    assert figure.get_figwidth() == pytest.approx(style.width_of(size))
+
+
+def test_a_height_that_was_asked_for_is_kept() -> None:
+    figure = drawn(results(["a", "b"], [2, 8]).figure("loss", size=(5.0, 4.0)))
+    assert list(figure.get_size_inches()) == [5.0, 4.0]
+
+
+def test_bars_end_where_a_quantity_cannot_go() -> None:
+    found = [Estimate(0.01, 0.05, 5), Estimate(0.99, 0.05, 5), Estimate(0.5, None, 5)]
+    low, high = style.bars(found, 100.0, (0.0, 1.0))
+    assert low[:2] == pytest.approx([1.0, 5.0]) and high[:2] == pytest.approx([5.0, 1.0])
+    assert math.isnan(low[2]) and math.isnan(high[2])
+    (down, *_), _ = style.bars(found, 1.0, (0.0, 1.0), log=True)
+    assert 0.01 - down > 0  # there is no zero on a logarithmic axis
+    figure = results(["a", "b"], [1, 2], loss=0.001).figure("loss", log=False)
+    for axes in drawn(figure).axes:
+        assert axes.get_ylim()[0] == 0.0
+
+
+@pytest.mark.parametrize(("delay", "unit"), [(4e-6, "µs"), (0.02, "ms"), (2.0, "ms"), (30.0, "s")])
+def test_units_make_numbers_readable(delay: float, unit: str) -> None:
+    figure = results(["a", "b"], [1, 2], delay=delay).figure("queue_delay_mean")
+    (axes,) = drawn(figure).axes
+    assert axes.get_ylabel() == f"Mean queueing delay ({unit})"
+    assert 0.1 <= max(axes.get_lines()[0].get_ydata()) < 1e4
+
+
+def test_values_that_span_decades_get_a_logarithmic_axis() -> None:
+    queues = [f"queue {number}" for number in range(6)]
+    near = results(queues, [1, 2])
+    assert drawn(near.figure("queue_delay_mean")).axes[0].get_yscale() == "linear"
+    far = results(queues, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10])  # the delay grows with each case
+    assert drawn(far.figure("queue_delay_mean")).axes[0].get_yscale() == "log"
+    assert drawn(far.figure("queue_delay_mean", log=False)).axes[0].get_yscale() == "linear"
+    assert drawn(results(queues).figure("goodput", log=True)).axes[0].get_xscale() == "log"
+
+
+def test_numbers_stand_to_scale_whatever_their_units() -> None:
+    found = layout.find_load(
+        results(["a"], ["500 kbit/s", "1 Mbit/s", "3 Mbit/s"], key="bottleneck.rate")
+    )
+    assert found is not None
+    assert found.values == (500.0, 1000.0, 3000.0) and found.title == "Rate (kbit/s)"
+    (axes,) = drawn(results(["a", "b"], [2, 4, 6]).figure("goodput")).axes
+    ticks = [float(tick) for tick in axes.get_xticks()]
+    assert ticks == [2.0, 4.0, 6.0] and axes.get_xlabel() == "Number of ftp flows"
+
+
+def test_names_of_cases_are_a_load_under_the_name_of_their_key() -> None:
+    def named(key: str, *values: object) -> Results:
+        cases = tuple(
+            CaseResult({"case.name": name}, {"case.name": name}, {}, (), {key: value})
+            for name, value in zip(("50 %", "90 %"), values, strict=True)
+        )
+        return Results(name="", description="", factors=["case.name"], cases=cases, folder=Path())
+
+    found = layout.find_load(named("traffic.web.load", "50 %", "90 %"))
+    assert found is not None and found.title == "Offered load of web (%)"
+    found = layout.find_load(named("traffic.web.users", 640, 1152))
+    assert found is not None and (found.title, found.values) == ("Load (%)", (50.0, 90.0))
+
+
+def test_a_load_that_was_asked_for_stands_where_it_was_achieved() -> None:
+    cases = tuple(
+        CaseResult(
+            {"traffic.web.load": text},
+            {"traffic.web.load": text},
+            {},
+            (Calibrated("web", "bottleneck", asked, text, 7, {0: asked - 0.02, 1: asked - 0.04}),),
+        )
+        for text, asked in (("50 %", 0.5), ("90 %", 0.9))
+    )
+    found = layout.find_load(
+        Results(name="", description="", factors=["traffic.web.load"], cases=cases, folder=Path())
+    )
+    assert found is not None
+    assert found.values == (47.0, 87.0)
+    assert found.of_panel(47.0) == "Offered load of web: 47 %"
+
+
+def test_no_code_is_in_the_text_of_an_axis() -> None:
+    for name in ("web.response_time_p95", "return.calls.queue_delay_p99", "hop1.return.loss"):
+        text = names.axis(name)
+        assert ":" not in text and "_" not in text
+    assert names.axis("ftp.goodput") == "TCP goodput of ftp (Mbit/s)"
+
+
+def test_a_paired_difference_is_drawn_with_its_interval() -> None:
+    found = results(["tail drop", "RED", "PIE"])
+    figure = drawn(found.figure("queue_delay_mean", kind="difference"))
+    (axes,) = figure.axes
+    base, red, pie = (case.values("queue_delay_mean") for case in found.cases)
+    expected = [paired_difference(each, base) for each in (red, pie)]
+    (points, _, bars) = axes.containers[0]
+    assert list(points.get_xdata()) == pytest.approx([1e3 * each.mean for each in expected])
+    for segment, each in zip(bars[0].get_segments(), expected, strict=True):
+        assert segment[:, 0] == pytest.approx([1e3 * each.low, 1e3 * each.high])
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["RED", "PIE"]
+    assert "difference from tail drop" in below(figure).lower() and "n = 5" in below(figure)
+    over = drawn(results(["tail drop", "RED"], [1, 2]).figure("loss", kind="difference"))
+    assert over.axes[0].get_ylabel().endswith("(percentage points)")
+    with pytest.raises(RedtailError, match="nothing to compare"):
+        results(["RED"]).figure("loss", kind="difference")
+
+
+def test_the_ellipse_is_the_contour_of_the_normal_distribution_that_fits_best() -> None:
+    generator = np.random.default_rng(7)
+    covariance = np.array([[4.0, 1.5], [1.5, 1.0]])
+    points = generator.multivariate_normal([10.0, 5.0], covariance, size=4000)
+    found = plane.contour([(float(x), float(y)) for x, y in points])
+    assert found is not None
+    assert found.centre == pytest.approx((10.0, 5.0), abs=0.1)
+    lengths = 2 * np.sqrt(np.linalg.eigvalsh(covariance))
+    assert sorted((found.width, found.height)) == pytest.approx(sorted(lengths), rel=0.05)
+    # The share of the distribution within one sigma in two dimensions; 4000 points give ±0.015.
+    inverse = np.linalg.inv(np.cov(points.T, bias=True))
+    off = points - points.mean(axis=0)
+    inside = np.mean(np.einsum("ij,jk,ik->i", off, inverse, off) <= 1)
+    assert inside == pytest.approx(1 - math.exp(-0.5), abs=0.03)
+    corners = np.array(plane.outline(found)) - points.mean(axis=0)
+    assert np.einsum("ij,jk,ik->i", corners, inverse, corners) == pytest.approx(1.0)
+    assert plane.contour([(1.0, 1.0), (2.0, 2.0)]) is None
+
+
+def test_the_plane_has_a_point_for_each_run_and_the_median_of_each_queue() -> None:
+    found = results(["tail drop", "RED"])
+    (axes,) = drawn(found.figure()).axes
+    clouds = [line for line in axes.get_lines() if line.get_marker() == "."]
+    assert [len(line.get_xdata()) for line in clouds] == [5, 5]
+    for case, label in zip(found.cases, ("tail drop", "RED"), strict=True):
+        (median,) = (line for line in axes.get_lines() if str(line.get_label()).strip() == label)
+        assert median.get_xdata()[0] == pytest.approx(
+            1e3 * np.median(case.values("queue_delay_mean"))
+        )
+        assert median.get_ydata()[0] == pytest.approx(1e-6 * np.median(case.values("goodput")))
+
+
+def test_published_numbers_are_points_at_their_loads() -> None:
+    found = results(["tail drop", "RED"], [2, 8])
+    published = {("RED", 8.0): 0.25, ("tail drop", 2.0): math.nan}
+    figure = values.metric_figure(
+        found, "queue_delay_mean", published=published, source="Table 1 of the paper"
+    )
+    stars = [line for line in drawn(figure).axes[0].get_lines() if line.get_marker() == "*"]
+    assert [(line.get_xdata()[0], line.get_ydata()[0]) for line in stars] == [(8.0, 250.0)]
+    assert stars[0].get_markeredgecolor() == style.COLOURS[1]  # that of RED's line
+    assert "Table 1 of the paper" in below(figure)
+
+
+@pytest.mark.parametrize("kind", ["value", "difference", "quartiles", "plane", "loss_events"])
+@pytest.mark.parametrize("loads", [[], [2, 8]])
+def test_every_figure_says_how_many_replications_it_has(kind: str, loads: list[int]) -> None:
+    metric = None if kind in ("plane", "loss_events") else "goodput"
+    figure = results(["a", "b"], loads).figure(metric, kind=kind)
+    assert "n = 5 replications" in below(figure)
+
+
+def test_files_have_text_as_text_and_the_same_bytes(tmp_path: Path) -> None:
+    found = results(["tail drop", "RED"], [2, 8])
+    first, again = (
+        style.save([("delay", found.figure("queue_delay_mean"))], tmp_path / name)
+        for name in ("first", "again")
+    )
+    assert [path.suffix for path in first] == [".png", ".svg", ".pdf"]
+    for one, other in zip(first, again, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+    svg = ElementTree.parse(first[1])
+    texts = {"".join(each.itertext()) for each in svg.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"tail drop", "RED", "Number of ftp flows", "Mean queueing delay (ms)"} <= texts
+    found.figure("queue_delay_mean").savefig(tmp_path / "own.svg")
+    assert b">tail drop</text>" in (tmp_path / "own.svg").read_bytes()
+    pdf = first[2].read_bytes()
+    assert b"/Type3" not in pdf and b"/CIDFontType2" in pdf  # fonts that journals accept
+
+
+def test_queues_are_chosen_by_their_labels() -> None:
+    found = results(["tail drop", "RED", "gentle RED"], [2, 8])
+    (axes,) = drawn(found.figure("goodput", queues="*RED")).axes
+    assert [text.strip() for text in axes.get_legend_handles_labels()[1]] == ["RED", "gentle RED"]
+    with pytest.raises(RedtailError, match="no case has 'BLUE'; accepted: tail drop, RED, gentle"):
+        found.figure("goodput", queues=["BLUE"])
+
+
+def test_what_cannot_be_drawn_is_refused_with_what_can() -> None:
+    found = results(["a", "b"])
+    with pytest.raises(RedtailError, match="no run has the metric goodptu; nearest: goodput"):
+        found.figure("goodptu")
+    with pytest.raises(RedtailError, match="kind = 'pie'; accepted: value, difference, quartiles"):
+        found.figure("goodput", kind="pie")
+    with pytest.raises(SpecError, match=r"size = 'wide'; accepted: 'column' \(3\.5 inches wide\)"):
+        found.figure("goodput", size="wide")  # type: ignore[arg-type]
+    with pytest.raises(SpecError, match="size = "):
+        found.figure("goodput", size=(3.0, -1.0))
+
+
+def test_a_notebook_shows_tables_and_figures() -> None:
+    found = results(["<tail drop>", "RED"], [2, 8])
+    html = found._repr_html_()
+    root = ElementTree.fromstring(f"<div>{html}</div>")
+    cells = ["".join(cell.itertext()) for cell in root.iter("td")]
+    assert "<tail drop>" in cells and len(cells) % len(found.cases) == 0
+    compared = ElementTree.fromstring(f"<div>{found.compare('loss')._repr_html_()}</div>")
+    assert "verdict" in {"".join(cell.itertext()) for cell in compared.iter("th")}
+    png = found.figure("goodput")._repr_png_()
+    assert png.startswith(b"\x89PNG")
+
+
+def test_figures_of_a_run_have_differences_and_the_plane(
+    tmp_path: Path, figures_unwritten: None
+) -> None:
+    found = results(["tail drop", "RED"], [2, 8])
+    stems = {path.stem for path in plots.draw_all(found, tmp_path)}
+    assert {"goodput", "loss", "differences", "delay_and_goodput", "consecutive_loss"} <= stems
+    once = results(["tail drop", "RED"], replications=1)
+    assert values.can_differ(found) and not values.can_differ(once)
+
+
+def test_settings_of_other_factors_have_panels_when_lines_are_many() -> None:
+    queues = [f"queue {number}" for number in range(4)]
+    base = results(queues, [2, 8])
+    cases = tuple(
+        CaseResult(
+            {**case.factors, "bottleneck.delay": delay},
+            {**case.labels, "bottleneck.delay": delay},
+            case.runs,
+        )
+        for delay in ("5 ms", "fast")
+        for case in base.cases
+    )
+    found = Results(
+        name="",
+        description="",
+        factors=[FLOWS, QUEUE, "bottleneck.delay"],
+        cases=cases,
+        folder=Path(),
+    )
+    figure = drawn(found.figure("goodput"))
+    assert [axes.get_title("left") for axes in figure.axes] == ["delay 5 ms", "delay fast"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == queues
+
+
+def test_the_style_is_used_by_all_figures() -> None:
+    with mpl.rc_context(style.RC):
+        figure = results(["a", "b"], [1, 2]).figure("goodput")
+    assert isinstance(figure, style.Figure)
