@@ -82,8 +82,8 @@ $(VENV)/.native: $(VENV)/.runtime $(RUST_SOURCES)
 
 # --- Using it -------------------------------------------------------------------------------
 
-demo: setup ## compare tail drop, RED and gentle RED; prints the table and where the figures are
-	$(BIN)/redtail run examples/taildrop-vs-red.toml
+demo: setup ## compare tail drop, RED and gentle RED: a table, figures, and a page to hand over
+	$(BIN)/redtail run examples/taildrop-vs-red.toml --report
 
 # --- Testing --------------------------------------------------------------------------------
 

@@ -179,3 +179,46 @@ def test_stored_results_can_be_compared_by_their_folder(
     told = CliRunner().invoke(app, arguments)
     assert told.exit_code == 0, told.output
     assert told.stdout.strip() == results.compare("queue_delay_mean").to_json()
+
+
+def test_factors_in_step_are_compared_together_and_named(tmp_path: Path) -> None:
+    text = """
+name = "In step"
+duration = "8 s"
+warmup = "3 s"
+replications = 3
+[bottleneck]
+rate = "5 Mbit/s"
+delay = "10 ms"
+queue = { kind = "tail-drop", limit = "40 packets" }
+[[traffic]]
+name = "ftp"
+kind = "bulk"
+flows = 2
+start = "uniform 0..1 s"
+[factors]
+"traffic.ftp.flows" = [2, 4]
+[[factors.zip]]
+"bottleneck.rate" = ["5 Mbit/s", "10 Mbit/s", "10 Mbit/s"]
+"bottleneck.queue" = [
+  { kind = "tail-drop", limit = "40 packets", label = "slow" },
+  { kind = "tail-drop", limit = "40 packets", label = "fast" },
+  { kind = "tail-drop", limit = "80 packets", label = "fast and long" },
+]
+"""
+    results = redtail.run(redtail.Toml(text), out=tmp_path)
+    with pytest.warns(redtail.RedtailWarning, match="differ in bottleneck.rate"):
+        found = results.compare("goodput", by="queue")
+    assert found.along == ("bottleneck.rate",) and found.held == ("traffic.ftp.flows",)
+    assert len(found) == 6  # three pairs of queues at each of two numbers of flows
+    assert {row.others for row in found} == {"ftp flows 2", "ftp flows 4"}
+    shared = {(row.baseline, row.label): row.shared for row in found}
+    assert shared[("fast", "fast and long")] and not shared[("slow", "fast")]
+    assert found.pairing == [
+        "changes along with queue: rate",
+        "held equal in each pair: ftp flows, the seed",
+    ]
+    assert found.as_json()["held_equal"] == ("traffic.ftp.flows",)
+    with pytest.warns(redtail.RedtailWarning, match="changes along with bottleneck.queue"):
+        assert len(results.compare("goodput", by="rate")) == 0
+    assert [case.title for case, _ in results.differences("goodput", factor="bottleneck.queue")]

@@ -36,7 +36,7 @@ _LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 _FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 
 # The reader's command, and what of it can be repeated where everything is set up.
-_DEMO = "redtail run examples/taildrop-vs-red.toml"
+_DEMO = "redtail run examples/taildrop-vs-red.toml --report"
 _STANDS_FOR = {"make demo": _DEMO}
 
 # The figures of the pages, by the demo's figure that each is.

@@ -29,7 +29,7 @@ from pathlib import Path
 from PIL import Image
 
 from redtail import papers
-from redtail.papers import Reproduction, definition, report
+from redtail.papers import Reproduction, report
 from redtail.papers.reproduction import versions
 
 PAGES = Path(__file__).parent
@@ -66,7 +66,7 @@ def main() -> None:
 
     if given.expect:
         done = made("quick", False)
-        (paper.folder / definition.EXPECTED).write_text(expectations(done))
+        done.expect()
         print(f"\n{report.counts(done)}")
         return
     page = PAGES / f"{given.name}.md"
@@ -123,17 +123,6 @@ def section(done: Reproduction, now: Reproduction, mark: str) -> str:
         case _:
             lines = report.figure_lines(done, f"figures/{done.paper.name}-")[:-1]
     return "\n".join([f"<!-- {mark} -->", "", *lines, "", "<!-- end -->"])
-
-
-def expectations(done: Reproduction) -> str:
-    """Return the verdicts as the file of expected ones."""
-    lines = [
-        "# The verdict on each finding at quick scale; CI fails when one changes.",
-        "# docs/papers/update.py NAME --expect writes this file.",
-        "[quick]",
-        *(f'{verdict.finding.id} = "{verdict.judgement}"' for verdict in done.verdicts),
-    ]
-    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

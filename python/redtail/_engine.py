@@ -6,6 +6,7 @@ Tests replace `native` here to give these functions a stand-in.
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -125,6 +126,9 @@ class Plan:
         traces: the tables of connections that it names, by a hash of their content.
         stop: when a case has enough replications, if that depends on what they measure.
         allowed: the files and folders with further code that may be executed.
+        text: the experiment as it was given.
+        form: the form of the text: "toml" or "json".
+        inputs: the files that it names, relative to its own folder or as it names them.
     """
 
     name: str
@@ -145,6 +149,9 @@ class Plan:
     stop: StopRule | None = None
     allowed: tuple[str, ...] = ()
     backend: str | None = None
+    text: str = field(default="", repr=False)
+    form: str = "toml"
+    inputs: tuple[str, ...] = ()
     report: tuple[str, ...] = ()
 
     @property
@@ -310,8 +317,20 @@ def plan(
             stop=StopRule.from_json(rule_of) if (rule_of := getattr(found, "stop", None)) else None,
             allowed=tuple(map(str, rule.allowed)),
             backend=found.backend,
+            text=text,
+            form=format,
+            inputs=tuple(
+                dict.fromkeys([*read.names, *found_tables.found, *_files(resolver.code, rule)])
+            ),
             report=tuple(getattr(found, "report", ())),
         )
+
+
+def _files(code: Mapping[str, Code], rule: Rule) -> Iterator[str]:
+    """Yield the files with the code of an experiment, relative to its folder."""
+    for each in code.values():
+        for path in each.files:
+            yield os.path.relpath(path, rule.folder)
 
 
 def run_one(

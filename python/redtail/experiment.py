@@ -227,7 +227,7 @@ def toml_value(value: object, key: str = "value") -> str:
             return json.dumps(name_of(value))
         case Mapping():
             inner = ", ".join(
-                f"{_toml_key(str(name))} = {toml_value(part, key)}" for name, part in value.items()
+                f"{toml_key(str(name))} = {toml_value(part, key)}" for name, part in value.items()
             )
             return "{" + inner + "}"
         case list() | tuple():
@@ -240,7 +240,12 @@ def toml_value(value: object, key: str = "value") -> str:
             )
 
 
-def _toml_key(name: str) -> str:
+def toml_key(name: str) -> str:
+    """Return a key of TOML, in quotes where it needs them.
+
+    >>> toml_key("loss"), toml_key("web.loss")
+    ('loss', '"web.loss"')
+    """
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name)
 
 

@@ -42,6 +42,11 @@ class Reader:
         self.folder = folder
         self._read: dict[str, str | Refusal] = {}
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the files that were read."""
+        return tuple(self._read)
+
     def __call__(self, name: str) -> str | Refusal:
         """Return the text of a file, or what is wrong with it."""
         if name not in self._read:

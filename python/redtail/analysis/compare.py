@@ -139,12 +139,16 @@ class Comparisons(Sequence[Comparison]):
         correction: how verdicts allow for their number.
         factor: the factor compared.
         warnings: what to know before trusting them.
+        along: the factors that change with it, as those of one `[[factors.zip]]` do.
+        held: the factors that are equal in each pair.
     """
 
     rows: tuple[Comparison, ...]
     correction: Correction
     factor: str
     warnings: tuple[str, ...] = ()
+    along: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -200,6 +204,8 @@ class Comparisons(Sequence[Comparison]):
         """Return what `redtail compare --json` prints, as Python objects."""
         return {
             "factor": self.factor,
+            "changes_along": self.along,
+            "held_equal": self.held,
             "correction": self.correction,
             "level": LEVEL,
             "comparisons": [row.as_json() for row in self.rows],
@@ -258,6 +264,17 @@ class Comparisons(Sequence[Comparison]):
             table.add_row(*(escape.plain(escape.name(cell)) for cell in cells))
         return table
 
+    @property
+    def pairing(self) -> list[str]:
+        """What changes along with the factor, and what is equal in each pair, a line for each."""
+        found = []
+        if self.along:
+            along = ", ".join(map(names.factor_title, self.along))
+            found.append(f"changes along with {names.factor_title(self.factor)}: {along}")
+        held = ", ".join(map(names.factor_title, self.held))
+        found.append(f"held equal in each pair: {held}{', ' if held else ''}the seed")
+        return found
+
     def _repr_html_(self) -> str:
         """Return the table, for notebooks."""
         from redtail.display.tables import as_html
@@ -272,6 +289,7 @@ class Comparisons(Sequence[Comparison]):
             else f"verdicts are for each of the {count} alone (no correction, 5 %)"
         )
         lines = ["mean ± half-width of the 95 % interval of each difference alone;", verdict]
+        lines += self.pairing
         if any(row.test == "sign" for row in self.rows):
             lines.append("±?: no interval can be given; p is that of the exact sign test")
         return "\n".join(lines)
@@ -317,10 +335,11 @@ def compare(
             f"baseline = {baseline!r} is not a setting of {factor}; they are {', '.join(labels)}"
         )
 
-    places: dict[tuple[tuple[str, str], ...], list[CaseResult]] = {}
+    along = changing_along(results.cases, factor)
+    held = tuple(key for key in results.factors if key not in (factor, *along))
+    places: dict[tuple[str, ...], list[CaseResult]] = {}
     for case in results.cases:
-        rest = tuple((key, label) for key, label in case.labels.items() if key != factor)
-        places.setdefault(rest, []).append(case)
+        places.setdefault(tuple(case.labels[key] for key in held), []).append(case)
     drafts = []
     changed: dict[str, None] = {}
     for name in metrics:
@@ -328,7 +347,7 @@ def compare(
             for first, second in _pairs(cases, factor, baseline):
                 keys = [key for key in _differing(first, second) if not is_queue(key)]
                 changed.update(dict.fromkeys(keys))
-                drafts.append(_compared(name, factor, first, second, shared=not keys))
+                drafts.append(_compared(name, factor, held, first, second, shared=not keys))
     tested = [place for place, row in enumerate(drafts) if row.p is not None]
     p_values = [p for row in drafts if (p := row.p) is not None]
     adjusted = holm(p_values) if correction == "holm" else p_values
@@ -337,7 +356,25 @@ def compare(
         Comparison(**{**vars(row), "p_adjusted": by_place.get(place)})
         for place, row in enumerate(drafts)
     )
-    return Comparisons(rows, correction, factor, tuple(_warnings(results, rows, list(changed))))
+    found = _warnings(results, factor, rows, list(changed))
+    return Comparisons(rows, correction, factor, tuple(found), along, held)
+
+
+def changing_along(cases: Sequence[CaseResult], factor: str) -> tuple[str, ...]:
+    """Return the other factors whose settings follow from that of `factor` in all cases.
+
+    Those of one `[[factors.zip]]` do, and two cases that differ in `factor` cannot be equal in
+    them. A factor with one setting is none of them, since it is equal in all cases.
+    """
+    found = []
+    for key in cases[0].labels if cases else ():
+        settings: dict[str, set[str]] = {}
+        for case in cases:
+            settings.setdefault(case.labels[factor], set()).add(case.labels[key])
+        several = len(set.union(*settings.values())) > 1
+        if key != factor and several and all(len(each) == 1 for each in settings.values()):
+            found.append(key)
+    return tuple(found)
 
 
 def relative_to(reference: float, found: Estimate) -> Estimate:
@@ -393,7 +430,13 @@ def _differing(first: CaseResult, second: CaseResult) -> list[str]:
 
 
 def _compared(
-    metric: str, factor: str, first: CaseResult, second: CaseResult, *, shared: bool
+    metric: str,
+    factor: str,
+    held: Sequence[str],
+    first: CaseResult,
+    second: CaseResult,
+    *,
+    shared: bool,
 ) -> Comparison:
     differences = {}
     references = []
@@ -402,7 +445,6 @@ def _compared(
         if not math.isnan(one - other):
             differences[number] = difference(one, other)
             references.append(other)
-    rest = [key for key in first.labels if key != factor]
     refused = why_no_interval(metric, first, second, len(differences))
     return Comparison(
         metric=metric,
@@ -410,7 +452,7 @@ def _compared(
         label=first.labels[factor],
         baseline=second.labels[factor],
         others=names.case_title(
-            {key: first.factors.get(key) for key in rest}, {key: first.labels[key] for key in rest}
+            {key: first.factors.get(key) for key in held}, {key: first.labels[key] for key in held}
         ),
         differences=differences,
         reference=estimate(references).mean,
@@ -427,10 +469,16 @@ def why_no_interval(metric: str, first: CaseResult, second: CaseResult, n: int) 
     return next((why for why in found if why is not None), None)
 
 
-def _warnings(results: Results, rows: Sequence[Comparison], changed: Sequence[str]) -> list[str]:
+def _warnings(
+    results: Results, factor: str, rows: Sequence[Comparison], changed: Sequence[str]
+) -> list[str]:
     found = []
     if not rows:
-        found.append("no two cases differ in this factor alone, so there is nothing to compare")
+        over = [
+            key for key in results.factors if factor in changing_along(results.cases, key)
+        ]  # each of their settings has one of the factor
+        hint = f"; {factor} changes along with {over[0]}: compare by that" if over else ""
+        found.append(f"no two cases differ in {factor} alone, so there is nothing to compare{hint}")
     if changed:
         found.append(
             f"these cases differ in {', '.join(changed)}, which is no queue: they do not run the "

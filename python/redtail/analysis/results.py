@@ -24,6 +24,7 @@ from redtail.analysis import distributions, lockstep
 from redtail.analysis import flows as flow_tables
 from redtail.analysis.compare import Comparisons, Correction
 from redtail.analysis.loads import Calibrated, alike
+from redtail.analysis.provenance import Provenance
 from redtail.analysis.rare import why_no_interval
 from redtail.analysis.stats import (
     Estimate,
@@ -39,6 +40,7 @@ from redtail.scenario import series_key
 from redtail.store.columns import numbers
 from redtail.store.columns import table as table_of
 from redtail.store.folders import (
+    EXPERIMENT_FILES,
     FAILED,
     MALFORMED,
     ExperimentStore,
@@ -64,6 +66,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from redtail.display.style import Figure, Size
+
+JSON_FORMAT = 1
+"""Version of what `redtail run --json` prints."""
 
 Rows = Literal["cases", "replications"]
 """The rows of a table: each case and metric, or each replication of each case."""
@@ -257,6 +262,7 @@ class Results:
         backend: the name of what made the runs.
         made_by: what the runs depend on beside the experiment: a hash of the code, and with real
             packets the kernel and its tools.
+        provenance: the experiment as it was given, its seed, and the version of redtail.
         unsure: a line for each case whose intervals a stop rule's last look still found too wide.
         report: names of the metrics that the experiment wants shown, which may have wildcards.
     """
@@ -273,6 +279,7 @@ class Results:
         failures: Sequence[Failure] = (),
         backend: str = "sim",
         made_by: str = "",
+        provenance: Provenance | None = None,
         report: Sequence[str] = (),
     ) -> None:
         self.name = name
@@ -284,6 +291,7 @@ class Results:
         self.failures = tuple(failures)
         self.backend = backend
         self.made_by = made_by
+        self.provenance = provenance or Provenance()
         self.report = tuple(report)
         self.replaced = 0
         # The table of replications as it was read, when it was.
@@ -447,13 +455,20 @@ class Results:
             rows: "replications" has a row per run and a column per metric, the SI unit in its
                 name; "cases" has a row per case and metric with mean, ci95, n, and
                 no_interval, which says why there is no ci95.
-        """
-        import pyarrow as pa
 
+        Returns:
+            The table. The metadata of its schema have the version of redtail, the seed and the
+            number of the format, and those of each column its unit.
+        """
         if rows == "replications":
             return self._replications() if self._loaded is None else self._loaded
         if rows != "cases":
             raise ValueError(f"rows = {rows!r}; accepted: 'cases', 'replications'")
+        return self._estimates()
+
+    def _estimates(self) -> pa.Table:
+        import pyarrow as pa
+
         fields, repeated = self.case_columns([len(self.metric_names)] * len(self.cases))
         estimates = [
             (name, names.describe(name).unit, case.metric(name))
@@ -476,7 +491,7 @@ class Results:
             [found.n for _, _, found in estimates],
             [found.no_interval for _, _, found in estimates],
         ]
-        return table_of(repeated, fields)
+        return table_of(repeated, fields, self.provenance.metadata(FORMAT))
 
     def to_pandas(self, rows: Rows = "replications") -> pd.DataFrame:
         """Return `to_arrow(rows)` as a pandas data frame."""
@@ -888,8 +903,10 @@ class Results:
         if baseline not in settings:
             raise RedtailError(f"{baseline!r} is not a setting of {factor}; they are {settings}")
 
+        along = comparing.changing_along(self.cases, factor)
+
         def others(case: CaseResult) -> tuple[str, ...]:
-            return tuple(label for key, label in case.labels.items() if key != factor)
+            return tuple(label for key, label in case.labels.items() if key not in (factor, *along))
 
         bases = {others(case): case for case in self.cases if case.labels[factor] == baseline}
         found = []
@@ -937,9 +954,13 @@ class Results:
         """Return what `redtail run --json` prints, as Python objects."""
         link = self.links[0] if self.links else ""
         return {
+            "format": JSON_FORMAT,
+            "version": self.provenance.version,
             "experiment": self.name,
             "backend": self.backend,
             "made_by": self.made_by,
+            "seed": self.provenance.seed,
+            "units": {name: names.describe(name).unit for name in self.metric_names},
             "cases": [
                 {
                     "factors": case.factors,
@@ -957,7 +978,8 @@ class Results:
     def to_json(self) -> str:
         """Return what `redtail run --json` prints.
 
-        The backend that made the runs, what they depend on, and per case: `factors`, `labels`,
+        The number of this format, the version of redtail, the backend that made the runs, what
+        they depend on, the seed, the unit of each metric, and per case: `factors`, `labels`,
         `metrics` (each `mean`, `ci95`, `n`, and where `ci95` is null `no_interval`, which says
         why), and `consecutive_loss_exceeds`, the probability that a loss event at the first queue
         has more than `losses` losses.
@@ -1080,6 +1102,7 @@ class Results:
             "backend": self.backend,
             "made_by": self.made_by,
             "description": self.description,
+            "provenance": self.provenance.as_json(),
             **({"report": {"metrics": self.report}} if self.report else {}),
             "factors": self.factors,
             "cases": [
@@ -1097,6 +1120,8 @@ class Results:
         }
         with store.writing():
             written = [store.write(name, data) for name, data in tables.items()]
+            if self.provenance.text is not None:
+                store.write(self.provenance.name, self.provenance.text.encode())
             store.write("results.json", sealed(index, ensure_ascii=False))
         return written
 
@@ -1117,7 +1142,7 @@ class Results:
             columns.append(
                 numbers(np.concatenate([np.empty(0), *(case.column(name) for case in self.cases)]))
             )
-        return table_of(columns, fields)
+        return table_of(columns, fields, self.provenance.metadata(FORMAT))
 
     def case_columns(self, repeats: Sequence[int]) -> tuple[list[pa.Field], list[Any]]:
         """Return the columns that identify a case, each case's row repeated as often as asked."""
@@ -1193,6 +1218,7 @@ def load(folder: str | os.PathLike[str]) -> Results:
             folder=path,
             backend=index.get("backend", "sim"),
             made_by=index.get("made_by", ""),
+            provenance=Provenance.read(path, index.get("provenance")),
             report=index.get("report", {}).get("metrics", ()),
         )
         results._loaded = runs.table
@@ -1219,7 +1245,7 @@ def _fetched(url: str) -> Path:
             raise FileNotFoundError(url)
         remote.puts = False
         store.fetch_segments()
-        remote.fetch(["cases.parquet", "replications.parquet", "results.json"])
+        remote.fetch(["cases.parquet", "replications.parquet", *EXPERIMENT_FILES, "results.json"])
         index = read_index(store.folder)
         for case in index["cases"]:
             for key in case["runs"].values():

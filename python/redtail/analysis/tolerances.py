@@ -172,6 +172,17 @@ class Tolerances:
             text = TIMES
         return None if text is None else parse(metric, text)
 
+    def explicit(self, metric: str) -> Tolerance | None:
+        """Return the tolerance of a metric if it was given; None otherwise.
+
+        >>> Tolerances({"loss": "1 point"}).explicit("goodput") is None
+        True
+        """
+        for name in (metric, names.base(metric)):
+            if name in self.given:
+                return parse(metric, self.given[name])
+        return None
+
     def updated(self, other: Tolerances) -> Tolerances:
         """Return these with those that `other` gives in their place."""
         return Tolerances({**self.given, **other.given}, {**self.where, **other.where})

@@ -19,9 +19,12 @@ from redtail.cli import (
     advise,
     check,
     compare,
+    diff,
     doctor,
     kernel,
+    pack,
     parts,
+    report,
     reproduce,
     run,
     shell,
@@ -81,7 +84,10 @@ def _root(
 _COMMANDS: dict[str, Callable[..., None]] = {
     "run": run.run,
     "shell": shell.shell,
+    "report": report.report,
+    "pack": pack.pack,
     "compare": compare.compare,
+    "diff": diff.diff,
     "check": check.check,
     "doctor": doctor.doctor,
     "schema": parts.schema,
@@ -98,6 +104,7 @@ _runs = typer.Typer(help="List, show, verify and clean what is kept of runs.", n
 _RUNS_COMMANDS: dict[str, Callable[..., None]] = {
     "list": stored.list_runs,
     "show": stored.show,
+    "watch": stored.watch,
     "verify": stored.verify,
     "gc": stored.gc,
 }

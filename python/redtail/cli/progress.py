@@ -15,6 +15,7 @@ from redtail.cli.output import complain
 
 if TYPE_CHECKING:
     from redtail.running.runner import Progress
+    from redtail.running.watching import State
 
 
 # A log of a campaign of hours gets a line so often.
@@ -28,10 +29,12 @@ _WHOLE = 1000.0
 
 
 @contextmanager
-def progress_shown() -> Iterator[Callable[[Progress], None] | None]:
-    """Show a bar on standard error; a line now and then when that is not a terminal."""
+def progress_shown(
+    every: float = _SECONDS_BETWEEN_LINES,
+) -> Iterator[Callable[[Progress], None] | None]:
+    """Show a bar on standard error; a line every so many seconds when that is not a terminal."""
     if not sys.stderr.isatty():
-        yield _lines()
+        yield _lines(every)
         return
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar
@@ -69,14 +72,30 @@ def progress_shown() -> Iterator[Callable[[Progress], None] | None]:
         yield show
 
 
-def _lines() -> Callable[[Progress], None]:
+def seen(state: State) -> Progress:
+    """Return the state of another process's campaign as the progress of one of this process."""
+    from redtail.running.runner import Progress
+
+    return Progress(
+        total=state.total,
+        reused=state.reused,
+        done=state.done,
+        packets=state.packets,
+        failed=state.failed,
+        calibrating=state.calibrating,
+        running=state.running,
+        started=time.monotonic() - (time.time() - state.started),
+    )
+
+
+def _lines(every: float) -> Callable[[Progress], None]:
     """Return what prints a line of progress, but not more often than every so many seconds."""
     last = time.monotonic()
 
     def show(state: Progress) -> None:
         nonlocal last
         now = time.monotonic()
-        if now - last >= _SECONDS_BETWEEN_LINES:
+        if now - last >= every:
             last = now
             complain(", ".join(filter(None, _words(state))), "progress")
 

@@ -19,6 +19,7 @@ from redtail.errors import SpecError
 
 if TYPE_CHECKING:
     from redtail.papers import Reproduction
+    from redtail.papers.definition import Paper
 
 
 def reproduce(
@@ -51,6 +52,13 @@ def reproduce(
         bool,
         typer.Option("--check", help="Exit with 1 if a verdict is not the expected one."),
     ] = False,
+    write_expected: Annotated[
+        bool,
+        typer.Option(
+            "--write-expected",
+            help="Make the verdicts the expected ones: write them into the paper's expected.toml.",
+        ),
+    ] = False,
     copy_to: Annotated[
         Path | None,
         typer.Option(
@@ -81,6 +89,10 @@ def reproduce(
         return
     if is_url(out):
         raise SpecError(f"--out {out}: a paper is reproduced in a folder")
+    if check and write_expected:
+        raise SpecError("--check and --write-expected exclude each other: one compares, one writes")
+    if check:
+        _require_expected(papers.load(paper), scale)
     start = time.monotonic()
     with warnings_shown(), progress_shown() as show:
         done = papers.reproduce(
@@ -124,23 +136,37 @@ def reproduce(
         say(f"verdicts: {written[1]}")
         say(f"figures:  {done.folder / 'figures'}/ ({', '.join(drawn)})")
         say(f"set-up:   {done.paper.folder}/")
+    if write_expected:
+        complain(str(done.expect()), "expected")
     if check:
         _exit_for_verdicts(done)
 
 
+def _require_expected(paper: Paper, scale: str) -> None:
+    """Refuse to check what has no expectations, before anything is run.
+
+    Raises:
+        SpecError: the paper has none at this scale, or not this scale.
+    """
+    from redtail.papers import definition
+
+    if scale not in paper.scales:
+        raise SpecError(f"{paper.name} has no scale {scale!r}; accepted: {', '.join(paper.scales)}")
+    if not paper.expected.get(scale):
+        raise SpecError(
+            f"{paper.folder / definition.EXPECTED} has no verdicts for scale {scale}: there is "
+            f"nothing to check against; `redtail reproduce {paper.folder} --scale {scale} "
+            "--write-expected` makes them"
+        )
+
+
 def _exit_for_verdicts(done: Reproduction) -> None:
     """Say whether the verdicts are the expected ones; exit with 1 if not."""
-    from redtail.papers import definition, report
+    from redtail.papers import report
 
-    if scale_expected := done.paper.expected.get(done.scale):
-        changed = report.changes(done)
-        for line in changed:
-            complain(line, "changed")
-        if changed:
-            raise typer.Exit(1)
-        complain(f"all {len(scale_expected)} verdicts are as expected", "check")
-        return
-    raise SpecError(
-        f"{done.paper.folder / definition.EXPECTED} has no verdicts for scale {done.scale}: "
-        "there is nothing to check against"
-    )
+    changed = report.changes(done)
+    for line in changed:
+        complain(line, "changed")
+    if changed:
+        raise typer.Exit(1)
+    complain(f"all {len(done.paper.expected[done.scale])} verdicts are as expected", "check")

@@ -15,6 +15,7 @@ from redtail.cli.check import amount, print_code
 from redtail.cli.exits import EXIT_FAILED
 from redtail.cli.options import BackendName, File, Jobs, KernelName, Out, with_plan_options
 from redtail.cli.output import complain, print_wide, say, warnings_shown, width
+from redtail.cli.pack import verify as verify_archive
 from redtail.cli.progress import progress_shown
 from redtail.errors import SpecError
 from redtail.options import PlanOptions
@@ -32,6 +33,17 @@ Figures = Annotated[
     bool, typer.Option("--figures/--no-figures", help="Draw figures. --json draws none.")
 ]
 Phases = Annotated[bool, typer.Option("--phases", help="Show each phase in a row of its own.")]
+Verify = Annotated[
+    bool,
+    typer.Option(
+        "--verify",
+        help="FILE is an archive of `redtail pack`: repeat it and say whether the bytes agree.",
+    ),
+]
+Report = Annotated[
+    bool,
+    typer.Option("--report", help="Also write one HTML page with everything, to hand over."),
+]
 KeepGoing = Annotated[
     bool,
     typer.Option(
@@ -87,6 +99,8 @@ def run(
     out: Out = "runs",
     figures: Figures = True,
     phases: Phases = False,
+    report: Report = False,
+    verify: Verify = False,
     keep_going: KeepGoing = False,
     dask: Dask = None,
     backend: BackendName = None,
@@ -99,8 +113,21 @@ def run(
     **given: Unpack[PlanOptions],
 ) -> None:
     """Run an experiment: table, figures, data. Runs made before are not made again."""
-    from redtail import backends, experiment
+    from redtail import backends, experiment, packing
     from redtail.running import captures, runner
+
+    if verify:
+        allowed = given.pop("allow_code", None) or ()
+        if given or backend or kernel:
+            raise SpecError(
+                "--verify repeats what the archive says; accepted: --jobs, --allow-code"
+            )
+        verify_archive(file, allow_code=allowed, jobs=jobs)  # type: ignore[arg-type]
+        return
+    if packing.is_archive(file):
+        raise SpecError(
+            f"{file} is an archive; accepted: redtail run {file} --verify, or unpack it"
+        )
 
     checked = experiment.check if dry_run else experiment.prepare
     plan = checked(file, **given)
@@ -147,6 +174,8 @@ def run(
         _print_files(results, out, captured, figures=figures)
         if results.replaced:
             say(f"note:    {_replacing(results)}")
+    if report:
+        _write_report(results, quiet=as_json)
     _warn_of(results)
     _exit_for(results)
 
@@ -179,6 +208,17 @@ def _print_files(results: Results, out: str, captured: Captured | None, *, figur
         say(f"kept in: {out}")
     for path in captured.files if captured else ():
         say(f"capture: {path}")
+
+
+def _write_report(results: Results, *, quiet: bool) -> None:
+    """Write the page; with `--json` its path goes to standard error."""
+    from redtail import page
+
+    path = page.write([results])
+    if quiet:
+        complain(str(path), "report")
+    else:
+        say(f"report:  {path}")
 
 
 def _warn_of(results: Results) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,6 +14,7 @@ from redtail.cli.options import (
     Out,
 )
 from redtail.cli.output import complain, print_wide, say
+from redtail.cli.progress import progress_shown, seen
 from redtail.errors import SpecError
 
 
@@ -78,6 +80,65 @@ def verify(
     say(f"{counted(checked, 'run')}{within} checked: {verdict}")
     if wrong:
         raise typer.Exit(EXIT_FAILED)
+
+
+def watch(
+    experiment: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[EXPERIMENT]",
+            help="This one; without it the one that is at work, if there is only one.",
+        ),
+    ] = None,
+    out: Out = "runs",
+    interval: Annotated[
+        float,
+        typer.Option("--interval", min=0.1, metavar="S", help="Seconds between two looks."),
+    ] = 1.0,
+) -> None:
+    """Show how far a campaign is that another process makes, until it ends."""
+    from redtail.running import watching
+
+    folder = _at_work(experiment, out)
+    if folder is None:
+        say(f"{out}: no campaign is at work")
+        return
+    say(f"watching {folder}/")
+    with progress_shown(every=10.0) as show:
+        last = watching.watch(folder, lambda state: show and show(seen(state)), interval=interval)
+    if last is None:
+        say("ended before it said how far it was")
+        return
+    failed = f", {last.failed} failed" if last.failed else ""
+    say(f"ended: last seen with {last.done} of {last.total} runs finished{failed}")
+
+
+def _at_work(experiment: str | None, out: str) -> Path | None:
+    """Return the folder of the campaign to watch; None when none is at work.
+
+    Raises:
+        SpecError: several are at work, or the store is on an object store.
+        StoreError: there is no such experiment.
+    """
+    from redtail.files import path_of
+    from redtail.store import folders, objects, runs
+
+    if objects.is_url(out):
+        raise SpecError(
+            f"--out {out}: watch looks at a folder; on an object store `redtail runs list` shows "
+            "the runs that are there"
+        )
+    root = path_of(out)
+    if experiment is not None:
+        folder = runs.find(root, experiment)
+        return folder if folders.in_use(folder) else None
+    working = [folder for folder in runs.folders(root) if folders.in_use(folder)]
+    # Runs that find users for a load are made for an experiment that is at work too.
+    working = [each for each in working if each.name != runs.CALIBRATIONS] or working
+    if len(working) > 1:
+        listed = ", ".join(str(each.relative_to(root)) for each in working)
+        raise SpecError(f"{len(working)} campaigns are at work: {listed}; name one")
+    return working[0] if working else None
 
 
 def gc(

@@ -17,11 +17,13 @@ from redtail import _engine, backends, experiment
 from redtail._engine import Plan
 from redtail.analysis.results import CaseResult, Results
 from redtail.errors import RedtailWarning, SpecError
+from redtail.experiment import toml_key
 from redtail.files import path_of
 from redtail.inputs.code import Allowed
 from redtail.papers.agreement import refuse_unknown
 from redtail.papers.checks import TESTS, Evidence
 from redtail.papers.definition import (
+    EXPECTED,
     Check,
     FigureOf,
     Finding,
@@ -37,7 +39,12 @@ from redtail.papers.definition import (
 from redtail.papers.grid import Grid, quantity, replace_cases
 from redtail.running import runner
 from redtail.running.runner import Progress
-from redtail.store.folders import ExperimentStore, parquet_bytes
+from redtail.store.folders import (
+    ExperimentStore,
+    explain_write_errors,
+    parquet_bytes,
+    temporary_path,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -183,6 +190,36 @@ class Reproduction:
             for verdict in self.verdicts
             if expected.get(verdict.finding.id) != verdict.judgement
         ]
+
+    def expect(self) -> Path:
+        """Make these verdicts the expected ones at this scale; those of other scales stay.
+
+        Returns:
+            The file of the paper that has them.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        verdicts = {verdict.finding.id: verdict.judgement for verdict in self.verdicts}
+        expected = {**self.paper.expected, self.scale: verdicts}
+        path = self.paper.folder / EXPECTED
+        lines = [
+            "# The verdict on each finding; `redtail reproduce PAPER --check` fails when one "
+            "changes.",
+            "# `redtail reproduce PAPER --write-expected` writes this file.",
+        ]
+        for scale, of_scale in expected.items():
+            lines.append(f"[{toml_key(scale)}]")
+            lines += [f'{toml_key(name)} = "{verdict}"' for name, verdict in of_scale.items()]
+        with explain_write_errors(path):
+            aside = temporary_path(path.parent, path.name)
+            try:
+                aside.write_text("\n".join(lines) + "\n", encoding="utf-8")
+                os.replace(aside, path)
+            except BaseException:
+                aside.unlink(missing_ok=True)
+                raise
+        return path
 
     def write(self) -> list[Path]:
         """Write figures, verdicts, report and data; returns their paths, the report first.

@@ -23,6 +23,7 @@ from typing import Unpack
 from redtail import _engine, backends, experiment
 from redtail._engine import Outcome, Plan
 from redtail.analysis.loads import Calibrated
+from redtail.analysis.provenance import Provenance
 from redtail.analysis.rare import sharing, why_no_interval
 from redtail.analysis.results import CaseResult, Failure, Results, replaced
 from redtail.analysis.stopping import StopRule
@@ -33,6 +34,7 @@ from redtail.measured import nearest
 from redtail.options import ExecuteOptions, RunOptions, split
 from redtail.running import calibration
 from redtail.running.pool import Inside, Needs, Pool, available_cores
+from redtail.running.watching import Board
 from redtail.store.folders import ExperimentStore, StoredRun, folder_name, run_key
 from redtail.store.segments import LARGE, CampaignRuns
 
@@ -216,6 +218,7 @@ def execute_all(
         stores = [held.enter_context(ExperimentStore(out, plan.name, backend)) for plan in plans]
         for store, plan in zip(stores, plans, strict=True):
             store.refuse_results_of_another(plan.name)
+        told = _also_on(held.enter_context(Board([store.folder for store in stores])), progress)
         found = []
         notes: tuple[str, ...] = ()
         for plan in plans:
@@ -223,7 +226,7 @@ def execute_all(
                 plan,
                 jobs=jobs,
                 out=out,
-                progress=progress,
+                progress=told,
                 executor=executor,
                 before=notes,
                 backend=backend,
@@ -231,7 +234,7 @@ def execute_all(
             found.append((plan, loads))
             notes += more
         state = Progress(sum(len(plan.cases) * plan.at_least for plan, _ in found), notes=notes)
-        notify = functools.partial(progress, state) if progress is not None else lambda: None
+        notify = functools.partial(told, state)
         studies = [
             _Study(plan, loads, store, state, notify, out, executor is not None, maker)
             for (plan, loads), store in zip(found, stores, strict=True)
@@ -255,6 +258,27 @@ def execute_all(
                 folder=folder,
             )
         return [study.results for study in studies]
+
+
+def _also_on(
+    board: Board, progress: Callable[[Progress], None] | None
+) -> Callable[[Progress], None]:
+    """Return what shows progress to the caller, if it wants that, and to other processes."""
+
+    def told(state: Progress) -> None:
+        if progress is not None:
+            progress(state)
+        board.show(
+            total=state.total,
+            reused=state.reused,
+            done=state.done,
+            failed=state.failed,
+            packets=state.packets,
+            calibrating=state.calibrating,
+            running=state.running,
+        )
+
+    return told
 
 
 def _flushed(studies: Sequence[_Study], kind: type[BaseException] | None, *rest: object) -> None:
@@ -509,6 +533,15 @@ class _Study:
             ],
             backend=self.backend.name,
             made_by=self.code_version,
+            provenance=Provenance(
+                version=self.version,
+                seed=plan.seed,
+                sets=plan.sets,
+                file=plan.file,
+                text=plan.text,
+                form=plan.form,
+                inputs=plan.inputs,
+            ),
             report=plan.report,
         )
         self.results.unsure = _too_wide(plan, self.open_cases, self._values, self._explain)

@@ -13,11 +13,14 @@
                              response_times.parquet        of experiments with users
     runs/<experiment>/segments/<hash>.parquet              runs of large campaigns (segments.py)
     runs/<experiment>/results.json                         which runs make up which case
+                      experiment.toml                the experiment as it was given
                       replications.parquet, cases.parquet  all runs in one table each
                       figures/
+                      report.html                    the page of `redtail report`
                       failed/<hash>.log              why a run failed, and how to repeat it
                       server-N.log                   what server N of `redtail shell` printed
                       .lock, .lock-results           empty; locked by the commands at work here
+                      .progress.json                 how far the command at work here is
 
 The folder of an experiment under another backend than `sim` has its name behind an `@`, as in
 `runs/quickstart@live`: the results of one backend do not take the place of another's.
@@ -97,7 +100,25 @@ _OF_BACKEND = "@"
 _LOCK = ".lock"
 _LOCK_RESULTS = ".lock-results"
 
-OWN_FILES = ("results.json", "cases.parquet", "replications.parquet", _LOCK, _LOCK_RESULTS)
+EXPERIMENT_FILES = ("experiment.toml", "experiment.json")
+"""The names that the experiment's own text may have there: as a file, or of typed objects."""
+
+REPORT = "report.html"
+"""The page of `redtail report`."""
+
+PROGRESS = ".progress.json"
+"""How far the campaign at work here is."""
+
+OWN_FILES = (
+    "results.json",
+    "cases.parquet",
+    "replications.parquet",
+    *EXPERIMENT_FILES,
+    REPORT,
+    PROGRESS,
+    _LOCK,
+    _LOCK_RESULTS,
+)
 """The files that an experiment's folder has in addition to its runs."""
 
 SERVER_LOG = re.compile(r"server-[1-9]\d*\.log")

@@ -1,0 +1,121 @@
+"""Where results come from: the experiment as it was given, and what else it takes to repeat it."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from redtail.errors import StoreError
+from redtail.store.folders import EXPERIMENT_FILES, expect
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """The experiment that results are of.
+
+    Attributes:
+        version: of redtail; empty when it is not known.
+        seed: where the random numbers start from; None when it is not known.
+        sets: the overrides it was checked with, `key=value` texts.
+        file: the path of the experiment's file as it was given; None for text and typed objects.
+        text: the experiment, as it was given; None in results of older versions.
+        form: the form of the text: "toml", or "json" for typed objects.
+        inputs: the paths of the files that it names, as the experiment names them.
+    """
+
+    version: str = ""
+    seed: int | None = None
+    sets: tuple[str, ...] = ()
+    file: str | None = None
+    text: str | None = None
+    form: str = "toml"
+    inputs: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The name of the experiment's file in the folder of its results."""
+        return f"experiment.{self.form}"
+
+    def command(self, *options: str) -> str | None:
+        """Return the command that repeats the experiment; None when it is not in a TOML file.
+
+        >>> Provenance(file="my queue.toml", text="", sets=("seed=2",)).command()
+        "redtail run 'my queue.toml' --set seed=2"
+        """
+        if self.text is None or self.form != "toml":
+            return None
+        words = ["redtail", "run", self.file or self.name]
+        for each in self.sets:
+            words += ["--set", each]
+        return shlex.join([*words, *options])
+
+    def metadata(self, format_number: int) -> dict[str, str]:
+        """Return what tables say of their origin, as metadata of their schema."""
+        found = {"redtail.format": str(format_number), "redtail.version": self.version}
+        if self.seed is not None:
+            found["redtail.seed"] = str(self.seed)
+        return found
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `results.json` says of it; the text is in a file of its own."""
+        found: dict[str, Any] = {"version": self.version, "seed": self.seed, "set": self.sets}
+        if self.text is not None:
+            found["experiment"] = {
+                "file": self.name,
+                "given_as": self.file,
+                "sha256": hashlib.sha256(self.text.encode()).hexdigest(),
+                "inputs": self.inputs,
+            }
+        return found
+
+    @classmethod
+    def read(cls, folder: Path, given: Mapping[str, Any] | None) -> Provenance:
+        """Read it back.
+
+        Args:
+            folder: of the results.
+            given: what `as_json` returned; None in results of older versions.
+
+        Raises:
+            StoreError: the experiment's file is not the one that the results belong to.
+            ValueError, KeyError: `given` is not what `as_json` returns.
+        """
+        if given is None:
+            return cls()
+        about = given.get("experiment")
+        found = cls(
+            version=expect(given["version"], str, "version"),
+            seed=None if given["seed"] is None else expect(given["seed"], int, "seed"),
+            sets=tuple(
+                expect(each, str, "a value of set") for each in expect(given["set"], list, "set")
+            ),
+        )
+        if about is None:
+            return found
+        name = expect(about["file"], str, "experiment: file")
+        if name not in EXPERIMENT_FILES:
+            raise ValueError(f"experiment: file is {name!r}")
+        file = about["given_as"]
+        path = folder / name
+        text = path.read_bytes()
+        if hashlib.sha256(text).hexdigest() != about["sha256"]:
+            raise StoreError(
+                f"{path}: is not the experiment that results.json belongs to; "
+                "give the experiment's command again to write both anew"
+            )
+        return cls(
+            version=found.version,
+            seed=found.seed,
+            sets=found.sets,
+            file=None if file is None else expect(file, str, "experiment: given_as"),
+            text=text.decode(),
+            form=name.rpartition(".")[2],
+            inputs=tuple(
+                expect(each, str, "an input")
+                for each in expect(about["inputs"], list, "experiment: inputs")
+            ),
+        )

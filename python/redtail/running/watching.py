@@ -1,0 +1,153 @@
+"""How far a campaign is, for other processes: a small file beside its runs.
+
+A campaign writes it about once a second, and removes it at its end. After a kill it stays; the lock
+of the folder, which the system releases, tells then that nobody is at work.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+
+from redtail.store.folders import MALFORMED, PROGRESS, expect, in_use, temporary_path
+
+_SECONDS_BETWEEN = 1.0
+
+
+@dataclass(frozen=True)
+class State:
+    """How far a campaign is.
+
+    Attributes:
+        total: runs that it makes or has.
+        reused: runs whose results were in the store already.
+        done: runs that are finished, the reused ones included.
+        failed: runs that failed.
+        packets: packets that finished runs have sent over their bottleneck.
+        calibrating: whether these are runs that find how many users offer a load.
+        started: when it began, in seconds since 1970.
+        running: for each simulation in progress the simulated time and its end, in seconds.
+    """
+
+    total: int
+    reused: int
+    done: int
+    failed: int
+    packets: int
+    calibrating: bool
+    started: float
+    running: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def whole(self) -> bool:
+        """Whether every run is finished or has failed."""
+        return not self.calibrating and self.done + self.failed >= self.total
+
+
+class Board:
+    """Shows other processes how far this campaign is.
+
+    Args:
+        folders: of its experiments; each gets the state of the whole campaign.
+    """
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self.folders = folders
+        self.started = time.time()
+        self._last = time.monotonic()
+
+    def __enter__(self) -> Board:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        for folder in self.folders:
+            with contextlib.suppress(OSError):
+                (folder / PROGRESS).unlink(missing_ok=True)
+
+    def show(
+        self,
+        *,
+        total: int,
+        reused: int,
+        done: int,
+        failed: int,
+        packets: int,
+        calibrating: bool,
+        running: Sequence[tuple[float, float]] = (),
+    ) -> None:
+        """Write how far it is, but not more often than about once a second."""
+        now = time.monotonic()
+        if now - self._last < _SECONDS_BETWEEN:
+            return
+        self._last = now
+        state = State(
+            total, reused, done, failed, packets, calibrating, self.started, tuple(running)
+        )
+        data = json.dumps(asdict(state)).encode()
+        for folder in self.folders:
+            aside = temporary_path(folder, PROGRESS)
+            # Nobody's results depend on it: a full disk is found out elsewhere.
+            try:
+                aside.write_bytes(data)
+                os.replace(aside, folder / PROGRESS)
+            except OSError:
+                with contextlib.suppress(OSError):
+                    aside.unlink(missing_ok=True)
+
+
+def read(folder: Path) -> State | None:
+    """Return how far the campaign in a folder is; None when it has not said it yet."""
+    with contextlib.suppress(*MALFORMED):
+        found = json.loads((folder / PROGRESS).read_bytes())
+        counts = {
+            name: expect(found[name], int, name)
+            for name in ("total", "reused", "done", "failed", "packets")
+        }
+        return State(
+            **counts,
+            calibrating=found["calibrating"] is True,
+            started=float(expect(found["started"], int | float, "started")),
+            running=tuple((float(now), float(end)) for now, end in found.get("running", ())),
+        )
+    return None
+
+
+def watch(
+    folder: Path,
+    show: Callable[[State], None],
+    *,
+    interval: float,
+    sleep: Callable[[float], object] = time.sleep,
+) -> State | None:
+    """Follow the campaign in a folder until nobody is at work there.
+
+    Args:
+        folder: of an experiment.
+        show: called with each new state.
+        interval: seconds between two looks.
+        sleep: waits so long.
+
+    Returns:
+        The last state that was seen; None when there was none.
+    """
+    last = None
+    while True:
+        working = in_use(folder)
+        state = read(folder)
+        if state is not None and state != last:
+            last = state
+            show(state)
+        if not working:
+            return last
+        sleep(interval)
