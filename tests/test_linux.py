@@ -285,7 +285,12 @@ def test_a_machine_whose_command_is_gone_before_it_starts_ends() -> None:
 
 
 @on_this_host
-def test_a_killed_command_leaves_no_machine(tmp_path: Path) -> None:
+def test_a_killed_command_leaves_no_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setenv("TMPDIR", str(temporary))
     file = tmp_path / "long.toml"
     file.write_text(SHORT.replace('"3 s"', '"600 s"'))
     command = [sys.executable, "-m", "redtail", "run", str(file), "--backend", "linux"]
@@ -297,6 +302,11 @@ def test_a_killed_command_leaves_no_machine(tmp_path: Path) -> None:
     for child in children:
         while alive(child):
             time.sleep(0.1)
+    # Its files go when the next machine starts.
+    assert list(temporary.iterdir())
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    backends.find("linux").run(scenario(SHORT))
+    assert not list(temporary.iterdir())
 
 
 def machines_of(pid: int) -> list[int]:

@@ -25,6 +25,7 @@ use rustix::event::epoll;
 use crate::addresses::Side;
 use crate::event_loop::{Part, Watched};
 use crate::flows::FlowMap;
+use crate::handover::{Handover, Parcel};
 use crate::kernel_queue::Router;
 use crate::meter::Meter;
 use crate::packet::{self, Headers};
@@ -72,6 +73,12 @@ impl Buffers {
 
     fn free(&mut self, id: ContentId) {
         self.free.push(id.0);
+    }
+
+    /// Takes the bytes of a packet, and frees its place.
+    fn take(&mut self, id: ContentId) -> Vec<u8> {
+        self.free(id);
+        std::mem::take(&mut self.places[id.0 as usize])
     }
 }
 
@@ -144,23 +151,32 @@ pub struct Punctuality {
 }
 
 impl Punctuality {
-    fn new() -> Self {
+    /// Nothing has been measured yet; the measurement is in this period.
+    fn new(period: Range<Time>) -> Self {
         Self {
             lateness: Delays::default(),
             achieved: 0,
             largest_packet: 0,
             strays: 0,
-            period: Time::MAX..Time::MAX,
+            period,
         }
     }
 
-    /// The measurement period begins.
-    fn start_measuring(&mut self, scenario: &Scenario) {
-        self.period = Time::ZERO + scenario.warmup..Time::ZERO + scenario.duration;
+    /// One for another thread, which has measured nothing yet.
+    pub fn anew(&self) -> Self {
+        Self::new(self.period.clone())
+    }
+
+    /// Adds what another thread has measured.
+    pub fn add(&mut self, other: &Self) {
+        self.lateness.add(&other.lateness);
+        self.achieved += other.achieved;
+        self.largest_packet = self.largest_packet.max(other.largest_packet);
+        self.strays += other.strays;
     }
 
     /// A host got a packet at `now` that was due at `at`, with this many bytes of data direction.
-    fn handed_over(&mut self, bytes: u64, at: Time, now: Time) {
+    pub fn handed_over(&mut self, bytes: u64, at: Time, now: Time) {
         if self.period.contains(&at) {
             self.lateness.record(now - at);
         }
@@ -173,7 +189,8 @@ impl Punctuality {
 /// The network in real time.
 pub struct Emulator<'a> {
     scenario: &'a Scenario,
-    spaces: &'a [[Space; 2]],
+    /// The hosts of each group, by side.
+    pub spaces: &'a [[Space; 2]],
     links: Links,
     /// By link: the kernel's queue, if it is one of the kernel.
     routers: Vec<Option<Arc<Router>>>,
@@ -201,6 +218,10 @@ pub struct Emulator<'a> {
     /// The files of captured packets.
     pub captured: Option<Files<'static>>,
     clock: Clock,
+    /// The thread that hands packets over while the network is late.
+    handover: Option<Handover>,
+    /// The time to which events are being carried out.
+    now: Time,
     /// `None` if all events happen when they are due.
     lookahead: Option<Lookahead>,
     scratch: Vec<u8>,
@@ -251,7 +272,7 @@ impl<'a> Emulator<'a> {
             series: QueueSeries::default(),
             phase_metrics: Vec::new(),
             phase: 1,
-            punctuality: Punctuality::new(),
+            punctuality: Punctuality::new(measure_from..Time::ZERO + scenario.duration),
             has_users: scenario
                 .traffic
                 .iter()
@@ -261,6 +282,8 @@ impl<'a> Emulator<'a> {
             meter: None,
             captured: None,
             clock: Clock::start(),
+            handover: None,
+            now: Time::ZERO,
             lookahead: None,
             scratch: vec![0; LARGEST],
         }
@@ -287,6 +310,11 @@ impl<'a> Emulator<'a> {
         }
         let outside = |link: u32| self.routers[link as usize].is_some();
         self.lookahead = Some(Lookahead::of(&self.links.network, outside));
+    }
+
+    /// Lets this thread hand packets over while the network is late; `None` ends it.
+    pub fn hand_over_by(&mut self, handover: Option<Handover>) {
+        self.handover = handover;
     }
 
     /// Lets packets of a group from and to addresses that no host has pass, as those of its first
@@ -324,6 +352,7 @@ impl<'a> Emulator<'a> {
 
     /// Carries out what is due.
     fn catch_up(&mut self, now: Time) -> io::Result<()> {
+        self.now = now;
         while let Some(event) = self.due(now).filter(|event| event.at() < self.end) {
             self.carry_out(event)?;
         }
@@ -438,7 +467,6 @@ impl<'a> Emulator<'a> {
                 self.links
                     .start_measuring(!self.scenario.phases.is_empty(), at);
                 self.counts_before = self.counts.clone();
-                self.punctuality.start_measuring(self.scenario);
             }
             Class::Measure => {
                 self.end_phase(at);
@@ -471,7 +499,7 @@ impl<'a> Emulator<'a> {
         );
     }
 
-    /// The packet at the head of a delay line arrives. If it has reached a host, returns the bytes
+    /// The packet at the head of a delay line arrives. If it was handed to a host, returns the bytes
     /// that a receiver of data got (zero for a packet of the other direction).
     fn arrives(&mut self, line: u32, at: Time) -> io::Result<Option<u64>> {
         let (mut packet, target) = self.links.network.arrive(line, &mut self.links.scheduler);
@@ -504,6 +532,17 @@ impl<'a> Emulator<'a> {
         counts.left[usize::from(back)] += 1;
         if !back && let Some(headers) = Headers::of(buffer) {
             counts.arrived_bytes += u64::from(headers.payload());
+        }
+        if !back
+            && let Some(handover) = &self.handover
+            && handover.takes(at, self.now)
+        {
+            handover.send(Parcel {
+                group: group as usize,
+                bytes: self.buffers.take(packet.content),
+                at,
+            });
+            return Ok(None);
         }
         self.spaces[group as usize][side as usize]
             .tun

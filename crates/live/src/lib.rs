@@ -13,6 +13,7 @@ pub mod exchange;
 pub mod flows;
 #[cfg(target_arch = "x86_64")]
 pub mod guest;
+pub mod handover;
 pub mod hosts;
 pub mod kernel;
 pub mod kernel_queue;

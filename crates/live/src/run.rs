@@ -22,6 +22,7 @@ use redtail_traffic::Traces;
 use crate::addresses::{self, Side};
 use crate::emulator::{Emulator, Punctuality};
 use crate::event_loop::{self, Watched};
+use crate::handover;
 use crate::hosts::Hosts;
 use crate::kernel::HostSettings;
 use crate::kernel_queue;
@@ -258,18 +259,33 @@ fn run_in_two<'a>(
     })
 }
 
-/// Runs the network until its end, or until `stop` is set.
+/// Runs the network until its end, or until `stop` is set. Another thread hands packets over while it is late.
 fn run_network(emulator: &mut Emulator<'_>, clock: Clock, stop: &AtomicBool) -> io::Result<()> {
     let watched = Watched::new()?;
     emulator.start(clock, &watched)?;
     let end = emulator.end;
-    event_loop::run(
-        &mut [&mut *emulator],
-        &watched,
-        (clock, end),
-        AWAKE_BEFORE,
-        stop,
-    )?;
+    let (spaces, mut elsewhere) = (emulator.spaces, emulator.punctuality.anew());
+    thread::scope(|scope| {
+        let (handover, deliveries) = handover::pair();
+        let elsewhere = &mut elsewhere;
+        let delivering = scope.spawn(move || {
+            let served = deliveries.serve(spaces, clock, elsewhere);
+            stop.fetch_or(served.is_err(), Ordering::Relaxed);
+            served
+        });
+        emulator.hand_over_by(Some(handover));
+        let ran = event_loop::run(
+            &mut [&mut *emulator],
+            &watched,
+            (clock, end),
+            AWAKE_BEFORE,
+            stop,
+        );
+        emulator.hand_over_by(None);
+        let served = delivering.join().expect("handing over does not panic");
+        ran.and(served)
+    })?;
+    emulator.punctuality.add(&elsewhere);
     emulator.end_now();
     Ok(())
 }

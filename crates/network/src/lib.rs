@@ -26,7 +26,6 @@ pub mod statistics;
 pub use answers::Answers;
 pub use flow_numbers::FlowNumbers;
 pub use links::{End, Ends, LinkPassed, Links};
-pub use lookahead::Lookahead;
 pub use network::{Address, HostRoutes, Link, Network, Target, compile};
 pub use packet::{ContentId, SimPacket, TrafficClass};
-pub use scheduler::{Alarm, Class, Event, Scheduler};
+pub use scheduler::{Alarm, Class, Event, Lookahead, Scheduler};

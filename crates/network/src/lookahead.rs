@@ -5,15 +5,7 @@
 use redtail_core::Span;
 
 use crate::network::{Leg, Network, Target};
-
-/// The lookahead of each kind of event.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lookahead {
-    /// Of the events of links, then of those of lines: in picoseconds, in the order of the scheduler.
-    pub(crate) wires: Vec<u64>,
-    /// Of all other events.
-    pub(crate) others: Span,
-}
+use crate::scheduler::Lookahead;
 
 /// That of an event that no host notices.
 const UNLIMITED: Span = Span::from_ps(u64::MAX);

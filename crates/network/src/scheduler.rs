@@ -13,9 +13,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use redtail_core::Time;
-
-use crate::lookahead::Lookahead;
+use redtail_core::{Span, Time};
 
 /// The classes of events, in the order in which simultaneous ones happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,6 +58,16 @@ const CLASSES: [Class; 16] = [
     Class::Source,
     Class::Source,
 ];
+
+/// How long after an event of each kind a host can get a packet because of it, at the earliest
+/// (`lookahead.rs`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lookahead {
+    /// Of the events of links, then of those of lines: in picoseconds, in the order of the scheduler.
+    pub(crate) wires: Vec<u64>,
+    /// Of all other events.
+    pub(crate) others: Span,
+}
 
 /// An event: when, of what class, and which of its class. Packed so that
 /// comparing two events is comparing two numbers.
@@ -354,7 +362,6 @@ impl Alarm {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use redtail_core::Span;
     use std::collections::BTreeMap;
 
     /// One component of one class, as the model keeps it.

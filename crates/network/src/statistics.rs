@@ -82,6 +82,16 @@ impl Delays {
             .expect("the histogram grows with its values");
     }
 
+    /// Adds the times of `other`.
+    pub fn add(&mut self, other: &Self) {
+        self.sum += other.sum;
+        match (&mut self.histogram, &other.histogram) {
+            (Some(all), Some(more)) => all.add(&**more).expect("the histogram grows"),
+            (none @ None, more) => none.clone_from(more),
+            (Some(_), None) => {}
+        }
+    }
+
     /// Mean in seconds.
     pub fn mean(&self) -> Option<f64> {
         let count = self.histogram.as_ref()?.len();

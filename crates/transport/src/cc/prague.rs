@@ -21,8 +21,12 @@
 //! without AccECN's or DCTCP's feedback the first rule always applies (the reference implementation
 //! falls back to Reno then). Only unmarked bytes grow the window, also during a reduction.
 
+use redtail_core::Span;
+
 use super::{AckSample, GrowthLaw, as_f64};
-use crate::tcp::ecn::PRAGUE_LEAST_ROUND;
+
+/// The shortest virtual round trip (section 2.4.4 of the draft).
+pub const LEAST_ROUND: Span = Span::from_ms(25);
 
 /// The law; it has no state beyond the window.
 #[derive(Clone, Debug, Default)]
@@ -33,7 +37,7 @@ impl GrowthLaw for Prague {
         let unmarked = as_f64(sample.acked.saturating_sub(sample.marked));
         let srtt = sample.srtt.filter(|_| sample.rtt_independent);
         let scale = srtt.map_or(1.0, |srtt| {
-            let virtual_rtt = srtt.max(PRAGUE_LEAST_ROUND);
+            let virtual_rtt = srtt.max(LEAST_ROUND);
             srtt.as_secs_f64() / virtual_rtt.as_secs_f64()
         });
         cwnd + scale * scale * mss * unmarked / cwnd

@@ -28,12 +28,10 @@ pub mod feedback;
 
 use redtail_core::{Ecn, Span, Time};
 
+use crate::cc::prague::LEAST_ROUND;
 pub use crate::choices::{AlphaStart, EcnCodepoint, EcnFeedback, EcnReduction};
 use crate::params::TcpParams;
 use crate::segment::{EcnBytes, Flags, Segment};
-
-/// The shortest virtual round trip of Prague (section 2.4.4 of the draft).
-pub const PRAGUE_LEAST_ROUND: Span = Span::from_ms(25);
 
 /// Gain of the estimate (RFC 8257, section 4.2).
 const GAIN: f64 = 1.0 / 16.0;
@@ -184,7 +182,7 @@ impl EcnResponse {
                 transition: params.rtt_transition,
                 rtt_independent: false,
                 least_round: match reduction {
-                    EcnReduction::Prague => PRAGUE_LEAST_ROUND,
+                    EcnReduction::Prague => LEAST_ROUND,
                     _ => Span::ZERO,
                 },
                 acked: 0,
