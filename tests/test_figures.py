@@ -337,27 +337,30 @@ def test_figures_of_a_run_have_differences_and_the_plane(
 
 
 def test_settings_of_other_factors_have_panels_when_lines_are_many() -> None:
-    queues = [f"queue {number}" for number in range(4)]
-    base = results(queues, [2, 8])
-    cases = tuple(
+    queues = [f"queue {number}" for number in range(5)]
+    cases = [
         CaseResult(
             {**case.factors, "bottleneck.delay": delay},
             {**case.labels, "bottleneck.delay": delay},
             case.runs,
         )
         for delay in ("5 ms", "fast")
-        for case in base.cases
-    )
+        for case in results(queues, [2, 8]).cases
+    ]
+    # The second panel has no line of the first queue; the others look as in the first panel.
+    kept = cases[:10] + [case for case in cases[10:] if case.labels[QUEUE] != "queue 0"]
     found = Results(
         name="",
         description="",
         factors=[FLOWS, QUEUE, "bottleneck.delay"],
-        cases=cases,
+        cases=tuple(kept),
         folder=Path(),
     )
     figure = drawn(found.figure("goodput"))
     assert [axes.get_title("left") for axes in figure.axes] == ["delay 5 ms", "delay fast"]
     assert [text.get_text() for text in figure.legends[0].get_texts()] == queues
+    first, second = looks(figure)
+    assert len(first) == 5 and second == first[1:]
 
 
 def test_the_style_is_used_by_all_figures() -> None:

@@ -222,8 +222,8 @@ def draw(path: Path) -> None:
             curve = np.geomspace(losses[0] / 1.3, losses[-1] * 1.3, 100)
             for i, (name, formula) in enumerate(formulas.items()):
                 says = [formula(p, rtt_ms / 1e3) for p in curve]
-                style = {"color": style.COLOURS[4 - i * 2], "linestyle": style.DASHES[i]}
-                axes.plot(curve, says, label=name, **style)
+                look = {"color": style.COLOURS[4 - i * 2], "linestyle": style.DASHES[i]}
+                axes.plot(curve, says, label=name, **look)
             for i, sender in enumerate(senders):
                 found = [measured(sender, p) for p in losses]
                 axes.errorbar(

@@ -222,3 +222,8 @@ def test_results_without_their_experiment_are_not_packed(
     assert redtail.load(ran.folder).provenance.text is None
     with pytest.raises(StoreError, match="an older redtail wrote it"):
         packing.pack(ran.folder, tmp_path / "packed.zip")
+
+
+def test_the_citation_is_of_this_version() -> None:
+    text = Path("CITATION.cff").read_text("utf-8")
+    assert f"\nversion: {redtail.__version__}\n" in text

@@ -129,7 +129,7 @@ def test_data_of_the_page_are_those_of_the_results(results: Results, text: str) 
             assert row[0] == pytest.approx(expected[case["title"]].mean / 1e6, rel=1e-4)
     (panel, *_) = data["series"]["panels"]
     assert {curve["case"] for curve in panel["curves"]} == {0, 1, 2, 3}
-    assert data["series"]["limits"] == [40.0] * 4
+    assert panel["title"] == "Queue length (packets)" and panel["limits"] == [40.0] * 4
     assert data["series"]["warmup_s"] == 2.0
 
 
@@ -229,6 +229,23 @@ def test_a_chain_is_drawn_with_its_return_links() -> None:
     assert (one.x1, one.x2) == found.routers[1:]
     assert (two.x1, two.x2) == (found.routers[2], found.routers[0])
     assert network.drawing({}, {}) is None
+
+
+def test_a_panel_has_the_limit_of_the_queue_that_it_shows(tmp_path: Path) -> None:
+    text = EXPERIMENT.replace(
+        "[[traffic]]",
+        '[bottleneck.return]\nrate = "4 Mbit/s"\ndelay = "10 ms"\n'
+        'queue = { kind = "tail-drop", limit = "30 packets" }\n[[traffic]]',
+    )
+    factors = text[text.index("[factors]") :].replace("bottleneck.queue", "bottleneck.return.queue")
+    factors = factors.replace("40 packets", "20 packets", 1).replace("40 packets", "30 packets")
+    text = text[: text.index("[factors]")] + factors
+    results = redtail.run(redtail.Toml(text), out=tmp_path, replications=1)
+    panels = {each["title"]: each for each in data_of(page.page([results]))["series"]["panels"]}
+    assert panels["Queue length (packets), bottleneck"]["limits"] == [40.0] * 4
+    assert panels["Queue length (packets), return"]["limits"] == [20.0, 30.0, 20.0, 30.0]
+    data = data_of(page.page([results]))
+    assert data["plane"] == ["return.queue_delay_mean", "goodput"]
 
 
 def test_metrics_can_be_chosen(results: Results) -> None:

@@ -99,10 +99,50 @@ tcp = "linux"
 ]
 """
 
+STEPS = """
+name = "Rate steps"
+duration = "40 s"
+warmup = "5 s"
+replications = 1
+phases = "auto"
+
+[bottleneck]
+rate = "20 Mbit/s"
+delay = "15 ms"
+queue = { kind = "tail-drop", limit = "100 packets" }
+rate_changes = [{ at = "15 s", rate = "5 Mbit/s" }, { at = "28 s", rate = "20 Mbit/s" }]
+
+[[traffic]]
+name = "cubic"
+kind = "bulk"
+flows = 2
+tcp = "cubic"
+start = "uniform 0..1 s"
+
+[[traffic]]
+name = "bbr"
+kind = "bulk"
+flows = 1
+tcp = "bbr"
+
+[series]
+interval = "250 ms"
+windows = true
+
+[factors]
+"bottleneck.queue" = [
+  { kind = "pie", limit = "1000 packets", label = "PIE" },
+  { kind = "tail-drop", limit = "100 packets", label = "tail drop" },
+  { kind = "fq-codel", label = "FQ-CoDel" },
+]
+"""
+
 EXAMPLE = Path(__file__).parents[2] / "examples" / "taildrop-vs-red.toml"
 
 
-def figures(demo: Results, queues: Results, access: Results) -> dict[str, style.Figure]:
+def figures(
+    demo: Results, queues: Results, access: Results, steps: Results
+) -> dict[str, style.Figure]:
     """Return the figures of the page by their names."""
     few = ["tail drop", "RED", "PIE", "FQ-CoDel"]
     return {
@@ -115,6 +155,10 @@ def figures(demo: Results, queues: Results, access: Results) -> dict[str, style.
         "quartiles": queues.figure("fairness", kind="quartiles", queues=few),
         "response-times": access.figure("web", kind="response_times"),
         "loss-events": demo.figure(kind="loss_events"),
+        "cdf": queues.figure("ftp.flow_goodput", kind="cdf", queues=few),
+        "tail": access.figure("call.one_way_delay", kind="tail"),
+        "series": steps.figure(kind="series"),
+        "fairness": steps.figure(kind="fairness"),
     }
 
 
@@ -122,7 +166,8 @@ def main() -> None:
     """Run the experiments and write the figures."""
     out = Path(tempfile.gettempdir()) / "redtail-gallery"
     found = (
-        redtail.run(source, out=out) for source in (EXAMPLE, *map(redtail.Toml, (QUEUES, ACCESS)))
+        redtail.run(source, out=out)
+        for source in (EXAMPLE, *map(redtail.Toml, (QUEUES, ACCESS, STEPS)))
     )
     paper = reproduce("rfc2884", out=out)
     (published,) = (each for each in paper.paper.figures if each.name == "bulk-congestion")

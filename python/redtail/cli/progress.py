@@ -30,11 +30,11 @@ _WHOLE = 1000.0
 
 @contextmanager
 def progress_shown(
-    every: float = _SECONDS_BETWEEN_LINES,
+    every: float | None = None,
 ) -> Iterator[Callable[[Progress], None] | None]:
     """Show a bar on standard error; a line every so many seconds when that is not a terminal."""
     if not sys.stderr.isatty():
-        yield _lines(every)
+        yield _lines(_SECONDS_BETWEEN_LINES if every is None else every)
         return
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from redtail import escape
@@ -28,6 +29,9 @@ _UNITS: dict[str, tuple[tuple[str, float], ...]] = {
 _LEAST_TAIL = 1e-2
 # The share below which values are left out at either end of a cumulative distribution.
 _ENDS = 0.002
+
+# How many times as large as small values the largest are, at least, for a logarithmic axis.
+_DECADES = 50.0
 
 # A share that counts as zero.
 _NOTHING = 1e-12
@@ -67,29 +71,27 @@ def distribution_figure(
         lines = [Line(case.title, ((0.0, case),)) for _, case in lines[0].points]
         load = None
     groups = style.split(lines)
-    figure, cells = style.cells(values_of(load), groups, size, height=2.2)
-    grid = [axes for axes, _, _ in cells]
-    low, high = _span(found, tail=tail)
-    if log is None:
-        log = low > 0 and high / low >= 50
-    for axes, x, part in cells:
+    pairs = [(x, part) for x in values_of(load) for part in groups]
+    figure, grid = style.panels(
+        len(pairs),
+        size or ("column" if len(pairs) == 1 else "page"),
+        height=2.2,
+        columns=len(groups) if len(groups) > 1 else None,
+        sharex=False,  # of different loads, values may be far apart
+    )
+    for axes, (x, part) in zip(grid, pairs, strict=True):
+        curves = []
         for number, line in part:
             for case in line.at(x):
                 if of[id(case)]:
+                    curves.append(of[id(case)])
                     _draw(axes, (found.values, of[id(case)]), scale, line.label, number, tail=tail)
         if load is not None:
             axes.set_title(load.of_panel(x), loc="left")
         axes.set_xlabel(escape.plot(_title(results, found, unit)))
-    for axes in grid:
-        if log:
-            least = min((value for value in found.values if value > 0), default=high / 10)
-            axes.set_xlim(max(low, least) * scale / 1.1, high * scale * 1.1)
-            style.log_axis(axes.xaxis)
-        else:
-            axes.set_xlim(*_linear(low * scale, high * scale))
+        _value_axis(axes, replace(found, bands=tuple(curves)), scale, tail=tail, log=log)
         if tail:
             axes.set_yscale("log")
-        axes.label_outer(remove_inner_ticks=False)
         if style.is_first(axes):
             of_what = found.about.of
             axes.set_ylabel(f"Share of {of_what} above" if tail else f"Share of {of_what}")
@@ -108,6 +110,23 @@ def distribution_figure(
     return figure
 
 
+def _value_axis(
+    axes: Axes, found: Distribution, scale: float, *, tail: bool, log: bool | None
+) -> None:
+    """Set the ends and the scale of the axis of values for the curves of one panel."""
+    if not found.bands:
+        return
+    low, high = _span(found, tail=tail)
+    small = _small(found)
+    if log is None:
+        log = 0 < _DECADES * small <= high
+    if log and small > 0:
+        axes.set_xlim(max(low, small / 10) * scale / 1.1, high * scale * 1.1)
+        style.log_axis(axes.xaxis)
+    else:
+        axes.set_xlim(*_linear(low * scale, high * scale))
+
+
 def unit_of(found: Distribution) -> tuple[str, float]:
     """Return the unit in which most values are easy to read, and what a value is multiplied by."""
     middle = [
@@ -121,7 +140,7 @@ def unit_of(found: Distribution) -> tuple[str, float]:
     if found.about.unit == "s":
         fitting = [each for each in reversed(units) if largest * each[1] >= 1.0]
         return fitting[0] if fitting else units[0]
-    fitting = [each for each in reversed(units) if largest * each[1] >= 0.5]
+    fitting = [each for each in reversed(units) if largest * each[1] >= 0.1]
     return fitting[0] if fitting else units[0]
 
 
@@ -157,6 +176,15 @@ def _span(found: Distribution, *, tail: bool) -> tuple[float, float]:
         ]
         high = max(high, min(beyond, default=found.values[-1]))
     return low, max(high, low)
+
+
+def _small(found: Distribution) -> float:
+    """Return the smallest value above zero that a twentieth does not exceed, of all cases."""
+    values = []
+    for curve in found.bands:
+        shares = zip(found.values, curve, strict=False)
+        values.append(min((v for v, each in shares if v > 0 and each.mean >= 0.05), default=0.0))
+    return min((value for value in values if value > 0), default=0.0)
 
 
 def _linear(low: float, high: float) -> tuple[float, float]:

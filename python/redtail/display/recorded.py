@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
 # Flows from which on their goodputs are drawn as a distribution.
 _FLOWS = 4
 
-# Cases of which what was recorded over time is drawn.
+# With more cases than these, what was recorded over time is drawn of the first alone.
 _CASES = 4
 
 
 def figures(results: Results, drawn: Sequence[str]) -> Iterator[tuple[str, Figure]]:
-    """Yield the tails of delays, the goodput of flows, and what was recorded over time.
+    """Yield the tails of delays, the goodput of TCP flows, and what was recorded over time.
 
     Large campaigns have no distributions: every run would have to be read. Of metrics that were
     asked for, only those distributions that show them too.
@@ -49,27 +50,42 @@ def _distributions(results: Results, drawn: Sequence[str]) -> Iterator[tuple[str
         )
         if chosen and _shown(results, drawn, f"{name}_"):
             yield f"{name}_tail", distribution_figure(results, name, tail=True)
-    fair = _shown(results, drawn, "goodput") or _shown(results, drawn, "fairness")
-    if "flow_goodput" in known and fair and _several_flows(results):
-        yield "flow_goodput", distribution_figure(results, "flow_goodput")
+    if _shown(results, drawn, "goodput") or _shown(results, drawn, "fairness"):
+        for group in _large_groups(results):
+            name = f"{group}.flow_goodput"
+            if name in known:
+                yield name, distribution_figure(results, name)
 
 
 def _shown(results: Results, drawn: Sequence[str], beginning: str) -> bool:
     return not results.report or any(name.startswith(beginning) for name in drawn)
 
 
-def _several_flows(results: Results) -> bool:
-    """Return whether a run has so many flows that their distribution says something."""
+def _large_groups(results: Results) -> list[str]:
+    """Return the groups with so many TCP flows that the distribution of goodput says something.
+
+    Not those of users, whose connections carry different amounts.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RedtailWarning)
-        with contextlib.suppress(StoreError):
+        try:
             flows = results.flows(case=0)
-            return flows.num_rows >= _FLOWS * len(flows["replication"].unique())
-    return False
+        except StoreError:
+            return []
+    runs = len(flows["replication"].unique())
+    # Flows without TCP have no timeouts.
+    groups = zip(flows["group"].to_pylist(), flows["timeouts"].to_pylist(), strict=True)
+    counts = Counter(group for group, timeouts in groups if timeouts is not None)
+    return [
+        group
+        for group, count in counts.items()
+        if count >= _FLOWS * runs and group not in results.user_groups
+    ]
 
 
 def _over_time(results: Results) -> Iterator[tuple[str, Figure]]:
-    for number in range(min(_CASES, len(results.cases))):
+    count = len(results.cases)
+    for number in range(count if count <= _CASES else 1):
         with contextlib.suppress(StoreError):
             name = f"time_series_{number + 1}" if len(results.cases) > 1 else "time_series"
             yield name, series_figure(results, case=number)

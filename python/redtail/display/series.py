@@ -272,7 +272,7 @@ def _queue(table: pa.Table, run: Run) -> list[Panel]:
     panels = [length]
     if "delay_s" in columns:
         delay = Panel(f"Queueing delay at {run.link}", "s")
-        delay.curves.append(("mean of each interval", time, columns["delay_s"]))
+        delay.curves.append(("mean", time, columns["delay_s"]))
         target, unit = quantity(queue.get("target"))
         if target is not None and unit in ("s", "ms", "us"):
             delay.levels.append(("target", [(0.0, seconds(queue["target"]))]))

@@ -86,20 +86,19 @@ def metric_figure(
     if load is None:
         return _rows_figure(results, name, about, title, size, log, published, source)
     panels = panels_of(results, load, style.DISTINCT)
-    # Each panel may have more lines than can be told apart: as many groups as the largest needs.
-    groups = max(len(style.split(panel.lines)) for panel in panels)
-    height = 2.2 if len(panels) * groups == 1 else 1.8
-    figure, cells = style.cells(panels, range(groups), size, height=height)
+    # A label has the same look in all panels, also where one of them lacks some labels.
+    labels = dict.fromkeys(line.label for panel in panels for line in panel.lines)
+    groups = [{label: at for at, label in group} for group in style.split(list(labels))]
+    height = 2.2 if len(panels) * len(groups) == 1 else 1.8
+    figure, cells = style.cells(panels, groups, size, height=height)
     grid = [axes for axes, _, _ in cells]
     for axes, panel, group in cells:
-        parts = style.split(panel.lines, math.ceil(len(panel.lines) / groups))
-        part = parts[group] if group < len(parts) else []
-        own = {id(line) for _, line in part}
+        part = [(group[line.label], line) for line in panel.lines if line.label in group]
         for line in panel.lines:
-            if id(line) not in own:
+            if line.label not in group:
                 _background(axes, line, name, about, load)
         for number, line in part:
-            shift = number - (len(part) - 1) / 2  # keeps intervals of equal x apart
+            shift = number - (len(group) - 1) / 2  # keeps intervals of equal x apart
             _draw_line(axes, line, name, about, load, number, shift, log)
         if published:
             _draw_published(axes, part, published, about)
@@ -107,15 +106,14 @@ def metric_figure(
             axes.set_title(escape.plot(panel.title), loc="left")
         load_axis(axes, load)
     value_axis([axes.yaxis for axes in grid], name, found, log=log, scale=about.scale)
-    for axes in grid:
-        if style.is_first(axes):
-            style.label_y(axes, escape.plot(title), height)
+    for axes in filter(style.is_first, grid):
+        style.label_y(axes, escape.plot(title), height)
     style.outer(grid)
-    style.legends(figure, grid, groups)
+    style.legends(figure, grid, len(groups))
     style.caption(
         figure,
         style.meaning_of_bars(found),
-        style.in_words(len(lines_of(results, load)), groups),
+        style.in_words(len(labels), len(groups)),
         f"star: {source}" if published else "",
     )
     return figure

@@ -10,6 +10,7 @@ from redtail import escape
 from redtail import metrics as names
 from redtail.analysis.distributions import KINDS, Distribution, distribution
 from redtail.errors import StoreError
+from redtail.page.network import link_key
 from redtail.scenario import links, quantity, seconds
 from redtail.store.segments import LARGE
 
@@ -34,10 +35,12 @@ _NOTHING = 1e-9
 _MOST_OF_A_SERIES = 3000
 _LEAST_OF_A_SERIES = 200
 
+_LENGTH = "Queue length (packets)"
+
 # What is drawn of the tables of series: column, title of the axis, factor to the unit shown.
 _QUANTITIES = {
     "queues": (
-        ("packets", "Queue length (packets)", 1.0),
+        ("packets", _LENGTH, 1.0),
         ("delay_s", "Queueing delay (ms)", 1e3),
         ("drops", "Drops in each interval (packets)", 1.0),
         ("marks", "Marks in each interval (packets)", 1.0),
@@ -68,12 +71,15 @@ def series(results: Results, scenario: dict[str, Any]) -> dict[str, Any]:
 
     Returns:
         `panels`, each a quantity with a curve for each case: times in s, values in the unit of its
-        title; `warmup_s`, and `limits`: those of queues, in packets, by case.
+        title, and by case the limit of the queue whose length it is; and `warmup_s`.
     """
     found: dict[str, list[dict[str, Any]]] = {}
+    queues: dict[str, str] = {}
     drafts = list(_drafts(results))
     each = max(_LEAST_OF_A_SERIES, min(_MOST_OF_A_SERIES, POINTS // max(1, len(drafts))))
-    for title, case, name, times, values in drafts:
+    for title, case, link, name, times, values in drafts:
+        if title.startswith(_LENGTH):
+            queues[title] = link
         x, y = thinned(times, values, each)
         found.setdefault(title, []).append(
             {
@@ -85,14 +91,20 @@ def series(results: Results, scenario: dict[str, Any]) -> dict[str, Any]:
         )
     warmup = scenario.get("warmup")
     return {
-        "panels": [{"title": title, "curves": curves} for title, curves in found.items()],
+        "panels": [
+            {
+                "title": title,
+                "curves": curves,
+                "limits": _limits(results, scenario, queues[title]) if title in queues else [],
+            }
+            for title, curves in found.items()
+        ],
         "warmup_s": seconds(warmup) if isinstance(warmup, str) else 0.0,
-        "limits": _limits(results, scenario) if found else [],
     }
 
 
-def _drafts(results: Results) -> Iterator[tuple[str, int, str, Any, Any]]:
-    """Yield quantity, case, name of the curve, times and values."""
+def _drafts(results: Results) -> Iterator[tuple[str, int, str, str, Any, Any]]:
+    """Yield quantity, case, link or group, name of the curve, times and values."""
     import numpy as np
 
     for number in range(min(len(results.cases), _MOST_CASES)):
@@ -102,7 +114,7 @@ def _drafts(results: Results) -> Iterator[tuple[str, int, str, Any, Any]]:
                 rows = results.series(table, case=number, replication=first)  # type: ignore[arg-type]
             except StoreError:
                 continue
-            for where, name, part in _parts(rows, table):
+            for of, where, name, part in _parts(rows, table):
                 times = part["time_s"].to_numpy()
                 for column, title, scale in quantities:
                     if column not in part.column_names:
@@ -111,11 +123,11 @@ def _drafts(results: Results) -> Iterator[tuple[str, int, str, Any, Any]]:
                     if column in ("drops", "marks") and not values.any():
                         continue
                     if np.isfinite(values).any():
-                        yield f"{title}{where}", number, name, times, values
+                        yield f"{title}{where}", number, of, name, times, values
 
 
-def _parts(rows: pa.Table, table: str) -> Iterator[tuple[str, str, pa.Table]]:
-    """Yield the rows of each queue, group or flow: what it is in a title, its name, its rows.
+def _parts(rows: pa.Table, table: str) -> Iterator[tuple[str, str, str, pa.Table]]:
+    """Yield the rows of each queue, group or flow: what they are of, in a title too, and its name.
 
     Of flows, the first ones of each group that the series has.
     """
@@ -127,10 +139,10 @@ def _parts(rows: pa.Table, table: str) -> Iterator[tuple[str, str, pa.Table]]:
         part = rows.filter(pc.equal(rows[column].cast("string"), each))
         where = f", {escape.name(str(each))}" if len(known) > 1 or table != "queues" else ""
         if table != "flows":
-            yield where, "", part
+            yield each, where, "", part
             continue
         for flow in part["flow"].unique().to_pylist()[:_FLOWS_SHOWN]:
-            yield where, f"flow {flow}", part.filter(pc.equal(part["flow"], flow))
+            yield each, where, f"flow {flow}", part.filter(pc.equal(part["flow"], flow))
 
 
 def thinned(
@@ -159,24 +171,15 @@ def thinned(
     return times[order], values[order]
 
 
-def _limits(results: Results, scenario: dict[str, Any]) -> list[float | None]:
-    """Return the limit of the first queue in packets for each case, None where it has none."""
-    first = next(iter(links(scenario).values()), {})
+def _limits(results: Results, scenario: dict[str, Any], link: str) -> list[float | None]:
+    """Return the limit of a queue in packets for each case, None where it has none."""
+    key = f"{link_key(link, scenario)}.queue"
+    given = links(scenario).get(link, {}).get("queue", {})
     found: list[float | None] = []
     for case in results.cases:
-        queue = next(
-            (
-                value
-                for key, value in case.settings.items()
-                if key.endswith(".queue") and isinstance(value, dict)
-            ),
-            first.get("queue", {}),
-        )
-        limit = next(
-            (value for key, value in case.settings.items() if key.endswith(".queue.limit")),
-            queue.get("limit"),
-        )
-        number, unit = quantity(limit)
+        queue = case.settings.get(key, given)
+        limit = queue.get("limit") if isinstance(queue, dict) else None
+        number, unit = quantity(case.settings.get(f"{key}.limit", limit))
         found.append(number if unit == "packets" else None)
     return found
 

@@ -20,7 +20,7 @@ from redtail.analysis import compare as comparing
 from redtail.analysis.digits import shown
 from redtail.errors import RedtailError, StoreError
 from redtail.page import answer, curves, network
-from redtail.scenario import quantity
+from redtail.scenario import links, quantity
 from redtail.store import segments
 from redtail.store.folders import SEGMENTS
 
@@ -52,6 +52,7 @@ class Section:
         factors: what is compared: pairs of a factor and its settings.
         answer: the answer in lines.
         pairing: what differences are taken of, a line each.
+        verdicts: whether the answer has any.
         warnings: what to know before it is trusted.
         table: head and rows of the table as it is shown at first.
         data: what the script draws of.
@@ -66,6 +67,7 @@ class Section:
     factors: list[tuple[str, str]]
     answer: list[answer.Paragraph]
     pairing: list[str]
+    verdicts: bool
     warnings: list[str]
     table: dict[str, Any]
     data: dict[str, Any]
@@ -96,6 +98,7 @@ def section(results: Results, number: int, metrics: Sequence[str] = ()) -> Secti
         for key in results.factors
     }
     data = _data(results, factor, chosen, scenario)
+    paragraphs = answer.paragraphs(results, decide, held)
     return Section(
         id=f"e{number}",
         title=escape.name(results.name),
@@ -106,8 +109,9 @@ def section(results: Results, number: int, metrics: Sequence[str] = ()) -> Secti
             (names.factor_title(key), ", ".join(map(escape.name, labels)))
             for key, labels in settings.items()
         ],
-        answer=answer.paragraphs(results, decide, held),
+        answer=paragraphs,
         pairing=held.pairing if held is not None and len(held) else [],
+        verdicts=any(line.verdict for each in paragraphs for line in each.lines),
         warnings=_warnings(results, held),
         table=_table(data),
         data=data,
@@ -186,6 +190,7 @@ def _data(
     return {
         "factors": factors,
         "first": 0 if results.report else _telling(results, factor, chosen),
+        "plane": _plane(results, factor, scenario),
         "compared": None if factor is None else list(results.factors).index(factor),
         "along": []
         if factor is None
@@ -243,6 +248,19 @@ def _telling(results: Results, factor: str | None, chosen: Sequence[str]) -> int
 
     spreads = [spread(name) for name in chosen]
     return spreads.index(max(spreads)) if spreads else 0
+
+
+def _plane(results: Results, factor: str | None, scenario: dict[str, Any]) -> tuple[str, str]:
+    """Return the delay and the goodput that are drawn against each other first.
+
+    The delay is that of the queue that is compared.
+    """
+    for link in links(scenario):
+        name = "queue_delay_mean" if link == "bottleneck" else f"{link}.queue_delay_mean"
+        of_queue = f"{network.link_key(link, scenario)}.queue"
+        if factor is not None and f"{factor}.".startswith(f"{of_queue}."):
+            return name, "goodput"
+    return "queue_delay_mean", "goodput"
 
 
 def _factor(results: Results, key: str) -> dict[str, Any]:

@@ -105,7 +105,7 @@ def drawing(scenario: Mapping[str, Any], settings: Mapping[str, Sequence[str]]) 
         hop = "hop1" if name == "return" and "chain" in scenario else name.removesuffix(".return")
         place = 0 if name == "return" else hops.index(hop)
         ends = (routers[place], routers[place + 1])
-        key = _key(name, scenario)
+        key = link_key(name, scenario)
         labels = _varied(settings, f"{key}.queue")
         drawn.append(
             Link(
@@ -142,8 +142,8 @@ def drawing(scenario: Mapping[str, Any], settings: Mapping[str, Sequence[str]]) 
     )
 
 
-def _key(name: str, scenario: Mapping[str, Any]) -> str:
-    """Return the key under which the experiment file has a link."""
+def link_key(name: str, scenario: Mapping[str, Any]) -> str:
+    """Return the key under which the experiment file has a link, by its name in results."""
     if "chain" not in scenario:
         return "bottleneck" if name == "bottleneck" else "bottleneck.return"
     return "chain.hop1.return" if name == "return" else f"chain.{name}"

@@ -48,7 +48,7 @@ fn unknown_keys() {
     assert_eq!(
         single_with("warmup", "colour"),
         "e.toml:3: colour: unknown key; accepted: name, description, duration, warmup, replications, backend, seed, bottleneck, \
-         chain, host_jitter, traffic, phases, series"
+         chain, host_jitter, traffic, phases, series, report"
     );
     let message = single_with("flows = 64", "flow = 64");
     assert!(
@@ -552,7 +552,8 @@ fn factors_that_are_empty_or_name_nothing() {
     assert_eq!(
         file_with("\"bottleneck.queue\"", "\"botleneck.queue\""),
         "e.toml:27: factors.\"botleneck.queue\": there is no key botleneck; accepted: name, description, duration, warmup, \
-         replications, backend, seed, bottleneck, chain, host_jitter, traffic, phases, series; did you mean \"bottleneck\"?"
+         replications, backend, seed, bottleneck, chain, host_jitter, traffic, phases, series, report; \
+         did you mean \"bottleneck\"?"
     );
     assert_eq!(
         file_with("\"bottleneck.queue\"", "\"bottleneck.qeue\""),

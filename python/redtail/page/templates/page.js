@@ -272,7 +272,7 @@
         });
         const xaxis = numbers
           ? { ...numericAxis(numbers), title: { text: literal(model.factors[over].title) } }
-          : { tickvals: labels.map((_, place) => place), ticktext: labels.map(literal), range: [-0.5, labels.length - 0.5], title: { text: known(over) ? literal(model.factors[over].title) : "" } };
+          : { ticklabeloverflow: "allow", tickvals: labels.map((_, place) => place), ticktext: labels.map(literal), range: [-0.5, labels.length - 0.5], title: { text: known(over) ? literal(model.factors[over].title) : "" } };
         draw(target, traces, { xaxis, yaxis, title: { text: title } }, words);
       }
     }
@@ -280,8 +280,9 @@
     // Two metrics, a point for each run.
     function planeFigure() {
       const kept = model.metrics.slice(0, model.runs.length);
+      const [across, up] = model.plane;
       const find = (name, other) => Math.max(0, [name, other].map((each) => kept.findIndex((metric) => metric.name === each)).find((place) => place >= 0) ?? 0);
-      const state = { x: find("queue_delay_mean", kept[0].name), y: find("goodput", kept[Math.min(1, kept.length - 1)].name) };
+      const state = { x: find(across, kept[0].name), y: find(up, kept[Math.min(1, kept.length - 1)].name) };
       const target = plot("plane");
       figures.append(card("Two metrics, run by run", [
         metricMenu("Across", kept, state.x, (number) => { state.x = number; update(); }, "plane-x"),
@@ -336,7 +337,7 @@
 
     // Quantities of one run over time.
     function seriesFigure() {
-      const { panels, warmup_s: warmup, limits } = model.series;
+      const { panels, warmup_s: warmup } = model.series;
       const state = { panel: 0, place: at.placeOf[panels[0].curves[0].case], range: null };
       const target = plot("series");
       const end = Math.max(...panels.flatMap((panel) => panel.curves.flatMap((curve) => curve.x.slice(-1))));
@@ -382,8 +383,10 @@
           };
         });
         const shapes = warmup > 0 ? [{ type: "rect", xref: "x", yref: "paper", x0: 0, x1: warmup, y0: 0, y1: 1, fillcolor: css("--soft"), opacity: 0.13, line: { width: 0 }, layer: "below" }] : [];
-        if (panel.title.startsWith("Queue length (packets)")) {
-          for (const limit of unique(curves.map((curve) => limits[curve.case]).filter(known))) {
+        // A limit far above everything would hide the rest.
+        const most = Math.max(...curves.flatMap((curve) => curve.y));
+        for (const limit of unique(curves.map((curve) => panel.limits[curve.case]).filter(known))) {
+          if (limit <= 4 * most) {
             shapes.push({ type: "line", xref: "paper", x0: 0, x1: 1, y0: limit, y1: limit, line: { color: css("--soft"), dash: "dot", width: 1.5 } });
           }
         }
