@@ -164,6 +164,56 @@ def test_queues_of_the_kernel_stand_at_the_link(queue: str, tmp_path: Path) -> N
     assert mean(results, "goodput") > 5e6
 
 
+ADAPTIVE = (
+    '{ kind = "adaptive-red", limit = "450 kB", min_th = "45 kB", max_th = "135 kB", '
+    'max_p = 0.02, w_q = 0.001953125, bottom = 0.01, gentle = false, spacing = "linux", '
+    'idle_decay = false, mean_packet = "1500 B", above_max_th = "mark" }'
+)
+
+
+@on_this_host
+def test_adaptive_red_adapts_in_the_kernel_unless_it_is_left_as_tc_makes_it(tmp_path: Path) -> None:
+    text = link(ADAPTIVE, "6 s", "2 s") + BULK.replace("flows = 4", "flows = 32")
+    changed = {"bottleneck.queue.adapt": False}
+    left = redtail.run(redtail.Toml(text), out=tmp_path, backend="linux", set=changed)
+    assert mean(left, "queue.max_p") == pytest.approx(0.02, rel=1e-6)
+    started = redtail.run(redtail.Toml(text), out=tmp_path, backend="linux")
+    simulated = redtail.run(redtail.Toml(text), out=tmp_path)
+    # Eleven steps of 0.01 or less. The two take theirs at other times, so that two may differ.
+    here, there = mean(started, "queue.max_p"), mean(simulated, "queue.max_p")
+    assert there > 0.08
+    assert abs(here - there) <= 0.0201
+
+
+WITH_DUALPI2 = [] if LACKING else [k.name for k in kernels.known() if "dualpi2" in k.queues()]
+
+
+@pytest.mark.skipif(not WITH_DUALPI2, reason="no kernel that is kept has dualpi2 (since 6.17)")
+def test_the_kernels_dualpi2_agrees_with_the_simulator(tmp_path: Path) -> None:
+    # One scalable and one classic group: the coupling decides what each gets.
+    text = link('{ kind = "dualpi2", flavour = "linux" }', "20 s", "5 s")
+    for name, tcp in (
+        ("scalable", '{ preset = "dctcp", ecn_codepoint = "ect1" }'),
+        ("classic", '"linux"'),
+    ):
+        group = BULK.replace("flows = 4", "flows = 2").replace('"linux"', tcp)
+        text += re.sub(r'name = "\w+"', f'name = "{name}"', group)
+    made = {
+        backend: redtail.run(redtail.Toml(text), out=tmp_path, backend=backend, replications=3)
+        for backend in (f"linux:{WITH_DUALPI2[0]}", "sim")
+    }
+    measured, simulated = made.values()
+    # As `redtail validate` has them: 1.5 % of what is delivered, 15 % of times, 10 % of the queue.
+    for metric, tolerance in (
+        ("goodput", 0.015),
+        ("utilization", 0.015),
+        ("queue_delay_p95", 0.15),
+        ("scalable.goodput", 0.15),
+        ("classic.goodput", 0.15),
+    ):
+        assert mean(measured, metric) == pytest.approx(mean(simulated, metric), rel=tolerance)
+
+
 # Failure.
 
 
