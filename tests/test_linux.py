@@ -178,40 +178,43 @@ def test_adaptive_red_adapts_in_the_kernel_unless_it_is_left_as_tc_makes_it(tmp_
     left = redtail.run(redtail.Toml(text), out=tmp_path, backend="linux", set=changed)
     assert mean(left, "queue.max_p") == pytest.approx(0.02, rel=1e-6)
     started = redtail.run(redtail.Toml(text), out=tmp_path, backend="linux")
-    simulated = redtail.run(redtail.Toml(text), out=tmp_path)
-    # Eleven steps of 0.01 or less. The two take theirs at other times, so that two may differ.
-    here, there = mean(started, "queue.max_p"), mean(simulated, "queue.max_p")
-    assert there > 0.08
-    assert abs(here - there) <= 0.0201
+    # 32 flows need more than 0.02. Twelve steps up, each 0.01 or less, lead to 0.129 at most.
+    assert 0.05 < mean(started, "queue.max_p") < 0.13
+    assert mean(started, "queue_delay_mean") < mean(left, "queue_delay_mean")
+
+
+@on_this_host
+def test_ect1_is_written_into_the_packets_of_a_group_that_asks_for_it(tmp_path: Path) -> None:
+    text = link('{ kind = "dualpi2" }', "3 s", "1 s") + BULK
+    text = text.replace('"linux"', '{ preset = "dctcp", ecn_codepoint = "ect1" }')
+    low = redtail.run(redtail.Toml(text), out=tmp_path, backend="linux-tcp").cases[0].metrics
+    assert low["queue.l_mark"].mean > 0.01, "marks come back, and are answered"
+    assert "queue.c_mark" not in low, "nothing has left the classic queue"
+    plain = text.replace('"ect1"', '"ect0"')
+    other = redtail.run(redtail.Toml(plain), out=tmp_path, backend="linux-tcp").cases[0].metrics
+    assert other["queue.c_mark"].mean > 0.01
 
 
 WITH_DUALPI2 = [] if LACKING else [k.name for k in kernels.known() if "dualpi2" in k.queues()]
 
 
-@pytest.mark.skipif(not WITH_DUALPI2, reason="no kernel that is kept has dualpi2 (since 6.17)")
-def test_the_kernels_dualpi2_agrees_with_the_simulator(tmp_path: Path) -> None:
-    # One scalable and one classic group: the coupling decides what each gets.
-    text = link('{ kind = "dualpi2", flavour = "linux" }', "20 s", "5 s")
-    for name, tcp in (
-        ("scalable", '{ preset = "dctcp", ecn_codepoint = "ect1" }'),
-        ("classic", '"linux"'),
-    ):
-        group = BULK.replace("flows = 4", "flows = 2").replace('"linux"', tcp)
-        text += re.sub(r'name = "\w+"', f'name = "{name}"', group)
-    made = {
-        backend: redtail.run(redtail.Toml(text), out=tmp_path, backend=backend, replications=3)
-        for backend in (f"linux:{WITH_DUALPI2[0]}", "sim")
-    }
-    measured, simulated = made.values()
-    # As `redtail validate` has them: 1.5 % of what is delivered, 15 % of times, 10 % of the queue.
-    for metric, tolerance in (
-        ("goodput", 0.015),
-        ("utilization", 0.015),
-        ("queue_delay_p95", 0.15),
-        ("scalable.goodput", 0.15),
-        ("classic.goodput", 0.15),
-    ):
-        assert mean(measured, metric) == pytest.approx(mean(simulated, metric), rel=tolerance)
+@pytest.mark.skipif(
+    not WITH_DUALPI2,
+    reason="no kernel that is kept has dualpi2 (CONFIG_NET_SCH_DUALPI2, since 6.17)",
+)
+def test_the_kernels_dualpi2_has_a_queue_for_each_kind_of_sender(tmp_path: Path) -> None:
+    # One packet lasts 0.6 ms, so that the step at 1 ms does not mark each one behind another.
+    text = link('{ kind = "dualpi2", flavour = "linux" }', "8 s", "3 s") + BULK
+    text = text.replace("10 Mbit/s", "20 Mbit/s")
+    scalable = text.replace('"linux"\n', '{ preset = "dctcp", ecn_codepoint = "ect1" }\n')
+    short, classic = (
+        redtail.run(redtail.Toml(file), out=tmp_path, backend=f"linux:{WITH_DUALPI2[0]}")
+        for file in (scalable, text)
+    )
+    assert mean(short, "mark") > 0.05 and mean(short, "loss") == 0
+    assert mean(short, "queue_delay_p95") < 0.005, "the step at 1 ms holds the delay"
+    assert mean(classic, "loss") > 0 and mean(classic, "mark") == 0
+    assert 0.012 < mean(classic, "queue_delay_mean") < 0.020, "the controller's target is 15 ms"
 
 
 # Failure.
