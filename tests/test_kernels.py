@@ -7,6 +7,7 @@ import gzip
 import json
 import lzma
 import os
+import re
 import shutil
 import signal
 import struct
@@ -595,17 +596,28 @@ class Apt:
         script(
             self.programs / "apt-cache",
             f"""
+            {self.of_suite}
             name=${{3%%=*}}; version=${{3#$name}}
-            test -e "{folder}/$name.txt" || {{ echo "E: No packages found" >&2; exit 100; }}
-            case $version in ""|=$(sed -n 's/^Version: //p' "{folder}/$name.txt")) ;;
+            test -e "$here/$name.txt" || {{ echo "E: No packages found" >&2; exit 100; }}
+            case $version in ""|=$(sed -n 's/^Version: //p' "$here/$name.txt")) ;;
             *) exit 100;; esac
-            cat "{folder}/$name.txt"
+            cat "$here/$name.txt"
             """,
         )
         self.downloads(
             f"""
+            {self.of_suite}
+            case $1 in indextargets)
+                echo "Other http://other/"; echo "Debian http://mirror/debian/"; exit;;
+            esac
+            case $2 in update)
+                cat "$list" >> "{folder}/lists"
+                cat "$conf" > "{folder}/conf"
+                test -e "{folder}/refused" && {{ cat "{folder}/refused" >&2; exit 100; }}
+                exit 0;;
+            esac
             shift 2
-            for each; do cp "{folder}/${{each%%=*}}.tar" "./${{each%%=*}}_${{each#*=}}.deb"; done
+            for each; do cp "$here/${{each%%=*}}.tar" "./${{each%%=*}}_${{each#*=}}.deb"; done
             echo "$@" >> "{folder}/downloads"
             """
         )
@@ -616,6 +628,15 @@ class Apt:
         self.monkeypatch = monkeypatch
         self.system("debian")
 
+    @property
+    def of_suite(self) -> str:
+        """Lines that let $here be the folder of the suite that a configuration names."""
+        return (
+            f'here="{self.folder}"; if test "$1" = -c; then conf=$2; shift 2; '
+            'list="$(dirname "$conf")/sources.list"; '
+            'here="$here/$(sed "s/.* \\([^ ]*\\) main/\\1/" "$list")"; fi'
+        )
+
     def system(self, name: str, like: str = "") -> None:
         about = {"ID": name, "ID_LIKE": like, "PRETTY_NAME": name.title()}
         self.monkeypatch.setattr("platform.freedesktop_os_release", lambda: about)
@@ -624,13 +645,20 @@ class Apt:
         script(self.programs / "apt-get", text)
 
     def package(
-        self, name: str, version: str = "1.0", depends: str = "", root: Path | None = None
+        self,
+        name: str,
+        version: str = "1.0",
+        depends: str = "",
+        root: Path | None = None,
+        suite: str = "",
     ) -> None:
+        folder = self.folder / suite
+        folder.mkdir(exist_ok=True)
         fields = {"Package": name, "Version": version, "Depends": depends}
         sizes = {"Size": "100", "Installed-Size": "1"}
         text = "".join(f"{key}: {value}\n" for key, value in {**fields, **sizes}.items() if value)
-        (self.folder / f"{name}.txt").write_text(f"{text}Description: a\n more: text\n\n")
-        with open(self.folder / f"{name}.tar", "wb") as file:
+        (folder / f"{name}.txt").write_text(f"{text}Description: a\n more: text\n\n")
+        with open(folder / f"{name}.tar", "wb") as file:
             words = ["tar", "-c", "."] if root else ["tar", "-c", "-T", "/dev/null"]
             subprocess.run(words, cwd=root, stdout=file, check=True)
 
@@ -870,6 +898,159 @@ def test_elsewhere_than_on_debian_it_is_said_what_to_do(
         kernels.fetch()
 
 
+# --- Another suite --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def sid(debian: Apt, tree: Path, tmp_path: Path) -> Apt:
+    """A distribution whose suite sid has a kernel, and iproute2 with a library and a loader."""
+    debian.package("linux-image-cloud-amd64", "2.0", f"linux-image-{RELEASE} (= 2.0)", suite="sid")
+    debian.package(
+        f"linux-image-{RELEASE}",
+        "2.0",
+        f"linux-base-{RELEASE} (= 2.0), linux-base (>= 4)",
+        tree,
+        suite="sid",
+    )
+    debian.package(f"linux-base-{RELEASE}", "2.0", suite="sid")
+    tools = tmp_path / "tools"
+    for path in ("usr/bin/ip", "usr/sbin/tc", "usr/share/doc/tc", "usr/lib/ifstate/ip"):
+        (tools / path).parent.mkdir(parents=True, exist_ok=True)
+        (tools / path).write_text(path)
+    debian.package("iproute2", "7.3.0-1", "debconf, libone1 (>= 1), libc6", tools, suite="sid")
+    libraries = tmp_path / "libraries"
+    (libraries / "usr/lib/x86_64-linux-gnu").mkdir(parents=True)
+    (libraries / "usr/lib/x86_64-linux-gnu/libone.so.1").write_text("one")
+    (libraries / "usr/lib64").mkdir()
+    # The loader, which is asked what a program needs: library path $3, program $5.
+    script(
+        libraries / "usr/lib64/ld-linux-x86-64.so.2",
+        """
+        case $5 in */tc) echo "	libone.so.1 => ${3%%:*}/libone.so.1 (0x00007f)";; esac
+        echo "	/lib64/ld-linux-x86-64.so.2 => $0 (0x00007f)"
+        case $5 in *agent) grep -q old "$5" && echo "agent: version X not found" >&2;; esac
+        exit 0
+        """,
+    )
+    debian.package("libc6", "2.43", root=libraries, suite="sid")
+    debian.package("libone1", "1.0", "libc6", suite="sid")
+    return debian
+
+
+def test_a_kernel_of_another_suite_brings_its_iproute2(
+    store: Path, sid: Apt, tmp_path: Path
+) -> None:
+    kernel = kernels.fetch(suite="sid")
+    assert kernel.origin == f"linux-image-{RELEASE} 2.0" and kernel.iproute2 == "7.3.0-1"
+    programs = {name: path.read_text() for name, (_, path) in kernel.programs.items()}
+    loader = programs.pop("lib64/ld-linux-x86-64.so.2")
+    assert programs == {
+        "bin/ip": "usr/bin/ip",
+        "bin/tc": "usr/sbin/tc",
+        "lib/x86_64-linux-gnu/libone.so.1": "one",
+    }
+    assert f"linux-base-{RELEASE}=2.0" in sid.asked() and "debconf=" not in " ".join(sid.asked())
+    (tmp_path / "agent").write_text("new")
+    found = unpacked(initramfs.build(kernel, tmp_path / "agent"))
+    assert found["bin/tc"] == (0o100755, b"usr/sbin/tc")
+    assert found["lib64/ld-linux-x86-64.so.2"] == (0o100755, loader.encode())
+    assert everything(store) == [RELEASE]
+
+
+def test_the_settings_of_apt_are_not_used_to_update_another_suite(store: Path, sid: Apt) -> None:
+    kernels.fetch(suite="sid")
+    line = (sid.folder / "lists").read_text()
+    assert re.fullmatch(
+        r"deb \[arch=amd64( signed-by=\S+)?\] http://mirror/debian/ sid main\n", line
+    )
+    conf = (sid.folder / "conf").read_text()
+    for key in ("Dir::State", "Dir::Cache", "Dir::Etc::SourceList", "Dir::State::status"):
+        assert f'{key} "{store}/' in conf
+    assert "#clear APT::Update::Post-Invoke;" in conf
+
+
+def test_the_programs_of_a_kernel_are_part_of_its_identity(store: Path, sid: Apt) -> None:
+    kernel = kernels.fetch(suite="sid")
+    assert kernels.fetch() != kernel
+    kernel = kernels.fetch(suite="sid")
+    kernel.check()
+    (kernel.image.parent / "programs/bin/tc").write_text("changed")
+    with pytest.raises(StoreError, match="are not those that were put there"):
+        kernel.check()
+
+
+def test_a_suite_with_an_older_c_library_than_the_agent_needs_is_refused(
+    store: Path, sid: Apt, tmp_path: Path, programs: Path
+) -> None:
+    kernel = kernels.fetch(suite="sid")
+    (tmp_path / "agent").write_text("old")
+    with pytest.raises(SpecError, match="its suite has an older C library than this computer"):
+        initramfs.build(kernel, tmp_path / "agent")
+
+
+def test_a_kernel_of_the_user_can_have_the_iproute2_of_a_suite(
+    store: Path, sid: Apt, image: Path, modules: Path
+) -> None:
+    fetched = kernels.fetch(suite="sid")
+    mine = kernels.add("mine", image, modules, fetched.name)
+    assert mine.iproute2 == "7.3.0-1" and list(mine.programs) == list(fetched.programs)
+    kernels.add("plain", image, modules)
+    with pytest.raises(SpecError, match="--iproute2 plain: no iproute2 was fetched with this kern"):
+        kernels.add("other", image, modules, "plain")
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "told"),
+    [
+        (
+            "E: The repository 'http://mirror/debian nosuch Release' does not have a Release file.",
+            SpecError,
+            "--suite sid: this computer's mirror has no such suite; accepted: the name of a suite",
+        ),
+        (
+            "W: GPG error: signatures couldn't be verified: NO_PUBKEY 762F67A0B2C39DE4",
+            SpecError,
+            "its signature cannot be checked with .*; a newer package debian-archive-keyring",
+        ),
+        (
+            "E: Failed to fetch http://mirror/  Temporary failure resolving 'mirror'",
+            RedtailError,
+            "the list of packages of sid cannot be downloaded: Failed .*; check this comp",
+        ),
+    ],
+    ids=["unknown", "keys", "network"],
+)
+def test_a_suite_that_cannot_be_had_is_told_and_leaves_nothing(
+    store: Path, sid: Apt, said: str, kind: type[RedtailError], told: str
+) -> None:
+    (sid.folder / "refused").write_text(said)
+    with pytest.raises(kind, match=told) as failed:
+        kernels.fetch(suite="sid")
+    assert isinstance(failed.value, SpecError) == (kind is SpecError)
+    assert everything(store) == []
+
+
+def test_what_cannot_be_a_suite_is_refused(store: Path, sid: Apt) -> None:
+    for name in ("", "sid main", "../sid", "-o", "[trusted=yes]"):
+        with pytest.raises(SpecError, match="cannot be the name of a suite"):
+            kernels.fetch(suite=name)
+    with pytest.raises(SpecError, match=r"^linux-image-none: sid has no such package"):
+        kernels.fetch("linux-image-none", suite="sid")
+    sid.system("devuan")
+    with pytest.raises(SpecError, match="this computer's apt names no mirror of its distribution"):
+        kernels.fetch(suite="sid")
+    assert everything(store) == []
+
+
+def test_a_library_that_no_package_has_is_told(store: Path, sid: Apt, tmp_path: Path) -> None:
+    missing = tmp_path / "libraries" / "usr/lib64/ld-linux-x86-64.so.2"
+    script(missing, 'echo "	libtwo.so.2 => /lib/x86_64-linux-gnu/libtwo.so.2 (0x00007f)"')
+    sid.package("libc6", "2.43", root=tmp_path / "libraries", suite="sid")
+    with pytest.raises(SpecError, match=r"ip needs libtwo\.so\.2, which is in no package that ipr"):
+        kernels.fetch(suite="sid")
+    assert everything(store) == []
+
+
 # --- The command ----------------------------------------------------------------------------
 
 
@@ -908,6 +1089,16 @@ def test_the_command_fetches(said: Callable[..., tuple[int, str]], debian: Apt) 
     code, text = said("fetch")
     assert code == 0 and "note: downloading" in text
     assert f"{RELEASE}: 9 queues, 4 congestion controls, from linux-image-{RELEASE} 1.0\n" in text
+
+
+def test_the_command_fetches_from_another_suite(
+    said: Callable[..., tuple[int, str]], sid: Apt
+) -> None:
+    code, text = said("fetch", "--suite", "sid")
+    assert code == 0 and "note: getting the list of packages of sid" in text
+    assert f"from linux-image-{RELEASE} 2.0, with iproute2 7.3.0-1\n" in text
+    assert "  iproute2  7.3.0-1\n" in said("list")[1]
+    assert json.loads(said("list", "--json")[1])[0]["iproute2"] == "7.3.0-1"
 
 
 def test_the_command_tells_bad_input_and_failures_apart(

@@ -164,6 +164,59 @@ def test_queues_of_the_kernel_stand_at_the_link(queue: str, tmp_path: Path) -> N
     assert mean(results, "goodput") > 5e6
 
 
+ADAPTIVE = (
+    '{ kind = "adaptive-red", limit = "450 kB", min_th = "45 kB", max_th = "135 kB", '
+    'max_p = 0.02, w_q = 0.001953125, bottom = 0.01, gentle = false, spacing = "linux", '
+    'idle_decay = false, mean_packet = "1500 B", above_max_th = "mark" }'
+)
+
+
+@on_this_host
+def test_adaptive_red_adapts_in_the_kernel_unless_it_is_left_as_tc_makes_it(tmp_path: Path) -> None:
+    text = link(ADAPTIVE, "6 s", "2 s") + BULK.replace("flows = 4", "flows = 32")
+    changed = {"bottleneck.queue.adapt": False}
+    left = redtail.run(redtail.Toml(text), out=tmp_path, backend="linux", set=changed)
+    assert mean(left, "queue.max_p") == pytest.approx(0.02, rel=1e-6)
+    started = redtail.run(redtail.Toml(text), out=tmp_path, backend="linux")
+    # 32 flows need more than 0.02. Twelve steps up, each 0.01 or less, lead to 0.129 at most.
+    assert 0.05 < mean(started, "queue.max_p") < 0.13
+    assert mean(started, "queue_delay_mean") < mean(left, "queue_delay_mean")
+
+
+@on_this_host
+def test_ect1_is_written_into_the_packets_of_a_group_that_asks_for_it(tmp_path: Path) -> None:
+    text = link('{ kind = "dualpi2" }', "3 s", "1 s") + BULK
+    text = text.replace('"linux"', '{ preset = "dctcp", ecn_codepoint = "ect1" }')
+    low = redtail.run(redtail.Toml(text), out=tmp_path, backend="linux-tcp").cases[0].metrics
+    assert low["queue.l_mark"].mean > 0.01, "marks come back, and are answered"
+    assert "queue.c_mark" not in low, "nothing has left the classic queue"
+    plain = text.replace('"ect1"', '"ect0"')
+    other = redtail.run(redtail.Toml(plain), out=tmp_path, backend="linux-tcp").cases[0].metrics
+    assert other["queue.c_mark"].mean > 0.01
+
+
+WITH_DUALPI2 = [] if LACKING else [k.name for k in kernels.known() if "dualpi2" in k.queues()]
+
+
+@pytest.mark.skipif(
+    not WITH_DUALPI2,
+    reason="no kernel that is kept has dualpi2 (CONFIG_NET_SCH_DUALPI2, since 6.17)",
+)
+def test_the_kernels_dualpi2_has_a_queue_for_each_kind_of_sender(tmp_path: Path) -> None:
+    # One packet lasts 0.6 ms, so that the step at 1 ms does not mark each one behind another.
+    text = link('{ kind = "dualpi2", flavour = "linux" }', "8 s", "3 s") + BULK
+    text = text.replace("10 Mbit/s", "20 Mbit/s")
+    scalable = text.replace('"linux"\n', '{ preset = "dctcp", ecn_codepoint = "ect1" }\n')
+    short, classic = (
+        redtail.run(redtail.Toml(file), out=tmp_path, backend=f"linux:{WITH_DUALPI2[0]}")
+        for file in (scalable, text)
+    )
+    assert mean(short, "mark") > 0.05 and mean(short, "loss") == 0
+    assert mean(short, "queue_delay_p95") < 0.005, "the step at 1 ms holds the delay"
+    assert mean(classic, "loss") > 0 and mean(classic, "mark") == 0
+    assert 0.012 < mean(classic, "queue_delay_mean") < 0.020, "the controller's target is 15 ms"
+
+
 # Failure.
 
 

@@ -149,6 +149,8 @@ class Red(Part):
             or false; default false.
         mean_packet: Typical packet size: measures idle periods in packets and scales `byte_mode`. A
             number of bytes with its unit, for example "1500 B"; default "500 B".
+        idle_decay: Let the average decay while the link is idle. With `false`, only arrivals change
+            it, and an average above `max_th` can keep the queue empty. True or false; default true.
         ecn: Mark ECN-capable packets instead of dropping them early. True or false; default false.
         above_max_th: With `ecn`, what happens to ECN-capable packets that are chosen while the
             average is at `max_th` or above, with or without `gentle`. "drop" or "mark"; default
@@ -169,6 +171,7 @@ class Red(Part):
     flavour: Literal["paper", "ns-2"] | None = None
     byte_mode: bool | None = None
     mean_packet: str | None = None
+    idle_decay: bool | None = None
     ecn: bool | None = None
     above_max_th: Literal["drop", "mark"] | None = None
     label: str | None = None
@@ -203,6 +206,9 @@ class AdaptiveRed(Part):
         top: max_p is increased only while it is at most this. A number; default 0.5.
         interval: Time between two changes of max_p. A time with its unit, for example "100 ms";
             default "500 ms".
+        adapt: Whether max_p changes. With `false` it stays where it starts: RED with this queue's
+            other parameters, and what `tc red adaptive` makes of a Linux kernel. True or false;
+            default true.
         gentle: Above `max_th`, let the probability rise from `max_p` to 1 instead of dropping every
             packet: `true` or `"twice-max-th"` ends the slope at 2 `max_th` (Floyd 2000), `"limit"`
             at the queue's limit (ISCC 2001). True or false or "twice-max-th" or "limit"; default
@@ -217,6 +223,8 @@ class AdaptiveRed(Part):
         mean_packet: Typical packet size: used for values that are computed from the link's rate,
             for idle periods and for `byte_mode`. Left out, the largest packet that crosses the
             link, or 500 B if none is known. A number of bytes with its unit, for example "1500 B".
+        idle_decay: Let the average decay while the link is idle. With `false`, only arrivals change
+            it, and an average above `max_th` can keep the queue empty. True or false; default true.
         ecn: Mark ECN-capable packets instead of dropping them early. True or false; default false.
         above_max_th: With `ecn`, what happens to ECN-capable packets that are chosen while the
             average is at `max_th` or above, with or without `gentle`. "drop" or "mark"; default
@@ -237,11 +245,13 @@ class AdaptiveRed(Part):
     bottom: float | None = None
     top: float | None = None
     interval: str | None = None
+    adapt: bool | None = None
     gentle: Literal[True, False, "twice-max-th", "limit"] | None = None
     spacing: Literal["uniform", "wait", "none", "linux"] | None = None
     flavour: Literal["paper", "ns-2"] | None = None
     byte_mode: bool | None = None
     mean_packet: str | None = None
+    idle_decay: bool | None = None
     ecn: bool | None = None
     above_max_th: Literal["drop", "mark"] | None = None
     label: str | None = None
@@ -960,6 +970,8 @@ class Choke(Part):
             default 1.
         mean_packet: Typical packet size, to express idle periods in packets. A number of bytes with
             its unit, for example "1500 B"; default "500 B".
+        idle_decay: Let the average decay while the link is idle. With `false`, only arrivals change
+            it, and an average above `max_th` can keep the queue empty. True or false; default true.
         ecn: Mark ECN-capable packets that RED chooses while the average is below `max_th`; packets
             that match a waiting packet of their own flow are dropped. True or false; default false.
         label: Name of this queue in tables and legends; it does not affect the run. A text.
@@ -975,6 +987,7 @@ class Choke(Part):
     spacing: Literal["uniform", "wait", "none", "linux"] | None = None
     candidates: int | None = None
     mean_packet: str | None = None
+    idle_decay: bool | None = None
     ecn: bool | None = None
     label: str | None = None
 

@@ -20,6 +20,7 @@ use redtail_network::{
 use redtail_qdisc::{Plugins, QueueDiscipline, TcpHeader};
 use redtail_spec::Scenario;
 use redtail_traffic::TrafficParams;
+use redtail_transport::choices::EcnCodepoint;
 use rustix::event::epoll;
 
 use crate::addresses::Side;
@@ -200,6 +201,8 @@ pub struct Emulator<'a> {
     routes: Vec<(u32, bool)>,
     /// By group: whether its receivers are users.
     has_users: Vec<bool>,
+    /// Whether packets that hosts of a group send with ECT(0) get ECT(1): no kernel has a setting for it.
+    ect1: Vec<bool>,
     /// The counters of each group now.
     pub counts: Vec<GroupCounts>,
     /// As they were when the measurement began.
@@ -273,6 +276,12 @@ impl<'a> Emulator<'a> {
             phase_metrics: Vec::new(),
             phase: 1,
             punctuality: Punctuality::new(measure_from..Time::ZERO + scenario.duration),
+            ect1: (scenario.traffic.iter())
+                .map(|group| {
+                    let tcp = group.tcp();
+                    tcp.is_some_and(|tcp| tcp.params.ecn_codepoint == EcnCodepoint::Ect1)
+                })
+                .collect(),
             has_users: scenario
                 .traffic
                 .iter()
@@ -421,6 +430,9 @@ impl<'a> Emulator<'a> {
 
     /// A host has sent the packet in `scratch`.
     fn enters(&mut self, group: usize, side: Side, length: usize, now: Time) {
+        if self.ect1[group] {
+            packet::request_low_latency(&mut self.scratch[..length]);
+        }
         let bytes = &self.scratch[..length];
         let largest = &mut self.punctuality.largest_packet;
         *largest = (*largest).max(length);

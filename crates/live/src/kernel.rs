@@ -56,9 +56,9 @@ const MAX_RATE: Rate = Rate::from_bps(2_000_000_000);
 const MSS: std::ops::RangeInclusive<u64> = 88..=16_000;
 
 /// The keys of a TCP table that a file may set besides `preset`; the rest of a preset is as this
-/// kernel has it. `slow_start = "standard"` is what kernels do with every congestion control but CUBIC,
+/// kernel has it. The network writes `ecn_codepoint` into packets. `slow_start = "standard"` is what kernels do with every congestion control but CUBIC,
 /// which has HyStart (net/ipv4/tcp_cubic.c).
-const SETTABLE: [&str; 14] = [
+const SETTABLE: [&str; 15] = [
     "mss",
     "header",
     "growth",
@@ -71,6 +71,7 @@ const SETTABLE: [&str; 14] = [
     "frto",
     "dsack",
     "ecn",
+    "ecn_codepoint",
     "ecn_fallback",
     "idle_restart",
 ];

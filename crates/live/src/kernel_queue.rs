@@ -24,6 +24,7 @@ use redtail_qdisc::{DropReason, QueueParams};
 use redtail_spec::{LinkParams, Scenario};
 use redtail_traffic::Direction;
 
+use crate::adaptive_red;
 use crate::kernel::HostSettings;
 use crate::packet;
 use crate::spaces::{self, about};
@@ -122,6 +123,13 @@ impl Router {
                 queue.kind,
                 differences.join("; ")
             )));
+        }
+        for each in queue.all() {
+            if let Some(mean_packet) = each.adapts {
+                QueueWatch::new(OUT, u32::from(each.handle) << 16)
+                    .and_then(|watch| adaptive_red::start(&watch, mean_packet))
+                    .map_err(|error| about(error, "the adaptation of the queue \"red\""))?;
+            }
         }
         Ok(Arc::new(Self {
             _namespace: namespace,
@@ -347,13 +355,22 @@ pub fn routers(
 }
 
 /// Kinds that drop no packet but the one that arrives.
-const DROP_ARRIVING: [&str; 6] = ["tail-drop", "red", "wred", "pie", "fq-pie", "sfb"];
+const DROP_ARRIVING: [&str; 7] = [
+    "tail-drop",
+    "red",
+    "adaptive-red",
+    "wred",
+    "pie",
+    "fq-pie",
+    "sfb",
+];
 
 /// Kinds that send all packets in the order in which they arrived.
-const ONE_ORDER: [&str; 8] = [
+const ONE_ORDER: [&str; 9] = [
     "tail-drop",
     "head-drop",
     "red",
+    "adaptive-red",
     "wred",
     "pie",
     "sfb",
@@ -377,6 +394,8 @@ pub struct KernelQueue {
     drops_arriving: bool,
     /// Whether it sends all packets in the order of their arrival.
     one_order: bool,
+    /// Whether its max_p is a metric.
+    reports_max_p: bool,
     /// When to look for lost packets next.
     look_at: Time,
     /// Drops that the kernel has counted.
@@ -399,6 +418,7 @@ impl KernelQueue {
             router,
             drops_arriving: DROP_ARRIVING.contains(&kind),
             one_order: ONE_ORDER.contains(&kind),
+            reports_max_p: kind == "adaptive-red",
             look_at: Time::ZERO,
             drops: 0,
             held: BTreeMap::new(),
@@ -551,5 +571,13 @@ impl PluginQueue for KernelQueue {
 
     fn on_wakeup(&mut self, now: Time) -> Result<(), PluginError> {
         self.look(now)
+    }
+
+    fn report(&self, _now: Time, tell: &mut dyn FnMut(&str, f64)) -> Result<(), PluginError> {
+        if self.reports_max_p {
+            let of_2_to_32 = self.router.watch.red().map_err(failed)?.max_p;
+            tell("max_p", f64::from(of_2_to_32) / 2f64.powi(32));
+        }
+        Ok(())
     }
 }

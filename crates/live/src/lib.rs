@@ -5,6 +5,7 @@
 //! is the network ([`emulator`]), another one runs the applications on sockets ([`hosts`]). In virtual
 //! time, one thread does both.
 
+pub mod adaptive_red;
 pub mod addresses;
 pub mod counters;
 pub mod emulator;

@@ -162,6 +162,14 @@ pub fn set_traffic_class(packet: &mut [u8], class: u8) {
     set_word(packet, 0, u16::from_be_bytes([packet[0], class]));
 }
 
+/// Makes ECT(0) of an IPv4 packet ECT(1), and mends the header's checksum. Other packets stay as they are.
+pub fn request_low_latency(packet: &mut [u8]) {
+    let is_ect0 = packet.first().is_some_and(|first| first >> 4 == 4) && packet.len() >= 20;
+    if is_ect0 && packet[1] & 3 == 2 {
+        set_traffic_class(packet, packet[1] ^ 3);
+    }
+}
+
 /// The identification field of an IPv4 packet (RFC 6864).
 pub fn identification(packet: &[u8]) -> u16 {
     u16_at(packet, 4)
@@ -278,6 +286,22 @@ mod tests {
             set_traffic_class(&mut packet, 3);
             assert_eq!((packet[1], checksum(&packet[..20])), (3, 0), "{old} to 3");
         }
+    }
+
+    #[test]
+    fn ect0_becomes_ect1_and_nothing_else_changes() {
+        for class in 0..=255u8 {
+            let mut packet = segment(&[]);
+            set_traffic_class(&mut packet, class);
+            let before = packet.clone();
+            request_low_latency(&mut packet);
+            let expected = if class & 3 == 2 { class - 1 } else { class };
+            assert_eq!((packet[1], checksum(&packet[..20])), (expected, 0));
+            assert_eq!(packet == before, class & 3 != 2);
+        }
+        let mut other = vec![0x60, 2, 0, 0];
+        request_low_latency(&mut other);
+        assert_eq!(other, [0x60, 2, 0, 0]);
     }
 
     #[test]

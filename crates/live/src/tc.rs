@@ -21,7 +21,7 @@ mod table;
 
 use std::fmt;
 
-use redtail_core::Bytes;
+use redtail_core::{Bytes, Rate};
 use redtail_qdisc::{LinkFacts, QueueParams};
 use serde_json::{Map, Value as Json};
 
@@ -123,8 +123,19 @@ pub struct Qdisc {
     pub filters: Vec<Vec<String>>,
     /// Whether the filters stand at the exit of the device (`clsact`), not at the queue.
     pub at_exit: bool,
+    /// Given if tc does not make it adapt: what [`crate::adaptive_red`] starts it with.
+    pub adapts: Option<MeanPacket>,
     /// The queues in its classes.
     pub children: Vec<Qdisc>,
+}
+
+/// What the kernel's RED measures idle periods with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MeanPacket {
+    /// Its size.
+    pub size: Bytes,
+    /// The rate of the link.
+    pub rate: Rate,
 }
 
 /// Options of a part of a queue that is set up by a command of its own.
@@ -207,8 +218,13 @@ impl Qdisc {
 
     /// The kinds of this queue and of those in its classes.
     pub fn kinds(&self) -> Vec<&'static str> {
-        let inner = self.children.iter().flat_map(Self::kinds);
-        std::iter::once(self.kind).chain(inner).collect()
+        self.all().iter().map(|queue| queue.kind).collect()
+    }
+
+    /// This queue and those in its classes.
+    pub fn all(&self) -> Vec<&Self> {
+        let inner = self.children.iter().flat_map(Self::all);
+        std::iter::once(self).chain(inner).collect()
     }
 
     /// Its handle as `tc` writes it.
@@ -287,6 +303,13 @@ fn build(
         classes: Vec::new(),
         filters: Vec::new(),
         at_exit: false,
+        adapts: match queue {
+            QueueParams::AdaptiveRed(red) if red.adapt => red.mean_packet.map(|size| MeanPacket {
+                size,
+                rate: link.rate,
+            }),
+            _ => None,
+        },
         children: Vec::new(),
     };
     if let QueueParams::Wred(wred) = queue {
@@ -343,7 +366,7 @@ fn tc_kind(queue: &QueueParams, context: &Context<'_>) -> Result<&'static str, U
             "bfifo"
         }),
         QueueParams::HeadDrop(_) => Ok("pfifo_head_drop"),
-        QueueParams::Red(_) => Ok("red"),
+        QueueParams::Red(_) | QueueParams::AdaptiveRed(_) => Ok("red"),
         QueueParams::Wred(_) => Ok("gred"),
         QueueParams::Choke(_) => Ok("choke"),
         QueueParams::Codel(_) => Ok("codel"),
@@ -363,10 +386,6 @@ fn tc_kind(queue: &QueueParams, context: &Context<'_>) -> Result<&'static str, U
         QueueParams::Tbf(_) => Ok("tbf"),
         QueueParams::Prio(_) => Ok("prio"),
         QueueParams::Drr(_) => Ok("drr"),
-        QueueParams::AdaptiveRed(_) => refuse(
-            "tc's `adaptive` does not adapt: tc sends the flag in TCA_RED_FLAGS, and the kernel starts the \
-             timer of the adaptation only for the flag in `tc_red_qopt`, so that max_p stays where it was",
-        ),
         QueueParams::Fq(_) | QueueParams::PfifoFast(_) => {
             refuse("the kernel has this queue, but its keys are not mapped to tc's options")
         }

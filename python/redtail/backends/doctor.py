@@ -207,7 +207,7 @@ def _of_linux() -> Iterator[Need]:
         lacking="" if version else "it is not installed",
         packages=QEMU,
     )
-    for program in initramfs.PROGRAMS:
+    for program in kernels.PROGRAMS:
         version = live.iproute2(initramfs.where(program) or program)
         yield Need(
             "linux",

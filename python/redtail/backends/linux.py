@@ -50,9 +50,11 @@ class Linux(RealTcp):
     def identity(self) -> str:
         """Return the hash of the code, the kernel's release, and the versions of what runs it."""
         guest = _guest(self.kernel)
+        own = guest.kernel.iproute2
+        programs = f"iproute2-{own}" if own else iproute2()
         return (
             f"{_engine.live_version()} Linux {guest.kernel.release} "
-            f"({guest.identity[:12]}) {iproute2()} QEMU {guest.qemu}"
+            f"({guest.identity[:12]}) {programs} QEMU {guest.qemu}"
         )
 
     def require_host(self) -> None:

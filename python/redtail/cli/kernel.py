@@ -23,15 +23,26 @@ def fetch(
             "kernel for virtual machines.",
         ),
     ] = None,
+    suite: Annotated[
+        str | None,
+        typer.Option(
+            "--suite",
+            metavar="NAME",
+            help="Another suite of the distribution than this computer's, such as sid or "
+            "trixie-backports; iproute2 comes from there, too.",
+        ),
+    ] = None,
 ) -> None:
     """Get a kernel from the packages of this computer's distribution, without root.
 
-    It is called by its release, and becomes the default.
+    It is called by its release, and becomes the default. The settings of apt stay as they are.
     """
     from redtail.backends.virtual import kernels
 
-    kernel = kernels.fetch(package, lambda text: complain(text, "note"))
-    say(f"{kernel.name}: {_counted(kernel.queues(), kernel.controls())}, from {kernel.origin}")
+    kernel = kernels.fetch(package, lambda text: complain(text, "note"), suite)
+    tools = f", with iproute2 {kernel.iproute2}" if kernel.iproute2 else ""
+    counted = _counted(kernel.queues(), kernel.controls())
+    say(f"{kernel.name}: {counted}, from {kernel.origin}{tools}")
 
 
 def add(
@@ -53,11 +64,20 @@ def add(
             "INSTALL_MOD_PATH=DIR` has made, or the build tree.",
         ),
     ],
+    iproute2: Annotated[
+        str | None,
+        typer.Option(
+            "--iproute2",
+            metavar="KERNEL",
+            help="Take iproute2 from a kernel that was fetched with --suite, if this computer's "
+            "does not know a queue.",
+        ),
+    ] = None,
 ) -> None:
     """Keep a copy of a kernel of yours; it becomes the default."""
     from redtail.backends.virtual import kernels
 
-    kernel = kernels.add(name, image, modules)
+    kernel = kernels.add(name, image, modules, iproute2)
     say(f"{kernel.name}: Linux {kernel.release}, {_counted(kernel.queues(), kernel.controls())}")
 
 
@@ -78,6 +98,8 @@ def list_kernels(as_json: AsJson = False) -> None:
         say(f"{kernel.name}{' (the default)' if kernel == chosen else ''}")
         say(f"  release   {kernel.release}")
         say(f"  origin    {kernel.origin}")
+        if kernel.iproute2:
+            say(f"  iproute2  {kernel.iproute2}")
         say(f"  identity  {kernel.identity[:16]}")
         say(f"  queues    {len(kernel.queues())}: {', '.join(kernel.queues())}")
         say(f"  controls  {len(kernel.controls())}: {', '.join(kernel.controls())}")

@@ -1,4 +1,5 @@
-//! What a queue of the kernel has counted, asked over netlink (rtnetlink(7), linux/pkt_sched.h).
+//! What a queue of the kernel has counted, and the options of RED, over netlink (rtnetlink(7),
+//! linux/pkt_sched.h).
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -12,8 +13,16 @@ const RTM_NEWQDISC: u16 = 36;
 const RTM_GETQDISC: u16 = 38;
 const NLMSG_ERROR: u16 = 2;
 const NLM_F_REQUEST: u16 = 1;
+const NLM_F_ACK: u16 = 4;
 /// The kernel answers a request for one queue only with it (`rtnetlink_send`).
 const NLM_F_ECHO: u16 = 8;
+const TCA_KIND: u16 = 1;
+const TCA_OPTIONS: u16 = 2;
+const TCA_RED_PARMS: u16 = 1;
+const TCA_RED_STAB: u16 = 2;
+const TCA_RED_MAX_P: u16 = 3;
+/// Bytes of `struct tc_red_qopt`.
+const RED_PARAMETERS: usize = 16;
 const TCA_STATS2: u16 = 7;
 const TCA_STATS_QUEUE: u16 = 3;
 /// Bytes of `struct nlmsghdr`.
@@ -30,7 +39,22 @@ pub struct QueueCounters {
     pub drops: u32,
 }
 
-/// Asks for the counters of one queue.
+/// The options of a queue `red` (`struct tc_red_qopt` and TCA_RED_MAX_P).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RedOptions {
+    /// Limit and thresholds in bytes, and the exponent of the slope, as the kernel has them.
+    parameters: [u8; RED_PARAMETERS],
+    /// The k of W = 2^-k.
+    pub weight_exponent: u8,
+    /// The shift of the table of idle periods.
+    pub idle_shift: u8,
+    /// ECN, hard drop and adaptation.
+    pub flags: u8,
+    /// The probability at the upper threshold, in 2^-32.
+    pub max_p: u32,
+}
+
+/// Asks for the counters and options of one queue.
 #[derive(Debug)]
 pub struct QueueWatch {
     socket: OwnedFd,
@@ -66,44 +90,129 @@ impl QueueWatch {
     /// # Errors
     /// When the kernel does not answer as it should.
     pub fn read(&self) -> io::Result<QueueCounters> {
-        send(&self.socket, &self.request, SendFlags::empty())?;
+        self.ask(&self.request, counters)
+    }
+
+    /// The options of a queue `red` now.
+    ///
+    /// # Errors
+    /// When the kernel does not answer as it should, or the queue is another one.
+    pub fn red(&self) -> io::Result<RedOptions> {
+        self.ask(&self.request, red_options)
+    }
+
+    /// Changes the options of a queue `red`, whose table of idle periods the kernel does not tell.
+    ///
+    /// # Errors
+    /// When the kernel refuses them.
+    pub fn change_red(&self, options: &RedOptions, idle_table: &[u8; 256]) -> io::Result<()> {
+        let mut parameters = options.parameters;
+        parameters[15] = options.flags;
+        let nested = [
+            put(TCA_RED_PARMS, &parameters),
+            put(TCA_RED_STAB, idle_table),
+            put(TCA_RED_MAX_P, &options.max_p.to_ne_bytes()),
+        ];
+        let mut request = self.request.to_vec();
+        request[4..6].copy_from_slice(&RTM_NEWQDISC.to_ne_bytes());
+        request[6..8].copy_from_slice(&(NLM_F_REQUEST | NLM_F_ACK).to_ne_bytes());
+        request.extend(put(TCA_KIND, b"red\0"));
+        request.extend(put(TCA_OPTIONS, &nested.concat()));
+        let length = request.len() as u32;
+        request[0..4].copy_from_slice(&length.to_ne_bytes());
+        self.ask(&request, |answer| match answer_of(answer)? {
+            Answer::Done => Ok(()),
+            Answer::Queue(_) => Err(odd()),
+        })
+    }
+
+    fn ask<T>(&self, request: &[u8], read: impl FnOnce(&[u8]) -> io::Result<T>) -> io::Result<T> {
+        send(&self.socket, request, SendFlags::empty())?;
         let mut answer = [0; 8192];
         let (length, _) = recv(&self.socket, &mut answer[..], RecvFlags::empty())?;
-        counters(&answer[..length])
+        read(&answer[..length])
     }
+}
+
+fn odd() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "an odd answer about a queue")
+}
+
+/// What the kernel says to a request.
+enum Answer<'a> {
+    /// It is done.
+    Done,
+    /// The attributes of a queue.
+    Queue(&'a [u8]),
+}
+
+fn answer_of(answer: &[u8]) -> io::Result<Answer<'_>> {
+    let kind = answer.get(4..6).ok_or_else(odd)?;
+    match u16::from_ne_bytes([kind[0], kind[1]]) {
+        RTM_NEWQDISC => answer
+            .get(MESSAGE_HEADER + QUEUE_HEADER..)
+            .map(Answer::Queue)
+            .ok_or_else(odd),
+        NLMSG_ERROR => match number(answer, MESSAGE_HEADER).ok_or_else(odd)? as i32 {
+            0 => Ok(Answer::Done),
+            code => Err(io::Error::from_raw_os_error(-code)),
+        },
+        _ => Err(odd()),
+    }
+}
+
+/// The attributes of the queue in an answer.
+fn queue_of(answer: &[u8]) -> io::Result<&[u8]> {
+    match answer_of(answer)? {
+        Answer::Queue(attributes) => Ok(attributes),
+        Answer::Done => Err(odd()),
+    }
+}
+
+/// The number of 32 bits at a place.
+fn number(bytes: &[u8], at: usize) -> Option<u32> {
+    let four = bytes.get(at..at + 4)?;
+    Some(u32::from_ne_bytes([four[0], four[1], four[2], four[3]]))
+}
+
+/// The options of RED in an answer.
+fn red_options(answer: &[u8]) -> io::Result<RedOptions> {
+    let attributes = queue_of(answer)?;
+    let options = attribute(attributes, TCA_OPTIONS)
+        .filter(|_| attribute(attributes, TCA_KIND) == Some(b"red\0"))
+        .ok_or_else(odd)?;
+    let parameters: [u8; RED_PARAMETERS] = attribute(options, TCA_RED_PARMS)
+        .and_then(|bytes| bytes.try_into().ok())
+        .ok_or_else(odd)?;
+    Ok(RedOptions {
+        parameters,
+        weight_exponent: parameters[12],
+        idle_shift: parameters[14],
+        flags: parameters[15],
+        max_p: attribute(options, TCA_RED_MAX_P)
+            .and_then(|bytes| number(bytes, 0))
+            .ok_or_else(odd)?,
+    })
+}
+
+/// An attribute (`struct rtattr`).
+fn put(kind: u16, content: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::from((content.len() as u16 + 4).to_ne_bytes());
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend(content);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
 }
 
 /// The counters in an answer.
 fn counters(answer: &[u8]) -> io::Result<QueueCounters> {
-    let odd = || io::Error::new(io::ErrorKind::InvalidData, "an odd answer about a queue");
-    let kind = answer.get(4..6).ok_or_else(odd)?;
-    match u16::from_ne_bytes([kind[0], kind[1]]) {
-        RTM_NEWQDISC => {}
-        NLMSG_ERROR => {
-            let code = answer.get(16..20).ok_or_else(odd)?;
-            let code = i32::from_ne_bytes([code[0], code[1], code[2], code[3]]);
-            return Err(io::Error::from_raw_os_error(-code));
-        }
-        _ => return Err(odd()),
-    }
-    let attributes = answer
-        .get(MESSAGE_HEADER + QUEUE_HEADER..)
-        .ok_or_else(odd)?;
-    let of_queue = attribute(attributes, TCA_STATS2)
+    let of_queue = attribute(queue_of(answer)?, TCA_STATS2)
         .and_then(|statistics| attribute(statistics, TCA_STATS_QUEUE))
         .filter(|counters| counters.len() >= 12)
         .ok_or_else(odd)?;
-    let number = |at: usize| {
-        u32::from_ne_bytes([
-            of_queue[at],
-            of_queue[at + 1],
-            of_queue[at + 2],
-            of_queue[at + 3],
-        ])
-    };
     Ok(QueueCounters {
-        waiting: number(0),
-        drops: number(8),
+        waiting: number(of_queue, 0).ok_or_else(odd)?,
+        drops: number(of_queue, 8).ok_or_else(odd)?,
     })
 }
 
@@ -122,14 +231,6 @@ fn attribute(mut bytes: &[u8], kind: u16) -> Option<&[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn put(kind: u16, content: &[u8]) -> Vec<u8> {
-        let mut bytes = Vec::from((content.len() as u16 + 4).to_ne_bytes());
-        bytes.extend(kind.to_ne_bytes());
-        bytes.extend(content);
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-        bytes
-    }
 
     fn answer(kind: u16, rest: &[u8]) -> Vec<u8> {
         let mut bytes = vec![0; 4];
@@ -151,6 +252,32 @@ mod tests {
         rest.extend(put(TCA_STATS2 | 0x8000, &statistics)); // as the kernel marks nested attributes
         let found = counters(&answer(RTM_NEWQDISC, &rest)).expect("the answer is whole");
         assert_eq!((found.waiting, found.drops), (7, 5));
+    }
+
+    #[test]
+    fn the_options_of_red_are_found_and_those_of_another_queue_are_not() {
+        let mut parameters = [0; RED_PARAMETERS];
+        parameters[12..16].copy_from_slice(&[9, 13, 20, 5]);
+        let options = [
+            put(TCA_RED_PARMS, &parameters),
+            put(TCA_RED_MAX_P, &429_496_729u32.to_ne_bytes()),
+        ]
+        .concat();
+        let of = |kind: &[u8]| {
+            let rest = [
+                vec![0; QUEUE_HEADER],
+                put(TCA_KIND, kind),
+                put(TCA_OPTIONS, &options),
+            ];
+            red_options(&answer(RTM_NEWQDISC, &rest.concat()))
+        };
+        let found = of(b"red\0").expect("the answer is whole");
+        assert_eq!(
+            (found.weight_exponent, found.idle_shift, found.flags),
+            (9, 20, 5)
+        );
+        assert_eq!(found.max_p, 429_496_729);
+        assert!(of(b"gred\0").is_err());
     }
 
     #[test]

@@ -253,8 +253,13 @@ impl Context<'_> {
                 let parts = (asked * one).round();
                 let fits = (1.0..=most as f64).contains(&parts) && is_rounding(asked * one, parts);
                 fits.then(|| {
-                    let written = if whole { parts } else { parts / one };
-                    (option(name, written), vec![Expect::about(written)])
+                    if whole {
+                        return (option(name, parts), vec![Expect::about(parts)]);
+                    }
+                    // `dualpi2` keeps another unit and reports what is left rounded down; tc prints six digits.
+                    let value = parts / one;
+                    let within = 1.0 / one + 1e-5 * value;
+                    (option(name, value), vec![Expect::Number { value, within }])
                 })
             }
             Unit::Percent(sign) => {

@@ -253,6 +253,8 @@ const RED_BYTES: &str = "The kernel averages bytes.";
 const RED_SPACING: &str = "The kernel draws one random number for each gap.";
 const RED_WEIGHT: &str = "`burst` is computed so that tc chooses the exponent nearest to `w_q`; the option sets \
      nothing else.";
+const IDLE: &str =
+    "Under a class of `htb` the kernel's average does not decay while the link is idle.";
 const RED_MEAN: &str = "Measures idle periods, with `bandwidth`.";
 const RULES: &str = "Each rule becomes filters `flower` with a `pref` of its own. `dscp` becomes `ip_tos` with \
      mask 0xfc; `protocol` `ip_proto`; `port` `src_port` and `dst_port`, in filters of their own (1 to 1023, \
@@ -279,8 +281,34 @@ pub const ROWS: &[Row] = &[
     row("red", "spacing", "", Only("\"linux\""), "", RED_SPACING),
     row("red", "flavour", "", Only("\"paper\""), "", ""),
     row("red", "byte_mode", "", Only("false"), "", "The kernel's probability does not depend on the size."),
+    row("red", "idle_decay", "", Only("false"), "", IDLE),
     row("red", "ecn", "ecn", Flag("ecn", ""), "ecn", ""),
     row("red", "above_max_th", "harddrop", ABOVE, "harddrop", ""),
+
+    row("adaptive-red", "limit", "limit", LimitInBytes, "limit", RED_LIMIT),
+    row("adaptive-red", "min_th", "min", ThresholdInBytes, "min", RED_BYTES),
+    row("adaptive-red", "mean_packet", "avpkt", BYTES, "", RED_MEAN),
+    row("adaptive-red", "w_q", "burst", Weight, "ewma", RED_WEIGHT),
+    row("adaptive-red", "max_th", "max", ThresholdInBytes, "max", "Below 2^31 times `w_q`."),
+    row("adaptive-red", "target_delay", "", Only("\"5 ms\""), "", "It has no effect when `min_th` is given."),
+    row("adaptive-red", "max_p", "probability", Probability, "probability", "Where it starts."),
+    row("adaptive-red", "", "bandwidth", OfLink, "", "For idle periods."),
+    row("adaptive-red", "", "adaptive", Always(&["adaptive"]), "", "The queue is `red`."),
+    row("adaptive-red", "adapt", "", Structure, "",
+        "`true`: redtail repeats tc's options with the flag in `tc_red_qopt`, where the kernel reads it \
+         ([why](../explanation/adaptive-red-on-linux.md)). `false`: as tc leaves it, `max_p` stays."),
+    row("adaptive-red", "alpha", "", Only("0.01"), "", ""),
+    row("adaptive-red", "beta", "", Only("0.9"), "", ""),
+    row("adaptive-red", "bottom", "", Only("0.01"), "", "Left out, redtail's is smaller on links above 8 Mbit/s."),
+    row("adaptive-red", "top", "", Only("0.5"), "", ""),
+    row("adaptive-red", "interval", "", Only("\"500 ms\""), "", ""),
+    row("adaptive-red", "gentle", "", Only("false"), "", "The kernel drops everything above `max_th`."),
+    row("adaptive-red", "spacing", "", Only("\"linux\""), "", RED_SPACING),
+    row("adaptive-red", "flavour", "", Only("\"paper\""), "", ""),
+    row("adaptive-red", "byte_mode", "", Only("false"), "", "The kernel's probability does not depend on the size."),
+    row("adaptive-red", "idle_decay", "", Only("false"), "", IDLE),
+    row("adaptive-red", "ecn", "ecn", Flag("ecn", ""), "ecn", ""),
+    row("adaptive-red", "above_max_th", "harddrop", ABOVE, "harddrop", ""),
 
     row("wred", "profiles", "vqs, default", Structure, "",
         "ProfileParams N of the file becomes `DP` N, set up by `tc qdisc change`; at most 15 profiles. With two or \
@@ -308,6 +336,7 @@ pub const ROWS: &[Row] = &[
     row("choke", "min_th", "min", ThresholdInPackets, "min", "The kernel averages packets."),
     row("choke", "max_th", "max", ThresholdInPackets, "max", "The kernel averages packets. At most `limit`, and below 2^31 times `w_q`."),
     row("choke", "mean_packet", "avpkt", BYTES, "", RED_MEAN),
+    row("choke", "idle_decay", "", Only("false"), "", IDLE),
     row("choke", "w_q", "burst", Weight, "ewma", RED_WEIGHT),
     row("choke", "max_p", "probability", Probability, "probability", ""),
     row("choke", "", "bandwidth", OfLink, "", "For idle periods."),

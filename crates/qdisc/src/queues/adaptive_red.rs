@@ -53,13 +53,15 @@ params! {
         /// Queueing delay halfway between the thresholds, from which `min_th` is computed when it is left out.
         target_delay: Span = Span::from_ms(5), "ns-2.35, ns-default.tcl (`targetdelay_`).";
         adaptive_red_keys!(max_p, w_q, alpha, beta, bottom, top, interval);
+        /// Whether max_p changes. With `false` it stays where it starts: RED with this queue's other parameters, and what `tc red adaptive` makes of a Linux kernel.
+        adapt: bool = true, "Floyd, Gummadi, Shenker 2001.";
         red_keys!(gentle = Gentle::TwiceMaxTh, "Floyd, Gummadi, Shenker 2001, which build on gentle RED.");
         red_keys!(spacing);
         /// Which implementation's details apply where the paper specifies none: those of the paper's text or those of ns-2. With `"ns-2"`, the gentle slope always starts from the initial `max_p`.
         flavour: Flavour = Flavour::Paper, "Floyd, Gummadi, Shenker 2001; ns-2's for comparisons with it.";
         red_keys!(byte_mode);
         adaptive_red_keys!(mean_packet);
-        red_keys!(ecn, above_max_th);
+        red_keys!(idle_decay, ecn, above_max_th);
     }
 }
 
@@ -91,6 +93,7 @@ impl AdaptiveRedParams {
             measures_bytes,
             byte_mode: self.byte_mode.then_some(mean_packet),
             mean_packet,
+            idle_decay: self.idle_decay,
             ecn: self.ecn,
             above_max_th: self.above_max_th,
             law: RedConfig {
@@ -190,6 +193,7 @@ target_delay = "50 ms""#
     fn build<P: Packet>(&self, context: QueueContext) -> Red<P, Aimd> {
         let bottom = self.bottom(&context.link);
         let aimd = Aimd::new(self.alpha, self.beta, bottom, self.top, self.interval);
+        let aimd = if self.adapt { aimd } else { aimd.stopped() };
         self.setup(&context.link).build(aimd, context)
     }
 }

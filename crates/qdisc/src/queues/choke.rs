@@ -45,6 +45,7 @@ params! {
         candidates: u32 = 1, "Pan et al. 2000, section II (1).";
         /// Typical packet size, to express idle periods in packets.
         mean_packet: Bytes = Bytes::new(500), "ns-2.35, ns-default.tcl (RED's `mean_pktsize_`).";
+        red_keys!(idle_decay);
         /// Mark ECN-capable packets that RED chooses while the average is below `max_th`; packets that match a waiting packet of their own flow are dropped.
         ecn: bool = false, "Linux (`sch_choke`); RFC 3168, section 7.";
     }
@@ -114,6 +115,7 @@ max_th = "120 packets""#
             min_th,
             candidates: self.candidates,
             mean_packet_time: context.rate.tx_time(self.mean_packet),
+            idle_decay: self.idle_decay,
             ecn: self.ecn,
             law: RedLaw::new(RedConfig {
                 min_th,
@@ -139,6 +141,7 @@ pub struct Choke<P> {
     min_th: f64,
     candidates: u32,
     mean_packet_time: Span,
+    idle_decay: bool,
     ecn: bool,
     law: RedLaw,
     stream: Stream,
@@ -200,7 +203,7 @@ impl<P: Packet> QueueDiscipline<P> for Choke<P> {
     #[inline]
     fn dequeue(&mut self, now: Time, _sink: &mut impl Sink<P>) -> Option<P> {
         let packet = self.fifo.pop();
-        if packet.is_none() {
+        if packet.is_none() && self.idle_decay {
             self.idle_since.get_or_insert(now);
         }
         packet

@@ -39,6 +39,8 @@ shared_keys! { $
         byte_mode: bool = false, "off as in Floyd and Jacobson 1993, section IV.";
         /// Typical packet size: measures idle periods in packets and scales `byte_mode`.
         mean_packet: Bytes = crate::queues::red::MEAN_PACKET, "ns-2.35, ns-default.tcl (`mean_pktsize_`).";
+        /// Let the average decay while the link is idle. With `false`, only arrivals change it, and an average above `max_th` can keep the queue empty.
+        idle_decay: bool = true, "Floyd and Jacobson 1993, section IV; `false` as Linux under a class of HTB.";
         /// Mark ECN-capable packets instead of dropping them early.
         ecn: bool = false, "RFC 3168, section 5; off as in ns-2.35 (`setbit_`).";
         /// With `ecn`, what happens to ECN-capable packets that are chosen while the average is at `max_th` or above, with or without `gentle`.
@@ -66,7 +68,7 @@ params! {
         red_keys!(gentle, spacing);
         /// Which implementation's details apply where the paper specifies none: those of the paper's text or those of ns-2.
         flavour: Flavour = Flavour::Paper, "Floyd and Jacobson 1993; ns-2's for comparisons with it.";
-        red_keys!(byte_mode, mean_packet, ecn, above_max_th);
+        red_keys!(byte_mode, mean_packet, idle_decay, ecn, above_max_th);
     }
 }
 
@@ -171,6 +173,8 @@ pub(crate) struct RedSetup {
     pub byte_mode: Option<Bytes>,
     /// Measures idle periods.
     pub mean_packet: Bytes,
+    /// Whether the average decays in idle periods.
+    pub idle_decay: bool,
     /// Whether to mark.
     pub ecn: bool,
     /// What is done to ECN-capable packets from max_th on.
@@ -245,6 +249,7 @@ impl RedSetup {
             measures_bytes: self.measures_bytes,
             mean_packet: self.byte_mode,
             mean_packet_time: context.rate.tx_time(self.mean_packet),
+            idle_decay: self.idle_decay,
             ecn: self.ecn,
             above_max_th: self.above_max_th,
             law: RedLaw::new(self.law),
@@ -401,6 +406,7 @@ impl RedParams {
             measures_bytes,
             byte_mode: self.byte_mode.then_some(self.mean_packet),
             mean_packet: self.mean_packet,
+            idle_decay: self.idle_decay,
             ecn: self.ecn,
             above_max_th: self.above_max_th,
             law: RedConfig {
@@ -513,6 +519,7 @@ pub struct Red<P, A = Fixed> {
     /// Given in byte mode only.
     mean_packet: Option<Bytes>,
     mean_packet_time: Span,
+    idle_decay: bool,
     ecn: bool,
     above_max_th: AboveMaxTh,
     law: RedLaw,
@@ -542,7 +549,9 @@ impl<P: Packet, A: Adaptation> Red<P, A> {
         sent: impl FnOnce(P, Outlook) -> R,
     ) -> Result<R, Outlook> {
         if self.fifo.front().is_none() {
-            self.idle_since.get_or_insert(now);
+            if self.idle_decay {
+                self.idle_since.get_or_insert(now);
+            }
             return Err(outlook(self));
         }
         let packet = self.fifo.pop().expect("one waits");

@@ -662,6 +662,26 @@ fn choke_drops_an_arrival_with_a_packet_of_its_own_flow() {
 }
 
 #[test]
+fn without_idle_decay_chokes_average_stays_while_the_queue_is_empty() {
+    let average = |idle_decay: bool| {
+        let mut queue = built(&choke(|choke| {
+            choke.w_q = 0.5;
+            choke.idle_decay = idle_decay;
+        }));
+        let mut heard = Heard::default();
+        for id in 0..9 {
+            queue.enqueue(of_flow(id, 1), ms(0), &mut heard);
+        }
+        let before = queue.internals().average.expect("it has an average");
+        while queue.dequeue(ms(0), &mut heard).is_some() {}
+        queue.enqueue(of_flow(9, 1), ms(60_000), &mut heard);
+        queue.internals().average.expect("it has an average") / before
+    };
+    assert!(average(true) < 1e-9);
+    assert_eq!(average(false), 0.5, "one sample of an empty queue");
+}
+
+#[test]
 fn choke_compares_with_a_packet_drawn_evenly() {
     // Of 16 packets 4 are of the flow: a quarter of its arrivals meets one; with m candidates
     // 1 - (3/4)^m. What is lost is made good before the next.

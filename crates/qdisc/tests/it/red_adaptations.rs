@@ -75,6 +75,16 @@ fn aimd_reduces_to_nine_tenths() {
 }
 
 #[test]
+fn aimd_that_is_stopped_leaves_max_p_alone() {
+    let mut law = RedLaw::with_average(config(0.1), 70.0);
+    let mut aimd = Aimd::new(0.01, 0.9, 0.01, 0.5, HALF_SECOND).stopped();
+    for arrival in 1..=100 {
+        aimd.adapt(&mut law, at(50 * arrival));
+    }
+    assert_eq!(law.config().max_p, 0.1);
+}
+
+#[test]
 fn aimd_stops_at_its_bounds() {
     // "max_p <= 0.5: increase", "max_p >= 0.01: decrease": a last step may cross a bound.
     let most = adapted(0.1, 70.0, 1000);

@@ -461,6 +461,41 @@ fn idle_time_counts_in_whole_packets_since_the_link_found_nothing_to_send() {
     }
 }
 
+#[test]
+fn without_idle_decay_an_empty_queue_drops_until_arrivals_have_lowered_the_average() {
+    let w = 0.05;
+    let dropped = |idle_decay: bool| {
+        let mut queue = build_red(RedParams {
+            w_q: Some(w),
+            idle_decay,
+            ..prompt()
+        });
+        let heard = &mut Heard::default();
+        let start = Time::from_ps(0);
+        for id in 0..400 {
+            queue.enqueue(Probe::new(id, 500, Ecn::NotEct), start, heard);
+        }
+        let before = queue.internals().average.expect("RED has an average");
+        assert!(before > 7.0, "it is above max_th, 6");
+        while queue.dequeue(start, heard).is_some() {}
+        assert!(queue.dequeue(start, heard).is_none());
+        heard.dropped.clear();
+        let later = start + Span::from_s(60);
+        while queue.backlog().packets == 0 {
+            queue.enqueue(Probe::new(400, 500, Ecn::NotEct), later, heard);
+        }
+        let forced = heard.dropped.iter();
+        let forced = forced.filter(|drop| drop.1 == DropReason::Forced).count();
+        // before (1 - w)^n < 6, with n arrivals of which the last one is not dropped by force.
+        let needed = (6.0f64 / before).ln() / (1.0 - w).ln();
+        (forced, needed.ceil() as usize - 1)
+    };
+    assert_eq!(dropped(true).0, 0);
+    let (forced, expected) = dropped(false);
+    assert_eq!(forced, expected);
+    assert!(forced > 3);
+}
+
 /// Fills `queue` until an arrival finds `backlog` packets of 500 B; the
 /// probability and what became of that arrival.
 fn probe_at(queue: &mut AnyQueue<Probe>, backlog: u64, ecn: Ecn) -> (f64, Heard) {

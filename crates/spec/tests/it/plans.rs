@@ -82,7 +82,7 @@ fn the_scenario_has_every_default_and_no_label() {
             "delay": "100 ms",
             "queue": {
                 "kind": "red", "limit": "300 packets", "min_th": "45 packets", "max_th": "195 packets", "max_p": 0.1,
-                "w_q": 0.002, "gentle": false, "spacing": "wait", "flavour": "paper", "byte_mode": false, "mean_packet": "500 B",
+                "w_q": 0.002, "gentle": false, "spacing": "wait", "flavour": "paper", "byte_mode": false, "mean_packet": "500 B", "idle_decay": true,
                 "ecn": false, "above_max_th": "drop",
             },
         })

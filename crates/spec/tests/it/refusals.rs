@@ -43,7 +43,7 @@ fn unknown_keys() {
     assert_eq!(
         single_with("min_th", "minth"),
         "e.toml:9: bottleneck.queue.minth: unknown key; accepted: kind, tune, limit, min_th, max_th, max_p, w_q, gentle, \
-         spacing, flavour, byte_mode, mean_packet, ecn, above_max_th; did you mean \"min_th\"?"
+         spacing, flavour, byte_mode, mean_packet, idle_decay, ecn, above_max_th; did you mean \"min_th\"?"
     );
     assert_eq!(
         single_with("warmup", "colour"),

@@ -4,7 +4,8 @@ The form is "newc" without compression (Documentation/driver-api/early-userspace
 of Linux). The guest finds in it
 
     /init                  the agent
-    /bin/ip, /bin/tc       this computer's, with their libraries where the programs look for them
+    /bin/ip, /bin/tc       those that were fetched with the kernel, or else this computer's, with
+                           their libraries where the programs look for them
     /modules               the modules to load, a path in each line, in the order to load them
     /modules.d/NAME.ko
     /dev, /proc, /sys, /run, /tmp
@@ -16,16 +17,14 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from redtail.backends import live
 from redtail.backends.virtual import images
-from redtail.backends.virtual.kernels import Kernel
+from redtail.backends.virtual import programs as of_guest
+from redtail.backends.virtual.kernels import PROGRAMS, Kernel
 from redtail.errors import SpecError
-
-PROGRAMS = {"ip": "iproute", "tc": "iproute-tc"}
-"""The programs of iproute2 in the guest, each with Fedora's package."""
 
 _FOLDERS = ("dev", "proc", "run", "sys", "tmp")
 _FILE, _FOLDER = 0o100000, 0o040000
@@ -55,6 +54,23 @@ def build(kernel: Kernel, agent: Path) -> bytes:
             "builds it",
             key="backend",
         ) from None
+    programs, libraries = _programs(kernel), _libraries(str(agent))
+    files |= libraries
+    files |= programs  # a newer C library than this computer's runs the agent, too
+    _require_new_enough(kernel, agent, [Path("/", path) for path in libraries])
+    paths = kernel.to_load()
+    names = [f"modules.d/{images.module_name(path)}.ko" for path in paths]
+    files["modules"] = (0o644, "".join(f"/{name}\n" for name in names).encode())
+    for name, module in zip(names, paths, strict=True):
+        files[name] = (0o644, images.module_bytes(module))
+    return archive(files)
+
+
+def _programs(kernel: Kernel) -> dict[str, tuple[int, bytes]]:
+    """Return the programs of iproute2 and their libraries, by their paths."""
+    files: dict[str, tuple[int, bytes]] = {}
+    if kernel.iproute2:
+        return {name: (mode, path.read_bytes()) for name, (mode, path) in kernel.programs.items()}
     for program, package in PROGRAMS.items():
         found = where(program)
         if found is None:
@@ -64,13 +80,23 @@ def build(kernel: Kernel, agent: Path) -> bytes:
             )
         files[f"bin/{program}"] = (0o755, Path(found).read_bytes())
         files |= _libraries(os.path.realpath(found))
-    files |= _libraries(str(agent))
-    paths = kernel.to_load()
-    names = [f"modules.d/{images.module_name(path)}.ko" for path in paths]
-    files["modules"] = (0o644, "".join(f"/{name}\n" for name in names).encode())
-    for name, module in zip(names, paths, strict=True):
-        files[name] = (0o644, images.module_bytes(module))
-    return archive(files)
+    return files
+
+
+def _require_new_enough(kernel: Kernel, agent: Path, libraries: Sequence[Path]) -> None:
+    """Refuse programs whose C library, which the guest has only once, is too old for the agent."""
+    files = kernel.programs
+    if not files or not libraries:
+        return
+    loader = files[of_guest.LOADER][1]
+    own = loader.parents[1] / of_guest.LIBRARIES
+    folders = list(dict.fromkeys(library.parent for library in libraries))
+    if not of_guest.runs(loader, [own, *folders], agent):
+        raise SpecError(
+            f"kernel {kernel.name} cannot be used: its suite has an older C library than this "
+            "computer; accepted: a kernel that was fetched without --suite, or from a newer suite",
+            key="kernel",
+        )
 
 
 def where(program: str) -> str | None:

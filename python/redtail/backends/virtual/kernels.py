@@ -6,6 +6,7 @@ They are kept in a folder for each, in `$REDTAIL_KERNELS` or else below the fold
                  modules/*.ko    queues, classifiers, congestion controls, tun, and what they need,
                                  decompressed
                  modules/modules.builtin
+                 programs/       iproute2 with its libraries, if it was fetched with the kernel
                  kernel.json     what else is known of it
 
 A folder is made aside and renamed when it is whole, so that nothing half-written can be found.
@@ -20,14 +21,16 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from redtail.backends.doctor import QUEUES
-from redtail.backends.virtual import images, packages
+from redtail.backends.virtual import images, packages, suites
+from redtail.backends.virtual import programs as of_guest
 from redtail.errors import Cancelled, SpecError, StoreError
 from redtail.files import is_file_name, path_of
 from redtail.store import folders
@@ -35,9 +38,15 @@ from redtail.store import folders
 _ABOUT = "kernel.json"
 _IMAGE = "image"
 _MODULES = "modules"
+_PROGRAMS = "programs"
+
+NO_PROGRAMS: Mapping[str, tuple[int, Path]] = MappingProxyType({})
 
 REQUIRED = {"tun": "CONFIG_TUN"}
 """Modules without which the guest cannot work, and the setting that makes each."""
+
+PROGRAMS = {"ip": "iproute", "tc": "iproute-tc"}
+"""The programs of iproute2 in the guest, each with Fedora's package."""
 
 CLASSIFIERS = ("cls_flower", "cls_matchall", "cls_u32", "cls_fw", "act_gact", "act_skbedit")
 """Modules that put packets into classes."""
@@ -66,8 +75,9 @@ class Kernel:
         image: a bzImage, or an ELF file with a PVH note.
         modules: a folder; it and those below it have *.ko, *.ko.xz, *.ko.gz or *.ko.zst.
         origin: a package and its version, or the paths that the user gave.
-        identity: a SHA-256 over the image and the modules that are kept.
+        identity: a SHA-256 over the image and the modules that are kept, and over its programs.
         added: when it was fetched or added, in nanoseconds since 1970.
+        iproute2: the version that was fetched with it; empty if the guest has this computer's.
     """
 
     name: str
@@ -77,6 +87,12 @@ class Kernel:
     origin: str
     identity: str = ""
     added: int = 0
+    iproute2: str = ""
+
+    @property
+    def programs(self) -> dict[str, tuple[int, Path]]:
+        """The files of iproute2 that were fetched with it: permissions and file, by path."""
+        return of_guest.kept_in(self.image.parent / _PROGRAMS) if self.iproute2 else {}
 
     @cached_property
     def found(self) -> images.Modules:
@@ -106,8 +122,10 @@ class Kernel:
 
     @property
     def size(self) -> int:
-        """The bytes of its image and of the files of its modules."""
-        return sum(path.stat().st_size for path in (self.image, *self.found.files.values()))
+        """The bytes of its image and of the files of its modules and programs."""
+        programs = (path for _, path in self.programs.values())
+        paths = (self.image, *self.found.files.values(), *programs)
+        return sum(path.stat().st_size for path in paths)
 
     def check(self) -> None:
         """Compare the files with the identity that was computed when it was fetched or added.
@@ -116,7 +134,7 @@ class Kernel:
             StoreError: they are not those, or cannot be read.
         """
         try:
-            now = identity_of(self.image, self.found)
+            now = identity_of(self.image, self.found, self.programs)
         except (SpecError, OSError) as error:
             raise StoreError(f"kernel {self.name} is damaged: {error}; {_again(self)}") from None
         if now != self.identity:
@@ -136,6 +154,7 @@ class Kernel:
             "modules": str(self.modules),
             "queues": self.queues(),
             "controls": self.controls(),
+            "iproute2": self.iproute2 or None,
             "bytes": self.size,
         }
 
@@ -169,8 +188,10 @@ def _kept(found: images.Modules) -> list[Path]:
     return found.order([*REQUIRED, *queues, *CLASSIFIERS, *sorted(_controls(found))])
 
 
-def identity_of(image: Path, found: images.Modules) -> str:
-    """Return a SHA-256 in hexadecimal over an image and the modules that are kept with it."""
+def identity_of(
+    image: Path, found: images.Modules, programs: Mapping[str, tuple[int, Path]] = NO_PROGRAMS
+) -> str:
+    """Return a SHA-256 in hexadecimal over an image and what is kept with it."""
     whole = hashlib.sha256()
     with open(image, "rb") as file:
         whole.update(hashlib.file_digest(file, "sha256").digest())
@@ -178,6 +199,8 @@ def identity_of(image: Path, found: images.Modules) -> str:
         content = hashlib.sha256(images.module_bytes(path)).hexdigest()
         whole.update(f"{images.module_name(path)} {content}\n".encode())
     whole.update("\n".join(sorted(found.builtin)).encode())
+    for name, (_, path) in sorted(programs.items()):
+        whole.update(f"{name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
     return whole.hexdigest()
 
 
@@ -217,13 +240,19 @@ def _read(folder: Path) -> Kernel:
         about = json.loads(file.read_text(encoding="utf-8"))
         texts = {key: str(about[key]) for key in ("release", "origin", "identity")}
         added = int(about["added"])
+        iproute2 = str(about.get("iproute2", ""))
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(
             f"{file}: is damaged: {folders.brief(error)}; `redtail kernel remove {folder.name}` "
             "removes the kernel"
         ) from None
     return Kernel(
-        folder.name, image=folder / _IMAGE, modules=folder / _MODULES, **texts, added=added
+        folder.name,
+        image=folder / _IMAGE,
+        modules=folder / _MODULES,
+        **texts,
+        added=added,
+        iproute2=iproute2,
     )
 
 
@@ -298,17 +327,19 @@ def examine(name: str, image: Path, modules: Path, origin: str = "") -> Kernel:
     return Kernel(name, release, image, found.folder, origin, identity_of(image, found))
 
 
-def add(name: str, image: Path, modules: Path) -> Kernel:
+def add(name: str, image: Path, modules: Path, iproute2: str | None = None) -> Kernel:
     """Keep a copy of a kernel of the user.
 
     Args:
         name: what to call it.
         image: a bzImage, or a vmlinux with a PVH note.
         modules: a folder with its modules and its list modules.builtin, which may be deep in it.
+        iproute2: the name of a kernel that was fetched from another suite, whose iproute2 the guest
+            gets; None for this computer's.
 
     Raises:
-        SpecError: the name is taken or is none, or the files are not those of one kernel for
-            x86-64 with what a guest needs.
+        SpecError: the name is taken or is none, the files are not those of one kernel for x86-64
+            with what a guest needs, or no iproute2 was fetched with that kernel.
         StoreError: the copy cannot be written.
         Cancelled: by Ctrl-C.
     """
@@ -321,8 +352,18 @@ def add(name: str, image: Path, modules: Path) -> Kernel:
                 key="NAME",
             )
         kernel = examine(name, path_of(image), path_of(modules))
+        programs = NO_PROGRAMS
+        if iproute2 is not None:
+            other = find(iproute2)
+            if not other.iproute2:
+                raise SpecError(
+                    f"--iproute2 {iproute2}: no iproute2 was fetched with this kernel; accepted: a "
+                    "kernel from `redtail kernel fetch --suite NAME`",
+                    key="--iproute2",
+                )
+            kernel, programs = replace(kernel, iproute2=other.iproute2), other.programs
         with _aside(name) as folder:
-            return _put(kernel, folder)
+            return _put(kernel, folder, programs)
 
 
 def _require_name(name: str) -> None:
@@ -334,7 +375,11 @@ def _require_name(name: str) -> None:
         )
 
 
-def fetch(package: str | None = None, progress: Callable[[str], None] = lambda _: None) -> Kernel:
+def fetch(
+    package: str | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+    suite: str | None = None,
+) -> Kernel:
     """Get a kernel from the packages of this computer's distribution, without root.
 
     It is called by its release. If the same version of the package is here already, nothing is
@@ -345,30 +390,36 @@ def fetch(package: str | None = None, progress: Callable[[str], None] = lambda _
             version than the newest. By default linux-image-cloud-amd64 (Debian) or
             linux-image-virtual (Ubuntu), the distributions' kernels for virtual machines.
         progress: is told what is being done.
+        suite: the name of another suite of the distribution than this computer's, such as "sid";
+            iproute2 comes from there, too.
 
     Raises:
-        SpecError: this is not Debian or Ubuntu on x86-64, there is no such package, or it has no
-            kernel that a guest can use.
+        SpecError: this is not Debian or Ubuntu on x86-64, there is no such package or suite, or it
+            has no kernel that a guest can use.
         RedtailError: it could not be downloaded or unpacked.
         StoreError: it cannot be written.
         Cancelled: by Ctrl-C.
     """
-    with _undone("fetched"):
-        wanted = packages.resolve(package)
+    with _undone("fetched"), _aside("fetched") as folder:
+        packages.require_apt()
+        source = suites.SYSTEM
+        if suite is not None:
+            with _writing(folder):
+                source = suites.find(suite, folder / "suite", progress)
+        wanted = packages.resolve(package, source)
         for kernel in known():
-            if kernel.origin == wanted.origin:
+            if kernel.origin == wanted.origin and kernel.iproute2 == wanted.iproute2:
                 progress(f"{wanted.origin} is here already")
                 return _made_default(kernel)
-        with _aside("fetched") as folder:
-            unpacked = folder / "unpacked"
-            with _writing(folder):
-                unpacked.mkdir(parents=True)
-            packages.unpack(wanted, folder, unpacked, progress)
-            progress("checking the kernel and its modules")
-            kernel = examine(wanted.origin, _image_in(unpacked, wanted), unpacked, wanted.origin)
-            kernel = replace(kernel, name=kernel.release)
-            _require_ours(kernel, wanted)
-            return _put(kernel, folder / "kept")
+        with _writing(folder):
+            folder.mkdir(exist_ok=True)
+        unpacked, programs = packages.unpack(wanted, folder, progress, source)
+        progress("checking the kernel and its modules")
+        kernel = examine(wanted.origin, _image_in(unpacked, wanted), unpacked, wanted.origin)
+        kernel = replace(kernel, name=kernel.release, iproute2=wanted.iproute2)
+        _require_ours(kernel, wanted)
+        found = of_guest.found_in(programs, tuple(PROGRAMS)) if programs else NO_PROGRAMS
+        return _put(kernel, folder / "kept", found)
 
 
 def _image_in(unpacked: Path, wanted: packages.Wanted) -> Path:
@@ -409,8 +460,10 @@ def remove(name: str) -> None:
         _sweep()
 
 
-def _put(kernel: Kernel, folder: Path) -> Kernel:
-    """Copy a kernel into a folder, then move that to its place; return what is there."""
+def _put(
+    kernel: Kernel, folder: Path, programs: Mapping[str, tuple[int, Path]] = NO_PROGRAMS
+) -> Kernel:
+    """Copy a kernel and programs into a folder, move that to its place, return what is there."""
     with _writing(folder):
         (folder / _MODULES).mkdir(parents=True)
         shutil.copyfile(kernel.image, folder / _IMAGE)
@@ -419,11 +472,13 @@ def _put(kernel: Kernel, folder: Path) -> Kernel:
         with _writing(folder):
             (folder / _MODULES / f"{images.module_name(path)}.ko").write_bytes(data)
     names = (f"{name}.ko\n" for name in sorted(kernel.found.builtin))
-    kernel = replace(kernel, added=time.time_ns())
+    identity = identity_of(kernel.image, kernel.found, programs)
+    kernel = replace(kernel, added=time.time_ns(), identity=identity)
     place = store() / kernel.name
     with _writing(folder):
         (folder / _MODULES / images.BUILTIN).write_text("".join(names), encoding="utf-8")
         (folder / _ABOUT).write_text(_about(kernel), encoding="utf-8")
+        of_guest.keep(programs, folder / _PROGRAMS)
         if place.exists():
             folders.remove(place)
         os.rename(folder, place)
@@ -431,7 +486,7 @@ def _put(kernel: Kernel, folder: Path) -> Kernel:
 
 
 def _about(kernel: Kernel) -> str:
-    keys = ("release", "origin", "identity", "added")
+    keys = ("release", "origin", "identity", "added", "iproute2")
     return json.dumps({key: getattr(kernel, key) for key in keys}, indent=2) + "\n"
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import platform
 import re
 import shutil
-import signal
-import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from redtail.backends.virtual.suites import SYSTEM, Source
 from redtail.errors import RedtailError, SpecError, StoreError
 
 DEFAULTS = {"debian": "linux-image-cloud-amd64", "ubuntu": "linux-image-virtual"}
@@ -21,16 +18,19 @@ DEFAULTS = {"debian": "linux-image-cloud-amd64", "ubuntu": "linux-image-virtual"
 
 _TOOLS = ("apt-cache", "apt-get", "dpkg-deb")
 _INSTEAD = "`redtail kernel add NAME --image FILE --modules DIR` takes a kernel from files"
-_STALE = "as root `apt-get update` renews the lists of packages"
+_IPROUTE2 = "iproute2"
 
 # A name as Debian's Policy Manual, 5.6.1, and a version as 5.6.12 has it.
 _PACKAGE = re.compile(r"([a-z0-9][a-z0-9+.-]+)(=[A-Za-z0-9.+:~-]+)?")
-# What a kernel is made of: Debian has image (and, in newer ones, binary and modules), Ubuntu has
-# image, modules, and modules-extra with most of the queues, which no package depends on.
+# What a kernel is made of: Debian has image and, in newer ones, binary, modules and base with the
+# list of what is built in; Ubuntu has image, modules, and modules-extra with most of the queues,
+# which no package depends on.
 _PART = re.compile(
-    r"(?P<name>linux-(?:image|binary|modules)-[a-z0-9+.-]+)(:\w+)?"
+    r"(?P<name>linux-(?:image|binary|modules|base)-[a-z0-9+.-]+)(:\w+)?"
     r"(\s*\((?P<relation>[<=>]+)\s*(?P<version>[^)]+)\))?"
 )
+# The packages of libraries that programs need; others are for their installation.
+_LIBRARY = re.compile(r"(?P<name>(?:lib[a-z0-9]|zlib1g)[a-z0-9+.-]*)(:\w+)?(\s*\(.*\))?")
 
 
 @dataclass(frozen=True)
@@ -40,14 +40,16 @@ class Wanted:
     Attributes:
         image: the package with the image.
         version: its version.
-        parts: all packages, as apt-get takes them: NAME=VERSION.
-        download: bytes of the packages.
+        parts: the packages of the kernel, as apt-get takes them: NAME=VERSION.
+        programs: those of iproute2 with its libraries; none if this computer's are used.
+        download: bytes of all packages.
         installed: bytes of what is in them.
     """
 
     image: str
     version: str
     parts: tuple[str, ...]
+    programs: tuple[str, ...]
     download: int
     installed: int
 
@@ -56,17 +58,24 @@ class Wanted:
         """The package with the image and its version."""
         return f"{self.image} {self.version}"
 
+    @property
+    def iproute2(self) -> str:
+        """The version of iproute2; empty if this computer's is used."""
+        found = (part.removeprefix(f"{_IPROUTE2}=") for part in self.programs)
+        return next((version for version in found if "=" not in version), "")
 
-def resolve(package: str | None) -> Wanted:
+
+def resolve(package: str | None, source: Source = SYSTEM) -> Wanted:
     """Return what has to be downloaded for a package with a kernel, by the lists of apt.
 
     Args:
         package: its name, or NAME=VERSION; None for the distribution's in `DEFAULTS`.
+        source: where packages come from; from another suite than this computer's, iproute2 is
+            taken with the kernel, because this computer's may not know its queues.
 
     Raises:
         SpecError: apt does not know it, it is no kernel's, or this computer has no apt.
     """
-    _require_apt()
     name = package if package is not None else _default()
     found = _PACKAGE.fullmatch(name)
     if found is None:
@@ -76,12 +85,12 @@ def resolve(package: str | None) -> Wanted:
             key="PACKAGE",
         )
     parts: dict[str, Mapping[str, str]] = {}
-    _follow(name, parts)
+    _follow(name, parts, source)
     for part in list(parts):
         if part.startswith("linux-modules-") and not part.startswith("linux-modules-extra-"):
             extra = part.replace("linux-modules-", "linux-modules-extra-", 1)
             version = parts[part].get("Version", "")
-            if extra not in parts and (about := _about(f"{extra}={version}")):
+            if extra not in parts and (about := _about(f"{extra}={version}", source)):
                 parts[extra] = about
     kernels = [part for part in parts if part.startswith("linux-image-")]
     if not kernels:
@@ -91,23 +100,40 @@ def resolve(package: str | None) -> Wanted:
             key="PACKAGE",
         )
     image = kernels[-1]  # the others depend on it
+    programs: dict[str, Mapping[str, str]] = {}
+    if source.suite:
+        _follow_libraries(_IPROUTE2, programs, source)
+    everything = [*parts.values(), *programs.values()]
     return Wanted(
         image,
         parts[image].get("Version", ""),
-        tuple(f"{part}={about.get('Version', '')}" for part, about in parts.items()),
-        sum(int(about.get("Size", 0)) for about in parts.values()),
-        sum(1024 * int(about.get("Installed-Size", 0)) for about in parts.values()),
+        _as_words(parts),
+        _as_words(programs),
+        sum(int(about.get("Size", 0)) for about in everything),
+        sum(1024 * int(about.get("Installed-Size", 0)) for about in everything),
     )
 
 
-def unpack(wanted: Wanted, folder: Path, unpacked: Path, progress: Callable[[str], None]) -> None:
+def _as_words(packages: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
+    return tuple(f"{name}={about.get('Version', '')}" for name, about in packages.items())
+
+
+def unpack(
+    wanted: Wanted,
+    folder: Path,
+    progress: Callable[[str], None],
+    source: Source = SYSTEM,
+) -> tuple[Path, Path | None]:
     """Download packages and unpack them.
 
     Args:
         wanted: the packages.
-        folder: a folder for the packages.
-        unpacked: a folder for what is in them.
+        folder: a folder for the packages and what is in them.
         progress: is told what is being done.
+        source: where packages come from.
+
+    Returns:
+        The folder with what is in the kernel's packages, and that of iproute2, if there is one.
 
     Raises:
         RedtailError: they cannot be downloaded, or are damaged.
@@ -123,23 +149,48 @@ def unpack(wanted: Wanted, folder: Path, unpacked: Path, progress: Callable[[str
             f"{shown_size(free)} are free; make room, or REDTAIL_KERNELS=DIR chooses another folder"
         )
     progress(f"downloading {wanted.origin} ({shown_size(wanted.download)})")
-    ran = _run(["apt-get", "-q", "download", *wanted.parts], folder)
-    if ran.returncode:
-        raise _failure(f"{wanted.image} cannot be downloaded", ran.stderr, folder, _advice)
-    files = sorted(folder.glob("*.deb"))
-    if len(files) != len(wanted.parts):
-        raise RedtailError(
-            f"{wanted.image}: apt-get has downloaded {len(files)} of the {len(wanted.parts)} "
-            f"packages {', '.join(wanted.parts)}"
-        )
+    kernel = _downloaded(wanted, wanted.parts, folder / "kernel.deb", source)
+    programs = _downloaded(wanted, wanted.programs, folder / "programs.deb", source)
     progress("unpacking it")
+    _extract(kernel, folder / "unpacked")
+    if not programs:
+        return folder / "unpacked", None
+    _extract(programs, folder / "programs")
+    return folder / "unpacked", folder / "programs"
+
+
+def _downloaded(wanted: Wanted, parts: tuple[str, ...], folder: Path, source: Source) -> list[Path]:
+    """Download packages into a new folder and return their files."""
+    folder.mkdir()
+    if not parts:
+        return []
+    ran = source.run("apt-get", ["-q", "download", *parts], folder)
+    if ran.returncode:
+        raise source.failure(f"{wanted.image} cannot be downloaded", ran.stderr, folder.parent)
+    files = sorted(folder.glob("*.deb"))
+    if len(files) != len(parts):
+        raise RedtailError(
+            f"{wanted.image}: apt-get has downloaded {len(files)} of the {len(parts)} "
+            f"packages {', '.join(parts)}"
+        )
+    return files
+
+
+def _extract(files: list[Path], folder: Path) -> None:
+    folder.mkdir()
     for file in files:
-        ran = _run(["dpkg-deb", "-x", str(file), str(unpacked)], folder)
+        ran = SYSTEM.run("dpkg-deb", ["-x", str(file), str(folder)], folder)
         if ran.returncode:
-            raise _failure(f"{file.name} cannot be unpacked", ran.stderr, folder, lambda _: "")
+            what = f"{file.name} cannot be unpacked"
+            raise SYSTEM.failure(what, ran.stderr, folder.parent, advice="")
 
 
-def _require_apt() -> None:
+def require_apt() -> None:
+    """Refuse a computer on which no package can be fetched.
+
+    Raises:
+        SpecError: it is none with x86-64, Linux and apt.
+    """
     if not sys.platform.startswith("linux") or platform.machine() != "x86_64":
         raise SpecError(
             f"this is {platform.system()} on {platform.machine()}; kernels can be fetched on "
@@ -179,70 +230,53 @@ def _default() -> str:
     )
 
 
-def _follow(name: str, parts: dict[str, Mapping[str, str]]) -> None:
+def _follow(name: str, parts: dict[str, Mapping[str, str]], source: Source) -> None:
     """Enter a package and those parts of a kernel that it depends on."""
-    about = _about(name)
+    about = _about(name, source)
     plain = name.partition("=")[0]
     if not about:
+        if source.suite:
+            raise SpecError(
+                f"{name}: {source.suite} has no such package; accepted: a package with a kernel, "
+                "such as linux-image-cloud-amd64",
+                key="PACKAGE",
+            )
         raise SpecError(
             f"{name}: apt does not know this package: its name is wrong, or the lists of packages "
-            f"are missing or old; {_STALE}, and `apt-cache pkgnames linux-image-` lists the names",
+            f"are missing or old; {source.advice}, and `apt-cache pkgnames linux-image-` lists the "
+            "names",
             key="PACKAGE",
         )
     parts[plain] = about
-    relations = ", ".join(about.get(key, "") for key in ("Pre-Depends", "Depends"))
-    for relation in relations.split(","):
-        found = _PART.fullmatch(relation.split("|")[0].strip())
+    for relation in _relations(about):
+        found = _PART.fullmatch(relation)
         if found and found["name"] not in parts:
             version = f"={found['version']}" if found["relation"] == "=" else ""
-            _follow(found["name"] + version, parts)
+            _follow(found["name"] + version, parts, source)
 
 
-def _about(package: str) -> dict[str, str]:
+def _follow_libraries(name: str, parts: dict[str, Mapping[str, str]], source: Source) -> None:
+    """Enter a package and the libraries that it needs, as far as apt knows them."""
+    about = _about(name, source)
+    if not about:
+        return
+    parts[name] = about
+    for relation in _relations(about):
+        found = _LIBRARY.fullmatch(relation)
+        if found and found["name"] not in parts:
+            _follow_libraries(found["name"], parts, source)
+
+
+def _relations(about: Mapping[str, str]) -> list[str]:
+    """Return what a package depends on: of alternatives, the first."""
+    fields = ", ".join(about.get(key, "") for key in ("Pre-Depends", "Depends"))
+    return [relation.split("|")[0].strip() for relation in fields.split(",")]
+
+
+def _about(package: str, source: Source) -> dict[str, str]:
     """Return what apt knows of a package, by field; nothing if it does not know it."""
-    ran = _run(["apt-cache", "show", "--no-all-versions", package], None)
+    ran = source.run("apt-cache", ["show", "--no-all-versions", package], None)
     if ran.returncode:
         return {}
     lines = ran.stdout.strip().split("\n\n")[0].splitlines()
     return dict(line.split(": ", 1) for line in lines if re.match(r"[A-Za-z0-9-]+: ", line))
-
-
-def _advice(said: str) -> str:
-    if "404" in said or "Can't find a source" in said:
-        return f"; {_STALE}"
-    return f"; check this computer's network; {_STALE}"
-
-
-def _failure(what: str, said: str, folder: Path, advice: Callable[[str], str]) -> RedtailError:
-    """Return the error for what a program of apt or dpkg has said."""
-    lines = [line.removeprefix("E: ") for line in said.splitlines() if "W: " not in line[:3]]
-    reason = " ".join(line.strip() for line in lines if line.strip()) or "no reason was told"
-    if "No space left" in said or "enough free space" in said:
-        return StoreError(
-            f"{folder.parent}: {what}: {reason}; make room, or REDTAIL_KERNELS=DIR chooses "
-            "another folder"
-        )
-    return RedtailError(f"{what}: {reason}{advice(said)}")
-
-
-def _run(words: Sequence[str], folder: Path | None) -> subprocess.CompletedProcess[str]:
-    """Run a program in a folder; with Ctrl-C it ends, and so do the programs that it started."""
-    process = subprocess.Popen(
-        words,
-        cwd=folder,
-        env={**os.environ, "LC_ALL": "C"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    )
-    try:
-        out, errors = process.communicate()
-    except BaseException:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        raise
-    return subprocess.CompletedProcess(words, process.returncode, out, errors)

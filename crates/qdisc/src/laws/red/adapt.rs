@@ -103,7 +103,8 @@ pub struct Aimd {
     beta: f64,
     bottom: f64,
     top: f64,
-    ticks: Ticks,
+    /// None if max_p stays.
+    ticks: Option<Ticks>,
 }
 
 impl Aimd {
@@ -118,7 +119,16 @@ impl Aimd {
             beta,
             bottom,
             top,
-            ticks: Ticks::every(interval),
+            ticks: Some(Ticks::every(interval)),
+        }
+    }
+
+    /// The scheme that never changes max_p.
+    #[must_use]
+    pub fn stopped(self) -> Self {
+        Self {
+            ticks: None,
+            ..self
         }
     }
 }
@@ -127,10 +137,13 @@ impl Adaptation for Aimd {
     #[inline]
     fn adapt(&mut self, law: &mut RedLaw, now: Time) {
         // The average changes at arrivals only: all ticks during an idle time count as one.
-        if self.ticks.due(now).is_none() {
+        let Some(ticks) = &mut self.ticks else {
+            return;
+        };
+        if ticks.due(now).is_none() {
             return;
         }
-        self.ticks.skip(now);
+        ticks.skip(now);
         let config = law.config();
         let (max_p, average) = (config.max_p, law.average());
         let outside = Self::OUTSIDE * (config.max_th - config.min_th);
