@@ -17,7 +17,7 @@ use redtail_network::{
     Address, Class, ContentId, End, Ends, Event, Link, Links, Lookahead, SimPacket, Target,
     compile, report,
 };
-use redtail_qdisc::{Plugins, QueueDiscipline, TcpHeader};
+use redtail_qdisc::{Plugins, TcpHeader};
 use redtail_spec::Scenario;
 use redtail_traffic::TrafficParams;
 use redtail_transport::choices::EcnCodepoint;
@@ -228,6 +228,8 @@ pub struct Emulator<'a> {
     /// `None` if all events happen when they are due.
     lookahead: Option<Lookahead>,
     scratch: Vec<u8>,
+    /// The time of the latest event that was carried out.
+    reached: Time,
 }
 
 impl<'a> Emulator<'a> {
@@ -295,6 +297,7 @@ impl<'a> Emulator<'a> {
             now: Time::ZERO,
             lookahead: None,
             scratch: vec![0; LARGEST],
+            reached: Time::ZERO,
         }
     }
 
@@ -362,10 +365,52 @@ impl<'a> Emulator<'a> {
     /// Carries out what is due.
     fn catch_up(&mut self, now: Time) -> io::Result<()> {
         self.now = now;
-        while let Some(event) = self.due(now).filter(|event| event.at() < self.end) {
+        self.read_queues(now)?;
+        loop {
+            let due = self.links.scheduler.first();
+            let due = due.filter(|event| event.at() <= now && event.at() < self.end);
+            if let Some((link, at)) = self.released_by(due.map_or(now, |event| event.at())) {
+                self.reached = at;
+                self.with_links(|links, ends| links.ask_queue(link, at, ends));
+                continue;
+            }
+            let Some(event) = due.and_then(|_| self.links.scheduler.take_next()) else {
+                return Ok(());
+            };
+            self.reached = self.reached.max(event.at());
             self.carry_out(event)?;
         }
+    }
+
+    /// Reads what queues of the kernel have let out for links that wait for it, or will when what is due has
+    /// happened.
+    fn read_queues(&self, now: Time) -> io::Result<()> {
+        if self.lookahead.is_none() {
+            return Ok(());
+        }
+        let due = self.links.scheduler.first().map(|event| event.at());
+        let due = due.is_some_and(|at| at <= now);
+        for (link, router) in self.routers.iter().enumerate() {
+            let waits = due || self.links.network.links[link].transmitting.is_none();
+            if let Some(router) = router.as_ref().filter(|_| waits) {
+                router.read_output(now)?;
+            }
+        }
         Ok(())
+    }
+
+    /// An idle link that can begin a packet of its queue of the kernel by `at`, and when it does.
+    fn released_by(&self, at: Time) -> Option<(u32, Time)> {
+        self.lookahead.as_ref()?;
+        let of_link = |(link, router): (usize, &Option<Arc<Router>>)| {
+            let idle = self.links.network.links[link].transmitting.is_none();
+            let waiting = self.links.books[link].waiting.iter().any(|&n| n > 0);
+            let begins = router.as_ref().filter(|_| idle && waiting)?.next_begins()?;
+            Some((link as u32, begins.max(self.reached)))
+        };
+        let first = self.routers.iter().enumerate().filter_map(of_link);
+        let first = first.min_by_key(|&(link, begins)| (begins, link));
+        first.filter(|&(_, begins)| begins <= at && begins < self.end)
     }
 
     fn read_meter(&mut self, now: Time) {
@@ -394,7 +439,7 @@ impl<'a> Emulator<'a> {
         let links = self.links.network.links.iter().zip(&self.links.books);
         for (router, (link, books)) in self.routers.iter().zip(links) {
             if let Some(router) = router {
-                let unknown = link.queue.backlog().packets;
+                let unknown = books.waiting.iter().sum();
                 let wrong = router.check_drops(books.passed.dropped, unknown)?;
                 let wrong = wrong.or_else(|| router.check_shaper(self.end - Time::ZERO));
                 if let Some(wrong) = wrong {
@@ -403,15 +448,6 @@ impl<'a> Emulator<'a> {
             }
         }
         Ok(None)
-    }
-
-    /// Takes the next event if it is due.
-    fn due(&mut self, now: Time) -> Option<Event> {
-        let scheduler = &mut self.links.scheduler;
-        match scheduler.first() {
-            Some(event) if event.at() <= now => scheduler.take_next(),
-            _ => None,
-        }
     }
 
     /// Reads what the hosts behind a device have sent: those of `Side::BOTH` of the first group,
@@ -627,7 +663,9 @@ impl Part for Emulator<'_> {
     fn act(&mut self, now: Time) -> io::Result<()> {
         self.catch_up(now)?;
         self.read_meter(now);
-        self.ask_kernel_queues(now);
+        if self.lookahead.is_none() {
+            self.ask_kernel_queues(now);
+        }
         Ok(())
     }
 
@@ -645,13 +683,13 @@ impl Part for Emulator<'_> {
 
     fn ready(&mut self, datum: u64) -> io::Result<()> {
         let now = self.clock.now().min(self.end);
-        self.catch_up(now)?;
         if datum == ROUTER {
             for router in self.routers.iter().flatten() {
-                router.read_output()?;
+                router.read_output(now)?;
             }
-            return Ok(()); // the links ask when they act
+            return self.catch_up(now);
         }
+        self.catch_up(now)?;
         self.read_device((datum - DEVICES) as usize, now)
     }
 }

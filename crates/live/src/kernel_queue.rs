@@ -9,7 +9,14 @@
 //! The kernel does not say which packets it drops. Queues that drop only arriving packets are asked
 //! for their counter after each packet. Of the others, a packet that comes out shows that those before
 //! it were dropped, in the same flow or, if the queue keeps one order, of all flows. What is left is
-//! found when the queue is empty.
+//! found when the queue is empty. How many packets are gone is known at once: the kernel counts those that
+//! wait. So the length of the queue is exact, and a drop is late by the time that its packet is not known.
+//!
+//! **The shaper must not run ahead of the link.** It sends at the link's rate while packets wait. If the link
+//! began each packet when redtail has read it, each delay of redtail would put the link behind the shaper
+//! until the queue is empty, and packets would wait behind the queue, where it does not see them: 64
+//! downloads at 10 Mbit/s had 8 of them. So an idle link begins a packet up to [`READ_LATE`] before redtail
+//! reads it, and earlier by the time of those that are read together with it and were let out after it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -20,7 +27,7 @@ use redtail_core::{Bytes, Ecn, FlowId, Rate, Span, Time};
 use redtail_qdisc::plugin::{
     Actions, PacketId, PacketView, PluginError, PluginParams, PluginQueue, Plugins,
 };
-use redtail_qdisc::{DropReason, QueueParams};
+use redtail_qdisc::{DropReason, LinkFacts, QueueParams};
 use redtail_spec::{LinkParams, Scenario};
 use redtail_traffic::Direction;
 
@@ -55,16 +62,44 @@ const LOOK_INTERVAL: Span = Span::from_ms(20);
 /// Time for which the shaper may send at once after it was late: as much as the kernel's timers need.
 const BURST_TIME: Span = Span::from_us(150);
 
+/// How late redtail may read a packet that the shaper has let out without a delay of the link. In virtual
+/// machines it is some 1 ms after a burst of packets; the shaper itself is punctual there.
+const READ_LATE: Span = Span::from_ms(2);
+
 /// The share of a run for which a link may wait for packets that the shaper holds back: less than the
 /// tolerance for utilization with which backends are compared.
 const MOST_HELD_BACK: f64 = 0.01;
 
+/// A packet that has come out of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Out {
+    id: u16,
+    /// Whether it carries CE.
+    ce: bool,
+    size: Bytes,
+    /// An idle link begins it from this time on.
+    from: Time,
+}
+
 /// What has come out of a queue and is not transmitted yet.
 #[derive(Debug)]
 struct Released {
-    /// The identification of each packet, and whether it carries CE.
-    packets: VecDeque<(u16, bool)>,
+    packets: VecDeque<Out>,
     buffer: Vec<u8>,
+}
+
+impl Released {
+    /// The packets from `first` on were read together at `now`: says from when on a link of this rate may
+    /// begin them.
+    fn read_at(&mut self, first: usize, rate: Rate, now: Time) {
+        let mut from = Time::ZERO + (now - Time::ZERO).saturating_sub(READ_LATE);
+        for out in self.packets.range_mut(first..).rev() {
+            out.from = from;
+            // The shaper lets the next one out when this one has been transmitted.
+            let before = rate.tx_time(out.size);
+            from = Time::ZERO + (from - Time::ZERO).saturating_sub(before);
+        }
+    }
 }
 
 /// A router with a queue of the kernel.
@@ -75,6 +110,7 @@ pub struct Router {
     input: Tun,
     output: Tun,
     watch: QueueWatch,
+    rate: Rate,
     /// The bytes of the packet that is about to arrive.
     arriving: Mutex<Vec<u8>>,
     released: Mutex<Released>,
@@ -135,6 +171,7 @@ impl Router {
             _namespace: namespace,
             input,
             output,
+            rate,
             watch: QueueWatch::new(OUT, u32::from(HANDLE) << 16)
                 .map_err(|error| about(error, OUT))?,
             arriving: Mutex::default(),
@@ -158,29 +195,52 @@ impl Router {
         self.link_reads.store(reads, Ordering::Relaxed);
     }
 
-    /// Reads what has come out.
+    /// Reads what has come out by `now`.
     ///
     /// # Errors
     /// When the device cannot be read.
-    pub fn read_output(&self) -> io::Result<()> {
-        let Released { packets, buffer } = &mut *locked(&self.released);
-        while let Some(length) = self.output.read(buffer)? {
+    pub fn read_output(&self, now: Time) -> io::Result<()> {
+        let released = &mut *locked(&self.released);
+        let first = released.packets.len();
+        while let Some(length) = self.output.read(&mut released.buffer)? {
+            let bytes = &released.buffer[..length];
             if length >= 20 {
-                let ce = buffer[1] & 3 == 3;
-                packets.push_back((packet::identification(buffer), ce));
+                released.packets.push_back(Out {
+                    id: packet::identification(bytes),
+                    ce: bytes[1] & 3 == 3,
+                    size: Bytes::new(length as u64),
+                    from: now,
+                });
             }
         }
+        released.read_at(first, self.rate, now);
         Ok(())
     }
 
-    /// The next packet that has come out.
-    fn next_released(&self) -> io::Result<Option<(u16, bool)>> {
-        let next = locked(&self.released).packets.pop_front();
-        if next.is_some() || !self.link_reads.load(Ordering::Relaxed) {
-            return Ok(next);
+    /// When an idle link may begin the next packet that has been read.
+    pub fn next_begins(&self) -> Option<Time> {
+        locked(&self.released).packets.front().map(|out| out.from)
+    }
+
+    /// The next packet that has come out, for a link that is idle.
+    fn next_released(&self, now: Time) -> io::Result<Option<Out>> {
+        let reads = self.link_reads.load(Ordering::Relaxed);
+        let next = |released: &mut Released| {
+            let next = *released.packets.front()?;
+            (reads || next.from <= now).then_some(next)?;
+            released.packets.pop_front()
+        };
+        let found = next(&mut locked(&self.released));
+        if found.is_some() || !reads {
+            return Ok(found);
         }
-        self.read_output()?;
-        Ok(locked(&self.released).packets.pop_front())
+        self.read_output(now)?;
+        Ok(next(&mut locked(&self.released)))
+    }
+
+    /// Packets that have been read and not been taken.
+    fn released(&self) -> usize {
+        locked(&self.released).packets.len()
     }
 
     /// Says which bytes the packet has that arrives next.
@@ -333,10 +393,13 @@ pub fn routers(
         let router = Router::make(&queue, link.rate, mtu)?;
         let name = scenario.topology.link_name(index, direction);
         let class = format!("the kernel's {} at {name}", queue.kind);
+        let facts = scenario.link_facts(index, direction, &link, scenario.flow_table());
         let kind = link.queue.kind();
+        let drops_arriving = drops_arriving(&link.queue, &facts);
         let made = Arc::clone(&router);
         plugins = plugins.with(&class, move |_, _| {
-            Ok(Box::new(KernelQueue::new(Arc::clone(&made), kind)))
+            let queue = KernelQueue::new(Arc::clone(&made), kind, drops_arriving);
+            Ok(Box::new(queue))
         });
         let hop = &mut with_routers.topology.hops_mut()[index];
         let of_link = match (direction, &mut hop.return_link) {
@@ -364,6 +427,18 @@ const DROP_ARRIVING: [&str; 7] = [
     "fq-pie",
     "sfb",
 ];
+
+/// Kinds that only share the link among other queues, and count the drops of these as their own.
+const CLASSES: [&str; 4] = ["htb", "prio", "drr", "tbf"];
+
+/// Whether a queue drops no packet but the one that arrives.
+fn drops_arriving(queue: &QueueParams, link: &LinkFacts) -> bool {
+    let mut all = CLASSES.contains(&queue.kind());
+    queue.inner(link, &mut |_, inner, link| {
+        all &= drops_arriving(inner, link);
+    });
+    all || DROP_ARRIVING.contains(&queue.kind())
+}
 
 /// Kinds that send all packets in the order in which they arrived.
 const ONE_ORDER: [&str; 9] = [
@@ -407,16 +482,19 @@ pub struct KernelQueue {
     next: u16,
     /// Packets that were dropped.
     lost: Vec<u16>,
+    /// How many of `held` have been dropped, besides those in `lost`.
+    missing: u64,
     /// Since when the link has waited for a packet that the kernel has.
     waiting_since: Option<Time>,
 }
 
 impl KernelQueue {
-    /// The queue of a router, which is of this kind.
-    pub fn new(router: Arc<Router>, kind: &str) -> Self {
+    /// The queue of a router, which is of this kind. `drops_arriving` says that it drops no packet but the
+    /// one that arrives.
+    pub fn new(router: Arc<Router>, kind: &str, drops_arriving: bool) -> Self {
         Self {
             router,
-            drops_arriving: DROP_ARRIVING.contains(&kind),
+            drops_arriving,
             one_order: ONE_ORDER.contains(&kind),
             reports_max_p: kind == "adaptive-red",
             look_at: Time::ZERO,
@@ -425,6 +503,7 @@ impl KernelQueue {
             order: BTreeMap::new(),
             next: 0,
             lost: Vec::new(),
+            missing: 0,
             waiting_since: None,
         }
     }
@@ -466,13 +545,21 @@ impl KernelQueue {
         if self.held.is_empty() {
             return Ok(());
         }
+        self.count(now)
+    }
+
+    /// Counts the packets that have been dropped. If nothing waits, they are known.
+    fn count(&mut self, now: Time) -> Result<(), PluginError> {
         let waiting = self.counters()?.waiting;
-        self.router.read_output().map_err(failed)?;
-        if waiting == 0 && locked(&self.router.released).packets.is_empty() {
+        self.router.read_output(now).map_err(failed)?;
+        let released = self.router.released();
+        if waiting == 0 && released == 0 {
             self.lost.extend(self.held.keys());
             self.order.clear();
             self.waiting_since = None;
         }
+        let there = waiting as usize + released + self.lost.len();
+        self.missing = self.held.len().saturating_sub(there) as u64;
         Ok(())
     }
 
@@ -531,6 +618,9 @@ impl PluginQueue for KernelQueue {
             },
         );
         self.order.entry(flow).or_default().push_back(id);
+        if !self.drops_arriving {
+            self.count(now)?;
+        }
         Ok(())
     }
 
@@ -542,11 +632,14 @@ impl PluginQueue for KernelQueue {
         self.look(now)?;
         let mut next = None;
         while next.is_none()
-            && let Some((id, ce)) = self.router.next_released().map_err(failed)?
+            && let Some(Out { id, ce, .. }) = self.router.next_released(now).map_err(failed)?
         {
             next = self.take(id).map(|held| (held, ce));
         }
         self.drop_lost(actions)?;
+        if !self.drops_arriving {
+            self.count(now)?;
+        }
         let Some((held, ce)) = next else {
             if !self.held.is_empty() {
                 self.waiting_since.get_or_insert(now);
@@ -579,5 +672,66 @@ impl PluginQueue for KernelQueue {
             tell("max_p", f64::from(of_2_to_32) / 2f64.powi(32));
         }
         Ok(())
+    }
+
+    fn missing(&self) -> u64 {
+        self.missing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at_us(us: u64) -> Time {
+        Time::ZERO + Span::from_us(us)
+    }
+
+    fn out(id: u16, size: u64) -> Out {
+        Out {
+            id,
+            ce: false,
+            size: Bytes::new(size),
+            from: Time::ZERO,
+        }
+    }
+
+    #[test]
+    fn packets_read_late_are_begun_when_the_shaper_let_them_out() {
+        // 1500 B take 1200 us at 10 Mbit/s. The link must not begin the first of four at 100 ms, 3.6 ms
+        // after the shaper let it out: it would be behind the shaper as long as packets wait.
+        let sizes = [1500, 750, 1500, 1500];
+        let mut released = Released {
+            packets: (0..).zip(sizes).map(|(id, size)| out(id, size)).collect(),
+            buffer: Vec::new(),
+        };
+        released.read_at(0, Rate::from_bps(10_000_000), at_us(100_000));
+        let from: Vec<Time> = released.packets.iter().map(|out| out.from).collect();
+        let last = at_us(100_000 - 2000);
+        let before = [3000, 1800, 1200, 0].map(|us| last - Span::from_us(us));
+        assert_eq!(from, before);
+
+        // What was read earlier keeps its time.
+        released.packets.push_back(out(4, 1500));
+        released.read_at(4, Rate::from_bps(10_000_000), at_us(101_000));
+        assert_eq!(released.packets[3].from, last);
+        assert_eq!(released.packets[4].from, at_us(99_000));
+    }
+
+    #[test]
+    fn classes_drop_arrivals_alone_if_their_queues_do() {
+        let link = LinkFacts::of_rate(Rate::from_bps(10_000_000));
+        let drops_arriving = |inner: &str| {
+            let queue = serde_json::json!({"htb": {"class": [
+                {"name": "a", "rate": "5 Mbit/s", "queue": {"tail-drop": {"limit": "9 packets"}}},
+                {"name": "b", "rate": "5 Mbit/s", "queue": {inner: {}}},
+            ]}});
+            drops_arriving(
+                &serde_json::from_value(queue).expect("it is a queue"),
+                &link,
+            )
+        };
+        assert!(drops_arriving("sfb"));
+        assert!(!drops_arriving("codel"));
     }
 }

@@ -223,7 +223,8 @@ impl Links {
     pub fn check_conservation(&self) {
         for (link, books) in self.network.links.iter().zip(&self.books) {
             let passed = books.passed;
-            let inside = link.queue.backlog().packets + u64::from(link.transmitting.is_some());
+            let waiting = link.queue.backlog().packets + link.queue.missing();
+            let inside = waiting + u64::from(link.transmitting.is_some());
             assert_eq!(
                 passed.arrived,
                 passed.departed + passed.dropped + inside,

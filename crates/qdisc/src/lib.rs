@@ -118,6 +118,12 @@ pub trait QueueDiscipline<P: Packet> {
     /// Returns the present backlog.
     fn backlog(&self) -> Backlog;
 
+    /// Returns how many packets the queue has lost without knowing yet which they are: they do not count as
+    /// waiting, and are not dropped before they are known. Only a queue that others serve has such packets.
+    fn missing(&self) -> u64 {
+        0
+    }
+
     /// Returns the control law's state, for time series.
     fn internals(&self) -> Internals {
         Internals::default()
@@ -433,6 +439,9 @@ macro_rules! disciplines {
             #[inline(always)]
             fn backlog(&self) -> Backlog {
                 match self { $(Self::$variant(queue) => queue.backlog(),)+ }
+            }
+            fn missing(&self) -> u64 {
+                match self { $(Self::$variant(queue) => queue.missing(),)+ }
             }
             fn internals(&self) -> Internals {
                 match self { $(Self::$variant(queue) => queue.internals(),)+ }

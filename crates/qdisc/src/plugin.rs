@@ -126,6 +126,12 @@ pub trait PluginQueue: Send {
         Ok(())
     }
 
+    /// Returns how many of its packets the queue has lost without knowing yet which they are. They do not count
+    /// as waiting; it drops them as soon as it knows them.
+    fn missing(&self) -> u64 {
+        0
+    }
+
     /// Returns the state of the queue's control law, for time series.
     ///
     /// # Errors

@@ -14,6 +14,8 @@ const U32: u64 = u32::MAX as u64;
 /// what alignment costs.
 const OVERHEAD: u64 = 1024;
 /// `SFQ_MAX_FLOWS` of sch_sfq.c.
+/// Bytes of Ethernet's header.
+const ETHERNET_HEADER: u64 = 14;
 const MOST_FLOWS: u64 = 65_408;
 /// `SFB_MAX_PROB` of sch_sfb.c.
 const SFB_ONE: f64 = 65_535.0;
@@ -167,6 +169,14 @@ impl Context<'_> {
             Unit::Size { least, most } => {
                 let size = read::<Bytes>(value).as_u64();
                 (least..=most).contains(&size).then(|| number(name, size))
+            }
+            Unit::CakeOverhead => {
+                let has_rate = self.keys.get("rate").is_some_and(|rate| !rate.is_null());
+                let size = match read::<Bytes>(value).as_u64() {
+                    0 if !has_rate => ETHERNET_HEADER,
+                    size => size,
+                };
+                (size <= 256).then(|| number(name, size))
             }
             Unit::ThresholdInBytes | Unit::ThresholdInPackets => {
                 return self

@@ -66,6 +66,8 @@ pub enum Unit {
     ThresholdInBytes,
     /// A threshold in packets.
     ThresholdInPackets,
+    /// The overhead of CAKE, in bytes: Ethernet's header if there is no rate.
+    CakeOverhead,
     /// A rate in bit/s, which the kernel counts in bytes per second.
     Rate,
     /// A rate as before; the word `unlimited` if it is left out.
@@ -158,6 +160,9 @@ impl Unit {
                 "bytes; a time is converted at the link's rate, packets are refused".to_owned()
             }
             ThresholdInPackets => "packets; bytes and times are refused".to_owned(),
+            CakeOverhead => {
+                "bytes, at most 256; 14 if `rate` is left out".to_owned()
+            }
             Rate | OptionalRate => "bit/s, whole bytes per second".to_owned(),
             RateOrUnlimited => "bit/s, whole bytes per second; `unlimited` if left out".to_owned(),
             Time(clock) | OptionalTime(clock) => match clock {
@@ -415,7 +420,7 @@ pub const ROWS: &[Row] = &[
     row("cake", "framing", "", Choice(&[
         ("none", "noatm", "noatm"), ("atm", "atm", "atm"), ("ptm", "ptm", "ptm"),
     ]), "atm", ""),
-    row("cake", "overhead", "overhead", Size { least: 0, most: 256 }, "overhead", "With this option the kernel leaves out a link header, on Ethernet too."),
+    row("cake", "overhead", "overhead", CakeOverhead, "overhead", "With this option the kernel leaves out a link header, on Ethernet too. Without a rate its quantum is 1514 B, a full packet with Ethernet's header, and with 14 B it counts full packets as that."),
     row("cake", "mpu", "mpu", Size { least: 0, most: 256 }, "mpu", ""),
     row("cake", "ingress", "ingress", Flag("ingress", "egress"), "ingress", ""),
     row("cake", "ecn", "", Only("true"), "", ""),

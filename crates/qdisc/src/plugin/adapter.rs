@@ -298,7 +298,20 @@ impl<P: Packet> QueueDiscipline<P> for Plugin<P> {
     }
 
     fn backlog(&self) -> Backlog {
-        self.0.store.backlog
+        let held = self.0.store.backlog;
+        match self.missing() {
+            0 => held,
+            // Their sizes are not known.
+            missing => Backlog {
+                packets: held.packets - missing,
+                bytes: held.bytes - held.bytes / held.packets * missing,
+            },
+        }
+    }
+
+    fn missing(&self) -> u64 {
+        let held = self.0.store.backlog.packets;
+        self.0.queue.missing().min(held)
     }
 
     fn internals(&self) -> Internals {

@@ -6,7 +6,8 @@ use redtail_qdisc::plugin::{
     Actions, PacketId, PacketView, PluginError, PluginParams, PluginQueue, Plugins, catching,
 };
 use redtail_qdisc::{
-    AnyQueue, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline, QueueParams,
+    AnyQueue, Backlog, DropReason, Internals, Limit, LinkFacts, QueueContext, QueueDiscipline,
+    QueueParams,
 };
 
 /// What the queue under test does wrong.
@@ -253,4 +254,45 @@ fn a_name_that_nobody_registered_is_told_with_those_that_are() {
         failure.expect_err("it is not known").to_string(),
         "the queue \"mine\" failed in new: this run was started without it; known: yours"
     );
+}
+
+/// Keeps every packet, and says that it has lost this many of them.
+struct Loses(u64);
+
+impl PluginQueue for Loses {
+    fn enqueue(
+        &mut self,
+        _packet: PacketView,
+        _now: Time,
+        _actions: &mut dyn Actions,
+    ) -> Result<(), PluginError> {
+        Ok(())
+    }
+
+    fn dequeue(
+        &mut self,
+        _now: Time,
+        _actions: &mut dyn Actions,
+    ) -> Result<Option<PacketId>, PluginError> {
+        Ok(None)
+    }
+
+    fn missing(&self) -> u64 {
+        self.0
+    }
+}
+
+#[test]
+fn packets_that_are_lost_do_not_wait_before_it_is_known_which_they_are() {
+    // Three packets of 500, 500 and 1100 B; with more lost than came, none waits.
+    for (lost, packets, bytes) in [(0, 3, 2100), (1, 2, 1400), (3, 0, 0), (4, 0, 0)] {
+        let plugins = Plugins::new().with("mine", move |_, _| Ok(Box::new(Loses(lost))));
+        let mut queue = build(plugins, None);
+        for (id, size) in (0..).zip([500, 500, 1100]) {
+            let packet = Probe::new(id, size, Ecn::NotEct);
+            queue.enqueue(packet, Time::ZERO, &mut Heard::default());
+        }
+        assert_eq!(queue.backlog(), Backlog { packets, bytes }, "{lost} lost");
+        assert_eq!(queue.backlog().packets + queue.missing(), 3);
+    }
 }
