@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from redtail.cli import completion
 from redtail.cli.exits import EXIT_FAILED
 from redtail.cli.options import (
     AsJson,
@@ -38,6 +39,7 @@ def show(
         typer.Argument(
             metavar="KEY|EXPERIMENT",
             help="The beginning of a run's key, or EXPERIMENT/KEY, or an experiment.",
+            autocompletion=completion.experiments,
         ),
     ],
     out: Out = "runs",
@@ -54,7 +56,12 @@ def show(
 
 def verify(
     experiment: Annotated[
-        str | None, typer.Argument(metavar="[EXPERIMENT]", help="This one alone, or one run.")
+        str | None,
+        typer.Argument(
+            metavar="[EXPERIMENT]",
+            help="This one alone, or one run.",
+            autocompletion=completion.experiments,
+        ),
     ] = None,
     out: Out = "runs",
 ) -> None:
@@ -82,7 +89,12 @@ def verify(
 
 def gc(
     experiment: Annotated[
-        str | None, typer.Argument(metavar="[EXPERIMENT]", help="This one alone.")
+        str | None,
+        typer.Argument(
+            metavar="[EXPERIMENT]",
+            help="This one alone.",
+            autocompletion=completion.experiments,
+        ),
     ] = None,
     out: Out = "runs",
     unreferenced: Annotated[
