@@ -55,6 +55,21 @@ def test_json_is_all_that_stands_on_standard_output(
     assert not list(tmp_path.rglob("*.png"))
 
 
+def test_piped_output_is_as_wide_as_columns_says(
+    fake: FakeNative, fake_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def widths(columns: str) -> int:
+        monkeypatch.setenv("COLUMNS", columns)
+        arguments = ["run", str(fake_file), "--no-figures", "--out", str(tmp_path / "runs")]
+        done = runner.invoke(app, arguments)
+        assert done.exit_code == 0
+        return len(next(line for line in done.stdout.splitlines() if line.startswith("───")))
+
+    assert widths("60") <= 60 < widths("200") <= 200
+    # What is no width is ignored.
+    assert widths("0") == widths("many") == widths("118")
+
+
 def test_a_run_prints_table_and_paths(fake: FakeNative, fake_file: Path, tmp_path: Path) -> None:
     arguments = ["run", str(fake_file), "--out", str(tmp_path / "runs")]
     done = runner.invoke(app, arguments)

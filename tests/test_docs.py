@@ -65,10 +65,11 @@ def _scratch(folder: str | Path) -> Path:
 
 def _printed(command: str, folder: Path) -> str:
     """What a command prints: errors and warnings, then results; times are not repeatable."""
+    own = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
     done = subprocess.run(
         ["bash", "-c", _STANDS_FOR.get(command, command)],
         cwd=folder,
-        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+        env={**own, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

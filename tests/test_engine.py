@@ -379,6 +379,36 @@ def test_the_listings_name_every_parameter_with_its_default() -> None:
         listing("queues", "green")
 
 
+def test_units_of_tc_are_read_from_files_options_and_python() -> None:
+    for given in ({"bottleneck.rate": "50mbit"}, ["bottleneck.rate=50 Mbit"]):
+        plan = redtail.check("examples/quickstart.toml", set=given)
+        assert json.loads(plan.scenario(0, 0))["bottleneck"]["rate"] == "50 Mbit/s"
+    line = redtail.Bottleneck(rate="1gbit", delay="5msec", queue=redtail.TailDrop(limit="100p"))
+    traffic = [redtail.Bulk(name="ftp")]
+    plan = redtail.check(
+        redtail.Experiment(name="e", duration="1sec", traffic=traffic, bottleneck=line)
+    )
+    assert json.loads(plan.scenario(0, 0))["bottleneck"]["rate"] == "1 Gbit/s"
+    with pytest.raises(redtail.SpecError, match=r"1 mbps is 8 Mbit/s in tc and 1 Mbit/s"):
+        redtail.check("examples/quickstart.toml", set={"bottleneck.rate": "50mbps"})
+    assert redtail.advise("50mbit", "20ms", flows=4, queue="pie").queue
+
+
+@pytest.mark.parametrize("part", ["queues", "traffic", "tcp"])
+def test_the_listings_begin_with_an_index_of_a_line_each(part: str) -> None:
+    from redtail.catalog import Catalog, listing
+
+    catalog = Catalog(_engine.schema())
+    sections = {"queues": catalog.queues, "traffic": catalog.traffic, "tcp": ()}[part]
+    known = [str(each.kind) for each in sections] or [str(each.value) for each in catalog.tcp[0]]
+    index, told, *_ = listing(part, None, 70).split("\n\n")
+    assert [line.split()[0] for line in index.splitlines()] == known
+    assert max(map(len, index.splitlines())) <= 70
+    assert f"redtail list {part} NAME" in told
+    # One alone needs no index.
+    assert not listing(part, known[0]).startswith(known[0])
+
+
 def test_help_and_check_start_without_the_heavy_libraries() -> None:
     script = (
         "import sys; from redtail.cli import app\n"

@@ -16,11 +16,15 @@ from typing import Any, TypeAlias
 
 from redtail import _engine, escape
 from redtail import metrics as names
+from redtail.display.index import index
 from redtail.errors import SpecError
 from redtail.measured import Measured, nearest
 from redtail.metrics import DEFINITIONS, Definition, phase
 
 Schema: TypeAlias = dict[str, Any]
+
+_WIDTH = 96
+"""Columns of running text on a screen that is wider."""
 
 
 @dataclass(frozen=True)
@@ -297,25 +301,38 @@ def toml(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def listing(part: str, kind: str | None) -> str:
-    """Return what `redtail list` prints.
+def listing(part: str, kind: str | None, width: int = _WIDTH) -> str:
+    """Return what `redtail list` prints: a line for each, then each with its parameters.
 
     Args:
         part: "queues", "tcp" or "traffic".
         kind: one of them alone, by its `kind` or preset.
+        width: columns of the screen.
 
     Raises:
         SpecError: there is no such kind.
     """
     catalog = Catalog(_engine.schema())
     if part == "tcp":
-        return _tcp_listing(catalog, kind)
+        return _tcp_listing(catalog, kind, width)
     sections = catalog.queues if part == "queues" else catalog.traffic
     chosen = [section for section in sections if kind in (None, section.kind)]
     if not chosen:
         known = ", ".join(str(section.kind) for section in sections)
         raise SpecError(f"there is no kind {kind!r} of {part}; accepted: {known}")
-    return "\n\n".join("\n".join(_section_lines(catalog, section)) for section in chosen)
+    blocks = ["\n".join(_section_lines(catalog, section, width)) for section in chosen]
+    if kind is None:
+        rows = [(str(section.kind), section.description) for section in sections]
+        blocks = ["\n".join([*index(rows, width), *_more(part, width)]), *blocks]
+    return "\n\n".join(blocks)
+
+
+def _more(part: str, width: int) -> list[str]:
+    """Return the lines between an index and what it is an index of."""
+    return [
+        "",
+        *_wrapped(f"Each with its parameters; `redtail list {part} NAME` has one alone.", 0, width),
+    ]
 
 
 def metric_listing(
@@ -324,6 +341,7 @@ def metric_listing(
     as_json: bool = False,
     long: bool = False,
     wanted: str | None = None,
+    width: int = _WIDTH,
 ) -> str:
     """Return what `redtail list metrics` prints.
 
@@ -332,6 +350,7 @@ def metric_listing(
         as_json: as JSON instead of text.
         long: with definitions, instead of a line for each metric.
         wanted: the definition of this one alone, by the last part of its name.
+        width: columns of the screen, for definitions.
 
     Raises:
         SpecError: there is no metric of the name that is wanted.
@@ -363,7 +382,7 @@ def metric_listing(
         ]
         return json.dumps(rows, indent=2, ensure_ascii=False)
     if long or wanted is not None:
-        lines = _definitions(found)
+        lines = _definitions(found, width)
     elif measured is None:
         rows_of = [(each.form, each.measure, f"{each.metric.title}; {each.of}") for each in found]
         lines = _in_columns(rows_of)
@@ -380,15 +399,15 @@ def metric_listing(
     return "\n".join(lines)
 
 
-def _definitions(found: Mapping[Definition, Sequence[str]]) -> list[str]:
+def _definitions(found: Mapping[Definition, Sequence[str]], width: int) -> list[str]:
     """Return metrics with their definitions, and the names that they have."""
     lines = []
     for each, here in found.items():
         phases = ", in each phase too" if each.phases else ""
         lines.append(f"{each.name}: {each.measure}; {each.scope}{phases}; {each.of}")
-        lines += _wrapped(plain(each.text), 6)
+        lines += _wrapped(plain(each.text), 6, width)
         if here:
-            lines += _wrapped(f"Here: {', '.join(map(escape.name, here))}", 6)
+            lines += _wrapped(f"Here: {', '.join(map(escape.name, here))}", 6, width)
     return lines
 
 
@@ -410,7 +429,7 @@ def plain(markdown: str) -> str:
     return re.sub(r"\*([^*]+)\*", r"\1", re.sub(r"\[([^]]+)\]\([^)]*\)", r"\1", markdown))
 
 
-def _tcp_listing(catalog: Catalog, kind: str | None) -> str:
+def _tcp_listing(catalog: Catalog, kind: str | None, width: int) -> str:
     presets, table = catalog.tcp
     values = _engine.presets()
     chosen = [preset for preset in presets if kind in (None, preset.value)]
@@ -418,57 +437,68 @@ def _tcp_listing(catalog: Catalog, kind: str | None) -> str:
         known = ", ".join(str(preset.value) for preset in presets)
         raise SpecError(f"there is no TCP preset {kind!r}; accepted: {known}")
     lines = []
+    if kind is None:
+        rows = [(str(preset.value), preset.description) for preset in presets]
+        lines += [*index(rows, width), *_more("tcp", width), ""]
     for preset in chosen:
-        lines += [f'tcp = "{preset.value}"', *_wrapped(preset.description, 2)]
+        lines += [f'tcp = "{preset.value}"', *_wrapped(preset.description, 2, width)]
         own = values.get(preset.value, {})
         if kind is not None:
             lines += [f"  {key} = {toml(value)}" for key, value in own.items()]
         elif preset is not presets[0]:
             common = values.get(presets[0].value, {})
             departs = [f"{key} = {toml(own[key])}" for key in own if own[key] != common.get(key)]
-            lines += _wrapped(f"Beside what {presets[0].value} sets: {', '.join(departs)}", 2)
+            lines += _wrapped(
+                f"Beside what {presets[0].value} sets: {', '.join(departs)}", 2, width
+            )
         else:
-            lines += _wrapped(f"`redtail list tcp {preset.value}` has all that it sets.", 2)
+            lines += _wrapped(f"`redtail list tcp {preset.value}` has all that it sets.", 2, width)
         lines.append("")
     lines.append("Every preset's parameters can be changed, as in")
     lines.append('tcp = { preset = "sack", initial_window = 4 }')
     lines.append("")
     for parameter in table.parameters:
-        lines += _parameter_lines(catalog, parameter, "default as the preset has it")
+        lines += _parameter_lines(catalog, parameter, "default as the preset has it", width)
     return "\n".join(lines)
 
 
-def _section_lines(catalog: Catalog, section: Section) -> Iterator[str]:
+def _section_lines(catalog: Catalog, section: Section, width: int) -> Iterator[str]:
     yield f'kind = "{section.kind}"'
-    yield from _wrapped(section.description, 2)
+    yield from _wrapped(section.description, 2, width)
     yield ""
     for parameter in section.parameters:
-        yield from _parameter_lines(catalog, parameter, "optional")
+        yield from _parameter_lines(catalog, parameter, "optional", width)
     for key, table in catalog.listed(section):
         yield ""
         yield f"each {key}:"
         for parameter in table.parameters:
-            yield from _parameter_lines(catalog, parameter, "optional")
+            yield from _parameter_lines(catalog, parameter, "optional", width)
 
 
-def _parameter_lines(catalog: Catalog, parameter: Parameter, optional: str) -> Iterator[str]:
+def _parameter_lines(
+    catalog: Catalog, parameter: Parameter, optional: str, width: int
+) -> Iterator[str]:
     state = f"default {parameter.default}" if parameter.default else optional
     yield f"  {parameter.key}: {parameter.type}; {'required' if parameter.required else state}"
-    yield from _wrapped(parameter.description, 6)
+    yield from _wrapped(parameter.description, 6, width)
     for choice in catalog.choices(catalog.without_null(parameter.schema)):
         if choice.description:
-            yield from _wrapped(f"{toml(choice.value)}: {choice.description}", 8)
+            yield from _wrapped(f"{toml(choice.value)}: {choice.description}", 8, width)
     if parameter.source:
-        yield from _wrapped(f"Source: {parameter.source}", 6)
+        yield from _wrapped(f"Source: {parameter.source}", 6, width)
 
 
-def _wrapped(text: str, indent: int) -> list[str]:
+def _wrapped(text: str, indent: int, width: int) -> list[str]:
     space = " " * indent
     return [
         line
         for paragraph in text.split("\n")
         for line in textwrap.wrap(
-            paragraph, 96, initial_indent=space, subsequent_indent=space, break_on_hyphens=False
+            paragraph,
+            min(width, _WIDTH),
+            initial_indent=space,
+            subsequent_indent=space,
+            break_on_hyphens=False,
         )
     ]
 

@@ -21,6 +21,7 @@ from redtail.cli import (
     compare,
     diff,
     doctor,
+    init,
     kernel,
     pack,
     parts,
@@ -38,7 +39,6 @@ from redtail.cli.output import complain, say
 app = typer.Typer(
     help="What does this queue, with these parameters, do to this traffic on this link?",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -82,6 +82,7 @@ def _root(
 
 # In the order in which `redtail --help` lists them.
 _COMMANDS: dict[str, Callable[..., None]] = {
+    "init": init.init,
     "run": run.run,
     "shell": shell.shell,
     "report": report.report,

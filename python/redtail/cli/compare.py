@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 
+from redtail.cli import completion
 from redtail.cli.exits import EXIT_FAILED
 from redtail.cli.options import BackendName, Jobs, Out, with_plan_options
 from redtail.cli.output import complain, print_wide, say, warnings_shown
@@ -72,6 +73,7 @@ def compare(
             metavar="NAME",
             help="What to compare. May be repeated. --metrics names families too; with --backends "
             "both may be left out.",
+            autocompletion=completion.metrics,
         ),
     ] = None,
     baseline: Annotated[

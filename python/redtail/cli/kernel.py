@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from redtail.cli import completion
 from redtail.cli.options import AsJson
 from redtail.cli.output import complain, say
 
@@ -107,7 +108,14 @@ def list_kernels(as_json: AsJson = False) -> None:
 
 
 def remove(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="As `redtail kernel list` has it.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="As `redtail kernel list` has it.",
+            autocompletion=completion.kernels,
+        ),
+    ],
 ) -> None:
     """Remove a kernel; results that it has made stay."""
     from redtail.backends.virtual import kernels

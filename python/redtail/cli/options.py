@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from redtail.cli import completion
 from redtail.options import PlanOptions
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="The experiment, in TOML.")]
@@ -77,6 +78,7 @@ BackendName = Annotated[
         metavar="NAME",
         help="What makes the runs: sim, live, live-tc, linux or linux-tcp. Without it what FILE "
         "says, or sim.",
+        autocompletion=completion.backends,
     ),
 ]
 KernelName = Annotated[
@@ -86,6 +88,7 @@ KernelName = Annotated[
         metavar="NAME",
         help="The kernel of backend linux or linux-tcp, one of `redtail kernel list`; without it "
         "the one fetched or added last.",
+        autocompletion=completion.kernels,
     ),
 ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import warnings
 from collections.abc import Iterator
@@ -59,6 +60,9 @@ def print_wide(table: Table | Group) -> None:
 
 
 def width() -> int:
-    """Return the number of columns of the output."""
+    """Return the number of columns of the output: `COLUMNS`, else those of the terminal."""
+    wanted = os.environ.get("COLUMNS", "")
+    if wanted.isdecimal() and int(wanted) > 0:
+        return int(wanted)
     console = Console()
     return console.width if console.is_terminal else _WIDTH_WITHOUT_TERMINAL

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from redtail.cli.output import say
+from redtail.cli import completion
+from redtail.cli.output import say, width
 from redtail.errors import SpecError
 from redtail.files import path_of
 
@@ -37,6 +38,7 @@ def list_parts(
             metavar="[KIND]",
             help="Show this one alone; for metrics an experiment file (.toml): show those that it "
             "will have.",
+            autocompletion=completion.parts,
         ),
     ] = None,
     as_json: Annotated[
@@ -55,11 +57,15 @@ def list_parts(
         is_file = kind is not None and (kind.endswith(".toml") or path_of(kind).exists())
         measured = experiment.measured(kind) if kind is not None and is_file else None
         wanted = None if is_file else kind
-        say(catalog.metric_listing(measured, as_json=as_json, long=long, wanted=wanted))
+        say(
+            catalog.metric_listing(
+                measured, as_json=as_json, long=long, wanted=wanted, width=width()
+            )
+        )
         return
     for option, given in (("--json", as_json), ("--long", long)):
         if given:
             raise SpecError(
                 f"{option}: not for {part.value}; accepted: redtail list metrics {option}"
             )
-    say(catalog.listing(part.value, kind))
+    say(catalog.listing(part.value, kind, width()))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from redtail.cli import completion
 from redtail.cli.options import (
     AllowCode,
     Jobs,
@@ -28,6 +29,7 @@ def reproduce(
         typer.Argument(
             metavar="[PAPER]",
             help="For instance iscc2001, or a folder with one of your own; without it: a list.",
+            autocompletion=completion.papers,
         ),
     ] = None,
     scale: Annotated[
@@ -46,6 +48,7 @@ def reproduce(
             "--backend",
             metavar="NAME",
             help="A kernel that repeats what it can besides the simulator, for instance linux.",
+            autocompletion=completion.backends,
         ),
     ] = None,
     check: Annotated[

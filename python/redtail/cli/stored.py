@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from redtail.cli import completion
 from redtail.cli.exits import EXIT_FAILED
 from redtail.cli.options import (
     AsJson,
@@ -40,6 +41,7 @@ def show(
         typer.Argument(
             metavar="KEY|EXPERIMENT",
             help="The beginning of a run's key, or EXPERIMENT/KEY, or an experiment.",
+            autocompletion=completion.experiments,
         ),
     ],
     out: Out = "runs",
@@ -56,7 +58,12 @@ def show(
 
 def verify(
     experiment: Annotated[
-        str | None, typer.Argument(metavar="[EXPERIMENT]", help="This one alone, or one run.")
+        str | None,
+        typer.Argument(
+            metavar="[EXPERIMENT]",
+            help="This one alone, or one run.",
+            autocompletion=completion.experiments,
+        ),
     ] = None,
     out: Out = "runs",
 ) -> None:
@@ -143,7 +150,12 @@ def _at_work(experiment: str | None, out: str) -> Path | None:
 
 def gc(
     experiment: Annotated[
-        str | None, typer.Argument(metavar="[EXPERIMENT]", help="This one alone.")
+        str | None,
+        typer.Argument(
+            metavar="[EXPERIMENT]",
+            help="This one alone.",
+            autocompletion=completion.experiments,
+        ),
     ] = None,
     out: Out = "runs",
     unreferenced: Annotated[

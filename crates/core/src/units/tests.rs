@@ -16,14 +16,31 @@ fn every_accepted_spelling_is_read() {
         "10_000 kbit/s",
         "1e4 Kbit/s",
         "0.01 Gbit/s",
-        "1e7 bps",
-        " 10000 kbps ",
+        "1e7 bit/s",
+        " 10000 Kbps ",
+        "10mbit",
+        "10 Mbit",
+        "10Mbit/s",
+        "10 mbit/s",
+        "10000kbit",
+        "0.01gbit",
+        "1e7bit",
+        "10 Mbits/sec",
     ] {
         assert_eq!(text.parse(), Ok(Rate::from_bps(10_000_000)), "{text}");
     }
+    assert_eq!("1gbit".parse(), Ok(Rate::from_bps(1_000_000_000)));
+    assert_eq!(
+        "1tbit".parse::<Rate>().unwrap(),
+        "1000 Gbit/s".parse().unwrap()
+    );
+    assert_eq!("2 mibit".parse(), Ok(Rate::from_bps(2 << 20)));
     for text in [
         "90 s",
         "90 sec",
+        "90secs",
+        "1.5 minutes",
+        "90000msecs",
         "90.0 seconds",
         "1.5 min",
         "0.025 h",
@@ -34,7 +51,7 @@ fn every_accepted_spelling_is_read() {
     ] {
         assert_eq!(text.parse(), Ok(Span::from_s(90)), "{text}");
     }
-    for text in ["7 us", "7 \u{b5}s", "7 \u{3bc}s", "0.007 ms"] {
+    for text in ["7 us", "7 \u{b5}s", "7 \u{3bc}s", "0.007 ms", "7usec"] {
         assert_eq!(text.parse(), Ok(Span::from_us(7)), "{text}");
     }
     for text in ["1 second", "1 s"] {
@@ -53,7 +70,7 @@ fn every_accepted_spelling_is_read() {
     }
     assert_eq!("1 GiB".parse(), Ok(Bytes::new(1 << 30)));
     assert_eq!("1.5 GB".parse(), Ok(Bytes::new(1_500_000_000)));
-    for text in ["300 packets", "300 packet", "300 pkt", "300pkts"] {
+    for text in ["300 packets", "300 packet", "300 pkt", "300pkts", "300p"] {
         assert_eq!(text.parse(), Ok(QueueSize::Packets(300)), "{text}");
     }
     assert_eq!("64 kB".parse(), Ok(QueueSize::Bytes(64_000)));
@@ -156,20 +173,28 @@ proptest! {
 #[test]
 fn wrong_units_are_refused_by_name() {
     assert_eq!(
-        refusal::<Rate>("10 Mbit"),
-        r#""10 Mbit": "Mbit" is not a unit of rate; accepted: bit/s, kbit/s, Mbit/s, Gbit/s"#
+        refusal::<Rate>("10 Mbyte/s"),
+        r#""10 Mbyte/s": "Mbyte/s" is not a unit of rate; accepted: bit/s, kbit/s, Mbit/s, Gbit/s"#
     );
     assert_eq!(
-        refusal::<Rate>("10 mbit/s"),
-        r#""10 mbit/s": "mbit/s" is not a unit of rate (did you mean "Mbit/s"?); accepted: bit/s, kbit/s, Mbit/s, Gbit/s"#
+        refusal::<Rate>("10 MBIT/S"),
+        r#""10 MBIT/S": "MBIT/S" is not a unit of rate (did you mean "Mbit/s"?); accepted: bit/s, kbit/s, Mbit/s, Gbit/s"#
+    );
+    assert_eq!(
+        refusal::<Rate>("10 MBps"),
+        r#""10 MBps": "MBps" is not a unit of rate (bytes? a byte per second is 8 bit/s); accepted: bit/s, kbit/s, Mbit/s, Gbit/s"#
+    );
+    assert_eq!(
+        refusal::<Rate>("10 Mb"),
+        r#""10 Mb": "Mb" is not a unit of rate (bits or bytes?); accepted: bit/s, kbit/s, Mbit/s, Gbit/s"#
     );
     assert_eq!(
         refusal::<Rate>("10 Mb/s"),
         r#""10 Mb/s": "Mb/s" is not a unit of rate (bits or bytes?); accepted: bit/s, kbit/s, Mbit/s, Gbit/s"#
     );
     assert_eq!(
-        refusal::<Span>("10 minutes"),
-        r#""10 minutes": "minutes" is not a unit of time; accepted: ps, ns, us, ms, s"#
+        refusal::<Span>("10 days"),
+        r#""10 days": "days" is not a unit of time; accepted: ps, ns, us, ms, s"#
     );
     assert_eq!(
         refusal::<Bytes>("573 octets"),
@@ -179,6 +204,43 @@ fn wrong_units_are_refused_by_name() {
         refusal::<QueueSize>("300 frames"),
         r#""300 frames": "frames" is not a unit of queue size; accepted: packets, B, kB, MB, GB, ps, ns, us, ms, s"#
     );
+}
+
+#[test]
+fn what_tc_means_differently_is_refused() {
+    assert_eq!(
+        refusal::<Rate>("50mbps"),
+        r#""50mbps": "mbps" is refused, because 1 mbps is 8 Mbit/s in tc and 1 Mbit/s elsewhere; accepted: bit/s, kbit/s, Mbit/s or Gbit/s"#
+    );
+    for text in ["9600 bps", "64 kbps", "1gbps", "1tbps"] {
+        assert!(refusal::<Rate>(text).contains("in tc"), "{text}");
+    }
+    assert_eq!(
+        refusal::<Bytes>("64kb"),
+        r#""64kb": "kb" is refused, because 1 kb is 1024 B in tc and 1000 bits or 1000 B elsewhere; accepted: B, kB (1000 B) or KiB (1024 B)"#
+    );
+    assert_eq!(
+        refusal::<QueueSize>("64kbit"),
+        r#""64kbit": "kbit" is refused, because 1 kbit is 128 B in tc and 125 B elsewhere; accepted: B, kB (1000 B) or KiB (1024 B)"#
+    );
+    for text in ["1514b", "32Kb", "1m", "64k", "1mb", "10mbit", "1gb"] {
+        assert!(refusal::<Bytes>(text).contains("in tc"), "{text}");
+        assert!(refusal::<QueueSize>(text).contains("in tc"), "{text}");
+    }
+}
+
+/// The pattern of the schema is made of the names of units: each of them, and no other, is read.
+#[test]
+fn no_spelling_is_both_read_and_refused() {
+    for dimension in text::DIMENSIONS {
+        let names: Vec<_> = dimension.units().map(|unit| unit.0).collect();
+        for (index, name) in names.iter().enumerate() {
+            assert!(!names[..index].contains(name), "{name} twice");
+        }
+        for unit in dimension.ambiguous {
+            assert!(!names.contains(&unit.name), "{}", unit.name);
+        }
+    }
 }
 
 #[test]
@@ -236,8 +298,8 @@ fn values_that_cannot_be_held_exactly_are_refused() {
         r#""0.5 pkts" is not a whole number of packets"#
     );
     assert_eq!(
-        refusal::<Rate>("1e-999999999999 bps"),
-        r#""1e-999999999999 bps" is not a whole number of bit/s"#
+        refusal::<Rate>("1e-999999999999 bit/s"),
+        r#""1e-999999999999 bit/s" is not a whole number of bit/s"#
     );
     assert_eq!(
         refusal::<Span>("0.1234567890123 s"),
@@ -248,8 +310,8 @@ fn values_that_cannot_be_held_exactly_are_refused() {
         r#""6000 h" is too large for a time"#
     );
     assert_eq!(
-        refusal::<Rate>("1e99999999999999999999 bps"),
-        r#""1e99999999999999999999 bps" is too large for a rate"#
+        refusal::<Rate>("1e99999999999999999999 bit/s"),
+        r#""1e99999999999999999999 bit/s" is too large for a rate"#
     );
 }
 
@@ -363,6 +425,6 @@ fn the_schema_is_a_string_with_pattern_and_unit() {
     );
     assert_eq!(
         schema.get("pattern").unwrap(),
-        r"^\s*[0-9][0-9_]*(\.[0-9][0-9_]*)?([eE][+-]?[0-9]+)?\s*(bit/s|kbit/s|Mbit/s|Gbit/s|bps|kbps|Kbit/s|Mbps|Gbps)\s*$"
+        r"^\s*[0-9][0-9_]*(\.[0-9][0-9_]*)?([eE][+-]?[0-9]+)?\s*(bit/s|kbit/s|Mbit/s|Gbit/s|Kbit/s|mbit/s|gbit/s|tbit/s|Tbit/s|bit|kbit|Kbit|mbit|Mbit|gbit|Gbit|tbit|Tbit|kibit|Kibit|mibit|Mibit|gibit|Gibit|bits/sec|Kbits/sec|Mbits/sec|Gbits/sec|Kbps|Mbps|Gbps|Tbps)\s*$"
     );
 }

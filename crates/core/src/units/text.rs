@@ -5,7 +5,23 @@
 use std::fmt;
 
 /// A unit: its name, and its size in base units.
-type Unit = (&'static str, u64);
+pub(super) type Unit = (&'static str, u64);
+
+/// A spelling that is refused: what one of it is in `tc` (tc(8), section UNITS; iproute2,
+/// `get_rate64` and `get_size`), and what it is elsewhere.
+pub(super) struct Ambiguous {
+    pub name: &'static str,
+    in_tc: &'static str,
+    elsewhere: &'static str,
+}
+
+const fn ambiguous(name: &'static str, in_tc: &'static str, elsewhere: &'static str) -> Ambiguous {
+    Ambiguous {
+        name,
+        in_tc,
+        elsewhere,
+    }
+}
 
 /// A dimension that a text may have, with its description for messages and the schema.
 pub(super) struct Dimension {
@@ -20,6 +36,10 @@ pub(super) struct Dimension {
     printed: &'static [Unit],
     /// All other spellings that are read.
     also_read: &'static [Unit],
+    /// Spellings that are refused, because `tc` and others mean different amounts by them.
+    pub ambiguous: &'static [Ambiguous],
+    /// What to write in place of an ambiguous spelling.
+    instead: &'static str,
     /// The base unit in the message about a value that is too fine.
     pub base: &'static str,
     /// The text for zero.
@@ -40,12 +60,25 @@ pub(super) const TIME: Dimension = Dimension {
     also_read: &[
         ("\u{b5}s", 1_000_000),  // micro sign
         ("\u{3bc}s", 1_000_000), // Greek small mu, which looks the same
+        ("nsec", 1_000),
+        ("nsecs", 1_000),
+        ("usec", 1_000_000),
+        ("usecs", 1_000_000),
+        ("msec", 1_000_000_000),
+        ("msecs", 1_000_000_000),
         ("sec", 1_000_000_000_000),
+        ("secs", 1_000_000_000_000),
         ("second", 1_000_000_000_000),
         ("seconds", 1_000_000_000_000),
         ("min", 60_000_000_000_000),
+        ("minute", 60_000_000_000_000),
+        ("minutes", 60_000_000_000_000),
         ("h", 3_600_000_000_000_000),
+        ("hour", 3_600_000_000_000_000),
+        ("hours", 3_600_000_000_000_000),
     ],
+    ambiguous: &[],
+    instead: "",
     base: "picoseconds",
     zero: "0 s",
 };
@@ -62,12 +95,45 @@ pub(super) const RATE: Dimension = Dimension {
     ],
     // "kb/s" and "MB/s" are left out on purpose, because they are used for bits and for bytes.
     also_read: &[
-        ("bps", 1),
-        ("kbps", 1_000),
         ("Kbit/s", 1_000),
+        ("mbit/s", 1_000_000),
+        ("gbit/s", 1_000_000_000),
+        ("tbit/s", 1_000_000_000_000),
+        ("Tbit/s", 1_000_000_000_000),
+        // As tc reads and prints rates.
+        ("bit", 1),
+        ("kbit", 1_000),
+        ("Kbit", 1_000),
+        ("mbit", 1_000_000),
+        ("Mbit", 1_000_000),
+        ("gbit", 1_000_000_000),
+        ("Gbit", 1_000_000_000),
+        ("tbit", 1_000_000_000_000),
+        ("Tbit", 1_000_000_000_000),
+        ("kibit", 1 << 10),
+        ("Kibit", 1 << 10),
+        ("mibit", 1 << 20),
+        ("Mibit", 1 << 20),
+        ("gibit", 1 << 30),
+        ("Gibit", 1 << 30),
+        // As iperf prints them.
+        ("bits/sec", 1),
+        ("Kbits/sec", 1_000),
+        ("Mbits/sec", 1_000_000),
+        ("Gbits/sec", 1_000_000_000),
+        ("Kbps", 1_000),
         ("Mbps", 1_000_000),
         ("Gbps", 1_000_000_000),
+        ("Tbps", 1_000_000_000_000),
     ],
+    ambiguous: &[
+        ambiguous("bps", "8 bit/s", "1 bit/s"),
+        ambiguous("kbps", "8 kbit/s", "1 kbit/s"),
+        ambiguous("mbps", "8 Mbit/s", "1 Mbit/s"),
+        ambiguous("gbps", "8 Gbit/s", "1 Gbit/s"),
+        ambiguous("tbps", "8000 Gbit/s", "1000 Gbit/s"),
+    ],
+    instead: "bit/s, kbit/s, Mbit/s or Gbit/s",
     base: "bit/s",
     zero: "0 bit/s",
 };
@@ -90,6 +156,28 @@ pub(super) const BYTES: Dimension = Dimension {
         ("MiB", 1 << 20),
         ("GiB", 1 << 30),
     ],
+    ambiguous: &[
+        ambiguous("b", "1 B", "1 bit"),
+        ambiguous("k", "1024 B", "a thousand"),
+        ambiguous("K", "1024 B", "a thousand"),
+        ambiguous("kb", "1024 B", "1000 bits or 1000 B"),
+        ambiguous("Kb", "1024 B", "1000 bits or 1000 B"),
+        ambiguous("m", "1048576 B", "a million"),
+        ambiguous("M", "1048576 B", "a million"),
+        ambiguous("mb", "1048576 B", "10^6 bits or 10^6 B"),
+        ambiguous("Mb", "1048576 B", "10^6 bits or 10^6 B"),
+        ambiguous("g", "1073741824 B", "a billion"),
+        ambiguous("G", "1073741824 B", "a billion"),
+        ambiguous("gb", "1073741824 B", "10^9 bits or 10^9 B"),
+        ambiguous("Gb", "1073741824 B", "10^9 bits or 10^9 B"),
+        ambiguous("kbit", "128 B", "125 B"),
+        ambiguous("Kbit", "128 B", "125 B"),
+        ambiguous("mbit", "131072 B", "125000 B"),
+        ambiguous("Mbit", "131072 B", "125000 B"),
+        ambiguous("gbit", "134217728 B", "125000000 B"),
+        ambiguous("Gbit", "134217728 B", "125000000 B"),
+    ],
+    instead: "B, kB (1000 B) or KiB (1024 B)",
     base: "bytes",
     zero: "0 B",
 };
@@ -99,7 +187,9 @@ pub(super) const PACKETS: Dimension = Dimension {
     unit_of: "packets",
     example: "\"300 packets\"",
     printed: &[("packets", 1)],
-    also_read: &[("packet", 1), ("pkt", 1), ("pkts", 1)],
+    also_read: &[("packet", 1), ("pkt", 1), ("pkts", 1), ("p", 1)],
+    ambiguous: &[],
+    instead: "",
     base: "packets",
     zero: "0 packets",
 };
@@ -110,14 +200,16 @@ pub(super) const FREQUENCY: Dimension = Dimension {
     example: "\"170 Hz\"",
     printed: &[("mHz", 1), ("Hz", 1_000), ("kHz", 1_000_000)],
     also_read: &[],
+    ambiguous: &[],
+    instead: "",
     base: "mHz",
     zero: "0 Hz",
 };
 
-const DIMENSIONS: [&Dimension; 5] = [&TIME, &RATE, &BYTES, &PACKETS, &FREQUENCY];
+pub(super) const DIMENSIONS: [&Dimension; 5] = [&TIME, &RATE, &BYTES, &PACKETS, &FREQUENCY];
 
 impl Dimension {
-    fn units(&self) -> impl Iterator<Item = &Unit> {
+    pub(super) fn units(&self) -> impl Iterator<Item = &Unit> {
         self.printed.iter().chain(self.also_read)
     }
 
@@ -210,6 +302,16 @@ impl Wanted {
     }
 
     fn unit_error(&self, text: &str, name: &str) -> UnitError {
+        if let Some((unit, instead)) = self.dimensions.iter().find_map(|dimension| {
+            let mut known = dimension.ambiguous.iter();
+            Some((known.find(|unit| unit.name == name)?, dimension.instead))
+        }) {
+            return UnitError(format!(
+                "{text:?}: {name:?} is refused, because 1 {name} is {} in tc and {} elsewhere; \
+                 accepted: {instead}",
+                unit.in_tc, unit.elsewhere
+            ));
+        }
         if let Some(other) = DIMENSIONS
             .iter()
             .find(|dimension| dimension.factor(name).is_some())
@@ -226,7 +328,12 @@ impl Wanted {
             .map(|unit| unit.0)
             .collect();
         let hint = match name.to_ascii_lowercase().as_str() {
-            "b/s" | "kb/s" | "mb/s" | "gb/s" => " (bits or bytes?)".to_owned(),
+            "b/s" | "kb/s" | "mb/s" | "gb/s" | "b" | "kb" | "mb" | "gb" => {
+                " (bits or bytes?)".to_owned()
+            }
+            "kbps" | "mbps" | "gbps" if name.contains('B') => {
+                " (bytes? a byte per second is 8 bit/s)".to_owned()
+            }
             lower => self
                 .dimensions
                 .iter()

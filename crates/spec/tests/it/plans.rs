@@ -133,7 +133,7 @@ fn equal_experiments_have_equal_texts_however_they_are_written() {
         &[
             (
                 "\"10 Mbit/s\"\ndelay = \"100 ms\"",
-                "\"10_000 kbps\"\ndelay = \"0.1 s\"",
+                "\"10_000 Kbps\"\ndelay = \"0.1 s\"",
             ),
             ("tcp = \"sack\"", "tcp = { preset = \"sack\", ecn = false }"),
             (
@@ -355,7 +355,7 @@ proptest! {
         replication: u32,
     ) {
         let sets = [
-            format!("bottleneck.rate={rate} bps"),
+            format!("bottleneck.rate={rate} bit/s"),
             format!("bottleneck.delay={delay} ps"),
             format!("bottleneck.queue={{ kind = 'tail-drop', limit = ['{limit} B', '{limit} packets'] }}"),
             format!("traffic.ftp.flows={flows}"),

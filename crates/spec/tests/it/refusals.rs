@@ -115,8 +115,8 @@ fn missing_units() {
 #[test]
 fn wrong_units() {
     assert_eq!(
-        single_with("\"10 Mbit/s\"", "\"10 Mbit\""),
-        r#"e.toml:7: bottleneck.rate = "10 Mbit": "Mbit" is not a unit of rate; accepted: bit/s, kbit/s, Mbit/s, Gbit/s"#
+        single_with("\"10 Mbit/s\"", "\"10 Mbyte/s\""),
+        r#"e.toml:7: bottleneck.rate = "10 Mbyte/s": "Mbyte/s" is not a unit of rate; accepted: bit/s, kbit/s, Mbit/s, Gbit/s"#
     );
     assert_eq!(
         single_with("\"10 Mbit/s\"", "\"100 ms\""),

@@ -1,0 +1,84 @@
+"""What the shell completes besides options and files: names that redtail knows.
+
+A shell asks for names while its user waits for the answer, so these functions load no heavy
+library. They print nothing: a shell would show it in the middle of the user's line. Where they
+return nothing the shell completes the names of files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable
+
+import typer
+
+from redtail.errors import RedtailError
+
+
+def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
+    return [name for name in dict.fromkeys(names) if name.startswith(incomplete)]
+
+
+def templates(incomplete: str) -> list[str]:
+    """Return the templates of `redtail init`."""
+    from redtail import templates
+
+    return _beginning(templates.names(), incomplete)
+
+
+def parts(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the queues, presets, kinds of traffic or metrics, as `redtail list` lists them."""
+    from redtail import _engine, catalog, metrics
+
+    part = context.params.get("part")
+    part = getattr(part, "value", part)
+    if part == "metrics":
+        return _beginning((each.name for each in metrics.DEFINITIONS), incomplete)
+    known = catalog.Catalog(_engine.schema())
+    if part == "tcp":
+        return _beginning((str(preset.value) for preset in known.tcp[0]), incomplete)
+    sections = known.traffic if part == "traffic" else known.queues
+    return _beginning((str(section.kind) for section in sections), incomplete)
+
+
+def metrics(incomplete: str) -> list[str]:
+    """Return the names of metrics, without the group or the link in front of them."""
+    from redtail import metrics
+
+    return _beginning((each.name for each in metrics.DEFINITIONS), incomplete)
+
+
+def papers(incomplete: str) -> list[str]:
+    """Return the papers that `redtail reproduce` repeats."""
+    from redtail.papers import definition
+
+    return _beginning(definition.names(), incomplete)
+
+
+def backends(incomplete: str) -> list[str]:
+    """Return the names of backends."""
+    from redtail.backends import KNOWN
+
+    return _beginning(KNOWN, incomplete)
+
+
+def kernels(incomplete: str) -> list[str]:
+    """Return the kernels of `redtail kernel list`."""
+    from redtail.backends.virtual import kernels
+
+    with contextlib.suppress(RedtailError, OSError):
+        return _beginning((kernel.name for kernel in kernels.known()), incomplete)
+    return []
+
+
+def experiments(context: typer.Context, incomplete: str) -> list[str]:
+    """Return the experiments in the folder of results."""
+    from redtail.files import path_of
+    from redtail.store import objects, runs
+
+    out = str(context.params.get("out") or "runs")
+    if objects.is_url(out):
+        return []
+    with contextlib.suppress(RedtailError, OSError):
+        return _beginning((folder.name for folder in runs.folders(path_of(out))), incomplete)
+    return []

@@ -1,0 +1,90 @@
+"""Experiments to start from: commented files that a user copies and changes.
+
+A template is a file `NAME.toml` here. Its first line says in one sentence what it is about; the
+files that it names stand beside it.
+
+    >>> from redtail import templates
+    >>> "access-line" in templates.names()
+    True
+    >>> templates.about("access-line")[:16]
+    'A home behind a '
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+
+from redtail.errors import SpecError
+from redtail.files import path_of
+
+_FOLDER = Path(__file__).parent
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of the templates, in alphabetical order."""
+    return tuple(sorted(path.stem for path in _FOLDER.glob("*.toml")))
+
+
+def about(name: str) -> str:
+    """Return the sentence that says what a template is about."""
+    return text(name).partition("\n")[0].removeprefix("# ")
+
+
+def text(name: str) -> str:
+    """Return a template as the file that it becomes.
+
+    Raises:
+        SpecError: there is no such template.
+    """
+    if name not in names():
+        raise SpecError(f"there is no template {name!r}; accepted: {', '.join(names())}")
+    return (_FOLDER / f"{name}.toml").read_text(encoding="utf-8")
+
+
+def beside(name: str) -> tuple[str, ...]:
+    """Return the names of the files that a template names: traces of its links.
+
+    Raises:
+        SpecError: there is no such template.
+    """
+    trace = tomllib.loads(text(name))["bottleneck"].get("rate_trace")
+    return () if trace is None else (trace,)
+
+
+def write(
+    name: str, out: str | os.PathLike[str] | None = None, *, force: bool = False
+) -> list[Path]:
+    """Write a template, and beside it the files that it names.
+
+    Args:
+        name: which one.
+        out: the file; by default `NAME.toml` in the current folder.
+        force: replace files that exist.
+
+    Returns:
+        The files, the experiment first.
+
+    Raises:
+        SpecError: there is no such template; a file exists, then none is written; or one cannot
+            be written.
+    """
+    file = path_of(out if out is not None else f"{name}.toml")
+    if file.is_dir():
+        file = file / f"{name}.toml"
+    contents = {file: text(name).encode()}
+    for each in beside(name):
+        contents[file.parent / each] = (_FOLDER / each).read_bytes()
+    for path, content in contents.items():
+        if path.exists() and not force and not (path != file and path.read_bytes() == content):
+            raise SpecError(
+                f"{path} exists; accepted: another name with --out FILE, or --force to replace it"
+            )
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        for path, content in contents.items():
+            path.write_bytes(content)
+    except OSError as error:
+        raise SpecError(f"{error.filename or file}: cannot be written: {error.strerror}") from None
+    return list(contents)
