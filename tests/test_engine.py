@@ -60,8 +60,12 @@ def test_every_example_runs(path: Path, tmp_path: Path) -> None:
     assert results.run_count == len(results.cases)
     for case in results.cases:
         first = "utilization" if "utilization" in case.metrics else "hop1.utilization"
-        # The line is there for programs of the user; two calls use little of it.
-        least = 0 if path.stem == "line" else 0.5
+        if (path.stem, case.title) == ("red-lock-out", "queue idle_decay false"):
+            assert case.metric(first).mean == 0, "what the example is there for"
+            continue
+        # The line is there for programs of the user; two calls use little of it. DCTCP alone
+        # uses less than half of a link with a step at 1 ms (docs/queues/dualpi2.md).
+        least = {"line": 0, "dualpi2-kernel": 0.4}.get(path.stem, 0.5)
         assert least < case.metric(first).mean <= 1, case.title
     assert results.figures()
 
