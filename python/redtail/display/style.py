@@ -283,18 +283,21 @@ def split(lines: Sequence[T], most: int = DISTINCT) -> list[list[tuple[int, T]]]
     return [list(enumerate(lines[first:end])) for first, end in pairwise(ends)]
 
 
-def in_words(lines: int, groups: int) -> str:
+def in_words(lines: int, groups: int, *, grey: bool = False) -> str:
     """Return why a figure has several panels, for its caption; empty for one group.
 
+    Args:
+        lines: how many lines there are.
+        groups: how many groups they are in.
+        grey: whether each panel shows the lines of the others in grey.
+
     >>> in_words(16, 3)
-    '16 lines cannot be told apart in one panel: each panel has some of them, the others in grey'
+    '16 lines cannot be told apart in one panel: each panel has some of them'
     """
     if groups == 1:
         return ""
-    return (
-        f"{lines} lines cannot be told apart in one panel: each panel has some of them, "
-        "the others in grey"
-    )
+    others = ", the others in grey" if grey else ""
+    return f"{lines} lines cannot be told apart in one panel: each panel has some of them{others}"
 
 
 def mark(label: str) -> str:

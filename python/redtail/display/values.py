@@ -113,7 +113,7 @@ def metric_figure(
     style.caption(
         figure,
         style.meaning_of_bars(found),
-        style.in_words(len(labels), len(groups)),
+        style.in_words(len(labels), len(groups), grey=True),
         f"star: {source}" if published else "",
     )
     return figure
