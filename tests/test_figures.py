@@ -90,7 +90,7 @@ def looks(figure: Figure) -> list[list[tuple[str, str, str]]]:
     return found
 
 
-@pytest.mark.parametrize("count", [7, 8, 23])
+@pytest.mark.parametrize("count", [7, 8, 40])
 def test_any_number_of_queues_can_be_told_apart(count: int) -> None:
     labels = [f"queue {number}" for number in range(count)]
     figure = drawn(results(labels, [1, 4]).figure("goodput"))

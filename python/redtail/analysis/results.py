@@ -914,11 +914,13 @@ class Results:
             base = bases.get(others(case))
             if base is None or case is base:
                 continue
-            shared = sorted(case.runs.keys() & base.runs.keys())
-            first, second = (
-                [each.runs[number].metrics.get(metric, math.nan) for number in shared]
+            by_number, base_by_number = (
+                dict(zip(sorted(each.runs), each.values(metric), strict=True))
                 for each in (case, base)
             )
+            shared = sorted(by_number.keys() & base_by_number.keys())
+            first = [by_number[number] for number in shared]
+            second = [base_by_number[number] for number in shared]
             difference = paired_difference(first, second)
             why = comparing.why_no_interval(metric, case, base, difference.n)
             found.append((case, difference if why is None else difference.without_interval(why)))

@@ -148,7 +148,7 @@ def plane_figure(
         figure,
         f"one point per run ({style.replications_in_words(runs)}), marker: the median, ellipse: "
         "1-sigma contour of the normal distribution that fits best; better is up and to the left",
-        style.in_words(len(lines), len(groups)),
+        style.in_words(len(lines), len(groups), grey=True),
     )
     return figure
 

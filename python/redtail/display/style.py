@@ -103,6 +103,7 @@ RC: Any = {
 }
 """Matplotlib's settings for all figures; `with mpl.rc_context(style.RC)` draws with them."""
 
+_WIDE = 5.0  # inches from which a figure has room for four panels beside each other
 _CAPTION = 6.5  # points
 _LINE = 0.155  # inches of height that a line of a legend takes
 _CAPTION_LINE = 0.115  # inches of height that a line of a caption takes
@@ -207,7 +208,8 @@ def cells(
 ) -> tuple[Figure, list[tuple[Axes, R, G]]]:
     """Return a figure with a panel for each row and each group of lines (`split`).
 
-    One group of lines is in all panels, which fill the width. Several groups have a column each.
+    One group of lines is in all panels, which fill the width. Several groups have a column each, if
+    there is room for them.
 
     Args:
         rows: what panels differ in beside their lines, such as the load.
@@ -221,7 +223,9 @@ def cells(
     """
     pairs = [(row, group) for row in rows for group in groups]
     size = size or ("column" if len(pairs) == 1 else "page")
-    columns = len(groups) if len(groups) > 1 else None
+    columns = None
+    if len(groups) > 1:
+        columns = min(len(groups), 2 if width_of(size) < _WIDE else 4)
     figure, grid = panels(len(pairs), size, height=height, columns=columns, sharey=sharey)
     return figure, [(axes, row, group) for axes, (row, group) in zip(grid, pairs, strict=True)]
 
@@ -283,18 +287,21 @@ def split(lines: Sequence[T], most: int = DISTINCT) -> list[list[tuple[int, T]]]
     return [list(enumerate(lines[first:end])) for first, end in pairwise(ends)]
 
 
-def in_words(lines: int, groups: int) -> str:
+def in_words(lines: int, groups: int, *, grey: bool = False) -> str:
     """Return why a figure has several panels, for its caption; empty for one group.
 
+    Args:
+        lines: how many lines there are.
+        groups: how many groups they are in.
+        grey: whether each panel shows the lines of the others in grey.
+
     >>> in_words(16, 3)
-    '16 lines cannot be told apart in one panel: each panel has some of them, the others in grey'
+    '16 lines cannot be told apart in one panel: each panel has some of them'
     """
     if groups == 1:
         return ""
-    return (
-        f"{lines} lines cannot be told apart in one panel: each panel has some of them, "
-        "the others in grey"
-    )
+    others = ", the others in grey" if grey else ""
+    return f"{lines} lines cannot be told apart in one panel: each panel has some of them{others}"
 
 
 def mark(label: str) -> str:
@@ -339,7 +346,7 @@ def legend(figure: _Figure, axes: Iterable[Axes], *, least: int = 2) -> None:
 
 
 def legends(figure: _Figure, grid: Sequence[Axes], groups: int) -> None:
-    """Put a legend above all panels, or one above each column if each has its own lines.
+    """Put a legend above all panels; or above each column, or each panel, that has its own lines.
 
     Args:
         figure: what to put it on; its height grows by that of the legend.
@@ -350,21 +357,25 @@ def legends(figure: _Figure, grid: Sequence[Axes], groups: int) -> None:
         legend(figure, grid)
         return
     size = RC["legend.fontsize"]
-    room = 72 * (figure.get_figwidth() / groups - 0.55)
+    across = columns_of(grid[0])
+    room = 72 * (figure.get_figwidth() / across - 0.55)
     highest = 0
-    for column in range(groups):
-        found = handles(grid[column::groups])
+    # With a column for each group its first panel has the legend; otherwise each panel has.
+    several_rows = groups > across
+    for number, axes in enumerate(grid if several_rows else grid[:groups]):
+        found = handles([axes] if several_rows else grid[number::groups])
+        if not found:
+            continue
         labels = [wrapped(label, room - 5 * size, size) for label in found]
         columns = _columns(labels, room, size)
         highest = max(highest, _rows(labels, columns))
-        top = grid[column]
-        above = 0.17 if top.get_title("left") else 0.02
-        top.legend(
+        above = 0.17 if axes.get_title("left") else 0.02
+        axes.legend(
             found.values(),
             labels,
             loc="lower left",
             bbox_to_anchor=(0.0, 1.0),
-            bbox_transform=top.transAxes + ScaledTranslation(0, above, figure.dpi_scale_trans),
+            bbox_transform=axes.transAxes + ScaledTranslation(0, above, figure.dpi_scale_trans),
             ncols=columns,
             handlelength=3.0,
             columnspacing=1.5,
@@ -372,7 +383,8 @@ def legends(figure: _Figure, grid: Sequence[Axes], groups: int) -> None:
             borderpad=0.1,
             frameon=False,
         )
-    grow(figure, _LINE * highest + 0.1)
+    rows = math.ceil(len(grid) / across) if several_rows else 1
+    grow(figure, rows * (_LINE * highest + 0.1))
 
 
 def label_y(axes: Axes, text: str, height: float) -> None:

@@ -39,8 +39,9 @@ Published: TypeAlias = Mapping[tuple[str, float], float]
 # Of boxes whose colours are used up.
 _HATCHES = ("", "////", "xxxx", "....")
 
-# Height of a row, in inches.
+# Height of a row, in inches, and that of all rows at most: no file of pixels is higher than 2^16.
 _ROW = 0.19
+_HIGHEST = 60.0
 
 
 def metric_figure(
@@ -113,7 +114,7 @@ def metric_figure(
     style.caption(
         figure,
         style.meaning_of_bars(found),
-        style.in_words(len(labels), len(groups)),
+        style.in_words(len(labels), len(groups), grey=True),
         f"star: {source}" if published else "",
     )
     return figure
@@ -188,7 +189,7 @@ def _rows_figure(
     """Draw a row per case."""
     labels = [case.title or results.name for case in results.cases]
     size = size or ("column" if max(map(len, labels)) <= 24 else "page")
-    figure = style.new(size, 0.6 + _ROW * len(labels))
+    figure = style.new(size, 0.6 + min(_ROW * len(labels), _HIGHEST))
     axes = figure.subplots()
     found = [case.metric(name) for case in results.cases]
     _draw_rows(axes, found, about.scale, names.bounds(name), log)
@@ -283,7 +284,9 @@ def _difference_rows(pairs: Pairs, size: Size | None) -> tuple[Figure, list[Axes
     """Draw a row per case, and a panel per metric."""
     rows = len(next(iter(pairs.values())))
     size = size or ("column" if len(pairs) == 1 else "page")
-    figure, grid = style.panels(len(pairs), size, height=0.6 + _ROW * rows, least=2.2, sharex=False)
+    figure, grid = style.panels(
+        len(pairs), size, height=0.6 + min(_ROW * rows, _HIGHEST), least=2.2, sharex=False
+    )
     width = 0.9 * style.width_of(size) / style.columns_of(grid[0])
     for axes, (name, found) in zip(grid, pairs.items(), strict=True):
         about, text = _about_differences(name, [each for _, each in found])
