@@ -95,7 +95,7 @@ impl Released {
         for (behind, out) in self.packets.range_mut(first..).rev().enumerate() {
             if behind > 0 {
                 // The shaper let the next one out when this one had been transmitted.
-                late = late + rate.tx_time(out.size);
+                late += rate.tx_time(out.size);
             }
             out.from = Time::ZERO + (now - Time::ZERO).saturating_sub(late);
         }
