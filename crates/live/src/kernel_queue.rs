@@ -92,12 +92,13 @@ impl Released {
     /// The packets from `first` on were read together at `now`: says from when on a link of this rate may
     /// begin them.
     fn read_at(&mut self, first: usize, rate: Rate, now: Time) {
-        let mut from = Time::ZERO + (now - Time::ZERO).saturating_sub(READ_LATE);
-        for out in self.packets.range_mut(first..).rev() {
-            out.from = from;
-            // The shaper lets the next one out when this one has been transmitted.
-            let before = rate.tx_time(out.size);
-            from = Time::ZERO + (from - Time::ZERO).saturating_sub(before);
+        let mut late = READ_LATE;
+        for (behind, out) in self.packets.range_mut(first..).rev().enumerate() {
+            if behind > 0 {
+                // The shaper let the next one out when this one had been transmitted.
+                late += rate.tx_time(out.size);
+            }
+            out.from = Time::ZERO + (now - Time::ZERO).saturating_sub(late);
         }
     }
 }
@@ -722,7 +723,7 @@ mod tests {
     fn classes_drop_arrivals_alone_if_their_queues_do() {
         let link = LinkFacts::of_rate(Rate::from_bps(10_000_000));
         let drops_arriving = |inner: &str| {
-            let queue = serde_json::json!({"htb": {"class": [
+            let queue = serde_json::json!({"htb": {"default": "a", "class": [
                 {"name": "a", "rate": "5 Mbit/s", "queue": {"tail-drop": {"limit": "9 packets"}}},
                 {"name": "b", "rate": "5 Mbit/s", "queue": {inner: {}}},
             ]}});
