@@ -438,7 +438,9 @@ fn invalid(scenario: &Scenario, punctuality: &Punctuality, hosts: &HostReport) -
         (&hosts.lateness, "timers of the hosts acted"),
     ];
     for (lateness, what) in lateness {
-        let p99 = lateness.quantile(0.99).unwrap_or(0.0);
+        // Of fewer times no share of 1 in 100 is known; the bound of the longest holds for them.
+        let enough = lateness.count() >= 100;
+        let p99 = lateness.quantile(0.99).filter(|_| enough).unwrap_or(0.0);
         if p99 > LATENESS_BOUND.as_secs_f64() {
             return Some(format!(
                 "the machine did not keep up: 1 in 100 {what} {:.1} ms late or later; accepted: \

@@ -103,6 +103,11 @@ impl Delays {
         self.histogram.as_deref()
     }
 
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        self.histogram.as_ref().map_or(0, |all| all.len())
+    }
+
     /// The time in seconds that the share `q` does not exceed.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         let histogram = self.histogram.as_ref()?;
