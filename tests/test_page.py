@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -470,3 +471,15 @@ def test_hostile_names_do_nothing_in_a_browser(
     assert opened.view.locator("img").count() == 0
     assert opened.asked == [opened.uri] and opened.said == []
     opened.view.close()
+
+
+def test_results_without_a_run_have_a_page(results: Results) -> None:
+    empty = Results(
+        name="Nothing",
+        description="",
+        factors=results.factors,
+        cases=tuple(replace(case, runs={}) for case in results.cases),
+        folder=results.folder,
+    )
+    text = page.page([empty])
+    assert "<h1>Nothing</h1>" in text and "Nothing was measured" in text

@@ -54,6 +54,8 @@ def flows(results: Results, case: int | None = None, replication: int | None = N
         if case in (None, number)
     )
     present = sum(map(len, found))
+    if not runs and replication is None:
+        raise StoreError("there is no run with flows: every run failed")
     if not runs:
         raise RedtailError(f"replication = {replication}: there is no such run")
     if not present:

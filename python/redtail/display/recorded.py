@@ -86,6 +86,8 @@ def _large_groups(results: Results) -> list[str]:
 def _over_time(results: Results) -> Iterator[tuple[str, Figure]]:
     count = len(results.cases)
     for number in range(count if count <= _CASES else 1):
+        if not results.cases[number].runs:  # all of them failed
+            continue
         with contextlib.suppress(StoreError):
             name = f"time_series_{number + 1}" if len(results.cases) > 1 else "time_series"
             yield name, series_figure(results, case=number)

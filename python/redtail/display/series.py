@@ -170,6 +170,8 @@ def fairness_figure(
     curves = []
     why: StoreError | None = None
     for number, case in enumerate(results.cases):
+        if not case.runs:  # all of them failed
+            continue
         try:
             table = results.fairness_over_time(group=group, case=number, every=1.0)
         except StoreError as error:
