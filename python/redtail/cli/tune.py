@@ -234,5 +234,7 @@ def _sensitivity(tuned: Tuned, key: str) -> str:
         if len(numbers) == 1:
             text = f"only {numbers[0]:g} {axis.unit}".rstrip() + " of the values tried"
     else:
-        text = ", ".join(str(value).lower() if isinstance(value, bool) else str(value) for value in values)
+        text = ", ".join(
+            str(value).lower() if isinstance(value, bool) else str(value) for value in values
+        )
     return f"within {100 * NEAR:g} % of the best: {key} {text}"

@@ -120,9 +120,7 @@ def bounds(texts: str | Sequence[str], known: Measured | None) -> tuple[Aim, ...
     return _aims(texts, "subject-to", lambda text: _bound(text, known))
 
 
-def _aims(
-    texts: str | Sequence[str], option: str, read: Callable[[str], Aim]
-) -> tuple[Aim, ...]:
+def _aims(texts: str | Sequence[str], option: str, read: Callable[[str], Aim]) -> tuple[Aim, ...]:
     given = [texts] if isinstance(texts, str) else list(texts)
     found = tuple(read(text) for text in given)
     for number, aim in enumerate(found):

@@ -206,7 +206,8 @@ class Bench:
     ) -> Plan:
         """Return the experiment with these queues, ready to be run."""
         options = self._with(queues, f"name={toml_value(name)}", f"seed={seed}")
-        return experiment.prepare(self.source, **{**options, "replications": replications})
+        options["replications"] = replications
+        return experiment.prepare(self.source, **options)
 
     def run(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 
@@ -18,7 +18,14 @@ from redtail.tuning.space import Axis, Range
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_BEST = {"marker": "*", "markersize": 11, "color": style.COLOURS[1], "linestyle": "none"}
+_SEEDS = "all with the seeds of the search"
+
+_BEST: dict[str, Any] = {
+    "marker": "*",
+    "markersize": 11,
+    "color": style.COLOURS[1],
+    "linestyle": "none",
+}
 
 
 def all_of(tuned: Tuned) -> list[tuple[str, style.Figure]]:
@@ -54,7 +61,7 @@ def trade_off(tuned: Tuned, *, size: style.Size | None = None) -> style.Figure:
             f"each point is a candidate, {_what(tuned)}",
             "the front joins the candidates that no other one beats in both",
             "dotted: a bound" if tuned.finding.bounds else "",
-            f"{_seeds(tuned)}",
+            _SEEDS,
         )
     return figure
 
@@ -73,13 +80,13 @@ def _trade(axes: Axes, tuned: Tuned, first: Aim, other: Aim, place: int) -> None
 
     kept = [each for each in tuned.candidates if each.excess == 0]
     broken = [each for each in tuned.candidates if each.excess > 0]
-    small = {"marker": "o", "markersize": 3.5, "linestyle": "none"}
-    axes.plot(*points(kept), color=style.COLOURS[0], label="candidate", **small)
+    small: dict[str, Any] = {"markersize": 3.5, "linestyle": "none"}
+    axes.plot(*points(kept), marker="o", color=style.COLOURS[0], label="candidate", **small)
     if broken:
         axes.plot(
             *points(broken),
+            marker="x",
             color=style.GREY,
-            markerfacecolor="white",
             label="candidate that breaks a bound",
             **small,
         )
@@ -106,9 +113,7 @@ def _trade(axes: Axes, tuned: Tuned, first: Aim, other: Aim, place: int) -> None
     style.label_y(axes, escape.plot(names.axis(first.metric, about_y)), 2.4)
 
 
-def _front(
-    candidates: Sequence[Candidate], first: Aim, other: Aim, place: int
-) -> list[Candidate]:
+def _front(candidates: Sequence[Candidate], first: Aim, other: Aim, place: int) -> list[Candidate]:
     """Return the candidates that no other one beats in two aims, in the order of the second."""
     best: list[Candidate] = []
     for each in sorted(
@@ -148,10 +153,9 @@ def sensitivity(tuned: Tuned, *, size: style.Size | None = None) -> style.Figure
         style.caption(
             figure,
             "one key is varied, the others are those of the best queue",
-            style.meaning_of_bars([each.objectives[0] for each in every])
-            + f", {_what(tuned)}",
+            style.meaning_of_bars([each.objectives[0] for each in every]) + f", {_what(tuned)}",
             f"band: up to {100 * NEAR:g} % worse than the best",
-            _seeds(tuned),
+            _SEEDS,
         )
     return figure
 
@@ -180,21 +184,31 @@ def _profile(axes: Axes, tuned: Tuned, axis: Axis, about: Metric) -> None:
         marker="o",
         elinewidth=0.9,
         linestyle="-" if isinstance(axis, Range) else "none",
-        label="bounds kept" if tuned.finding.bounds else "the key varied",
+        label="one key varied",
+    )
+    style.hollow(
+        axes,
+        [
+            (place[id(each)], each.objectives[0].mean * scale)
+            for each in profile
+            if style.unsure(each.objectives[0])
+        ],
     )
     broken = [each for each in profile if each.excess > 0]
     if broken:
         axes.plot(
             [place[id(each)] for each in broken],
             [each.objectives[0].mean * scale for each in broken],
-            marker="o",
-            color=style.GREY,
-            markerfacecolor="white",
+            marker="x",
+            markersize=8,
+            color="black",
             linestyle="none",
-            zorder=4,
+            zorder=6,
             label="a bound is broken",
         )
-    axes.plot([place[id(at)]], [level * scale], label=style.mark(tuned.queue.label), zorder=5, **_BEST)
+    axes.plot(
+        [place[id(at)]], [level * scale], label=style.mark(tuned.queue.label), zorder=5, **_BEST
+    )
     unit = f" ({axis.unit})" if isinstance(axis, Range) and axis.unit else ""
     if isinstance(axis, Range) and axis.logarithmic:
         style.log_axis(axes.xaxis)
@@ -210,13 +224,11 @@ def _what(tuned: Tuned) -> str:
     loads = len(tuned.results.cases) // (len(tuned.own) + 1)
     if loads == 1:
         return "at the only load"
-    return f"at the worst of {loads} loads" if tuned.finding.over == "worst" else (
-        f"the mean over {loads} loads"
+    return (
+        f"at the worst of {loads} loads"
+        if tuned.finding.over == "worst"
+        else (f"the mean over {loads} loads")
     )
-
-
-def _seeds(tuned: Tuned) -> str:
-    return "seeds of the search"
 
 
 def _text(value: object) -> str:

@@ -45,9 +45,6 @@ def experiment_text(tuned: Tuned) -> str:
     if not isinstance(factors, items.Table | items.InlineTable):
         document["factors"] = tomlkit.table()
         factors = document["factors"]
-    for key in [key for key in factors if key == finding.key]:
-        del factors[key]
-    # A list in the lines of [factors], not behind the tables that may follow it there.
     document["factors"] = _with_queues(factors, finding.key, queues)
     made = str(tomlkit.dumps(document)).lstrip("\n")
     return "\n".join([HEADER, *_explained(tuned), "", made])
@@ -68,12 +65,17 @@ def _explained(tuned: Tuned) -> list[str]:
 
 
 def _with_queues(factors: Mapping[str, Any], key: str, queues: Any) -> Any:
+    """Return the table [factors] with the queues, at the place of those that it had.
+
+    Lists of tables end it: what follows one would be part of its last table.
+    """
     import tomlkit
+    from tomlkit import items
 
     table = tomlkit.table()
-    table.add(tomlkit.key(key) if "." not in key else tomlkit.items.SingleKey(key), queues)
-    for other, value in factors.items():
-        table.add(tomlkit.items.SingleKey(other), value)
+    listed = {**factors, key: queues}
+    for other in sorted(listed, key=lambda name: isinstance(listed[name], items.AoT)):
+        table.add(items.SingleKey(other), listed[other])
     return table
 
 

@@ -59,9 +59,7 @@ class Candidate:
     @property
     def excess(self) -> float:
         """By how much its means are beyond the bounds, as shares of these; 0: kept."""
-        found = [
-            aim.excess(each.mean) for aim, each in zip(self.aims[1], self.bounds, strict=True)
-        ]
+        found = [aim.excess(each.mean) for aim, each in zip(self.aims[1], self.bounds, strict=True)]
         if any(math.isnan(each) for each in found):
             return math.inf
         return math.fsum(max(0.0, each) for each in found)
@@ -305,12 +303,10 @@ def front(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
     One beats another when it is at least as good in all objectives and all metrics of bounds, and
     better in one of them. Of those that are equal in all, the first counts.
     """
-    costs = {}
+    costs: dict[tuple[float, ...], Candidate] = {}
     for each in candidates:
         aims = (*each.aims[0], *each.aims[1])
-        cost = tuple(
-            aim.cost(found.mean) for aim, found in zip(aims, each.estimates, strict=True)
-        )
+        cost = tuple(aim.cost(found.mean) for aim, found in zip(aims, each.estimates, strict=True))
         if not any(map(math.isnan, cost)):
             costs.setdefault(cost, each)
     return tuple(

@@ -25,10 +25,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
-from redtail import _engine, backends
+from redtail import _engine
 from redtail.catalog import Catalog
 from redtail.errors import RedtailError, RedtailWarning, SpecError
-from redtail.experiment import Source
+from redtail.experiment import Source, toml_value
 from redtail.measured import Measured
 from redtail.options import ExecuteOptions, RunOptions, split
 from redtail.tuning import aims
@@ -38,7 +38,8 @@ from redtail.tuning.found import Candidate, Finding, Tuned
 from redtail.tuning.space import Axis, Choices, Vary, axes
 
 if TYPE_CHECKING:
-    import optuna
+    from optuna import Study
+    from optuna.trial import Trial
 
     from redtail._engine import Plan
 
@@ -108,7 +109,7 @@ def tune(
         RedtailError: Optuna is not installed.
     """
     checking, running = split(options)
-    given = queue if isinstance(queue, str) else _inline(queue)
+    given = queue if isinstance(queue, str) else toml_value(queue, "queue")
     search = prepare(
         Bench(source, checking, at),
         queue=given,
@@ -126,12 +127,6 @@ def tune(
     for text in (*found.warnings, *found.results.warnings):
         warnings.warn(text, RedtailWarning, stacklevel=2)
     return found
-
-
-def _inline(table: Mapping[str, Any]) -> str:
-    from redtail.experiment import toml_value
-
-    return toml_value(table, "queue")
 
 
 def prepare(
@@ -284,7 +279,7 @@ class Search:
             label += " again"
         return label
 
-    def _study(self) -> optuna.Study:
+    def _study(self) -> Study:
         optuna = _load_optuna()
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         seed = self.sampler_seed
@@ -297,7 +292,7 @@ class Search:
             else:
                 sampler = optuna.samplers.RandomSampler(seed=seed)
         directions = ["minimize" if aim.small else "maximize" for aim in self.objectives]
-        study: optuna.Study = optuna.create_study(directions=directions, sampler=sampler)
+        study: Study = optuna.create_study(directions=directions, sampler=sampler)
         # The queue as it is comes first, so that the result is no worse.
         start = {axis.key: axis.start(self.queue.table.get(axis.key)) for axis in self.axes}
         if all(value is not None for value in start.values()):
@@ -325,7 +320,7 @@ class Search:
                 counting.note(f"after {len(found)} of {self.trials} candidates: {best.text}")
         return found
 
-    def _asked(self, study: optuna.Study) -> tuple[optuna.trial.Trial, dict[str, Any]]:
+    def _asked(self, study: Study) -> tuple[Trial, dict[str, Any]]:
         """Return a candidate that the experiment's own checks accept."""
         optuna = _load_optuna()
         reason: str | None = None
@@ -342,9 +337,7 @@ class Search:
             f"one was refused: {reason}"
         )
 
-    def _tell(
-        self, study: optuna.Study, trial: optuna.trial.Trial, candidate: Candidate
-    ) -> None:
+    def _tell(self, study: Study, trial: Trial, candidate: Candidate) -> None:
         optuna = _load_optuna()
         values = [estimate.mean for estimate in candidate.objectives]
         kept = [
@@ -407,9 +400,7 @@ class Search:
         unlike = {each.queue.toml.replace(each.queue.label, ""): each for each in candidates[::-1]}
         best = sorted(unlike.values(), key=lambda each: (each.rank, each.number))[:FINALISTS]
         found = self._measured([each.queue for each in best], counting, running, again=True)
-        found = [
-            each.numbered(old.number) for each, old in zip(found, best, strict=True)
-        ]
+        found = [each.numbered(old.number) for each, old in zip(found, best, strict=True)]
         chosen = min(found, key=lambda each: (not each.sure, each.rank, each.number))
         counting.note(f"chosen: number {chosen.number}, {chosen.text}")
         return found, chosen
@@ -432,8 +423,3 @@ class Search:
         for (key, _), candidate in zip(wanted, found, strict=True):
             by_key[key].append(candidate)
         return {key: tuple(each) for key, each in by_key.items()}
-
-
-def backend_of(bench: Bench, name: str | None) -> str:
-    """Return the name of the backend that makes the runs."""
-    return backends.chosen(name, [bench.plan])

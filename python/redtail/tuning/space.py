@@ -92,6 +92,8 @@ class Range:
             rounded = min(max(float(f"{number:.{DIGITS}g}"), self.low), self.high)
         if not self.unit:
             return rounded
+        if rounded == 1 and self.unit == "packets":
+            return "1 packet"
         return f"{rounded:g} {self.unit}" if rounded < 1e6 else f"{rounded:.0f} {self.unit}"
 
     def number(self, value: Any) -> float | None:
@@ -99,7 +101,10 @@ class Range:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return None if self.unit else float(value)
         found = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
-        return float(found[1]) if found and (found[2] or "") == self.unit else None
+        if not found:
+            return None
+        unit = "packets" if (found[2] or "", self.unit) == ("packet", "packets") else found[2] or ""
+        return float(found[1].replace("_", "")) if unit == self.unit else None
 
     def start(self, value: Any) -> float | None:
         """Return what a search may begin with: the number of a value, if it is in the range."""
