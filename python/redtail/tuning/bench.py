@@ -107,11 +107,15 @@ class Bench:
                 whole = own == self.key and case.settings is None
                 if (own == self.key or own.startswith(f"{self.key}.")) and not whole:
                     raise SpecError(
-                        f"{own}: the loads of a search cannot set the queue that is varied; "
-                        f"accepted: {self.key} as a factor of its own, or in the file",
+                        f"{self._place}{own}: the loads of a search cannot set the queue that is "
+                        f"varied; accepted: {self.key} as a factor of its own, or in the file",
                         file=self.plan.file,
                         key=own,
                     )
+
+    @property
+    def _place(self) -> str:
+        return f"{self.plan.file}: " if self.plan.file else ""
 
     @property
     def loads(self) -> int:
@@ -143,8 +147,8 @@ class Bench:
         whole = _at(here, self.key)
         if whole is None:
             raise SpecError(
-                f"at: the experiment has no queue {self.key}; accepted: the key of a queue, such "
-                "as bottleneck.queue, bottleneck.return.queue or chain.hop1.queue",
+                f"{self._place}at: the experiment has no queue {self.key}; accepted: the key of a "
+                "queue, such as bottleneck.queue, bottleneck.return.queue or chain.hop1.queue",
                 file=self.plan.file,
                 key=self.key,
             )
@@ -194,7 +198,9 @@ class Bench:
         try:
             experiment.check(self.source, **self._with([Queue("queue", queue)]))
         except SpecError as error:
-            return str(error)
+            # Without the list of queues that it was given.
+            before, sign, reason = str(error).partition("}]: ")
+            return reason if sign else before
         return None
 
     def planned(

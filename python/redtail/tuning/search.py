@@ -60,7 +60,7 @@ random before it begins to learn (`n_startup_trials`)."""
 SAMPLERS = ("tpe", "nsga2", "random")
 
 # Candidates in a row that the checks of the experiment refuse, before the search gives up.
-_REFUSED_AT_MOST = 1000
+_REFUSED_AT_MOST = 200
 
 Texts: TypeAlias = "str | Sequence[str]"
 
@@ -161,7 +161,7 @@ def prepare(
         str(chosen.table["kind"]),
         chosen.table,
         catalog,
-        lambda table: bench.why_not(table) is None,
+        bench.why_not,
     )
     _load_optuna()
     return Search(bench, chosen, varied, objectives, bounds, trials, over, sampler, sampler_seed)
@@ -333,8 +333,9 @@ class Search:
                 return trial, table
             study.tell(trial, state=optuna.trial.TrialState.FAIL)
         raise SpecError(
-            f"vary: no candidate of {_REFUSED_AT_MOST} is valid; accepted: other ranges. The last "
-            f"one was refused: {reason}"
+            f"vary: no candidate of {_REFUSED_AT_MOST} is valid; accepted: other ranges, or a "
+            "queue with the keys that are missing, as in --queue '{kind = \"red\", limit = ...}'. "
+            f"The last one was refused: {reason}"
         )
 
     def _tell(self, study: Study, trial: Trial, candidate: Candidate) -> None:

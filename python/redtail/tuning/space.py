@@ -168,7 +168,7 @@ def axes(
     kind: str,
     table: Mapping[str, Any],
     catalog: Catalog,
-    accepts: Callable[[Mapping[str, Any]], bool],
+    why_not: Callable[[Mapping[str, Any]], str | None],
 ) -> tuple[Axis, ...]:
     """Return what is varied.
 
@@ -177,7 +177,7 @@ def axes(
         kind: the queue's kind.
         table: the queue, as the file has it.
         catalog: the definitions of all keys.
-        accepts: says whether the experiment is valid with a queue.
+        why_not: says why the experiment is not valid with a queue; None when it is.
 
     Raises:
         SpecError: the queue has no such key, or a range is missing or wrong.
@@ -192,7 +192,7 @@ def axes(
         if any(each.key == key for each in found):
             raise SpecError(f"vary: {key} is given twice", key=key)
         if wanted is None:
-            found.append(_defined(parameter, section, table, catalog, accepts))
+            found.append(_defined(parameter, table, catalog, why_not))
         else:
             found.append(_read(parameter, wanted, catalog))
     return tuple(found)
@@ -209,12 +209,13 @@ def _given(vary: Vary) -> list[tuple[str, Any]]:
 
 
 def _names(section: Section) -> list[str]:
-    return [parameter.key for parameter in section.parameters]
+    """Return the keys that can be varied."""
+    return [parameter.key for parameter in section.parameters if parameter.key != "label"]
 
 
 def _parameter(key: str, section: Section) -> Parameter:
     for parameter in section.parameters:
-        if parameter.key == key:
+        if parameter.key == key != "label":
             return parameter
     known = _names(section)
     near = get_close_matches(key, known, n=3)
@@ -258,16 +259,15 @@ def _axis(
 
 def _defined(
     parameter: Parameter,
-    section: Section,
     table: Mapping[str, Any],
     catalog: Catalog,
-    accepts: Callable[[Mapping[str, Any]], bool],
+    why_not: Callable[[Mapping[str, Any]], str | None],
 ) -> Axis:
     """Return the range that follows from a key's definition."""
     key = parameter.key
     values = _choices(parameter, catalog)
     if values:
-        return Choices(key, values)
+        return _chosen(key, values)
     default = catalog.resolve(parameter.schema).get("default")
     value = table.get(key, default)
     number, unit = _numbered(value)
@@ -278,11 +278,18 @@ def _defined(
             else f"the file gives no {key} for this queue, and {key} has no fixed default"
         )
         raise SpecError(f"vary: {why}; accepted: {_example(parameter, catalog)}", key=key)
+    reason = why_not(table)
+    if reason is not None:
+        raise SpecError(
+            f"vary: no range follows for {key}, since the queue is not valid as it is: {reason}; "
+            f"accepted: a valid queue, or {_example(parameter, catalog)}",
+            key=key,
+        )
     is_given = key in table
     widest = _axis(parameter, catalog, number / REACH, number * REACH, unit)
 
     def fits(share: float) -> bool:
-        return accepts({**table, key: widest.value(number * REACH**share)})
+        return why_not({**table, key: widest.value(number * REACH**share)}) is None
 
     low, high = (number * REACH ** _farthest(fits, sign) for sign in (-1, 1))
     short = f"{_shown(value)} in the file" if is_given else f"the default {_shown(value)}"
