@@ -139,7 +139,8 @@ class Bench:
                 for label, table in found.items()
             ]
         table = self._in_file()
-        return [Queue(str(table["kind"]), table)]
+        label = str(table.pop("label", table["kind"]))
+        return [Queue(label, table)]
 
     def _in_file(self) -> dict[str, Any]:
         """Return the only queue of the file: as it is written, or with all defaults."""
@@ -156,7 +157,7 @@ class Bench:
             text, _, form = experiment.read(self.source)
             written = _at(tomllib.loads(text) if form == "toml" else json.loads(text), self.key)
             if isinstance(written, dict):
-                return {key: value for key, value in written.items() if key != "label"}
+                return dict(written)
         return dict(whole)
 
     def chosen(self, wanted: str, kinds: Sequence[str]) -> Queue:
