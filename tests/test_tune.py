@@ -189,6 +189,24 @@ def test_overrides_are_in_the_file(file: Path, tmp_path: Path) -> None:
     assert results.reused == results.run_count
 
 
+def test_an_experiment_of_typed_objects_is_searched(tmp_path: Path) -> None:
+    red = redtail.Red(limit="60 packets", min_th="10 packets", max_th="30 packets")
+    experiment = redtail.Experiment(
+        name="Typed",
+        duration="4 s",
+        warmup="2 s",
+        replications=1,
+        bottleneck=redtail.Bottleneck(rate="4 Mbit/s", delay="20 ms", queue=red),
+        traffic=[redtail.Bulk(name="ftp", flows=8, start="uniform 0..1 s")],
+    )
+    found = redtail.tune(
+        experiment, queue=red, vary=["max_p"], objective="max goodput", trials=2, out=tmp_path
+    )
+    plan = redtail.check(redtail.Toml(found.toml))
+    assert [case.factors["bottleneck.queue"]["kind"] for case in plan.cases] == ["red", "red"]
+    assert plan.cases[1].factors["bottleneck.queue"]["max_p"] == found.parameters["max_p"]
+
+
 def test_the_sensitivity_has_the_best_and_varies_one_key(tuned: redtail.Tuned) -> None:
     assert list(tuned.sensitivity) == ["min_th", "max_p"]
     for key, profile in tuned.sensitivity.items():
@@ -266,7 +284,7 @@ def test_the_command_writes_a_file_and_replaces_no_other(file: Path, tuned: redt
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
     assert "found:   " + tuned.queue.toml in done.output
-    assert "against red: at the load where it gains least: queue_delay_mean -" in done.output
+    assert "against red, at the load where it gains least: queue_delay_mean -" in done.output
     target = file.with_name("small-tuned.toml")
     assert target.read_text() == tuned.toml
     assert CliRunner().invoke(app, words).exit_code == 0  # its own file is replaced

@@ -196,7 +196,7 @@ def _print(tuned: Tuned, seconds: float) -> None:
 
 
 def _differences(tuned: Tuned) -> list[str]:
-    """Return how far the best queue is from each other one, where the loads are one."""
+    """Return how far the best queue is from each other one, at the load where it gains least."""
     from redtail.analysis.digits import shown
     from redtail.metrics import describe, readable
 
@@ -215,9 +215,10 @@ def _differences(tuned: Tuned) -> list[str]:
             worst = max(differences, key=lambda each: aim.cost(each.mean))
             about = readable(describe(aim.metric), [worst.mean])
             unit = "percentage points" if about.shown_unit == "%" else about.shown_unit
-            place = "" if len(differences) == 1 else "at the load where it gains least: "
-            pairs.append(f"{place}{aim.metric} {shown(worst, about.scale)} {unit}".rstrip())
-        found.append(f"against {own.queue.label}: {', '.join(pairs)}")
+            pairs.append(f"{aim.metric} {shown(worst, about.scale)} {unit}".rstrip())
+        loads = len(differences)
+        place = "" if loads == 1 else ", at the load where it gains least"
+        found.append(f"against {own.queue.label}{place}: {', '.join(pairs)}")
     return found
 
 

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 from redtail import experiment
@@ -54,6 +55,22 @@ class Counting:
         """Tell what was found."""
         self.state.notes = (*self.state.notes, text)
         self._show(self.state)
+
+    def cancelled(self, out: object, folder: Path | None = None) -> Cancelled:
+        """Return the error of a search that was interrupted.
+
+        Args:
+            out: the folder of the store, as the user named it.
+            folder: where the kept runs are.
+        """
+        state = self.state
+        return Cancelled(
+            f"interrupted: {state.done} of about {state.total} runs are finished and kept in "
+            f"{out}; the same command goes on from there",
+            kept=state.done,
+            total=state.total,
+            folder=folder,
+        )
 
     def part(self) -> Callable[[Progress], None]:
         """Return what counts the runs of the next experiment."""
@@ -231,14 +248,7 @@ class Bench:
         try:
             return runner.execute(plan, **given)
         except Cancelled as error:
-            state = counting.state
-            raise Cancelled(
-                f"interrupted: {state.done} of about {state.total} runs are finished and kept in "
-                f"{running.get('out', 'runs')}; the same command goes on from there",
-                kept=state.done,
-                total=state.total,
-                folder=error.folder,
-            ) from None
+            raise counting.cancelled(running.get("out", "runs"), error.folder) from None
 
     def by_queue(self, results: Results) -> dict[str, tuple[CaseResult, ...]]:
         """Return the cases of each queue, one for each load, by the queue's label."""

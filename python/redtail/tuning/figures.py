@@ -152,8 +152,8 @@ def sensitivity(tuned: Tuned, *, size: style.Size | None = None) -> style.Figure
         style.legend(figure, grid)
         style.caption(
             figure,
-            "one key is varied, the others are those of the best queue",
-            style.meaning_of_bars([each.objectives[0] for each in every]) + f", {_what(tuned)}",
+            f"one key is varied, the others are those of the best queue, {_what(tuned)}",
+            style.meaning_of_bars([each.objectives[0] for each in every]),
             f"band: up to {100 * NEAR:g} % worse than the best",
             _SEEDS,
         )

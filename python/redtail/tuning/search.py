@@ -239,6 +239,12 @@ class Search:
     def run(self, running: ExecuteOptions) -> Tuned:
         """Search; errors as for `tune`."""
         counting = Counting(self.runs, running.get("progress"))
+        try:
+            return self._run(counting, running)
+        except KeyboardInterrupt:  # between two rounds
+            raise counting.cancelled(running.get("out", "runs")) from None
+
+    def _run(self, counting: Counting, running: ExecuteOptions) -> Tuned:
         for axis in self.axes:
             counting.note(f"vary: {axis.text}")
         candidates = self._candidates(counting, running)
