@@ -184,6 +184,7 @@ def test_overrides_are_in_the_file(file: Path, tmp_path: Path) -> None:
     scenario = json.loads(plan.scenario(0, 0))
     assert scenario["bottleneck"]["rate"] == "3 Mbit/s"
     assert scenario["traffic"][0]["flows"] == 3
+    assert scenario["traffic"][0]["tcp"]["preset"] == "linux"
     assert len(plan.cases) == 2  # the queue of the file, and the one that was found
     results = redtail.run(redtail.Toml(found.toml), out=tmp_path)
     assert results.reused == results.run_count

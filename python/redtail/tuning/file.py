@@ -60,6 +60,7 @@ def _explained(tuned: Tuned) -> list[str]:
         f"varied: {'; '.join(axis.text for axis in finding.axes)}",
         f"{len(tuned.candidates)} candidates by {finding.sampler}; {loads}",
         "seed and replications are those of the report, which the search has not used",
+        *(f"in it: --set {setting}" for setting in finding.sets),
     ]
     return [f"# {line}" for line in lines]
 
