@@ -300,7 +300,7 @@ class Search:
         directions = ["minimize" if aim.small else "maximize" for aim in self.objectives]
         study: Study = optuna.create_study(directions=directions, sampler=sampler)
         # The queue as it is comes first, so that the result is no worse.
-        start = {axis.key: axis.start(self.queue.table.get(axis.key)) for axis in self.axes}
+        start = {axis.key: axis.start for axis in self.axes}
         if all(value is not None for value in start.values()):
             study.enqueue_trial(start)
         return study

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -56,6 +56,7 @@ class Range:
         unit: the unit; empty for a pure number.
         whole: whether only whole numbers count.
         origin: where the range comes from, in words; empty when it was given.
+        initial: the value that the file gives, or else the default; None without one.
     """
 
     key: str
@@ -64,6 +65,7 @@ class Range:
     unit: str
     whole: bool
     origin: str = ""
+    initial: Any = field(default=None, compare=False)
 
     @property
     def logarithmic(self) -> bool:
@@ -106,9 +108,10 @@ class Range:
         unit = "packets" if (found[2] or "", self.unit) == ("packet", "packets") else found[2] or ""
         return float(found[1].replace("_", "")) if unit == self.unit else None
 
-    def start(self, value: Any) -> float | None:
-        """Return what a search may begin with: the number of a value, if it is in the range."""
-        number = self.number(value)
+    @property
+    def start(self) -> float | None:
+        """What a search begins with: the number of the initial value, if it is in the range."""
+        number = self.number(self.initial)
         if number is None or not self.low <= number <= self.high:
             return None
         return round(number) if self.whole else number
@@ -130,10 +133,12 @@ class Choices:
     Attributes:
         key: the key.
         values: the values, as the file has them.
+        initial: the value that the file gives, or else the default; None without one.
     """
 
     key: str
     values: tuple[Any, ...]
+    initial: Any = field(default=None, compare=False)
 
     @property
     def text(self) -> str:
@@ -149,9 +154,10 @@ class Choices:
         """Return the value at a place."""
         return self.values[int(number)]
 
-    def start(self, value: Any) -> int | None:
-        """Return the place of a value, if it is one of these."""
-        found = [place for place, each in enumerate(self.values) if each == value]
+    @property
+    def start(self) -> int | None:
+        """What a search begins with: the place of the initial value, if it is one of these."""
+        found = [place for place, each in enumerate(self.values) if each == self.initial]
         return found[0] if found else None
 
     def points(self, count: int) -> list[Any]:
@@ -191,10 +197,12 @@ def axes(
         parameter = _parameter(key, section)
         if any(each.key == key for each in found):
             raise SpecError(f"vary: {key} is given twice", key=key)
-        if wanted is None:
-            found.append(_defined(parameter, table, catalog, why_not))
-        else:
-            found.append(_read(parameter, wanted, catalog))
+        axis = (
+            _defined(parameter, table, catalog, why_not)
+            if wanted is None
+            else _read(parameter, wanted, catalog)
+        )
+        found.append(replace(axis, initial=_initial(parameter, table, catalog)))
     return tuple(found)
 
 
@@ -268,8 +276,7 @@ def _defined(
     values = _choices(parameter, catalog)
     if values:
         return _chosen(key, values)
-    default = catalog.resolve(parameter.schema).get("default")
-    value = table.get(key, default)
+    value = _initial(parameter, table, catalog)
     number, unit = _numbered(value)
     if number is None or number <= 0:
         why = (
@@ -307,6 +314,12 @@ def _defined(
             key=key,
         )
     return found
+
+
+def _initial(parameter: Parameter, table: Mapping[str, Any], catalog: Catalog) -> Any:
+    """Return the value that a queue has without a search; None if there is none."""
+    default = catalog.resolve(parameter.schema).get("default")
+    return table.get(parameter.key, default)
 
 
 def _farthest(fits: Callable[[float], bool], sign: int) -> float:
