@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from redtail.running.captures import Captured, capture
     from redtail.running.gaps import compare_backends
     from redtail.running.runner import Progress, run
+    from redtail.tuning.found import Tuned
+    from redtail.tuning.search import tune
 
     __version__: str
 
@@ -66,6 +68,7 @@ _MODULES = {
     "StoreError": "errors",
     "Toml": "experiment",
     "TraceTable": "inputs.traces",
+    "Tuned": "tuning.found",
     "advise": "advice",
     "capture": "running.captures",
     "check": "experiment",
@@ -73,6 +76,7 @@ _MODULES = {
     "load": "analysis.results",
     "read_trace": "inputs.traces",
     "run": "running.runner",
+    "tune": "tuning.search",
 }
 
 __all__ = [
@@ -101,6 +105,7 @@ __all__ = [
     "StoreError",
     "Toml",
     "TraceTable",
+    "Tuned",
     "advise",
     "capture",
     "check",
@@ -108,6 +113,7 @@ __all__ = [
     "load",
     "read_trace",
     "run",
+    "tune",
 ]
 
 

@@ -108,7 +108,7 @@ def _planned(
         if name not in PlanOptions.__annotations__:
             accepted = ", ".join(PlanOptions.__annotations__)
             raise TypeError(f"there is no option {name!r}; accepted: {accepted}")
-    text, file, form = _read(source)
+    text, file, form = read(source)
     sets = override_texts(options.get("set"))
     replications, until = options.get("replications"), options.get("until")
     at_least, at_most = options.get("at_least"), options.get("at_most")
@@ -249,7 +249,7 @@ def toml_key(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name)
 
 
-def _read(source: Source) -> tuple[str, str | None, str]:
+def read(source: Source) -> tuple[str, str | None, str]:
     """Return the text, the name of the file and the format of a source."""
     if isinstance(source, Toml):
         return source.text, source.name, "toml"

@@ -17,7 +17,7 @@ from redtail.files import path_of
 _NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*([^\s0-9.].*?)?\s*")
 
 # What a value in the unit of a metric can be written in, and how much of that unit each is.
-_UNITS: dict[str, dict[str, float]] = {
+UNITS: dict[str, dict[str, float]] = {
     "s": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
     "bit/s": {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9},
     "packets": {"packets": 1.0, "packet": 1.0},
@@ -112,7 +112,7 @@ def _units(metric: str) -> dict[str, float]:
     about = names.describe(metric)
     if about.unit == "1" and about.shown_unit == "%":
         return _POINTS
-    return _UNITS.get(about.unit, {"": 1.0})
+    return UNITS.get(about.unit, {"": 1.0})
 
 
 def _refused(metric: str, text: str, where: str) -> SpecError:

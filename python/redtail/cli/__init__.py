@@ -31,6 +31,7 @@ from redtail.cli import (
     shell,
     stored,
     traces,
+    tune,
     validate,
 )
 from redtail.cli.exits import EXIT_FAILED, reported
@@ -94,6 +95,7 @@ _COMMANDS: dict[str, Callable[..., None]] = {
     "schema": parts.schema,
     "list": parts.list_parts,
     "advise": advise.advise,
+    "tune": tune.tune,
     "import": traces.import_trace,
     "reproduce": reproduce.reproduce,
     "validate": validate.validate,

@@ -1,0 +1,1 @@
+"""Searches the parameters of a queue over the loads of an experiment: `redtail tune`."""

@@ -1,0 +1,287 @@
+"""Runs an experiment with other queues in place of its own."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from redtail import experiment
+from redtail._engine import Plan
+from redtail.analysis.results import CaseResult, Results
+from redtail.errors import Cancelled, SpecError
+from redtail.experiment import Source, override_texts, toml_value
+from redtail.options import ExecuteOptions, PlanOptions
+from redtail.running import runner
+from redtail.running.runner import Progress
+
+
+@dataclass(frozen=True)
+class Queue:
+    """A queue with its label.
+
+    Attributes:
+        label: what tables and figures call it.
+        table: its keys, as the file has them.
+    """
+
+    label: str
+    table: Mapping[str, Any]
+
+    @property
+    def toml(self) -> str:
+        """The queue as the file has it."""
+        return toml_value({**self.table, "label": self.label})
+
+
+class Counting:
+    """The progress of several experiments, one after the other, as that of one.
+
+    Args:
+        total: about how many runs there will be.
+        progress: called after each run.
+    """
+
+    def __init__(self, total: int, progress: Callable[[Progress], None] | None) -> None:
+        self.state = Progress(total)
+        self._show = progress or (lambda state: None)
+
+    def note(self, text: str) -> None:
+        """Tell what was found."""
+        self.state.notes = (*self.state.notes, text)
+        self._show(self.state)
+
+    def cancelled(self, out: object, folder: Path | None = None) -> Cancelled:
+        """Return the error of a search that was interrupted.
+
+        Args:
+            out: the folder of the store, as the user named it.
+            folder: where the kept runs are.
+        """
+        state = self.state
+        return Cancelled(
+            f"interrupted: {state.done} of about {state.total} runs are finished and kept in "
+            f"{out}; the same command goes on from there",
+            kept=state.done,
+            total=state.total,
+            folder=folder,
+        )
+
+    def part(self) -> Callable[[Progress], None]:
+        """Return what counts the runs of the next experiment."""
+        before = replace(self.state)
+
+        def count(part: Progress) -> None:
+            state = self.state
+            state.calibrating = part.calibrating
+            if not part.calibrating:
+                state.done = before.done + part.done
+                state.reused = before.reused + part.reused
+                state.failed = before.failed + part.failed
+                state.packets = before.packets + part.packets
+                state.total = max(state.total, state.done + state.failed)
+            self._show(state)
+
+        return count
+
+
+class Bench:
+    """An experiment in which a queue is replaced.
+
+    Args:
+        source: the experiment.
+        checking: options for checking it.
+        key: the dotted key of the queue.
+
+    Raises:
+        SpecError: the experiment is not valid, or its cases set the queue in another way.
+    """
+
+    def __init__(self, source: Source, checking: PlanOptions, key: str) -> None:
+        self.source = source
+        self.key = key
+        if checking.get("until") is not None:
+            raise SpecError(
+                "until: a search compares queues over the same replications; accepted: replications"
+            )
+        self.sets = override_texts(checking.get("set"))
+        self.checking: PlanOptions = {**checking, "set": self.sets}
+        self.plan = experiment.check(source, **self.checking)
+        self.replications = self.plan.at_least
+        self.scenarios = [
+            json.loads(self.plan.example(case)) for case in range(len(self.plan.cases))
+        ]
+        self._refuse_cases()
+
+    def _refuse_cases(self) -> None:
+        for case in self.plan.cases:
+            for own in case.settings or case.factors:
+                whole = own == self.key and case.settings is None
+                if (own == self.key or own.startswith(f"{self.key}.")) and not whole:
+                    raise SpecError(
+                        f"{self._place}{own}: the loads of a search cannot set the queue that is "
+                        f"varied; accepted: {self.key} as a factor of its own, or in the file",
+                        file=self.plan.file,
+                        key=own,
+                    )
+
+    @property
+    def _place(self) -> str:
+        return f"{self.plan.file}: " if self.plan.file else ""
+
+    @property
+    def loads(self) -> int:
+        """Number of loads: cases of the file that differ in more than the queue."""
+        others = {
+            tuple(label for key, label in case.labels.items() if key != self.key)
+            for case in self.plan.cases
+        }
+        return len(others)
+
+    def own_queues(self) -> list[Queue]:
+        """Return the queues that the file has here."""
+        found = {
+            case.labels[self.key]: case.factors[self.key]
+            for case in self.plan.cases
+            if self.key in case.factors
+        }
+        if found:
+            return [
+                Queue(label, {key: value for key, value in table.items() if key != "label"})
+                for label, table in found.items()
+            ]
+        table = self._in_file()
+        label = str(table.pop("label", table["kind"]))
+        return [Queue(label, table)]
+
+    def _in_file(self) -> dict[str, Any]:
+        """Return the only queue of the file: as it is written, or with all defaults."""
+        here: Any = self.scenarios[0]
+        whole = _at(here, self.key)
+        if whole is None:
+            raise SpecError(
+                f"{self._place}at: the experiment has no queue {self.key}; accepted: the key of a "
+                "queue, such as bottleneck.queue, bottleneck.return.queue or chain.hop1.queue",
+                file=self.plan.file,
+                key=self.key,
+            )
+        if not any(text.startswith(f"{self.key.split('.')[0]}.") for text in self.sets):
+            text, _, form = experiment.read(self.source)
+            written = _at(tomllib.loads(text) if form == "toml" else json.loads(text), self.key)
+            if isinstance(written, dict):
+                return dict(written)
+        return dict(whole)
+
+    def chosen(self, wanted: str, kinds: Sequence[str]) -> Queue:
+        """Return the queue to tune.
+
+        Args:
+            wanted: a label or a kind of the file's queues, another kind, or a table in TOML.
+            kinds: all kinds of queues.
+
+        Raises:
+            SpecError: there is no such queue.
+        """
+        if wanted.lstrip().startswith("{"):
+            try:
+                table = tomllib.loads(f"queue = {wanted}")["queue"]
+            except tomllib.TOMLDecodeError as error:
+                raise SpecError(f"queue {wanted}: not a table in TOML: {error}") from None
+            if table.get("kind") not in kinds:
+                raise SpecError(f"queue {wanted}: kind is missing or unknown{_near(wanted, kinds)}")
+            return Queue(str(table.pop("label", table["kind"])), table)
+        own = self.own_queues()
+        for queue in own:
+            if queue.label == wanted:
+                return queue
+        for queue in own:
+            if queue.table.get("kind") == wanted:
+                return queue
+        if wanted in kinds:
+            return Queue(wanted, {"kind": wanted})
+        labels = [queue.label for queue in own]
+        raise SpecError(
+            f"queue {wanted!r}: neither a label nor a kind of queue{_near(wanted, kinds)}; "
+            f"accepted: {', '.join(dict.fromkeys([*labels, *kinds]))}",
+            key=self.key,
+        )
+
+    def why_not(self, queue: Mapping[str, Any]) -> str | None:
+        """Return why the experiment is not valid with a queue; None when it is."""
+        try:
+            experiment.check(self.source, **self._with([Queue("queue", queue)]))
+        except SpecError as error:
+            # Without the list of queues that it was given.
+            before, sign, reason = str(error).partition("}]: ")
+            return reason if sign else before
+        return None
+
+    def planned(
+        self,
+        queues: Sequence[Queue],
+        name: str,
+        seed: int,
+        replications: int,
+    ) -> Plan:
+        """Return the experiment with these queues, ready to be run."""
+        options = self._with(queues, f"name={toml_value(name)}", f"seed={seed}")
+        options["replications"] = replications
+        return experiment.prepare(self.source, **options)
+
+    def run(
+        self,
+        plan: Plan,
+        counting: Counting,
+        running: ExecuteOptions,
+    ) -> Results:
+        """Run an experiment as a part of the whole.
+
+        Raises:
+            Cancelled: it was interrupted; what was finished is kept.
+        """
+        given: ExecuteOptions = {**running, "progress": counting.part()}
+        try:
+            return runner.execute(plan, **given)
+        except Cancelled as error:
+            raise counting.cancelled(running.get("out", "runs"), error.folder) from None
+
+    def by_queue(self, results: Results) -> dict[str, tuple[CaseResult, ...]]:
+        """Return the cases of each queue, one for each load, by the queue's label."""
+        found: dict[str, list[CaseResult]] = {}
+        for case in results.cases:
+            found.setdefault(case.labels[self.key], []).append(case)
+        return {label: tuple(cases) for label, cases in found.items()}
+
+    def _with(self, queues: Sequence[Queue], *sets: str) -> PlanOptions:
+        listed = f"factors.{self.key}=[{', '.join(queue.toml for queue in queues)}]"
+        return {**self.checking, "set": [*self.sets, listed, *sets]}
+
+
+def quietly(work: Callable[[], Results]) -> Results:
+    """Do a part of a search without warnings, which are told of the final results alone."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return work()
+
+
+def _at(tree: Any, key: str) -> Any:
+    """Return what stands at a dotted key; None if nothing does. `hop1` is the first of a list."""
+    for step in key.split("."):
+        if not isinstance(tree, dict):
+            return None
+        if step.startswith("hop") and step[3:].isdigit() and isinstance(tree.get("hop"), list):
+            place = int(step[3:]) - 1
+            tree = tree["hop"][place] if 0 <= place < len(tree["hop"]) else None
+        else:
+            tree = tree.get(step)
+    return tree
+
+
+def _near(wanted: str, known: Sequence[str]) -> str:
+    found = get_close_matches(wanted, known, n=3)
+    return f"; nearest: {', '.join(found)}" if found else ""
