@@ -287,7 +287,7 @@ def test_a_campaign_killed_at_any_object_is_finished_by_this_machine_or_another(
     command = [sys.executable, "-W", "ignore", "-c", script, SMALL, url, str(tmp_path)]
     done = subprocess.run(command, check=True, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     last = int(done.stdout)
-    assert last == 2 * 4 + 3 + 1, "two runs of four files, and the tables"
+    assert last == 2 * 6 + 4 + 1, "two runs of six files, the tables, and the experiment"
     for at in range(1, last + 1):
         same_but_for_manifests(url.format(at), tmp_path / "plain")
         assert list(runs.verify(tmp_path / f"bucket-{at}" / "small")) == []

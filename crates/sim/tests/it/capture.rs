@@ -218,7 +218,9 @@ fn stamps_never_go_back() {
 fn a_capture_does_not_change_the_run() {
     let at = ["bottleneck:in", "bottleneck:out", "return:in", "return:out"];
     let (captured, _) = capture(MIXED, &at, IpVersion::V4);
-    assert_eq!(captured, run(MIXED));
+    // Undefined values are NaN, which equals nothing; as text all digits that matter are compared.
+    let same = format!("{captured:?}") == format!("{:?}", run(MIXED));
+    assert!(same, "the results differ");
 }
 
 #[test]
