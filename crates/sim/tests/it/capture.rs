@@ -218,9 +218,9 @@ fn stamps_never_go_back() {
 fn a_capture_does_not_change_the_run() {
     let at = ["bottleneck:in", "bottleneck:out", "return:in", "return:out"];
     let (captured, _) = capture(MIXED, &at, IpVersion::V4);
-    // As text: what is not known of a flow is NaN in its row, and NaN is not equal to itself.
-    let text = |result: &RunResult| format!("{result:?}");
-    assert!(text(&captured) == text(&run(MIXED)));
+    // Undefined values are NaN, which equals nothing; as text all digits that matter are compared.
+    let same = format!("{captured:?}") == format!("{:?}", run(MIXED));
+    assert!(same, "the results differ");
 }
 
 #[test]
