@@ -287,7 +287,7 @@
       figures.append(card("Two metrics, run by run", [
         metricMenu("Across", kept, state.x, (number) => { state.x = number; update(); }, "plane-x"),
         metricMenu("Up", kept, state.y, (number) => { state.y = number; update(); }, "plane-y"),
-      ], target, make("p", { class: "note" }, "A small point for each run, a large one at the mean of each case, and around it the ellipse of one standard deviation.")));
+      ], target, make("p", { class: "note" }, "A small point for each run, a large one at the median of each case in both metrics, and the ellipse of one standard deviation around the mean.")));
       own.push(update);
 
       function update() {
@@ -306,17 +306,23 @@
             marker: { color: colour, symbol, size: 5 },
             text: pairs.map(([x, y, place]) => `${title}, replication ${place}<br>${literal(kept[state.x].axis)}: <b>${x}</b><br>${literal(kept[state.y].axis)}: <b>${y}</b>`),
           });
-          const middle = [0, 1].map((axis) => pairs.reduce((sum, pair) => sum + pair[axis], 0) / pairs.length);
+          const middle = [0, 1].map((axis) => median(pairs.map((pair) => pair[axis])));
           traces.push({
             ...common, mode: "markers", x: [middle[0]], y: [middle[1]],
             marker: { color: colour, symbol, size: 13, line: { color: css("--card"), width: 1.5 } },
-            text: [`${title}, mean of ${pairs.length}<br>${literal(kept[state.x].axis)}: <b>${middle[0].toPrecision(4)}</b><br>${literal(kept[state.y].axis)}: <b>${middle[1].toPrecision(4)}</b>`],
+            text: [`${title}, median of ${pairs.length}<br>${literal(kept[state.x].axis)}: <b>${middle[0].toPrecision(4)}</b><br>${literal(kept[state.y].axis)}: <b>${middle[1].toPrecision(4)}</b>`],
           });
         }
         draw(target, traces, {
           margin: { l: 64, r: 16, t: 12, b: 52 },
           xaxis: { title: { text: literal(kept[state.x].axis) } }, yaxis: { title: { text: literal(kept[state.y].axis) } }, height: 460,
         }, `${kept[state.y].axis} against ${kept[state.x].axis}, run by run`);
+      }
+
+      function median(values) {
+        const sorted = values.toSorted((one, other) => one - other);
+        const half = sorted.length >> 1;
+        return sorted.length % 2 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
       }
 
       // Of one standard deviation: the mean plus the square root of the covariance matrix times a circle.
