@@ -15,7 +15,7 @@
 //! **The shaper must not run ahead of the link.** It sends at the link's rate while packets wait. If the link
 //! began each packet when redtail has read it, each delay of redtail would put the link behind the shaper
 //! until the queue is empty, and packets would wait behind the queue, where it does not see them: 64
-//! downloads at 10 Mbit/s had 8 of them. So an idle link begins a packet up to [`READ_LATE`] before redtail
+//! downloads at 10 Mbit/s had 8 of them. So an idle link begins a packet up to `READ_LATE` before redtail
 //! reads it, and earlier by the time of those that are read together with it and were let out after it.
 
 use std::collections::{BTreeMap, VecDeque};
