@@ -48,7 +48,7 @@ fn unknown_keys() {
     assert_eq!(
         single_with("warmup", "colour"),
         "e.toml:3: colour: unknown key; accepted: name, description, duration, warmup, replications, backend, seed, bottleneck, \
-         chain, host_jitter, traffic, phases, series, report"
+         chain, host_jitter, traffic, phases, series, keep_flows, report"
     );
     let message = single_with("flows = 64", "flow = 64");
     assert!(
@@ -318,14 +318,20 @@ fn what_would_keep_a_run_busy_almost_for_ever() {
     let series =
         |series: &str| single_with("[bottleneck]", &format!("[series]\n{series}\n[bottleneck]"));
     assert_eq!(
-        series("interval = \"1 ps\""),
+        series("interval = \"1 ps\"\ngoodput = false"),
         "e.toml:7: series.interval = \"1 ps\" makes more than 50000000 rows in \"200 s\", with 1 at each time; accepted: \
          \"4 us\" and more, or a shorter duration"
     );
+    // By default the goodput of both groups is recorded too.
+    assert_eq!(
+        series("interval = \"1 ps\""),
+        "e.toml:7: series.interval = \"1 ps\" makes more than 50000000 rows in \"200 s\", with 3 at each time; accepted: \
+         \"12 us\" and more, or a shorter duration"
+    );
     assert_eq!(
         series("interval = \"100 us\"\nwindows = true"),
-        "e.toml:7: series.interval = \"100 us\" makes more than 50000000 rows in \"200 s\", with 65 at each time; \
-         accepted: \"260 us\" and more, or a shorter duration"
+        "e.toml:7: series.interval = \"100 us\" makes more than 50000000 rows in \"200 s\", with 67 at each time; \
+         accepted: \"268 us\" and more, or a shorter duration"
     );
     assert_eq!(
         single_with(
@@ -552,7 +558,7 @@ fn factors_that_are_empty_or_name_nothing() {
     assert_eq!(
         file_with("\"bottleneck.queue\"", "\"botleneck.queue\""),
         "e.toml:27: factors.\"botleneck.queue\": there is no key botleneck; accepted: name, description, duration, warmup, \
-         replications, backend, seed, bottleneck, chain, host_jitter, traffic, phases, series, report; \
+         replications, backend, seed, bottleneck, chain, host_jitter, traffic, phases, series, keep_flows, report; \
          did you mean \"bottleneck\"?"
     );
     assert_eq!(
