@@ -115,6 +115,12 @@ def _at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
+def _no_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers of pytest-xdist are told the width of its own terminal."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
+@pytest.fixture(autouse=True)
 def _hears_interrupts() -> Iterator[None]:
     """Tests interrupt runs, also where whoever started them has SIGINT ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -15,7 +15,7 @@ def index(rows: Sequence[tuple[str, str]], width: int) -> list[str]:
         rows: each name with a text.
         width: columns of the screen; a text that does not fit ends with an ellipsis.
 
-    >>> index([("red", "Random Early Detection."), ("pi", "The PI controller holds it.")], 28)
+    >>> index([("red", "Random Early Detection."), ("pi", "The PI controller holds it.")], 27)
     ['red  Random Early …', 'pi   The PI controller …']
     """
     widest = max(len(name) for name, _ in rows)
