@@ -164,8 +164,9 @@ def test_queues_of_the_kernel_stand_at_the_link(queue: str, tmp_path: Path) -> N
     assert mean(results, "goodput") > 5e6
 
 
+# The upper threshold is above what 32 slow starts lift the average to: below HTB it never falls.
 ADAPTIVE = (
-    '{ kind = "adaptive-red", limit = "450 kB", min_th = "45 kB", max_th = "135 kB", '
+    '{ kind = "adaptive-red", limit = "600 kB", min_th = "45 kB", max_th = "250 kB", '
     'max_p = 0.02, w_q = 0.001953125, bottom = 0.01, gentle = false, spacing = "linux", '
     'idle_decay = false, mean_packet = "1500 B", above_max_th = "mark" }'
 )
