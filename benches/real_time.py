@@ -35,7 +35,7 @@ from redtail.errors import InvalidRun
 _SCENARIO = Path(__file__).resolve().parent / "scenarios" / "real-time.toml"
 
 #: In Mbit/s.
-RATES = (50, 100, 200, 300, 400, 500, 700, 1000)
+RATES = (50, 100, 200, 300, 400, 500, 700, 1000, 1400, 1900)
 
 #: What the 99th percentile of the wake-up error must stay below, in seconds.
 PUNCTUAL = 200e-6
