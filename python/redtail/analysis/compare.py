@@ -18,7 +18,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from redtail import escape
 from redtail import metrics as names
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from redtail.analysis.results import CaseResult, Results
+
+Row = TypeVar("Row")
 
 Correction = Literal["holm", "none"]
 """How verdicts allow for the number of comparisons."""
@@ -130,8 +132,27 @@ class Comparison(Paired):
         }
 
 
+class Rows(Sequence[Row]):
+    """What is a sequence of its rows, and has more to tell of them.
+
+    Attributes:
+        rows: each in its place.
+    """
+
+    rows: tuple[Row, ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.rows[index]
+
+    def __iter__(self) -> Iterator[Row]:
+        return iter(self.rows)
+
+
 @dataclass(frozen=True)
-class Comparisons(Sequence[Comparison]):
+class Comparisons(Rows[Comparison]):
     """Comparisons that were asked for together.
 
     Attributes:
@@ -149,15 +170,6 @@ class Comparisons(Sequence[Comparison]):
     warnings: tuple[str, ...] = ()
     along: tuple[str, ...] = ()
     held: tuple[str, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.rows[index]
-
-    def __iter__(self) -> Iterator[Comparison]:
-        return iter(self.rows)
 
     def to_arrow(self) -> pa.Table:
         """Return a row per comparison, differences in SI units."""

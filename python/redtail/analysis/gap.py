@@ -31,7 +31,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as field_of
 from pathlib import Path
@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from redtail import escape
 from redtail import metrics as names
-from redtail.analysis.compare import Paired, why_no_interval
+from redtail.analysis.compare import Paired, Rows, why_no_interval
 from redtail.analysis.digits import shown
 from redtail.analysis.stats import Estimate, difference, estimate
 from redtail.analysis.tolerances import DEFAULTS, Tolerance, Tolerances
@@ -152,7 +152,7 @@ class Gap(Paired):
 
 
 @dataclass(frozen=True)
-class Gaps(Sequence[Gap]):
+class Gaps(Rows[Gap]):
     """How far the backends of one experiment are apart.
 
     Attributes:
@@ -164,15 +164,6 @@ class Gaps(Sequence[Gap]):
     rows: tuple[Gap, ...]
     results: tuple[Results, ...]
     warnings: tuple[str, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.rows[index]
-
-    def __iter__(self) -> Iterator[Gap]:
-        return iter(self.rows)
 
     @property
     def backends(self) -> tuple[str, ...]:

@@ -12,13 +12,13 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from redtail import escape
 from redtail import metrics as names
-from redtail.analysis.compare import LEVEL, Correction, Paired, why_no_interval
+from redtail.analysis.compare import LEVEL, Correction, Paired, Rows, why_no_interval
 from redtail.analysis.digits import shown
 from redtail.analysis.stats import Estimate, difference, estimate, holm, p_zero_mean
 from redtail.analysis.tolerances import Tolerance, Tolerances
@@ -105,7 +105,7 @@ class Moved(Paired):
 
 
 @dataclass(frozen=True)
-class Diff(Sequence[Moved]):
+class Diff(Rows[Moved]):
     """Two results of one experiment beside each other.
 
     Attributes:
@@ -122,15 +122,6 @@ class Diff(Sequence[Moved]):
     only: tuple[str, ...]
     notes: tuple[str, ...]
     correction: Correction
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.rows[index]
-
-    def __iter__(self) -> Iterator[Moved]:
-        return iter(self.rows)
 
     @property
     def moved(self) -> tuple[Moved, ...]:
