@@ -109,6 +109,7 @@ impl Choices<'_> {
             syn_loss: SynLoss::First,
             idle_decay: IdleDecay::Restart,
             fin_beyond_window: false,
+            bare_handshake_ack: false,
             ecn_retransmissions: b(0),
             byte_counting: b(1),
             halving: if b(2) {
@@ -171,6 +172,7 @@ impl Choices<'_> {
         }
         if on(3) {
             params.syn_loss = SynLoss::Second;
+            params.bare_handshake_ack = true;
         }
         if on(4) {
             params.halving = Halving::LinuxWindow;
@@ -344,7 +346,7 @@ impl Pair {
                 );
                 self.fin = true;
             } else if segment.ack == 0 {
-                // Of the SYN-ACK, there being no data that would.
+                // Of the SYN-ACK.
                 assert!(self.params.handshake && self.highest == 0);
             } else {
                 assert!(self.fin && segment.ack == 1 && segment.seq == self.size + 1);

@@ -1848,6 +1848,9 @@ class Tcp(Part):
         handshake: Open with a three-way handshake, whose segments can be lost, and close with FINs;
             when off, a connection starts with data and ends without FINs, as with ns-2's one-way
             agents. True or false.
+        bare_handshake_ack: Acknowledge the SYN-ACK with a segment without data, before the first
+            data, as Linux does (net/ipv4/tcp_input.c, tcp_rcv_synsent_state_process); RFC 9293,
+            section 3.10.7.3, lets the first data acknowledge it. True or false.
         idle_restart: After an idle time longer than the retransmission timeout, continue with at
             most the initial window (RFC 5681, section 4.1), or as `idle_decay` says. True or false.
         idle_decay: How `idle_restart` reduces the window. "restart" or "halving".
@@ -1995,6 +1998,7 @@ class Tcp(Part):
     read_rate: str | None = None
     syn_loss: Literal["first", "second"] | None = None
     handshake: bool | None = None
+    bare_handshake_ack: bool | None = None
     idle_restart: bool | None = None
     idle_decay: Literal["restart", "halving"] | None = None
     fin_beyond_window: bool | None = None

@@ -106,6 +106,8 @@ tcp_params! {
     syn_loss: SynLoss,
     /// Open with a three-way handshake, whose segments can be lost, and close with FINs; when off, a connection starts with data and ends without FINs, as with ns-2's one-way agents.
     handshake: bool,
+    /// Acknowledge the SYN-ACK with a segment without data, before the first data, as Linux does (net/ipv4/tcp_input.c, tcp_rcv_synsent_state_process); RFC 9293, section 3.10.7.3, lets the first data acknowledge it.
+    bare_handshake_ack: bool,
     /// After an idle time longer than the retransmission timeout, continue with at most the initial window (RFC 5681, section 4.1), or as `idle_decay` says.
     idle_restart: bool,
     /// How `idle_restart` reduces the window.
@@ -185,6 +187,7 @@ impl Default for TcpParams {
             read_rate: None,
             syn_loss: SynLoss::First,
             handshake: true,
+            bare_handshake_ack: false,
             idle_restart: true,
             idle_decay: IdleDecay::Restart,
             fin_beyond_window: false,

@@ -115,6 +115,7 @@ presets! {
         quick_acks: 16,
         adaptive_acks: true,
         idle_decay: IdleDecay::Halving,
+        bare_handshake_ack: true,
         fin_beyond_window: true,
         timestamps: true,
         min_rto: Span::from_ms(200),

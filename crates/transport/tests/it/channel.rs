@@ -157,7 +157,7 @@ static ROWS: LazyLock<[Vec<Vec<usize>>; 2]> = LazyLock::new(|| {
         SLOW_STARTS.len(),
     ];
     let common = [3, 3, 2, 3, 2, 2, 2, 2, 2, 3, 2, 2, 2, 2];
-    let kernel = [2, 2, 2, 2, 2, 2, 2];
+    let kernel = [2, 2, 2, 2, 2, 2, 2, 2];
     let rows =
         |of: [usize; 4], last: [usize; 2]| every_pair(&[&of[..], &common, &last, &kernel].concat());
     [
@@ -242,6 +242,7 @@ fn common_choices(
         adaptive_acks: on(24),
         idle_decay: [IdleDecay::Restart, IdleDecay::Halving][row[25]],
         fin_beyond_window: on(26),
+        bare_handshake_ack: on(27),
         ..base.clone()
     }
 }
@@ -362,6 +363,15 @@ impl Pair {
         if segment.len == 0 {
             let fin = segment.flags.contains(Flags::FIN);
             assert_eq!(segment.ecn, Ecn::NotEct, "control that is ECN-capable");
+            if segment.seq == 0 && !fin && self.size > 0 {
+                assert!(
+                    self.params.bare_handshake_ack,
+                    "data acknowledges the SYN-ACK"
+                );
+                assert_eq!(segment.ack, 0);
+                assert_eq!(self.highest, 0, "after the first data");
+                return;
+            }
             assert_eq!(segment.seq, self.size + u64::from(!fin));
             assert!(fin || segment.ack == 1, "nothing to acknowledge");
             return;

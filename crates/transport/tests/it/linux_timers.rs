@@ -282,3 +282,22 @@ fn the_last_segment_leaves_though_the_window_is_full() {
         script.sends(&format!("syn 0 1 2{fin}"));
     }
 }
+
+#[test]
+fn the_syn_ack_is_acknowledged_before_the_first_data() {
+    // tcp_rcv_synsent_state_process sends an acknowledgement at once; RFC 9293, section 3.10.7.3:
+    // "Data or controls that were queued for transmission MAY be included."
+    for (bare_handshake_ack, sends) in [(false, "syn 0 1 2"), (true, "syn ack 0 1 2")] {
+        let params = TcpParams {
+            bare_handshake_ack,
+            handshake: true,
+            initial_window: 3,
+            ..params(RecoveryKind::Sack)
+        };
+        let mut script = SenderScript::bulk(&params);
+        script.at(100).receives(syn_ack(0)).sends(sends);
+        // A side without data acknowledges in any case.
+        let mut script = SenderScript::without_data(&params);
+        script.at(100).receives(syn_ack(0)).sends("syn ack");
+    }
+}

@@ -42,6 +42,8 @@ pub(super) struct Connection {
     half: bool,
     /// Whether a retransmitted SYN asks for no ECN (RFC 3168, section 6.1.1.1).
     ecn_fallback: bool,
+    /// Whether the SYN-ACK is acknowledged without data even if there is data to send.
+    bare_ack: bool,
     syn_loss: SynLoss,
     /// The number of retransmissions of the SYN.
     syn_retransmissions: u32,
@@ -53,6 +55,7 @@ impl Connection {
             state: ConnectionState::Closed,
             half: false,
             ecn_fallback: params.ecn_fallback,
+            bare_ack: params.bare_handshake_ack,
             syn_loss: params.syn_loss,
             syn_retransmissions: 0,
         }
@@ -162,7 +165,8 @@ impl Sender {
     }
 
     fn on_syn_ack(&mut self, segment: &Segment, now: Time) {
-        self.connection.state = if self.stream.size == 0 && !self.stream.closed {
+        let no_data = self.stream.size == 0 && !self.stream.closed;
+        self.connection.state = if no_data || self.connection.bare_ack {
             ConnectionState::AckDue
         } else {
             ConnectionState::Established
