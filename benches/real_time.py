@@ -6,9 +6,11 @@ packets of 1500 B. Other work on the machine only makes a run later, so a rate c
 a few tries is good.
 
 The rows of redtail are runs of backend live. Where mahimahi's `mm-link` and `iperf3` are installed,
-they do the same work for the last row. mm-link does not tell how late it is, and delivers at whole
-milliseconds by design; its criterion is therefore that flows get the rate, which is shown for
-redtail too.
+they do the same work for two rows. mm-link may deliver at whole milliseconds of the clock only. How
+late after them it delivers is seen from outside, where Wireshark's `dumpcap` is installed and may
+capture: the kernel's time stamps of what mm-link sends, modulo a millisecond. This is the least
+lateness that they allow; a packet that is later than a millisecond looks punctual. The second
+criterion is that flows get the rate, which is shown for redtail too.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import os
 import resource
 import shutil
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -35,7 +38,7 @@ from redtail.errors import InvalidRun
 _SCENARIO = Path(__file__).resolve().parent / "scenarios" / "real-time.toml"
 
 #: In Mbit/s.
-RATES = (50, 100, 200, 300, 400, 500, 700, 1000, 1400, 1900)
+RATES = (50, 100, 200, 300, 400, 500, 700, 1000, 1200, 1400, 1900, 2200, 2600)
 
 #: What the 99th percentile of the wake-up error must stay below, in seconds.
 PUNCTUAL = 200e-6
@@ -148,13 +151,68 @@ def opportunities(rate: int) -> list[int]:
     return [-(-12 * number // rate) for number in range(1, rate + 1)]
 
 
-def mm_link(rate: int) -> Try:
+def lateness(capture: bytes, skipped_s: float) -> float:
+    """The 99th percentile of how long after a whole millisecond packets were captured, in seconds.
+
+    Args:
+        capture: a file in the format of pcap, little-endian, with microseconds.
+        skipped_s: how much of its beginning is left out.
+
+    Raises:
+        RuntimeError: it is another format, or has no packet after that time.
+    """
+    if capture[:4] != b"\xd4\xc3\xb2\xa1":
+        raise RuntimeError("dumpcap wrote no file in the format of pcap")
+    times = []
+    at = 24
+    while at + 16 <= len(capture):
+        seconds, micros, length = struct.unpack_from("<III", capture, at)
+        times.append(seconds * 1_000_000 + micros)
+        at += 16 + length
+    start = min(times, default=0) + skipped_s * 1e6
+    late = sorted(time % 1000 for time in times if time >= start)
+    if not late:
+        raise RuntimeError("dumpcap saw no packet of mm-link")
+    return float(late[int(0.99 * (len(late) - 1))]) * 1e-6
+
+
+def watch(device: str, port: str, into: Path) -> subprocess.Popen[str]:
+    """Capture what arrives from a device that is about to exist, on its way to a port.
+
+    Raises:
+        RuntimeError: there is no such device after 5 s, or dumpcap may not capture.
+    """
+    end = time.monotonic() + 5
+    while not Path("/sys/class/net", device).exists():
+        if time.monotonic() > end:
+            raise RuntimeError(f"mm-link has made no device {device}")
+        time.sleep(0.001)
+    command = ["dumpcap", "-q", "-P", "-p", "-s", "40", "-B", "64", "-i", device, "-w", str(into)]
+    watching = subprocess.Popen(
+        [*command, "-f", f"tcp dst port {port}"], stderr=subprocess.PIPE, text=True
+    )
+    assert watching.stderr is not None
+    told = ""
+    while "File:" not in told:
+        line = watching.stderr.readline()
+        if not line:
+            raise RuntimeError(f"dumpcap may not capture: {told}")
+        told += line
+    return watching
+
+
+def watched_mm_link(rate: int) -> Try:
+    """As [`mm_link`], with a look from outside at how late packets are."""
+    return mm_link(rate, watched=True)
+
+
+def mm_link(rate: int, watched: bool = False) -> Try:
     """Send over mm-link, in both directions at this rate, from a process that is not root.
 
     Such a process may always use Reno, and CUBIC on some computers only.
 
     Raises:
-        RuntimeError: mm-link or iperf3 could not do it.
+        RuntimeError: mm-link, iperf3 or dumpcap could not do it.
     """
     with socket.socket() as place:
         place.bind(("", 0))
@@ -182,16 +240,25 @@ def mm_link(rate: int) -> Try:
             command += [f"--uplink-queue-args={queue}", "--downlink-queue=droptail"]
             command += [f"--downlink-queue-args={queue}", "--", "sh", "-c"]
             command.append(f"exec iperf3 -c $MAHIMAHI_BASE -p {port} {flows}")
-            done = subprocess.run(command, capture_output=True, text=True, cwd="/", **nobody)
+            pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+            with subprocess.Popen(command, text=True, cwd="/", **pipes, **nobody) as sending:
+                capture = Path(folder) / "capture"
+                watching = watch(f"link-{sending.pid}", port, capture) if watched else None
+                printed, complaint = sending.communicate()
+            error_s = None
+            if watching is not None:
+                watching.terminate()
+                watching.communicate()
+                error_s = lateness(capture.read_bytes(), skipped_s=1)
         finally:
             server.kill()
             server.communicate()
         share = cost.share()
     try:
-        goodput = json.loads(done.stdout)["end"]["sum_received"]["bits_per_second"]
+        goodput = json.loads(printed)["end"]["sum_received"]["bits_per_second"]
     except (ValueError, KeyError):
-        raise RuntimeError(f"mm-link did not run: {done.stderr}{done.stdout[-200:]}") from None
-    return Try(rate, goodput * 1500 / PAYLOAD / (rate * 1e6), share)
+        raise RuntimeError(f"mm-link did not run: {complaint}{printed[-200:]}") from None
+    return Try(rate, goodput * 1500 / PAYLOAD / (rate * 1e6), share, error_s)
 
 
 #: By row: what makes a run of it, and its criterion.
@@ -199,7 +266,14 @@ ROWS: dict[str, tuple[Callable[[int], Try], Callable[[Try], bool]]] = {
     "tail-drop, 99 % less than 200 us late": (lambda rate: redtail("tail-drop", rate), punctual),
     "fq-codel, 99 % less than 200 us late": (lambda rate: redtail("fq-codel", rate), punctual),
     "tail-drop, 97 % of the rate": (lambda rate: redtail("tail-drop", rate), enough),
+    "mm-link droptail, 99 % less than 200 us late": (watched_mm_link, punctual),
     "mm-link droptail, 97 % of the rate": (mm_link, enough),
+}
+
+#: By what makes a run of mm-link: the programs that it needs.
+NEEDS: dict[Callable[[int], Try], list[str]] = {
+    watched_mm_link: ["mm-link", "iperf3", "dumpcap"],
+    mm_link: ["mm-link", "iperf3"],
 }
 
 
@@ -207,9 +281,11 @@ def measure_live(tries: int) -> Rows:
     """Measure the rows for which this computer has what is needed."""
     rows = {}
     lacking = live.missing()
-    mahimahi = all(shutil.which(name) for name in ("mm-link", "iperf3"))
     for name, (measure, good) in ROWS.items():
-        if (measure is mm_link and not mahimahi) or (measure is not mm_link and lacking):
+        if measure in NEEDS:
+            if not all(map(shutil.which, NEEDS[measure])):
+                continue
+        elif lacking:
             continue
         try:
             rows[name] = search(measure, good, tries)
@@ -230,7 +306,7 @@ def show_live(rows: Rows) -> None:
         print(cells(min(above, key=key)) if above else "")
     for name, (measure, _) in ROWS.items():
         if name not in rows:
-            needs = "mm-link and iperf3" if measure is mm_link else "what `redtail doctor` says"
+            needs = " and ".join(NEEDS.get(measure, ["what `redtail doctor` says"]))
             print(f"{name:40}not measured; it needs {needs}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import struct
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -72,3 +73,21 @@ def test_the_table_shows_the_highest_good_run_and_the_best_one_above(
     words = next(line for line in lines if line.startswith(name))[len(name) :].split()
     assert words == ["50", "15", "100.0%", "0.25", "100", "300", "50.0%", "0.50"]
     assert any(line.startswith("mm-link") and "not measured" in line for line in lines)
+
+
+def pcap(times_us: list[int]) -> bytes:
+    header = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 40, 101)
+    records = [struct.pack("<IIII", *divmod(at, 1_000_000), 4, 1500) + b"data" for at in times_us]
+    return header + b"".join(records)
+
+
+def test_lateness_is_what_has_passed_of_the_millisecond(bench: ModuleType) -> None:
+    # 98 packets at 20 us after a millisecond and two later ones; the first second does not count.
+    times = [5_000_900, *(6_500_020 + 1000 * i for i in range(98)), 6_600_450, 6_601_870]
+    assert bench.lateness(pcap(times), skipped_s=1) == pytest.approx(450e-6)
+
+
+@pytest.mark.parametrize("capture", [b"", b"\n\r\r\n" * 9, pcap([])], ids=["empty", "pcapng", "no"])
+def test_a_capture_without_packets_is_no_measurement(bench: ModuleType, capture: bytes) -> None:
+    with pytest.raises(RuntimeError, match="dumpcap"):
+        bench.lateness(capture, skipped_s=1)
