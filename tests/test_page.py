@@ -189,11 +189,40 @@ def test_verdicts(differences: list[list[float]], verdict: str) -> None:
                 shared=True,
             )
         )
-    line = answer._of_rows(rows)
+    line = answer._of_rows(rows, len(rows))
     assert line is not None and line.verdict == verdict
     if verdict in ("higher", "lower"):
         assert line.rest.startswith(" by ") and "−" not in line.text
         assert "(50 %)" in line.text.replace("\u00a0", " ")
+
+
+def test_an_answer_says_how_many_replications_would_decide_without_an_interval() -> None:
+    from redtail.analysis.compare import Comparison
+
+    def line(replications: int) -> answer.Line:
+        # Values that are nearly alike, so that there is no interval: the sign test decides.
+        row = Comparison(
+            metric="queue_delay_mean",
+            factor="bottleneck.queue",
+            label="B",
+            baseline="A",
+            others="",
+            differences=dict.fromkeys(range(replications), -0.095),
+            reference=0.1,
+            p=2 * 0.5**replications,
+            p_adjusted=min(1.0, 4 * 2 * 0.5**replications),
+            shared=True,
+            refused="all replications are alike",
+        )
+        found = answer._of_rows([row], 4)
+        assert found is not None
+        return found
+
+    few = line(5)
+    assert few.verdict == "too few replications"
+    assert "8 of them would decide" in few.text and "(−95 %)" in few.text.replace("\u00a0", " ")
+    assert line(7).verdict == "too few replications"
+    assert line(8).verdict == "lower"
 
 
 def test_of_many_settings_the_extremes_are_named(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from redtail import escape
 from redtail import metrics as names
+from redtail.analysis.compare import LEVEL
 from redtail.analysis.digits import shown
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ class Line:
 
     Attributes:
         metric: what it is about, in words.
-        verdict: "higher", "lower", "mixed", "not distinguishable", "equal" or empty.
+        verdict: "higher", "lower", "mixed", "not distinguishable", "equal", "too few replications"
+            or empty.
         text: the statement, which begins with the verdict.
     """
 
@@ -83,7 +85,10 @@ def paragraphs(
     found = []
     for label in labels:
         rows = [row for row in comparisons if row.label == label]
-        lines = (_of_rows([row for row in rows if row.metric == name]) for name in metrics)
+        lines = (
+            _of_rows([row for row in rows if row.metric == name], len(comparisons))
+            for name in metrics
+        )
         # A plain value says nothing without its key.
         plain = not any(
             isinstance(case.factors.get(comparisons.factor), dict) for case in results.cases
@@ -105,8 +110,13 @@ def _measured(case: CaseResult, metrics: Sequence[str]) -> list[Line]:
     return found
 
 
-def _of_rows(rows: Sequence[Comparison]) -> Line | None:
-    """Return what the comparisons of one setting say of one metric, at all other settings."""
+def _of_rows(rows: Sequence[Comparison], together: int) -> Line | None:
+    """Return what the comparisons of one setting say of one metric, at all other settings.
+
+    Args:
+        rows: these comparisons.
+        together: the number of all comparisons that were asked for together.
+    """
     rows = [row for row in rows if not math.isnan(row.difference.mean)]
     if not rows:
         return None
@@ -117,6 +127,15 @@ def _of_rows(rows: Sequence[Comparison]) -> Line | None:
     total = len(rows)
     if all(all(each == 0 for each in row.differences.values()) for row in rows):
         verdict, text = "equal", "equal in every replication"
+    elif not different and any(_of_one_sign(row) for row in rows):
+        verdict = "too few replications"
+        amounts = " to ".join(_amount(row) for row in ends)
+        signed_alike = sum(_of_one_sign(row) for row in rows)
+        where = "" if total == 1 else f" in {signed_alike} of {total} places"
+        text = (
+            f"{verdict}: {amounts}, with one sign in all replications{where}; "
+            f"{_deciding(together)} of them would decide"
+        )
     elif not different:
         judged = all(row.distinguishable is not None for row in rows)
         verdict = "not distinguishable" if judged else ""
@@ -139,6 +158,21 @@ def _of_rows(rows: Sequence[Comparison]) -> Line | None:
             f"from {amounts}"
         )
     return Line(names.title_of(rows[0].metric), verdict, text)
+
+
+def _of_one_sign(row: Comparison) -> bool:
+    """Whether all differences have one sign, which the sign test finds too few."""
+    signs = {difference > 0 for difference in row.differences.values()}
+    return row.test == "sign" and len(signs) == 1 and 0 not in row.differences.values()
+
+
+def _deciding(together: int) -> int:
+    """Return with how many differences of one sign the sign test is significant.
+
+    Its p-value is 2^(1-n) with n of them; Holm's correction multiplies it by at most the number of
+    comparisons.
+    """
+    return math.ceil(1 + math.log2(together / LEVEL))
 
 
 def _amount(row: Comparison, *, size: bool = False) -> str:
