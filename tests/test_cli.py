@@ -247,7 +247,7 @@ def test_every_preset_of_tcp_is_listed_with_what_it_sets() -> None:
     own = " ".join(listed.partition('tcp = "dctcp"')[2].partition('tcp = "')[0].split())
     for setting in ('ecn_feedback = "dctcp"', "prr = true", 'min_rto = "200 ms"'):
         assert setting in own
-    assert "growth" not in own.partition("Beside what sack sets:")[2]  # as in `sack`
+    assert "slow_start" not in own.partition("Beside what sack sets:")[2]  # as in `sack`
     alone = runner.invoke(app, ["list", "tcp", "sack"]).output
     assert 'growth = "reno"' in alone
 

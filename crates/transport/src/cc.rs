@@ -403,7 +403,12 @@ impl Controller {
                 };
                 let mut reduced = whole * beta;
                 if law!(&self.law, l => l.counts_segments()) {
-                    reduced = (reduced / mss).floor() * mss;
+                    reduced = match event.beta {
+                        // A response in proportion to marks takes whole segments away
+                        // (tcp_dctcp.c, dctcp_ssthresh).
+                        Some(_) => (reduced / mss).ceil() * mss,
+                        None => (reduced / mss).floor() * mss,
+                    };
                 }
                 let reduced = reduced.max(2.0 * mss);
                 (reduced, reduced)
@@ -615,8 +620,8 @@ mod tests {
 
     const MSS: u32 = 1000;
 
-    fn controller(initial_window: u32, halving: Halving) -> Controller {
-        Controller::new(ControllerConfig {
+    fn config(initial_window: u32, halving: Halving) -> ControllerConfig {
+        ControllerConfig {
             mss: MSS,
             initial_window,
             halving,
@@ -625,7 +630,11 @@ mod tests {
             growth: Growth::Reno,
             lt_bw: false,
             ecn_max_rtt: None,
-        })
+        }
+    }
+
+    fn controller(initial_window: u32, halving: Halving) -> Controller {
+        Controller::new(config(initial_window, halving))
     }
 
     fn ack(acked: u64) -> AckSample {
@@ -742,5 +751,25 @@ mod tests {
                 ssthresh: 2000.0
             }
         );
+    }
+    #[test]
+    fn marks_take_whole_segments_from_a_window_that_counts_them() {
+        // dctcp_ssthresh: cwnd - floor(cwnd alpha / 2).
+        let after = |segments: u32, alpha: f64| {
+            let mut dctcp = Controller::new(ControllerConfig {
+                growth: Growth::LinuxReno,
+                ..config(segments, Halving::LinuxWindow)
+            });
+            dctcp.on_congestion(&CongestionEvent {
+                beta: Some(1.0 - alpha / 2.0),
+                ..event(CongestionKind::Ecn, u64::MAX)
+            });
+            dctcp.window().cwnd / f64::from(MSS)
+        };
+        assert_eq!(after(3, 0.5), 3.0);
+        assert_eq!(after(4, 0.5), 3.0);
+        assert_eq!(after(10, 0.5), 8.0);
+        assert_eq!(after(10, 1.0), 5.0);
+        assert_eq!(after(3, 1.0), 2.0);
     }
 }

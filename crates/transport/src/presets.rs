@@ -70,10 +70,10 @@ presets! {
     Tahoe of Sack { recovery: RecoveryKind::Tahoe }
     /// As `sack`, with CUBIC (RFC 9438) and HyStart++ (RFC 9406).
     Cubic of Sack { slow_start: SlowStartKind::HystartPlusPlus, growth: Growth::Cubic }
-    /// DCTCP (RFC 8257): as `linux` with Reno's growth; the receiver reports marks for each segment, and the sender responds in proportion. For networks whose queues mark at a low threshold.
+    /// DCTCP (RFC 8257): as `linux` with Linux's Reno, in whole segments; the receiver reports marks for each segment, and the sender responds in proportion. For networks whose queues mark at a low threshold.
     Dctcp of Linux {
         slow_start: SlowStartKind::Standard,
-        growth: Growth::Reno,
+        growth: Growth::LinuxReno,
         ecn: true,
         ecn_feedback: EcnFeedback::Dctcp,
         ecn_reduction: EcnReduction::Dctcp,
