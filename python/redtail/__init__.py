@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from redtail._engine import Case, Plan
     from redtail._native import Packet, QueueContext
-    from redtail.advice import Advice, Advised, advise
+    from redtail.advice.parameters import Advice, Advised, advise
     from redtail.analysis.gap import Gap, Gaps
     from redtail.analysis.results import CaseResult, Results, load
     from redtail.analysis.stats import Estimate
@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     __version__: str
 
 _MODULES = {
-    "Advice": "advice",
-    "Advised": "advice",
+    "Advice": "advice.parameters",
+    "Advised": "advice.parameters",
     "Campaign": "running.campaign",
     "CampaignResults": "running.campaign",
     "Cancelled": "errors",
@@ -69,7 +69,7 @@ _MODULES = {
     "Toml": "experiment",
     "TraceTable": "inputs.traces",
     "Tuned": "tuning.found",
-    "advise": "advice",
+    "advise": "advice.parameters",
     "capture": "running.captures",
     "check": "experiment",
     "compare_backends": "running.gaps",

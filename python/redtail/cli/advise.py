@@ -47,9 +47,9 @@ def advise(
     ] = False,
 ) -> None:
     """Compute parameters for a queue on a link, each with its source."""
-    from redtail import advice
+    from redtail.advice import parameters
 
-    found = advice.advise(
+    found = parameters.advise(
         rate,
         rtt,
         flows=flows,
