@@ -5,6 +5,26 @@ use redtail_network::result::RunResult;
 use redtail_traffic::table::{TraceTable, TracedConnection, TracedExchange};
 use serde::{Deserialize, Serialize};
 
+/// What the agent is asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Asked {
+    /// A run.
+    Run(Request),
+    /// To run programs, one after the other, each a list of its name and its arguments.
+    Programs(Vec<Vec<String>>),
+}
+
+/// What a program has printed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Printed {
+    /// Its exit code; `None` if a signal has ended it.
+    pub code: Option<i32>,
+    /// To standard output.
+    pub output: String,
+    /// To standard error.
+    pub errors: String,
+}
+
 /// A run to be made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Request {
@@ -36,6 +56,8 @@ pub enum Reply {
         /// Why it must not be used; `None` if it is valid.
         invalid: Option<String>,
     },
+    /// All programs were run; what each has printed.
+    Printed(Vec<Printed>),
     /// It failed, for this reason.
     Failed(String),
 }

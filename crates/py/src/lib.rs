@@ -80,6 +80,35 @@ fn spec_error(py: Python<'_>, error: &redtail_spec::SpecError) -> PyErr {
     attributes.err().unwrap_or(raised)
 }
 
+/// The error for a key of a queue.
+fn param_failed(py: Python<'_>, error: &ParamError) -> PyErr {
+    let raised = SpecError::new_err(format!(
+        "{} {}; accepted: {}",
+        error.key, error.problem, error.accepted
+    ));
+    let set = raised.value(py).setattr("key", &*error.key);
+    set.err().unwrap_or(raised)
+}
+
+/// The queue in JSON text of the form `{KIND: {KEY: VALUE, ...}}`.
+fn parsed_queue(py: Python<'_>, text: &str) -> PyResult<QueueParams> {
+    let queue: QueueParams = serde_json::from_str(text)
+        .map_err(|error| SpecError::new_err(format!("the queue {text} is none: {error}")))?;
+    queue.check().map_err(|error| param_failed(py, &error))?;
+    Ok(queue)
+}
+
+/// All keys of a queue with their values, defaults filled in, as JSON text; `queue` is JSON text of the form
+/// `{KIND: {KEY: VALUE, ...}}`.
+///
+/// # Errors
+/// `SpecError` when it is no queue.
+#[pyfunction]
+fn queue_keys(py: Python<'_>, queue: &str) -> PyResult<String> {
+    let queue = parsed_queue(py, queue)?;
+    Ok(serde_json::to_string(&queue).expect("parameters have a form"))
+}
+
 /// Stops runs that were started with it, and says how far they are.
 #[pyclass(frozen)]
 #[derive(Default)]
@@ -825,6 +854,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(traffic_examples, module)?)?;
     module.add_function(wrap_pyfunction!(queue_examples, module)?)?;
     module.add_function(wrap_pyfunction!(advise, module)?)?;
+    module.add_function(wrap_pyfunction!(queue_keys, module)?)?;
     module.add_function(wrap_pyfunction!(code_version, module)?)?;
     #[cfg(target_os = "linux")]
     {
@@ -838,6 +868,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_function(wrap_pyfunction!(live::guest_reply, module)?)?;
         module.add_function(wrap_pyfunction!(live::live_version, module)?)?;
         module.add_function(wrap_pyfunction!(live::tc_table, module)?)?;
+        module.add_function(wrap_pyfunction!(live::tc_queue, module)?)?;
+        module.add_function(wrap_pyfunction!(live::tc_differs, module)?)?;
+        module.add_function(wrap_pyfunction!(live::guest_programs, module)?)?;
+        module.add_function(wrap_pyfunction!(live::guest_printed, module)?)?;
     }
     module.add_function(wrap_pyfunction!(version, module)?)
 }

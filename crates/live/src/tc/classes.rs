@@ -85,6 +85,7 @@ fn own(option: &str, values: &[String]) -> Setting {
     Setting {
         key: String::new(),
         words: [&[option.to_owned()], values].concat(),
+        kept: None,
         expect: Vec::new(),
     }
 }
