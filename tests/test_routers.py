@@ -1,7 +1,7 @@
 """Commands for routers: what they say, and what a kernel makes of those of Linux.
 
-Some tests need user namespaces, and those marked `linux` QEMU and a kernel (`redtail kernel fetch`);
-without them they are skipped with the reason.
+Some tests need user namespaces, and those marked `linux` QEMU and a kernel (`redtail kernel
+fetch`); without them they are skipped with the reason.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ def test_what_makes_no_sense_is_refused() -> None:
         routers.commands([up, up], device="linux", wan="eth0")
     with pytest.raises(SpecError, match="one or two directions"):
         routers.commands([], device="linux", wan="eth0")
-    with pytest.raises(SpecError, match='SQM has one kind .* "codel" and "pie"'):
+    with pytest.raises(SpecError, match=r'SQM has one kind .* "codel" and "pie"'):
         routers.commands([up, shaped("pie", "down")], device="openwrt", wan="wan")
     with pytest.raises(SpecError, match=r'up: queue "codel" on Linux: .*target'):
         routers.commands([shaped("codel", target="0.1 us")], device="linux", wan="eth0")

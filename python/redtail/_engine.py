@@ -678,8 +678,11 @@ def tc_differs(
     """Return the differences between a queue and what a kernel has, in words.
 
     Args:
-        queue: as for `tc_queue`; the other arguments, too.
+        queue: as for `tc_queue`.
         shown: the output of `tc -j -d qdisc show dev DEVICE`.
+        rate_bps: as for `tc_queue`.
+        mtu: as for `tc_queue`.
+        hz: as for `tc_queue`.
     """
     with _translated():
         return list(native().tc_differs(json.dumps(queue), rate_bps, mtu, hz, shown))

@@ -177,6 +177,19 @@ mod tests {
     }
 
     #[test]
+    fn programs_and_what_they_printed_arrive() {
+        let asked = Asked::Programs(vec![vec!["tc".to_owned(), "qdisc".to_owned()], Vec::new()]);
+        assert_eq!(from_bytes(&to_bytes(&asked)), Ok(asked));
+        let printed = |code| Printed {
+            code,
+            output: "a\nb".to_owned(),
+            errors: String::new(),
+        };
+        let reply = Reply::Printed(vec![printed(Some(2)), printed(None)]);
+        assert_eq!(from_bytes(&to_bytes(&reply)), Ok(reply));
+    }
+
+    #[test]
     fn other_bytes_are_refused() {
         assert!(from_bytes::<Reply>(&[]).is_err());
         assert!(from_bytes::<Reply>(&[9, 1, 2]).is_err());

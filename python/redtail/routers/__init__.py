@@ -57,8 +57,8 @@ def _tc_table() -> list[dict[str, str]]:
     found = _engine.tc_table()
     if found is None:
         raise SpecError(
-            "device = linux and openwrt need the table of tc's options, which redtail has on Linux only; "
-            "accepted: redtail on Linux, or another device",
+            "device = linux and openwrt need the table of tc's options, which redtail has on Linux "
+            "only; accepted: redtail on Linux, or another device",
             key="device",
         )
     return found
@@ -95,7 +95,8 @@ def commands(
     given = list(directions)
     if not given or len({shaped.direction for shaped in given}) < len(given):
         raise SpecError(
-            "directions: commands are made for one or two directions, each once; accepted: down, up, or both",
+            "directions: commands are made for one or two directions, each once; accepted: down, "
+            "up, or both",
             key="directions",
         )
     known = kinds(device)
@@ -104,7 +105,8 @@ def commands(
     for name, value in (("wan", wan), ("lan", lan)):
         if value is not None and not _INTERFACE.fullmatch(value):
             raise SpecError(
-                f'{name} = "{value}" is no name of an interface; accepted: letters, digits and . _ : / @ -',
+                f'{name} = "{value}" is no name of an interface; accepted: letters, digits and '
+                ". _ : / @ -",
                 key=name,
             )
     if not 576 <= mtu <= 65_535:
@@ -145,14 +147,15 @@ def _require(known: Sequence[str], device: str, kind: str, alternatives: Sequenc
     if also:
         accepted = f"of what is advised as well, it has {', '.join(also)}"
     elif alternatives:
-        accepted = f"it has none of what is advised as well ({', '.join(alternatives)}), but {', '.join(known)}"
+        others = ", ".join(alternatives)
+        accepted = f"it has none of what is advised as well ({others}), but {', '.join(known)}"
     else:
         accepted = ", ".join(known)
     raise SpecError(f'queue "{kind}": {title} does not have it; accepted: {accepted}', key="queue")
 
 
 def _with_shapers(given: Sequence[Shaped]) -> tuple[list[Shaped], list[Change]]:
-    """Give a shaper of the line's rate to a direction without one: only Linux has queues without."""
+    """Give a direction without a shaper one of the line's rate, where queues need one."""
     shaped, told = [], []
     for each in given:
         if each.shaper_bps is None:
@@ -185,7 +188,10 @@ def _made(
         make = dummynet.commands if device == "freebsd" else dummynet.form
         for shaped in given:
             lines, more = make(shaped, wan, kernel.mtu)
-            set_up, changes = set_up + lines, changes + more
+            changes += more
+            set_up += [
+                line for line in lines if line not in set_up or not line.startswith("sysctl")
+            ]
         if device == "freebsd":
             undo, notices = [*dummynet.undo(given)], [*dummynet.notices()]
         else:
@@ -199,8 +205,9 @@ def _made(
             if at is None:
                 at = "LAN"
                 notices.append(
-                    "down: the device shapes only what it sends: write its interface to the people in "
-                    "place of LAN (--lan). What it sends there from elsewhere is shaped, too"
+                    "down: the device shapes only what it sends: write its interface to the "
+                    "people in place of LAN (--lan). What it sends there from elsewhere is "
+                    "shaped, too"
                 )
             lines, more = module.lines(shaped, at, kernel.mtu)
             set_up, changes = set_up + lines, changes + more

@@ -1,7 +1,7 @@
 """FreeBSD and OPNsense: pipes and schedulers of dummynet.
 
 Source: ipfw(8), section TRAFFIC SHAPER (DUMMYNET) CONFIGURATION; the ranges are those of FreeBSD's
-sbin/ipfw/dummynet.c and sys/netpfil/ipfw/dn_sched_fq_codel.c, dn_sched_fq_pie.c.
+sbin/ipfw/dummynet.c and sys/netpfil/ipfw/dn_sched_fq_pie.c, which FQ-CoDel shares (ipfw(8)).
 """
 
 from __future__ import annotations
@@ -103,7 +103,8 @@ def notices() -> Iterator[str]:
     )
     yield (
         "while sysctl net.inet.ip.fw.one_pass is 1, a packet that leaves a pipe meets no further "
-        "rule: choose numbers for these rules that are behind those of NAT and of the firewall, or set it to 0"
+        "rule: choose numbers for these rules that are behind those of NAT and of the firewall, "
+        "or set it to 0"
     )
     yield "pipes, queues and schedulers 1 and 2, and rules 101 and 102, must be free"
 
@@ -130,6 +131,6 @@ def form(shaped: Shaped, wan: str, packet_bytes: int) -> tuple[list[str], list[C
         f"Pipes > add: Description = {name}",
         *(f"    {field} = {value}" for field, value in fields.items()),
         f"Queues > add: Pipe = {name}, Weight = 100, Description = {name}",
-        f"Rules > add: Interface = {wan}, Protocol = ip, Source = any, Destination = any, Direction = {way}, "
-        f"Target = queue {name}",
+        f"Rules > add: Interface = {wan}, Protocol = ip, Source = any, Destination = any, "
+        f"Direction = {way}, Target = queue {name}",
     ], changes

@@ -121,6 +121,7 @@ def notices(directions: Sequence[Shaped]) -> Iterator[str]:
     )
     if any(shaped.queue["kind"] in ("red", "wred") for shaped in directions):
         yield (
-            "some platforms refuse queue-limit beside random-detect: leave out the line queue-limit there. Ranges "
-            "differ between platforms: `?` behind a command shows those of yours"
+            "some platforms refuse queue-limit beside random-detect: leave out the line "
+            "queue-limit there. Ranges differ between platforms: `?` behind a command shows "
+            "those of yours"
         )

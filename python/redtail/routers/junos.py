@@ -5,7 +5,7 @@ Source: Junos OS Class of Service, the statements of `table.DEVICES`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from redtail import _engine
 from redtail.advice.line import Shaped
@@ -37,7 +37,10 @@ def lines(shaped: Shaped, device: str, packet_bytes: int) -> tuple[list[str], li
     rate, changes = rates.for_full_packets(shaped, packet_bytes, COUNTED, 1)
     place = Place(rate, packet_bytes)
     keys = _engine.queue_keys(shaped.queue)
-    thresholds = {key: keys.pop(key) for key in ("min_th", "max_th") if key in keys}
+    thresholds: dict[str, str] = {}
+    for key in ("min_th", "max_th"):
+        if key in keys:
+            thresholds[key] = keys.pop(key)
     values, more = table.settings("junos", shaped, keys, place)
     changes += more
     here, (interface, number) = name(shaped), unit(device)
@@ -67,7 +70,7 @@ def lines(shaped: Shaped, device: str, packet_bytes: int) -> tuple[list[str], li
 
 
 def _levels(
-    shaped: Shaped, thresholds: dict[str, str], buffer_bytes: float, place: Place
+    shaped: Shaped, thresholds: Mapping[str, str], buffer_bytes: float, place: Place
 ) -> tuple[list[int], list[Change]]:
     """Return the thresholds in percent of the buffer, and what was rounded."""
     levels, changes = [], []
@@ -113,10 +116,10 @@ def undo(shaped: Shaped, device: str) -> list[str]:
 def notices() -> Iterator[str]:
     """Yield what to know before."""
     yield (
-        "all packets must be of the forwarding class best-effort: with classifiers of your own, give each "
-        "class a scheduler"
+        "all packets must be of the forwarding class best-effort: with classifiers of your own, "
+        "give each class a scheduler"
     )
     yield (
-        "per-unit-scheduler, shaping-rate at a unit, and up to 200000 us of buffer need an interface that "
-        "has them: `commit check` says so. Some round the buffer down"
+        "per-unit-scheduler, shaping-rate at a unit, and up to 200000 us of buffer need an "
+        "interface that has them: `commit check` says so. Some round the buffer down"
     )

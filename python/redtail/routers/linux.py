@@ -1,7 +1,8 @@
 """Linux: commands of `ip` and `tc`.
 
-The options of queues are those of the table that the backends `live` and `linux` use (`crates/live`,
-module `tc`); here are the shaper, what counts the bytes of the line, and the queue for what arrives.
+The options of queues are those of the table that the backends `live` and `linux` use
+(`crates/live`, module `tc`); here are the shaper, what counts the bytes of the line, and the queue
+for what arrives.
 
     sent:      WAN, root: stab, htb, and the queue in its only class; CAKE shapes itself
     received:  WAN, ingress -> a device `ifb`, at whose root there is the same
@@ -103,6 +104,7 @@ class Tree:
 
         Args:
             shown: the output of `tc -j -d qdisc show dev DEVICE`.
+            kernel: what was asked for the commands.
         """
         return _engine.tc_differs(
             self.queue, shown, rate_bps=self.rate_bps, mtu=kernel.mtu, hz=kernel.hz
@@ -229,7 +231,7 @@ def adapted(shaped: Shaped, kernel: Kernel) -> tuple[dict[str, Any], list[Change
     kind = str(shaped.queue["kind"])
     keys = {key: value for key, value in shaped.queue.items() if key not in ("kind", "label")}
     place = Place(shaped.shaper_bps or shaped.line_bps, kernel.mtu)
-    only = {row["key"]: row["only"] for row in _engine.tc_table() or () if row["kind"] == kind}
+    rows = {row["key"]: row for row in _engine.tc_table() or () if row["kind"] == kind}
     changes: list[Change] = []
 
     def change(key: str, made: Any, why: str, within: dict[str, Any] | None = None) -> None:
@@ -245,8 +247,8 @@ def adapted(shaped: Shaped, kernel: Kernel) -> tuple[dict[str, Any], list[Change
     if "update" in keys and kind in ("pie", "fq-pie"):
         ticks = math.ceil(seconds(keys["update"]) * kernel.hz - 1e-9)
         if ticks / kernel.hz != seconds(keys["update"]):
-            made = f"{digits(1e3 * ticks / kernel.hz)} ms"
-            change("update", made, f"whole ticks of a kernel with {kernel.hz} Hz")
+            kept_time = f"{digits(1e3 * ticks / kernel.hz)} ms"
+            change("update", kept_time, f"whole ticks of a kernel with {kernel.hz} Hz")
     full = _FULL_PACKET.get(kind)
     if full is not None:
         mtu = f"{kernel.mtu} B"
@@ -265,7 +267,7 @@ def adapted(shaped: Shaped, kernel: Kernel) -> tuple[dict[str, Any], list[Change
             )
         except SpecError as error:
             key = error.key or ""
-            value = only.get(key)
+            value = rows[key]["only"] if key in rows else ""
             if not value or key not in keys:
                 raise SpecError(
                     f'{shaped.direction}: queue "{kind}" on Linux: {error}', key=key or "queue"
@@ -274,10 +276,10 @@ def adapted(shaped: Shaped, kernel: Kernel) -> tuple[dict[str, Any], list[Change
             probe[key] = keys[key]
             continue
         break
-    for key, kept in made.kept.items():
+    for key, made_of in made.kept.items():
         if key in keys:
-            asked = _text(keys[key])
-            changes.append(Change(shaped.direction, key, asked, kept, "what the kernel can hold"))
+            asked, why = _text(keys[key]), rows[key]["unit"]
+            changes.append(Change(shaped.direction, key, asked, made_of, why))
     return keys, changes
 
 
@@ -347,6 +349,12 @@ def _quietly(command: str) -> str:
 def notices(directions: Sequence[Shaped], device: str, kernel: Kernel) -> Iterator[str]:
     """Yield what to know before the commands are used."""
     kinds = {str(shaped.queue["kind"]) for shaped in directions}
+    if kinds != {"cake"}:
+        # tc-stab(8), "Ethernet cards considerations"; CAKE divides such packets (`split-gso`).
+        yield (
+            f"`ethtool -K {device} tso off gso off gro off` keeps the network card from joining "
+            "packets, which would leave in bursts of up to 64 kB"
+        )
     if kernel.header == 0 and kinds != {"cake"}:
         yield f"{device} is taken for a device without a link header"
     yield (
@@ -355,6 +363,6 @@ def notices(directions: Sequence[Shaped], device: str, kernel: Kernel) -> Iterat
     )
     if any(shaped.direction == "down" for shaped in directions):
         yield (
-            f"what arrives waits in {ifb(device)}. The modules sch_ingress, cls_u32, act_mirred and "
-            "ifb must be there"
+            f"what arrives waits in {ifb(device)}. The modules sch_ingress, cls_u32, act_mirred "
+            "and ifb must be there"
         )

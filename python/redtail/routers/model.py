@@ -28,9 +28,9 @@ class Change:
     why: str
 
     @property
-    def text(self) -> str:
-        """The change in a sentence."""
-        return f"{self.direction}: {self.key} = {self.advised} becomes {self.made}: {self.why}"
+    def what(self) -> str:
+        """The change in a sentence, without its direction."""
+        return f"{self.key} = {self.advised} becomes {self.made} ({self.why})"
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,10 @@ class Commands:
         lines = [f"# Commands: {self.where}", *self.set_up, "", "# Undo", *self.undo]
         if self.changes:
             lines += ["", "# What the device has otherwise than advised"]
-            lines += [f"# {change.text}" for change in self.changes]
+            ways: dict[str, list[str]] = {}
+            for change in self.changes:
+                ways.setdefault(change.what, []).append(change.direction)
+            lines += [f"# {' and '.join(way)}: {what}" for what, way in ways.items()]
         if self.notices:
             lines += ["", "# Note", *(f"# {notice}" for notice in self.notices)]
         return "\n".join(lines)

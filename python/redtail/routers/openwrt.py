@@ -3,8 +3,8 @@
 SQM makes the shaper and the queue with `tc`; what it has no setting for is given to `tc` as it is
 (`iqdisc_opts`, `eqdisc_opts`). Later options override those that SQM writes itself.
 
-Source: sqm-scripts 1.6.0, src/run-openwrt.sh (settings), src/functions.sh, src/piece_of_cake.qos and
-src/simplest.qos (what becomes of them).
+Source: sqm-scripts (June 2024), src/run-openwrt.sh (settings), src/functions.sh,
+src/piece_of_cake.qos and src/simplest.qos (what becomes of them).
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def lines(
         if other.queue["kind"] != kind or other.overhead != first.overhead:
             raise SpecError(
                 f'SQM has one kind of queue and one overhead for both directions, and "{kind}" and '
-                f'"{other.queue["kind"]}" were advised; accepted: the same queue for both, or device '
-                "linux, whose commands OpenWrt runs too",
+                f'"{other.queue["kind"]}" were advised; accepted: the same queue for both, or '
+                "device linux, whose commands OpenWrt runs too",
                 key="device",
             )
     is_cake = kind == "cake"
@@ -177,7 +177,7 @@ def notices(directions: Sequence[Shaped]) -> Iterator[str]:
     """Yield what to know before."""
     qdisc = QDISCS[str(directions[0].queue["kind"])]
     yield (
-        f"the kernel needs the module sch_{qdisc}, and hardware flow offloading must be off, because "
-        "it passes by the queue"
+        f"the kernel needs the module sch_{qdisc}, and hardware flow offloading must be off, "
+        "because it passes by the queue"
     )
     yield "disable other sections of /etc/config/sqm for the same interface"

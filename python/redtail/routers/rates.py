@@ -67,7 +67,7 @@ def small_packets(shaped: Shaped, counted_bytes: int) -> str:
     if line <= small + counted_bytes:
         return ""
     return (
-        f"{shaped.direction}: the rate of the shaper is right for full packets. A packet of {small} B takes "
-        f"{digits(line)} B on the line and counts as {small + counted_bytes} B: with many small "
-        "packets, lower the rate further"
+        f"{shaped.direction}: the rate of the shaper is right for full packets. A packet of "
+        f"{small} B takes {digits(line)} B on the line and counts as {small + counted_bytes} B: "
+        "with many small packets, lower the rate further"
     )

@@ -1,7 +1,7 @@
-"""The mapping as data: which setting of a device each key of a queue becomes, and where this comes from.
+"""The mapping as data: which setting of a device each key of a queue becomes, and the sources.
 
-`docs/reference/router-commands.md` is made from these tables. The options of `tc` are not here: they
-are the table of the native module (`docs/reference/tc.md`), which `linux` and `openwrt` use.
+`docs/reference/router-commands.md` is made from these tables. The options of `tc` are not here:
+they are the table of the native module (`docs/reference/tc.md`), which `linux` and `openwrt` use.
 """
 
 from __future__ import annotations
@@ -88,8 +88,8 @@ DEVICES = {
             (
                 "manual pages tc-htb(8), tc-stab(8), tc-cake(8), tc-mirred(8), and of each queue "
                 "(iproute2 6.1)",
-                "docs/reference/tc.md",
-                "sqm-scripts 1.6.0, src/defaults.sh: the shaper's burst of 1 ms",
+                "docs/reference/tc.md of redtail",
+                "sqm-scripts (June 2024), src/defaults.sh: the shaper's burst of 1 ms",
             ),
             _READ_BACK,
         ),
@@ -100,8 +100,8 @@ DEVICES = {
             (
                 "OpenWrt, SQM configuration /etc/config/sqm "
                 "(openwrt.org/docs/guide-user/network/traffic-shaping/sqm_configuration)",
-                "sqm-scripts 1.6.0: src/run-openwrt.sh, src/functions.sh, src/piece_of_cake.qos, "
-                "src/simplest.qos",
+                "sqm-scripts (June 2024): src/run-openwrt.sh, src/functions.sh, "
+                "src/piece_of_cake.qos, src/simplest.qos",
             ),
             "The options of `tc` as for Linux; the settings are compared with SQM's scripts, and "
             "were not run on OpenWrt.",
@@ -112,8 +112,7 @@ DEVICES = {
             "in a shell of root on the router",
             (
                 "manual pages ipfw(8) and dummynet(4)",
-                "FreeBSD: sbin/ipfw/dummynet.c, sys/netpfil/ipfw/dn_sched_fq_codel.c and "
-                "dn_sched_fq_pie.c (ranges)",
+                "FreeBSD: sbin/ipfw/dummynet.c, and sys/netpfil/ipfw/dn_sched_fq_pie.c for ranges",
             ),
             _NOT_RUN,
         ),
@@ -290,7 +289,7 @@ ROWS: tuple[Row, ...] = (
         "fill-level, drop-probability",
         Word({False: "100 % above max_th", True: "to 2 max_th", "twice-max-th": "to 2 max_th"}),
     ),
-    Row("junos", "red", "w_q", "", Only(None), "There is no setting for the average's weight."),
+    Row("junos", "red", "w_q", "", Only(None), "there is no setting for the average's weight"),
     Row("junos", "red", "ecn", "", Only(False)),
 )
 """Every key that has a setting, or of which the device knows one value."""

@@ -125,9 +125,11 @@ class Packets:
 
     @property
     def words(self) -> str:
+        """What the device accepts."""
         return f"whole packets, {self.least} to {self.most}; bytes and times become full packets"
 
     def write(self, value: Any, place: Place) -> Written:
+        """Return a value as the device is told it."""
         each = {part: in_packets(part, place) for part in parts(value)}
         part = min(each, key=lambda part: each[part])
         made = clamped(each[part], self.least, self.most)
@@ -146,9 +148,11 @@ class Time:
 
     @property
     def words(self) -> str:
+        """What the device accepts."""
         return f"whole {self.unit}, {self.least} to {self.most}"
 
     def write(self, value: Any, place: Place) -> Written:
+        """Return a value as the device is told it."""
         asked = seconds(value) * {"s": 1, "ms": 1e3, "us": 1e6}[self.unit]
         made = clamped(asked, self.least, self.most)
         return Written(
@@ -164,9 +168,11 @@ class BufferTime:
 
     @property
     def words(self) -> str:
+        """What the device accepts."""
         return f"whole us at the shaper's rate, 1 to {self.most}; packets are full ones"
 
     def write(self, value: Any, place: Place) -> Written:
+        """Return a value as the device is told it."""
         size = min(in_bytes(part, place) for part in parts(value))
         asked = size * 8e6 / place.rate_bps
         made = clamped(asked, 1, self.most)
@@ -182,9 +188,11 @@ class Count:
 
     @property
     def words(self) -> str:
+        """What the device accepts."""
         return f"whole number, {self.least} to {self.most}"
 
     def write(self, value: Any, place: Place) -> Written:
+        """Return a value as the device is told it."""
         made = clamped(value, self.least, self.most)
         return Written(str(made), rounded(value, made))
 
@@ -198,9 +206,11 @@ class Size:
 
     @property
     def words(self) -> str:
+        """What the device accepts."""
         return f"bytes, {self.least} to {self.most}"
 
     def write(self, value: Any, place: Place) -> Written:
+        """Return a value as the device is told it."""
         asked = rate_or_size(value)
         made = clamped(asked, self.least, self.most)
         return Written(str(made), rounded(asked, made, " B"))
@@ -215,9 +225,11 @@ class Fixed:
 
     @property
     def words(self) -> str:
+        """What the device accepts."""
         return f"in parts of 1/{self.of_one}, rounded down, at most {digits(self.most)}"
 
     def write(self, value: Any, place: Place) -> Written:
+        """Return a value as the device is told it."""
         # What is nearer than a millionth of a part is this part, and floating point made it less.
         made = min(math.floor(value * self.of_one + 1e-6) / self.of_one, self.most)
         return Written(f"{value:.9f}".rstrip("0").rstrip("."), rounded(value, made))
@@ -231,9 +243,11 @@ class OneIn:
 
     @property
     def words(self) -> str:
+        """What the device accepts."""
         return f"one in a whole number, 1 to {self.most}"
 
     def write(self, value: Any, place: Place) -> Written:
+        """Return a value as the device is told it."""
         made = clamped(1 / value, 1, self.most)
         return Written(str(made), rounded(value, 1 / made))
 
@@ -244,9 +258,11 @@ class Percent:
 
     @property
     def words(self) -> str:
+        """What the device accepts."""
         return "whole percent, 1 to 100"
 
     def write(self, value: Any, place: Place) -> Written:
+        """Return a value as the device is told it."""
         made = clamped(100 * value, 1, 100)
         return Written(str(made), rounded(value, made / 100))
 
@@ -260,9 +276,11 @@ class Exponent:
 
     @property
     def words(self) -> str:
+        """What the device accepts."""
         return f"n of 2^-n, {self.least} to {self.most}"
 
     def write(self, value: Any, place: Place) -> Written:
+        """Return a value as the device is told it."""
         made = clamped(-math.log2(value), self.least, self.most)
         return Written(str(made), rounded(value, 2.0**-made))
 
@@ -275,12 +293,14 @@ class Word:
 
     @property
     def words(self) -> str:
+        """What the device accepts."""
         return ", ".join(
             f"{_json(value)}: {f'`{word}`' if word else 'no word'}"
             for value, word in self.words_of.items()
         )
 
     def write(self, value: Any, place: Place) -> Written:
+        """Return a value as the device is told it."""
         if value in self.words_of:
             return Written(self.words_of[value])
         first, word = next(iter(self.words_of.items()))
@@ -295,10 +315,12 @@ class Only:
 
     @property
     def words(self) -> str:
-        return "left out" if self.value is None else f"always {_json(self.value)}"
+        """What the device accepts."""
+        return "nothing" if self.value is None else f"always {_json(self.value)}"
 
     def write(self, value: Any, place: Place) -> Written:
-        kept = "left out" if self.value is None else _json(self.value)
+        """Return a value as the device is told it."""
+        kept = "not set" if self.value is None else _json(self.value)
         return Written("", None if value == self.value else kept)
 
 
