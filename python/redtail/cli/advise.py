@@ -12,6 +12,7 @@ import typer
 from redtail.cli.options import Jobs, Out
 from redtail.cli.output import print_parts, say
 from redtail.cli.progress import progress_shown
+from redtail.cli.routers import Device, Lan, Wan, router
 
 if TYPE_CHECKING:
     from redtail.advice.answer import Advice
@@ -97,6 +98,9 @@ def advise(
     buffer: Buffer = None,
     effort: EffortName = "normal",
     save: Save = None,
+    device: Device = None,
+    wan: Wan = None,
+    lan: Lan = None,
     jobs: Jobs = None,
     out: Out = "runs",
     as_json: AsJson = False,
@@ -108,6 +112,9 @@ def advise(
     line = read(down, up, rtt, access, use, people)
     if save is not None:
         writable(save)  # before a minute of work
+    own = router(device, wan, lan)
+    if own is not None:
+        queues = [*own.queues(queues or ())]
     start = time.monotonic()
     with progress_shown() as show:
         found = advise_on(
@@ -123,11 +130,14 @@ def advise(
     seconds = time.monotonic() - start
     if save is not None:
         found.save(save)
+    made = own and own.commands(found)
     if as_json:
-        say(found.to_json())
+        say(found.to_json() if made is None else made.beside(found.to_dict()))
         return
-    # Commands for a router are made of `found.down` and `found.up`, and printed after this.
     _print(found, seconds, save)
+    if made is not None:
+        say("")
+        say(made.text())
 
 
 def _print(found: Advice, seconds: float, save: str | None) -> None:

@@ -62,6 +62,13 @@ def backends(incomplete: str) -> list[str]:
     return _beginning(KNOWN, incomplete)
 
 
+def devices(incomplete: str) -> list[str]:
+    """Return the devices that commands can be made for."""
+    from redtail.routers import DEVICES
+
+    return _beginning(DEVICES, incomplete)
+
+
 def kernels(incomplete: str) -> list[str]:
     """Return the kernels of `redtail kernel list`."""
     from redtail.backends.virtual import kernels

@@ -26,12 +26,11 @@ from redtail.routers import dummynet, ios, junos, linux, openwrt, rates, table
 from redtail.routers.model import Change, Commands
 from redtail.routers.table import DEVICES
 
-__all__ = ["DEVICES", "Change", "Commands", "commands", "kinds"]
+__all__ = ["DEVICES", "Change", "Commands", "commands", "kinds", "require_interfaces"]
 
 MTU = 1500
 """Bytes of a full IP packet: Ethernet's, IEEE 802.3."""
 
-# Names of interfaces stand in lines for a shell.
 _INTERFACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*")
 
 
@@ -102,13 +101,7 @@ def commands(
     known = kinds(device)
     for shaped in given:
         _require(known, device, str(shaped.queue["kind"]), alternatives)
-    for name, value in (("wan", wan), ("lan", lan)):
-        if value is not None and not _INTERFACE.fullmatch(value):
-            raise SpecError(
-                f'{name} = "{value}" is no name of an interface; accepted: letters, digits and '
-                ". _ : / @ -",
-                key=name,
-            )
+    require_interfaces(wan, lan)
     if not 576 <= mtu <= 65_535:
         raise SpecError(f"mtu = {mtu}; accepted: 576 to 65535 bytes", key="mtu")
     given.sort(key=lambda shaped: shaped.direction, reverse=True)  # up first
@@ -132,6 +125,21 @@ def commands(
         notices=tuple(notices),
         sources=about.sources,
     )
+
+
+def require_interfaces(wan: str, lan: str | None) -> None:
+    """Refuse names that no interface has: they stand in lines for a shell.
+
+    Raises:
+        SpecError: the text says which signs are accepted.
+    """
+    for name, value in (("wan", wan), ("lan", lan)):
+        if value is not None and not _INTERFACE.fullmatch(value):
+            raise SpecError(
+                f'{name} = "{value}" is no name of an interface; accepted: letters, digits and '
+                ". _ : / @ -",
+                key=name,
+            )
 
 
 def _require(known: Sequence[str], device: str, kind: str, alternatives: Sequence[str]) -> None:

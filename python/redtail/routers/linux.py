@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from redtail import _engine
-from redtail.advice.line import Shaped
+from redtail.advice.line import Direction, Shaped
 from redtail.errors import SpecError
 from redtail.routers.model import Change
 from redtail.routers.units import (
@@ -240,6 +240,16 @@ def adapted(shaped: Shaped, kernel: Kernel) -> tuple[dict[str, Any], list[Change
         changes.append(Change(shaped.direction, key, _text(asked), _text(made), why))
 
     _sizes(kind, keys, place, change)
+    if kind == "adaptive-red":
+        # tc has no such defaults: w_q is that of Floyd, Gummadi, Shenker 2001, section 4.
+        keys.setdefault("mean_packet", f"{kernel.mtu} B")
+        packets_s = place.rate_bps / 8 / kernel.mtu
+        keys.setdefault("w_q", -math.expm1(-1 / packets_s))
+        keys["adapt"] = False
+        why = "what tc sends for its word `adaptive` does not start the adaptation: max_p stays"
+        changes.append(Change(shaped.direction, "adapt", "true", "false", why))
+    if kind == "dualpi2":
+        changes += _dualpi2(shaped.direction, keys)
     if "w_q" in keys:
         kept = Exponent(1, 31).write(keys["w_q"], place)
         if kept.kept is not None:
@@ -283,6 +293,21 @@ def adapted(shaped: Shaped, kernel: Kernel) -> tuple[dict[str, Any], list[Change
     return keys, changes
 
 
+def _dualpi2(direction: Direction, keys: dict[str, Any]) -> list[Change]:
+    """Give DualPI2 the keys that tc has in place of `rtt_max` (RFC 9332, appendix A.1)."""
+    keys["flavour"] = "linux"
+    if "rtt_max" not in keys:
+        return []
+    asked = keys.pop("rtt_max")
+    rtt = seconds(asked)
+    update = min(seconds(keys.get("target", "15 ms")), rtt / 3)
+    own = {"update": f"{round(1e6 * update)} us", "alpha": 0.1 * update / rtt**2, "beta": 0.3 / rtt}
+    given = {key: value for key, value in own.items() if key not in keys}
+    keys |= given
+    made = ", ".join(f"{key} = {_text(value)}" for key, value in given.items())
+    return [Change(direction, "rtt_max", asked, made, "RFC 9332, appendix A.1")]
+
+
 def _sizes(kind: str, keys: dict[str, Any], place: Place, change: Any) -> None:
     """Turn limits and thresholds into what the kernel counts them in."""
     of_packets = f"the kernel counts bytes: packets of {place.packet_bytes} B"
@@ -313,10 +338,14 @@ def _text(value: Any) -> str:
 def set_up(directions: Sequence[Shaped], device: str, kernel: Kernel) -> Iterator[str]:
     """Yield the commands that make the queues at a device."""
     here = ifb(device)
-    for shaped in directions:
+    arrives = _ARRIVES
+    for shaped in directions:  # up comes first
         made = tree(shaped, kernel)
         if shaped.direction == "up":
             yield _quietly(f"tc qdisc del dev {device} root")
+            if _has_filters(shaped):
+                yield _quietly(f"tc qdisc del dev {device} clsact")
+                arrives = _ARRIVES_BESIDE
             yield from made.commands(device, kernel)
             continue
         yield _quietly(f"tc qdisc del dev {device} ingress")
@@ -324,21 +353,37 @@ def set_up(directions: Sequence[Shaped], device: str, kernel: Kernel) -> Iterato
         yield f"ip link add name {here} type ifb"
         yield f"ip link set dev {here} up"
         yield from made.commands(here, kernel)
-        yield f"tc qdisc add dev {device} handle ffff: ingress"
-        yield (
-            f"tc filter add dev {device} parent ffff: protocol all u32 match u32 0 0 "
-            f"action mirred egress redirect dev {here}"
-        )
+        for line in arrives:
+            yield line.format(device=device, ifb=here)
 
 
 def undo(directions: Sequence[Shaped], device: str) -> Iterator[str]:
     """Yield the commands that remove what `set_up` has made."""
+    beside = False
     for shaped in directions:
         if shaped.direction == "up":
             yield f"tc qdisc del dev {device} root"
+            beside = _has_filters(shaped)
+            if beside:
+                yield f"tc qdisc del dev {device} clsact"
         else:
-            yield f"tc qdisc del dev {device} ingress"
+            if not beside:
+                yield f"tc qdisc del dev {device} ingress"
             yield f"ip link del dev {ifb(device)}"
+
+
+_REDIRECT = "protocol all u32 match u32 0 0 action mirred egress redirect dev {ifb}"
+_ARRIVES = (
+    "tc qdisc add dev {device} handle ffff: ingress",
+    "tc filter add dev {device} parent ffff: " + _REDIRECT,
+)
+# The qdisc clsact is ingress and more, and a device has one of them.
+_ARRIVES_BESIDE = ("tc filter add dev {device} ingress " + _REDIRECT,)
+
+
+def _has_filters(shaped: Shaped) -> bool:
+    """Return whether filters at the exit of the device choose among the profiles of a queue."""
+    return any("dscp" in profile for profile in shaped.queue.get("profiles", ()))
 
 
 def _quietly(command: str) -> str:
@@ -355,6 +400,8 @@ def notices(directions: Sequence[Shaped], device: str, kernel: Kernel) -> Iterat
             f"`ethtool -K {device} tso off gso off gro off` keeps the network card from joining "
             "packets, which would leave in bursts of up to 64 kB"
         )
+    if "dualpi2" in kinds:
+        yield "dualpi2 needs Linux 6.17 and iproute2 6.17, or later"
     if kernel.header == 0 and kinds != {"cake"}:
         yield f"{device} is taken for a device without a link header"
     yield (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -75,3 +76,8 @@ class Commands:
     def to_json(self) -> str:
         """Return it as JSON text."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False)
+
+    def beside(self, document: Mapping[str, Any]) -> str:
+        """Return another document as JSON text, with this as its value `commands`."""
+        both = {**document, "commands": self.to_dict()}
+        return json.dumps(both, indent=2, ensure_ascii=False, allow_nan=False)

@@ -444,6 +444,7 @@ fn a_value_in_an_inner_queue_is_refused_with_the_whole_key() {
     let inner = |queue: Json| {
         json!({"htb": {"class": [{"name": "all", "rate": "1 Mbit/s", "class": [
             {"name": "a", "rate": "1 Mbit/s", "queue": queue},
+            {"name": "b", "rate": "1 Mbit/s", "match": {"dscp": ["EF"]}},
         ]}]}})
     };
     let (key, _) = refusal(inner(json!({"codel": {"limit": "150 kB"}})));
@@ -563,7 +564,7 @@ fn what_the_kernel_keeps_is_told_where_it_is_another_value() {
         "limit": "180 kB", "min_th": "30 kB", "max_th": "90 kB", "w_q": 0.002, "spacing": "linux"
     }});
     assert_eq!(kept(&red), [told("w_q", "0.001953125")]);
-    let cake = json!({"cake": {"rate": "1000001 bit/s"}});
+    let cake = json!({"cake": {"rate": "1000007 bit/s"}});
     assert_eq!(kept(&cake), [told("rate", "1000000 bit/s")]);
     assert_eq!(kept(&json!({"sfq": {"perturb": "10 s"}})), []);
 }
