@@ -444,7 +444,7 @@ fn a_value_in_an_inner_queue_is_refused_with_the_whole_key() {
     let inner = |queue: Json| {
         json!({"htb": {"class": [{"name": "all", "rate": "1 Mbit/s", "class": [
             {"name": "a", "rate": "1 Mbit/s", "queue": queue},
-            {"name": "b", "rate": "1 Mbit/s", "match": {"dscp": ["EF"]}},
+            {"name": "b", "rate": "1 Mbit/s", "match": {"dscp": ["EF"]}, "queue": {"codel": {}}},
         ]}]}})
     };
     let (key, _) = refusal(inner(json!({"codel": {"limit": "150 kB"}})));
