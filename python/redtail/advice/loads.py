@@ -173,7 +173,7 @@ def _as_recorded(evening: Sequence[Mapping[str, Any]], recorded: Recorded) -> Lo
 
 _WORDS = {
     "calls-down": ("call", "calls"),
-    "web": ("reads pages", "read pages"),
+    "web": ("reading pages", "reading pages"),
     "games-down": ("game", "games"),
     "streaming": ("film", "films"),
     "download": ("a download over {} connection", "a download over {} connections"),
