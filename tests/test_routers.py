@@ -12,9 +12,11 @@ import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from redtail import _engine, routers
 from redtail.advice.line import Overhead, Shaped
@@ -22,6 +24,8 @@ from redtail.backends import linux as backend
 from redtail.backends import live
 from redtail.backends.virtual import kernels, machine
 from redtail.catalog import Catalog
+from redtail.cli import app
+from redtail.cli.routers import Router
 from redtail.errors import RedtailError, SpecError
 from redtail.routers import linux, table
 
@@ -159,9 +163,7 @@ def test_dualpi2_and_adaptive_red_get_what_tc_has_no_defaults_for() -> None:
     (words,) = {line.partition(" dualpi2 ")[2] for line in found.set_up if " dualpi2 " in line}
     # RFC 9332, appendix A.1: 0.1 * 15 ms / (100 ms)^2 and 0.3 / 100 ms.
     assert "target 15000us tupdate 15000us alpha 0.1484375 beta 3" in words
-    assert changes(found, "rtt_max") == {
-        ("100 ms", "update = 15000 us, alpha = 0.15, beta = 3")
-    }
+    assert changes(found, "rtt_max") == {("100 ms", "update = 15000 us, alpha = 0.15, beta = 3")}
     found = made("adaptive-red", "linux")
     # 1 - exp(-1/C) with C = 9.5e6 / 8 / 1500 packets a second is 0.00126.
     assert changes(found, "w_q") == {("0.00126236", "0.000976562")}
@@ -467,3 +469,72 @@ def test_a_kernel_has_what_was_advised() -> None:
         assert not [queue for queue in left if queue["kind"] in ("htb", "cake", "ingress")], kind
         links = json.loads(printed[undone + 1].output)
         assert "ifb4wan" not in [link["ifname"] for link in links], kind
+
+
+# The command line.
+
+LINE = [
+    "advise",
+    "--down",
+    "50mbit",
+    "--up",
+    "10mbit",
+    "--rtt",
+    "30ms",
+    "--access",
+    "docsis",
+    "--use",
+    "calls",
+]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ("--device nokia --wan a", 'device = "nokia": no commands can be made for it; accepted'),
+        ("--device linux", "--device needs --wan, the router's interface to the line"),
+        ("--wan eth0", "--wan is for the commands of a router; accepted: with --device"),
+        ("--device linux --wan a;b", 'wan = "a;b" is no name of an interface'),
+        (
+            "--device ios --wan Gi0/0 --queues cake",
+            'queues = "cake": Cisco IOS does not have it; accepted: red, wred, tail-drop',
+        ),
+    ],
+)
+def test_options_of_a_router_are_refused_before_anything_is_simulated(
+    options: str, says: str, tmp_path: Path
+) -> None:
+    done = CliRunner().invoke(app, [*LINE, *options.split(), "--out", str(tmp_path)])
+    assert done.exit_code == 2
+    assert says in " ".join(done.stderr.split())
+    assert not list(tmp_path.iterdir())
+
+
+def test_advise_prints_the_commands_for_what_it_advises(tmp_path: Path) -> None:
+    quick = [*LINE, "--effort", "quick", "--queues", "codel", "--out", str(tmp_path)]
+    done = CliRunner().invoke(app, [*quick, "--device", "linux", "--wan", "wan0", "--json"])
+    assert done.exit_code == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["queue"] == "codel"
+    ways = [
+        Shaped(
+            way,
+            answer[way]["queue"],
+            answer[way]["shaper_bps"],
+            Overhead(18, 64, "none"),
+            answer[way]["line_bps"],
+        )
+        for way in ("down", "up")
+    ]
+    made = routers.commands(ways, device="linux", wan="wan0")
+    assert answer["commands"] == json.loads(made.to_json())
+    done = CliRunner().invoke(app, [*quick, "--device", "linux", "--wan", "wan0"])
+    assert done.stdout.endswith(f"\n\n{made.text()}\n")
+
+
+def test_only_the_queues_of_a_router_are_compared() -> None:
+    assert Router("ios", "Gi0/0", None).queues(()) == ["red", "tail-drop"]
+    assert Router("openwrt", "wan", None).queues(()) == [
+        *("cake", "fq-codel", "fq-pie", "codel", "pie")
+    ]
+    assert Router("ios", "Gi0/0", None).queues(["wred"]) == ["wred"]

@@ -130,7 +130,7 @@ def advise(
     seconds = time.monotonic() - start
     if save is not None:
         found.save(save)
-    made = own and own.commands(found)
+    made = None if own is None else own.commands(found)
     if as_json:
         say(found.to_json() if made is None else made.beside(found.to_dict()))
         return

@@ -84,7 +84,7 @@ def commands(
         mtu: largest IP packet on the line, in bytes.
         nat: whether the router translates addresses.
         hz: ticks of the kernel's clock in a second, for Linux; by default 250 (Debian), and 100 for
-            OpenWrt.
+            OpenWrt, whose targets differ.
         alternatives: kinds of queue that were advised as well, the best first; named where the
             device does not have the advised one.
 

@@ -338,7 +338,7 @@ def _text(value: Any) -> str:
 def set_up(directions: Sequence[Shaped], device: str, kernel: Kernel) -> Iterator[str]:
     """Yield the commands that make the queues at a device."""
     here = ifb(device)
-    arrives = _ARRIVES
+    arrives: tuple[str, ...] = _ARRIVES
     for shaped in directions:  # up comes first
         made = tree(shaped, kernel)
         if shaped.direction == "up":

@@ -30,7 +30,7 @@ QDISCS = {
 """Kinds that SQM's functions get_limit, get_target and get_ecn know, and their names in `tc`."""
 
 HZ = 100
-"""Ticks in a second of OpenWrt's kernels (CONFIG_HZ of target/linux/generic)."""
+"""Ticks in a second: OpenWrt's targets differ, and no kernel for a router has fewer."""
 
 SECTION = "redtail"
 """The section of /etc/config/sqm."""

@@ -119,9 +119,10 @@ DEVICES = {
         Device(
             "opnsense",
             "OPNsense",
-            "in the web interface, Firewall > Shaper",
+            "in the web interface, Firewall > Shaper, in advanced mode",
             (
-                "OPNsense, Firewall > Shaper: the form of a pipe",
+                "OPNsense, Fighting Bufferbloat with FQ_CoDel "
+                "(docs.opnsense.org/manual/how-tos/shaper_bufferbloat.html)",
                 "manual page ipfw(8)",
             ),
             _NOT_RUN,
