@@ -321,6 +321,12 @@ class Advice:
         """Return it as JSON text."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
+    def to_text(self, width: int = 100) -> str:
+        """Return it as the command prints it, in so many columns."""
+        from redtail.advice.report import text_of
+
+        return text_of(self, width)
+
     def save(self, file: str | os.PathLike[str]) -> Path:
         """Write the experiment file, which `redtail run` makes the same runs of.
 

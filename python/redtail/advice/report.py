@@ -39,7 +39,19 @@ _COLUMNS = (
 _SCALES = {"ms": 1e3, "s": 1.0, "%": 100.0}
 
 
-def parts(advice: Advice) -> Iterator[RenderableType]:
+def text_of(advice: Advice, width: int) -> str:
+    """Return an advice as text with lines of at most so many columns."""
+    from rich.console import Console
+
+    console = Console(width=width, highlight=False, markup=False, emoji=False, color_system=None)
+    with console.capture() as captured:
+        for part in _parts(advice):
+            console.print(escape.text(part) if isinstance(part, str) else part)
+    # Tables fill their lines with spaces.
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def _parts(advice: Advice) -> Iterator[RenderableType]:
     """Yield what is printed of an advice, in its order."""
     yield _line(advice)
     yield ""
@@ -100,7 +112,7 @@ def _verdict(advice: Advice) -> str:
     )
     if advice.equals:
         names = _listed([each.label for each in advice.equals])
-        text += f" These simulations do not tell {names} from it."
+        text += f" These simulations do not tell {names} apart from it."
     return text
 
 

@@ -61,7 +61,7 @@ class Effort:
 
 
 EFFORTS: dict[str, Effort] = {
-    "quick": Effort(3, 8.0, 4.0, 0.5e9),
+    "quick": Effort(3, 8.0, 4.0, 0.8e9),
     "normal": Effort(8, 25.0, 10.0, 3.0e9),
     "thorough": Effort(20, 60.0, 30.0, 9.0e9),
 }

@@ -54,18 +54,19 @@ class Router:
     lan: str | None
 
     def queues(self, named: Sequence[str]) -> Sequence[str]:
-        """Return the queues to choose from: those that are named, or else all that it has.
+        """Return the queues to choose from: those that are named, or else all that it has so.
 
         Raises:
             SpecError: it does not have one that is named.
         """
         from redtail.advice.advise import names_of
         from redtail.advice.candidates import KINDS
-        from redtail.routers import DEVICES, kinds
+        from redtail.routers import DEVICES, choices, kinds
 
         has = kinds(self.device)
         if not named:
-            return [kind for kind, each in KINDS.items() if each.usual and kind in has]
+            usual = choices(self.device)
+            return [kind for kind, each in KINDS.items() if each.usual and kind in usual]
         for name in names_of(named):
             if name in KINDS and name not in has:
                 both = ", ".join(kind for kind in KINDS if kind in has)

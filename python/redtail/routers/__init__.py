@@ -26,7 +26,15 @@ from redtail.routers import dummynet, ios, junos, linux, openwrt, rates, table
 from redtail.routers.model import Change, Commands
 from redtail.routers.table import DEVICES
 
-__all__ = ["DEVICES", "Change", "Commands", "commands", "kinds", "require_interfaces"]
+__all__ = [
+    "DEVICES",
+    "Change",
+    "Commands",
+    "choices",
+    "commands",
+    "kinds",
+    "require_interfaces",
+]
 
 MTU = 1500
 """Bytes of a full IP packet: Ethernet's, IEEE 802.3."""
@@ -50,6 +58,17 @@ def kinds(device: str) -> tuple[str, ...]:
     if device == "linux":
         return tuple(dict.fromkeys(row["kind"] for row in _tc_table()))
     return table.kinds(device)
+
+
+def choices(device: str) -> tuple[str, ...]:
+    """Return the kinds that a device has as they are advised.
+
+    These are `kinds` without Adaptive RED on Linux, which the commands of `tc` do not make adapt.
+
+    Raises:
+        SpecError: as for `kinds`.
+    """
+    return tuple(kind for kind in kinds(device) if (device, kind) != ("linux", "adaptive-red"))
 
 
 def _tc_table() -> list[dict[str, str]]:
