@@ -27,7 +27,7 @@ from redtail.catalog import Catalog
 from redtail.cli import app
 from redtail.cli.routers import Router
 from redtail.errors import RedtailError, SpecError
-from redtail.routers import linux, table
+from redtail.routers import linux, table, tc
 
 DOCSIS = Overhead(packet_bytes=18, minimum_bytes=64, framing="none")
 VDSL2 = Overhead(packet_bytes=30, minimum_bytes=0, framing="ptm")
@@ -156,6 +156,15 @@ def test_what_a_device_has_otherwise_is_told(
         assert len(found) == 1, "20 of 120 packets are 16.67 % of the buffer"
     else:
         assert not found
+
+
+@pytest.mark.parametrize(("device", "kind"), EACH)
+def test_what_was_advised_stays_as_it_is(device: str, kind: str) -> None:
+    one = shaped(kind)
+    before = json.dumps(one.queue)
+    first = routers.commands([one], device=device, wan="wan0")
+    assert json.dumps(one.queue) == before
+    assert routers.commands([one], device=device, wan="wan0") == first
 
 
 def test_dualpi2_and_adaptive_red_get_what_tc_has_no_defaults_for() -> None:
@@ -368,7 +377,7 @@ UNSHARED = unshared()
 @pytest.mark.skipif(bool(UNSHARED), reason=UNSHARED)
 def test_this_kernel_has_what_was_advised() -> None:
     """Tail drop below a shaper, which every kernel with HTB has, at two devices in a namespace."""
-    kernel = linux.Kernel(nat=False)
+    kernel = tc.Kernel(nat=False)
     ways = [shaped("tail-drop", way, keys) for way, keys in (("down", VDSL2), ("up", DOCSIS))]
     found = routers.commands(ways, device="linux", wan="wan")
     script = ["set -e", "ip tuntap add dev wan mode tap"]
@@ -417,6 +426,7 @@ def lacking() -> list[str]:
 
 
 LACKING = lacking()
+KERNELS = [None] if LACKING else [kernel.name for kernel in kernels.known()]
 
 _OTHER_NAMES = ("tail_drop", "adaptive_red", "wred")
 """Kinds that Linux has by another name, and always."""
@@ -426,11 +436,12 @@ BY_TC = [kind for kind in QUEUES if kind in routers.kinds("linux")]
 
 @pytest.mark.linux
 @pytest.mark.skipif(bool(LACKING), reason="; ".join(LACKING))
-def test_a_kernel_has_what_was_advised() -> None:
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_kernel_has_what_was_advised(name: str | None) -> None:
     """Every kind that is advised, in both directions, one after the other in one machine."""
-    guest = backend._guest(None)
+    guest = backend._guest(name)
     with_ifb = {"ifb", "act_mirred"} <= {path.stem for path in guest.kernel.to_load()}
-    kernel = linux.Kernel()
+    kernel = tc.Kernel()
     asked = [["ip", "tuntap", "add", "dev", "wan", "mode", "tap"]]
     asked += [["ip", "link", "set", "dev", "wan", "up"]]
     places = {}

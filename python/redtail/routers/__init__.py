@@ -22,7 +22,7 @@ from dataclasses import replace
 from redtail import _engine
 from redtail.advice.line import Shaped
 from redtail.errors import SpecError
-from redtail.routers import dummynet, ios, junos, linux, openwrt, rates, table
+from redtail.routers import dummynet, ios, junos, linux, openwrt, rates, table, tc
 from redtail.routers.model import Change, Commands
 from redtail.routers.table import DEVICES
 
@@ -127,9 +127,9 @@ def commands(
     told: list[Change] = []
     if device != "linux":
         given, told = _with_shapers(given)
-    kernel = linux.Kernel(
+    kernel = tc.Kernel(
         mtu=mtu,
-        hz=hz or (openwrt.HZ if device == "openwrt" else linux.Kernel.hz),
+        hz=hz or (openwrt.HZ if device == "openwrt" else tc.Kernel.hz),
         header=linux.headers(wan),
         nat=nat,
     )
@@ -198,7 +198,7 @@ _Made = tuple[list[str], list[str], list[Change], list[str]]
 
 
 def _made(
-    given: Sequence[Shaped], device: str, wan: str, lan: str | None, kernel: linux.Kernel
+    given: Sequence[Shaped], device: str, wan: str, lan: str | None, kernel: tc.Kernel
 ) -> _Made:
     """Return the lines, those that undo them, what changed, and what to know."""
     if device == "linux":

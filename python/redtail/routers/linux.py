@@ -12,29 +12,16 @@ Sources: tc-htb(8), tc-cake(8), tc-stab(8), tc-mirred(8) and the manual page of 
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from redtail import _engine
-from redtail.advice.line import Direction, Shaped
-from redtail.errors import SpecError
+from redtail.advice.line import Shaped
 from redtail.routers.model import Change
-from redtail.routers.units import (
-    Exponent,
-    Place,
-    digits,
-    in_bytes,
-    in_packets,
-    is_packets,
-    parts,
-)
-from redtail.scenario import seconds
-
-ETHERNET_HEADER = 14
-"""Bytes of an Ethernet header, which the kernel counts as part of a packet."""
+from redtail.routers.tc import ETHERNET_HEADER, Kernel, adapted
+from redtail.routers.units import digits
 
 HEADERLESS = ("ppp", "pppoe", "tun", "wg", "wwan", "rmnet")
 """Beginnings of names of devices without a link header."""
@@ -45,30 +32,13 @@ BURST_S = 1e-3
 PTM = 64 / 65
 """The share of a line with PTM that carries bytes of packets (tc-cake(8), `ptm`)."""
 
+BYTE = 8
+"""Bits: the kernel counts rates in whole bytes per second."""
+
 CLASS = "line"
 """The name of the shaper's only class."""
 
-_IN_BYTES = ("red", "adaptive-red", "wred")
-_IN_PACKETS = ("codel", "pie", "dualpi2", "fq-codel", "fq-pie", "choke", "sfq", "sfb", "head-drop")
-_FULL_PACKET = {"codel": "mtu", "fq-codel": "mtu", "pie": "mean_packet", "fq-pie": "mean_packet"}
 _BY_HOST = ("srchost", "dsthost", "hosts", "dual-srchost", "dual-dsthost", "triple-isolate")
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """What of a router with Linux matters to the options of `tc`.
-
-    Attributes:
-        mtu: largest IP packet of the device, in bytes.
-        hz: ticks of the kernel's clock in a second (CONFIG_HZ).
-        header: bytes of the link header that the kernel counts with each packet.
-        nat: whether the router translates addresses: then CAKE looks up those before translation.
-    """
-
-    mtu: int = 1500
-    hz: int = 250
-    header: int = ETHERNET_HEADER
-    nat: bool = True
 
 
 @dataclass(frozen=True)
@@ -147,7 +117,7 @@ def tree(shaped: Shaped, kernel: Kernel) -> Tree:
         return _cake(shaped, keys, changes)
     if shaped.shaper_bps is None:
         return Tree({kind: keys}, math.floor(shaped.line_bps), (), tuple(changes))
-    rate, told = shaper(shaped)
+    rate, told = shaper(shaped, BYTE)
     packet = kernel.mtu + max(shaped.overhead.packet_bytes, kernel.header)
     burst = max(math.ceil(rate / 8 * BURST_S), packet)
     of_class = {
@@ -160,23 +130,23 @@ def tree(shaped: Shaped, kernel: Kernel) -> Tree:
     return Tree({"htb": {"class": [of_class]}}, rate, stab(shaped, kernel), (*told, *changes))
 
 
-def shaper(shaped: Shaped) -> tuple[int, list[Change]]:
-    """Return the rate of a shaper without PTM in whole bytes per second, and what changed."""
+def shaper(shaped: Shaped, step_bps: int, *, counts_ptm: bool = False) -> tuple[int, list[Change]]:
+    """Return the rate of a shaper, rounded down, and what changed.
+
+    Args:
+        shaped: what was advised; it has a shaper.
+        step_bps: the rate is a multiple of it.
+        counts_ptm: whether the shaper knows that PTM sends 65 bytes for 64.
+    """
     assert shaped.shaper_bps is not None
-    ptm = shaped.overhead.framing == "ptm"
-    rate = math.floor(shaped.shaper_bps * (PTM if ptm else 1) / 8) * 8
+    ptm = shaped.overhead.framing == "ptm" and not counts_ptm
+    rate = math.floor(shaped.shaper_bps * (PTM if ptm else 1) / step_bps) * step_bps
     if rate == shaped.shaper_bps:
         return rate, []
-    why = "whole bytes per second" + (", and PTM sends 65 bytes for 64" if ptm else "")
-    return rate, [
-        Change(
-            shaped.direction,
-            "shaper",
-            f"{digits(shaped.shaper_bps)} bit/s",
-            f"{rate} bit/s",
-            why,
-        )
-    ]
+    unit = {BYTE: "whole bytes per second", 1000: "whole kbit/s"}[step_bps]
+    why = unit + (", and PTM sends 65 bytes for 64" if ptm else "")
+    advised, made = f"{digits(shaped.shaper_bps)} bit/s", f"{rate} bit/s"
+    return rate, [Change(shaped.direction, "shaper", advised, made, why)]
 
 
 def stab(shaped: Shaped, kernel: Kernel) -> tuple[str, ...]:
@@ -197,142 +167,19 @@ def stab(shaped: Shaped, kernel: Kernel) -> tuple[str, ...]:
     return ("stab", *words) if words else ()
 
 
-def _cake(shaped: Shaped, keys: dict[str, Any], changes: list[Change]) -> Tree:
-    keys = dict(keys)
-    line, rate = shaped.overhead, math.floor(shaped.line_bps)
-    if shaped.shaper_bps is not None:
-        rate = math.floor(shaped.shaper_bps / 8) * 8
-        keys |= {
-            "rate": f"{rate} bit/s",
-            "overhead": f"{line.packet_bytes} B",
-            "mpu": f"{line.minimum_bytes} B",
-            "framing": line.framing,
-        }
-        if rate != shaped.shaper_bps:
-            changes = [
-                Change(
-                    shaped.direction,
-                    "shaper",
-                    f"{digits(shaped.shaper_bps)} bit/s",
-                    f"{rate} bit/s",
-                    "whole bytes per second",
-                ),
-                *changes,
-            ]
-    return Tree({"cake": keys}, rate, (), tuple(changes))
-
-
-def adapted(shaped: Shaped, kernel: Kernel) -> tuple[dict[str, Any], list[Change]]:
-    """Return the keys of a queue that the kernel can have, and what is not as it was advised.
-
-    Raises:
-        SpecError: the kernel has no such queue, or cannot have a value.
-    """
-    kind = str(shaped.queue["kind"])
-    keys = {key: value for key, value in shaped.queue.items() if key not in ("kind", "label")}
-    place = Place(shaped.shaper_bps or shaped.line_bps, kernel.mtu)
-    rows = {row["key"]: row for row in _engine.tc_table() or () if row["kind"] == kind}
-    changes: list[Change] = []
-
-    def change(key: str, made: Any, why: str, within: dict[str, Any] | None = None) -> None:
-        table = keys if within is None else within
-        asked, table[key] = table.get(key), made
-        changes.append(Change(shaped.direction, key, _text(asked), _text(made), why))
-
-    _sizes(kind, keys, place, change)
-    if kind == "adaptive-red":
-        # tc has no such defaults: w_q is that of Floyd, Gummadi, Shenker 2001, section 4.
-        keys.setdefault("mean_packet", f"{kernel.mtu} B")
-        packets_s = place.rate_bps / 8 / kernel.mtu
-        keys.setdefault("w_q", -math.expm1(-1 / packets_s))
-        keys["adapt"] = False
-        why = "what tc sends for its word `adaptive` does not start the adaptation: max_p stays"
-        changes.append(Change(shaped.direction, "adapt", "true", "false", why))
-    if kind == "dualpi2":
-        changes += _dualpi2(shaped.direction, keys)
-    if "w_q" in keys:
-        kept = Exponent(1, 31).write(keys["w_q"], place)
-        if kept.kept is not None:
-            change("w_q", 2.0 ** -int(kept.text), "the weight is a power of two")
-    if "update" in keys and kind in ("pie", "fq-pie"):
-        ticks = math.ceil(seconds(keys["update"]) * kernel.hz - 1e-9)
-        if ticks / kernel.hz != seconds(keys["update"]):
-            kept_time = f"{digits(1e3 * ticks / kernel.hz)} ms"
-            change("update", kept_time, f"whole ticks of a kernel with {kernel.hz} Hz")
-    full = _FULL_PACKET.get(kind)
-    if full is not None:
-        mtu = f"{kernel.mtu} B"
-        if keys.get(full, mtu) != mtu:
-            change(full, mtu, "the MTU of the device")
-        keys[full] = mtu
-    probe = keys | ({"rate": f"{math.floor(place.rate_bps)} bit/s"} if kind == "cake" else {})
-    while True:
-        try:
-            made = _engine.tc_queue(
-                {kind: probe},
-                rate_bps=math.floor(place.rate_bps),
-                mtu=kernel.mtu,
-                hz=kernel.hz,
-                device="DEVICE",
-            )
-        except SpecError as error:
-            key = error.key or ""
-            value = rows[key]["only"] if key in rows else ""
-            if not value or key not in keys:
-                raise SpecError(
-                    f'{shaped.direction}: queue "{kind}" on Linux: {error}', key=key or "queue"
-                ) from None
-            change(key, json.loads(value), "what the kernel always does")
-            probe[key] = keys[key]
-            continue
-        break
-    for key, made_of in made.kept.items():
-        if key in keys:
-            asked, why = _text(keys[key]), rows[key]["unit"]
-            changes.append(Change(shaped.direction, key, asked, made_of, why))
-    return keys, changes
-
-
-def _dualpi2(direction: Direction, keys: dict[str, Any]) -> list[Change]:
-    """Give DualPI2 the keys that tc has in place of `rtt_max` (RFC 9332, appendix A.1)."""
-    keys["flavour"] = "linux"
-    if "rtt_max" not in keys:
-        return []
-    asked = keys.pop("rtt_max")
-    rtt = seconds(asked)
-    update = min(seconds(keys.get("target", "15 ms")), rtt / 3)
-    own = {"update": f"{round(1e6 * update)} us", "alpha": 0.1 * update / rtt**2, "beta": 0.3 / rtt}
-    given = {key: value for key, value in own.items() if key not in keys}
-    keys |= given
-    made = ", ".join(f"{key} = {_text(value)}" for key, value in given.items())
-    return [Change(direction, "rtt_max", asked, made, "RFC 9332, appendix A.1")]
-
-
-def _sizes(kind: str, keys: dict[str, Any], place: Place, change: Any) -> None:
-    """Turn limits and thresholds into what the kernel counts them in."""
-    of_packets = f"the kernel counts bytes: packets of {place.packet_bytes} B"
-    for table in (keys, *keys.get("profiles", ())) if kind in _IN_BYTES else ():
-        for key in ("limit", "min_th", "max_th"):
-            if key in table and any(map(is_packets, parts(table[key]))):
-                size = min(in_bytes(part, place) for part in parts(table[key]))
-                change(key, f"{round(size)} B", of_packets, table)
-    if kind in _IN_PACKETS and "limit" in keys:
-        each = parts(keys["limit"])
-        packets = [part for part in each if is_packets(part)]
-        # With packets and bytes, the kernel has both; without packets, and with time, it has none.
-        if not packets or any(part[-1] == "s" and not is_packets(part) for part in each):
-            size = round(min(in_packets(part, place) for part in each))
-            why = f"the kernel counts packets: of {place.packet_bytes} B"
-            change("limit", f"{max(size, 1)} packets", why)
-
-
-def _text(value: Any) -> str:
-    """Return a value as the experiment file has it, texts without quotes."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, list | tuple):
-        return " and ".join(map(str, value))
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+def _cake(shaped: Shaped, keys: Mapping[str, Any], changes: Sequence[Change]) -> Tree:
+    """Return CAKE, which is its own shaper."""
+    if shaped.shaper_bps is None:
+        return Tree({"cake": keys}, math.floor(shaped.line_bps), (), tuple(changes))
+    rate, told = shaper(shaped, BYTE, counts_ptm=True)
+    line = shaped.overhead
+    of_shaper = {
+        "rate": f"{rate} bit/s",
+        "overhead": f"{line.packet_bytes} B",
+        "mpu": f"{line.minimum_bytes} B",
+        "framing": line.framing,
+    }
+    return Tree({"cake": {**keys, **of_shaper}}, rate, (), (*told, *changes))
 
 
 def set_up(directions: Sequence[Shaped], device: str, kernel: Kernel) -> Iterator[str]:

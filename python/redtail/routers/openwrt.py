@@ -15,10 +15,8 @@ from collections.abc import Iterator, Sequence
 from redtail import _engine
 from redtail.advice.line import Shaped
 from redtail.errors import SpecError
-from redtail.routers import linux
-from redtail.routers.linux import Kernel
+from redtail.routers import linux, tc
 from redtail.routers.model import Change
-from redtail.routers.units import digits
 
 QDISCS = {
     "cake": "cake",
@@ -56,7 +54,7 @@ _OWN = {"limit": "limit", "target": "target", "ecn": "ecn"}
 
 
 def lines(
-    directions: Sequence[Shaped], device: str, kernel: Kernel
+    directions: Sequence[Shaped], device: str, kernel: tc.Kernel
 ) -> tuple[list[str], list[Change]]:
     """Return the commands that set SQM up, and what is not as it was advised.
 
@@ -89,10 +87,10 @@ def lines(
         "squash_ingress": "0",
     }
     for shaped in directions:
-        rate, told = _rate(shaped, is_cake)
+        rate, told = linux.shaper(shaped, 1000, counts_ptm=is_cake)
         own, more = _of_direction(shaped, kernel)
         changes += [*told, *more]
-        values["download" if shaped.direction == "down" else "upload"] = str(rate)
+        values["download" if shaped.direction == "down" else "upload"] = str(rate // 1000)
         values |= own
     commands = [f"uci -q delete sqm.{SECTION} || true", f"uci set sqm.{SECTION}=queue"]
     commands += [f"uci set sqm.{SECTION}.{name}='{value}'" for name, value in values.items()]
@@ -108,7 +106,7 @@ def _restart() -> list[str]:
     return ["uci commit sqm", "/etc/init.d/sqm restart"]
 
 
-def _link(shaped: Shaped, is_cake: bool, kernel: Kernel) -> dict[str, str]:
+def _link(shaped: Shaped, is_cake: bool, kernel: tc.Kernel) -> dict[str, str]:
     """Return how SQM counts the bytes of the line."""
     line = shaped.overhead
     # The kernel counts the link header with its table of sizes; CAKE leaves it out.
@@ -125,21 +123,9 @@ def _link(shaped: Shaped, is_cake: bool, kernel: Kernel) -> dict[str, str]:
     }
 
 
-def _rate(shaped: Shaped, is_cake: bool) -> tuple[int, list[Change]]:
-    """Return the rate of a direction in kbit/s, and what changed."""
-    assert shaped.shaper_bps is not None
-    ptm = shaped.overhead.framing == "ptm" and not is_cake
-    rate = math.floor(shaped.shaper_bps * (linux.PTM if ptm else 1) / 1000)
-    if rate * 1000 == shaped.shaper_bps:
-        return rate, []
-    why = "whole kbit/s" + (", and PTM sends 65 bytes for 64" if ptm else "")
-    before = f"{digits(shaped.shaper_bps)} bit/s"
-    return rate, [Change(shaped.direction, "shaper", before, f"{rate} kbit/s", why)]
-
-
-def _of_direction(shaped: Shaped, kernel: Kernel) -> tuple[dict[str, str], list[Change]]:
+def _of_direction(shaped: Shaped, kernel: tc.Kernel) -> tuple[dict[str, str], list[Change]]:
     """Return the settings of the queue of a direction."""
-    keys, changes = linux.adapted(shaped, kernel)
+    keys, changes = tc.adapted(shaped, kernel)
     kind = str(shaped.queue["kind"])
     made = _engine.tc_queue(
         {kind: keys | ({"rate": "1 Mbit/s"} if kind == "cake" else {})},

@@ -73,8 +73,8 @@ class Row:
 
 
 _READ_BACK = (
-    "Run and read back in a virtual machine with Linux 6.1, and tail drop in a network namespace "
-    "of this computer."
+    "Run in both directions and read back, in virtual machines with Linux 6.1 and 7.2 (iproute2 6.1 "
+    "and 7.3); DualPI2 with 7.2 alone. Tail drop also in a network namespace."
 )
 _NOT_RUN = "Compared with the documents; not run on a device."
 
