@@ -282,13 +282,16 @@ def test_a_line_that_is_too_fast_is_simulated_smaller_and_the_answer_says_so() -
 
 def test_loads_grow_and_have_what_was_named() -> None:
     everything = loads(tuple(USES), 4)
-    assert [load.name for load in everything] == ["evening", "one backup", "everything"]
-    assert [load.full for load in everything] == [(), ("up",), ("down", "up")]
+    assert [load.name for load in everything] == [
+        *("evening", "one backup", "one download", "everything")
+    ]
+    assert [load.full for load in everything] == [(), ("up",), ("down",), ("down", "up")]
     names = {group["name"] for group in everything[-1].groups}
     assert names == {
         *("calls-down", "calls-up", "web", "games-down", "games-up", "streaming"),
         *("download", "backup"),
     }
+    assert [load.name for load in loads(("backup",), 4)] == ["evening", "one backup", "everything"]
     without = loads(("web",), 1)
     assert [load.name for load in without] == ["evening", "one download", "everything"]
     assert all("backup" not in json.dumps(load.groups) for load in without)

@@ -167,7 +167,7 @@ def _ranking(advice: Advice) -> Iterator[RenderableType]:
     text = f"All queues by {objective.title}, of which the worst load and direction count"
     if objective is not THROUGHPUT:
         text += (
-            f"; those that lose {100 * LOST_AT_MOST:.0f} % more of the throughput than the best "
+            f"; those that lose over {100 * LOST_AT_MOST:.0f} % of the line more than the best one "
             "come last"
         )
     yield text + " (--objective ranks by another one):"
