@@ -447,7 +447,7 @@ def test_a_kernel_has_what_was_advised(name: str | None) -> None:
     places = {}
     for kind in BY_TC:
         if kind.replace("-", "_") not in (*guest.kernel.queues(), *_OTHER_NAMES):
-            continue  # such as dualpi2, which Linux has from 6.17 on
+            continue  # dualpi2
         overhead = ADSL if kind == "codel" else VDSL2 if kind in ("cake", "pie") else DOCSIS
         ways = [shaped(kind, "up", overhead), shaped(kind, "down", overhead, rate=47_500_003)]
         found = routers.commands(ways, device="linux", wan="wan")
@@ -553,6 +553,7 @@ def test_only_the_queues_of_a_router_are_compared() -> None:
         *("cake", "fq-codel", "fq-pie", "codel", "pie")
     ]
     assert Router("ios", "Gi0/0", None).queues(["wred"]) == ["wred"]
-    # Adaptive RED does not adapt as tc makes it.
-    assert "adaptive-red" not in Router("linux", "eth0", None).queues(())
-    assert "adaptive-red" in routers.kinds("linux")
+    for kind in ("adaptive-red", "dualpi2"):
+        assert kind in routers.kinds("linux")
+        assert kind not in Router("linux", "eth0", None).queues(())
+        assert Router("linux", "eth0", None).queues([kind]) == [kind]

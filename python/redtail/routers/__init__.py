@@ -61,14 +61,18 @@ def kinds(device: str) -> tuple[str, ...]:
 
 
 def choices(device: str) -> tuple[str, ...]:
-    """Return the kinds that a device has as they are advised.
-
-    These are `kinds` without Adaptive RED on Linux, which the commands of `tc` do not make adapt.
+    """Return the kinds of `kinds` that a device of this name usually has, as they are advised.
 
     Raises:
         SpecError: as for `kinds`.
     """
-    return tuple(kind for kind in kinds(device) if (device, kind) != ("linux", "adaptive-red"))
+    return tuple(kind for kind in kinds(device) if (device, kind) not in _UNUSUAL)
+
+
+_UNUSUAL = (
+    ("linux", "adaptive-red"),  # does not adapt as tc makes it
+    ("linux", "dualpi2"),  # is new in Linux 6.17, and Debian's kernels do not have it
+)
 
 
 def _tc_table() -> list[dict[str, str]]:

@@ -73,8 +73,9 @@ class Row:
 
 
 _READ_BACK = (
-    "Run in both directions and read back, in virtual machines with Linux 6.1 and 7.2 (iproute2 6.1 "
-    "and 7.3); DualPI2 with 7.2 alone. Tail drop also in a network namespace."
+    "Run in both directions and read back, in virtual machines with Linux 6.1 and 7.2 (iproute2 "
+    "6.1 and 7.3): all that is advised but DualPI2, which Debian's kernels do not have. Tail drop "
+    "also in a network namespace."
 )
 _NOT_RUN = "Compared with the documents; not run on a device."
 
