@@ -3,8 +3,8 @@
 They are kept in a folder for each, in `$REDTAIL_KERNELS` or else below the folder of caches:
 
     kernels/NAME/image           the kernel: a bzImage, or an ELF file
-                 modules/*.ko    queues, classifiers, congestion controls, tun, and what they need,
-                                 decompressed
+                 modules/*.ko    queues, classifiers, redirection, congestion controls, tun, and
+                                 what they need, decompressed
                  modules/modules.builtin
                  programs/       iproute2 with its libraries, if it was fetched with the kernel
                  kernel.json     what else is known of it
