@@ -96,6 +96,11 @@ def _line(advice: Advice) -> str:
 
 def _verdict(advice: Advice) -> str:
     first = advice.ranking[0]
+    if math.isnan(first.value.mean):
+        return (
+            f"No simulation has a value of the objective, {advice.objective.title}: nothing is "
+            "ranked. --effort thorough simulates more, and --objective ranks by another one."
+        )
     number = len(advice.ranking)
     what = f"{advice.objective.title} under the worst load"
     here, before = _value(advice, first.value), _value(advice, advice.as_it_is.value)
