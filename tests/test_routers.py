@@ -486,6 +486,63 @@ def test_a_kernel_has_what_was_advised(name: str | None) -> None:
         assert "ifb4wan" not in [link["ifname"] for link in links], kind
 
 
+def as_sqm(lines: Sequence[str]) -> list[list[str]]:
+    """The commands for the upload that SQM makes of its settings.
+
+    As sqm-scripts (June 2024) do: piece_of_cake.qos and simplest.qos, functions `egress`, with
+    get_cake_lla_string, get_stab_string, get_limit, get_target, get_ecn and get_flows.
+    """
+    found = (re.fullmatch(r"uci set sqm\.redtail\.(\w+)='(.*)'", line) for line in lines)
+    at = {each[1]: each[2] for each in found if each}
+    add = ["tc", "qdisc", "add", "dev", at["interface"]]
+    rate, options = f"{at['upload']}kbit", at["eqdisc_opts"].split()
+    if at["script"] == "piece_of_cake.qos":
+        line = ["atm"] if at["linklayer"] == "atm" else []
+        line += ["overhead", at["overhead"], "mpu", at["tcMPU"]]
+        usual = ["diffserv3", "nat", "besteffort"]
+        return [[*add, "root", "cake", "bandwidth", rate, *line, *usual, *options]]
+    sizes = ["mtu", at["tcMTU"], "tsize", at["tcTSIZE"], "mpu", at["tcMPU"]]
+    sizes += ["overhead", at["overhead"], "linklayer", at["linklayer"]]
+    shaper = ["htb", "quantum", "1514", "rate", rate, "ceil", rate, "burst", "1518"]
+    of_class = ["tc", "class", "add", "dev", at["interface"], "parent"]
+    leaf = [at["qdisc"], "limit", at["elimit"], "target", at["etarget"]]
+    leaf += [{"ECN": "ecn", "NOECN": "noecn"}[at["egress_ecn"]]]
+    leaf += ["flows", "1024"] if at["qdisc"].endswith("fq_codel") else []
+    return [
+        [*add, "root", "handle", "1:", "stab", *sizes, "htb", "default", "10"],
+        [*of_class, "1:", "classid", "1:1", *shaper],
+        [*of_class, "1:1", "classid", "1:10", *shaper, "prio", "0"],
+        [*add, "parent", "1:10", "handle", "110:", *leaf, *options],
+    ]
+
+
+@pytest.mark.linux
+@pytest.mark.skipif(bool(LACKING), reason="; ".join(LACKING))
+def test_what_sqm_makes_of_its_settings_is_the_same_queue() -> None:
+    show = ["tc", "-j", "-d", "qdisc", "show", "dev", "wan"]
+    asked = [["ip", "tuntap", "add", "dev", "wan", "mode", "tap"]]
+    kinds = {"cake": VDSL2, "fq-codel": DOCSIS, "codel": ADSL, "pie": VDSL2, "fq-pie": DOCSIS}
+    assert set(kinds) == set(routers.kinds("openwrt"))
+    for kind, overhead in kinds.items():
+        up = [shaped(kind, "up", overhead)]
+        hz = tc.Kernel.hz  # that of the kernel here
+        on_linux = routers.commands(up, device="linux", wan="wan", hz=hz)
+        on_openwrt = routers.commands(up, device="openwrt", wan="wan", hz=hz)
+        for commands in (programs(on_linux.set_up), as_sqm(on_openwrt.set_up)):
+            asked += [*commands, show, ["tc", "qdisc", "del", "dev", "wan", "root"]]
+    printed = machine.run_programs(backend._guest(None), asked)
+    for words, each in zip(asked, printed, strict=True):
+        assert each.code == 0, f"{shlex.join(words)}: {each.errors}"
+    shown = [
+        json.loads(each.output)[-1]
+        for words, each in zip(asked, printed, strict=True)
+        if words == show
+    ]
+    for kind, one, other in zip(kinds, shown[::2], shown[1::2], strict=True):
+        assert one["kind"] == other["kind"] == kind.replace("-", "_")
+        assert one["options"] == other["options"], kind
+
+
 # The command line.
 
 LINE = [

@@ -104,8 +104,9 @@ DEVICES = {
                 "sqm-scripts (June 2024): src/run-openwrt.sh, src/functions.sh, "
                 "src/piece_of_cake.qos, src/simplest.qos",
             ),
-            "The options of `tc` as for Linux; the settings are compared with SQM's scripts, and "
-            "were not run on OpenWrt.",
+            "The commands of `tc` that SQM's scripts make of the settings are run in a virtual "
+            "machine with Linux, and give the same queue as the commands for Linux. Not run on "
+            "OpenWrt.",
         ),
         Device(
             "freebsd",
