@@ -174,6 +174,14 @@ def test_the_command_answers_in_a_hundred_columns(
     assert not any(line != line.rstrip() for line in text.splitlines())
 
 
+def test_a_narrow_screen_gets_fewer_columns_and_whole_numbers(advice: redtail.Advice) -> None:
+    text = advice.to_text(65)
+    assert "a wider screen shows both" in text
+    assert "a wider screen shows both" not in advice.to_text(100)
+    assert max(map(len, text.splitlines())) <= 65
+    assert "…" not in text
+
+
 def test_json_has_the_whole_answer(advice: redtail.Advice, out: Path, tmp_path: Path) -> None:
     file = tmp_path / "line.toml"
     done = runner.invoke(app, [*COMMAND, "--out", str(out), "--json", "--save", str(file)])
