@@ -625,6 +625,106 @@ def tc_table() -> list[dict[str, str]] | None:
     return found
 
 
+@dataclass(frozen=True)
+class TcQueue:
+    """A queue of the Linux kernel at the root of a device.
+
+    Attributes:
+        commands: the words after `tc`, in the order in which the commands must be given.
+        kept: by key of the inmost queue, what the kernel keeps of a value that it cannot hold.
+        words: by key of the inmost queue, the words of `tc`; under "" those without a key.
+    """
+
+    commands: tuple[tuple[str, ...], ...]
+    kept: Mapping[str, str]
+    words: Mapping[str, tuple[str, ...]]
+
+
+def has_tc() -> bool:
+    """Return whether the native module knows the options of `tc`: it does on Linux only."""
+    return hasattr(native(), "tc_queue")
+
+
+def tc_queue(queue: Mapping[str, Any], *, rate_bps: int, mtu: int, hz: int, device: str) -> TcQueue:
+    """Return the kernel's queue for a queue.
+
+    Args:
+        queue: `{kind: {key: value}}`, inner queues in the same form.
+        rate_bps: rate of the link, in bit/s.
+        mtu: largest IP packet of the device, in bytes.
+        hz: ticks of the kernel's clock in a second.
+        device: the name of the device.
+
+    Raises:
+        SpecError: it is no queue, or the kernel cannot have it; `key` says where.
+    """
+    with _translated():
+        text = native().tc_queue(json.dumps(queue), rate_bps, mtu, hz, device)
+    found = json.loads(text)
+    settings = found["queues"][-1]["settings"]
+    words: dict[str, tuple[str, ...]] = {}
+    for each in settings:
+        words[each["key"]] = (*words.get(each["key"], ()), *each["words"])
+    return TcQueue(
+        commands=tuple(tuple(command) for command in found["commands"]),
+        kept={each["key"]: each["kept"] for each in settings if each["kept"] is not None},
+        words=words,
+    )
+
+
+def tc_differs(
+    queue: Mapping[str, Any], shown: str, *, rate_bps: int, mtu: int, hz: int
+) -> list[str]:
+    """Return the differences between a queue and what a kernel has, in words.
+
+    Args:
+        queue: as for `tc_queue`.
+        shown: the output of `tc -j -d qdisc show dev DEVICE`.
+        rate_bps: as for `tc_queue`.
+        mtu: as for `tc_queue`.
+        hz: as for `tc_queue`.
+    """
+    with _translated():
+        return list(native().tc_differs(json.dumps(queue), rate_bps, mtu, hz, shown))
+
+
+def queue_keys(queue: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all keys of a queue with their values, defaults filled in.
+
+    Args:
+        queue: its table, with `kind`.
+
+    Raises:
+        SpecError: it is no queue.
+    """
+    keys = dict(queue)
+    with _translated():
+        found: dict[str, Any] = json.loads(
+            native().queue_keys(json.dumps({keys.pop("kind"): keys}))
+        )
+    return found
+
+
+def guest_programs(programs: Sequence[Sequence[str]]) -> bytes:
+    """Return what the agent in a virtual machine is asked for: to run programs one by one."""
+    request: bytes = native().guest_programs([list(words) for words in programs])
+    return request
+
+
+def guest_printed(reply: bytes) -> list[tuple[int | None, str, str]]:
+    """Return the exit code of each program that ran in a virtual machine, and what it printed.
+
+    Raises:
+        RunError: a program could not be started there, or the reply is not one.
+    """
+    try:
+        return list(native().guest_printed(reply))
+    except OSError as error:
+        raise RunError(f"the guest could not run a program: {error}") from None
+    except ValueError as error:
+        raise RunError(f"the guest's answer cannot be read: {error}") from None
+
+
 def metric_names(scenario: str) -> tuple[dict[str, int], tuple[str, ...]]:
     """Return the names of the metrics that runs of a scenario can have.
 
@@ -653,8 +753,28 @@ def queue_examples() -> dict[str, str]:
     return dict(native().queue_examples())
 
 
+def rate_bps(key: str, text: str) -> float:
+    """Return a rate in bit/s from its text.
+
+    Args:
+        key: what it is for, for the message.
+        text: the rate with its unit.
+
+    Raises:
+        SpecError: the text is no rate.
+    """
+    with _translated():
+        return float(native().rate_bps(key, text))
+
+
+def time_s(key: str, text: str) -> float:
+    """Return a time in s from its text; arguments and errors as for `rate_bps`."""
+    with _translated():
+        return float(native().time_s(key, text))
+
+
 def advise(**situation: Any) -> dict[str, Any]:
-    """Return parameters for a queue, as `redtail.advice` describes them.
+    """Return parameters for a queue, as `redtail.advice.parameters` describes them.
 
     Raises:
         SpecError: the situation makes no sense.

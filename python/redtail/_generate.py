@@ -6,6 +6,7 @@
     python/redtail/metrics.json          the definitions of metrics
     docs/explanation/metrics.md          the tables in it, between markers
     docs/reference/tc.md                 the tables in it, between markers (on Linux)
+    docs/reference/router-commands.md    the tables in it, between markers (on Linux)
 
 With `--check` it writes nothing and fails when one of them is not up to date.
 """
@@ -23,8 +24,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from redtail import _engine
+from redtail import _engine, routers
 from redtail.catalog import Catalog, Parameter, Section, toml
+from redtail.routers import openwrt
 
 _NOTE = "made by `make generate` from the Rust types; do not edit"
 _WIDTH = 100
@@ -57,6 +59,8 @@ def main() -> None:
     if options_of_tc is not None:  # the native module has it on Linux only
         page = "docs/reference/tc.md"
         files[page] = with_tc((options.root / page).read_text(encoding="utf-8"), options_of_tc)
+        page = "docs/reference/router-commands.md"
+        files[page] = with_routers((options.root / page).read_text(encoding="utf-8"))
     stale = []
     for name, text in files.items():
         path = options.root / name
@@ -405,6 +409,50 @@ def with_tc(page: str, rows: list[dict[str, str]]) -> str:
                 lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
         lines.append("")
     return "\n".join(lines) + end + after
+
+
+_ROUTERS_BEGIN = "<!-- commands for routers, made by `make generate`; do not edit -->\n"
+_ROUTERS_END = "<!-- end of commands -->"
+
+
+def with_routers(page: str) -> str:
+    """Return a page whose tables of settings of routers, between two markers, are up to date."""
+    before, begin, rest = page.partition(_ROUTERS_BEGIN)
+    _, end, after = rest.partition(_ROUTERS_END)
+    if not begin or not end:
+        sys.exit("docs/reference/router-commands.md lacks the markers of its tables")
+    found = {device: routers.kinds(device) for device in routers.DEVICES}
+    shown = [kind for kind in found["linux"] if any(kind in found[device] for device in _FEWER)]
+    lines = [before + begin, "| queue | " + " | ".join(found) + " |", "|---|" + "---|" * len(found)]
+    for kind in shown:
+        marks = ("yes" if kind in kinds else "" for kinds in found.values())
+        lines.append(f"| `{kind}` | " + " | ".join(marks) + " |")
+    others = [kind for kind in found["linux"] if kind not in shown]
+    lines += ["", f"Linux also has {', '.join(f'`{kind}`' for kind in others)}.", ""]
+    for device in routers.DEVICES.values():
+        lines += [f"## {device.title}", "", f'`device = "{device.name}"`. {device.tested}', ""]
+        lines += ["Sources:", "", *(f"- {source}" for source in device.sources), ""]
+        if device.name == "linux":
+            lines += ["The options of each queue are those of [another page](tc.md).", ""]
+        elif device.name == "openwrt":
+            lines += ["| key | setting of SQM | unit |", "|---|---|---|"]
+            for key, setting, unit in openwrt.FIELDS:
+                names = ", ".join(f"`{name}`" for name in setting.split(", "))
+                shown_key = f"`{key}`" if " " not in key else key
+                lines.append(f"| {shown_key} | {names} | {unit} |")
+            lines.append("")
+        for kind in routers.table.kinds(device.name):
+            lines += [f"### {device.title}: {kind}", "", "| key | setting | accepted | note |"]
+            lines.append("|---|---|---|---|")
+            for row in routers.table.rows(device.name, kind):
+                setting = f"`{row.setting}`" if row.setting else ""
+                cells = (f"`{row.key}`", setting, row.unit.words, row.note)
+                lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+            lines.append("")
+    return "\n".join(lines) + end + after
+
+
+_FEWER = ("openwrt", "freebsd", "opnsense", "ios", "junos")
 
 
 def _formatted(source: str) -> str:

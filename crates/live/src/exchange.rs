@@ -5,6 +5,26 @@ use redtail_network::result::RunResult;
 use redtail_traffic::table::{TraceTable, TracedConnection, TracedExchange};
 use serde::{Deserialize, Serialize};
 
+/// What the agent is asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Asked {
+    /// A run.
+    Run(Request),
+    /// To run programs, one after the other, each a list of its name and its arguments.
+    Programs(Vec<Vec<String>>),
+}
+
+/// What a program has printed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Printed {
+    /// Its exit code; `None` if a signal has ended it.
+    pub code: Option<i32>,
+    /// To standard output.
+    pub output: String,
+    /// To standard error.
+    pub errors: String,
+}
+
 /// A run to be made.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Request {
@@ -36,6 +56,8 @@ pub enum Reply {
         /// Why it must not be used; `None` if it is valid.
         invalid: Option<String>,
     },
+    /// All programs were run; what each has printed.
+    Printed(Vec<Printed>),
     /// It failed, for this reason.
     Failed(String),
 }
@@ -152,6 +174,19 @@ mod tests {
         };
         assert!(result.metrics[0].1.is_nan());
         assert_eq!(result.metrics[1].1, f64::INFINITY);
+    }
+
+    #[test]
+    fn programs_and_what_they_printed_arrive() {
+        let asked = Asked::Programs(vec![vec!["tc".to_owned(), "qdisc".to_owned()], Vec::new()]);
+        assert_eq!(from_bytes(&to_bytes(&asked)), Ok(asked));
+        let printed = |code| Printed {
+            code,
+            output: "a\nb".to_owned(),
+            errors: String::new(),
+        };
+        let reply = Reply::Printed(vec![printed(Some(2)), printed(None)]);
+        assert_eq!(from_bytes(&to_bytes(&reply)), Ok(reply));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The agent as the first process of a virtual machine (QEMU, x86-64).
 //!
 //! It loads the kernel's modules and stops the machine: here a snapshot is taken. A machine that goes
-//! on from there is given a request, makes the run, sends the reply, and ends.
+//! on from there is given a request, makes the run or runs programs, sends the reply, and ends.
 //!
 //! Requests come from QEMU's firmware configuration device ("QEMU Firmware Configuration (fw_cfg)
 //! Device", docs/specs/fw_cfg), replies go to its debug console, and the stop is a panic reported to the
@@ -11,6 +11,7 @@
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use redtail_network::report::full_name;
 use redtail_spec::Scenario;
 use redtail_traffic::{Traces, table::TraceTable};
 
-use crate::exchange::{self, Reply, Request};
+use crate::exchange::{self, Asked, Printed, Reply, Request};
 use crate::run::{RunError, RunOptions, run};
 use crate::spaces::about;
 use crate::sys::first_process::{
@@ -78,7 +79,10 @@ fn serve() -> io::Result<()> {
     let ports = Ports::open().map_err(|error| about(error, "ports"))?;
     ports.write_u8(PVPANIC, PANICKED);
     // The machine has been stopped here, and goes on now.
-    let reply = match read_request(&ports).and_then(|request| answer(&request)) {
+    let reply = match read_request(&ports).and_then(|asked| match asked {
+        Asked::Run(request) => answer(&request),
+        Asked::Programs(programs) => run_programs(&programs),
+    }) {
         Ok(reply) => reply,
         Err(error) => Reply::Failed(error.to_string()),
     };
@@ -126,6 +130,26 @@ fn answer(request: &Request) -> io::Result<Reply> {
     }
 }
 
+/// Runs programs one after the other; one that fails does not stop the others.
+fn run_programs(programs: &[Vec<String>]) -> io::Result<Reply> {
+    let run = |words: &Vec<String>| {
+        let (program, arguments) = words
+            .split_first()
+            .ok_or_else(|| io::Error::other("a program has no name"))?;
+        let done = Command::new(program)
+            .args(arguments)
+            .output()
+            .map_err(|error| about(error, program))?;
+        Ok(Printed {
+            code: done.status.code(),
+            output: String::from_utf8_lossy(&done.stdout).into_owned(),
+            errors: String::from_utf8_lossy(&done.stderr).into_owned(),
+        })
+    };
+    let printed: io::Result<Vec<_>> = programs.iter().map(run).collect();
+    printed.map(Reply::Printed)
+}
+
 /// How long the machine has been up and idle, in seconds.
 #[derive(Clone, Copy, Debug)]
 struct Usage {
@@ -158,7 +182,7 @@ fn count_seconds() {
 }
 
 /// Reads the request from the configuration device.
-fn read_request(ports: &Ports) -> io::Result<Request> {
+fn read_request(ports: &Ports) -> io::Result<Asked> {
     let read = |length: usize| {
         let mut bytes = vec![0; length];
         ports.read_all(DATA, &mut bytes);

@@ -16,6 +16,7 @@
 mod classes;
 mod convert;
 mod gred;
+mod kept;
 mod shown;
 mod table;
 
@@ -100,6 +101,8 @@ pub struct Setting {
     pub key: String,
     /// The words of `tc`; none for a key that is only checked.
     pub words: Vec<String>,
+    /// What the kernel keeps, as the file would write it, if it cannot hold the value itself.
+    pub kept: Option<String>,
     /// Under which names the kernel reports it, and as what.
     expect: Vec<(&'static str, Expect)>,
 }
@@ -288,6 +291,7 @@ fn build(
                 Setting {
                     key: row.key.to_owned(),
                     words: Vec::new(),
+                    kept: None,
                     expect: Vec::new(),
                 }
             }

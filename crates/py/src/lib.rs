@@ -17,7 +17,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyIndexError, PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use redtail_core::{ParamError, Span};
+use redtail_core::{ParamError, Rate, Span};
 use redtail_network::result::{Column, FlowSeries, GroupSeries, QueueSeries};
 use redtail_qdisc::QueueParams;
 use redtail_qdisc::advise::Situated;
@@ -78,6 +78,35 @@ fn spec_error(py: Python<'_>, error: &redtail_spec::SpecError) -> PyErr {
         .and_then(|()| value.setattr("line", error.line()))
         .and_then(|()| value.setattr("key", error.key()));
     attributes.err().unwrap_or(raised)
+}
+
+/// The error for a key of a queue.
+fn param_failed(py: Python<'_>, error: &ParamError) -> PyErr {
+    let raised = SpecError::new_err(format!(
+        "{} {}; accepted: {}",
+        error.key, error.problem, error.accepted
+    ));
+    let set = raised.value(py).setattr("key", &*error.key);
+    set.err().unwrap_or(raised)
+}
+
+/// The queue in JSON text of the form `{KIND: {KEY: VALUE, ...}}`.
+fn parsed_queue(py: Python<'_>, text: &str) -> PyResult<QueueParams> {
+    let queue: QueueParams = serde_json::from_str(text)
+        .map_err(|error| SpecError::new_err(format!("the queue {text} is none: {error}")))?;
+    queue.check().map_err(|error| param_failed(py, &error))?;
+    Ok(queue)
+}
+
+/// All keys of a queue with their values, defaults filled in, as JSON text; `queue` is JSON text of the form
+/// `{KIND: {KEY: VALUE, ...}}`.
+///
+/// # Errors
+/// `SpecError` when it is no queue.
+#[pyfunction]
+fn queue_keys(py: Python<'_>, queue: &str) -> PyResult<String> {
+    let queue = parsed_queue(py, queue)?;
+    Ok(serde_json::to_string(&queue).expect("parameters have a form"))
 }
 
 /// Stops runs that were started with it, and says how far they are.
@@ -738,6 +767,18 @@ fn quantity<T: FromStr<Err: std::fmt::Display>>(key: &str, text: &str) -> PyResu
         .map_err(|error| SpecError::new_err(format!("{key} = \"{text}\": {error}")))
 }
 
+/// A rate in bit/s from its text; `key` is for the message.
+#[pyfunction]
+fn rate_bps(key: &str, text: &str) -> PyResult<u64> {
+    Ok(quantity::<Rate>(key, text)?.as_bps())
+}
+
+/// A time in s from its text; `key` is for the message.
+#[pyfunction]
+fn time_s(key: &str, text: &str) -> PyResult<f64> {
+    Ok(quantity::<Span>(key, text)?.as_secs_f64())
+}
+
 /// Parameters for a queue, as JSON text; quantities are texts with units.
 #[pyfunction]
 #[pyo3(signature = (queue, rate, rtt, rtt_max, flows, packet, delayed_acks, udp_rate, udp_packet))]
@@ -819,12 +860,15 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(plan, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
+    module.add_function(wrap_pyfunction!(rate_bps, module)?)?;
+    module.add_function(wrap_pyfunction!(time_s, module)?)?;
     module.add_function(wrap_pyfunction!(presets, module)?)?;
     module.add_function(wrap_pyfunction!(metrics, module)?)?;
     module.add_function(wrap_pyfunction!(metric_names, module)?)?;
     module.add_function(wrap_pyfunction!(traffic_examples, module)?)?;
     module.add_function(wrap_pyfunction!(queue_examples, module)?)?;
     module.add_function(wrap_pyfunction!(advise, module)?)?;
+    module.add_function(wrap_pyfunction!(queue_keys, module)?)?;
     module.add_function(wrap_pyfunction!(code_version, module)?)?;
     #[cfg(target_os = "linux")]
     {
@@ -838,6 +882,10 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add_function(wrap_pyfunction!(live::guest_reply, module)?)?;
         module.add_function(wrap_pyfunction!(live::live_version, module)?)?;
         module.add_function(wrap_pyfunction!(live::tc_table, module)?)?;
+        module.add_function(wrap_pyfunction!(live::tc_queue, module)?)?;
+        module.add_function(wrap_pyfunction!(live::tc_differs, module)?)?;
+        module.add_function(wrap_pyfunction!(live::guest_programs, module)?)?;
+        module.add_function(wrap_pyfunction!(live::guest_printed, module)?)?;
     }
     module.add_function(wrap_pyfunction!(version, module)?)
 }

@@ -7,15 +7,19 @@ use std::sync::Arc;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use redtail_live::exchange::{self, Reply, Request, Table};
+use redtail_core::{Bytes, Rate};
+use redtail_live::exchange::{self, Asked, Reply, Request, Table};
 use redtail_live::outside::Program;
 use redtail_live::programs::{Programs, Show};
+use redtail_live::tc::{self, Place, Qdisc};
 use redtail_live::{LiveResult, RunError, RunOptions, kernel, kernel_queue};
+use redtail_qdisc::LinkFacts;
 use redtail_spec::Scenario;
+use serde_json::json;
 
 use crate::{
-    RunResult, capture_failed, capture_files, open_files, plugins, queue_failed, spec_error,
-    tables, trace,
+    RunResult, capture_failed, capture_files, open_files, param_failed, parsed_queue, plugins,
+    queue_failed, spec_error, tables, trace,
 };
 
 /// Moves this process, which must have one thread, into a user namespace of its own, in which it can
@@ -89,7 +93,31 @@ pub fn guest_request(
         tables: sent.collect(),
     };
     tables(&parsed, Some(given))?;
-    Ok(PyBytes::new(py, &exchange::to_bytes(&request)).unbind())
+    Ok(PyBytes::new(py, &exchange::to_bytes(&Asked::Run(request))).unbind())
+}
+
+/// What the agent in a virtual machine is asked for: to run programs, each a list of its name and its arguments.
+#[pyfunction]
+pub fn guest_programs(py: Python<'_>, programs: Vec<Vec<String>>) -> Py<PyBytes> {
+    PyBytes::new(py, &exchange::to_bytes(&Asked::Programs(programs))).unbind()
+}
+
+/// The exit code of each program, `None` if a signal has ended it, and what it has printed to standard output and
+/// standard error, in the answer of the agent in a virtual machine.
+///
+/// # Errors
+/// `ValueError` when these bytes are no such answer, `OSError` when a program could not be started there.
+#[pyfunction]
+pub fn guest_printed(reply: &[u8]) -> PyResult<Vec<(Option<i32>, String, String)>> {
+    match exchange::from_bytes(reply) {
+        Ok(Reply::Printed(printed)) => Ok(printed
+            .into_iter()
+            .map(|each| (each.code, each.output, each.errors))
+            .collect()),
+        Ok(Reply::Failed(reason)) => Err(PyOSError::new_err(reason)),
+        Ok(Reply::Ran { .. }) => Err(PyValueError::new_err("it is the result of a run")),
+        Err(error) => Err(PyValueError::new_err(error.to_string())),
+    }
 }
 
 /// The result in the answer of the agent in a virtual machine, and why it must not be used, if there
@@ -102,6 +130,7 @@ pub fn guest_reply(reply: &[u8]) -> PyResult<(RunResult, Option<String>)> {
     match exchange::from_bytes(reply) {
         Ok(Reply::Ran { result, invalid }) => Ok((RunResult(*result), invalid)),
         Ok(Reply::Failed(reason)) => Err(PyOSError::new_err(reason)),
+        Ok(Reply::Printed(_)) => Err(PyValueError::new_err("it is what programs have printed")),
         Err(error) => Err(PyValueError::new_err(error.to_string())),
     }
 }
@@ -205,4 +234,77 @@ pub fn live_version() -> &'static str {
 #[pyfunction]
 pub fn tc_table() -> String {
     redtail_live::tc::table().to_string()
+}
+
+/// The queue of the kernel for a queue at the root of a device, as JSON text: the `commands` of `tc`, each a list of
+/// words, and for each queue its `kind`, `handle` and `settings` (`key`, `words`, and what is `kept` if the kernel
+/// cannot hold the value). `queue` is JSON text, `{KIND: {KEY: VALUE, ...}}`.
+///
+/// # Errors
+/// `SpecError` when the queue is none, or the kernel cannot have it; its `key` says where.
+#[pyfunction]
+pub fn tc_queue(
+    py: Python<'_>,
+    queue: &str,
+    rate_bps: u64,
+    mtu: u64,
+    hz: u32,
+    device: &str,
+) -> PyResult<String> {
+    let qdisc = mapped(py, queue, rate_bps, mtu, hz)?;
+    let queues = qdisc.all().into_iter().map(|each| {
+        let changes = each.changes.iter().flat_map(|change| &change.settings);
+        let settings = each.settings.iter().chain(changes).map(
+            |setting| json!({"key": setting.key, "words": setting.words, "kept": setting.kept}),
+        );
+        json!({
+            "kind": each.kind,
+            "handle": each.name(),
+            "settings": settings.collect::<Vec<_>>(),
+        })
+    });
+    let queues: Vec<_> = queues.collect();
+    Ok(json!({"commands": qdisc.commands(device), "queues": queues}).to_string())
+}
+
+/// The differences between the queue of [`tc_queue`] and what a kernel has, which is the output of
+/// `tc -j -d qdisc show dev DEVICE`.
+///
+/// # Errors
+/// `SpecError` as for [`tc_queue`], `ValueError` when `shown` is no JSON.
+#[pyfunction]
+pub fn tc_differs(
+    py: Python<'_>,
+    queue: &str,
+    rate_bps: u64,
+    mtu: u64,
+    hz: u32,
+    shown: &str,
+) -> PyResult<Vec<String>> {
+    let qdisc = mapped(py, queue, rate_bps, mtu, hz)?;
+    let shown =
+        serde_json::from_str(shown).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok(tc::differs(&qdisc, &shown))
+}
+
+/// The kernel's queue at the root of a device.
+fn mapped(py: Python<'_>, queue: &str, rate_bps: u64, mtu: u64, hz: u32) -> PyResult<Qdisc> {
+    let link = LinkFacts {
+        largest_packet: Bytes::new(mtu),
+        ..LinkFacts::of_rate(Rate::from_bps(rate_bps))
+    };
+    let place = Place {
+        mtu: Bytes::new(mtu),
+        hz,
+        ..Place::root()
+    };
+    let queue = parsed_queue(py, queue)?;
+    queue
+        .check_at(&link)
+        .map_err(|error| param_failed(py, &error))?;
+    tc::words(&queue, &link, &place).map_err(|error| {
+        let raised = crate::SpecError::new_err(error.to_string());
+        let set = raised.value(py).setattr("key", &error.key);
+        set.err().unwrap_or(raised)
+    })
 }

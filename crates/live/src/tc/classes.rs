@@ -85,6 +85,7 @@ fn own(option: &str, values: &[String]) -> Setting {
     Setting {
         key: String::new(),
         words: [&[option.to_owned()], values].concat(),
+        kept: None,
         expect: Vec::new(),
     }
 }
@@ -346,7 +347,7 @@ fn add_queues(
     queue.inner(context.link, &mut |key, spec, link| {
         inner.push((key.to_owned(), spec.clone(), link.clone()));
     });
-    let alone = matches!(queue, QueueParams::Tbf(_));
+    let alone = leaves.len() == 1;
     for (leaf, (key, spec, link)) in leaves.iter().zip(&inner) {
         let parent = class_id(qdisc.handle, leaf.number);
         let child = build(spec, link, context.place, Some(parent), free, alone);

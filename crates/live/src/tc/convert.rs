@@ -18,7 +18,7 @@ const OVERHEAD: u64 = 1024;
 const ETHERNET_HEADER: u64 = 14;
 const MOST_FLOWS: u64 = 65_408;
 /// `SFB_MAX_PROB` of sch_sfb.c.
-const SFB_ONE: f64 = 65_535.0;
+pub(super) const SFB_ONE: f64 = 65_535.0;
 const TWO_TO_32: f64 = 4_294_967_296.0;
 
 /// What conversions depend on.
@@ -45,8 +45,14 @@ pub(super) fn refused(key: &str, value: Option<&Json>, accepted: impl Into<Strin
 }
 
 /// A value as the type that the experiment file has for it.
-fn read<T: DeserializeOwned>(value: &Json) -> T {
+pub(super) fn read<T: DeserializeOwned>(value: &Json) -> T {
     serde_json::from_value(value.clone()).expect("the parameters have been checked")
+}
+
+/// A time in microseconds: as it is asked for, and as it is written.
+pub(super) fn micros(value: &Json) -> (f64, f64) {
+    let asked = read::<Span>(value).as_ps() as f64 / 1e6;
+    (asked, asked.round())
 }
 
 /// Whether a value stays what it was, but for rounding.
@@ -136,7 +142,10 @@ impl Context<'_> {
                 }
             }
         };
-        Ok(setting(row, words, expect))
+        Ok(Setting {
+            kept: value.and_then(|value| self.kept(row, value)),
+            ..setting(row, words, expect)
+        })
     }
 
     /// A key that is left out, and may be.
@@ -404,20 +413,10 @@ impl Context<'_> {
 
     fn time(&self, row: &Row, value: &Json, clock: Clock) -> Result<Converted, Unmapped> {
         let refuse = |accepted: String| Err(refused(row.key, Some(value), accepted));
-        let asked = read::<Span>(value).as_ps() as f64 / 1e6;
-        let written = asked.round();
         let jiffy = 1e6 / f64::from(self.place.hz);
-        let (kept, reported) = match clock {
-            Clock::Micros => (written, written),
-            Clock::Codel => {
-                let kept = (written * 1000.0 / 1024.0).floor() * 1.024;
-                (kept, kept.floor())
-            }
-            Clock::Jiffies => {
-                let kept = (written / jiffy).ceil() * jiffy;
-                (kept, kept.floor())
-            }
-        };
+        let (asked, written) = micros(value);
+        let kept = self.kept_micros(written, clock);
+        let reported = kept.floor();
         if !(1.0..=U32 as f64).contains(&written) {
             return refuse(format!("1 us to {U32} us"));
         }
@@ -438,6 +437,16 @@ impl Context<'_> {
             within: 1.0,
         };
         Ok((option(row.option, format!("{written}us")), vec![expect]))
+    }
+
+    /// The microseconds that the kernel makes of so many whole ones.
+    pub fn kept_micros(&self, written: f64, clock: Clock) -> f64 {
+        let jiffy = 1e6 / f64::from(self.place.hz);
+        match clock {
+            Clock::Micros => written,
+            Clock::Codel => (written * 1000.0 / 1024.0).floor() * 1.024,
+            Clock::Jiffies => (written / jiffy).ceil() * jiffy,
+        }
     }
 
     /// The k of W = 2^-k for a weight.
@@ -499,6 +508,7 @@ fn setting(row: &Row, words: Vec<String>, expect: Vec<Expect>) -> Setting {
     Setting {
         key: row.key.to_owned(),
         words,
+        kept: None,
         expect: reported.map(|expect| (row.shown, expect)).collect(),
     }
 }

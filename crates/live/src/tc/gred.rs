@@ -43,6 +43,7 @@ pub(super) fn complete(
     let set_up = Setting {
         key: "profiles".to_owned(),
         words,
+        kept: None,
         expect: vec![
             ("dp_cnt", Expect::exactly(profiles.len() as f64 + 1.0)),
             ("dp_default", Expect::exactly(others as f64)),
@@ -58,6 +59,7 @@ pub(super) fn complete(
             settings.push(Setting {
                 key: String::new(),
                 words: ["prio", "1"].map(str::to_owned).to_vec(),
+                kept: None,
                 expect: vec![("prio", Expect::exactly(1.0))],
             });
         }
@@ -84,6 +86,7 @@ fn numbered(number: usize) -> Setting {
     Setting {
         key: String::new(),
         words: vec!["DP".to_owned(), number.to_string()],
+        kept: None,
         expect: Vec::new(),
     }
 }

@@ -513,7 +513,8 @@ pub fn kinds() -> Vec<&'static str> {
     kinds
 }
 
-/// The table as plain data, for the reference page.
+/// The table as plain data, for the reference page and for who makes a queue that the kernel can have: `only` is
+/// the one value of the key that is accepted, as a text of JSON; it is empty where others are, too.
 pub fn table() -> Json {
     let each = ROWS.iter().map(|row| {
         json!({
@@ -522,6 +523,10 @@ pub fn table() -> Json {
             "option": row.option,
             "unit": row.unit.words(),
             "note": row.note,
+            "only": match row.unit {
+                Only(value) => value,
+                _ => "",
+            },
         })
     });
     each.collect()

@@ -444,6 +444,7 @@ fn a_value_in_an_inner_queue_is_refused_with_the_whole_key() {
     let inner = |queue: Json| {
         json!({"htb": {"class": [{"name": "all", "rate": "1 Mbit/s", "class": [
             {"name": "a", "rate": "1 Mbit/s", "queue": queue},
+            {"name": "b", "rate": "1 Mbit/s", "match": {"dscp": ["EF"]}, "queue": {"codel": {}}},
         ]}]}})
     };
     let (key, _) = refusal(inner(json!({"codel": {"limit": "150 kB"}})));
@@ -535,4 +536,35 @@ fn a_weight_near_a_power_of_two_becomes_it() {
     let with_weight = |w_q: f64| words(with(red.clone(), "w_q", json!(w_q)));
     assert_eq!(with_weight(0.002), with_weight(0.001_953_125));
     assert_ne!(with_weight(0.002), with_weight(0.003_906_25));
+}
+
+/// What the kernel keeps of each key whose value it cannot hold.
+fn kept(queue: &Json) -> Vec<(String, String)> {
+    let qdisc = mapped(queue).expect("the kernel has it");
+    let all = qdisc.all();
+    let settings = all.iter().flat_map(|queue| &queue.settings);
+    settings
+        .filter_map(|setting| Some((setting.key.clone(), setting.kept.clone()?)))
+        .collect()
+}
+
+#[test]
+fn what_the_kernel_keeps_is_told_where_it_is_another_value() {
+    let told = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    let codel = json!({"codel": {"target": "7 ms", "interval": "102.4 ms"}});
+    assert_eq!(kept(&codel), [told("target", "6999.04 us")]);
+    let pie = json!({"pie": {
+        "limit": "100 packets", "update": "20 ms", "target": "15500.4 us", "alpha": 0.13, "beta": 1.25
+    }});
+    assert_eq!(
+        kept(&pie),
+        [told("target", "15500 us"), told("alpha", "0.125")]
+    );
+    let red = json!({"red": {
+        "limit": "180 kB", "min_th": "30 kB", "max_th": "90 kB", "w_q": 0.002, "spacing": "linux"
+    }});
+    assert_eq!(kept(&red), [told("w_q", "0.001953125")]);
+    let cake = json!({"cake": {"rate": "1000007 bit/s"}});
+    assert_eq!(kept(&cake), [told("rate", "1000000 bit/s")]);
+    assert_eq!(kept(&json!({"sfq": {"perturb": "10 s"}})), []);
 }

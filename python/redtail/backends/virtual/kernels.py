@@ -3,8 +3,8 @@
 They are kept in a folder for each, in `$REDTAIL_KERNELS` or else below the folder of caches:
 
     kernels/NAME/image           the kernel: a bzImage, or an ELF file
-                 modules/*.ko    queues, classifiers, congestion controls, tun, and what they need,
-                                 decompressed
+                 modules/*.ko    queues, classifiers, redirection, congestion controls, tun, and
+                                 what they need, decompressed
                  modules/modules.builtin
                  programs/       iproute2 with its libraries, if it was fetched with the kernel
                  kernel.json     what else is known of it
@@ -50,6 +50,9 @@ PROGRAMS = {"ip": "iproute", "tc": "iproute-tc"}
 
 CLASSIFIERS = ("cls_flower", "cls_matchall", "cls_u32", "cls_fw", "act_gact", "act_skbedit")
 """Modules that put packets into classes."""
+
+REDIRECTION = ("act_mirred", "ifb")
+"""Modules that put what arrives at a device into a queue (`redtail.routers.linux`)."""
 
 # The kernel always has these: net/sched/sch_fifo.c is a part of CONFIG_NET_SCHED.
 _ALWAYS_QUEUES = ("bfifo", "pfifo", "pfifo_head_drop")
@@ -111,14 +114,14 @@ class Kernel:
         """Return the modules that the guest loads, each after those that it needs.
 
         They are `tun`, the queues of `redtail.backends.doctor.QUEUES` with what `tc` needs to put
-        packets into their classes, and all congestion controls.
+        packets into them and their classes, and all congestion controls.
 
         Raises:
             SpecError: a module needs another one that is not there.
         """
         queues = [f"sch_{kind}" for kind in (*QUEUES, "ingress")]  # sch_ingress has clsact
-        wanted = [*REQUIRED, *sorted(queues), *CLASSIFIERS, *sorted(_controls(self.found))]
-        return self.found.order(wanted)
+        controls = sorted(_controls(self.found))
+        return self.found.order([*REQUIRED, *sorted(queues), *CLASSIFIERS, *REDIRECTION, *controls])
 
     @property
     def size(self) -> int:
@@ -185,7 +188,8 @@ def _controls(found: images.Modules) -> Iterator[str]:
 def _kept(found: images.Modules) -> list[Path]:
     """Return the files of the modules that are kept: all that an experiment could need."""
     queues = sorted(name for name in found.files if name.startswith("sch_"))
-    return found.order([*REQUIRED, *queues, *CLASSIFIERS, *sorted(_controls(found))])
+    controls = sorted(_controls(found))
+    return found.order([*REQUIRED, *queues, *CLASSIFIERS, *REDIRECTION, *controls])
 
 
 def identity_of(

@@ -22,11 +22,12 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from redtail import _engine
 from redtail.backends import virtual
 from redtail.backends.real import Stop
 from redtail.backends.virtual import initramfs, kernels
@@ -315,6 +316,35 @@ def run(guest: Guest, request: bytes, duration_s: float, stop: Stop) -> bytes:
             if stop.cancelled:
                 raise Cancelled()
             return _reply(machine)
+
+
+def run_programs(guest: Guest, programs: Sequence[Sequence[str]]) -> list[Printed]:
+    """Run programs in a machine of its own, one after the other, as its first user.
+
+    Args:
+        guest: what the machine starts; it has `ip` and `tc`, and no shell.
+        programs: the name and the arguments of each. One that fails does not stop the others.
+
+    Raises:
+        RunError: as for `run`, or a program could not be started.
+    """
+    reply = run(guest, _engine.guest_programs(programs), len(programs), Stop())
+    return [Printed(*each) for each in _engine.guest_printed(reply)]
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What a program did in a machine.
+
+    Attributes:
+        code: its exit code; None if a signal ended it.
+        output: what it printed to standard output.
+        errors: the same to standard error.
+    """
+
+    code: int | None
+    output: str
+    errors: str
 
 
 def _wait(machine: Machine, duration_s: float) -> None:

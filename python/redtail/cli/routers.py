@@ -1,0 +1,116 @@
+"""Options for the commands of a router, which `redtail advise` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from redtail.cli import completion
+from redtail.errors import SpecError
+
+if TYPE_CHECKING:
+    from redtail.advice.answer import Advice
+    from redtail.routers import Commands
+
+Device = Annotated[
+    str | None,
+    typer.Option(
+        "--device",
+        metavar="NAME",
+        help="Print the commands for a router, too, and choose from its queues: linux, openwrt, "
+        "freebsd, opnsense, ios or junos.",
+        autocompletion=completion.devices,
+    ),
+]
+Wan = Annotated[
+    str | None,
+    typer.Option("--wan", metavar="INTERFACE", help="The router's interface to the line."),
+]
+Lan = Annotated[
+    str | None,
+    typer.Option(
+        "--lan",
+        metavar="INTERFACE",
+        help="Its interface to the people, where ios and junos shape the download.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Router:
+    """A router that commands are wanted for.
+
+    Attributes:
+        device: a name of `redtail.routers.DEVICES`.
+        wan: its interface to the line.
+        lan: its interface to the people, if it is known.
+    """
+
+    device: str
+    wan: str
+    lan: str | None
+
+    def queues(self, named: Sequence[str]) -> Sequence[str]:
+        """Return the queues to choose from: those that are named, or else all that it has so.
+
+        Raises:
+            SpecError: it does not have one that is named.
+        """
+        from redtail.advice.advise import names_of
+        from redtail.advice.candidates import KINDS
+        from redtail.routers import DEVICES, choices, kinds
+
+        has = kinds(self.device)
+        if not named:
+            usual = choices(self.device)
+            return [kind for kind, each in KINDS.items() if each.usual and kind in usual]
+        for name in names_of(named):
+            if name in KINDS and name not in has:
+                both = ", ".join(kind for kind in KINDS if kind in has)
+                raise SpecError(
+                    f'queues = "{name}": {DEVICES[self.device].title} does not have it; '
+                    f"accepted: {both}",
+                    key="queues",
+                )
+        return named
+
+    def commands(self, advice: Advice) -> Commands:
+        """Return the commands for what is advised."""
+        from redtail.routers import commands
+
+        return commands(
+            [advice.down, advice.up],
+            device=self.device,
+            wan=self.wan,
+            lan=self.lan,
+            alternatives=[str(each.kind) for each in advice.ranking[1:]],
+        )
+
+
+def router(device: str | None, wan: str | None, lan: str | None) -> Router | None:
+    """Return the router of these options; None if no commands are wanted.
+
+    Raises:
+        SpecError: one option lacks another, or a value makes no sense.
+    """
+    from redtail.routers import DEVICES, kinds, require_interfaces
+
+    if device is None:
+        for name, value in (("wan", wan), ("lan", lan)):
+            if value is not None:
+                raise SpecError(
+                    f"--{name} is for the commands of a router; accepted: with --device, "
+                    + ", ".join(DEVICES),
+                    key=name,
+                )
+        return None
+    kinds(device)
+    if wan is None:
+        raise SpecError(
+            "--device needs --wan, the router's interface to the line, such as eth0", key="wan"
+        )
+    require_interfaces(wan, lan)
+    return Router(device, wan, lan)
