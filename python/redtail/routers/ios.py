@@ -15,7 +15,7 @@ from redtail.routers.model import Change
 from redtail.routers.units import Place
 
 COUNTED = 14
-"""Bytes of the link header that the shaper counts: our assumption, Ethernet without its check sequence."""
+"""Bytes of link header that the shaper counts; we assume Ethernet without its check sequence."""
 
 STEP_BPS = 8000
 """IOS 12 takes multiples of this rate; later releases take any."""

@@ -14,7 +14,7 @@ from redtail.routers.model import Change
 from redtail.routers.units import Percent, Place, in_bytes
 
 COUNTED = 14
-"""Bytes of the link header that the shaper counts: our assumption, Ethernet without its check sequence."""
+"""Bytes of link header that the shaper counts; we assume Ethernet without its check sequence."""
 
 
 def name(shaped: Shaped) -> str:
