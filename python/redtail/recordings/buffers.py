@@ -52,7 +52,13 @@ class Backlogs:
 
 
 def estimate(
-    backlogs: Backlogs, lost_s: Array, near_s: float, apart_s: float
+    backlogs: Backlogs,
+    lost_s: Array,
+    near_s: float,
+    apart_s: float,
+    *,
+    other: bool = False,
+    few: bool = False,
 ) -> tuple[Estimated, Estimated]:
     """Estimate the buffer in bytes, and the longest wait in it.
 
@@ -61,10 +67,15 @@ def estimate(
         lost_s: when packets came that were dropped.
         near_s: how far from a loss a packet may be to tell of it.
         apart_s: losses that are nearer to each other than this are one event.
+        other: whether packets may have waited in another queue besides.
+        few: whether waits are known of retransmissions only.
     """
     if not len(backlogs.at_s):
         reason = "the recording has no waiting times in this direction"
         return Estimated(None, "B", reason), Estimated(None, "s", reason)
+    events = _events(backlogs, np.sort(lost_s), near_s, apart_s)
+    if other:
+        return _beside_another(events)
     most = float(np.quantile(backlogs.size_b, LARGEST))
     longest = float(np.quantile(backlogs.wait_s, LARGEST))
 
@@ -77,26 +88,46 @@ def estimate(
 
     if not len(lost_s):
         return bound("nothing was lost, so the buffer was never seen full")
-    events = _events(backlogs, np.sort(lost_s), near_s, apart_s)
     if len(events) < FEWEST_EVENTS:
-        return bound(
-            f"{len(events)} loss events have a waiting time near them, and {FEWEST_EVENTS} are "
-            "needed"
-        )
+        return bound(_too_few(events))
     size, wait = events[:, 0], events[:, 1]
     low, middle, high = np.quantile(size, [0.25, 0.5, 0.75])
-    reached = middle >= REACHED * most
-    if not reached or high - low > SHARP * middle:
+    if middle < REACHED * most or high - low > SHARP * middle:
+        ends = [quantity(end, "B", 2) for end in _ends(size)]
+        if few:
+            return bound(
+                "without timestamps only retransmissions tell waits, and they tell "
+                f"{ends[0]} to {ends[1]}"
+            )
         return bound(
-            "losses come at backlogs from "
-            f"{quantity(float(np.quantile(size, 0.1)), 'B', 2)} to "
-            f"{quantity(float(np.quantile(size, 0.9)), 'B', 2)}, so it is not a full buffer that "
+            f"losses come at backlogs from {ends[0]} to {ends[1]}, so it is not a full buffer that "
             "drops: a queue management, or losses on the way"
         )
     basis = f"the median backlog at {len(events)} loss events, and what 80 % of them have"
     return (
         Estimated(float(middle), "B", basis, *_ends(size)),
         Estimated(float(np.median(wait)), "s", basis, *_ends(wait)),
+    )
+
+
+def _beside_another(events: Array) -> tuple[Estimated, Estimated]:
+    """Return bounds where waits in another queue are added: the least of the loss events."""
+    if len(events) < FEWEST_EVENTS:
+        reason = f"packets wait in both directions, and {_too_few(events)}"
+        return Estimated(None, "B", reason), Estimated(None, "s", reason)
+    basis = (
+        f"what the least tenth of {len(events)} loss events have; packets wait in both directions, "
+        "and the waits cannot be told apart"
+    )
+    return (
+        Estimated(_ends(events[:, 0])[0], "B", basis, bound="at most"),
+        Estimated(_ends(events[:, 1])[0], "s", basis, bound="at most"),
+    )
+
+
+def _too_few(events: Array) -> str:
+    return (
+        f"{len(events)} loss events have a wait near them, and {FEWEST_EVENTS} are needed"
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from redtail.recordings import buffers, delays, mix, points, rates, tcp
 from redtail.recordings.found import Direction, Found
-from redtail.recordings.packets import ICMP, REPLY, REQUEST, TCP, Capture
+from redtail.recordings.packets import ICMP, REPLY, REQUEST, SYN, TCP, Capture
 from redtail.recordings.rates import Deliveries, Rate
 from redtail.recordings.sides import Sides, sides
 from redtail.recordings.values import Estimated, quantity
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 PACKET_B = 1500
 
-SLOT_S = 0.02
-"""Time within which waiting is taken to change little."""
+SLOT_S, SLOT_PACKETS = 0.02, 4
+"""Time within which waiting is taken to change little, and in which so many packets are sent."""
 
 NEAR_PACKETS = 10
 """So many packets before or behind a loss tell how full the queue was."""
@@ -36,6 +36,9 @@ MOSTLY = 0.5
 RARE = 0.1
 """Share of the losses of the other direction below which a direction loses nothing itself: what is
 sent again there is because answers were lost."""
+
+MUCH_LESS = 0.9
+"""A base that follows from other conversations counts if it is by so much less than any round trip."""
 
 ACKS_S, SHARED_S = 0.25, 1.0
 """Acknowledgements come in lumps, more so where they wait themselves: windows are so long."""
@@ -233,12 +236,12 @@ def _rate(seen: _Seen, name: str, deliveries: Deliveries, trips: delays.Trips) -
             "direction; this is the most that was delivered"
         )
         return replace(found, mean=replace(found.mean, basis=basis))
-    shortest = SHARED_S if _shared(seen) else deliveries.even_s
+    shortest = SHARED_S if _shared(seen, name) else deliveries.even_s
     if name not in seen.owners or len(trips) < delays.FEWEST or not _timed(seen, name):
         return rates.estimate(deliveries, None, shortest_s=shortest)
     slack = 2 * 8 * PACKET_B / max(rates.rough(deliveries), 1.0) + CLOCK_S
     busy = rates.busy_time(trips.back_s, trips.wait_s, slack)
-    return rates.estimate(deliveries, busy, shortest_s=shortest, both=_shared(seen))
+    return rates.estimate(deliveries, busy, shortest_s=shortest, both=_shared(seen, name))
 
 
 def _timed(seen: _Seen, name: str) -> bool:
@@ -247,12 +250,13 @@ def _timed(seen: _Seen, name: str) -> bool:
         return True
     rows = seen.trips[_turn(seen, name)]
     counts = Counter(rows[rows[:, 5] != tcp.AGAIN, 2].tolist())
-    return max(counts.values(), default=0) >= 5 * delays.FEWEST
+    return max(counts.values(), default=0) >= delays.MANY
 
 
-def _shared(seen: _Seen) -> bool:
-    """Return whether the same round trips have the queues of both directions in them."""
-    return len(seen.owners) == 2 and not seen.pairs and _turn(seen, "down") == _turn(seen, "up")
+def _shared(seen: _Seen, name: str) -> bool:
+    """Return whether a direction's round trips have the queue of the other one in them too."""
+    both = len(seen.owners) == 2 and _turn(seen, "down") == _turn(seen, "up")
+    return both and name not in seen.pairs
 
 
 def _losses(seen: _Seen, name: str) -> tuple[Estimated, Array]:
@@ -314,26 +318,26 @@ def _trips(seen: _Seen, name: str, deliveries: Deliveries) -> delays.Trips:
         none = np.zeros(0)
         return delays.Trips(none, none, none, none, none)
     trip = rows[:, 1] - rows[:, 0] - 8 * rows[:, 4] / rate
-    bases = _bases(seen, _turn(seen, name), trip)
+    clean = rows[:, 5] != tcp.AGAIN
+    bases = _bases(seen, _turn(seen, name), rows[clean], trip[clean], rate)
     talk = rows[:, 2].astype(int)
-    counts = Counter(talk[rows[:, 5] != tcp.AGAIN].tolist())
-    enough = np.array([counts[number] >= 5 * delays.FEWEST for number in talk])
-    again = rows[:, 5] == tcp.AGAIN
-    keep = enough & ~again if enough.any() else again
+    counts = Counter(talk[clean].tolist())
+    enough = np.array([counts[number] >= delays.MANY for number in talk])
+    keep = enough & clean if enough.any() else ~clean
     keep &= np.isin(talk, list(bases))
     rows, trip = rows[keep], trip[keep]
     wait = trip - np.array([bases[number] for number in talk[keep].tolist()])
     return delays.Trips(rows[:, 0], rows[:, 1], trip, rows[:, 2], np.maximum(wait, 0.0))
 
 
-def _bases(seen: _Seen, side: str, trip: Array) -> dict[int, float]:
+def _bases(seen: _Seen, side: str, rows: Array, trip: Array, bps: float) -> dict[int, float]:
     """Return the base of each conversation on one side of the point, from its round trips there."""
-    rows = seen.trips[side]
-    clean = rows[:, 5] != tcp.AGAIN
     # Packets meet in a queue: behind it they are seen together, before it they go there together.
-    behind = any(_turn(seen, name) == side and seen.position[name] == "behind" for name in seen.owners)
+    owners = [name for name in seen.owners if _turn(seen, name) == side]
+    behind = any(seen.position[name] == "behind" for name in owners)
     at = rows[:, 1] if behind else rows[:, 0]
-    return delays.bases(at[clean], trip[clean], rows[clean, 2].astype(int), SLOT_S)
+    width = max(SLOT_S, SLOT_PACKETS * 8 * PACKET_B / bps)
+    return delays.bases(at, trip, rows[:, 2].astype(int), width)
 
 
 def _buffer(
@@ -359,7 +363,9 @@ def _buffer(
     assert rate.mean.value is not None
     near = max(NEAR_PACKETS * 8 * PACKET_B / rate.mean.value, 2 * CLOCK_S)
     apart = max(0.05, float(np.median(trips.trip_s)) if len(trips) else 0.0)
-    return buffers.estimate(backlogs, lost_s, near, apart)
+    return buffers.estimate(
+        backlogs, lost_s, near, apart, other=_shared(seen, name), few=not _timed(seen, name)
+    )
 
 
 def _drained(rate: Rate, trips: delays.Trips, deliveries: Deliveries) -> Array:
@@ -382,41 +388,56 @@ def _round_trip(
     seen: _Seen, ways: dict[str, tuple[Direction, Rate]]
 ) -> tuple[Estimated, dict[int, float]]:
     """Return the base round trip of the line, and that of each conversation."""
-    halves = []
+    least: list[dict[int, float]] = []
+    fitted: list[dict[int, float]] = []
     for side in ("local", "remote"):
         rows = seen.trips[side]
-        queues = [name for name in seen.owners if _turn(seen, name) == side and name in ways]
+        rows = rows[rows[:, 5] != tcp.AGAIN]
+        queues = [name for name in seen.owners if _turn(seen, name) == side]
         known = [ways[name][1].mean.value for name in queues if ways[name][1].form]
-        sent = 8 * rows[:, 4] / min((bps for bps in known if bps), default=np.inf)
-        spans = rows[:, 1] - rows[:, 0] - sent
-        halves.append(_bases(seen, side, spans))
-    if not any(halves):
+        bps = min((rate for rate in known if rate), default=1e12)
+        spans = rows[:, 1] - rows[:, 0] - 8 * rows[:, 4] / bps
+        talks = rows[:, 2].astype(int)
+        least.append(delays.least(spans, talks))
+        fitted.append(_bases(seen, side, rows, spans, bps) if queues else least[-1])
+    if not any(least):
         reason = (
             "no packet can be told to be the answer to another one: the capture has one direction "
             "only, or no TCP and no pings"
         )
         return Estimated(None, "s", reason), {}
-    whole = {talk: halves[0][talk] + halves[1][talk] for talk in halves[0] if talk in halves[1]}
-    parts = {**halves[0], **halves[1]}
-    by_talk = {talk: whole.get(talk, span) for talk, span in parts.items()}
-    table = whole or parts
+    timed = all(_timed(seen, name) for name in seen.owners)
+    whole = _summed(least)
+    by_talk = _summed(fitted) or {**fitted[0], **fitted[1]} if timed else {}
+    table = whole or {**least[0], **least[1]}
     best = min(table, key=lambda talk: table[talk])
     spans = np.concatenate([_spans(seen, side, best) for side in ("local", "remote")])
     value = table[best]
-    low = _endpoint(spans, value)
     count = len(spans)
     basis = f"the least of {count} round trips of one conversation, of {len(table)}"
-    basis += "; the interval is that of Robson and Whitlock (Biometrika 51, 1964) for an endpoint"
     if not whole:
         basis = (
             f"the least of {count} round trips on one side of the point of capture; nothing tells "
             "the other side"
         )
         return Estimated(value, "s", basis, bound="at least"), by_talk
+    nearest = min(by_talk.values(), default=value)
+    if nearest < MUCH_LESS * value:
+        basis = (
+            "what remains of round trips without what packets of several conversations waited at "
+            f"the same times; {basis} is the upper end"
+        )
+        return Estimated(nearest, "s", basis, nearest, value), by_talk
     if not _was_empty(seen, ways):
         basis += "; the link was busy throughout, so that the queue may never have been empty"
         return Estimated(value, "s", basis, bound="at most"), by_talk
-    return Estimated(value, "s", basis, low, value), by_talk
+    basis += "; the interval is that of Robson and Whitlock (Biometrika 51, 1964) for an endpoint"
+    return Estimated(value, "s", basis, _endpoint(spans, value), value), by_talk
+
+
+def _summed(halves: list[dict[int, float]]) -> dict[int, float]:
+    first, second = halves
+    return {talk: first[talk] + second[talk] for talk in first if talk in second}
 
 
 def _spans(seen: _Seen, side: str, talk: int) -> Array:
@@ -435,6 +456,11 @@ def _endpoint(spans: Array, value: float) -> float:
 
 def _was_empty(seen: _Seen, ways: dict[str, tuple[Direction, Rate]]) -> bool:
     """Return whether there are round trips from when no queue of the line can have been full."""
+    first = int(seen.capture["flags"][0]), seen.capture.conversations[
+        int(seen.capture["conversation"][0])
+    ]
+    if first[1].protocol == ICMP or first[0] & SYN:
+        return True  # the recording begins before the traffic
     empty = True
     for name, (_, rate) in ways.items():
         if not rate.form:

@@ -18,8 +18,13 @@ if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
 
 ROUNDS = 30
+CONVERGED_S = 1e-6
+
 FEWEST = 20
-"""Round trips of a connection from which its base is compared with others'."""
+"""Slots in which a connection meets others, from which its base is compared with theirs."""
+
+MANY = 100
+"""Round trips of a connection from which the same is done."""
 
 
 @dataclass(frozen=True)
@@ -44,27 +49,34 @@ class Trips:
         return len(self.sent_s)
 
 
-def bases(sent_s: Array, trip_s: Array, talk: Array, width_s: float) -> dict[int, float]:
+def least(trip_s: Array, talk: Array) -> dict[int, float]:
+    """Return the least round trip of each conversation."""
+    table = pd.Series(trip_s).groupby(talk).min()
+    return {int(name): float(value) for name, value in table.items()}
+
+
+def bases(at_s: Array, trip_s: Array, talk: Array, width_s: float) -> dict[int, float]:
     """Return the base round trip of each conversation.
 
     Args:
-        sent_s: times of the packets.
+        at_s: times at which packets were at the queue.
         trip_s: their round trips.
         talk: their conversations.
         width_s: time within which waiting changes little.
     """
-    if not len(talk):
-        return {}
+    found = least(trip_s, talk)
     table = pd.DataFrame({"talk": talk.astype(int), "trip": trip_s})
-    least = table.groupby("talk")["trip"].min()
-    counts = table["talk"].value_counts()
-    many = counts.index[counts >= FEWEST]
-    if len(many) < 2:
-        return {int(name): float(value) for name, value in least.items()}
-    table["slot"] = np.floor(sent_s / width_s).astype(np.int64)
-    known = table[table["talk"].isin(many)]
-    cells = known.groupby(["talk", "slot"])["trip"].median().reset_index()
-    base = least.loc[many].astype(float)
+    table["slot"] = np.floor(at_s / width_s).astype(np.int64)
+    cells = table.groupby(["talk", "slot"])["trip"].median().reset_index()
+    cells = cells[cells.groupby("slot")["talk"].transform("size") > 1]  # where packets have met
+    many = table["talk"].value_counts()
+    met = cells["talk"].value_counts()
+    known = [name for name in met.index if met[name] >= FEWEST and many[name] >= MANY]
+    if len(known) < 2:
+        return found
+    cells = cells[cells["talk"].isin(known)].copy()
+    low = pd.Series({name: found[int(name)] for name in known}, dtype=float)
+    base = low.copy()
     for _ in range(ROUNDS):
         cells["wait"] = cells["trip"] - cells["talk"].map(base)
         wait = cells.groupby("slot")["wait"].median()
@@ -72,10 +84,9 @@ def bases(sent_s: Array, trip_s: Array, talk: Array, width_s: float) -> dict[int
         new = cells.groupby("talk")["base"].median()
         change = float((new - base).abs().max())
         base = new
-        if change < 1e-6:
+        if change < CONVERGED_S:
             break
     # No wait is negative, and the shortest is taken to be none.
-    base += float((least.loc[many] - base).min())
-    found = {int(name): float(value) for name, value in least.items()}
+    base += float((low - base).min())
     found.update({int(name): float(value) for name, value in base.items()})
     return found

@@ -38,6 +38,9 @@ FEWEST = 8
 NEAR = 0.9
 """Share of the largest lasting rate from which a window without waiting times counts as busy."""
 
+MOSTLY_BUSY = 0.5
+"""Share of the windows that have to be near it."""
+
 SAME = 0.05
 """Relative difference up to which two stretches of time are taken to have one rate."""
 
@@ -185,8 +188,8 @@ def estimate(
     lasting = float(np.quantile(windows, 0.95))
     if busy is None:
         chosen = windows >= NEAR * lasting
-        # One stretch of a few windows could be a burst, or an application that limits itself.
-        if chosen.sum() < max(FEWEST, 0.05 * len(windows)):
+        # A few windows could be a burst, or the best moments of a link that varies.
+        if chosen.mean() < MOSTLY_BUSY:
             chosen[:] = False
         why = f"within {100 * (1 - NEAR):.0f} % of the largest rate that lasts"
     else:
@@ -206,8 +209,8 @@ def _of_windows(
     if count < FEWEST:
         most = float(np.quantile(windows, 0.99))
         basis = (
-            f"the link was not seen busy for long: {count} windows of {1e3 * width:.0f} ms {why}, "
-            f"and {FEWEST} are needed; this is the most that was delivered"
+            f"the link was not seen busy for long: {count} windows of {1e3 * width:.0f} ms {why}; "
+            "this is the most that was delivered"
         )
         mean = Estimated(most, "bit/s", basis, bound="at least")
         return Rate(mean, edges_s=edges, windows_bps=windows, busy=chosen)
