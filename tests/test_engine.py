@@ -395,7 +395,7 @@ def test_units_of_tc_are_read_from_files_options_and_python() -> None:
     assert json.loads(plan.scenario(0, 0))["bottleneck"]["rate"] == "1 Gbit/s"
     with pytest.raises(redtail.SpecError, match=r"1 mbps is 8 Mbit/s in tc and 1 Mbit/s"):
         redtail.check("examples/quickstart.toml", set={"bottleneck.rate": "50mbps"})
-    assert redtail.advise("50mbit", "20ms", flows=4, queue="pie").queue
+    assert redtail.queue_parameters("50mbit", "20ms", flows=4, queue="pie").queue
 
 
 @pytest.mark.parametrize("part", ["queues", "traffic", "tcp"])

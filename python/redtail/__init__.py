@@ -16,7 +16,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from redtail._engine import Case, Plan
     from redtail._native import Packet, QueueContext
-    from redtail.advice import Advice, Advised, advise
+    from redtail.advice.advise import advise, advise_on
+    from redtail.advice.answer import Advice
+    from redtail.advice.line import Line, Overhead, Recorded, Shaped
+    from redtail.advice.parameters import QueueParameter, QueueParameters, queue_parameters
     from redtail.analysis.gap import Gap, Gaps
     from redtail.analysis.results import CaseResult, Results, load
     from redtail.analysis.stats import Estimate
@@ -43,8 +46,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _MODULES = {
-    "Advice": "advice",
-    "Advised": "advice",
+    "Advice": "advice.answer",
     "Campaign": "running.campaign",
     "CampaignResults": "running.campaign",
     "Cancelled": "errors",
@@ -54,26 +56,34 @@ _MODULES = {
     "Estimate": "analysis.stats",
     "Gap": "analysis.gap",
     "Gaps": "analysis.gap",
+    "Line": "advice.line",
+    "Overhead": "advice.line",
     "Packet": "_native",
     "Plan": "_engine",
     "Progress": "running.runner",
     "Queue": "inputs.queues",
     "QueueContext": "_native",
     "QueueError": "errors",
+    "QueueParameter": "advice.parameters",
+    "QueueParameters": "advice.parameters",
+    "Recorded": "advice.line",
     "RedtailError": "errors",
     "RedtailWarning": "errors",
     "Results": "analysis.results",
     "RunError": "errors",
+    "Shaped": "advice.line",
     "SpecError": "errors",
     "StoreError": "errors",
     "Toml": "experiment",
     "TraceTable": "inputs.traces",
     "Tuned": "tuning.found",
-    "advise": "advice",
+    "advise": "advice.advise",
+    "advise_on": "advice.advise",
     "capture": "running.captures",
     "check": "experiment",
     "compare_backends": "running.gaps",
     "load": "analysis.results",
+    "queue_parameters": "advice.parameters",
     "read_trace": "inputs.traces",
     "run": "running.runner",
     "tune": "tuning.search",
@@ -81,7 +91,6 @@ _MODULES = {
 
 __all__ = [
     "Advice",
-    "Advised",
     "Campaign",
     "CampaignResults",
     "Cancelled",
@@ -91,26 +100,34 @@ __all__ = [
     "Estimate",
     "Gap",
     "Gaps",
+    "Line",
+    "Overhead",
     "Packet",
     "Plan",
     "Progress",
     "Queue",
     "QueueContext",
     "QueueError",
+    "QueueParameter",
+    "QueueParameters",
+    "Recorded",
     "RedtailError",
     "RedtailWarning",
     "Results",
     "RunError",
+    "Shaped",
     "SpecError",
     "StoreError",
     "Toml",
     "TraceTable",
     "Tuned",
     "advise",
+    "advise_on",
     "capture",
     "check",
     "compare_backends",
     "load",
+    "queue_parameters",
     "read_trace",
     "run",
     "tune",

@@ -653,8 +653,28 @@ def queue_examples() -> dict[str, str]:
     return dict(native().queue_examples())
 
 
+def rate_bps(key: str, text: str) -> float:
+    """Return a rate in bit/s from its text.
+
+    Args:
+        key: what it is for, for the message.
+        text: the rate with its unit.
+
+    Raises:
+        SpecError: the text is no rate.
+    """
+    with _translated():
+        return float(native().rate_bps(key, text))
+
+
+def time_s(key: str, text: str) -> float:
+    """Return a time in s from its text; arguments and errors as for `rate_bps`."""
+    with _translated():
+        return float(native().time_s(key, text))
+
+
 def advise(**situation: Any) -> dict[str, Any]:
-    """Return parameters for a queue, as `redtail.advice` describes them.
+    """Return parameters for a queue, as `redtail.advice.parameters` describes them.
 
     Raises:
         SpecError: the situation makes no sense.

@@ -18,7 +18,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyIndexError, PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use redtail_core::{ParamError, Span};
+use redtail_core::{ParamError, Rate, Span};
 use redtail_network::result::{Column, FlowSeries, GroupSeries, QueueSeries};
 use redtail_qdisc::QueueParams;
 use redtail_qdisc::advise::Situated;
@@ -739,6 +739,18 @@ fn quantity<T: FromStr<Err: std::fmt::Display>>(key: &str, text: &str) -> PyResu
         .map_err(|error| SpecError::new_err(format!("{key} = \"{text}\": {error}")))
 }
 
+/// A rate in bit/s from its text; `key` is for the message.
+#[pyfunction]
+fn rate_bps(key: &str, text: &str) -> PyResult<u64> {
+    Ok(quantity::<Rate>(key, text)?.as_bps())
+}
+
+/// A time in s from its text; `key` is for the message.
+#[pyfunction]
+fn time_s(key: &str, text: &str) -> PyResult<f64> {
+    Ok(quantity::<Span>(key, text)?.as_secs_f64())
+}
+
 /// Parameters for a queue, as JSON text; quantities are texts with units.
 #[pyfunction]
 #[pyo3(signature = (queue, rate, rtt, rtt_max, flows, packet, delayed_acks, udp_rate, udp_packet))]
@@ -821,6 +833,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(plan, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
+    module.add_function(wrap_pyfunction!(rate_bps, module)?)?;
+    module.add_function(wrap_pyfunction!(time_s, module)?)?;
     module.add_function(wrap_pyfunction!(presets, module)?)?;
     module.add_function(wrap_pyfunction!(metrics, module)?)?;
     module.add_function(wrap_pyfunction!(metric_names, module)?)?;

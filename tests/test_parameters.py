@@ -1,4 +1,4 @@
-"""Advice: the settings of ISCC 2001, the rules of the RFCs, and what is refused."""
+"""Parameters by rules: the settings of ISCC 2001, the rules of the RFCs, and what is refused."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_advice_for_red_is_the_table_of_iscc_2001(
     row: tuple[int, int, int, int, str, str, str],
 ) -> None:
     flows, min_th, max_th, limit, max_p, w_q, loss = row
-    advice = redtail.advise("10 Mbit/s", "120 ms", flows=flows, **SITUATION)  # type: ignore[arg-type]
+    advice = redtail.queue_parameters("10 Mbit/s", "120 ms", flows=flows, **SITUATION)  # type: ignore[arg-type]
     assert [advice[key].value for key in ("min_th", "max_th", "limit")] == [min_th, max_th, limit]
     assert f"{advice['max_p'].value:.3f}" == max_p
     assert f"{advice['w_q'].value:.5f}" == w_q
@@ -47,7 +47,7 @@ def test_advice_for_red_is_the_table_of_iscc_2001(
 
 def test_the_command_prints_the_table_of_iscc_2001() -> None:
     arguments = [
-        *("advise", "--rate", "10Mbit/s", "--rtt", "120ms", "--rtt-max", "180ms"),
+        *("parameters", "--rate", "10Mbit/s", "--rtt", "120ms", "--rtt-max", "180ms"),
         *("--flows", "64", "--packet", "1514B", "--no-delayed-acks"),
         *("--udp-rate", "1Mbit/s", "--udp-packet", "573B"),
     ]
@@ -67,7 +67,7 @@ def test_the_command_prints_the_table_of_iscc_2001() -> None:
 @pytest.mark.parametrize("rate", ["256 kbit/s", "10 Mbit/s", "1 Gbit/s"])
 def test_the_queue_of_an_advice_is_accepted_without_a_warning(kind: str, rate: str) -> None:
     flows = {"256 kbit/s": 2, "10 Mbit/s": 40, "1 Gbit/s": 1000}[rate]
-    advice = redtail.advise(rate, "60 ms", rtt_max="100 ms", flows=flows, queue=kind)
+    advice = redtail.queue_parameters(rate, "60 ms", rtt_max="100 ms", flows=flows, queue=kind)
     plan = redtail.check(
         redtail.Toml(f"""
 name = "Advised"
@@ -101,18 +101,18 @@ return_delay = ["30 ms", "70 ms"]
 def test_a_delay_target_is_never_below_one_packet_time() -> None:
     # 1500 B at 256 kbit/s: 46.875 ms.
     for kind in ("codel", "fq-codel", "pie"):
-        slow = redtail.advise("256 kbit/s", "60 ms", flows=4, queue=kind)
+        slow = redtail.queue_parameters("256 kbit/s", "60 ms", flows=4, queue=kind)
         assert slow["target"].value == 0.046875
-        fast = redtail.advise("100 Mbit/s", "60 ms", flows=4, queue=kind)
+        fast = redtail.queue_parameters("100 Mbit/s", "60 ms", flows=4, queue=kind)
         assert fast["target"].value == (0.015 if kind == "pie" else 0.005)
-    far = redtail.advise("100 Mbit/s", "60 ms", rtt_max="600 ms", flows=4, queue="codel")
+    far = redtail.queue_parameters("100 Mbit/s", "60 ms", rtt_max="600 ms", flows=4, queue="codel")
     assert (far["interval"].value, far["target"].value) == (0.6, 0.03)
 
 
 def test_a_buffer_is_the_product_or_for_many_flows_its_share() -> None:
     # 100 Mbit/s, 120 ms, 1500 B: 1000 packets.
-    few = redtail.advise("100 Mbit/s", "120 ms", flows=100, queue="tail-drop")
-    many = redtail.advise("100 Mbit/s", "120 ms", flows=625, queue="tail-drop")
+    few = redtail.queue_parameters("100 Mbit/s", "120 ms", flows=100, queue="tail-drop")
+    many = redtail.queue_parameters("100 Mbit/s", "120 ms", flows=625, queue="tail-drop")
     assert few["limit"].value == 1000
     assert few["C r / sqrt(N)"].value == 100
     assert many["limit"].value == 40
@@ -121,7 +121,7 @@ def test_a_buffer_is_the_product_or_for_many_flows_its_share() -> None:
 def test_the_gains_of_pi_are_those_of_the_papers_example() -> None:
     # Hollot et al. 2001, section IV: 3750 packets/s, 60 flows, 246 ms, 160 Hz: 1.822e-5 and
     # 1.816e-5, from rounded intermediate values (1.7 % of them). Ours are for 170 Hz.
-    advice = redtail.advise(
+    advice = redtail.queue_parameters(
         "15 Mbit/s", "232.666667 ms", flows=60, packet="500 B", queue="pi", delayed_acks=False
     )
     assert advice["round trip"].value == pytest.approx(0.246, abs=1e-6)
@@ -133,7 +133,7 @@ def test_the_gains_of_pi_are_those_of_the_papers_example() -> None:
 def test_the_loop_of_pi_is_stable_with_next_to_no_window() -> None:
     # At 2 packets in a window, the paper's choice of the crossover would be unstable.
     for flows in (1, 16, 64, 256):
-        advice = redtail.advise("10 Mbit/s", "100 ms", flows=flows, queue="pi")
+        advice = redtail.queue_parameters("10 Mbit/s", "100 ms", flows=flows, queue="pi")
         margin = advice["phase margin"].value
         beta = advice["crossover"].value * advice["round trip"].value
         # Written out; sampling takes half an interval more.
@@ -167,10 +167,10 @@ def test_what_makes_no_sense_is_refused_with_key_value_and_what_is_accepted(
 ) -> None:
     given: dict[str, object] = {"rate": "10 Mbit/s", "rtt": "100 ms", "flows": 64, **change}
     with pytest.raises(redtail.SpecError) as refused:
-        redtail.advise(**given)  # type: ignore[arg-type]
+        redtail.queue_parameters(**given)  # type: ignore[arg-type]
     assert str(refused.value).startswith(message)
 
-    arguments = ["advise"]
+    arguments = ["parameters"]
     for key, value in given.items():
         arguments += [f"--{key.replace('_', '-')}", str(value)]
     done = runner.invoke(app, arguments)
@@ -181,7 +181,7 @@ def test_what_makes_no_sense_is_refused_with_key_value_and_what_is_accepted(
 @pytest.mark.parametrize("rate", ["10 Gbit/s", "100 Gbit/s", "400 Gbit/s"])
 @pytest.mark.parametrize("flows", [1, 100])
 def test_pi_on_a_fast_link_can_be_run_and_keeps_its_integral_gain(rate: str, flows: int) -> None:
-    found = redtail.advise(rate, "100 ms", flows=flows, queue="pi")
+    found = redtail.queue_parameters(rate, "100 ms", flows=flows, queue="pi")
     text = f"""
     name = "fast"
     duration = "1 s"

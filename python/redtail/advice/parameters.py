@@ -1,8 +1,8 @@
 """Parameters for a queue on a link, with the model behind each of them.
 
     >>> import redtail
-    >>> advice = redtail.advise("10 Mbit/s", "100 ms", flows=64, queue="tail-drop")
-    >>> advice.queue
+    >>> found = redtail.queue_parameters("10 Mbit/s", "100 ms", flows=64, queue="tail-drop")
+    >>> found.queue
     'queue = { kind = "tail-drop", limit = "84 packets" }'
 
 The numbers are computed by the Rust core; here they are given types and a table.
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Advised:
-    """One number of an advice.
+class QueueParameter:
+    """One number of a rule for a queue.
 
     Attributes:
         name: the queue's key, or what the model calls a figure that is no key.
@@ -50,7 +50,7 @@ class Advised:
 
 
 @dataclass(frozen=True)
-class Advice:
+class QueueParameters:
     """Parameters for a queue.
 
     Attributes:
@@ -63,11 +63,11 @@ class Advice:
 
     kind: str
     model: str
-    parameters: tuple[Advised, ...]
+    parameters: tuple[QueueParameter, ...]
     cautions: tuple[str, ...]
     queue: str
 
-    def __getitem__(self, name: str) -> Advised:
+    def __getitem__(self, name: str) -> QueueParameter:
         for one in self.parameters:
             if one.name == name:
                 return one
@@ -99,7 +99,7 @@ class Advice:
         return table
 
 
-def advise(
+def queue_parameters(
     rate: str,
     rtt: str,
     *,
@@ -110,7 +110,7 @@ def advise(
     udp_rate: str = "0 bit/s",
     udp_packet: str = "1500 B",
     queue: str = "red",
-) -> Advice:
+) -> QueueParameters:
     """Compute parameters for a queue on a link.
 
     Args:
@@ -138,6 +138,6 @@ def advise(
         udp_rate=udp_rate,
         udp_packet=udp_packet,
     )
-    parameters = tuple(Advised(**one) for one in found.pop("parameters"))
+    parameters = tuple(QueueParameter(**one) for one in found.pop("parameters"))
     cautions = tuple(found.pop("cautions"))
-    return Advice(parameters=parameters, cautions=cautions, **found)
+    return QueueParameters(parameters=parameters, cautions=cautions, **found)

@@ -1,0 +1,1 @@
+"""Which queue to set on a line, and with which parameters."""

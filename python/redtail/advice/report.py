@@ -1,0 +1,257 @@
+"""An advice as it is printed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from redtail import escape
+from redtail.advice.access import ACCESS
+from redtail.advice.answer import Advice, Expected, Ranked
+from redtail.advice.candidates import Setting
+from redtail.advice.line import Overhead
+from redtail.advice.objectives import LOST_AT_MOST, THROUGHPUT
+from redtail.advice.simulated import AS_IT_IS
+from redtail.analysis.digits import shown
+from redtail.analysis.stats import Estimate
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+_WAYS = {
+    "down": "Download: a queue on what arrives from the line",
+    "up": "Upload: a queue on what leaves for the line",
+}
+
+# Head, unit and the measures whose larger one is shown, for what a load does to people.
+_COLUMNS = (
+    ("call down", "ms", "call_down"),
+    ("call up", "ms", "call_up"),
+    ("game down", "ms", "game_down"),
+    ("game up", "ms", "game_up"),
+    ("page", "s", "page"),
+    ("lost down", "%", "lost_down"),
+    ("lost up", "%", "lost_up"),
+)
+
+_SCALES = {"ms": 1e3, "s": 1.0, "%": 100.0}
+
+
+def parts(advice: Advice) -> Iterator[RenderableType]:
+    """Yield what is printed of an advice, in its order."""
+    yield _line(advice)
+    yield ""
+    yield _verdict(advice)
+    for setting in (advice.chosen.down, advice.chosen.up):
+        yield ""
+        yield f"{_WAYS[setting.shaped.direction]}, {advice.chosen.label}"
+        yield _setting(setting)
+    yield ""
+    yield (
+        f"What to expect: mean ± half-width of the 95 % interval over "
+        f"{advice.wanted.effort.replications} simulations of {advice.wanted.measured_s:g} s. "
+        "Delays of packets are 95th percentiles one way, "
+        f"{_milliseconds(advice.line.rtt_s / 2)} of which is the way itself; lost is the share of "
+        "the line's rate that reaches nobody while senders never run out of data."
+    )
+    yield _expected(advice)
+    for load in advice.wanted.loads:
+        yield f"{load.name}: {load.about}"
+    yield ""
+    yield from _ranking(advice)
+    yield ""
+    yield _half(advice)
+    yield ""
+    yield "Uncertain:"
+    yield _list(advice.uncertain)
+
+
+def _line(advice: Advice) -> str:
+    line = advice.line
+    people = "1 person" if line.people == 1 else f"{line.people} people"
+    return (
+        f"Line: {rate(line.down_bps)} down, {rate(line.up_bps)} up, round trip "
+        f"{_milliseconds(line.rtt_s)}, {ACCESS[line.access].title}; {people}: "
+        f"{', '.join(line.uses)}"
+    )
+
+
+def _verdict(advice: Advice) -> str:
+    first = advice.ranking[0]
+    text = f"Set {first.label} in both directions: first of {len(advice.ranking)} queues by "
+    if len(advice.ranking) == 1:
+        text = f"Set {first.label} in both directions, the only queue to choose from: "
+    text += f"{advice.objective.title} under the worst load, {_value(advice, first.value)}"
+    as_it_is = advice.as_it_is
+    text += f", where the line as it is has {_value(advice, as_it_is.value)}."
+    if advice.equals:
+        names = _listed([each.label for each in advice.equals])
+        text += f" These simulations do not tell {names} from it."
+    return text
+
+
+def _setting(setting: Setting) -> Table:
+    table = _table()
+    for head in ("parameter", "value"):
+        table.add_column(head, no_wrap=head == "parameter", overflow="fold", max_width=34)
+    table.add_column("source")
+    shaped = setting.shaped
+    shaper = "none" if shaped.shaper_bps is None else rate(shaped.shaper_bps)
+    table.add_row("shaper", shaper, setting.shaper_source)
+    table.add_row("overhead", overhead(shaped.overhead), setting.overhead_source)
+    for key in setting.keys:
+        table.add_row(*(escape.plain(cell) for cell in (key.name, key.text, key.source)))
+    return table
+
+
+def overhead(found: Overhead) -> str:
+    """Return an overhead in words."""
+    text = f"{found.packet_bytes} B a packet"
+    if found.minimum_bytes:
+        text += f", {found.minimum_bytes} B at least"
+    framing = {"none": "", "ptm": ", PTM", "atm": ", ATM cells"}
+    return text + framing[found.framing]
+
+
+def _expected(advice: Advice) -> Table:
+    labels = [advice.chosen.label, AS_IT_IS]
+    rows = [advice.expects(load.name, label) for load in advice.wanted.loads for label in labels]
+    table = _table()
+    table.add_column("load", no_wrap=True)
+    table.add_column("queue", no_wrap=True)
+    columns = [
+        each for each in _COLUMNS if any(not math.isnan(row.measures[each[2]].mean) for row in rows)
+    ]
+    for head, unit, _ in columns:
+        table.add_column(f"{head.replace(' ', chr(10))}\n{unit}", justify="right", no_wrap=True)
+    for row in rows:
+        cells = [_cell(row, measure, unit) for _, unit, measure in columns]
+        name = row.load if row.label == labels[0] else ""
+        table.add_row(name, row.label, *cells, end_section=row.label == AS_IT_IS)
+    return table
+
+
+def _cell(row: Expected, measure: str, unit: str) -> str:
+    found = row.measures[measure]
+    return "" if math.isnan(found.mean) else shown(found, _SCALES[unit])
+
+
+def _ranking(advice: Advice) -> Iterator[RenderableType]:
+    objective = advice.objective
+    text = f"All queues by {objective.title}, of which the worst load and direction count"
+    if objective is not THROUGHPUT:
+        text += (
+            f"; those that lose {100 * LOST_AT_MOST:.0f} % more of the throughput than the best "
+            "come last"
+        )
+    yield text + " (--objective ranks by another one):"
+    table = _table()
+    table.add_column("", justify="right")
+    table.add_column("queue", no_wrap=True)
+    unit = _unit(advice)
+    table.add_column(f"{_short(advice)}\n{unit}", justify="right", no_wrap=True)
+    if objective is not THROUGHPUT:
+        table.add_column("lost\n%", justify="right", no_wrap=True)
+    table.add_column(f"less the first\n{unit}", justify="right", no_wrap=True)
+    table.add_column("told apart from the first")
+    for place, each in enumerate((*advice.ranking, advice.as_it_is), start=1):
+        number = str(place) if each.kind is not None else ""
+        cells = [number, each.label, shown(each.value, _SCALES[unit])]
+        if objective is not THROUGHPUT:
+            cells.append(shown(each.lost, 100))
+        difference = "" if each.difference is None else shown(each.difference, _SCALES[unit])
+        table.add_row(*cells, difference, _told(each))
+    yield table
+
+
+def _told(each: Ranked) -> str:
+    if each.kind is None:
+        return "not ranked: what the line does without a queue of the router's"
+    if each.difference is None:
+        return ""
+    told = {True: "yes", False: "no", None: "cannot be said"}[each.told_apart]
+    return told if each.fits else f"{told}; loses too much"
+
+
+def _half(advice: Advice) -> str:
+    """Return what breaks when the line's rate drops to half."""
+    before, after, without = advice.halved
+    line = advice.line
+    delays = [_worst(each, ("call_down", "call_up")) for each in (before, after, without)]
+    text = (
+        f"When the rate drops to half ({rate(line.down_bps / 2)} and {rate(line.up_bps / 2)}), a "
+        f"shaper at a fixed rate is above the line and does nothing: packets wait in the line's "
+        f"own buffer again. Under '{advice.wanted.halved.name}' a call's packets then take "
+        f"{_shown_ms(delays[1])} instead of {_shown_ms(delays[0])} with {advice.chosen.label} "
+        f"({_shown_ms(delays[2])} without it); the wait in the provider's buffer is "
+        f"{_shown_ms(after.measures['buffer_down'])}, in the modem's "
+        f"{_shown_ms(after.measures['buffer_up'])} (95th percentiles)."
+    )
+    return text + (
+        " If your line drops so far, set the shaper below the lowest rate, or let a program such "
+        "as cake-autorate follow the rate."
+    )
+
+
+def _worst(row: Expected, measures: Sequence[str]) -> Estimate:
+    found = [row.measures[name] for name in measures]
+    return max(found, key=lambda each: -math.inf if math.isnan(each.mean) else each.mean)
+
+
+def _list(texts: Sequence[str]) -> Table:
+    from rich.table import Table
+
+    table = Table.grid(padding=(0, 1, 0, 0))
+    table.add_column()
+    table.add_column()
+    for text in texts:
+        table.add_row("-", text)
+    return table
+
+
+def _table() -> Table:
+    from rich import box
+    from rich.table import Table
+
+    return Table(
+        box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0), header_style=""
+    )
+
+
+def _unit(advice: Advice) -> str:
+    return {"calls": "ms", "games": "ms", "pages": "s"}.get(advice.objective.name, "%")
+
+
+def _short(advice: Advice) -> str:
+    return {"calls": "call", "games": "game", "pages": "page"}.get(advice.objective.name, "lost")
+
+
+def _value(advice: Advice, found: Estimate) -> str:
+    unit = _unit(advice)
+    return f"{shown(found, _SCALES[unit])} {unit}"
+
+
+def _shown_ms(found: Estimate) -> str:
+    return f"{shown(found, 1e3)} ms"
+
+
+def rate(bps: float) -> str:
+    """Return a rate in the largest unit in which it is at least 1, to four digits.
+
+    >>> rate(47.5e6), rate(9.5e5), rate(2.5e9)
+    ('47.5 Mbit/s', '950 kbit/s', '2.5 Gbit/s')
+    """
+    for unit, size in (("Gbit/s", 1e9), ("Mbit/s", 1e6)):
+        if bps >= size:
+            return f"{bps / size:.4g} {unit}"
+    return f"{bps / 1e3:.4g} kbit/s"
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{1e3 * seconds:.4g} ms"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
