@@ -51,7 +51,7 @@ pub fn read(path: &Path) -> Result<Capture, ReadError> {
             PcapError::Incomplete(_) => {
                 format!("the file ends within its header, at byte {length}")
             }
-            _ => "the file does not begin as a pcap or pcapng file".to_owned(),
+            _ => format!("the header of the file, of {length} bytes, is damaged or cut short"),
         })
     })?;
     let mut capacity = BUFFER;

@@ -1,11 +1,11 @@
 """Recordings of a line: what they tell of its rate, round trip and buffer, and of who sent.
 
-    >>> from redtail import recordings
-    >>> found = recordings.estimate("examples/cellular.trace", rtt_s=0.05)
-    >>> found.down.rate.text[:15]
-    '8.98 Mbit/s (0.'
-    >>> found.down.buffer.basis
-    'a mahimahi trace has no queue and no losses'
+>>> from redtail import recordings
+>>> found = recordings.estimate("examples/cellular.trace", rtt_s=0.05)
+>>> found.down.rate.text[:15]
+'8.98 Mbit/s (0.'
+>>> found.down.buffer.basis
+'a mahimahi trace has no queue and no losses'
 """
 
 from redtail.recordings.experiment import text, write

@@ -126,9 +126,7 @@ def _beside_another(events: Array) -> tuple[Estimated, Estimated]:
 
 
 def _too_few(events: Array) -> str:
-    return (
-        f"{len(events)} loss events have a wait near them, and {FEWEST_EVENTS} are needed"
-    )
+    return f"{len(events)} loss events have a wait near them, and {FEWEST_EVENTS} are needed"
 
 
 def _ends(values: Array) -> tuple[float, float]:
@@ -138,8 +136,9 @@ def _ends(values: Array) -> tuple[float, float]:
 
 def _events(backlogs: Backlogs, lost_s: Array, near_s: float, apart_s: float) -> Array:
     """Return backlog and wait at each loss event: of the packets next to its losses the median."""
-    rows = []
-    for lost in np.split(lost_s, np.flatnonzero(np.diff(lost_s) > apart_s) + 1):
+    rows: list[tuple[float, float]] = []
+    events = np.split(lost_s, np.flatnonzero(np.diff(lost_s) > apart_s) + 1)
+    for lost in events if len(lost_s) else ():
         first, last = np.searchsorted(backlogs.at_s, [lost[0] - near_s, lost[-1] + near_s])
         if last <= first:
             continue
@@ -153,8 +152,8 @@ def _events(backlogs: Backlogs, lost_s: Array, near_s: float, apart_s: float) ->
         if len(nearest):
             rows.append(
                 (
-                    np.median(backlogs.size_b[part][nearest]),
-                    np.median(backlogs.wait_s[part][nearest]),
+                    float(np.median(backlogs.size_b[part][nearest])),
+                    float(np.median(backlogs.wait_s[part][nearest])),
                 )
             )
     return np.array(rows).reshape(-1, 2)

@@ -38,7 +38,8 @@ RARE = 0.1
 sent again there is because answers were lost."""
 
 MUCH_LESS = 0.9
-"""A base that follows from other conversations counts if it is by so much less than any round trip."""
+"""A base that follows from other conversations counts if it is less than this share of the least
+round trip."""
 
 ACKS_S, SHARED_S = 0.25, 1.0
 """Acknowledgements come in lumps, more so where they wait themselves: windows are so long."""
@@ -80,9 +81,7 @@ class _Seen:
         return found
 
 
-def estimate(
-    capture: Capture, *, local: Sequence[str] = (), direction: str | None = None
-) -> Found:
+def estimate(capture: Capture, *, local: Sequence[str] = (), direction: str | None = None) -> Found:
     """Return what a capture tells of a line.
 
     Args:
@@ -189,7 +188,7 @@ def _missing(seen: _Seen, name: str) -> Array:
 
 
 def _spread(trips: Array) -> float:
-    """Return how much round trips vary within conversations: their 90 % quantile above the least."""
+    """Return how much round trips of a conversation vary: the 90 % quantile above the least."""
     if len(trips) < delays.FEWEST:
         return 0.0
     base: dict[int, float] = {}
@@ -379,9 +378,10 @@ def _drained(rate: Rate, trips: delays.Trips, deliveries: Deliveries) -> Array:
         at, total = np.array(edges), np.concatenate([[0.0], np.cumsum(sizes)])
     else:
         assert rate.mean.value is not None
-        found: Array = trips.wait_s * rate.mean.value / 8
-        return found
-    return np.interp(ends, at, total) - np.interp(begins, at, total)
+        drained: Array = trips.wait_s * rate.mean.value / 8
+        return drained
+    drained = np.interp(ends, at, total) - np.interp(begins, at, total)
+    return drained
 
 
 def _round_trip(
@@ -456,9 +456,10 @@ def _endpoint(spans: Array, value: float) -> float:
 
 def _was_empty(seen: _Seen, ways: dict[str, tuple[Direction, Rate]]) -> bool:
     """Return whether there are round trips from when no queue of the line can have been full."""
-    first = int(seen.capture["flags"][0]), seen.capture.conversations[
-        int(seen.capture["conversation"][0])
-    ]
+    first = (
+        int(seen.capture["flags"][0]),
+        seen.capture.conversations[int(seen.capture["conversation"][0])],
+    )
     if first[1].protocol == ICMP or first[0] & SYN:
         return True  # the recording begins before the traffic
     empty = True

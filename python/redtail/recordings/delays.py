@@ -52,7 +52,12 @@ class Trips:
 def least(trip_s: Array, talk: Array) -> dict[int, float]:
     """Return the least round trip of each conversation."""
     table = pd.Series(trip_s).groupby(talk).min()
-    return {int(name): float(value) for name, value in table.items()}
+    return _plain(table)
+
+
+def _plain(table: pd.Series[float]) -> dict[int, float]:
+    names, values = table.index.to_numpy(), table.to_numpy()
+    return {int(name): float(value) for name, value in zip(names, values, strict=True)}
 
 
 def bases(at_s: Array, trip_s: Array, talk: Array, width_s: float) -> dict[int, float]:
@@ -88,5 +93,5 @@ def bases(at_s: Array, trip_s: Array, talk: Array, width_s: float) -> dict[int, 
             break
     # No wait is negative, and the shortest is taken to be none.
     base += float((low - base).min())
-    found.update({int(name): float(value) for name, value in base.items()})
+    found.update(_plain(base))
     return found

@@ -128,7 +128,8 @@ def _head(found: Found, main: str) -> Iterator[str]:
     yield ""
     yield f"name = {json.dumps(f'Line of {name}', ensure_ascii=False)}"
     duration = DURATION_S
-    if len(found.direction(main).steps) > 1:
+    timed = any(flows.kind == "downloads" for flows in found.flows)
+    if len(found.direction(main).steps) > 1 or timed:
         duration = max(duration, WARMUP_S + found.duration_s)
     yield f'duration = "{quantity(duration, "s")}"'
     yield f'warmup = "{quantity(WARMUP_S, "s")}"'
@@ -180,15 +181,15 @@ def _limit(way: Direction) -> str:
 def _queue(way: Direction) -> Iterator[str]:
     yield from _explained("buffer", way.buffer)
     if way.buffer.value is None:
-        yield "# In its place: the queue of a network interface under Linux (ip-link(8), txqueuelen)."
+        yield "# In its place: the queue of a network interface under Linux (ip-link(8))."
     yield f'queue = {{ kind = "tail-drop", limit = "{_limit(way)}" }}'
 
 
 def _return(other: Direction, half: float, name: str) -> Iterator[str]:
     if not other.rate.known or other.rate.bound == "at least":
         yield from _comment(
-            f"{'Up' if name == 'up' else 'Down'}: {other.rate.text}; {other.rate.basis}. It is left "
-            f"out: that direction takes its time and never fills. With --{name} RATE it is a link."
+            f"{name.capitalize()}: {other.rate.text}; {other.rate.basis}. It is left out: that "
+            f"direction takes its time and never fills. With --{name} RATE it is a link."
         )
         yield ""
         return
@@ -255,18 +256,19 @@ def _group(flows: Flows, base: float, rtt: float) -> Iterator[str]:
         yield f"flows = {flows.count}"
         sizes = ", ".join(f'"{quantity(float(size), "B")}"' for size in flows.payloads_b)
         yield f"size = [{sizes}]"
-        starts = ", ".join(f'"{quantity(start, "s")}"' for start in flows.starts_s)
+        starts = ", ".join(f'"{quantity(WARMUP_S + at, "s")}"' for at in flows.starts_s)
         yield f"start = [{starts}]"
     else:
         assert flows.gap_s is not None and flows.size_b is not None
+        if flows.sizes_b is not None:
+            quartiles = ", ".join(quantity(size, "B", 3) for size in flows.sizes_b)
+            yield f"# Quartiles of the sizes: {quartiles}."
         yield 'kind = "arrivals"'
         yield f'gap = "exponential mean {quantity(flows.gap_s, "s")}"'
         yield f'size = "exponential mean {quantity(flows.size_b, "B")}"'
     yield f'tcp = "{flows.tcp}"'
     delays = [base + max(each - rtt, 0.0) for each, count in flows.rtts_s for _ in range(count)]
     delays = delays or [base]
-    if flows.kind == "transfers" and len(delays) > 10:  # a connection is at one of the hosts
-        delays = delays[:: -(-len(delays) // 10)]
     if max(delays) <= 0:
         return
     if max(delays) - min(delays) < 0.1 * rtt:

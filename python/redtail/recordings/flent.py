@@ -7,6 +7,7 @@ download", "TCP upload BE", "Ping (ms) ICMP"), their unit stands in the metadata
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -29,8 +30,9 @@ ACK_B = 52.0 / 2
 
 _SUMS = ("avg", "sum", "totals")
 
-BIN_S = 1.0
-"""Transfers tell what they have sent in irregular steps; over a second that evens out."""
+SHORTEST_S, WINDOWS = 1.0, 30
+"""Transfers tell what they have sent in irregular steps, which evens out over a second or more: a
+window is so long, and at least so long that a file has so many."""
 
 
 def read(data: object) -> Mapping[str, Any]:
@@ -62,7 +64,7 @@ def estimate(data: Mapping[str, Any], file: Path) -> Found:
     at = np.array(data["x_values"], float)
     goodputs: dict[str, Array] = {"down": np.zeros(len(at)), "up": np.zeros(len(at))}
     counts = {"down": 0, "up": 0}
-    for name, direction, values in _transfers(data):
+    for direction, values in _transfers(data):
         counts[direction] += 1
         goodputs[direction] += np.nan_to_num(values)
     echoes = _pings(data, at)
@@ -102,8 +104,8 @@ def estimate(data: Mapping[str, Any], file: Path) -> Found:
     )
 
 
-def _transfers(data: Mapping[str, Any]) -> Iterator[tuple[str, str, Array]]:
-    """Yield the series of single transfers: name, direction, goodput in bit/s."""
+def _transfers(data: Mapping[str, Any]) -> Iterator[tuple[str, Array]]:
+    """Yield the series of single transfers: direction, goodput in bit/s."""
     about = data["metadata"].get("SERIES_META", {})
     for name, values in data["results"].items():
         lower = name.lower()
@@ -114,7 +116,7 @@ def _transfers(data: Mapping[str, Any]) -> Iterator[tuple[str, str, Array]]:
         direction = "down" if "download" in lower else "up" if "upload" in lower else None
         unit = about.get(name, {}).get("UNITS", "Mbits/s")
         if direction is not None and unit == "Mbits/s":
-            yield name, direction, 1e6 * np.array(values, float)
+            yield direction, 1e6 * np.array(values, float)
 
 
 def _pings(data: Mapping[str, Any], at: Array) -> Pings | None:
@@ -156,13 +158,16 @@ def _direction(at: Array, step: float, goodputs: dict[str, Array], name: str) ->
     first, last = np.flatnonzero(loaded)[[0, -1]]
     part = slice(first, last + 1)
     share = float(acks[part].sum() / max(size[part].sum() * 8 / step, 1.0))
+    duration = float(at[last] - at[first])
     deliveries = Deliveries(
         at[part],
         size[part],
         share,
         "as the goodput of transfers with their headers and acknowledgements",
     )
-    found = rates.estimate(deliveries, None, shortest_s=max(BIN_S, 5 * step))
+    found = rates.estimate(
+        deliveries, None, shortest_s=max(SHORTEST_S, 5 * step, duration / WINDOWS)
+    )
     missing = "Flent's file has no losses in this direction that tell when a buffer is full"
     return Direction(
         rate=found.mean,
@@ -180,8 +185,6 @@ def _with_wait(
     ways: dict[str, Direction], counts: Mapping[str, int], full: Estimated
 ) -> tuple[dict[str, Direction], str]:
     """Give the wait of the pings to the direction that transfers have filled."""
-    from dataclasses import replace
-
     loaded = [name for name, count in counts.items() if count]
     if len(loaded) == 2:
         told = (

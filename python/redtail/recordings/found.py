@@ -45,8 +45,8 @@ class Flows:
     """Flows of one kind in one direction.
 
     Attributes:
-        kind: "bulk" (send all the time), "downloads" (long transfers with an end), "transfers" (short
-            ones), "steady" (UDP of constant rate) or "udp" (other UDP).
+        kind: "bulk" (send all the time), "downloads" (long transfers with an end), "transfers"
+            (short ones), "steady" (UDP of constant rate) or "udp" (other UDP).
         direction: "down" or "up".
         count: number of flows; of transfers, of connections in the recording.
         bps: rate of all of them, in bit/s of IP packets.
@@ -87,9 +87,10 @@ class Flows:
         if self.kind == "transfers":
             assert self.gap_s is not None and self.size_b is not None
             plural = "s" if self.count != 1 else ""
+            gap, size = quantity(self.gap_s, "s", 3), quantity(self.size_b, "B", 3)
             return (
-                f"{self.count} short TCP transfer{plural}, one every "
-                f"{quantity(self.gap_s, 's', 3)}, {quantity(self.size_b, 'B', 3)} on average, {rate}"
+                f"{self.count} short TCP transfer{plural}, one every {gap}, {size} on average, "
+                f"{rate}"
             )
         what = "of constant rate" if self.kind == "steady" else "of changing rate"
         plural = "s" if self.count != 1 else ""
@@ -148,6 +149,15 @@ class Found:
                 (f"{name} loss", way.loss),
             ]
         return [("base round trip", self.rtt), *rows]
+
+    def shown(self) -> list[tuple[str, Estimated]]:
+        """Return the rows for people: one for a direction of which nothing is known."""
+        rows = self.rows()
+        for name in ("down", "up"):
+            way = self.direction(name)
+            if not any(one.known for one in (way.rate, way.buffer, way.wait, way.loss)):
+                rows = [row for row in rows if not row[0].startswith(name) or row[1] is way.rate]
+        return rows
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -38,8 +39,9 @@ def read(text: str) -> list[int]:
             )
         found.append(int(word))
     if not found or found[-1] == 0:
-        raise ValueError(f"line {len(found) or 1}: the trace takes no time; accepted: a last "
-                         "line above 0")
+        raise ValueError(
+            f"line {len(found) or 1}: the trace takes no time; accepted: a last line above 0"
+        )
     return found
 
 
@@ -58,17 +60,17 @@ def estimate(times_ms: list[int], file: Path, direction: str | None = None) -> F
     mean = 8 * float(size.sum()) / duration
     windows, _ = np.histogram(at, np.arange(0.0, max(duration, 0.2), 0.1), weights=size)
     spread = np.quantile(8 * windows / 0.1, [0.1, 0.9]) if len(windows) else [mean, mean]
-    found = Estimated(
+    rate = Estimated(
         mean,
         "bit/s",
-        f"mean of {len(times_ms)} opportunities of 1500 bytes; the interval has 80 % of the windows "
-        "of 100 ms",
+        f"mean of {len(times_ms)} opportunities of 1500 bytes; the interval has 80 % of the "
+        "windows of 100 ms",
         float(min(spread[0], mean)),
         float(max(spread[1], mean)),
     )
     missing = "a mahimahi trace has no queue and no losses"
     way = Direction(
-        rate=found,
+        rate=rate,
         trace_ms=tuple(times_ms),
         buffer=Estimated(None, "B", missing),
         wait=Estimated(None, "s", missing),
@@ -79,4 +81,5 @@ def estimate(times_ms: list[int], file: Path, direction: str | None = None) -> F
     rtt = Estimated(None, "s", "a mahimahi trace says nothing about the round trip; --rtt gives it")
     about = f"mahimahi trace of {len(times_ms)} opportunities in {quantity(duration, 's', 3)}"
     told = f"the trace is taken to be the direction {name}"
-    return Found(file, "mahimahi", about, duration, rtt=rtt, cautions=(told,), **{name: way})
+    found = Found(file, "mahimahi", about, duration, rtt=rtt, cautions=(told,))
+    return replace(found, down=way) if name == "down" else replace(found, up=way)

@@ -121,9 +121,7 @@ def _steady(at: Array, size: Array) -> bool:
         return False
     # Without the longest hundredth, which are pauses of the capture or of the network.
     gaps = gaps[gaps <= np.quantile(gaps, 0.99)]
-    return bool(
-        gaps.std() <= STEADY * gaps.mean() and size.std() <= STEADY * size.mean()
-    )
+    return bool(gaps.std() <= STEADY * gaps.mean() and size.std() <= STEADY * size.mean())
 
 
 def _group(kind: str, direction: str, flows: list[dict[str, Any]], duration: float) -> Flows:
@@ -136,7 +134,10 @@ def _group(kind: str, direction: str, flows: list[dict[str, Any]], duration: flo
         count=len(flows),
         bps=8 * sum(flow["bytes"] for flow in flows) / duration,
         packet_b=int(np.median([flow["packet"] for flow in flows])),
-        rtts_s=_alike([flow["rtt"] for flow in flows if flow["rtt"] is not None]),
+        # A short flow may never have met an empty queue.
+        rtts_s=()
+        if transfers
+        else _alike([flow["rtt"] for flow in flows if flow["rtt"] is not None]),
         gap_s=duration / len(flows) if transfers else None,
         size_b=float(payloads.mean()) if transfers else None,
         sizes_b=_quartiles(payloads) if transfers else None,

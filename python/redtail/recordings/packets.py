@@ -104,9 +104,7 @@ def read(path: Path, name: Path | None = None) -> Capture:
         OSError: it cannot be read.
     """
     found = native().read_capture(path)
-    columns = {
-        key: np.frombuffer(data, dtype=kind) for key, (kind, data) in found.columns.items()
-    }
+    columns = {key: np.frombuffer(data, dtype=kind) for key, (kind, data) in found.columns.items()}
     at_ns = columns.pop("at_ns")
     rows = np.argsort(at_ns, kind="stable")
     place = np.empty(len(rows), np.int64)
@@ -146,4 +144,5 @@ def _on_the_line(columns: dict[str, Array], talks: list[Conversation]) -> Array:
     mss = np.array([min((m for m in talk.mss if m), default=1460) for talk in talks])
     segment = np.maximum(mss[columns["conversation"]] - 12 * (columns["options"] & 1), 1)
     pieces = np.where(large & (payload > segment), -(-payload // segment), 1)
-    return size + (pieces - 1) * (size - payload)
+    total: Array = size + (pieces - 1) * (size - payload)
+    return total

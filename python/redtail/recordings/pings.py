@@ -1,9 +1,9 @@
-"""Ping logs: round trips of small packets, as ping of iputils prints them (with -D the time too)."""
+"""Ping logs: round trips of small packets, as ping of iputils prints them."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -134,6 +134,5 @@ def estimate(pings: Pings, file: Path, direction: str | None = None) -> Found:
     if not pings.timed:
         cautions.append("the log has no times (ping -D prints them): one ping a second is assumed")
     about = f"ping log of {total} pings in {quantity(pings.duration_s, 's', 3)}"
-    return Found(
-        file, "ping", about, pings.duration_s, rtt=rtt, cautions=tuple(cautions), **{name: way}
-    )
+    found = Found(file, "ping", about, pings.duration_s, rtt=rtt, cautions=tuple(cautions))
+    return replace(found, down=way) if name == "down" else replace(found, up=way)

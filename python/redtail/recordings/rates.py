@@ -81,7 +81,7 @@ class Rate:
 
     @property
     def form(self) -> str:
-        """"constant", "steps", "varying", or "" if it is not known."""
+        """How it changes: "constant", "steps", "varying", or "" if it is not known."""
         if not self.mean.known or self.mean.bound:
             return ""
         if self.trace_ms:
@@ -222,17 +222,17 @@ def _of_windows(
     residual = np.empty(count)
     for number, (first, last) in enumerate(stretches):
         part = rates[first:last]
-        level = float(part.mean() if len(stretches) == 1 else stats.trim_mean(part, TRIMMED))
-        residual[first:last] = part / level - 1
+        here = float(part.mean() if len(stretches) == 1 else stats.trim_mean(part, TRIMMED))
+        residual[first:last] = part / here - 1
         # A change is somewhere between two windows that were seen busy.
         begin = begins[first] if number == 0 else (begins[first] + begins[first - 1] + width) / 2
         if steps:
             steps[-1] = (steps[-1][0], float(begin), steps[-1][2])
-        steps.append((float(begin), float(begins[last - 1] + width), level))
-    mean = float(rates.mean())
+        steps.append((float(begin), float(begins[last - 1] + width), here))
+    level = float(rates.mean())
     varies = len(raw) > MOST_STEPS or (float(residual.std()) > VARIES and width >= SHORTEST_S)
-    half = 0.0 if varies else _half_width(residual) * mean
-    low, high = mean - half - deliveries.uncertain * mean, mean + half
+    half = 0.0 if varies else _half_width(residual) * level
+    low, high = level - half - deliveries.uncertain * level, level + half
     what = "mean and 95 % interval" if not varies else "mean; the rate varies"
     basis = (
         f"{what} over {count} windows of {1e3 * width:.0f} ms {why}; bytes of IP packets, "
@@ -244,7 +244,7 @@ def _of_windows(
         low, high = float(spread[0]), float(spread[1])
         basis += "; the interval has 80 % of the windows"
         trace = _trace(deliveries)
-    found = Estimated(mean, "bit/s", basis, low, high)
+    found = Estimated(level, "bit/s", basis, low, high)
     return Rate(found, tuple(steps), trace, edges, windows, chosen)
 
 
@@ -322,6 +322,8 @@ def _trace(deliveries: Deliveries) -> tuple[int, ...]:
 
 def _edges(deliveries: Deliveries, width: float) -> Array:
     begin, end = float(deliveries.at_s.min()), float(deliveries.at_s.max())
+    # A damaged time stamp can be years away.
+    width = max(width, (end - begin) / (10 * MOST_WINDOWS))
     count = max(1, int((end - begin) / width))
     return begin + width * np.arange(count + 1)
 

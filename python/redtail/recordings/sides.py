@@ -34,7 +34,8 @@ class Sides:
 
     def is_up(self, capture: Capture) -> Array:
         """Return of each packet whether it goes up."""
-        return capture["end"] == self.local[capture["conversation"]]
+        found: Array = capture["end"] == self.local[capture["conversation"]]
+        return found
 
 
 def networks(texts: Sequence[str]) -> list[Network]:

@@ -5,8 +5,8 @@ and when, and what was lost on which side of the point.
 
 A round trip is taken of a segment and the acknowledgement that ends exactly with it, so that no
 delayed acknowledgement of an earlier segment counts, and not of segments that were sent twice (Karn
-and Partridge, SIGCOMM 1987). A selective acknowledgement (RFC 2018) gives one too, also while data is
-missing. Round trips on the side of the sender are taken by timestamps (RFC 7323): from the first
+and Partridge, SIGCOMM 1987). A selective acknowledgement (RFC 2018) gives one too, also while data
+is missing. Round trips on the side of the sender are taken by timestamps (RFC 7323): from the first
 segment with a value to the first data that echoes it. Without timestamps there are few: from the
 acknowledgement that makes the sender send a segment again to that segment.
 """
@@ -39,9 +39,9 @@ class Segments:
     """What was seen of all connections; a row for each observation, in no particular order.
 
     Attributes:
-        trips: round trips from the point to an end and back. Columns: time at which the first
+            trips: round trips from the point to an end and back. Columns: time at which the first
             packet passed (s), time at which the answer passed (s), conversation, the end that
-turned it around, bytes of the packet whose wait is in it, how it was taken.
+            turned it around, bytes of the packet whose wait is in it, how it was taken.
         delivered: acknowledged data. Columns: time (s), conversation, the end that sent the data,
             bytes on the line, headers included.
         beyond: data that passed the point and was sent again: lost behind it. Columns: time at
@@ -273,8 +273,5 @@ def follow(capture: Capture) -> Segments:
             connection.stamp(end, at, value, echo, size, payload > 0)
     widths = (6, 4, 4, 4)
     return Segments(
-        *(
-            np.array(rows, float).reshape(-1, width)
-            for rows, width in zip(out, widths, strict=True)
-        )
+        *(np.array(rows, float).reshape(-1, width) for rows, width in zip(out, widths, strict=True))
     )

@@ -56,7 +56,8 @@ class Estimated:
         if self.low is None or self.high is None:
             return text
         scale, _ = _scaled(self.value, self.unit)
-        return f"{text} ({self.low / scale:.4g} to {self.high / scale:.4g})"
+        low, high = f"{self.low / scale:.4g}", f"{self.high / scale:.4g}"
+        return f"{text} ({low} to {high})" if low != high else text
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
