@@ -55,7 +55,13 @@ impl PacketCapture {
     fn conversations(&self) -> Vec<Talk> {
         let told = |talk: &Conversation| {
             let addresses = talk.addresses.map(|address| address.to_string());
-            (talk.protocol, addresses, talk.ports, talk.mss, talk.sack_permitted)
+            (
+                talk.protocol,
+                addresses,
+                talk.ports,
+                talk.mss,
+                talk.sack_permitted,
+            )
         };
         self.0.conversations.iter().map(told).collect()
     }

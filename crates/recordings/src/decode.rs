@@ -55,7 +55,11 @@ pub fn headers(data: &[u8], original: usize, left: &mut Left) -> Option<Headers>
     };
     if found.is_none() {
         let whole = sliced.stop_err.is_none();
-        *(if whole { &mut left.other } else { &mut left.cut }) += 1;
+        *(if whole {
+            &mut left.other
+        } else {
+            &mut left.cut
+        }) += 1;
     }
     found
 }
@@ -78,7 +82,10 @@ fn network(slice: Option<&LaxNetSlice<'_>>, original: usize) -> Option<(Network,
         LaxNetSlice::Ipv4(ip) => {
             let header = ip.header();
             let found = Network {
-                addresses: (header.source_addr().into(), header.destination_addr().into()),
+                addresses: (
+                    header.source_addr().into(),
+                    header.destination_addr().into(),
+                ),
                 size: told(header.total_len().into()),
                 id: header.identification(),
                 ecn: header.ecn().value(),
@@ -89,7 +96,10 @@ fn network(slice: Option<&LaxNetSlice<'_>>, original: usize) -> Option<(Network,
             let header = ip.header();
             let length = u32::from(header.payload_length());
             let found = Network {
-                addresses: (header.source_addr().into(), header.destination_addr().into()),
+                addresses: (
+                    header.source_addr().into(),
+                    header.destination_addr().into(),
+                ),
                 size: told(if length == 0 { 0 } else { length + 40 }),
                 id: 0,
                 ecn: header.ecn().value(),
@@ -128,7 +138,10 @@ fn of_tcp(network: Network, tcp: &TcpSlice<'_>, offset: u32) -> Headers {
     let ports = (tcp.source_port(), tcp.destination_port());
     let mut found = network.with(TCP, ports, header);
     let flags = [tcp.fin(), tcp.syn(), tcp.rst(), tcp.psh(), tcp.ack()];
-    found.flags = (0..).zip(flags).map(|(bit, set)| u8::from(set) << bit).sum();
+    found.flags = (0..)
+        .zip(flags)
+        .map(|(bit, set)| u8::from(set) << bit)
+        .sum();
     found.seq = tcp.sequence_number();
     found.ack = tcp.acknowledgment_number();
     for option in tcp.options_iterator().map_while(Result::ok) {

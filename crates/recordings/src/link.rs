@@ -74,7 +74,9 @@ mod tests {
 
     fn ethernet(words: &[u16]) -> Vec<u8> {
         let mut bytes = vec![0; 12];
-        words.iter().for_each(|word| bytes.extend(word.to_be_bytes()));
+        words
+            .iter()
+            .for_each(|word| bytes.extend(word.to_be_bytes()));
         bytes
     }
 
@@ -93,6 +95,9 @@ mod tests {
         let link = Linktype(ETHERNET);
         assert_eq!(ip_offset(link, &ethernet(&[0x0806])), None);
         assert_eq!(ip_offset(link, &[0; 5]), None);
-        assert_eq!(ip_offset(link, &ethernet(&[0x8864, 0x1100, 1, 60, 0xc021])), None);
+        assert_eq!(
+            ip_offset(link, &ethernet(&[0x8864, 0x1100, 1, 60, 0xc021])),
+            None
+        );
     }
 }

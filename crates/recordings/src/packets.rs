@@ -167,7 +167,8 @@ impl Packets {
         self.flags.push(headers.flags);
         self.seq.push(headers.seq);
         self.ack.push(headers.ack);
-        self.options.push(headers.timestamps.map_or(0, |_| TIMESTAMPS));
+        self.options
+            .push(headers.timestamps.map_or(0, |_| TIMESTAMPS));
         let (ts_val, ts_ecr) = headers.timestamps.unwrap_or_default();
         self.ts_val.push(ts_val);
         self.ts_ecr.push(ts_ecr);

@@ -132,13 +132,20 @@ impl Rows {
     fn block(&mut self, block: PcapBlockOwned<'_>) -> Result<(), String> {
         match block {
             PcapBlockOwned::LegacyHeader(header) => {
-                let units = if header.is_nanosecond_precision() { 1_000_000_000 } else { 1_000_000 };
+                let units = if header.is_nanosecond_precision() {
+                    1_000_000_000
+                } else {
+                    1_000_000
+                };
                 self.interface(link_type(&header), String::new(), units, 0);
             }
             PcapBlockOwned::Legacy(packet) => {
                 let units = self.clocks[0].resolution;
                 let ticks = u64::from(packet.ts_sec) * units + u64::from(packet.ts_usec);
-                let kept = packet.data.get(..packet.caplen as usize).unwrap_or(packet.data);
+                let kept = packet
+                    .data
+                    .get(..packet.caplen as usize)
+                    .unwrap_or(packet.data);
                 self.packet(0, ticks, kept, packet.origlen);
             }
             PcapBlockOwned::NG(Block::SectionHeader(_)) => self.clocks.clear(),
@@ -171,8 +178,16 @@ impl Rows {
 
     fn interface(&mut self, link: Linktype, name: String, resolution: u64, offset: i64) {
         let index = self.capture.interfaces.len() as u32;
-        self.clocks.push(Clock { link, index, resolution, offset });
-        self.capture.interfaces.push(Interface { name, link_type: link.0 });
+        self.clocks.push(Clock {
+            link,
+            index,
+            resolution,
+            offset,
+        });
+        self.capture.interfaces.push(Interface {
+            name,
+            link_type: link.0,
+        });
     }
 
     fn packet(&mut self, interface: usize, ticks: u64, data: &[u8], original: u32) {
@@ -201,7 +216,9 @@ impl Rows {
                 capture.interfaces.len() as u32 - 1
             }),
         };
-        let place = self.conversations.place(&headers, &mut capture.conversations);
+        let place = self
+            .conversations
+            .place(&headers, &mut capture.conversations);
         let at_ns = nanoseconds(ticks, clock.resolution, clock.offset);
         capture.packets.push(at_ns, index, place, &headers);
     }
