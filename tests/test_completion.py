@@ -55,6 +55,8 @@ def test_bash_completes_the_names_that_redtail_knows(tmp_path: Path) -> None:
         "redtail init small": ["small-office"],
         "redtail run x.toml --backend live": ["live", "live-tc"],
         "redtail compare x.toml --metric goo": ["goodput"],
+        "redtail advise --access pp": ["pppoe-vdsl2"],
+        "redtail advise --use calls,ga": ["calls,games"],
         # Files are completed by the shell.
         "redtail run .": [],
     }

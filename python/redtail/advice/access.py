@@ -122,8 +122,8 @@ ACCESS: dict[str, Access] = {
             share_source='OpenWrt, "SQM Details": 85 % of a rate that nobody has measured.',
             cautions=(
                 "The rate of a radio link changes with the cell's load and the reception, often "
-                "below any fixed shaper. A shaper that follows the rate (cake-autorate, or tc-cake(8), "
-                "autorate-ingress) is safer than a fixed one.",
+                "below any fixed shaper. A shaper that follows the rate (cake-autorate, or "
+                "tc-cake(8), autorate-ingress) is safer than a fixed one.",
             ),
         ),
         Access(
@@ -167,11 +167,22 @@ def carried(overhead: Overhead, rate: float) -> float:
     return rate * FULL / wire_bytes(overhead, FULL)
 
 
-def shaper(line: Line, direction: Direction) -> tuple[float | None, str]:
-    """Return the rate of the shaper in one direction, in bit/s, and why it is so; None for none."""
+def own_port(line: Line) -> bool:
+    """Return whether the upload's bottleneck is a port of the router, where its queue can stand."""
+    return line.access == "ethernet" and line.up_bps in _PORT_RATES
+
+
+def shaper(line: Line, direction: Direction, port: bool) -> tuple[float | None, str]:
+    """Return the rate of the shaper in one direction, in bit/s, and why it is so; None for none.
+
+    Args:
+        line: the line.
+        direction: the direction.
+        port: whether the upload's bottleneck is a port of the router (`own_port`).
+    """
     access = ACCESS[line.access]
     rate = line.down_bps if direction == "down" else line.up_bps
-    if direction == "up" and line.access == "ethernet" and rate in _PORT_RATES:
+    if direction == "up" and port:
         return None, "The line is the router's own port: the queue stands there without a shaper."
     below = (
         "the provider's buffer stays empty only while less arrives than the line carries"

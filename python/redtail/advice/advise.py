@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Sequence
 from typing import Unpack
 
 from redtail import _engine, experiment
-from redtail.advice.access import ACCESS
+from redtail.advice.access import ACCESS, own_port
 from redtail.advice.answer import Advice
 from redtail.advice.candidates import KINDS
 from redtail.advice.line import Line, Recorded
@@ -26,11 +25,14 @@ from redtail.errors import SpecError
 from redtail.options import ExecuteOptions
 from redtail.running import runner
 
-LEAST_BPS = 100e3
+LEAST_BPS = 200e3
 """The slowest line, in bit/s. Source: a call sends 80 kbit/s, and it is part of every load."""
 
 MOST_BPS = 100e9
 """The fastest line, in bit/s. Source: our choice."""
+
+SHORTEST_RTT_S = 0.0001
+"""The shortest round trip, in s. Source: our choice."""
 
 LONGEST_RTT_S = 2.0
 """The longest round trip, in s. Source: our choice; by a geostationary satellite it is 0.6 s."""
@@ -133,14 +135,8 @@ def advise_on(
         raise SpecError(
             f'effort = "{effort}" is none; accepted: {", ".join(EFFORTS)}', key="effort"
         )
-    happening = loads(line.uses, line.people, recorded)
-    wanted = simulated(
-        line,
-        kinds,
-        happening,
-        EFFORTS[effort],
-        buffers_of(recorded, _buffer(buffer)),
-    )
+    buffers = buffers_of(recorded, _buffer(buffer))
+    wanted = simulated(line, kinds, EFFORTS[effort], buffers, recorded)
     text = experiment_text(wanted, _name(line), _about(line))
     # What the checks warn of are properties of the candidates that the answer shows.
     plan = experiment.prepare(experiment.Toml(text, name="the experiment of this advice"))
@@ -151,7 +147,7 @@ def advise_on(
         line=line,
         recorded=recorded,
         objective=ranked_by,
-        candidates=candidates(line, kinds, happening),
+        candidates=candidates(line, kinds, loads(line.uses, line.people, recorded), own_port(line)),
         wanted=wanted,
         results=results,
         text=text,
@@ -183,7 +179,10 @@ def _buffer(text: str | None) -> float:
         return BUFFER
     seconds = _engine.time_s("buffer", text)
     if not 0.001 <= seconds <= 10:
-        raise SpecError(f'buffer = "{text}": accepted: "1 ms" to "10 s"', key="buffer")
+        raise SpecError(
+            f'buffer = "{text}" is no buffer of a line; accepted: from "1 ms" to "10 s"',
+            key="buffer",
+        )
     return seconds
 
 
@@ -198,24 +197,26 @@ def _refuse(line: Line, given: dict[str, str]) -> None:
         SpecError: a value makes no sense; the message names it and what is accepted.
     """
 
-    def refuse(key: str, value: object, accepted: str) -> None:
-        raise SpecError(f"{key} = {given.get(key, value)}: accepted: {accepted}", key=key)
+    def refuse(key: str, value: object, problem: str, accepted: str) -> None:
+        raise SpecError(f"{key} = {given.get(key, value)} {problem}; accepted: {accepted}", key=key)
 
     for key, rate in (("down", line.down_bps), ("up", line.up_bps)):
         if not LEAST_BPS <= rate <= MOST_BPS:
-            refuse(key, f"{rate:g} bit/s", 'a rate from "100 kbit/s" to "100 Gbit/s"')
-    if not (math.isfinite(line.rtt_s) and 0.0001 <= line.rtt_s <= LONGEST_RTT_S):
-        refuse("rtt", f"{line.rtt_s:g} s", 'a time from "100 us" to "2 s"')
+            accepted = 'from "200 kbit/s" to "100 Gbit/s"'
+            refuse(key, f"{rate:g} bit/s", "is no rate of a line", accepted)
+    if not SHORTEST_RTT_S <= line.rtt_s <= LONGEST_RTT_S:
+        refuse("rtt", f"{line.rtt_s:g} s", "is no round trip", 'from "100 us" to "2 s"')
     if line.access not in ACCESS:
         titles = ", ".join(f"{each.name} ({each.title})" for each in ACCESS.values())
-        refuse("access", f'"{line.access}"', titles)
+        refuse("access", f'"{line.access}"', "is no access technology", titles)
+    uses = ", ".join(f"{use} ({of})" for use, of in USES.items())
     if not line.uses:
-        refuse("use", '""', ", ".join(USES))
+        refuse("use", '""', "names no use", uses)
     for name in line.uses:
         if name not in USES:
-            refuse("use", f'"{name}"', ", ".join(f"{use} ({of})" for use, of in USES.items()))
+            refuse("use", f'"{name}"', "is no use of a line", uses)
     if not 1 <= line.people <= MOST_PEOPLE:
-        refuse("people", line.people, f"1 to {MOST_PEOPLE}")
+        refuse("people", line.people, "is no number of people", f"1 to {MOST_PEOPLE}")
 
 
 def _name(line: Line) -> str:

@@ -44,13 +44,14 @@ class Expected:
     label: str
     measures: Mapping[str, Estimate]
 
+    @property
+    def known(self) -> dict[str, Estimate]:
+        """The measures that have a value."""
+        return {name: each for name, each in self.measures.items() if not math.isnan(each.mean)}
+
     def as_dict(self) -> dict[str, Any]:
         """Return it as plain values, in SI units and shares."""
-        known = {
-            name: each.as_json()
-            for name, each in self.measures.items()
-            if not math.isnan(each.mean)
-        }
+        known = {name: each.as_json() for name, each in self.known.items()}
         return {"load": self.load, "queue": self.label, **known}
 
 
@@ -225,6 +226,15 @@ class Advice:
         )
 
     @property
+    def helps(self) -> bool:
+        """Whether the advised queue is no worse than the line as it is, by the objective."""
+        difference = self.as_it_is.difference
+        assert difference is not None
+        if difference.ci95 is None:
+            return not difference.mean < 0
+        return difference.high >= 0
+
+    @property
     def equals(self) -> tuple[Ranked, ...]:
         """The queues that the runs do not tell apart from the one that is advised."""
         return tuple(each for each in self.ranking[1:] if each.fits and not each.told_apart)
@@ -259,9 +269,9 @@ class Advice:
         ]
         if self.wanted.divisor > 1:
             found.append(
-                f"The line is too fast to be simulated in a minute: its rates were divided by "
-                f"{self.wanted.divisor:.3g}, with the same round trip and people. On the line "
-                "itself packets take less time, so that delays and page times are lower."
+                f"The line is too fast to be simulated in a minute: its rates and its people were "
+                f"divided by {self.wanted.divisor:.3g}, its round trip was not. On the line itself "
+                "a packet takes less time, so that delays and page times are lower."
             )
         found.append(
             "Packets were simulated without what the line adds to them; small packets take more of "
@@ -282,6 +292,7 @@ class Advice:
             "queue": self.chosen.kind,
             "down": self.chosen.down.as_dict(),
             "up": self.chosen.up.as_dict(),
+            "helps": self.helps,
             "not_told_apart": [each.kind for each in self.equals],
             "ranking": [each.as_dict() for each in (*self.ranking, self.as_it_is)],
             "loads": {load.name: load.about for load in self.wanted.loads},
@@ -309,6 +320,12 @@ class Advice:
     def to_json(self) -> str:
         """Return it as JSON text."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def to_text(self, width: int = 100) -> str:
+        """Return it as the command prints it, in so many columns."""
+        from redtail.advice.report import text_of
+
+        return text_of(self, width)
 
     def save(self, file: str | os.PathLike[str]) -> Path:
         """Write the experiment file, which `redtail run` makes the same runs of.

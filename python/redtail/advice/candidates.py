@@ -1,8 +1,8 @@
 """The queues that routers have, with parameters for a line, each with its source.
 
 Where a rule for one queue on one link exists (`redtail parameters`), the parameters are its: the
-rate is the shaper's, the round trip the line's, and the number of flows the largest that sends for
-long in one of the loads.
+rate is what the shaper lets through of full packets, the round trip the line's, and the number of
+flows the largest that sends for long in one of the loads.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from redtail.advice import parameters
-from redtail.advice.access import ACCESS, FULL, shaper
+from redtail.advice.access import ACCESS, FULL, carried, shaper
 from redtail.advice.line import Direction, Line, Shaped
+from redtail.scenario import quantity
 
 INTERVAL = 0.1
 """Of CAKE and DualPI2, the round trip that they are set for, in s; more where the line's is longer.
@@ -111,7 +112,14 @@ class Candidate:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a queue stands: what its parameters depend on."""
+    """Where a queue stands: what its parameters depend on.
+
+    Attributes:
+        line: the line.
+        direction: the direction.
+        rate: what the shaper or the line lets through of full IP packets, in bit/s.
+        flows: the largest number of flows that send at once for long.
+    """
 
     line: Line
     direction: Direction
@@ -129,27 +137,29 @@ class _Place:
         return 1 / self.packets
 
 
-def candidate(kind: str, line: Line, flows: Mapping[Direction, int]) -> Candidate:
+def candidate(kind: str, line: Line, flows: Mapping[Direction, int], port: bool) -> Candidate:
     """Return a kind of queue with parameters for a line.
 
     Args:
         kind: one of `KINDS`.
         line: the line.
         flows: the largest number of flows that send at once for long, in each direction.
+        port: whether the upload's bottleneck is a port of the router.
     """
     return Candidate(
         kind,
         KINDS[kind].label,
-        _setting(kind, line, "down", flows["down"]),
-        _setting(kind, line, "up", flows["up"]),
+        _setting(kind, line, "down", flows["down"], port),
+        _setting(kind, line, "up", flows["up"], port),
     )
 
 
-def _setting(kind: str, line: Line, direction: Direction, flows: int) -> Setting:
-    rate, why = shaper(line, direction)
+def _setting(kind: str, line: Line, direction: Direction, flows: int, port: bool) -> Setting:
+    rate, why = shaper(line, direction, port)
     whole = line.down_bps if direction == "down" else line.up_bps
     access = ACCESS[line.access]
-    place = _Place(line, direction, whole if rate is None else rate, flows)
+    carries = carried(access.overhead, whole if rate is None else rate)
+    place = _Place(line, direction, carries, flows)
     keys, cautions = KINDS[kind].rule(place)
     queue = {"kind": kind, **{key.name: key.value for key in keys}}
     shaped = Shaped(direction, queue, rate, access.overhead, whole)
@@ -168,15 +178,18 @@ def _ruled(place: _Place, kind: str, *, but: tuple[str, ...] = ()) -> _Keys:
         queue=kind,
     )
     keys = [
-        Key(one.name, _value(one.toml), one.source)
+        Key(one.name, _value(one), one.source)
         for one in found.parameters
         if one.toml is not None and one.name not in but
     ]
     return keys, list(found.cautions)
 
 
-def _value(toml: str) -> Any:
-    return tomllib.loads(f"value = {toml}")["value"]
+def _value(one: parameters.QueueParameter) -> Any:
+    """Return a value as the experiment file has it; a time in whole microseconds, as in routers."""
+    if one.unit == "s":
+        return _ms(math.ceil(round(1e6 * one.value, 3)) / 1e6)
+    return tomllib.loads(f"value = {one.toml}")["value"]
 
 
 def _interval(place: _Place) -> float:
@@ -307,14 +320,16 @@ def _wred(place: _Place) -> _Keys:
     red, cautions = _ruled(place, "red")
     by_name = {key.name: key for key in red}
     usual = {key: by_name[key].value for key in ("min_th", "max_th", "max_p")}
-    voice = {"dscp": _VOICE, "min_th": by_name["max_th"].value, "max_th": by_name["limit"].value}
+    upper, limit = (quantity(by_name[key].value)[0] or 0.0 for key in ("max_th", "limit"))
+    between = f"{round((upper + limit) / 2)} packets"
+    voice = {"dscp": _VOICE, "min_th": by_name["max_th"].value, "max_th": between}
     return [
         by_name["limit"],
         Key(
             "profiles",
             [{**voice, "max_p": usual["max_p"]}, usual],
             "RED's thresholds for packets without a mark (Ziegler et al. 2001); marked voice (RFC "
-            "3246, RFC 5865) from max_th on.",
+            "3246, RFC 5865) from max_th on, to halfway between it and the limit; our choice.",
         ),
         by_name["w_q"],
         by_name["mean_packet"],

@@ -65,7 +65,7 @@ def loads(uses: Sequence[str], people: int, recorded: Recorded | None = None) ->
     if "backup" in uses:
         groups = (*evening, backup)
         found.append(Load("one backup", _said(groups), groups, ("up",)))
-    else:
+    if "downloads" in uses or "backup" not in uses:
         groups = (*evening, download)
         found.append(Load("one download", _said(groups), groups, ("down",)))
     everybody = _people(uses, people, share=0.5)
@@ -173,7 +173,7 @@ def _as_recorded(evening: Sequence[Mapping[str, Any]], recorded: Recorded) -> Lo
 
 _WORDS = {
     "calls-down": ("call", "calls"),
-    "web": ("reads pages", "read pages"),
+    "web": ("reading pages", "reading pages"),
     "games-down": ("game", "games"),
     "streaming": ("film", "films"),
     "download": ("a download over {} connection", "a download over {} connections"),

@@ -39,7 +39,19 @@ _COLUMNS = (
 _SCALES = {"ms": 1e3, "s": 1.0, "%": 100.0}
 
 
-def parts(advice: Advice) -> Iterator[RenderableType]:
+def text_of(advice: Advice, width: int) -> str:
+    """Return an advice as text with lines of at most so many columns."""
+    from rich.console import Console
+
+    console = Console(width=width, highlight=False, markup=False, emoji=False, color_system=None)
+    with console.capture() as captured:
+        for part in _parts(advice):
+            console.print(escape.text(part) if isinstance(part, str) else part)
+    # Tables fill their lines with spaces.
+    return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+def _parts(advice: Advice) -> Iterator[RenderableType]:
     """Yield what is printed of an advice, in its order."""
     yield _line(advice)
     yield ""
@@ -59,6 +71,10 @@ def parts(advice: Advice) -> Iterator[RenderableType]:
     yield _expected(advice)
     for load in advice.wanted.loads:
         yield f"{load.name}: {load.about}"
+    if any(
+        each.ci95 is None and each.n > 1 for row in advice.expected for each in row.known.values()
+    ):
+        yield "±?: no interval can be given from these simulations, most of which are equal"
     yield ""
     yield from _ranking(advice)
     yield ""
@@ -80,15 +96,23 @@ def _line(advice: Advice) -> str:
 
 def _verdict(advice: Advice) -> str:
     first = advice.ranking[0]
-    text = f"Set {first.label} in both directions: first of {len(advice.ranking)} queues by "
-    if len(advice.ranking) == 1:
-        text = f"Set {first.label} in both directions, the only queue to choose from: "
-    text += f"{advice.objective.title} under the worst load, {_value(advice, first.value)}"
-    as_it_is = advice.as_it_is
-    text += f", where the line as it is has {_value(advice, as_it_is.value)}."
+    number = len(advice.ranking)
+    what = f"{advice.objective.title} under the worst load"
+    here, before = _value(advice, first.value), _value(advice, advice.as_it_is.value)
+    if not advice.helps:
+        which = "This queue is" if number == 1 else f"None of the {number} queues is"
+        return (
+            f"{which} better than the line as it is by {what}: {before} without a queue of the "
+            f"router's, {here} with {first.label}. Below is what {first.label} needs and does."
+        ).replace("This queue is better", "This queue is no better")
+    place = "the only queue to choose from" if number == 1 else f"first of {number} queues"
+    text = (
+        f"Set {first.label} in both directions, {place}: {what} {here}, where the line as it is "
+        f"has {before}."
+    )
     if advice.equals:
         names = _listed([each.label for each in advice.equals])
-        text += f" These simulations do not tell {names} from it."
+        text += f" These simulations do not tell {names} apart from it."
     return text
 
 
@@ -143,7 +167,7 @@ def _ranking(advice: Advice) -> Iterator[RenderableType]:
     text = f"All queues by {objective.title}, of which the worst load and direction count"
     if objective is not THROUGHPUT:
         text += (
-            f"; those that lose {100 * LOST_AT_MOST:.0f} % more of the throughput than the best "
+            f"; those that lose over {100 * LOST_AT_MOST:.0f} % of the line more than the best one "
             "come last"
         )
     yield text + " (--objective ranks by another one):"
@@ -185,10 +209,13 @@ def _half(advice: Advice) -> str:
         f"shaper at a fixed rate is above the line and does nothing: packets wait in the line's "
         f"own buffer again. Under '{advice.wanted.halved.name}' a call's packets then take "
         f"{_shown_ms(delays[1])} instead of {_shown_ms(delays[0])} with {advice.chosen.label} "
-        f"({_shown_ms(delays[2])} without it); the wait in the provider's buffer is "
-        f"{_shown_ms(after.measures['buffer_down'])}, in the modem's "
-        f"{_shown_ms(after.measures['buffer_up'])} (95th percentiles)."
+        f"({_shown_ms(delays[2])} without it). The wait in the provider's buffer is "
+        f"{_shown_ms(after.measures['buffer_down'])}"
     )
+    if advice.up.shaper_bps is None:
+        text += ". The queue of the upload stands at the line itself and follows its rate."
+    else:
+        text += f", in the modem's {_shown_ms(after.measures['buffer_up'])} (95th percentiles)."
     return text + (
         " If your line drops so far, set the shaper below the lowest rate, or let a program such "
         "as cake-autorate follow the rate."

@@ -17,10 +17,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from redtail.advice.access import ACCESS, carried
+from redtail.advice.access import ACCESS, carried, own_port
 from redtail.advice.candidates import Candidate, candidate
 from redtail.advice.line import Line, Recorded, Shaped
-from redtail.advice.loads import Load, most_flows
+from redtail.advice.loads import Load, loads, most_flows
 from redtail.experiment import toml_value
 
 BUFFER = 0.2
@@ -51,7 +51,7 @@ class Effort:
         seconds: simulated time of a run that is measured, in s.
         least_s: the same on a line that is so fast that `seconds` would take too long.
         bits: what the line may carry in both directions in a run; a line that would carry more in
-            `least_s` is simulated with its rates divided.
+            `least_s` is simulated with its rates and its people divided.
     """
 
     replications: int
@@ -61,11 +61,15 @@ class Effort:
 
 
 EFFORTS: dict[str, Effort] = {
-    "quick": Effort(3, 8.0, 4.0, 0.4e9),
-    "normal": Effort(8, 25.0, 10.0, 2.0e9),
-    "thorough": Effort(20, 60.0, 30.0, 6.0e9),
+    "quick": Effort(3, 8.0, 4.0, 0.8e9),
+    "normal": Effort(10, 25.0, 10.0, 3.0e9),
+    "thorough": Effort(20, 60.0, 30.0, 9.0e9),
 }
-"""Efforts by name. Source: ours, so that "normal" takes less than a minute on two processors."""
+"""Efforts by name.
+
+Source: ours, so that "normal" takes less than a minute on two processors; its replications are
+those that an experiment has by default.
+"""
 
 WARMUP_S = 5.0
 """Time before the measurement, in s: all have begun by then, and slow start is over."""
@@ -76,8 +80,8 @@ class Simulated:
     """What is simulated.
 
     Attributes:
-        line: the line, with its rates divided by `divisor`.
-        divisor: what the rates were divided by; 1 for none.
+        line: the line, with its rates and its people divided by `divisor`.
+        divisor: what they were divided by; 1 for nothing.
         effort: how much is simulated.
         measured_s: time of a run that is measured, in s.
         loads: the loads.
@@ -117,40 +121,48 @@ class Simulated:
 def simulated(
     line: Line,
     kinds: Sequence[str],
-    loads: Sequence[Load],
     effort: Effort,
     buffers: tuple[float, float] = (BUFFER, BUFFER),
+    recorded: Recorded | None = None,
 ) -> Simulated:
     """Return what is simulated for a line.
 
     Args:
         line: the line.
         kinds: the candidates, of `KINDS`.
-        loads: the loads.
         effort: how much to simulate.
         buffers: time that the buffers of the provider and the modem take to empty, in s.
+        recorded: what a recording told of the line.
     """
     total = line.down_bps + line.up_bps
     measured = min(effort.seconds, max(effort.least_s, effort.bits / total - WARMUP_S))
     divisor = max(1.0, total * (measured + WARMUP_S) / effort.bits)
     if divisor <= 1.1:  # not worth a line that is not the user's
         divisor = 1.0
-    smaller = replace(line, down_bps=line.down_bps / divisor, up_bps=line.up_bps / divisor)
+    smaller = replace(
+        line,
+        down_bps=line.down_bps / divisor,
+        up_bps=line.up_bps / divisor,
+        people=max(1, round(line.people / divisor)),
+    )
+    happening = loads(smaller.uses, smaller.people, recorded)
     return Simulated(
         line=smaller,
         divisor=divisor,
         effort=effort,
         measured_s=float(f"{measured:.2g}"),
-        loads=tuple(loads),
+        loads=happening,
         buffers=buffers,
-        candidates=candidates(smaller, kinds, loads),
+        candidates=candidates(smaller, kinds, happening, own_port(line)),
     )
 
 
-def candidates(line: Line, kinds: Sequence[str], loads: Sequence[Load]) -> tuple[Candidate, ...]:
-    """Return kinds of queues with parameters for a line and its loads."""
-    flows = {"down": most_flows(loads, "down"), "up": most_flows(loads, "up")}
-    return tuple(candidate(kind, line, flows) for kind in kinds)  # type: ignore[arg-type]
+def candidates(
+    line: Line, kinds: Sequence[str], over: Sequence[Load], port: bool
+) -> tuple[Candidate, ...]:
+    """Return kinds of queues with parameters for a line and its loads (`port`: of `own_port`)."""
+    flows = {"down": most_flows(over, "down"), "up": most_flows(over, "up")}
+    return tuple(candidate(kind, line, flows, port) for kind in kinds)  # type: ignore[arg-type]
 
 
 def buffers_of(recorded: Recorded | None, default: float) -> tuple[float, float]:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from redtail.cli import completion
 from redtail.cli.options import Jobs, Out
-from redtail.cli.output import print_parts, say
+from redtail.cli.output import say, width
 from redtail.cli.progress import progress_shown
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ Access = Annotated[
         "--access",
         metavar="NAME",
         help="docsis, pppoe-vdsl2, vdsl2, adsl, fibre, ethernet, lte or unknown.",
+        autocompletion=completion.accesses,
     ),
 ]
 Use = Annotated[
@@ -41,6 +43,7 @@ Use = Annotated[
         metavar="NAMES",
         help="What the line is used for: calls, web, backup, games, streaming, downloads, with "
         "commas between them.",
+        autocompletion=completion.uses,
     ),
 ]
 People = Annotated[int, typer.Option("--people", metavar="N", help="How many people use the line.")]
@@ -51,6 +54,7 @@ Queues = Annotated[
         metavar="KINDS",
         help="The queues that your router has: cake, fq-codel, fq-pie, codel, pie, dualpi2, "
         "adaptive-red, red, wred, tail-drop; without it all but wred.",
+        autocompletion=completion.advised_queues,
     ),
 ]
 ObjectiveName = Annotated[
@@ -60,6 +64,7 @@ ObjectiveName = Annotated[
         metavar="NAME",
         help="What queues are ranked by: calls, games, pages or throughput; without it the first "
         "of these that the line is used for.",
+        autocompletion=completion.objectives,
     ),
 ]
 Buffer = Annotated[
@@ -73,7 +78,10 @@ Buffer = Annotated[
 EffortName = Annotated[
     str,
     typer.Option(
-        "--effort", metavar="NAME", help="How much is simulated: quick, normal or thorough."
+        "--effort",
+        metavar="NAME",
+        help="How much is simulated: quick, normal or thorough.",
+        autocompletion=completion.efforts,
     ),
 ]
 Save = Annotated[
@@ -131,9 +139,7 @@ def advise(
 
 
 def _print(found: Advice, seconds: float, save: str | None) -> None:
-    from redtail.advice.report import parts
-
-    print_parts(parts(found))
+    print(found.to_text(width()))
     say("")
     runs = len(found.results.cases) * found.wanted.effort.replications
     say(f"{runs} runs, in {seconds:.1f} s")

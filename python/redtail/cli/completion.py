@@ -82,3 +82,50 @@ def experiments(context: typer.Context, incomplete: str) -> list[str]:
     with contextlib.suppress(RedtailError, OSError):
         return _beginning((folder.name for folder in runs.folders(path_of(out))), incomplete)
     return []
+
+
+def accesses(incomplete: str) -> list[str]:
+    """Return the access technologies of `redtail advise`."""
+    from redtail.advice.access import ACCESS
+
+    return _beginning(ACCESS, incomplete)
+
+
+def uses(incomplete: str) -> list[str]:
+    """Return what a line can be used for; what stands before the last comma stays."""
+    from redtail.advice.loads import USES
+
+    return _continuing(USES, incomplete)
+
+
+def advised_queues(incomplete: str) -> list[str]:
+    """Return the queues of `redtail advise`; what stands before the last comma stays."""
+    from redtail.advice.candidates import KINDS
+
+    return _continuing(KINDS, incomplete)
+
+
+def objectives(incomplete: str) -> list[str]:
+    """Return the objectives of `redtail advise`."""
+    from redtail.advice.objectives import OBJECTIVES
+
+    return _beginning(OBJECTIVES, incomplete)
+
+
+def efforts(incomplete: str) -> list[str]:
+    """Return the efforts of `redtail advise`."""
+    from redtail.advice.simulated import EFFORTS
+
+    return _beginning(EFFORTS, incomplete)
+
+
+def _continuing(names: Iterable[str], incomplete: str) -> list[str]:
+    """Return names for the last place of a list with commas.
+
+    >>> _continuing(["web", "calls"], "calls,w")
+    ['calls,web']
+    """
+    before, comma, last = incomplete.rpartition(",")
+    given = before.split(",")
+    left = (name for name in names if name not in given)
+    return [f"{before}{comma}{name}" for name in _beginning(left, last)]

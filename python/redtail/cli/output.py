@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from redtail import escape
 from redtail.errors import RedtailWarning
 
 if TYPE_CHECKING:
-    from rich.console import Group, RenderableType
+    from rich.console import Group
     from rich.table import Table
 
 
@@ -57,16 +57,6 @@ def warnings_shown() -> Iterator[None]:
 def print_wide(table: Table | Group) -> None:
     """Print a table as wide as the terminal."""
     Console(width=width(), highlight=False, markup=False, emoji=False).print(table)
-
-
-def print_parts(parts: Iterable[RenderableType]) -> None:
-    """Print texts and tables, as wide as the terminal."""
-    console = Console(width=width(), highlight=False, markup=False, emoji=False)
-    with console.capture() as captured:
-        for part in parts:
-            console.print(escape.text(part) if isinstance(part, str) else part)
-    # Tables fill their lines with spaces.
-    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
 def width() -> int:
