@@ -96,9 +96,6 @@ def estimate(capture: Capture, *, local: Sequence[str] = (), direction: str | No
     seen = _prepared(capture, told)
     ways = {name: _direction(seen, name) for name in ("down", "up")}
     rtt, by_talk = _round_trip(seen, ways)
-    lost: Counter[tuple[int, int]] = Counter(
-        (int(talk), int(end)) for talk, end in seen.segments.missing[:, 2:4]
-    )
     return Found(
         file=capture.path,
         form="capture",
@@ -107,7 +104,7 @@ def estimate(capture: Capture, *, local: Sequence[str] = (), direction: str | No
         down=ways["down"][0],
         up=ways["up"][0],
         rtt=rtt,
-        flows=mix.mix(seen.capture, seen.is_up, lost, by_talk),
+        flows=mix.mix(seen.capture, seen.is_up, by_talk),
         cautions=tuple(_cautions(seen, told, capture)),
     )
 
@@ -502,11 +499,18 @@ _REASONS = {
     "unknown_link": "from links of a type that is not known",
 }
 
-_PLACES = {
-    "before": "the point of capture is before the queue, for data that passed was sent again",
-    "behind": "the point of capture is behind the queue, for data was missing when it passed",
-    "": "nothing tells whether the point of capture is before the queue or behind it",
-}
+
+def _place(seen: _Seen, name: str) -> str:
+    place = seen.position[name]
+    if not place:
+        return "nothing tells whether the point of capture is before the queue or behind it"
+    if len(seen.of(seen.segments.beyond, name)) == len(_missing(seen, name)):
+        why = "round trips vary on that side"
+    elif place == "before":
+        why = "data that passed was sent again"
+    else:
+        why = "data was missing when it passed"
+    return f"the point of capture is {place} the queue, for {why}"
 
 
 def _cautions(seen: _Seen, told: Sides, capture: Capture) -> list[str]:
@@ -517,8 +521,8 @@ def _cautions(seen: _Seen, told: Sides, capture: Capture) -> list[str]:
         if count:
             found.append(f"{count} packets are left out: {_REASONS[reason]}")
     for name in ("down", "up"):
-        if seen.way(name).any() and name not in seen.pairs:
-            found.append(f"{name}: {_PLACES[seen.position[name]]}")
+        if name in seen.owners and name not in seen.pairs:
+            found.append(f"{name}: {_place(seen, name)}")
         elif name in seen.pairs:
             first, second = seen.pairs[name].names
             found.append(f"{name}: the queue is between {first} and {second}")

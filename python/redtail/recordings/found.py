@@ -48,7 +48,7 @@ class Flows:
         kind: "bulk" (send all the time), "downloads" (long transfers with an end), "transfers"
             (short ones), "steady" (UDP of constant rate) or "udp" (other UDP).
         direction: "down" or "up".
-        count: number of flows; of transfers, of connections in the recording.
+        count: number of flows; of transfers, of those in the recording.
         bps: rate of all of them, in bit/s of IP packets.
         packet_b: bytes of a typical packet.
         rtts_s: base round trips that differ by more than a tenth, each with the flows it has.

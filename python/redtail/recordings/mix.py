@@ -31,6 +31,12 @@ SLOT_S, SLOT_PACKETS = 0.25, 8
 REQUESTS = 0.1
 """Share of the payload of a TCP conversation up to which an end sends requests, not data."""
 
+PAUSE_S = 1.0
+"""After such a pause a connection has another transfer: a page is fetched in less."""
+
+LEAST_B = 500
+"""Payload of a transfer; less is a request, or the like."""
+
 STEADY = 0.5
 """Coefficient of variation of gaps, and of sizes, up to which UDP counts as of constant rate; it is
 1 for packets that come at random."""
@@ -39,16 +45,12 @@ FEWEST = 20
 """Packets from which UDP is a flow; less is name service and the like."""
 
 
-def mix(
-    capture: Capture, is_up: Array, lost: Mapping[tuple[int, int], int], bases: Mapping[int, float]
-) -> tuple[Flows, ...]:
+def mix(capture: Capture, is_up: Array, bases: Mapping[int, float]) -> tuple[Flows, ...]:
     """Return who sent.
 
     Args:
         capture: the packets, each once.
         is_up: of each packet, whether it goes up.
-        lost: of each conversation and end, how many packets are known to be lost, to be counted as
-            offered where they did not pass.
         bases: base round trip of conversations, in s.
     """
     way = capture["conversation"].astype(np.int64) * 2 + capture["end"]
@@ -57,18 +59,15 @@ def mix(
     borders = np.flatnonzero(np.diff(way[order])) + 1
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for rows in np.split(order, borders) if len(order) else []:
-        talk = capture.conversations[int(way[rows[0]]) // 2]
-        about = _flow(capture, rows, talk)
-        if about is None:
-            continue
         number = int(way[rows[0]]) // 2
+        talk = capture.conversations[number]
         mine, other = sums[way[rows[0]]], sums[way[rows[0]] ^ 1]
         if talk.protocol == TCP and mine <= REQUESTS * other:
             continue
-        about["rtt"] = bases.get(number)
-        about["lost"] = lost.get((number, int(way[rows[0]]) % 2), 0)
         direction = "up" if is_up[rows[0]] else "down"
-        found.setdefault((about["kind"], direction), []).append(about)
+        for about in _flows(capture, rows[capture["payload"][rows] > 0], talk):
+            about["rtt"] = bases.get(number)
+            found.setdefault((about["kind"], direction), []).append(about)
     duration = max(capture.duration_s, 1e-9)
     for direction in ("down", "up"):
         if len(found.get(("downloads", direction), ())) > MOST_DOWNLOADS:
@@ -85,34 +84,52 @@ def _rank(key: tuple[str, str]) -> tuple[int, int]:
     return kinds.index(key[0]), ("down", "up").index(key[1])
 
 
-def _flow(capture: Capture, rows: Array, talk: Conversation) -> dict[str, Any] | None:
-    """Return what one end sent in one conversation; None if that is no flow of data."""
-    payload, size, at = capture["payload"][rows], capture["size"][rows], capture["at_s"][rows]
-    data = payload > 0
-    if talk.protocol not in (TCP, UDP) or not data.any():
-        return None
-    about: dict[str, Any] = {
-        "begin": float(at[0]),
-        "bytes": int(size[data].sum()),
-        "payload": int(payload.sum()),
-        "packet": int(np.median(size[data])),
+def _flows(capture: Capture, rows: Array, talk: Conversation) -> list[dict[str, Any]]:
+    """Return what one end sent in one conversation, by its packets with data.
+
+    That is one flow if it sends all the time, and else a transfer for each time that it sends.
+    """
+    if talk.protocol == UDP:
+        if len(rows) < FEWEST:
+            return []
+        about = _about(capture, rows)
+        steady = _steady(capture["at_s"][rows], capture["size"][rows])
+        return [{**about, "kind": "steady" if steady else "udp"}]
+    if talk.protocol != TCP or not len(rows):
+        return []
+    stamps = bool((capture["options"][rows] & 1).any())
+    tcp = "linux" if stamps else "sack" if any(talk.sack) else "newreno"
+    if _sends_throughout(capture, rows, THROUGHOUT * capture.duration_s):
+        return [{**_about(capture, rows), "kind": "bulk", "tcp": tcp}]
+    found = []
+    pauses = np.flatnonzero(np.diff(capture["at_s"][rows]) >= PAUSE_S) + 1
+    for part in np.split(rows, pauses):
+        about = _about(capture, part)
+        if about["payload"] >= LEAST_B:
+            long = _sends_throughout(capture, part, LONG_S)
+            found.append({**about, "kind": "downloads" if long else "transfers", "tcp": tcp})
+    return found
+
+
+def _about(capture: Capture, rows: Array) -> dict[str, Any]:
+    size = capture["size"][rows]
+    return {
+        "begin": float(capture["at_s"][rows[0]]),
+        "bytes": int(size.sum()),
+        "payload": int(capture["payload"][rows].sum()),
+        "packet": int(np.median(size)),
         "tcp": "",
     }
-    if talk.protocol == UDP:
-        if data.sum() < FEWEST:
-            return None
-        return {**about, "kind": "steady" if _steady(at[data], size[data]) else "udp"}
-    if payload.sum() < 500:  # a request, or less
-        return None
-    life = float(at[data][-1] - at[data][0])
-    slot = max(SLOT_S, SLOT_PACKETS * life / max(int(data.sum()), 1))
-    active = len(np.unique(np.floor(at[data] / slot)))
-    busy = active >= ACTIVE * life / slot
-    stamps = bool((capture["options"][rows] & 1).any())
-    about["tcp"] = "linux" if stamps else "sack" if any(talk.sack) else "newreno"
-    if busy and life >= THROUGHOUT * capture.duration_s:
-        return {**about, "kind": "bulk"}
-    return {**about, "kind": "downloads" if busy and life >= LONG_S else "transfers"}
+
+
+def _sends_throughout(capture: Capture, rows: Array, least_s: float) -> bool:
+    """Return whether packets come in most slots of their time, which is so long at least."""
+    at = capture["at_s"][rows]
+    life = float(at[-1] - at[0])
+    if life < least_s or life <= 0:
+        return False
+    slot = max(SLOT_S, SLOT_PACKETS * life / len(rows))
+    return len(np.unique(np.floor(at / slot))) >= ACTIVE * life / slot
 
 
 def _steady(at: Array, size: Array) -> bool:
