@@ -25,7 +25,7 @@ import redtail
 from redtail import recordings
 from redtail.cli import app
 from redtail.errors import RedtailWarning, SpecError
-from redtail.recordings import packets, rates
+from redtail.recordings import line, packets, rates
 from redtail.recordings.found import Direction, Found
 from redtail.recordings.values import Estimated
 from test_live import on_this_host
@@ -705,3 +705,36 @@ def test_captures_of_a_kernel_tell_the_line(points: tuple[str, ...], tmp_path: P
     assert known(estimates.down.rate) == pytest.approx(20e6, rel=RATE)
     assert known(estimates.rtt) == pytest.approx(BASE_S, rel=RTT)
     assert known(estimates.down.buffer) == pytest.approx(90e3, rel=BUFFER)
+
+
+def test_a_recording_becomes_a_line_to_advise_on() -> None:
+    both, recorded = line.line(found("reverse", SENDER), "docsis")
+    assert both.down_bps == pytest.approx(10e6, rel=RATE)
+    assert both.up_bps == pytest.approx(5e6, rel=RATE)
+    assert both.rtt_s == pytest.approx(BASE_S, rel=RTT)
+    assert both.uses == ("backup", "downloads") and both.people == 1
+    assert (recorded.down_flows, recorded.up_flows) == (2, 1)
+    assert recorded.down_buffer_s is not None and recorded.down_buffer_s >= 0.85 * 0.120
+
+    web = found("web", SENDER)
+    assert line.uses_of(web) == ("calls", "web", "downloads")
+    with pytest.raises(SpecError, match=r"up rate at least .* give this one with --up RATE"):
+        line.line(web, "docsis")
+    trace = recordings.estimate("examples/cellular.trace", up_bps=1e6)
+    with pytest.raises(SpecError, match="base round trip: give it with --rtt"):
+        line.line(trace, "lte")
+    with pytest.raises(SpecError, match="does not tell what the line is used for"):
+        line.line(recordings.estimate("examples/cellular.trace", rtt_s=0.05, up_bps=1e6), "lte")
+
+
+def test_advise_goes_on_from_a_recording(tmp_path: Path) -> None:
+    file = captured("web", SENDER)
+    options = ["advise", "--from", str(file), "--use", "calls", "--queues", "codel"]
+    more = ["--effort", "quick", "--out", str(tmp_path)]
+    ran = CliRunner().invoke(app, [*options, *more])
+    assert ran.exit_code == 2 and "give this one with --up RATE" in ran.stderr
+    ran = CliRunner().invoke(app, [*options, "--up", "5mbit", *more])
+    assert ran.exit_code == 0, ran.stderr
+    assert "base round trip" in ran.stdout and "as recorded" in ran.stdout
+    ran = CliRunner().invoke(app, ["advise", "--down", "5mbit"])
+    assert ran.exit_code == 2 and "--up is missing" in ran.stderr and "--from FILE" in ran.stderr
