@@ -380,6 +380,35 @@ def test_pcap_tells_the_same_as_pcapng(order: str, fraction: int, tmp_path: Path
         assert known(estimates.down.buffer) == pytest.approx(known(same.down.buffer), rel=1e-2)
 
 
+def test_captures_of_ipv6_tell_the_line(tmp_path: Path) -> None:
+    file = tmp_path / "six.pcapng"
+    redtail.capture(redtail.Toml(experiment("one linux")), dict.fromkeys(SENDER, file), ip=6)
+    estimates = recordings.estimate(file)
+    # IPv6 packets are shown 20 bytes larger than they are on the link.
+    assert known(estimates.down.rate) == pytest.approx(10e6 * 1520 / 1500, rel=RATE)
+    assert known(estimates.rtt) == pytest.approx(BASE_S, rel=RTT)
+    assert known(estimates.down.buffer) == pytest.approx(150e3, rel=BUFFER)
+
+
+def test_pings_in_a_capture_tell_the_round_trip(tmp_path: Path) -> None:
+    parts = [struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)]
+    near, far = bytes([192, 168, 1, 2]), bytes([9, 9, 9, 9])
+    for number in range(40):
+        for kind, ends, late in ((8, near + far, 0), (0, far + near, 30_000 + 100 * number)):
+            ip = struct.pack(">BBHHHBBH", 0x45, 0, 84, number, 0, 64, 1, 0) + ends
+            packet = ip + struct.pack(">BBHHH", kind, 0, 0, 77, number) + bytes(56)
+            at = (1_000_000 * number // 5) + late
+            stamp = struct.pack("<IIII", at // 10**6, at % 10**6, len(packet), len(packet))
+            parts += [stamp, packet]
+    file = tmp_path / "pings.pcap"
+    file.write_bytes(b"".join(parts))
+    estimates = recordings.estimate(file)
+    assert estimates.rtt.value == pytest.approx(0.030, abs=1e-5)
+    assert estimates.rtt.bound == "at least", "nothing tells how far the captured host is"
+    assert "private addresses" in estimates.cautions[0]
+    assert not estimates.down.rate.known
+
+
 def test_segments_that_a_network_card_will_cut_count_as_cut() -> None:
     talk = packets.Conversation(6, ("10.0.0.1", "10.0.0.2"), (1, 2), (1460, 1460), (True, True))
     columns = {

@@ -2,9 +2,7 @@
 
 use std::net::IpAddr;
 
-use etherparse::{
-    IpNumber, LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TcpSlice, TransportSlice,
-};
+use etherparse::{LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TcpSlice, TransportSlice};
 
 use crate::packets::{Headers, Left};
 
@@ -104,8 +102,7 @@ fn network(slice: Option<&LaxNetSlice<'_>>, original: usize) -> Option<(Network,
                 id: 0,
                 ecn: header.ecn().value(),
             };
-            let jumbo = header.next_header() == IpNumber::IPV6_HEADER_HOP_BY_HOP && length == 0;
-            (!jumbo || original > 0).then_some((found, ip.is_payload_fragmented()))
+            Some((found, ip.is_payload_fragmented()))
         }
         LaxNetSlice::Arp(_) => None,
     }

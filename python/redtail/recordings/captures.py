@@ -486,7 +486,8 @@ def _about(capture: Capture, seen: _Seen) -> str:
         for talk in capture.conversations
     )
     talks = ", ".join(f"{count} {name}" for name, count in protocols.most_common())
-    where = f" at {len(capture.interfaces)} points" if len(capture.interfaces) > 1 else ""
+    places = len(np.unique(capture["interface"]))
+    where = f" at {places} points" if places > 1 else ""
     length = quantity(capture.duration_s, "s", 3)
     return f"capture of {len(capture)} packets{where} in {length}; conversations: {talks}"
 

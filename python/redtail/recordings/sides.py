@@ -106,9 +106,10 @@ def _by_interface(capture: Capture) -> Sides | None:
     seen[capture["interface"], way] = True
     if (seen[:, 0::2] & seen[:, 1::2]).any():
         return None
-    colour = {0: 0}
+    first = int(capture["interface"][0])
+    colour = {first: 0}
     ends = np.full(count, -1)
-    waiting = [0]
+    waiting = [first]
     while waiting:
         one = waiting.pop()
         for end in (0, 1):
