@@ -120,6 +120,23 @@ def test_the_same_line_again_makes_no_run(advice: redtail.Advice, out: Path) -> 
     assert again.to_json() == advice.to_json()
 
 
+def test_an_objective_that_every_queue_makes_worse_is_answered_so(
+    advice: redtail.Advice, out: Path
+) -> None:
+    found = redtail.advise_on(
+        advice.line,
+        queues="tail-drop,fq-codel,codel",
+        objective="throughput",
+        effort="quick",
+        out=out,
+    )
+    # The shaper takes 5 % of the line, and the modem's buffer keeps it busy.
+    assert not found.helps
+    assert all(each.fits for each in found.ranking)
+    text = " ".join(found.to_text().split())
+    assert "None of the 3 queues is better than the line as it is by throughput lost" in text
+
+
 def test_the_saved_file_repeats_the_simulations(
     advice: redtail.Advice, out: Path, tmp_path: Path
 ) -> None:
@@ -155,6 +172,14 @@ def test_the_command_answers_in_a_hundred_columns(
         assert wanted in text
     assert max(map(len, text.splitlines()[:-3])) <= 100
     assert not any(line != line.rstrip() for line in text.splitlines())
+
+
+def test_a_narrow_screen_gets_fewer_columns_and_whole_numbers(advice: redtail.Advice) -> None:
+    narrow, wide = advice.to_text(60), advice.to_text(100)
+    assert "a wider screen shows both" in " ".join(narrow.split())
+    assert "a wider screen shows both" not in " ".join(wide.split())
+    assert max(map(len, narrow.splitlines())) <= 60
+    assert "…" not in narrow
 
 
 def test_json_has_the_whole_answer(advice: redtail.Advice, out: Path, tmp_path: Path) -> None:
@@ -339,6 +364,11 @@ GIVEN = {
         ({"down": "50"}, 'down = "50": '),
         ({"down": "50mbps"}, 'down = "50mbps": '),
         ({"up": "10kbit"}, 'up = "10kbit" is no rate of a line; accepted: from "200 kbit/s" to'),
+        (
+            {"down": "10gbit"},
+            'down = "10gbit" is more than 200 times up; accepted: up to 200 times up',
+        ),
+        ({"up": "11gbit"}, 'up = "11gbit" is more than 200 times down; accepted: up to 200 times'),
         ({"rtt": "3 s"}, 'rtt = "3 s" is no round trip; accepted: from "100 us" to "2 s"'),
         ({"access": "cable"}, 'access = "cable" is no access technology; accepted: docsis ('),
         ({"use": "calls,tv"}, 'use = "tv" is no use of a line; accepted: calls ('),

@@ -37,6 +37,13 @@ SHORTEST_RTT_S = 0.0001
 LONGEST_RTT_S = 2.0
 """The longest round trip, in s. Source: our choice; by a geostationary satellite it is 0.6 s."""
 
+MOST_UNEQUAL = 200
+"""The largest ratio of the two rates.
+
+Source: our choice; from 75 on, the acknowledgements of a download fill the upload (one of 40 B for
+two packets of 1500 B).
+"""
+
 MOST_PEOPLE = 1000
 """Source: our choice; a line for more is not that of a home or an office."""
 
@@ -204,6 +211,11 @@ def _refuse(line: Line, given: dict[str, str]) -> None:
         if not LEAST_BPS <= rate <= MOST_BPS:
             accepted = 'from "200 kbit/s" to "100 Gbit/s"'
             refuse(key, f"{rate:g} bit/s", "is no rate of a line", accepted)
+    pairs = (("down", line.down_bps, "up", line.up_bps), ("up", line.up_bps, "down", line.down_bps))
+    for key, rate, other, slower in pairs:
+        if rate > MOST_UNEQUAL * slower:
+            problem = f"is more than {MOST_UNEQUAL} times {other}"
+            refuse(key, f"{rate:g} bit/s", problem, f"up to {MOST_UNEQUAL} times {other}")
     if not SHORTEST_RTT_S <= line.rtt_s <= LONGEST_RTT_S:
         refuse("rtt", f"{line.rtt_s:g} s", "is no round trip", 'from "100 us" to "2 s"')
     if line.access not in ACCESS:

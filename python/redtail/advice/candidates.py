@@ -267,7 +267,7 @@ def _pie(place: _Place) -> _Keys:
 
 def _codel(place: _Place) -> _Keys:
     keys, cautions = _ruled(place, "codel")
-    keys.append(Key("ecn", True, "RFC 8289, section 6, permits marks in place of drops."))
+    keys.append(Key("ecn", True, "tc-codel(8): marks in place of drops, for senders that use ECN."))
     return keys, cautions
 
 

@@ -32,6 +32,9 @@ DOWNLOAD_FLOWS = 4
 
 _TCP = "linux"
 
+# After the warm-up, so that everybody has a page that is measured.
+_FIRST_PAGES = "uniform 5..8 s"
+
 
 @dataclass(frozen=True)
 class Load:
@@ -110,6 +113,7 @@ def _people(uses: Sequence[str], people: int, share: float) -> tuple[Mapping[str
                 "hosts": people,
                 "server": "own",
                 "tcp": _TCP,
+                "start": _FIRST_PAGES,
             }
         )
     if "games" in uses:

@@ -17,7 +17,7 @@ from redtail.analysis.digits import shown
 from redtail.analysis.stats import Estimate
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
     from rich.table import Table
 
 _WAYS = {
@@ -25,16 +25,25 @@ _WAYS = {
     "up": "Upload: a queue on what leaves for the line",
 }
 
-# Head, unit and the measures whose larger one is shown, for what a load does to people.
+# Head, unit and the measures of which the largest is shown.
 _COLUMNS = (
-    ("call down", "ms", "call_down"),
-    ("call up", "ms", "call_up"),
-    ("game down", "ms", "game_down"),
-    ("game up", "ms", "game_up"),
-    ("page", "s", "page"),
-    ("lost down", "%", "lost_down"),
-    ("lost up", "%", "lost_up"),
+    ("call down", "ms", ("call_down",)),
+    ("call up", "ms", ("call_up",)),
+    ("game down", "ms", ("game_down",)),
+    ("game up", "ms", ("game_up",)),
+    ("page", "s", ("page",)),
+    ("lost down", "%", ("lost_down",)),
+    ("lost up", "%", ("lost_up",)),
 )
+_FEWER_COLUMNS = (
+    ("call", "ms", ("call_down", "call_up")),
+    ("game", "ms", ("game_down", "game_up")),
+    ("page", "s", ("page",)),
+    ("lost", "%", ("lost_down", "lost_up")),
+)
+
+# Columns of a screen on which every table fits.
+_ENDLESS = 10_000
 
 _SCALES = {"ms": 1e3, "s": 1.0, "%": 100.0}
 
@@ -45,13 +54,13 @@ def text_of(advice: Advice, width: int) -> str:
 
     console = Console(width=width, highlight=False, markup=False, emoji=False, color_system=None)
     with console.capture() as captured:
-        for part in _parts(advice):
+        for part in _parts(advice, console):
             console.print(escape.text(part) if isinstance(part, str) else part)
     # Tables fill their lines with spaces.
     return "\n".join(line.rstrip() for line in captured.get().splitlines())
 
 
-def _parts(advice: Advice) -> Iterator[RenderableType]:
+def _parts(advice: Advice, console: Console) -> Iterator[RenderableType]:
     """Yield what is printed of an advice, in its order."""
     yield _line(advice)
     yield ""
@@ -66,9 +75,10 @@ def _parts(advice: Advice) -> Iterator[RenderableType]:
         f"{advice.wanted.effort.replications} simulations of {advice.wanted.measured_s:g} s. "
         "Delays of packets are 95th percentiles one way, "
         f"{_milliseconds(advice.line.rtt_s / 2)} of which is the way itself; lost is the share of "
-        "the line's rate that reaches nobody while senders never run out of data."
+        "the line's rate that reaches nobody while senders never run out of data. As it is: the "
+        "line without a queue of the router's."
     )
-    yield _expected(advice)
+    yield from _expected(advice, console)
     for load in advice.wanted.loads:
         yield f"{load.name}: {load.about}"
     if any(
@@ -96,6 +106,11 @@ def _line(advice: Advice) -> str:
 
 def _verdict(advice: Advice) -> str:
     first = advice.ranking[0]
+    if math.isnan(first.value.mean):
+        return (
+            f"No simulation has a value of the objective, {advice.objective.title}: nothing is "
+            "ranked. --effort thorough simulates more, and --objective ranks by another one."
+        )
     number = len(advice.ranking)
     what = f"{advice.objective.title} under the worst load"
     here, before = _value(advice, first.value), _value(advice, advice.as_it_is.value)
@@ -139,27 +154,38 @@ def overhead(found: Overhead) -> str:
     return text + framing[found.framing]
 
 
-def _expected(advice: Advice) -> Table:
+def _expected(advice: Advice, console: Console) -> Iterator[RenderableType]:
+    """Yield what the advised queue does under each load, with fewer columns on a narrow screen."""
+    table = _expectations(advice, _COLUMNS)
+    if console.measure(table, options=console.options.update(max_width=_ENDLESS)).maximum > (
+        console.width
+    ):
+        yield "Of the two directions the worse one is shown; a wider screen shows both."
+        table = _expectations(advice, _FEWER_COLUMNS)
+    yield table
+
+
+def _expectations(advice: Advice, columns: Sequence[tuple[str, str, tuple[str, ...]]]) -> Table:
     labels = [advice.chosen.label, AS_IT_IS]
     rows = [advice.expects(load.name, label) for load in advice.wanted.loads for label in labels]
     table = _table()
     table.add_column("load", no_wrap=True)
     table.add_column("queue", no_wrap=True)
-    columns = [
-        each for each in _COLUMNS if any(not math.isnan(row.measures[each[2]].mean) for row in rows)
-    ]
-    for head, unit, _ in columns:
+    known = [each for each in columns if any(_worst_known(row, each[2]) for row in rows)]
+    for head, unit, _ in known:
         table.add_column(f"{head.replace(' ', chr(10))}\n{unit}", justify="right", no_wrap=True)
     for row in rows:
-        cells = [_cell(row, measure, unit) for _, unit, measure in columns]
+        found = [(unit, _worst_known(row, measures)) for _, unit, measures in known]
+        cells = ["" if each is None else shown(each, _SCALES[unit]) for unit, each in found]
         name = row.load if row.label == labels[0] else ""
         table.add_row(name, row.label, *cells, end_section=row.label == AS_IT_IS)
     return table
 
 
-def _cell(row: Expected, measure: str, unit: str) -> str:
-    found = row.measures[measure]
-    return "" if math.isnan(found.mean) else shown(found, _SCALES[unit])
+def _worst_known(row: Expected, measures: Sequence[str]) -> Estimate | None:
+    """Return the largest of the measures that have a value."""
+    found = [each for name, each in row.known.items() if name in measures]
+    return max(found, key=lambda each: each.mean, default=None)
 
 
 def _ranking(advice: Advice) -> Iterator[RenderableType]:
@@ -192,7 +218,7 @@ def _ranking(advice: Advice) -> Iterator[RenderableType]:
 
 def _told(each: Ranked) -> str:
     if each.kind is None:
-        return "not ranked: what the line does without a queue of the router's"
+        return "not ranked"
     if each.difference is None:
         return ""
     told = {True: "yes", False: "no", None: "cannot be said"}[each.told_apart]
@@ -203,7 +229,7 @@ def _half(advice: Advice) -> str:
     """Return what breaks when the line's rate drops to half."""
     before, after, without = advice.halved
     line = advice.line
-    delays = [_worst(each, ("call_down", "call_up")) for each in (before, after, without)]
+    delays = [_worst_known(each, ("call_down", "call_up")) for each in (before, after, without)]
     text = (
         f"When the rate drops to half ({rate(line.down_bps / 2)} and {rate(line.up_bps / 2)}), a "
         f"shaper at a fixed rate is above the line and does nothing: packets wait in the line's "
@@ -220,11 +246,6 @@ def _half(advice: Advice) -> str:
         " If your line drops so far, set the shaper below the lowest rate, or let a program such "
         "as cake-autorate follow the rate."
     )
-
-
-def _worst(row: Expected, measures: Sequence[str]) -> Estimate:
-    found = [row.measures[name] for name in measures]
-    return max(found, key=lambda each: -math.inf if math.isnan(each.mean) else each.mean)
 
 
 def _list(texts: Sequence[str]) -> Table:
@@ -260,8 +281,8 @@ def _value(advice: Advice, found: Estimate) -> str:
     return f"{shown(found, _SCALES[unit])} {unit}"
 
 
-def _shown_ms(found: Estimate) -> str:
-    return f"{shown(found, 1e3)} ms"
+def _shown_ms(found: Estimate | None) -> str:
+    return "–" if found is None else f"{shown(found, 1e3)} ms"
 
 
 def rate(bps: float) -> str:
