@@ -95,18 +95,25 @@ def read(
     Raises:
         SpecError: an option makes no sense, or the file is no recording.
     """
-    from redtail import _engine, recordings
+    from rich.console import Console
+
+    from redtail import _engine, escape, recordings
 
     if direction not in (None, "down", "up"):
         raise SpecError(f"--direction {direction}: accepted: down or up")
-    return recordings.estimate(
-        recording,
-        rtt_s=None if rtt is None else _engine.time_s("rtt", rtt),
-        down_bps=None if down is None else _engine.rate_bps("down", down),
-        up_bps=None if up is None else _engine.rate_bps("up", up),
-        local=local or (),
-        direction=direction,
-    )
+    rtt_s = None if rtt is None else _engine.time_s("rtt", rtt)
+    down_bps = None if down is None else _engine.rate_bps("down", down)
+    up_bps = None if up is None else _engine.rate_bps("up", up)
+    # Only on a terminal; a capture of a gigabyte takes some ten seconds.
+    with Console(stderr=True).status(f"Reading {escape.plain(escape.name(recording))}"):
+        return recordings.estimate(
+            recording,
+            rtt_s=rtt_s,
+            down_bps=down_bps,
+            up_bps=up_bps,
+            local=local or (),
+            direction=direction,
+        )
 
 
 def show(found: Found) -> None:
