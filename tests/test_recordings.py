@@ -205,7 +205,11 @@ def test_without_timestamps_a_receiver_cannot_tell_the_buffer_and_says_so(name: 
     at_receiver = found(name, RECEIVER)
     rate, buffer = truth(name)
     assert known(at_receiver.down.rate) == pytest.approx(rate, rel=RATE)
-    assert known(at_receiver.rtt) == pytest.approx(BASE_S, rel=RTT)
+    if name == "four":  # some begin while the queue is full, perhaps the nearest
+        assert at_receiver.rtt.bound == "at most" and "while the link" in at_receiver.rtt.basis
+        assert at_receiver.rtt.value is not None and at_receiver.rtt.value >= BASE_S
+    else:
+        assert known(at_receiver.rtt) == pytest.approx(BASE_S, rel=RTT)
     size = at_receiver.down.buffer
     assert size.bound == "at least" and "without timestamps" in size.basis
     assert size.value is not None and size.value <= 1.01 * buffer

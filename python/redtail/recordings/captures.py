@@ -425,6 +425,12 @@ def _round_trip(
             f"the same times; {basis} is the upper end"
         )
         return Estimated(nearest, "s", basis, nearest, value), by_talk
+    if not timed and not _all_met_an_empty_queue(seen, ways):
+        basis += (
+            "; without timestamps there are few, and some conversations began while the link was "
+            "busy"
+        )
+        return Estimated(value, "s", basis, bound="at most"), by_talk
     if not _was_empty(seen, ways):
         basis += "; the link was busy throughout, so that the queue may never have been empty"
         return Estimated(value, "s", basis, bound="at most"), by_talk
@@ -470,6 +476,22 @@ def _was_empty(seen: _Seen, ways: dict[str, tuple[Direction, Rate]]) -> bool:
         early = back <= rate.edges_s[0]
         empty &= bool(slow[slots[inside]].any() or early.any())
     return empty
+
+
+def _all_met_an_empty_queue(seen: _Seen, ways: dict[str, tuple[Direction, Rate]]) -> bool:
+    """Return whether each conversation has a round trip from when the link was not busy."""
+    for name in seen.owners:
+        rate = ways[name][1]
+        if not rate.form:
+            continue
+        rows = seen.trips[_turn(seen, name)]
+        rows = rows[rows[:, 5] != tcp.AGAIN]
+        slow = np.append(rate.windows_bps < IDLE * _rate_at(rate), False)
+        slots = np.clip(np.searchsorted(rate.edges_s, rows[:, 1]) - 1, -1, len(slow) - 1)
+        idle = (slots < 0) | slow[slots]
+        if set(rows[:, 2]) - set(rows[idle, 2]):
+            return False
+    return True
 
 
 def _rate_at(rate: Rate) -> Array:
