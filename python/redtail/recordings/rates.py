@@ -198,12 +198,18 @@ def estimate(
         if both:
             chosen &= windows >= NEAR * lasting
             why += f" and within {100 * (1 - NEAR):.0f} % of the largest rate that lasts"
-    return _of_windows(deliveries, edges, windows, chosen, why)
+    return _of_windows(deliveries, edges, windows, chosen, why, lasting if both else 0.0)
 
 
 def _of_windows(
-    deliveries: Deliveries, edges: Array, windows: Array, chosen: Array, why: str
+    deliveries: Deliveries,
+    edges: Array,
+    windows: Array,
+    chosen: Array,
+    why: str,
+    least_high: float,
 ) -> Rate:
+    """Return the rate that the chosen windows have; its interval ends at `least_high` or above."""
     width = float(edges[1] - edges[0])
     count = int(chosen.sum())
     if count < FEWEST:
@@ -232,7 +238,9 @@ def _of_windows(
     level = float(rates.mean())
     varies = len(raw) > MOST_STEPS or (float(residual.std()) > VARIES and width >= SHORTEST_S)
     half = 0.0 if varies else _half_width(residual) * level
-    low, high = level - half - deliveries.uncertain * level, level + half
+    low = level - half - deliveries.uncertain * level
+    # A window near the largest may have been idle for a part of it.
+    high = max(level + half, least_high)
     what = "mean and 95 % interval" if not varies else "mean; the rate varies"
     basis = (
         f"{what} over {count} windows of {1e3 * width:.0f} ms {why}; bytes of IP packets, "
