@@ -103,9 +103,9 @@ TRUTHS: dict[str, dict[str, Any]] = {
     },
     "fast": {
         "traffic": bulk(4, "linux"),
-        "rate": 'rate = "100 Mbit/s"',
+        "rate": 'rate = "50 Mbit/s"',
         "queue": '{ kind = "tail-drop", limit = "450 kB" }',
-        "duration": 15,
+        "duration": 9,
     },
     "reverse": {
         "traffic": bulk(2, "linux")
@@ -370,7 +370,7 @@ def as_pcap(file: Path, out: Path, *, order: str = "<", fraction: int = 6) -> No
     out.write_bytes(b"".join(parts))
 
 
-@pytest.mark.parametrize(("order", "fraction"), [("<", 6), (">", 6), ("<", 9), (">", 9)])
+@pytest.mark.parametrize(("order", "fraction"), [("<", 6), (">", 9)])
 def test_pcap_tells_the_same_as_pcapng(order: str, fraction: int, tmp_path: Path) -> None:
     file, packed = tmp_path / "line.pcap", tmp_path / "line.pcap.gz"
     as_pcap(captured("one linux", SENDER), file, order=order, fraction=fraction)
