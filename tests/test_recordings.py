@@ -769,5 +769,9 @@ def test_advise_goes_on_from_a_recording(tmp_path: Path) -> None:
     ran = CliRunner().invoke(app, [*options, "--up", "5mbit", *more])
     assert ran.exit_code == 0, ran.stderr
     assert "base round trip" in ran.stdout and "as recorded" in ran.stdout
+    ran = CliRunner().invoke(app, [*options, "--direction", "up", *more])
+    assert ran.exit_code == 2 and "give this one with --down RATE" in ran.stderr
+    ran = CliRunner().invoke(app, ["advise", "--local", "10.0.0.1"])
+    assert ran.exit_code == 2 and "--local is about a recording" in ran.stderr
     ran = CliRunner().invoke(app, ["advise", "--down", "5mbit"])
     assert ran.exit_code == 2 and "--up is missing" in ran.stderr and "--from FILE" in ran.stderr

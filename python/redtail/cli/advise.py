@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from redtail.cli import completion
+from redtail.cli.estimate import Direction, Local
 from redtail.cli.options import Jobs, Out
 from redtail.cli.output import say, width
 from redtail.cli.progress import progress_shown
@@ -111,6 +112,8 @@ def advise(
     access: Access = None,
     use: Use = None,
     recording: Recording = None,
+    local: Local = None,
+    direction: Direction = None,
     people: People = 1,
     queues: Queues = None,
     objective: ObjectiveName = None,
@@ -125,7 +128,9 @@ def advise(
     from redtail.advice.advise import advise_on
     from redtail.advice.answer import writable
 
-    line, recorded = _line(down, up, rtt, access, use, people, recording, quiet=as_json)
+    line, recorded = _line(
+        down, up, rtt, access, use, people, recording, local, direction, quiet=as_json
+    )
     if save is not None:
         writable(save)  # before a minute of work
     start = time.monotonic()
@@ -159,6 +164,8 @@ def _line(
     use: list[str] | None,
     people: int,
     recording: str | None,
+    local: list[str] | None,
+    direction: str | None,
     *,
     quiet: bool,
 ) -> tuple[Line, Recorded | None]:
@@ -172,10 +179,13 @@ def _line(
     from redtail.recordings import line
 
     if recording is not None:
-        estimates = estimate.read(recording, rtt, down, up)
+        estimates = estimate.read(recording, rtt, down, up, local, direction)
         if not quiet:
             estimate.show(estimates)
         return line.line(estimates, access or "unknown", names_of(use or ()), people)
+    for option, value in {"--local": local, "--direction": direction}.items():
+        if value:
+            raise SpecError(f"{option} is about a recording; accepted: with --from FILE")
     given = {"--down": down, "--up": up, "--rtt": rtt, "--access": access, "--use": use}
     for option, value in given.items():
         if not value:

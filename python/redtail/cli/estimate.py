@@ -14,6 +14,24 @@ if TYPE_CHECKING:
     from redtail.recordings import Found
 
 
+Local = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--local",
+        metavar="NETWORK",
+        help="Addresses of the people in a capture; may be given several times.",
+    ),
+]
+Direction = Annotated[
+    str | None,
+    typer.Option(
+        "--direction",
+        metavar="down|up",
+        help="Which direction a trace or a ping log is of, or most bytes of a capture.",
+    ),
+]
+
+
 def estimate(
     recording: Annotated[
         str,
@@ -37,22 +55,8 @@ def estimate(
         str | None,
         typer.Option("--up", metavar="RATE", help="The rate from them, if known."),
     ] = None,
-    local: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--local",
-            metavar="NETWORK",
-            help="Addresses of the people in a capture; may be given several times.",
-        ),
-    ] = None,
-    direction: Annotated[
-        str | None,
-        typer.Option(
-            "--direction",
-            metavar="down|up",
-            help="Which direction a trace or a ping log is of, or most bytes of a capture.",
-        ),
-    ] = None,
+    local: Local = None,
+    direction: Direction = None,
     save: Annotated[
         str | None,
         typer.Option("--save", metavar="FILE", help="Write what was found as an experiment."),
