@@ -35,6 +35,7 @@ SLOW = (
     "tests/test_docs.py",
     "tests/test_redtail_table3.py",
     "tests/test_capture.py",
+    "tests/test_recordings.py",
     "tests/test_kills.py",
     "tests/test_delivery_times.py",
     "tests/test_offered_load.py",

@@ -1,3 +1,4 @@
+import os
 from collections.abc import Callable
 from typing import Any, final
 
@@ -5,6 +6,7 @@ __all__ = [
     "CancelToken",
     "Cancelled",
     "Packet",
+    "PacketCapture",
     "Plan",
     "QueueContext",
     "QueueFailed",
@@ -31,6 +33,7 @@ __all__ = [
     "queue_examples",
     "queue_keys",
     "rate_bps",
+    "read_capture",
     "run",
     "schema",
     "tc_differs",
@@ -169,6 +172,21 @@ class RunResult:
     @property
     def events(self) -> int: ...
 
+@final
+class PacketCapture:
+    @property
+    def columns(self) -> dict[str, tuple[str, bytes]]: ...
+    @property
+    def conversations(
+        self,
+    ) -> list[tuple[int, list[str], list[int], list[int], list[bool]]]: ...
+    @property
+    def interfaces(self) -> list[tuple[str, int]]: ...
+    @property
+    def left_out(self) -> dict[str, int]: ...
+    @property
+    def damage(self) -> str | None: ...
+
 def plan(
     text: str,
     file: str | None = None,
@@ -205,6 +223,7 @@ def advise(
     udp_rate: str,
     udp_packet: str,
 ) -> str: ...
+def read_capture(path: str | os.PathLike[str]) -> PacketCapture: ...
 def live_enter() -> None: ...
 def live_enter_processes() -> None: ...
 def live_enter_network() -> None: ...

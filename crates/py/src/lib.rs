@@ -3,6 +3,7 @@
 #[cfg(target_os = "linux")]
 mod live;
 mod queue;
+mod recordings;
 mod trace;
 
 use std::cell::RefCell;
@@ -857,6 +858,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Plan>()?;
     module.add_class::<trace::Trace>()?;
     module.add_class::<RunResult>()?;
+    module.add_class::<recordings::PacketCapture>()?;
     module.add_function(wrap_pyfunction!(plan, module)?)?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
@@ -869,6 +871,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(queue_examples, module)?)?;
     module.add_function(wrap_pyfunction!(advise, module)?)?;
     module.add_function(wrap_pyfunction!(queue_keys, module)?)?;
+    module.add_function(wrap_pyfunction!(recordings::read_capture, module)?)?;
     module.add_function(wrap_pyfunction!(code_version, module)?)?;
     #[cfg(target_os = "linux")]
     {

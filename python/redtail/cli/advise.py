@@ -10,26 +10,29 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from redtail.cli import completion
+from redtail.cli.estimate import Direction, Local
 from redtail.cli.options import Jobs, Out
 from redtail.cli.output import say, width
 from redtail.cli.progress import progress_shown
 from redtail.cli.routers import Device, Lan, Wan, router
+from redtail.errors import SpecError
 
 if TYPE_CHECKING:
     from redtail.advice.answer import Advice
+    from redtail.advice.line import Line, Recorded
 
 Down = Annotated[
-    str, typer.Option("--down", metavar="RATE", help="The line's download rate: 50mbit.")
+    str | None, typer.Option("--down", metavar="RATE", help="The line's download rate: 50mbit.")
 ]
-Up = Annotated[str, typer.Option("--up", metavar="RATE", help="Its upload rate: 10mbit.")]
+Up = Annotated[str | None, typer.Option("--up", metavar="RATE", help="Its upload rate: 10mbit.")]
 Rtt = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--rtt", metavar="TIME", help="What ping shows when nobody else uses the line: 30ms."
     ),
 ]
 Access = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--access",
         metavar="NAME",
@@ -38,13 +41,22 @@ Access = Annotated[
     ),
 ]
 Use = Annotated[
-    list[str],
+    list[str] | None,
     typer.Option(
         "--use",
         metavar="NAMES",
         help="What the line is used for: calls, web, backup, games, streaming, downloads, with "
         "commas between them.",
         autocompletion=completion.uses,
+    ),
+]
+Recording = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="FILE",
+        help="Estimate what is not given from a recording of the line: a capture, a .flent.gz "
+        "file, a log of ping -D, or a trace of mahimahi.",
     ),
 ]
 People = Annotated[int, typer.Option("--people", metavar="N", help="How many people use the line.")]
@@ -95,11 +107,14 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the advice as JSON a
 
 
 def advise(
-    down: Down,
-    up: Up,
-    rtt: Rtt,
-    access: Access,
-    use: Use,
+    down: Down = None,
+    up: Up = None,
+    rtt: Rtt = None,
+    access: Access = None,
+    use: Use = None,
+    recording: Recording = None,
+    local: Local = None,
+    direction: Direction = None,
     people: People = 1,
     queues: Queues = None,
     objective: ObjectiveName = None,
@@ -114,10 +129,12 @@ def advise(
     as_json: AsJson = False,
 ) -> None:
     """Advise a queue for a line, with simulations of it. Goes on where it was stopped."""
-    from redtail.advice.advise import advise_on, read
+    from redtail.advice.advise import advise_on
     from redtail.advice.answer import writable
 
-    line = read(down, up, rtt, access, use, people)
+    line, recorded = _line(
+        down, up, rtt, access, use, people, recording, local, direction, quiet=as_json
+    )
     if save is not None:
         writable(save)  # before a minute of work
     own = router(device, wan, lan)
@@ -127,6 +144,7 @@ def advise(
     with progress_shown() as show:
         found = advise_on(
             line,
+            recorded=recorded,
             queues=queues or (),
             objective=objective,
             buffer=buffer,
@@ -146,6 +164,47 @@ def advise(
     if made is not None:
         say("")
         say(made.text())
+
+
+def _line(
+    down: str | None,
+    up: str | None,
+    rtt: str | None,
+    access: str | None,
+    use: list[str] | None,
+    people: int,
+    recording: str | None,
+    local: list[str] | None,
+    direction: str | None,
+    *,
+    quiet: bool,
+) -> tuple[Line, Recorded | None]:
+    """Return the line as it is given, or as a recording shows it where nothing is given.
+
+    Raises:
+        SpecError: an option is missing or makes no sense, or the recording does not tell enough.
+    """
+    from redtail.advice.advise import names_of, read
+    from redtail.cli import estimate
+    from redtail.recordings import line
+
+    if recording is not None:
+        estimates = estimate.read(recording, rtt, down, up, local, direction)
+        if not quiet:
+            estimate.show(estimates)
+        return line.line(estimates, access or "unknown", names_of(use or ()), people)
+    for option, value in {"--local": local, "--direction": direction}.items():
+        if value:
+            raise SpecError(f"{option} is about a recording; accepted: with --from FILE")
+    given = {"--down": down, "--up": up, "--rtt": rtt, "--access": access, "--use": use}
+    for option, value in given.items():
+        if not value:
+            raise SpecError(
+                f"{option} is missing; accepted: {', '.join(given)}, or a recording of the line "
+                "with --from FILE"
+            )
+    assert down is not None and up is not None and rtt is not None and access is not None
+    return read(down, up, rtt, access, use or (), people), None
 
 
 def _print(found: Advice, seconds: float, save: str | None) -> None:

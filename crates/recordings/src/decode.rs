@@ -1,0 +1,167 @@
+//! What the headers of an IP packet say, also if the capture has cut the packet behind them.
+
+use std::net::IpAddr;
+
+use etherparse::{LaxNetSlice, LaxSlicedPacket, TcpOptionElement, TcpSlice, TransportSlice};
+
+use crate::packets::{Headers, Left};
+
+const ICMP: u8 = 1;
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+
+/// Types of echo requests and replies: RFC 792 and RFC 4443.
+const ECHO: [(u8, u8); 4] = [(8, 1), (0, 2), (128, 1), (129, 2)];
+
+/// An IP packet of which `data` was kept, and that had `original` bytes; or one more in the counts
+/// of packets that are left out.
+pub fn headers(data: &[u8], original: usize, left: &mut Left) -> Option<Headers> {
+    let Ok(sliced) = LaxSlicedPacket::from_ip(data) else {
+        left.cut += 1;
+        return None;
+    };
+    let network = network(sliced.net.as_ref(), original);
+    let Some((network, fragment)) = network else {
+        left.not_ip += 1;
+        return None;
+    };
+    if fragment {
+        left.fragments += 1;
+        return None;
+    }
+    let offset = |slice: &[u8]| (slice.as_ptr() as usize - data.as_ptr() as usize) as u32;
+    let found = match &sliced.transport {
+        Some(TransportSlice::Tcp(tcp)) => Some(of_tcp(network, tcp, offset(tcp.slice()))),
+        Some(TransportSlice::Udp(udp)) => {
+            let header = offset(udp.slice()) + 8;
+            let ports = (udp.source_port(), udp.destination_port());
+            Some(network.with(UDP, ports, header))
+        }
+        Some(TransportSlice::Icmpv4(icmp)) => of_echo(
+            network,
+            icmp.type_u8(),
+            icmp.bytes5to8(),
+            offset(icmp.slice()),
+        ),
+        Some(TransportSlice::Icmpv6(icmp)) => of_echo(
+            network,
+            icmp.type_u8(),
+            icmp.bytes5to8(),
+            offset(icmp.slice()),
+        ),
+        _ => None,
+    };
+    if found.is_none() {
+        let whole = sliced.stop_err.is_none();
+        *(if whole {
+            &mut left.other
+        } else {
+            &mut left.cut
+        }) += 1;
+    }
+    found
+}
+
+/// What the IP header says.
+#[derive(Clone, Copy)]
+struct Network {
+    addresses: (IpAddr, IpAddr),
+    size: u32,
+    id: u16,
+    ecn: u8,
+}
+
+/// What the IP header says, and whether the packet is a fragment. Without a length in the header
+/// (segmentation offload), it is that of the packet.
+fn network(slice: Option<&LaxNetSlice<'_>>, original: usize) -> Option<(Network, bool)> {
+    let original = u32::try_from(original).unwrap_or(u32::MAX);
+    let told = |length: u32| if length == 0 { original } else { length };
+    match slice? {
+        LaxNetSlice::Ipv4(ip) => {
+            let header = ip.header();
+            let found = Network {
+                addresses: (
+                    header.source_addr().into(),
+                    header.destination_addr().into(),
+                ),
+                size: told(header.total_len().into()),
+                id: header.identification(),
+                ecn: header.ecn().value(),
+            };
+            Some((found, ip.is_payload_fragmented()))
+        }
+        LaxNetSlice::Ipv6(ip) => {
+            let header = ip.header();
+            let length = u32::from(header.payload_length());
+            let found = Network {
+                addresses: (
+                    header.source_addr().into(),
+                    header.destination_addr().into(),
+                ),
+                size: told(if length == 0 { 0 } else { length + 40 }),
+                id: 0,
+                ecn: header.ecn().value(),
+            };
+            Some((found, ip.is_payload_fragmented()))
+        }
+        LaxNetSlice::Arp(_) => None,
+    }
+}
+
+impl Network {
+    /// A packet whose headers end at `header`.
+    fn with(self, protocol: u8, ports: (u16, u16), header: u32) -> Headers {
+        Headers {
+            protocol,
+            source: (self.addresses.0, ports.0),
+            destination: (self.addresses.1, ports.1),
+            size: self.size,
+            payload: self.size.saturating_sub(header),
+            id: self.id,
+            ecn: self.ecn,
+            flags: 0,
+            seq: 0,
+            ack: 0,
+            timestamps: None,
+            mss: None,
+            sack_permitted: false,
+            sack: Vec::new(),
+        }
+    }
+}
+
+fn of_tcp(network: Network, tcp: &TcpSlice<'_>, offset: u32) -> Headers {
+    let header = offset + 4 * u32::from(tcp.data_offset());
+    let ports = (tcp.source_port(), tcp.destination_port());
+    let mut found = network.with(TCP, ports, header);
+    let flags = [tcp.fin(), tcp.syn(), tcp.rst(), tcp.psh(), tcp.ack()];
+    found.flags = (0..)
+        .zip(flags)
+        .map(|(bit, set)| u8::from(set) << bit)
+        .sum();
+    found.seq = tcp.sequence_number();
+    found.ack = tcp.acknowledgment_number();
+    for option in tcp.options_iterator().map_while(Result::ok) {
+        match option {
+            TcpOptionElement::Timestamp(value, echo) => found.timestamps = Some((value, echo)),
+            TcpOptionElement::MaximumSegmentSize(mss) if tcp.syn() => found.mss = Some(mss),
+            TcpOptionElement::SelectiveAcknowledgementPermitted => found.sack_permitted = true,
+            TcpOptionElement::SelectiveAcknowledgement(first, rest) => {
+                found.sack.push(first);
+                found.sack.extend(rest.into_iter().flatten());
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// An echo: its identifier takes the place of ports.
+fn of_echo(network: Network, kind: u8, rest: [u8; 4], offset: u32) -> Option<Headers> {
+    let (_, flag) = ECHO.into_iter().find(|&(known, _)| known == kind)?;
+    let id = u16::from_be_bytes([rest[0], rest[1]]);
+    let mut found = network.with(ICMP, (id, id), offset + 8);
+    found.flags = flag;
+    found.seq = u16::from_be_bytes([rest[2], rest[3]]).into();
+    Some(found)
+}

@@ -1,0 +1,153 @@
+"""`redtail estimate`."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from redtail.cli.output import complain, print_wide, say
+from redtail.errors import SpecError
+
+if TYPE_CHECKING:
+    from redtail.recordings import Found
+
+
+Local = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--local",
+        metavar="NETWORK",
+        help="Addresses of the people in a capture; may be given several times.",
+    ),
+]
+Direction = Annotated[
+    str | None,
+    typer.Option(
+        "--direction",
+        metavar="down|up",
+        help="Which direction a trace or a ping log is of, or most bytes of a capture.",
+    ),
+]
+
+
+def estimate(
+    recording: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="A capture (pcap, pcapng), a .flent.gz file, a log of ping -D, or a trace of "
+            "mahimahi.",
+        ),
+    ],
+    rtt: Annotated[
+        str | None,
+        typer.Option("--rtt", metavar="TIME", help="The round trip when nobody sends, if known."),
+    ] = None,
+    down: Annotated[
+        str | None,
+        typer.Option(
+            "--down", metavar="RATE", help="The rate to the people at the line, if known."
+        ),
+    ] = None,
+    up: Annotated[
+        str | None,
+        typer.Option("--up", metavar="RATE", help="The rate from them, if known."),
+    ] = None,
+    local: Local = None,
+    direction: Direction = None,
+    save: Annotated[
+        str | None,
+        typer.Option("--save", metavar="FILE", help="Write what was found as an experiment."),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a file that exists; without it none is.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the estimates as JSON and nothing else.")
+    ] = False,
+) -> None:
+    """Estimate a line from a recording: rate, round trip, buffer, and who sent."""
+    from redtail import recordings
+
+    if force and save is None:
+        raise SpecError("--force: which file? accepted: with --save FILE")
+    found = read(recording, rtt, down, up, local, direction)
+    written = recordings.write(found, save, force=force) if save is not None else []
+    if as_json:
+        say(found.to_json())
+        return
+    show(found)
+    for path in written:
+        say(f"written: {path}")
+    if written:
+        file = shlex.quote(str(written[0]))
+        say(f"next:    redtail check {file}; redtail run {file}")
+
+
+def read(
+    recording: str,
+    rtt: str | None,
+    down: str | None,
+    up: str | None,
+    local: list[str] | None = None,
+    direction: str | None = None,
+) -> Found:
+    """Return the estimates from a recording and from options as they were written.
+
+    Raises:
+        SpecError: an option makes no sense, or the file is no recording.
+    """
+    from rich.console import Console
+
+    from redtail import _engine, escape, recordings
+
+    if direction not in (None, "down", "up"):
+        raise SpecError(f"--direction {direction}: accepted: down or up")
+    rtt_s = None if rtt is None else _engine.time_s("rtt", rtt)
+    down_bps = None if down is None else _engine.rate_bps("down", down)
+    up_bps = None if up is None else _engine.rate_bps("up", up)
+    # Only on a terminal; a capture of a gigabyte takes some ten seconds.
+    with Console(stderr=True).status(f"Reading {escape.plain(escape.name(recording))}"):
+        return recordings.estimate(
+            recording,
+            rtt_s=rtt_s,
+            down_bps=down_bps,
+            up_bps=up_bps,
+            local=local or (),
+            direction=direction,
+        )
+
+
+def show(found: Found) -> None:
+    """Print estimates for people."""
+    from rich import box
+    from rich.table import Table
+
+    from redtail import escape
+
+    if any(text.startswith("the file is damaged") for text in found.cautions):
+        damage = next(text for text in found.cautions if text.startswith("the file is damaged"))
+        complain(f"{found.file}: {damage}", "warning")
+    say(f"{found.file}: {found.about}")
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for head in ("quantity", "estimate"):
+        table.add_column(head, no_wrap=True)
+    table.add_column("how it was found, or why not")
+    for name, value in found.shown():
+        table.add_row(name, value.text, escape.plain(escape.name(value.basis)))
+    print_wide(table)
+    for name in ("down", "up"):
+        steps = found.direction(name).steps
+        if found.direction(name).trace_ms:
+            say(f"{name} rate varies all the time: --save writes a trace of it beside the file")
+        elif len(steps) > 1:
+            from redtail.recordings.values import quantity
+
+            parts = [f"{quantity(bps, 'bit/s')} from {begin:.4g} s" for begin, _, bps in steps]
+            say(f"{name} rate over time: {', '.join(parts)}")
+    for flows in found.flows:
+        say(f"{flows.direction}: {flows.text}")
+    for text in found.cautions:
+        say(f"note: {text}")

@@ -1,0 +1,97 @@
+"""Round trips: what of each is the path, and what is waiting.
+
+Packets of several connections that pass a queue at the same time wait equally long. So a round trip
+of connection c at time t is base(c) + wait(t), and the bases of connections differ by what their
+round trips differ at the same times. This finds the base of a connection that never met an empty
+queue, if another one did.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+if TYPE_CHECKING:
+    Array: TypeAlias = np.ndarray[Any, Any]
+
+ROUNDS = 30
+CONVERGED_S = 1e-6
+
+FEWEST = 20
+"""Slots in which a connection meets others, from which its base is compared with theirs."""
+
+MANY = 100
+"""Round trips of a connection from which the same is done."""
+
+
+@dataclass(frozen=True)
+class Trips:
+    """Round trips over a queue.
+
+    Attributes:
+        sent_s: when the packet passed the point of capture.
+        back_s: when its answer did.
+        trip_s: the round trip, without the transmission of the packet.
+        talk: the conversation of each.
+        wait_s: what of it is waiting.
+    """
+
+    sent_s: Array
+    back_s: Array
+    trip_s: Array
+    talk: Array
+    wait_s: Array
+
+    def __len__(self) -> int:
+        return len(self.sent_s)
+
+
+def least(trip_s: Array, talk: Array) -> dict[int, float]:
+    """Return the least round trip of each conversation."""
+    table = pd.Series(trip_s).groupby(talk).min()
+    return _plain(table)
+
+
+def _plain(table: pd.Series[float]) -> dict[int, float]:
+    names, values = table.index.to_numpy(), table.to_numpy()
+    return {int(name): float(value) for name, value in zip(names, values, strict=True)}
+
+
+def bases(at_s: Array, trip_s: Array, talk: Array, width_s: float) -> dict[int, float]:
+    """Return the base round trip of each conversation.
+
+    Args:
+        at_s: times at which packets were at the queue.
+        trip_s: their round trips.
+        talk: their conversations.
+        width_s: time within which waiting changes little.
+    """
+    found = least(trip_s, talk)
+    table = pd.DataFrame({"talk": talk.astype(int), "trip": trip_s})
+    table["slot"] = np.floor(at_s / width_s).astype(np.int64)
+    cells = table.groupby(["talk", "slot"])["trip"].median().reset_index()
+    cells = cells[cells.groupby("slot")["talk"].transform("size") > 1]  # where packets have met
+    many = table["talk"].value_counts()
+    met = cells["talk"].value_counts()
+    known = [name for name in met.index if met[name] >= FEWEST and many[name] >= MANY]
+    if len(known) < 2:
+        return found
+    cells = cells[cells["talk"].isin(known)].copy()
+    low = pd.Series({name: found[int(name)] for name in known}, dtype=float)
+    base = low.copy()
+    for _ in range(ROUNDS):
+        cells["wait"] = cells["trip"] - cells["talk"].map(base)
+        wait = cells.groupby("slot")["wait"].median()
+        cells["base"] = cells["trip"] - cells["slot"].map(wait)
+        new = cells.groupby("talk")["base"].median()
+        change = float((new - base).abs().max())
+        base = new
+        if change < CONVERGED_S:
+            break
+    # No wait is negative, and the shortest is taken to be none.
+    base += float((low - base).min())
+    found.update(_plain(base))
+    return found

@@ -1,0 +1,87 @@
+"""The line to advise on, from what a recording tells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from redtail.advice.line import Line, Recorded
+from redtail.errors import SpecError
+from redtail.recordings.found import Found
+from redtail.recordings.values import Estimated
+
+CALL_B = 400
+"""Largest packet of a steady UDP flow that is taken to be a call: voice in 20 ms has up to 214
+bytes (G.711 in RFC 3551, with headers)."""
+
+
+def line(
+    found: Found, access: str, uses: Sequence[str] = (), people: int = 1
+) -> tuple[Line, Recorded]:
+    """Return the line to advise on.
+
+    Args:
+        found: what a recording tells.
+        access: the access technology, a name of `redtail.advice.access.ACCESS`.
+        uses: what it is used for; by default what the recording shows.
+        people: number of people who use it.
+
+    Raises:
+        SpecError: the recording does not tell a rate or the round trip; the text says what gives
+            it.
+    """
+    rates = {name: _needed(found, name) for name in ("down", "up")}
+    rtt = found.rtt.value
+    if rtt is None:
+        raise SpecError(
+            f"{found.file}: {found.rtt.basis}; to advise takes the base round trip: give it with "
+            "--rtt TIME, such as --rtt 30ms"
+        )
+    told = tuple(uses) or uses_of(found)
+    if not told:
+        raise SpecError(
+            f"{found.file} does not tell what the line is used for; give it with --use, such as "
+            "--use calls,web"
+        )
+    recorded = Recorded(
+        down_buffer_s=_whole(found.down.wait),
+        up_buffer_s=_whole(found.up.wait),
+        down_flows=_flows(found, "down"),
+        up_flows=_flows(found, "up"),
+    )
+    return Line(rates["down"], rates["up"], rtt, access, told, people), recorded
+
+
+def uses_of(found: Found) -> tuple[str, ...]:
+    """Return what a line is used for, as far as a recording shows it."""
+    seen = set()
+    for flows in found.flows:
+        if flows.kind == "steady" and flows.packet_b <= CALL_B:
+            seen.add("calls")
+        elif flows.kind == "transfers":
+            seen.add("web")
+        elif flows.kind in ("bulk", "downloads"):
+            seen.add("backup" if flows.direction == "up" else "downloads")
+    return tuple(name for name in ("calls", "web", "backup", "downloads") if name in seen)
+
+
+def _needed(found: Found, name: str) -> float:
+    rate = found.direction(name).rate
+    if rate.value is None or rate.bound:
+        raise SpecError(
+            f"{found.file}: {name} rate {rate.text}: {rate.basis}; to advise takes both rates: "
+            f"give this one with --{name} RATE, such as --{name} 10mbit"
+        )
+    return rate.value
+
+
+def _whole(wait: Estimated) -> float | None:
+    """Return what a full buffer makes wait, unless only a part of it was seen."""
+    return None if wait.bound == "at least" else wait.value
+
+
+def _flows(found: Found, direction: str) -> int | None:
+    kinds = ("bulk", "downloads")
+    counts = [
+        flows.count for flows in found.flows if flows.direction == direction and flows.kind in kinds
+    ]
+    return sum(counts) or None
