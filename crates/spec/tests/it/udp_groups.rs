@@ -86,7 +86,7 @@ fn video_calls_that_make_no_sense() {
         (
             "start_rate = \"2 Mbit/s\"",
             "traffic.cbr.start_rate = \"2 Mbit/s\" is not within min_rate and max_rate; accepted: \"150 kbit/s\" to \
-             \"1500 kbit/s\"",
+             \"1.5 Mbit/s\"",
         ),
         (
             "frame_rate = 0.5",

@@ -331,6 +331,7 @@ fn hosts_that_send_more_than_their_links_take() {
 }
 
 const SHARED: &str = r#"
+name = "shared"
 duration = "100 s"
 warmup = "10 s"
 [bottleneck]
@@ -352,7 +353,7 @@ fn people_who_share_a_host_before_a_queue_that_counts_hosts() {
         plan(&format!("{text}{group}"), &[]).unwrap().warnings
     };
     let cake = r#"{ kind = "cake" }"#;
-    let web = "kind = \"web\"\nusers = 10";
+    let web = "kind = \"web\"\nusers = 10\nmodel = \"http2\"";
     let said = "e.toml:16: traffic.them.users = 10 share one host, and bottleneck.queue (cake) shares the link among \
                 hosts: they get together what one host gets; set hosts = 10 for a host to each, or \
                 isolation = \"flows\" in the queue";
@@ -364,7 +365,10 @@ fn people_who_share_a_host_before_a_queue_that_counts_hosts() {
     assert_eq!(shared.len(), 1, "{shared:?}");
     assert!(shared[0].starts_with("e.toml:16: traffic.them.flows = 4 share one host"));
     assert_eq!(warned(&format!("{web}\nhosts = 10"), cake), [""; 0]);
-    assert_eq!(warned("kind = \"web\"\nusers = 1", cake), [""; 0]);
+    assert_eq!(
+        warned("kind = \"web\"\nusers = 1\nmodel = \"http2\"", cake),
+        [""; 0]
+    );
     // Downloads are not people, and other queues do not count hosts.
     assert_eq!(warned("kind = \"bulk\"\nflows = 10", cake), [""; 0]);
     assert_eq!(warned(web, r#"{ kind = "fq-codel" }"#), [""; 0]);
