@@ -186,8 +186,8 @@ fn an_idle_path_delays_a_call_by_nothing_but_the_path() {
 #[test]
 fn losses_above_a_tenth_reduce_the_rate_of_gcc_and_few_do_not() {
     let rate = |loss: &str| {
-        let more = format!("media = \"one-way\"\nstart_rate = \"1 Mbit/s\"");
-        let text = link("10 Mbit/s", "", &call("gcc", &more)).replacen(
+        let more = "media = \"one-way\"\nstart_rate = \"1 Mbit/s\"";
+        let text = link("10 Mbit/s", "", &call("gcc", more)).replacen(
             "delay = \"50 ms\"",
             &format!("delay = \"50 ms\"\nrandom_loss = {loss}"),
             1,
