@@ -124,6 +124,16 @@ def test_what_a_kernel_cannot_do_is_refused_with_its_key(
     assert not list(tmp_path.iterdir()), "nothing is written"
 
 
+@on_this_host
+def test_video_calls_are_refused(tmp_path: Path) -> None:
+    call = '[[traffic]]\nname = "talk"\nkind = "call"\n'
+    with pytest.raises(
+        SpecError, match=r'traffic\.talk\.kind: is "call", which has no sockets yet'
+    ):
+        redtail.run(redtail.Toml(link(TAIL_DROP) + call), out=tmp_path, backend="live")
+    assert not list(tmp_path.iterdir()), "nothing is written"
+
+
 def test_a_host_without_ip_is_told_which_package_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "iproute2", str)
     monkeypatch.setattr(sys, "platform", "linux")

@@ -108,6 +108,13 @@ _RANGES: dict[str, tuple[float, float]] = {
     "fairness": (0.0, 1.0),  # Jain's index
     "mos": (1.0, 4.5),  # ITU-T G.107, Annex B
     "mos_min": (1.0, 4.5),
+    "quality": (1.0, 5.0),  # ITU-T G.1070
+    "quality_min": (1.0, 5.0),
+    "video_quality": (1.0, 5.0),
+    "audio_quality": (1.0, 4.5),
+    "back_quality": (1.0, 5.0),
+    "back_video_quality": (1.0, 5.0),
+    "back_audio_quality": (1.0, 4.5),
     "r_factor": (-math.inf, 100.0),  # ITU-T G.107
     "offered_load": (0.0, math.inf),  # more can be offered than a link carries
     "max_p": (0.0, 1.0),

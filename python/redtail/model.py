@@ -22,6 +22,7 @@ __all__ = [
     "Bottleneck",
     "Bulk",
     "Cake",
+    "Call",
     "Cbr",
     "Chain",
     "Choke",
@@ -3159,6 +3160,100 @@ class Trace(Part):
 
 
 @dataclass(kw_only=True)
+class Call(Part):
+    """Video calls that adapt to the network: media over UDP with a rate controller.
+
+    Attributes:
+        name: Name of the group, put in front of its metrics and used in factor keys. A text.
+        flows: Number of flows. A whole number, at least 1; default 1.
+        controller: What chooses the rate of the media. "gcc" or "scream"; default "gcc".
+        media: Who sends media. "both-ways" or "one-way"; default "both-ways".
+        start_rate: Rate of the media of a caller at the beginning, voice and headers included. A
+            rate with its unit, for example "10 Mbit/s".
+        min_rate: The least rate of the media of a caller, voice and headers included; more than
+            voice alone. A rate with its unit, for example "10 Mbit/s"; default "150 kbit/s".
+        max_rate: The highest rate of the media of a caller, voice and headers included. A rate with
+            its unit, for example "10 Mbit/s"; default "1.5 Mbit/s".
+        frame_rate: Frames of video per second; 1 to 240. A number; default 30.0.
+        audio: Voice. "g711" or "g729" or "none"; default "g711".
+        jitter_buffer: Time for which the first packet of voice waits at the receiver, so that later
+            ones arrive in time. A time with its unit, for example "100 ms"; default "60 ms".
+        packet: Largest payload of a packet of video. A number of bytes with its unit, for example
+            "1500 B"; default "1200 B".
+        header: Bytes that headers add to each packet of media on the link. A number of bytes with
+            its unit, for example "1500 B"; default "40 B".
+        report_interval: For `gcc`: time between two reports; a fall of the estimate by 3 % is
+            reported at once. At least "1 ms". A time with its unit, for example "100 ms".
+        ecn: For `scream`: send media as ECN-capable, ECT(0), and reduce the rate when packets are
+            marked. True or false; default false.
+        start: When calls start; dealt out. Each end sends its first frame at a random phase of its
+            frame interval. A time from the start of the run, such as "5 s", or "uniform 0..10 s",
+            drawn for each flow, or a list of these; default "0 s".
+        stop: When calls stop; dealt out. Left out, they continue to the end of the run. A time from
+            the start of the run, such as "5 s", or "uniform 0..10 s", drawn for each flow, or a
+            list of these.
+        access_rate: Rate of the sending hosts' access links; dealt out. A rate with its unit, for
+            example "10 Mbit/s", or a list of these.
+        access_delay: One-way propagation delay of the sending hosts' access links; dealt out. A
+            time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
+            so many in equal steps; default "0 s".
+        exit_rate: Rate of the receiving hosts' access links; dealt out. A rate with its unit, for
+            example "10 Mbit/s", or a list of these.
+        exit_delay: One-way propagation delay of the receiving hosts' access links; dealt out. A
+            time with its unit, for example "100 ms", or a list of these, or "16..240 ms in 57" for
+            so many in equal steps; default "0 s".
+        return_delay: One-way propagation delay of the way back, in addition to that of the return
+            links; dealt out. A time with its unit, for example "100 ms", or a list of these, or
+            "16..240 ms in 57" for so many in equal steps; default "0 s".
+        hosts: Number of sending (and of receiving) hosts that the flows share; flow i sits on host
+            i modulo this. A whole number, at least 1.
+        host_jitter: Maximum of the random time, uniform from zero, that each packet of the sending
+            hosts waits before the access link; the packets of a flow stay in order; up to 1 s. The
+            transmission time of one packet at the bottleneck is enough to prevent phase effects.
+            All other random draws stay the same. A time with its unit, for example "100 ms".
+        direction: Direction in which the data travels. "forward" or "reverse"; default "forward".
+        dscp: DSCP of the group's packets, in both directions. A text, or a whole number; default
+            "BE".
+        port: The port of its servers, for queues that classify traffic by port. A whole number.
+        first_hop: First hop of a chain that the data crosses, counted from 1 in the chain's order.
+            A whole number.
+        last_hop: Last hop of a chain that the data crosses, counted from 1 in the chain's order. A
+            whole number.
+    """
+
+    _kind: ClassVar[str | None] = "call"
+
+    name: str
+    flows: int | None = None
+    controller: Literal["gcc", "scream"] | None = None
+    media: Literal["both-ways", "one-way"] | None = None
+    start_rate: str | None = None
+    min_rate: str | None = None
+    max_rate: str | None = None
+    frame_rate: float | None = None
+    audio: Literal["g711", "g729", "none"] | None = None
+    jitter_buffer: str | None = None
+    packet: str | None = None
+    header: str | None = None
+    report_interval: str | None = None
+    ecn: bool | None = None
+    start: str | Sequence[str] | None = None
+    stop: str | Sequence[str] | None = None
+    access_rate: str | Sequence[str] | None = None
+    access_delay: str | Sequence[str] | None = None
+    exit_rate: str | Sequence[str] | None = None
+    exit_delay: str | Sequence[str] | None = None
+    return_delay: str | Sequence[str] | None = None
+    hosts: int | None = None
+    host_jitter: str | None = None
+    direction: Literal["forward", "reverse"] | None = None
+    dscp: str | int | None = None
+    port: int | None = None
+    first_hop: int | None = None
+    last_hop: int | None = None
+
+
+@dataclass(kw_only=True)
 class Series(Part):
     """Time series to record. Recording never changes a run.
 
@@ -3205,7 +3300,7 @@ class Experiment(Whole):
             ms".
         traffic: The groups of flows. A list, each a table with kind = "bulk" or "transfer" or "cbr"
             or "voip" or "on-off" or "game" or "transactions" or "web" or "video" or "arrivals" or
-            "trace".
+            "trace" or "call".
         description: A description of the experiment in one sentence or more. A text.
         warmup: Time at the start of each run that no statistics include; less than `duration`. A
             time with its unit, for example "100 ms"; default "0 s".
@@ -3267,9 +3362,7 @@ class Experiment(Whole):
 AnyQueue: TypeAlias = "TailDrop | Red | AdaptiveRed | SelfConfiguringRed | DynamicThresholdRed | RedTail | Wred | Pi | Pie | DocsisPie | Pi2 | Dualpi2 | HeadDrop | Step | Rem | Blue | Sred | Avq | Choke | Gsp | Codel | FqCodel | Fq | Sfq | Cobalt | Cake | Sfb | FqPie | PfifoFast | Prio | Drr | Wfq | Tbf | Htb | Plugin"
 """One of these."""
 
-AnyTraffic: TypeAlias = (
-    "Bulk | Transfer | Cbr | Voip | OnOff | Game | Transactions | Web | Video | Arrivals | Trace"
-)
+AnyTraffic: TypeAlias = "Bulk | Transfer | Cbr | Voip | OnOff | Game | Transactions | Web | Video | Arrivals | Trace | Call"
 """One of these."""
 
 Bottleneck: TypeAlias = Hop

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # What a group is judged by: the first metric tells which groups these are.
 _OF_GROUPS = (
     ("mos", ("one_way_delay_p99", "end_to_end_loss")),
+    ("quality", ("bitrate", "frozen", "one_way_delay_p95")),
     ("bitrate_mean", ("rebuffering_ratio", "startup_delay_mean")),
     (
         "transaction_rate",

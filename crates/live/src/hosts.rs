@@ -292,6 +292,7 @@ impl<'a> Hosts<'a> {
                     }
                 }
                 FlowKind::Udp => self.add_udp(index, i, random, start, stop)?,
+                FlowKind::Call => unreachable!("`kernel::refuse` refuses calls"),
                 FlowKind::User => {
                     let make = make_user.as_ref().expect("the group has users");
                     let program: User = make(i, start, stop, random);

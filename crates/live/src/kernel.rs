@@ -166,6 +166,13 @@ pub fn refuse(scenario: &Scenario, available: &BTreeSet<String>) -> Vec<Refusal>
                 ),
             );
         }
+        if let TrafficParams::Call(_) = group {
+            refuse(
+                format!("traffic.{name}.kind"),
+                "is \"call\", which has no sockets yet; accepted: another kind, such as \"voip\", or backend sim"
+                    .to_owned(),
+            );
+        }
         if let Some(tcp) = group.tcp() {
             refuse_tcp(name, tcp, available, &mut refuse);
         }

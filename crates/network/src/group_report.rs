@@ -4,7 +4,7 @@ use redtail_core::{Bytes, Metric, Span, Time};
 use redtail_traffic::e_model::mos;
 use redtail_traffic::voip::{JITTER, LATE, MOS, MOS_MIN, R_FACTOR};
 use redtail_traffic::web::{PAGE_TIME_MEAN, PAGE_TIME_P50, PAGE_TIME_P95, PAGES};
-use redtail_traffic::{Application, Playout, User, VoipParams};
+use redtail_traffic::{Application, CallEnd, Playout, User, VoipParams, call};
 
 use crate::answers::AnswerSummary;
 use crate::metrics::*;
@@ -149,6 +149,82 @@ pub fn of_calls<'a>(
         (JITTER, jitter.get()),
         (LATE, late.get()),
     ]
+}
+
+/// The metrics of a group's video calls, by the ends that hear the media in the group's direction and against
+/// it, and by the delays of both.
+pub fn of_video_calls<'a>(
+    forward: impl Iterator<Item = &'a CallEnd>,
+    back: impl Iterator<Item = &'a CallEnd>,
+    delays: [&Delays; 2],
+    now: Time,
+) -> Vec<Value> {
+    let (forward, back) = (Viewers::of(forward, now), Viewers::of(back, now));
+    let mut values = of_udp(forward.received, forward.lost, delays[0]).to_vec();
+    let all = back.received + back.lost;
+    let back_loss = (all > 0).then(|| back.lost as f64 / all as f64);
+    values.extend([
+        (call::QUALITY, forward.quality.get()),
+        (call::QUALITY_MIN, forward.worst),
+        (call::VIDEO_QUALITY, forward.video.get()),
+        (call::AUDIO_QUALITY, forward.voice.get()),
+        (call::BITRATE, forward.bitrate.get()),
+        (call::FRAME_RATE, forward.frame_rate.get()),
+        (call::FRAME_DELAY_MEAN, forward.frame_delay.get()),
+        (call::FREEZES, forward.freezes.get()),
+        (call::FROZEN, forward.frozen.get()),
+        (call::BACK_QUALITY, back.quality.get()),
+        (call::BACK_VIDEO_QUALITY, back.video.get()),
+        (call::BACK_AUDIO_QUALITY, back.voice.get()),
+        (call::BACK_BITRATE, back.bitrate.get()),
+        (call::BACK_LOSS, back_loss),
+        (call::BACK_ONE_WAY_DELAY_MEAN, delays[1].mean()),
+        (call::BACK_ONE_WAY_DELAY_P95, delays[1].quantile(0.95)),
+        (call::BACK_FRAME_RATE, back.frame_rate.get()),
+        (call::BACK_FRAME_DELAY_MEAN, back.frame_delay.get()),
+        (call::BACK_FREEZES, back.freezes.get()),
+        (call::BACK_FROZEN, back.frozen.get()),
+    ]);
+    values
+}
+
+/// What the viewers of one direction of calls saw and heard.
+#[derive(Default)]
+struct Viewers {
+    received: u64,
+    lost: u64,
+    quality: Mean,
+    worst: Option<f64>,
+    video: Mean,
+    voice: Mean,
+    bitrate: Mean,
+    frame_rate: Mean,
+    frame_delay: Mean,
+    freezes: Mean,
+    frozen: Mean,
+}
+
+impl Viewers {
+    fn of<'a>(ends: impl Iterator<Item = &'a CallEnd>, now: Time) -> Self {
+        let mut viewers = Self::default();
+        for end in ends {
+            let (received, lost) = end.packets();
+            viewers.received += received;
+            viewers.lost += lost;
+            let figures = end.figures(now);
+            viewers.quality.add(figures.quality);
+            let worst = viewers.worst.into_iter().chain(figures.quality);
+            viewers.worst = worst.reduce(f64::min);
+            viewers.video.add(figures.video);
+            viewers.voice.add(figures.voice);
+            viewers.bitrate.add(figures.bitrate);
+            viewers.frame_rate.add(figures.frame_rate);
+            viewers.frame_delay.add(figures.frame_delay);
+            viewers.freezes.add(figures.freezes);
+            viewers.frozen.add(figures.frozen);
+        }
+        viewers
+    }
 }
 
 /// The metrics of the packets of a UDP group.

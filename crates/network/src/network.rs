@@ -13,7 +13,7 @@ use std::sync::Arc;
 use redtail_core::{Bytes, Dscp, Ecn, Rate, Span, Stream, Time, prefetch};
 use redtail_qdisc::{AnyQueue, FlowTable, Plugins, QueueContext};
 use redtail_spec::{LinkParams, Scenario};
-use redtail_traffic::{Access, Direction};
+use redtail_traffic::{Access, Direction, FlowKind};
 
 use crate::capacity::{Capacity, Deliveries};
 use crate::packet::{ContentId, SimPacket, TrafficClass};
@@ -168,6 +168,10 @@ pub enum Target {
     Sender,
     /// The end of a UDP flow.
     UdpSink,
+    /// The end of a call at which its group's direction begins.
+    Caller,
+    /// The other end of a call.
+    Callee,
     /// The client of a user's connection.
     Client,
     /// The server of a user's connection.
@@ -327,7 +331,12 @@ impl Network {
     /// Whether a route leads to the side that sends data or serves, by route.
     pub fn back_routes(&self) -> Vec<bool> {
         let end = |route: &Route| route.legs.last().map(|leg| leg.target);
-        let back = |route| matches!(end(route), Some(Target::Sender | Target::Server));
+        let back = |route| {
+            matches!(
+                end(route),
+                Some(Target::Sender | Target::Server | Target::Caller)
+            )
+        };
         self.routes.iter().map(back).collect()
     }
 
@@ -397,6 +406,7 @@ pub fn compile(scenario: &Scenario, plugins: &Plugins) -> (Network, Vec<Vec<Host
             let ends = match group {
                 group if group.has_users() => [Target::Client, Target::Server],
                 group if group.tcp().is_some() => [Target::Receiver, Target::Sender],
+                group if group.flow_kind(0) == FlowKind::Call => [Target::Callee, Target::Caller],
                 _ => [Target::UdpSink; 2],
             };
             (0..access.host_count())

@@ -197,6 +197,11 @@ pub trait QueueKind {
     /// Returns the limit above which the queue must drop, if it has one.
     fn limit(&self) -> Option<Limit>;
 
+    /// Whether it shares the link among hosts: the packets of a host are then limited together.
+    fn counts_hosts(&self) -> bool {
+        false
+    }
+
     /// Calls `visit` for each queue that this one holds directly, with its key relative to this one's table
     /// and the link as it sees it. Parameters must have passed `check` and `check_at`.
     fn inner(&self, _link: &LinkFacts, _visit: &mut InnerVisitor<'_>) {}
@@ -322,6 +327,11 @@ macro_rules! disciplines {
             /// Returns the limit above which the queue must drop, if it has one.
             pub fn limit(&self) -> Option<Limit> {
                 match self { $(Self::$variant(params) => params.limit(),)+ }
+            }
+
+            /// Whether it shares the link among hosts.
+            pub fn counts_hosts(&self) -> bool {
+                match self { $(Self::$variant(params) => params.counts_hosts(),)+ }
             }
 
             /// Calls `visit` for each queue that this one holds directly, with its key relative to this

@@ -173,7 +173,7 @@ fn flow_facts(scenario: &Scenario, flows: &Flows) -> Vec<FlowFacts> {
         };
         *number += 1;
         let protocol = match *source {
-            Source::Udp(_) => Protocol::Udp,
+            Source::Udp(_) | Source::Call(_) => Protocol::Udp,
             Source::Tcp(_) | Source::User(_) => {
                 let tcp = scenario.traffic[group as usize].tcp();
                 let params = &tcp.expect("a TCP flow has TCP parameters").params;
@@ -213,10 +213,11 @@ fn write_frame(
             let fields = tcp_fields(tcp, flow.conversation, side, segment);
             write_tcp(frame, &fields, segment.len);
         }
-        (Protocol::Udp, Content::Datagram(_)) => {
+        (Protocol::Udp, Content::Datagram(_) | Content::Call(_)) => {
             write_udp(frame, packet.size.saturating_sub(IP_AND_UDP_HEADERS));
         }
-        (Protocol::Tcp(_), Content::Datagram(_)) | (Protocol::Udp, Content::Segment(_)) => {
+        (Protocol::Tcp(_), Content::Datagram(_) | Content::Call(_))
+        | (Protocol::Udp, Content::Segment(_)) => {
             unreachable!("a packet carries what its flow sends")
         }
     }

@@ -39,6 +39,10 @@ pub fn check(links: &mut Links, flows: &Flows, dropped: &[[u64; 2]], now: Time) 
     let mut of_users = vec![[0u64; 2]; flows.connections.place_count()];
     let mut count = |packet: &SimPacket| match flows.ends(packet.flow) {
         FlowEnds::Udp(_) => in_flight[packet.flow as usize][0] += 1,
+        FlowEnds::Call(i) => {
+            let is_back = packet.route == flows.calls[i as usize].routes[1];
+            in_flight[packet.flow as usize][usize::from(is_back)] += 1;
+        }
         FlowEnds::Tcp(i) => {
             let is_ack = packet.route == flows.receivers[i as usize].route;
             in_flight[packet.flow as usize][usize::from(is_ack)] += 1;
@@ -102,6 +106,13 @@ pub fn check(links: &mut Links, flows: &Flows, dropped: &[[u64; 2]], now: Time) 
             Source::Udp(i) => {
                 let passed = flows.udp[i as usize].passed;
                 [(passed.sent, passed.delivered), (0, 0)]
+            }
+            Source::Call(i) => {
+                let [caller, callee] = flows.calls[i as usize].passed;
+                [
+                    (caller.sent, callee.delivered),
+                    (callee.sent, caller.delivered),
+                ]
             }
             // A connection is removed only when it has nothing in flight.
             Source::User(_) => continue,

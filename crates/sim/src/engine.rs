@@ -95,6 +95,13 @@ impl<'a> Engine<'a> {
                 slot.alarm.arm(first, Class::Source, flow as u32, scheduler);
                 continue;
             }
+            if let Source::Call(call) = flows.sources[flow] {
+                let slot = &mut flows.calls[call as usize];
+                for (end, alarm) in slot.ends.iter().zip(&mut slot.alarms) {
+                    alarm.arm(end.next_wakeup(), Class::Source, flow as u32, scheduler);
+                }
+                continue;
+            }
             if start < stop {
                 scheduler.add(Event::new(start, Class::Source, flow as u32));
             }
@@ -221,6 +228,8 @@ impl<'a> Engine<'a> {
                     self.flows.delays[group as usize].record(took);
                 }
             }
+            Target::Caller => self.call_hears(0, &packet),
+            Target::Callee => self.call_hears(1, &packet),
             Target::Client => self.client_hears(packet.endpoint, packet.content, ecn),
             Target::Server => self.server_hears(packet.endpoint, packet.content, ecn),
             Target::Link(_) | Target::Departure => unreachable!("handled above"),
@@ -239,6 +248,8 @@ impl<'a> Engine<'a> {
                 }
                 Target::Sender => self.flows.senders[endpoint].sender.prefetch(),
                 Target::UdpSink
+                | Target::Caller
+                | Target::Callee
                 | Target::Client
                 | Target::Server
                 | Target::Departure
@@ -256,6 +267,8 @@ impl<'a> Engine<'a> {
                 }
                 Target::Sender => prefetch(&self.flows.senders[endpoint]),
                 Target::UdpSink
+                | Target::Caller
+                | Target::Callee
                 | Target::Client
                 | Target::Server
                 | Target::Departure

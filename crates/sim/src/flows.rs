@@ -2,7 +2,7 @@
 
 use redtail_core::{Bytes, Span, Stream, Time};
 use redtail_spec::Scenario;
-use redtail_traffic::{FlowKind, Playout, Traces, TrafficParams, UdpSource, User};
+use redtail_traffic::{CallEnd, FlowKind, Playout, Traces, TrafficParams, UdpSource, User};
 use redtail_transport::{Flags, Receiver, Segment, Sender};
 
 use crate::connections::{Connections, Reached};
@@ -163,6 +163,23 @@ impl UdpSlot {
     }
 }
 
+/// The two ends of a call, in the order caller and callee, with their place in the network.
+#[derive(Debug)]
+pub struct CallSlot {
+    /// The ends: state machines.
+    pub ends: [CallEnd; 2],
+    /// Their timers.
+    pub alarms: [Alarm; 2],
+    /// Routes of the packets that each sends.
+    pub routes: [u32; 2],
+    /// Number of its flow.
+    pub flow: u32,
+    /// Bytes that the callee has received over the whole run.
+    pub heard_bytes: u64,
+    /// Packets that each end has sent and that were delivered to it.
+    pub passed: [Passed; 2],
+}
+
 /// A user with its place in the network.
 #[derive(Debug)]
 pub struct UserSlot {
@@ -191,6 +208,8 @@ pub enum Source {
     Udp(u32),
     /// The user of this number.
     User(u32),
+    /// The call of this number.
+    Call(u32),
 }
 
 /// The endpoints of a flow.
@@ -200,6 +219,8 @@ pub enum FlowEnds {
     Tcp(u32),
     /// The flow of the UDP source of this number.
     Udp(u32),
+    /// The flow of the call of this number.
+    Call(u32),
     /// A connection of a user, whose place a packet names as its endpoint.
     Connection,
 }
@@ -213,6 +234,8 @@ pub struct Flows {
     pub receivers: Vec<ReceiverSlot>,
     /// UDP sources with their sinks.
     pub udp: Vec<UdpSlot>,
+    /// Calls.
+    pub calls: Vec<CallSlot>,
     /// Users, in the order of their flows.
     pub users: Vec<UserSlot>,
     /// The users' connections.
@@ -221,8 +244,11 @@ pub struct Flows {
     pub numbers: FlowNumbers,
     /// The response times, by group; `None` for a group without users.
     pub answers: Vec<Option<Box<Answers>>>,
-    /// One-way delays of UDP packets sent in the measurement period, by group.
+    /// One-way delays of UDP packets sent in the measurement period, by group; of calls those of media in the
+    /// group's direction.
     pub delays: Vec<Delays>,
+    /// One-way delays of calls' media against the group's direction, by group.
+    pub back_delays: Vec<Delays>,
     /// The source of each flow, by flow number; of a user's flows only the first is included.
     pub sources: Vec<Source>,
     /// Group of each of these flows.
@@ -255,6 +281,7 @@ impl Flows {
         flows.senders.reserve_exact(tcp);
         flows.receivers.reserve_exact(tcp);
         flows.delays = vec![Delays::default(); scenario.traffic.len()];
+        flows.back_delays = flows.delays.clone();
         for (group_index, (group, hosts)) in scenario.traffic.iter().zip(routes).enumerate() {
             let access = group.access();
             flows
@@ -283,6 +310,10 @@ impl Flows {
                         flows.add_tcp(group, size.map(Bytes::as_u64), host, flow, stream)
                     }
                     FlowKind::Udp => flows.add_udp(group, stream, host, flow),
+                    FlowKind::Call => {
+                        let ends = group.make_call(start, stop, &stream);
+                        flows.add_call(ends.expect("the group has calls"), host, flow)
+                    }
                     FlowKind::User => {
                         let make = make_user.as_ref().expect("the group has users");
                         let program = make(i, start, stop, stream);
@@ -316,6 +347,7 @@ impl Flows {
         match self.sources.get(flow as usize) {
             Some(&Source::Tcp(i)) => FlowEnds::Tcp(i),
             Some(&Source::Udp(i)) => FlowEnds::Udp(i),
+            Some(&Source::Call(i)) => FlowEnds::Call(i),
             Some(Source::User(_)) | None => FlowEnds::Connection,
         }
     }
@@ -331,6 +363,18 @@ impl Flows {
             may_be_free: 0,
         });
         Source::User(self.users.len() as u32 - 1)
+    }
+
+    fn add_call(&mut self, ends: [CallEnd; 2], host: HostRoutes, flow: u32) -> Source {
+        self.calls.push(CallSlot {
+            ends,
+            alarms: [Alarm::default(); 2],
+            routes: [host.data, host.back],
+            flow,
+            heard_bytes: 0,
+            passed: [Passed::default(); 2],
+        });
+        Source::Call(self.calls.len() as u32 - 1)
     }
 
     fn add_tcp(

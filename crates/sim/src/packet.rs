@@ -5,6 +5,7 @@
 
 use redtail_core::{Ecn, Time};
 use redtail_network::{Address, ContentId, Links};
+use redtail_traffic::CallPacket;
 use redtail_transport::Segment;
 
 const _: () = assert!(size_of::<Content>() == 64, "a content fits a cache line");
@@ -25,6 +26,8 @@ pub enum Content {
     Segment(Segment),
     /// Of a UDP packet.
     Datagram(Datagram),
+    /// Of a packet of a call, over UDP.
+    Call(CallPacket),
 }
 
 /// What a UDP packet carries.
@@ -37,12 +40,16 @@ pub struct Datagram {
 }
 
 impl Content {
-    /// The ECN bits with which it is sent. UDP sources do not use ECN.
+    /// The ECN bits with which it is sent. UDP sources do not use ECN, and calls may.
     #[inline]
     pub fn ecn(&self) -> Ecn {
         match self {
             Self::Segment(segment) => segment.ecn,
             Self::Datagram(_) => Ecn::NotEct,
+            Self::Call(packet) => match packet.ecn() {
+                true => Ecn::Ect0,
+                false => Ecn::NotEct,
+            },
         }
     }
 }
@@ -92,7 +99,7 @@ impl Contents {
                 segment.ecn = ecn;
                 segment
             }
-            Content::Datagram(_) => unreachable!("the packet is a UDP packet"),
+            Content::Datagram(_) | Content::Call(_) => unreachable!("the packet is a UDP packet"),
         }
     }
 
@@ -104,7 +111,19 @@ impl Contents {
     pub fn datagram(&self, id: ContentId) -> &Datagram {
         match self.get(id) {
             Content::Datagram(datagram) => datagram,
-            Content::Segment(_) => unreachable!("the packet is a TCP packet"),
+            Content::Segment(_) | Content::Call(_) => unreachable!("the packet has no datagram"),
+        }
+    }
+
+    /// The content of a packet of a call.
+    ///
+    /// # Panics
+    /// When it is another packet: a bug of the engine.
+    #[inline]
+    pub fn of_call(&self, id: ContentId) -> &CallPacket {
+        match self.get(id) {
+            Content::Call(packet) => packet,
+            Content::Segment(_) | Content::Datagram(_) => unreachable!("the packet is of no call"),
         }
     }
 

@@ -73,6 +73,9 @@ impl Sampler {
         for slot in &flows.udp {
             reached[flows.groups[slot.flow as usize] as usize] += slot.heard_bytes;
         }
+        for slot in &flows.calls {
+            reached[flows.groups[slot.flow as usize] as usize] += slot.heard_bytes;
+        }
         for (group, &bytes) in (0..).zip(&reached) {
             self.groups.time_s.push(now.as_secs_f64());
             self.groups.group.push(group);

@@ -57,7 +57,7 @@ fn segments(group: &TrafficParams, index: u32) -> Option<u64> {
             let mss = group.tcp()?.params.mss.as_u64().max(1);
             Some(size.as_u64().div_ceil(mss))
         }
-        FlowKind::Udp | FlowKind::User => None,
+        FlowKind::Udp | FlowKind::User | FlowKind::Call => None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Checks that types cannot express: values and combinations that cannot be run (errors), and those that
 //! can be run but probably do not give the intended experiment (warnings).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use redtail_core::{ParamError, ParamWarning, Rate, Span};
@@ -14,7 +15,9 @@ use crate::error::Problem;
 use crate::experiment::{Experiment, HopParams, LinkParams, Topology, topology};
 use crate::facts::{flow_table, link_facts};
 use crate::node::Node;
-use crate::outline::{BandwidthDelay, base_round_trips, crossed, crosses, time_in_words};
+use crate::outline::{
+    BandwidthDelay, base_round_trips, crossed, crosses, time_in_words, used_hosts,
+};
 use crate::paths;
 use crate::rates::{Phases, entry_origin};
 use crate::replications::{MOST_REPLICATIONS, Replications};
@@ -661,6 +664,7 @@ impl Findings<'_> {
         self.early_stops(experiment);
         self.short_warmup(experiment, topology);
         self.slow_hosts(experiment, topology);
+        let mut shared = BTreeSet::new();
         for (key, link, index, direction) in topology.links() {
             let facts = link_facts(
                 &experiment.traffic,
@@ -672,10 +676,44 @@ impl Findings<'_> {
             );
             let key = format!("{key}.queue");
             self.buffers(&key, &link.queue, &facts, false, experiment, topology);
+            self.shared_hosts(&key, &link.queue, &facts, experiment, &mut shared);
             for warning in link.queue.warnings(&facts) {
                 self.warn_param(&key, &warning);
             }
         }
+    }
+
+    /// Warns of several people on one host before a queue that shares the link among hosts, this one or one
+    /// inside it. `warned` has the groups of which it has already warned.
+    fn shared_hosts(
+        &mut self,
+        key: &str,
+        queue: &QueueParams,
+        facts: &LinkFacts,
+        experiment: &Experiment,
+        warned: &mut BTreeSet<u32>,
+    ) {
+        for group in facts.groups.iter().filter(|_| queue.counts_hosts()) {
+            let (number, group) = (group.group, &experiment.traffic[group.group as usize]);
+            let access = group.access();
+            let is_one = used_hosts(group) == 1 && access.flows > 1;
+            if is_one && group.is_of_people() && warned.insert(number) {
+                self.warn(
+                    &format!("traffic.{}.{}", access.name, group.count_key()),
+                    &format!(
+                        "share one host, and {key} ({}) shares the link among hosts: they get together \
+                         what one host gets; set hosts = {} for a host to each, or \
+                         isolation = \"flows\" in the queue",
+                        queue.kind(),
+                        access.flows
+                    ),
+                );
+            }
+        }
+        queue.inner(facts, &mut |inner, queue, facts| {
+            let key = format!("{key}.{inner}");
+            self.shared_hosts(&key, queue, facts, experiment, warned);
+        });
     }
 
     fn late_starts(&mut self, experiment: &Experiment) {

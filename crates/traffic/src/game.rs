@@ -83,6 +83,10 @@ impl TrafficKind for GameParams {
 stop = "2 s""#
     }
 
+    fn is_person(&self) -> bool {
+        true
+    }
+
     fn noun(&self) -> &'static str {
         "game flow"
     }

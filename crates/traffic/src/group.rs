@@ -8,6 +8,7 @@ use crate::application::{Answer, Application, Network};
 use crate::arrivals::ArrivalsParams;
 use crate::bounds::{MAX_FLOWS, check_host_jitter, refuse_fast};
 use crate::bulk::BulkParams;
+use crate::call::{CallEnd, CallParams};
 use crate::cbr::CbrParams;
 use crate::dealt::Dealt;
 use crate::game::GameParams;
@@ -28,6 +29,7 @@ enum MadeOf<'a> {
     Tcp(&'a dyn TcpKind),
     Udp(&'a dyn UdpKind),
     Users(&'a dyn UserKind),
+    Calls(&'a CallParams),
 }
 
 /// What one flow of a group is made of.
@@ -42,6 +44,8 @@ pub enum FlowKind {
     Udp,
     /// A user, who opens TCP connections.
     User,
+    /// A call, whose two ends send media and reports over UDP.
+    Call,
 }
 
 /// Generates from the list the enum of the experiment file ([`TrafficParams`]), the enums that hold a
@@ -52,6 +56,7 @@ macro_rules! traffic_kinds {
         tcp { $($(#[$tcp_doc:meta])* $tcp_key:literal => $tcp:ident($tcp_group:ty),)+ }
         udp { $($(#[$udp_doc:meta])* $udp_key:literal => $udp:ident($udp_group:ty),)+ }
         users { $($(#[$user_doc:meta])* $user_key:literal => $user:ident($user_group:ty),)+ }
+        calls { $($(#[$call_doc:meta])* $call_key:literal => $call:ident($call_group:ty),)+ }
     ) => {
         kinded! {
             /// A group of like flows, chosen by `kind`.
@@ -60,6 +65,7 @@ macro_rules! traffic_kinds {
                 $($(#[$tcp_doc])* $tcp_key => $tcp($tcp_group),)+
                 $($(#[$udp_doc])* $udp_key => $udp($udp_group),)+
                 $($(#[$user_doc])* $user_key => $user($user_group),)+
+                $($(#[$call_doc])* $call_key => $call($call_group),)+
             }
         }
 
@@ -70,6 +76,7 @@ macro_rules! traffic_kinds {
                     $(($tcp_key, <$tcp_group>::example()),)+
                     $(($udp_key, <$udp_group>::example()),)+
                     $(($user_key, <$user_group>::example()),)+
+                    $(($call_key, <$call_group>::example()),)+
                 ]
             }
 
@@ -79,6 +86,7 @@ macro_rules! traffic_kinds {
                     $(($tcp_key, <$tcp_group>::metrics()),)+
                     $(($udp_key, <$udp_group>::metrics()),)+
                     $(($user_key, <$user_group>::metrics()),)+
+                    $(($call_key, <$call_group>::metrics()),)+
                 ]
             }
 
@@ -87,6 +95,7 @@ macro_rules! traffic_kinds {
                     $(Self::$tcp(group) => group,)+
                     $(Self::$udp(group) => group,)+
                     $(Self::$user(group) => group,)+
+                    $(Self::$call(group) => group,)+
                 }
             }
 
@@ -95,6 +104,7 @@ macro_rules! traffic_kinds {
                     $(Self::$tcp(group) => group,)+
                     $(Self::$udp(group) => group,)+
                     $(Self::$user(group) => group,)+
+                    $(Self::$call(group) => group,)+
                 }
             }
 
@@ -103,6 +113,7 @@ macro_rules! traffic_kinds {
                     $(Self::$tcp(group) => MadeOf::Tcp(group),)+
                     $(Self::$udp(group) => MadeOf::Udp(group),)+
                     $(Self::$user(group) => MadeOf::Users(group),)+
+                    $(Self::$call(group) => MadeOf::Calls(group),)+
                 }
             }
 
@@ -220,6 +231,10 @@ traffic_kinds! {
         /// Connections from a table.
         "trace" => Trace(TraceParams),
     }
+    calls {
+        /// Video calls that adapt to the network: media over UDP with a rate controller.
+        "call" => Call(CallParams),
+    }
 }
 
 impl TrafficParams {
@@ -232,7 +247,18 @@ impl TrafficParams {
 
     /// What every group has.
     pub fn access(&self) -> Access<'_> {
-        self.as_kind().access()
+        let kind = self.as_kind();
+        let access = kind.access();
+        let own = kind.has_own_hosts().then_some(access.flows);
+        Access {
+            hosts: access.hosts.or(own),
+            ..access
+        }
+    }
+
+    /// Whether a flow is a person, or what one does.
+    pub fn is_of_people(&self) -> bool {
+        self.as_kind().is_person()
     }
 
     /// What flow `i` is made of.
@@ -243,6 +269,7 @@ impl TrafficParams {
             },
             MadeOf::Udp(_) => FlowKind::Udp,
             MadeOf::Users(_) => FlowKind::User,
+            MadeOf::Calls(_) => FlowKind::Call,
         }
     }
 
@@ -261,7 +288,7 @@ impl TrafficParams {
         match self.made_of() {
             MadeOf::Tcp(group) => Some(group.tcp()),
             MadeOf::Users(group) => Some(group.tcp()),
-            MadeOf::Udp(_) => None,
+            MadeOf::Udp(_) | MadeOf::Calls(_) => None,
         }
     }
 
@@ -270,6 +297,7 @@ impl TrafficParams {
     pub fn udp_load(&self) -> Option<(Rate, f64)> {
         match self.made_of() {
             MadeOf::Udp(group) => Some(group.mean_load()),
+            MadeOf::Calls(group) => Some(group.mean_load()),
             MadeOf::Tcp(_) | MadeOf::Users(_) => None,
         }
     }
@@ -278,6 +306,7 @@ impl TrafficParams {
     pub fn udp_peak(&self) -> Option<Rate> {
         match self.made_of() {
             MadeOf::Udp(group) => Some(group.peak()),
+            MadeOf::Calls(group) => Some(group.mean_load().0),
             MadeOf::Tcp(_) | MadeOf::Users(_) => None,
         }
     }
@@ -308,6 +337,13 @@ impl TrafficParams {
                 let bytes = flows * rate.as_bps() as f64 / 8.0 * seconds;
                 (bytes, bytes / packet)
             }
+            MadeOf::Calls(group) => {
+                let (rate, packet) = group.mean_load();
+                let goes = forward || group.goes_both_ways();
+                let bytes = flows * rate.as_bps() as f64 / 8.0 * seconds;
+                let bytes = if goes { bytes } else { 0.0 };
+                (bytes, bytes / packet)
+            }
             MadeOf::Users(group) => match group.total_payload() {
                 Some(payload) => {
                     let mss = group.tcp().params.mss.as_u64().max(1);
@@ -326,6 +362,7 @@ impl TrafficParams {
     pub fn packet_size(&self) -> Bytes {
         let tcp = match self.made_of() {
             MadeOf::Udp(group) => return group.largest_packet(),
+            MadeOf::Calls(group) => return group.largest_packet(),
             MadeOf::Tcp(group) => group.tcp(),
             MadeOf::Users(group) => group.tcp(),
         };
@@ -363,7 +400,16 @@ impl TrafficParams {
         }
         match self.made_of() {
             MadeOf::Udp(group) => group.random_start(stream),
-            MadeOf::Tcp(_) | MadeOf::Users(_) => Time::ZERO,
+            MadeOf::Tcp(_) | MadeOf::Users(_) | MadeOf::Calls(_) => Time::ZERO,
+        }
+    }
+
+    /// The two ends of a call that starts and stops at these times, with what is left of its stream: the
+    /// one that the group's direction begins at, and its peer. `None` if the group has no calls.
+    pub fn make_call(&self, start: Time, stop: Time, stream: &Stream) -> Option<[CallEnd; 2]> {
+        match self.made_of() {
+            MadeOf::Calls(group) => Some(CallEnd::pair(group, start, stop, stream)),
+            MadeOf::Tcp(_) | MadeOf::Udp(_) | MadeOf::Users(_) => None,
         }
     }
 
@@ -382,6 +428,9 @@ impl TrafficParams {
 
     /// Whether any responses go in the group's direction, and whether any go against it.
     pub fn ways(&self) -> [bool; 2] {
+        if let MadeOf::Calls(group) = self.made_of() {
+            return [true, group.goes_both_ways()];
+        }
         match self.as_kind().reverse_hosts() {
             0 => [true, false],
             reverse => [reverse < self.access().flows, true],
@@ -398,7 +447,7 @@ impl TrafficParams {
     pub fn offered_by_user(&self) -> Option<f64> {
         match self.made_of() {
             MadeOf::Users(group) => group.offered(),
-            MadeOf::Tcp(_) | MadeOf::Udp(_) => None,
+            MadeOf::Tcp(_) | MadeOf::Udp(_) | MadeOf::Calls(_) => None,
         }
     }
 
@@ -419,7 +468,7 @@ impl TrafficParams {
     pub fn is_multiplexed(&self) -> bool {
         match self.made_of() {
             MadeOf::Users(group) => group.is_multiplexed(),
-            MadeOf::Tcp(_) | MadeOf::Udp(_) => false,
+            MadeOf::Tcp(_) | MadeOf::Udp(_) | MadeOf::Calls(_) => false,
         }
     }
 

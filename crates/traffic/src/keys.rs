@@ -18,6 +18,17 @@ macro_rules! groups {
             @keys "users"
             #[doc = "Number of users."]
             #[doc = "Source: one, the minimum."];
+            #[doc = "Source: the length of the longest list dealt out, else 1."];
+            $(#[$doc])* pub struct $name { $($own)* }
+        }
+    };
+    // Each flow is a person with a host of their own.
+    ($(#[$doc:meta])* pub struct $name:ident of people { $($own:tt)* }) => {
+        $crate::keys::groups! {
+            @keys "flows"
+            #[doc = "Number of flows."]
+            #[doc = "Source: one, the minimum."];
+            #[doc = "Source: the number of flows, one host for each caller."];
             $(#[$doc])* pub struct $name { $($own)* }
         }
     };
@@ -27,6 +38,7 @@ macro_rules! groups {
             @keys "users"
             #[doc = "Filled in from the table: one user for each path, that is direction and round-trip time."]
             #[doc = "Source: the table."];
+            #[doc = "Source: the length of the longest list dealt out, else 1."];
             $(#[$doc])* pub struct $name { $($own)* }
         }
     };
@@ -35,10 +47,11 @@ macro_rules! groups {
             @keys "flows"
             #[doc = "Number of flows."]
             #[doc = "Source: one, the minimum."];
+            #[doc = "Source: the length of the longest list dealt out, else 1."];
             $(#[$doc])* pub struct $name { $($own)* }
         }
     )+};
-    (@keys $count:literal $(#[$count_doc:meta])+; $(#[$doc:meta])* pub struct $name:ident { $($own:tt)* }) => {
+    (@keys $count:literal $(#[$count_doc:meta])+; #[$hosts_doc:meta]; $(#[$doc:meta])* pub struct $name:ident { $($own:tt)* }) => {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(crate = "serde", deny_unknown_fields)]
@@ -72,7 +85,7 @@ macro_rules! groups {
             #[serde(default = "crate::keys::no_delay")]
             pub return_delay: Dealt<Span>,
             /// Number of sending (and of receiving) hosts that the flows share; flow i sits on host i modulo this.
-            /// Source: the length of the longest list dealt out, else 1.
+            #[$hosts_doc]
             #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "crate::keys::some_count")]
             #[schemars(range(min = 1, max = 1_000_000))]
             pub hosts: Option<u32>,

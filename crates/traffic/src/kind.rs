@@ -63,6 +63,17 @@ pub trait TrafficKind: Group {
     /// Removes the requested load.
     fn clear_load(&mut self) {}
 
+    /// Whether each flow has a host of its own if the file does not say how many hosts there are.
+    fn has_own_hosts(&self) -> bool {
+        false
+    }
+
+    /// Whether a flow is a person, or what one does: `check` warns if several share a host behind a
+    /// queue that counts hosts.
+    fn is_person(&self) -> bool {
+        false
+    }
+
     /// How many of the group's hosts, the last ones, send their responses against the group's
     /// direction.
     fn reverse_hosts(&self) -> u32 {

@@ -9,6 +9,7 @@ pub mod application;
 pub mod arrivals;
 mod bounds;
 pub mod bulk;
+pub mod call;
 pub mod cbr;
 pub mod dealt;
 pub mod dist;
@@ -34,6 +35,7 @@ pub use application::{Answer, Application, ConnectionId, Exchange, Network, Serv
 pub use arrivals::ArrivalsParams;
 pub use bounds::{MAX_FLOWS, MAX_HOST_JITTER, check_host_jitter};
 pub use bulk::BulkParams;
+pub use call::{CallEnd, CallPacket, CallParams};
 pub use cbr::CbrParams;
 pub use dealt::Dealt;
 pub use dist::{Anchor, Dist, Drawn, Law};

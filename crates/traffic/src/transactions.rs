@@ -76,6 +76,10 @@ response = "5 kB"
 stop = "2 s""#
     }
 
+    fn is_person(&self) -> bool {
+        true
+    }
+
     fn noun(&self) -> &'static str {
         "user"
     }

@@ -150,6 +150,10 @@ stop = "2 s""#
         METRICS
     }
 
+    fn is_person(&self) -> bool {
+        true
+    }
+
     fn noun(&self) -> &'static str {
         "video user"
     }

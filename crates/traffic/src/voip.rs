@@ -80,6 +80,11 @@ impl Codec {
         }
     }
 
+    /// The delay from mouth to ear of voice that takes this time from sending to playing.
+    pub fn delay(self, wait: Span) -> Span {
+        self.interval() + self.look_ahead() + wait
+    }
+
     /// The codec's parameters in the E-model.
     pub fn impairment(self) -> Impairment {
         let (ie, bpl) = match self {
@@ -158,6 +163,10 @@ stop = "2 s""#
 
     fn metrics() -> &'static [&'static Metric] {
         METRICS
+    }
+
+    fn is_person(&self) -> bool {
+        true
     }
 
     fn noun(&self) -> &'static str {
@@ -250,8 +259,7 @@ impl VoipParams {
 
     /// The rating R of a call with this loss and mean wait from sending to playing.
     pub fn rating(&self, wait: Span, loss: f64) -> f64 {
-        let delay = self.codec.interval() + self.codec.look_ahead() + wait;
-        r_factor(delay, loss, self.codec.impairment())
+        r_factor(self.codec.delay(wait), loss, self.codec.impairment())
     }
 
     /// Rate while somebody talks, in bit/s.
@@ -349,9 +357,14 @@ const PATIENCE: Span = Span::from_s(1);
 impl Playout {
     /// The receiver of a call of `group`.
     pub fn new(group: &VoipParams) -> Self {
+        Self::of(group.codec, group.jitter_buffer)
+    }
+
+    /// The receiver of voice of this codec, with this buffer.
+    pub fn of(codec: Codec, buffer: Span) -> Self {
         Self {
-            interval: group.codec.interval(),
-            buffer: group.jitter_buffer,
+            interval: codec.interval(),
+            buffer,
             last: None,
             wait: Span::ZERO,
             late_since: None,
@@ -402,12 +415,22 @@ impl CallTally {
     /// The rating of the call, of which `lost` packets that count did not arrive; none if none
     /// was sent.
     pub fn rating(&self, group: &VoipParams, lost: u64) -> Option<f64> {
-        let (sent, played) = (self.heard + lost, self.heard - self.late);
-        let wait = match played {
-            0 => group.jitter_buffer,
-            _ => Span::from_secs_f64(self.waits / played as f64),
-        };
-        (sent > 0).then(|| group.rating(wait, (self.late + lost) as f64 / sent as f64))
+        let missing = self.missing(lost)?;
+        Some(group.rating(self.wait(group.jitter_buffer), missing))
+    }
+
+    /// The mean time from sending to playing of the packets played; `buffer` if none was.
+    pub fn wait(&self, buffer: Span) -> Span {
+        match self.heard - self.late {
+            0 => buffer,
+            played => Span::from_secs_f64(self.waits / played as f64),
+        }
+    }
+
+    /// The share of the packets that were late, or `lost`; none if none was sent.
+    pub fn missing(&self, lost: u64) -> Option<f64> {
+        let sent = self.heard + lost;
+        (sent > 0).then(|| (self.late + lost) as f64 / sent as f64)
     }
 
     /// Mean jitter in seconds; none if nothing was heard.

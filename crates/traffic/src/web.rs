@@ -135,6 +135,10 @@ stop = "2 s""#
         METRICS
     }
 
+    fn is_person(&self) -> bool {
+        true
+    }
+
     fn noun(&self) -> &'static str {
         "Web user"
     }

@@ -315,6 +315,10 @@ impl QueueKind for CakeParams {
         }
     }
 
+    fn counts_hosts(&self) -> bool {
+        !matches!(self.isolation, Isolation::Flowblind | Isolation::Flows)
+    }
+
     fn check(&self) -> Result<(), ParamError> {
         if let Some(limit) = self.limit {
             limit.check()?;

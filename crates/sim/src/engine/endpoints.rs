@@ -3,8 +3,10 @@
 use super::Engine;
 use crate::flows::Source;
 use crate::packet::{Content, Datagram};
-use redtail_network::Address;
+use redtail_core::Ecn;
+use redtail_network::{Address, SimPacket};
 use redtail_network::{Class, Event};
+use redtail_traffic::call::Outgoing;
 
 impl Engine<'_> {
     /// Sends all segments that a sender may send now.
@@ -102,6 +104,7 @@ impl Engine<'_> {
     pub(super) fn on_source(&mut self, flow: u32) {
         match self.flows.sources[flow as usize] {
             Source::User(user) => self.on_user(user),
+            Source::Call(call) => self.on_call_timer(call),
             Source::Tcp(i) => {
                 let slot = &mut self.flows.senders[i as usize];
                 if self.now < self.flows.stops[flow as usize] {
@@ -136,5 +139,57 @@ impl Engine<'_> {
                 }
             }
         }
+    }
+
+    fn on_call_timer(&mut self, call: u32) {
+        for side in [0, 1] {
+            let slot = &mut self.flows.calls[call as usize];
+            if slot.alarms[side].rings(self.now) {
+                slot.ends[side].on_wakeup(self.now);
+                self.call_transmits(call, side);
+            }
+        }
+    }
+
+    /// A packet of a call reaches the end of this side.
+    pub(super) fn call_hears(&mut self, side: usize, packet: &SimPacket) {
+        let slot = &mut self.flows.calls[packet.endpoint as usize];
+        let content = *self.contents.of_call(packet.content);
+        let counts = content.sent >= self.measure_from;
+        let marked = packet.class.ecn() == Ecn::Ce;
+        slot.passed[side].delivered += 1;
+        if side == 1 {
+            slot.heard_bytes += u64::from(packet.size);
+        }
+        slot.ends[side].hear(&content, packet.size, marked, counts, self.now);
+        if counts && content.is_media() {
+            let group = self.flows.groups[packet.flow as usize] as usize;
+            let delays = match side {
+                0 => &mut self.flows.back_delays,
+                _ => &mut self.flows.delays,
+            };
+            delays[group].record(self.now - content.sent);
+        }
+        self.call_transmits(packet.endpoint, side);
+    }
+
+    /// Sends all packets that an end of a call has to send, and sets its timer.
+    pub(super) fn call_transmits(&mut self, call: u32, side: usize) {
+        let slot = &mut self.flows.calls[call as usize];
+        while let Some(Outgoing { packet, size }) = slot.ends[side].poll_transmit() {
+            slot.passed[side].sent += 1;
+            let to = Address {
+                flow: slot.flow,
+                endpoint: call,
+                route: slot.routes[side],
+                id: slot.passed[side].sent as u16,
+            };
+            let content = Content::Call(packet);
+            self.contents
+                .send(content, size, to, self.now, &mut self.links);
+        }
+        let deadline = slot.ends[side].next_wakeup();
+        let scheduler = &mut self.links.scheduler;
+        slot.alarms[side].arm(deadline, Class::Source, slot.flow, scheduler);
     }
 }

@@ -47,6 +47,15 @@ impl Ends for EngineEnds<'_, '_> {
                 self.flows.udp[i as usize].lost += u64::from(sent >= self.measure_from);
                 Some(0)
             }
+            FlowEnds::Call(i) => {
+                let slot = &mut self.flows.calls[i as usize];
+                let is_back = packet.route == slot.routes[1];
+                let content = self.contents.of_call(packet.content);
+                if content.sent >= self.measure_from {
+                    slot.ends[usize::from(!is_back)].miss(content);
+                }
+                Some(usize::from(is_back))
+            }
             FlowEnds::Tcp(i) => {
                 let back = self.flows.receivers[i as usize].route;
                 Some(usize::from(packet.route == back))
@@ -70,6 +79,10 @@ impl Ends for EngineEnds<'_, '_> {
     fn marked(&mut self, packet: &SimPacket) {
         match self.flows.ends(packet.flow) {
             FlowEnds::Udp(_) => self.marked[packet.flow as usize] += 1,
+            FlowEnds::Call(i) => {
+                let is_data = packet.route == self.flows.calls[i as usize].routes[0];
+                self.marked[packet.flow as usize] += u64::from(is_data);
+            }
             FlowEnds::Tcp(i) => {
                 let is_data = packet.route != self.flows.receivers[i as usize].route;
                 self.marked[packet.flow as usize] += u64::from(is_data);
@@ -87,7 +100,7 @@ impl Ends for EngineEnds<'_, '_> {
                 packet,
                 segment,
             )),
-            Content::Datagram(_) => None,
+            Content::Datagram(_) | Content::Call(_) => None,
         }
     }
 
@@ -107,7 +120,7 @@ impl EngineEnds<'_, '_> {
             let content = self.contents.get(packet.content);
             let connection = match self.flows.ends(packet.flow) {
                 FlowEnds::Connection => Some(self.flows.connections.get(packet.endpoint).number),
-                FlowEnds::Tcp(_) | FlowEnds::Udp(_) => None,
+                FlowEnds::Tcp(_) | FlowEnds::Udp(_) | FlowEnds::Call(_) => None,
             };
             recorder.record(link, end, packet, content, connection, now);
         }

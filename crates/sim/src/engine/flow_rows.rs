@@ -23,7 +23,7 @@ pub(super) struct FlowsBefore {
 impl Engine<'_> {
     /// Number of the flows that the file names: all but the connections of users.
     fn named_flows(&self) -> usize {
-        self.flows.senders.len() + self.flows.udp.len()
+        self.flows.senders.len() + self.flows.udp.len() + self.flows.calls.len()
     }
 
     /// The measurement begins: takes note of what each flow has done until now, if a table of flows
@@ -49,6 +49,7 @@ impl Engine<'_> {
         match self.flows.sources[flow] {
             Source::Tcp(i) => self.flows.senders[i as usize].passed.sent,
             Source::Udp(i) => self.flows.udp[i as usize].passed.sent,
+            Source::Call(i) => self.flows.calls[i as usize].passed[0].sent,
             Source::User(_) => 0,
         }
     }
@@ -112,6 +113,14 @@ impl Engine<'_> {
                 lost: Some(flows.udp[i as usize].lost),
                 ..row
             }),
+            Source::Call(i) => {
+                let callee = &flows.calls[i as usize].ends[1];
+                Some(FlowRow {
+                    delivered: callee.received_bytes(),
+                    lost: Some(callee.packets().1),
+                    ..row
+                })
+            }
             Source::User(_) => None,
         }
     }

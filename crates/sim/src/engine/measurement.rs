@@ -51,6 +51,9 @@ impl Engine<'_> {
         for answers in self.flows.answers.iter_mut().flatten() {
             answers.begin(self.now);
         }
+        for end in self.flows.calls.iter_mut().flat_map(|slot| &mut slot.ends) {
+            end.start_measuring(self.now);
+        }
         for user in &mut self.flows.users {
             if let Some(program) = &mut user.program {
                 program.start_measuring(self.now);

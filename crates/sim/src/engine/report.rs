@@ -9,10 +9,10 @@ use redtail_network::report::{self, full_name};
 use redtail_network::result::{Histograms, RunResult, Transfers};
 use redtail_network::statistics::jain;
 
-use redtail_traffic::TrafficParams;
 use redtail_traffic::transfer::{
     COMPLETED, COMPLETION_TIME_MEAN, FIRST_BYTE_TIME_MEAN, HANDSHAKE_TIME_MEAN,
 };
+use redtail_traffic::{CallEnd, TrafficParams};
 use redtail_transport::SenderCounters;
 
 use super::Engine;
@@ -97,7 +97,12 @@ impl Engine<'_> {
                 continue; // fairness between users depends on what they request
             }
             all_tcp.extend_from_slice(&rates);
-            rates.extend(self.report_udp(index, &mut result.histograms, &mut add));
+            rates.extend(match self.scenario.traffic[index] {
+                TrafficParams::Call(_) => {
+                    self.report_calls(index, &mut result.histograms, &mut add)
+                }
+                _ => self.report_udp(index, &mut result.histograms, &mut add),
+            });
             add((FAIRNESS, jain(rates)));
         }
         let mut groups = self.scenario.traffic.iter();
@@ -208,6 +213,27 @@ impl Engine<'_> {
             values.into_iter().for_each(add);
         }
         rates
+    }
+
+    /// Metrics of the calls of a group; returns what each callee has received, in bit/s.
+    fn report_calls(
+        &self,
+        group: usize,
+        histograms: &mut Histograms,
+        add: &mut impl FnMut(Value),
+    ) -> Vec<f64> {
+        let slots = self.flows.calls.iter();
+        let slots: Vec<_> = slots.filter(|slot| self.is_of(slot.flow, group)).collect();
+        let ends = |side: usize| slots.iter().map(move |slot| &slot.ends[side]);
+        let delays = &self.flows.delays[group];
+        let name = self.scenario.traffic[group].access().name;
+        histograms.add(format!("{name}.{ONE_WAY_DELAY}"), delays.histogram());
+        let back = &self.flows.back_delays[group];
+        group_report::of_video_calls(ends(1), ends(0), [delays, back], self.now)
+            .into_iter()
+            .for_each(add);
+        let rate = |end: &CallEnd| bits_per_second(end.received_bytes(), self.period());
+        ends(1).map(rate).collect()
     }
 
     /// The length of the measurement period.

@@ -57,6 +57,58 @@ fn what_is_left_out_is_filled_in() {
 }
 
 #[test]
+fn what_a_video_call_leaves_out_is_filled_in() {
+    let call = given("kind = \"call\"\nflows = 3");
+    assert_eq!(call["controller"], "gcc");
+    assert_eq!(call["media"], "both-ways");
+    assert_eq!(call["start_rate"], "300 kbit/s");
+    assert_eq!(call["report_interval"], "1 s");
+    assert_eq!(call["hosts"], 3, "one for each caller");
+    assert_eq!(given("kind = \"call\"\nflows = 3\nhosts = 1")["hosts"], 1);
+    let scream = given("kind = \"call\"\ncontroller = \"scream\"\nmax_rate = \"200 kbit/s\"");
+    assert_eq!(scream["start_rate"], "200 kbit/s");
+    assert!(scream.get("report_interval").is_none());
+}
+
+#[test]
+fn video_calls_that_make_no_sense() {
+    for (more, said) in [
+        (
+            "min_rate = \"80 kbit/s\"",
+            "traffic.cbr.min_rate = \"80 kbit/s\" leaves no rate for video beside the \"80 kbit/s\" of voice; \
+             accepted: more than \"80 kbit/s\", such as \"150 kbit/s\"",
+        ),
+        (
+            "max_rate = \"100 kbit/s\"",
+            "traffic.cbr.max_rate = \"100 kbit/s\" is less than min_rate, \"150 kbit/s\"; accepted: \"150 kbit/s\" and \
+             more",
+        ),
+        (
+            "start_rate = \"2 Mbit/s\"",
+            "traffic.cbr.start_rate = \"2 Mbit/s\" is not within min_rate and max_rate; accepted: \"150 kbit/s\" to \
+             \"1.5 Mbit/s\"",
+        ),
+        (
+            "frame_rate = 0.5",
+            "traffic.cbr.frame_rate = 0.5 is out of range; accepted: 1 to 240",
+        ),
+        (
+            "ecn = true",
+            "traffic.cbr.ecn = true is on, but the controller does not react to marks; accepted: false, or \
+             controller = \"scream\"",
+        ),
+        (
+            "controller = \"scream\"\nreport_interval = \"1 s\"",
+            "traffic.cbr.report_interval = \"1 s\" is given, but RFC 8298 determines it; accepted: it with \
+             controller = \"gcc\"",
+        ),
+    ] {
+        let message = refused(&format!("kind = \"call\"\n{more}"));
+        assert!(message.contains(said), "{message}");
+    }
+}
+
+#[test]
 fn calls_that_make_no_sense() {
     let call = |keys: &str| refused(&format!("kind = \"voip\"\n{keys}"));
     assert_eq!(

@@ -330,6 +330,62 @@ fn hosts_that_send_more_than_their_links_take() {
     );
 }
 
+const SHARED: &str = r#"
+name = "shared"
+duration = "100 s"
+warmup = "10 s"
+[bottleneck]
+rate = "50 Mbit/s"
+delay = "1 ms"
+queue = { kind = "cake" }
+[bottleneck.return]
+rate = "10 Mbit/s"
+delay = "1 ms"
+queue = { kind = "cake" }
+[[traffic]]
+name = "them"
+"#;
+
+#[test]
+fn people_who_share_a_host_before_a_queue_that_counts_hosts() {
+    let warned = |group: &str, queue: &str| {
+        let text = SHARED.replace("{ kind = \"cake\" }", queue);
+        plan(&format!("{text}{group}"), &[]).unwrap().warnings
+    };
+    let cake = r#"{ kind = "cake" }"#;
+    let web = "kind = \"web\"\nusers = 10\nmodel = \"http2\"";
+    let said = "e.toml:16: traffic.them.users = 10 share one host, and bottleneck.queue (cake) shares the link among \
+                hosts: they get together what one host gets; set hosts = 10 for a host to each, or \
+                isolation = \"flows\" in the queue";
+    assert_eq!(warned(web, cake), [said]);
+    // Callers have hosts of their own unless the file says otherwise.
+    let calls = "kind = \"call\"\nflows = 4";
+    assert_eq!(warned(calls, cake), [""; 0]);
+    let shared = warned(&format!("{calls}\nhosts = 1"), cake);
+    assert_eq!(shared.len(), 1, "{shared:?}");
+    assert!(shared[0].starts_with("e.toml:16: traffic.them.flows = 4 share one host"));
+    assert_eq!(warned(&format!("{web}\nhosts = 10"), cake), [""; 0]);
+    assert_eq!(
+        warned("kind = \"web\"\nusers = 1\nmodel = \"http2\"", cake),
+        [""; 0]
+    );
+    // Downloads are not people, and other queues do not count hosts.
+    assert_eq!(warned("kind = \"bulk\"\nflows = 10", cake), [""; 0]);
+    assert_eq!(warned(web, r#"{ kind = "fq-codel" }"#), [""; 0]);
+    assert_eq!(
+        warned(web, r#"{ kind = "cake", isolation = "flows" }"#),
+        [""; 0]
+    );
+    // A queue inside another.
+    let within =
+        r#"{ kind = "tbf", rate = "9 Mbit/s", burst = "15 kB", queue = { kind = "cake" } }"#;
+    let inside = warned(web, within);
+    assert!(
+        inside[0].contains("bottleneck.queue.queue (cake)"),
+        "{inside:?}"
+    );
+}
+
 #[test]
 fn hosts_that_keep_a_link_from_the_rate_it_rises_to() {
     let rising = SOURCES
