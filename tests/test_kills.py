@@ -400,7 +400,9 @@ def shared() -> Iterator[Path]:
         yield Path(folder)
 
 
-two_users = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users")
+two_users = pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can be two users"
+)
 
 
 @two_users

@@ -292,7 +292,9 @@ def test_an_unwritable_folder_is_refused_before_any_run(
     assert fake.ran == []
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere"
+)
 def test_a_read_only_folder_is_refused_before_any_run(
     fake: FakeNative, fake_file: Path, tmp_path: Path
 ) -> None:
