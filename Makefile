@@ -6,7 +6,9 @@ MINIMUM_RUST := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml).0
 VENV := .venv
 HOST := $(shell uname -sm | tr ' ' '-')
 VIRTUAL := python/redtail/backends/virtual
-BIN := $(VENV)/bin
+# Where a virtual environment has its programs.
+SCRIPTS := $(if $(filter Windows_NT,$(OS)),Scripts,bin)
+BIN := $(VENV)/$(SCRIPTS)
 PY := $(BIN)/python
 
 # Cargo and maturin must agree on these, or each would rebuild what the other built.
@@ -21,7 +23,9 @@ RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help setup dev demo test check check-rust check-minimum deny test-rust check-python check-types \
-	check-fresh test-python test-linux test-determinism fuzz fuzz-corpus attack bench bench-peers compare-ns3 generate lock format clean
+	check-fresh test-python test-linux test-determinism test-portable test-lowest test-newest \
+	check-workflows check-release coverage coverage-rust validate fuzz fuzz-corpus attack docs \
+	wheel sdist test-wheel container bench bench-peers compare-ns3 generate lock format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +53,11 @@ $(VENV)/.runtime: requirements.lock | $(VENV)/.created
 $(VENV)/.dev: requirements-dev.lock | $(VENV)/.runtime
 	@echo "Installing what the tests need, at locked versions"
 	@$(PY) -m pip install --quiet --require-hashes -r requirements-dev.lock
+	@touch $@
+
+$(VENV)/.docs: requirements-docs.lock | $(VENV)/.runtime
+	@echo "Installing what the documentation site needs, at locked versions"
+	@$(PY) -m pip install --quiet --require-hashes -r requirements-docs.lock
 	@touch $@
 
 # Two stamps: .native says that the module is built from the present sources, .release besides
@@ -94,6 +103,7 @@ test: dev ## everything that CI runs
 	$(MAKE) test-rust
 	$(MAKE) check-types
 	$(MAKE) check-fresh
+	$(MAKE) docs
 	$(MAKE) test-python
 	$(MAKE) test-linux
 	$(MAKE) test-determinism
@@ -161,6 +171,51 @@ target/debug-python/.built: $(VENV)/.runtime $(RUST_SOURCES) $(shell find python
 	$(PY) -m zipfile -e target/debug-wheel/*.whl target/debug-python
 	@touch $@
 
+test-portable: dev ## what can be tested on any system: Rust tests, and Python tests without real time and machines
+	$(MAKE) test-rust
+	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m "not live and not linux"
+
+# Another environment with the same native module. The versions of what redtail itself needs are found
+# first, because with --resolution=lowest-direct the tools of the tests would be as old as they can be.
+define TEST_VERSIONS
+	@mkdir -p target/$@
+	uv pip compile pyproject.toml --extra cluster --extra objects --extra tune --quiet \
+		--resolution $(1) --python-version 3.11 --no-annotate --no-header -o target/$@/versions.txt
+	$(PYTHON) -m venv --clear target/$@/venv
+	uv pip install --quiet --python target/$@/venv/$(SCRIPTS)/python -c target/$@/versions.txt \
+		-r pyproject.toml --extra build --extra dev
+	VIRTUAL_ENV=$(abspath target/$@/venv) $(BIN)/maturin develop --profile quick --locked --quiet
+	target/$@/venv/$(SCRIPTS)/python -m pytest -q -n $(PYTEST_WORKERS) -m "not live and not linux and not papers" $(TESTS)
+endef
+
+test-lowest: dev ## Python tests with the lowest versions that pyproject.toml allows (needs uv)
+	$(call TEST_VERSIONS,lowest-direct)
+
+test-newest: dev ## Python tests with the newest versions that pyproject.toml allows (needs uv)
+	$(call TEST_VERSIONS,highest)
+
+# Without the tests that take longest or need a kernel. TESTS=FILE measures with a part of the rest.
+coverage: dev ## which lines of the Python code the tests reach (pages in target/coverage)
+	$(TEST_PYTHON) -n $(PYTEST_WORKERS) -m "not live and not linux and not papers" \
+		--cov --cov-report=term:skip-covered --cov-report=html:target/coverage $(TESTS)
+
+coverage-rust: ## the same of the Rust code (needs cargo-llvm-cov)
+	@cargo llvm-cov --version > /dev/null 2>&1 || \
+		{ echo "cargo-llvm-cov is not installed: cargo install cargo-llvm-cov"; exit 1; }
+	cargo llvm-cov --locked --workspace --exclude redtail-py --html --output-dir target/coverage-rust
+	cargo llvm-cov report
+
+validate: export REDTAIL_KERNELS := $(abspath target/linux/kernels)
+validate: setup ## the simulator beside a Linux kernel, over all or ONLY=PATTERN of the matrix (hours; needs QEMU)
+	$(BIN)/redtail kernel fetch
+	$(BIN)/redtail validate $(if $(ONLY),--only '$(ONLY)') --out target/validation --report target/validation.md
+
+ACTIONLINT ?= actionlint
+check-workflows: ## lint the workflows of .github (needs actionlint)
+	@if command -v $(ACTIONLINT) > /dev/null; then $(ACTIONLINT) && echo "workflows: no faults"; \
+	else echo "actionlint is not installed: workflows are not checked" \
+		"(go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12)"; fi
+
 # --- Fuzzing --------------------------------------------------------------------------------
 
 FUZZ_SECONDS ?= 300
@@ -210,6 +265,39 @@ compare-ns3: dev ## redtail beside ns-3, where it is installed: agreement, then 
 	$(PY) benches/peers/compare_ns3.py
 	$(PY) benches/peers/compare_ns3.py --differences
 
+# --- Publishing -----------------------------------------------------------------------------
+
+docs: $(VENV)/.native $(VENV)/.docs ## the documentation site, in target/site; broken links and undocumented names fail
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "to read it: $(PY) -m http.server --bind 127.0.0.1 --directory target/site"
+
+# WHEEL_FLAGS: for instance --zig --compatibility manylinux_2_28, or --target of another processor.
+wheel: $(VENV)/.runtime ## a wheel of the build for users, in dist
+	$(if $(filter Linux-x86_64,$(HOST)),$(call BUILD_GUEST,release))
+	$(BIN)/maturin build --release --locked --out dist $(WHEEL_FLAGS)
+
+sdist: $(VENV)/.runtime ## the source distribution, in dist
+	$(BIN)/maturin sdist --out dist
+
+# In an empty environment, from another folder, without a Rust toolchain on the path.
+test-wheel: TRIAL := $(abspath target/wheel)
+test-wheel: ## install the wheel of dist into an empty environment and use it
+	$(PYTHON) -m venv --clear $(TRIAL)
+	$(TRIAL)/$(SCRIPTS)/python -m pip install --quiet dist/redtail-*.whl
+	cp examples/quickstart.toml examples/python-queue.toml examples/python-queue.py $(TRIAL)
+	cd $(TRIAL) && $(SCRIPTS)/redtail run quickstart.toml --report
+	cd $(TRIAL) && $(SCRIPTS)/redtail run python-queue.toml
+	cd $(TRIAL) && $(SCRIPTS)/redtail reproduce --help > /dev/null && $(SCRIPTS)/redtail schema > /dev/null
+
+DOCKER ?= docker
+container: ## the container, and a run in it
+	$(DOCKER) build --tag redtail --build-arg RUST=$(shell sed -n 's/^channel = "\(.*\)"/\1/p' rust-toolchain.toml) .
+	$(DOCKER) run --rm redtail --version
+	$(DOCKER) run --rm --entrypoint sh redtail -c 'redtail init access-line && redtail run access-line.toml --no-figures'
+
+check-release: ## whether version, changelog and citation agree with TAG=v0.1.0; prints the release's notes
+	@$(PYTHON) tests/release.py $(TAG)
+
 # --- Maintaining ----------------------------------------------------------------------------
 
 generate: dev ## schema, Python model, definitions of metrics and reference pages, from the Rust types
@@ -227,7 +315,10 @@ lock: ## renew the lock files (needs uv); versions move only within pyproject.to
 	uv pip compile pyproject.toml --extra build --extra dev -c requirements.lock --universal \
 		--python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
 		--quiet -o requirements-dev.lock
+	uv pip compile pyproject.toml --extra docs -c requirements-dev.lock --universal \
+		--python-version 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url \
+		--quiet -o requirements-docs.lock
 
 clean: ## remove everything that was built; results in runs/ stay
-	rm -rf $(VENV) target
+	rm -rf $(VENV) target dist
 	find python -name '_native*.so' -delete

@@ -29,9 +29,10 @@ class Campaign:
         experiments: the experiments; in a mapping, by the names under which results are asked for.
             Otherwise they go by the names that they have.
 
-    >>> campaign = Campaign(["examples/quickstart.toml"])
-    >>> [plan.name for plan in campaign.check().values()]
-    ['Quickstart']
+    Examples:
+        >>> campaign = Campaign(["examples/quickstart.toml"])
+        >>> [plan.name for plan in campaign.check().values()]
+        ['Quickstart']
     """
 
     def __init__(self, experiments: Mapping[str, Source] | Iterable[Source]) -> None:

@@ -39,9 +39,9 @@ def compare_backends(
         backends: their names, two or more; every other one is compared with the first.
         tolerances: by metric a text such as `"1.5 %"`, `"3 packets"` or `"15 % or 0.2 points"`;
             `redtail.analysis.tolerances.DEFAULTS` has those of the others.
-        metrics: the metrics to compare, as for `run`; without them utilization, goodput, loss,
-            marks, the mean queue, and the median or mean times that users and transfers take.
-        **options: as for `run`, without `backend`.
+        **options: as for `run`, without `backend`. `metrics` are those to compare; without them
+            utilization, goodput, loss, marks, the mean queue, and the median or mean times that
+            users and transfers take.
 
     Raises:
         SpecError: the experiment is not valid, a backend cannot run it, or there is no such
