@@ -58,7 +58,7 @@ Metrics = Annotated[
         "--metrics",
         metavar="NAMES",
         help="What tables and figures show: 'goodput,web.*,*.one_way_delay_p99'. Without it what "
-        "[report] in FILE says, or what suits the traffic.",
+        "the table `report` of FILE says, or what suits the traffic.",
     ),
 ]
 AllowCode = Annotated[

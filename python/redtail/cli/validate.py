@@ -46,7 +46,7 @@ def validate(
         typer.Option(
             "--explanations",
             metavar="FILE.toml",
-            help="Texts for cells outside: [[explanation]] with pattern, metric and text.",
+            help="Texts for cells outside: tables `explanation` with pattern, metric and text.",
         ),
     ] = None,
     check: Annotated[
