@@ -279,7 +279,7 @@ wheel: $(VENV)/.runtime ## a wheel of the build for users, in dist
 sdist: $(VENV)/.runtime ## the source distribution, in dist
 	$(BIN)/maturin sdist --out dist
 
-# In an empty environment, from another folder, without a Rust toolchain on the path.
+# From another folder, so that nothing of the repository is imported.
 test-wheel: TRIAL := $(abspath target/wheel)
 test-wheel: ## install the wheel of dist into an empty environment and use it
 	$(PYTHON) -m venv --clear $(TRIAL)
