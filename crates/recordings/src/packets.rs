@@ -55,7 +55,7 @@ pub struct Packets {
     pub seq: Vec<u32>,
     /// TCP's acknowledgement number.
     pub ack: Vec<u32>,
-    /// Which options a segment has: [`TIMESTAMPS`].
+    /// Which options a segment has, as bits: 1 is a timestamp.
     pub options: Vec<u8>,
     /// TSval of RFC 7323.
     pub ts_val: Vec<u32>,
