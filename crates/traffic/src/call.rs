@@ -17,6 +17,8 @@ pub mod packet;
 pub mod playback;
 pub mod quality;
 pub mod scream;
+#[cfg(test)]
+mod testing;
 
 use redtail_core::schemars::JsonSchema;
 use redtail_core::serde::{Deserialize, Serialize};

@@ -53,10 +53,11 @@ enum Control {
     Scream(Box<Scream>),
 }
 
-/// A packet of video that waits at its sender.
+/// A packet of media at its sender.
 #[derive(Clone, Copy, Debug)]
-struct Queued {
-    frame: u32,
+struct MediaPacket {
+    /// Number of the frame, or of the packet of voice.
+    unit: u32,
     parts: u16,
     size: u32,
     captured: Time,
@@ -86,7 +87,7 @@ struct Sending {
     next_frame: Option<Time>,
     /// When the call stops. What waits then is not sent.
     stop: Time,
-    queue: VecDeque<Queued>,
+    queue: VecDeque<MediaPacket>,
     queued_bytes: u64,
     /// Pacing sends the next packet at this time or later.
     not_before: Time,
@@ -364,7 +365,13 @@ impl Sending {
             let (number, size) = (voice.number, voice.size);
             voice.number += 1;
             self.made(f64::from(size));
-            self.send(number, 0, size, now, now, outbox);
+            let packet = MediaPacket {
+                unit: number,
+                parts: 0,
+                size,
+                captured: now,
+            };
+            self.send(packet, now, outbox);
         }
     }
 
@@ -380,8 +387,8 @@ impl Sending {
         let parts = (bytes / largest).ceil().clamp(1.0, f64::from(u16::MAX));
         let size = (bytes / parts).round().clamp(header + 1.0, largest) as u32;
         for _ in 0..parts as u16 {
-            self.queue.push_back(Queued {
-                frame: self.frame,
+            self.queue.push_back(MediaPacket {
+                unit: self.frame,
                 parts: parts as u16,
                 size,
                 captured: now,
@@ -409,14 +416,7 @@ impl Sending {
                 while f64::from(sent) < group
                     && let Some(next) = self.dequeue()
                 {
-                    self.send(
-                        next.frame,
-                        next.parts,
-                        next.size,
-                        next.captured,
-                        now,
-                        outbox,
-                    );
+                    self.send(next, now, outbox);
                     sent += next.size;
                 }
                 if sent > 0 {
@@ -426,20 +426,13 @@ impl Sending {
             }
             Control::Scream(scream) => {
                 let probes = now.saturating_since(self.progress) >= PROBE_AFTER;
-                let may_send = |next: &Queued| scream.may_send(next.size) || probes;
+                let may_send = |next: &MediaPacket| scream.may_send(next.size) || probes;
                 if self.queue.front().is_some_and(may_send)
                     && let Some(next) = self.dequeue()
                 {
                     self.not_before = now + self.pace(next.size);
                     self.progress = now;
-                    self.send(
-                        next.frame,
-                        next.parts,
-                        next.size,
-                        next.captured,
-                        now,
-                        outbox,
-                    );
+                    self.send(next, now, outbox);
                 }
             }
         }
@@ -453,21 +446,13 @@ impl Sending {
         }
     }
 
-    fn dequeue(&mut self) -> Option<Queued> {
+    fn dequeue(&mut self) -> Option<MediaPacket> {
         let next = self.queue.pop_front()?;
         self.queued_bytes -= u64::from(next.size);
         Some(next)
     }
 
-    fn send(
-        &mut self,
-        unit: u32,
-        parts: u16,
-        size: u32,
-        captured: Time,
-        now: Time,
-        outbox: &mut VecDeque<Outgoing>,
-    ) {
+    fn send(&mut self, packet: MediaPacket, now: Time, outbox: &mut VecDeque<Outgoing>) {
         let sequence = self.sequence;
         self.sequence += 1;
         let round_trip = match &mut self.control {
@@ -476,23 +461,25 @@ impl Sending {
                 gcc.round_trip()
             }
             Control::Scream(scream) => {
-                scream.sent(sequence, size, now);
+                scream.sent(sequence, packet.size, now);
                 scream.round_trip().unwrap_or(Span::ZERO)
             }
         };
         let media = Media {
             sequence,
-            unit,
-            parts,
+            unit: packet.unit,
+            parts: packet.parts,
             ecn: self.ecn,
-            captured,
+            captured: packet.captured,
             round_trip,
         };
-        let packet = CallPacket {
-            sent: now,
-            payload: CallPayload::Media(media),
-        };
-        outbox.push_back(Outgoing { packet, size });
+        outbox.push_back(Outgoing {
+            packet: CallPacket {
+                sent: now,
+                payload: CallPayload::Media(media),
+            },
+            size: packet.size,
+        });
     }
 
     fn on_report(&mut self, report: &Report, left: Time, now: Time) {

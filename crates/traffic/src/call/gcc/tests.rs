@@ -1,21 +1,10 @@
 use super::*;
+use crate::call::testing::{ms, near};
 
 const BOUNDS: Bounds = Bounds {
     least: 50e3,
     most: 10e6,
 };
-
-fn near(found: f64, expected: f64) {
-    let tolerance = 1e-9 * expected.abs().max(1.0);
-    assert!(
-        (found - expected).abs() <= tolerance,
-        "{found}, not {expected}"
-    );
-}
-
-fn ms(ms: u64) -> Time {
-    Time::ZERO + Span::from_ms(ms)
-}
 
 #[test]
 fn the_filter_takes_the_steps_of_the_equations() {

@@ -1,21 +1,10 @@
 use super::*;
+use crate::call::testing::{ms, near};
 
 const BOUNDS: Bounds = Bounds {
     least: 150e3,
     most: 5e6,
 };
-
-fn near(found: f64, expected: f64) {
-    let tolerance = 1e-9 * expected.abs().max(1.0);
-    assert!(
-        (found - expected).abs() <= tolerance,
-        "{found}, not {expected}"
-    );
-}
-
-fn ms(ms: u64) -> Time {
-    Time::ZERO + Span::from_ms(ms)
-}
 
 /// Sends packet `sequence` of 1000 B at `sent` ms.
 fn send(scream: &mut Scream, sequence: u32, sent: u64) {
