@@ -24,6 +24,7 @@ from redtail.advice.simulated import (
 from redtail.errors import SpecError
 from redtail.options import ExecuteOptions
 from redtail.running import runner
+from redtail.selection import split
 
 LEAST_BPS = 200e3
 """The slowest line, in bit/s. Source: a call sends 80 kbit/s, and it is part of every load."""
@@ -100,9 +101,7 @@ def names_of(texts: str | Sequence[str]) -> tuple[str, ...]:
     >>> names_of("calls, web,calls"), names_of(["web"])
     (('calls', 'web'), ('web',))
     """
-    parts = [texts] if isinstance(texts, str) else list(texts)
-    found = [name.strip() for part in parts for name in part.split(",")]
-    return tuple(dict.fromkeys(name for name in found if name))
+    return tuple(dict.fromkeys(split(texts)))
 
 
 def advise_on(

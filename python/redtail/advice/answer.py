@@ -179,6 +179,7 @@ class Advice:
         values = {
             each.label: self._over_loads(self.objective, each.label) for each in self.candidates
         }
+        means = {label: estimate(each) for label, each in values.items()}
         lost = {
             each.label: estimate(self._over_loads(THROUGHPUT, each.label))
             for each in self.candidates
@@ -191,24 +192,24 @@ class Advice:
             return lost[label].mean <= least + LOST_AT_MOST
 
         def cost(each: Candidate) -> tuple[bool, float]:
-            mean = estimate(values[each.label]).mean
+            mean = means[each.label].mean
             return not fits(each.label), math.inf if math.isnan(mean) else mean
 
         first, *others = sorted(self.candidates, key=cost)
-        apart = _told_apart(values[first.label], [values[each.label] for each in others])
+        less_first = _less(values[first.label], [values[each.label] for each in others])
         return tuple(
             Ranked(
                 each.kind,
                 each.label,
-                estimate(values[each.label]),
+                means[each.label],
                 lost[each.label],
                 fits(each.label),
-                None
-                if each is first
-                else paired_difference(values[each.label], values[first.label]),
-                None if each is first else told,
+                difference,
+                told,
             )
-            for each, told in zip([first, *others], [None, *apart], strict=True)
+            for each, (difference, told) in zip(
+                [first, *others], [(None, None), *less_first], strict=True
+            )
         )
 
     @property
@@ -366,13 +367,16 @@ def writable(file: str | os.PathLike[str]) -> Path:
     return path
 
 
-def _told_apart(first: Sequence[float], others: Sequence[Sequence[float]]) -> list[bool | None]:
-    """Return whether the differences of others from the first are not by chance."""
-    found = [paired_difference(each, first) for each in others]
+def _less(
+    first: Sequence[float], others: Sequence[Sequence[float]]
+) -> list[tuple[Estimate, bool | None]]:
+    """Return the differences of others from the first, and whether each is not by chance."""
+    differences = [paired_difference(each, first) for each in others]
     p_values = []
-    for each, difference in zip(others, found, strict=True):
+    for each, difference in zip(others, differences, strict=True):
         pairs = [a - b for a, b in zip(each, first, strict=True)]
         p_values.append(p_zero_mean(pairs, signs=difference.ci95 is None))
     known = [p for p in p_values if p is not None]
     adjusted = iter(holm(known))
-    return [None if p is None else next(adjusted) <= LEVEL for p in p_values]
+    told = [None if p is None else next(adjusted) <= LEVEL for p in p_values]
+    return list(zip(differences, told, strict=True))

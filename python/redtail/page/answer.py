@@ -127,11 +127,10 @@ def _of_rows(rows: Sequence[Comparison], together: int) -> Line | None:
     total = len(rows)
     if all(all(each == 0 for each in row.differences.values()) for row in rows):
         verdict, text = "equal", "equal in every replication"
-    elif not different and any(_of_one_sign(row) for row in rows):
+    elif not different and (alike := sum(map(_of_one_sign, rows))):
         verdict = "too few replications"
         amounts = " to ".join(_amount(row) for row in ends)
-        signed_alike = sum(_of_one_sign(row) for row in rows)
-        where = "" if total == 1 else f" in {signed_alike} of {total} places"
+        where = "" if total == 1 else f" in {alike} of {total} places"
         text = (
             f"{verdict}: {amounts}, with one sign in all replications{where}; "
             f"{_deciding(together)} of them would decide"

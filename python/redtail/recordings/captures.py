@@ -11,15 +11,13 @@ import numpy as np
 
 from redtail.recordings import buffers, delays, mix, points, rates, tcp
 from redtail.recordings.found import Direction, Found
-from redtail.recordings.packets import ICMP, REPLY, REQUEST, SYN, TCP, Capture
-from redtail.recordings.rates import Deliveries, Rate
+from redtail.recordings.packets import ICMP, REPLY, REQUEST, SYN, TCP, UDP, Capture
+from redtail.recordings.rates import PACKET_B, Deliveries, Rate
 from redtail.recordings.sides import Sides, sides
 from redtail.recordings.values import Estimated, quantity
 
 if TYPE_CHECKING:
     Array: TypeAlias = np.ndarray[Any, Any]
-
-PACKET_B = 1500
 
 SLOT_S, SLOT_PACKETS = 0.02, 4
 """Time within which waiting is taken to change little, and in which so many packets are sent."""
@@ -145,8 +143,7 @@ def _owners(seen: _Seen) -> tuple[str, ...]:
 
 def _echoes(capture: Capture) -> Array:
     """Return the round trips of pings, in the form of `tcp.Segments.trips`."""
-    protocols = np.array([talk.protocol for talk in capture.conversations] or [0])
-    rows = np.flatnonzero(protocols[capture["conversation"]] == ICMP)
+    rows = np.flatnonzero(capture.protocol == ICMP)
     asked: dict[tuple[int, int], tuple[float, int]] = {}
     found = []
     for row in rows.tolist():
@@ -264,9 +261,7 @@ def _losses(seen: _Seen, name: str) -> tuple[Estimated, Array]:
         basis = f"{len(pair.lost_s)} of {total} packets passed {pair.names[0]} only"
         return Estimated(share, "", basis), pair.lost_s
     beyond, missing = seen.of(seen.segments.beyond, name), _missing(seen, name)
-    protocols = np.array([talk.protocol for talk in seen.capture.conversations])
-    is_tcp = protocols[seen.capture["conversation"]] == TCP
-    data = int((seen.way(name) & is_tcp & (seen.capture["payload"] > 0)).sum())
+    data = int((seen.way(name) & _tcp_data(seen.capture)).sum())
     if not data:
         none = Estimated(None, "", "no TCP sends data in this direction")
         return none, np.zeros(0)
@@ -275,6 +270,12 @@ def _losses(seen: _Seen, name: str) -> tuple[Estimated, Array]:
     what = "came late, after a gap" if behind else "were sent again"
     basis = f"{len(rows)} of {data} TCP segments with data {what}"
     return Estimated(len(rows) / data, "", basis), np.sort(rows[:, 0])
+
+
+def _tcp_data(capture: Capture) -> Array:
+    """Return of each packet whether it is a TCP segment with data."""
+    found: Array = (capture.protocol == TCP) & (capture["payload"] > 0)
+    return found
 
 
 def _deliveries(seen: _Seen, name: str, loss: Estimated) -> Deliveries:
@@ -286,9 +287,7 @@ def _deliveries(seen: _Seen, name: str, loss: Estimated) -> Deliveries:
     acked = seen.of(seen.segments.delivered, name, talk=1, end=2)
     if seen.position[name] != "before" or not len(acked):
         return Deliveries(at[way], size[way], 0.0, "as they passed the point of capture")
-    protocols = np.array([talk.protocol for talk in seen.capture.conversations])
-    data = (protocols[seen.capture["conversation"]] == TCP) & (seen.capture["payload"] > 0)
-    rest = way & ~data
+    rest = way & ~_tcp_data(seen.capture)
     lost = loss.value or 0.0
     others = size[rest] * (1 - lost)
     total = float(acked[:, 3].sum() + others.sum())
@@ -504,7 +503,7 @@ def _rate_at(rate: Rate) -> Array:
 
 def _about(capture: Capture, seen: _Seen) -> str:
     protocols = Counter(
-        {TCP: "TCP", 17: "UDP", ICMP: "ping"}.get(talk.protocol, "other")
+        {TCP: "TCP", UDP: "UDP", ICMP: "ping"}.get(talk.protocol, "other")
         for talk in capture.conversations
     )
     talks = ", ".join(f"{count} {name}" for name, count in protocols.most_common())

@@ -10,14 +10,13 @@ from pathlib import Path
 from redtail.errors import SpecError
 from redtail.files import path_of
 from redtail.recordings.found import Direction, Flows, Found
+from redtail.recordings.rates import PACKET_B
 from redtail.recordings.values import Estimated, quantity
 
 DURATION_S, WARMUP_S = 60.0, 10.0
 
 TXQUEUELEN = 1000
 """Packets in the queue of a network interface where nothing else is set: Linux, ip-link(8)."""
-
-PACKET_B = 1500
 
 QUEUES = (
     ("tail drop", None),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -68,6 +68,13 @@ class Capture:
         return self.columns[name]
 
     @property
+    def protocol(self) -> Array:
+        """IP's number of the protocol of each packet."""
+        numbers = np.array([talk.protocol for talk in self.conversations], np.uint8)
+        found: Array = numbers[self["conversation"]]
+        return found
+
+    @property
     def duration_s(self) -> float:
         """Time from the first packet to the last."""
         return float(self["at_s"][-1]) if len(self) else 0.0
@@ -81,15 +88,7 @@ class Capture:
             for name, values in self.columns.items()
         }
         columns["sack_row"] = row[columns["sack_row"]]
-        return Capture(
-            self.path,
-            columns,
-            self.begin_ns,
-            self.conversations,
-            self.interfaces,
-            self.left_out,
-            self.damage,
-        )
+        return replace(self, columns=columns)
 
 
 def read(path: Path, name: Path | None = None) -> Capture:

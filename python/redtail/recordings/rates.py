@@ -8,6 +8,7 @@ Without waiting times the windows are those whose rate is near the largest that 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -282,16 +283,23 @@ def _stretches(rates: Array) -> list[tuple[int, int]]:
     sigma = 1.4826 * float(np.median(np.abs(np.diff(scaled)))) / np.sqrt(2)
     penalty = 3 * max(sigma, 0.005) ** 2 * np.log(count)
     search = ruptures.KernelCPD(kernel="linear", min_size=4).fit(scaled.reshape(-1, 1))
-    ends = search.predict(pen=penalty)
-    found = [(0, int(ends[0]))]
-    for end in ends[1:]:
-        begin, last = found[-1]
-        here, there = scaled[begin:last].mean(), scaled[last:end].mean()
+    ends = [int(end) for end in search.predict(pen=penalty)]
+    return _merged(list(zip([0, *ends[:-1]], ends, strict=True)), scaled, np.mean)
+
+
+def _merged(
+    stretches: list[tuple[int, int]], rates: Array, level: Callable[[Array], Any]
+) -> list[tuple[int, int]]:
+    """Return stretches, neighbours that have one rate as one; `level` is the rate of windows."""
+    merged = stretches[:1]
+    for first, last in stretches[1:]:
+        begin, end = merged[-1]
+        here, there = level(rates[begin:end]), level(rates[first:last])
         if abs(there - here) <= SAME * here:
-            found[-1] = (begin, int(end))
+            merged[-1] = (begin, last)
         else:
-            found.append((last, int(end)))
-    return found
+            merged.append((first, last))
+    return merged
 
 
 def _lasting(
@@ -309,15 +317,7 @@ def _lasting(
         into = min(sides, key=lambda side: abs(level[side] - level[short]))
         low, high = min(short, into), max(short, into)
         found[low : high + 1] = [(found[low][0], found[high][1])]
-    merged = found[:1]
-    for first, last in found[1:]:
-        begin, end = merged[-1]
-        here, there = np.median(rates[begin:end]), np.median(rates[first:last])
-        if abs(there - here) <= SAME * here:
-            merged[-1] = (begin, last)
-        else:
-            merged.append((first, last))
-    return merged
+    return _merged(found, rates, np.median)
 
 
 def _trace(deliveries: Deliveries) -> tuple[int, ...]:
