@@ -25,7 +25,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 .PHONY: help setup dev demo test check check-rust check-minimum deny test-rust check-python check-types \
 	check-fresh test-python test-linux test-determinism test-portable test-lowest test-newest \
 	check-workflows check-release coverage coverage-rust validate fuzz fuzz-corpus attack docs \
-	wheel sdist test-wheel container bench bench-peers compare-ns3 generate lock format clean
+	wheel sdist test-wheel container bench bench-peers check-instructions compare-ns3 generate lock format clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -103,6 +103,7 @@ test: dev ## everything that CI runs
 	$(MAKE) test-rust
 	$(MAKE) check-types
 	$(MAKE) check-fresh
+	$(MAKE) check-instructions
 	$(MAKE) docs
 	$(MAKE) test-python
 	$(MAKE) test-linux
@@ -260,6 +261,9 @@ bench: setup ## time and memory per packet, on this machine
 
 bench-peers: setup ## the same scenarios in ns-2 and ns-3, where they are installed
 	$(PY) benches/bench.py --peers
+
+check-instructions: dev ## whether a packet takes more instructions than before (needs valgrind; RENEW=1 writes the counts)
+	$(PY) benches/instructions.py $(if $(RENEW),--renew)
 
 compare-ns3: dev ## redtail beside ns-3, where it is installed: agreement, then each difference
 	$(PY) benches/peers/compare_ns3.py

@@ -121,9 +121,16 @@ class Cell:
 Queues = dict[str, dict[tuple[int, int], Cell]]
 
 
-def build(package: str, name: str) -> Path:
-    """Build an optimised measuring program and return its path."""
-    command = ["cargo", "bench", "--locked", "-p", package, "--bench", name]
+def build(
+    package: str, name: str, *, profile: str = "bench", together_with: str | None = None
+) -> Path:
+    """Build an optimised measuring program and return its path.
+
+    Named `together_with` it, another package gives shared dependencies the features that it needs,
+    so that what was compiled for that package is used.
+    """
+    command = ["cargo", "bench", "--locked", "--profile", profile, "-p", package, "--bench", name]
+    command += ["-p", together_with] if together_with else []
     command += ["--no-run", "--message-format", "json"]
     done = subprocess.run(command, cwd=_ROOT, check=True, stdout=subprocess.PIPE, text=True)
     for line in done.stdout.splitlines():
@@ -229,12 +236,12 @@ def count_instructions(program: Path) -> list[tuple[dict[str, Any], int]]:
         done = subprocess.run(command, check=True, capture_output=True, text=True)
         reports = [json.loads(line) for line in done.stdout.splitlines()]
         return [
-            (report, _total(out.with_suffix(f".{number}")))
+            (report, total(out.with_suffix(f".{number}")))
             for number, report in enumerate(reports, start=1)
         ]
 
 
-def _total(dump: Path) -> int:
+def total(dump: Path) -> int:
     """The instructions in a dump of callgrind."""
     lines = dump.read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("totals:"))
