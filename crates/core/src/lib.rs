@@ -12,6 +12,7 @@ pub mod param;
 pub mod params;
 mod prefetch;
 pub mod random;
+pub mod ring;
 pub mod units;
 
 pub use dscp::Dscp;
@@ -20,6 +21,7 @@ pub use packet::{Ecn, FlowId, Packet};
 pub use param::{ParamError, ParamWarning};
 pub use prefetch::prefetch;
 pub use random::Stream;
+pub use ring::Ring;
 pub use units::{Bytes, QueueSize, Rate, Sampling, Span, Time, earlier};
 
 // Re-exported for `kinded!` and `params!`, so that their users need not name them.

@@ -52,8 +52,7 @@ impl Lookahead {
 
 /// Each leg with the one that follows it.
 fn pairs(network: &Network) -> impl Iterator<Item = (&Leg, Option<&Leg>)> {
-    let legs = network.routes.iter().map(|route| &route.legs);
-    legs.flat_map(|legs| {
+    network.legs.iter().flat_map(|legs| {
         legs.iter()
             .enumerate()
             .map(|(i, leg)| (leg, legs.get(i + 1)))
@@ -112,14 +111,15 @@ mod tests {
     fn that_of_a_line_is_what_its_packets_have_after_it() {
         let network = network(&[""]);
         let found = Lookahead::of(&network, |_| false);
-        let [data, back] = &network.routes[..] else {
+        let routes: Vec<_> = network.legs.iter().collect();
+        let [data, back] = routes[..] else {
             panic!("one host has two routes");
         };
         let of = |leg: &Leg| found.wires[network.links.len() + leg.line as usize];
         let ms = 1_000_000_000;
         let expected = [31 * ms, 21 * ms, 0];
-        assert_eq!(data.legs.iter().map(of).collect::<Vec<_>>(), expected);
-        assert_eq!(back.legs.iter().map(of).collect::<Vec<_>>(), [0]);
+        assert_eq!(data.iter().map(of).collect::<Vec<_>>(), expected);
+        assert_eq!(back.iter().map(of).collect::<Vec<_>>(), [0]);
         assert_eq!(found.others, Span::from_ms(21));
     }
 
@@ -127,7 +127,7 @@ mod tests {
     fn what_hosts_hold_is_followed_to_the_link() {
         let network = network(&["host_jitter = \"1 ms\""]);
         let found = Lookahead::of(&network, |_| false);
-        let held = network.routes[0].legs[0];
+        let held = network.legs.iter().next().expect("there is a route")[0];
         assert_eq!(held.target, Target::Departure);
         let ahead = found.wires[network.links.len() + held.line as usize];
         assert_eq!(Span::from_ps(ahead), Span::from_ms(1 + 31));

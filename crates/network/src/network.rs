@@ -7,10 +7,10 @@
 //! scheduled. Packets that hosts hold for a random time are in a separate line, in the order in
 //! which they leave.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use redtail_core::{Bytes, Dscp, Ecn, Rate, Span, Stream, Time, prefetch};
+use redtail_core::{Bytes, Dscp, Ecn, Rate, Ring, Span, Stream, Time, prefetch};
 use redtail_qdisc::{AnyQueue, FlowTable, Plugins, QueueContext};
 use redtail_spec::{LinkParams, Scenario};
 use redtail_traffic::{Access, Direction, FlowKind};
@@ -200,12 +200,48 @@ pub struct Route {
     pub dscp: Dscp,
     /// Index of the random delays of the host that sends its packets.
     jitter: Option<u32>,
-    pub(crate) legs: Vec<Leg>,
+}
+
+/// The legs of all routes, in one table: a row for each route, as long as the longest route.
+#[derive(Debug, Default)]
+pub(crate) struct Legs {
+    table: Vec<Leg>,
+    row: usize,
+    /// The number of legs, by route.
+    counts: Vec<u8>,
+}
+
+impl Legs {
+    /// The table of these routes.
+    fn of(routes: &[Vec<Leg>]) -> Self {
+        let row = routes.iter().map(Vec::len).max().unwrap_or(0);
+        let mut table = Vec::with_capacity(row * routes.len());
+        for legs in routes {
+            let last = legs.last().expect("a route has a leg");
+            table.extend(legs);
+            table.resize(table.len() + row - legs.len(), *last);
+        }
+        let counts = routes.iter().map(|legs| legs.len() as u8).collect();
+        Self { table, row, counts }
+    }
+
+    /// The leg that a packet is on, or the next one.
+    #[inline]
+    fn leg(&self, packet: &SimPacket) -> &Leg {
+        &self.table[packet.route as usize * self.row + packet.leg as usize]
+    }
+
+    /// The legs of each route.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[Leg]> {
+        let rows = self.table.chunks(self.row.max(1));
+        let counted = rows.zip(&self.counts);
+        counted.map(|(legs, &count)| &legs[..usize::from(count)])
+    }
 }
 
 /// Packets in flight that arrive in the order in which they were put in.
 #[derive(Debug, Default)]
-struct Line(VecDeque<SimPacket>);
+struct Line(Ring<SimPacket>);
 
 /// The compiled network with everything in flight.
 #[derive(Debug)]
@@ -214,6 +250,7 @@ pub struct Network {
     pub links: Vec<Link>,
     /// All routes.
     pub routes: Vec<Route>,
+    pub(crate) legs: Legs,
     pipes: Vec<Pipe>,
     lines: Vec<Line>,
     /// The random delays of the groups that have them.
@@ -268,7 +305,7 @@ impl Network {
     #[cold]
     fn hold(&mut self, mut packet: SimPacket, jitter: u32, now: Time, scheduler: &mut Scheduler) {
         packet.stamp = self.jitters[jitter as usize].departure(packet.flow, now);
-        let line = self.routes[packet.route as usize].legs[0].line;
+        let line = self.legs.leg(&packet).line;
         let held = &mut self.lines[line as usize].0;
         // Behind the packets that leave at the same time, so that those of a flow stay in order.
         let place = held.partition_point(|other| other.stamp <= packet.stamp);
@@ -281,7 +318,7 @@ impl Network {
     /// Sends `packet` into its next leg.
     #[inline(always)] // keeps the packet in registers until it is in its line
     pub fn send(&mut self, mut packet: SimPacket, now: Time, scheduler: &mut Scheduler) {
-        let leg = self.routes[packet.route as usize].legs[packet.leg as usize];
+        let leg = *self.legs.leg(&packet);
         let mut at = now + leg.before;
         if let Some(pipe) = leg.pipe {
             let pipe = &mut self.pipes[pipe as usize];
@@ -308,16 +345,15 @@ impl Network {
         let waiting = &mut self.lines[line as usize].0;
         let packet = waiting.pop_front().expect("a scheduled line has a head");
         scheduler.set_line(line, waiting.front().map(|head| head.stamp));
-        let leg = &self.routes[packet.route as usize].legs[packet.leg as usize];
-        (packet, leg.target)
+        let target = self.legs.leg(&packet).target;
+        (packet, target)
     }
 
     /// The packet `ahead` places behind the head of `line`, and where it will arrive.
     #[inline]
     pub fn upcoming(&self, line: u32, ahead: usize) -> Option<(&SimPacket, Target)> {
         let packet = self.lines[line as usize].0.get(ahead)?;
-        let leg = &self.routes[packet.route as usize].legs[packet.leg as usize];
-        Some((packet, leg.target))
+        Some((packet, self.legs.leg(packet).target))
     }
 
     /// Prefetches the packet `ahead` places behind the head of `line` into the cache.
@@ -330,14 +366,13 @@ impl Network {
 
     /// Whether a route leads to the side that sends data or serves, by route.
     pub fn back_routes(&self) -> Vec<bool> {
-        let end = |route: &Route| route.legs.last().map(|leg| leg.target);
-        let back = |route| {
+        let back = |legs: &[Leg]| {
             matches!(
-                end(route),
+                legs.last().map(|leg| leg.target),
                 Some(Target::Sender | Target::Server | Target::Caller)
             )
         };
-        self.routes.iter().map(back).collect()
+        self.legs.iter().map(back).collect()
     }
 
     /// The measurement begins: forgets how long packets have waited for hosts' links.
@@ -364,7 +399,7 @@ impl Network {
 
     /// Everything in flight between links.
     pub fn in_flight(&self) -> impl Iterator<Item = &SimPacket> {
-        self.lines.iter().flat_map(|line| &line.0)
+        self.lines.iter().flat_map(|line| line.0.iter())
     }
 }
 
@@ -387,12 +422,14 @@ pub fn compile(scenario: &Scenario, plugins: &Plugins) -> (Network, Vec<Vec<Host
         network: Network {
             links: Vec::new(),
             routes: Vec::new(),
+            legs: Legs::default(),
             pipes: Vec::new(),
             lines: Vec::new(),
             jitters: Vec::new(),
             flows: scenario.flow_table(),
         },
         delays: Vec::new(),
+        legs: Vec::new(),
         pure_lines: BTreeMap::new(),
         held: None,
         hops: Vec::new(),
@@ -420,6 +457,7 @@ pub fn compile(scenario: &Scenario, plugins: &Plugins) -> (Network, Vec<Vec<Host
                 .collect()
         })
         .collect();
+    compiler.network.legs = Legs::of(&compiler.legs);
     (compiler.network, routes)
 }
 
@@ -436,6 +474,8 @@ struct Compiler<'a> {
     network: Network,
     /// Propagation delay of each link.
     delays: Vec<Span>,
+    /// The legs of each route.
+    legs: Vec<Vec<Leg>>,
     /// Lines of legs without a pipe, by their delay. Packets enter at non-decreasing times and
     /// leave in the same order, wherever they come from.
     pure_lines: BTreeMap<Span, u32>,
@@ -632,8 +672,8 @@ impl Compiler<'_> {
             group,
             dscp,
             jitter,
-            legs,
         });
+        self.legs.push(legs);
         self.network.routes.len() as u32 - 1
     }
 }

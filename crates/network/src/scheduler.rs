@@ -12,6 +12,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::hint::select_unpredictable;
 
 use redtail_core::{Span, Time};
 
@@ -112,8 +113,8 @@ struct Tournament {
     leaves: usize,
 }
 
-/// The time of a component without an event.
-const NEVER: u64 = u64::MAX;
+/// The time of a component without an event: the latest that is compared correctly as a signed number.
+const NEVER: u64 = i64::MAX as u64;
 
 impl Tournament {
     fn new(components: usize) -> Self {
@@ -128,18 +129,24 @@ impl Tournament {
     #[inline]
     fn set(&mut self, leaf: u32, time: u64) {
         let nodes = self.nodes.as_mut_slice();
+        // The number of nodes is a power of two. With the mask an index needs no check.
+        let Some(mask) = nodes.len().checked_sub(1) else {
+            return;
+        };
         let mut node = self.leaves + leaf as usize;
         let mut winner = (time, leaf);
-        nodes[node] = winner;
+        nodes[node & mask] = winner;
         while node > 1 {
-            let rival = nodes[node ^ 1];
-            // The left child (even) wins a tie.
-            let rival_is_right = node & 1 == 0;
-            let lose = rival.0 < winner.0 || (rival.0 == winner.0 && !rival_is_right);
-            winner.0 = if lose { rival.0 } else { winner.0 };
-            winner.1 = if lose { rival.1 } else { winner.1 };
+            let rival = nodes[(node ^ 1) & mask];
+            // The left child (even) wins a tie. A branch would be mispredicted at every other level.
+            let rival_is_left = (node & 1) as i64;
+            let lose = (rival.0 as i64) - rival_is_left < winner.0 as i64;
+            winner = (
+                select_unpredictable(lose, rival.0, winner.0),
+                select_unpredictable(lose, rival.1, winner.1),
+            );
             node >>= 1;
-            nodes[node] = winner;
+            nodes[node & mask] = winner;
         }
     }
 

@@ -2,14 +2,14 @@
 
 use std::collections::VecDeque;
 
-use redtail_core::{Packet, Span, Stream, Time};
+use redtail_core::{Packet, Ring, Span, Stream, Time};
 
 use crate::Backlog;
 
 /// Packets in order of arrival, with their number and total size.
 #[derive(Debug)]
 pub struct Fifo<P> {
-    packets: VecDeque<P>,
+    packets: Ring<P>,
     bytes: u64,
 }
 
@@ -17,7 +17,7 @@ impl<P: Packet> Fifo<P> {
     /// An empty store.
     pub fn new() -> Self {
         Self {
-            packets: VecDeque::new(),
+            packets: Ring::new(),
             bytes: 0,
         }
     }
@@ -33,10 +33,7 @@ impl<P: Packet> Fifo<P> {
     /// Removes and returns the oldest packet.
     #[inline]
     pub fn pop(&mut self) -> Option<P> {
-        if self.packets.is_empty() {
-            return None;
-        }
-        let packet = self.packets.pop_front().expect("not empty");
+        let packet = self.packets.pop_front()?;
         self.bytes -= packet.size().as_u64();
         Some(packet)
     }
