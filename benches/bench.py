@@ -2,7 +2,8 @@
 
 Of runs it tells time, events and memory per packet, and how replications scale; of campaigns,
 what they cost outside the simulation, and how long their results take to open; of runs in real
-time, up to which rate they are punctual (`real_time.py`). Run it as ``make bench``; with
+time, up to which rate they are punctual (`real_time.py`); and how long redtail takes to start,
+beside Python alone. Run it as ``make bench``; with
 ``--peers`` (``make bench-peers``) the first two rows are also run in ns-2 and ns-3, and the
 Web case in ns-2, where they are installed. Machines are noisy, so every row is measured
 several times in turn with the others and the least is quoted beside the median; compare ratios
@@ -72,6 +73,17 @@ OPENED = 100_000
 
 #: Runs in real time at a rate at most, until one is punctual.
 LIVE_TRIES = 5
+
+#: Starts: what they are, the program beside the Python in use and its arguments, and seconds at
+#: most on an idle machine.
+STARTS: dict[str, tuple[list[str], float | None]] = {
+    "python -c pass": (["python", "-c", "pass"], None),
+    "import redtail": (["python", "-c", "import redtail"], 0.3),
+    "redtail --help": (["redtail", "--help"], 0.2),
+}
+
+#: Starts of each kind: most of what disturbs one is short.
+START_REPEATS = 20
 
 #: The function of queue_cost that is measured, as callgrind names it.
 _MEASURED = "queue_cost::Place<Q>::measured*"
@@ -171,6 +183,30 @@ def measure_scaling(repeats: int) -> float:
         return time.perf_counter() - start
 
     return statistics.median(seconds(1) / seconds(2) for _ in range(repeats))
+
+
+def measure_starts(repeats: int) -> dict[str, list[float]]:
+    """Seconds from the start of each process of `STARTS` to its end, all in turn."""
+    programs = Path(sys.executable).parent
+    seconds: dict[str, list[float]] = {name: [] for name in STARTS}
+    for _ in range(repeats):
+        for name, ((program, *words), _most) in STARTS.items():
+            start = time.perf_counter()
+            command = [str(programs / program), *words]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            seconds[name].append(time.perf_counter() - start)
+    return seconds
+
+
+def show_starts(seconds: dict[str, list[float]]) -> None:
+    """Print the table of starts."""
+    bare = min(next(iter(seconds.values())))
+    print(f"\n{'start':24}{'ms':>8}{'median':>8}{'to python':>11}{'at most':>9}")
+    for name, each in seconds.items():
+        least, median = min(each), statistics.median(each)
+        most = STARTS[name][1]
+        print(f"{name:24}{1e3 * least:8.0f}{1e3 * median:8.0f}{least / bare:11.1f}", end="")
+        print("" if most is None else f"{1e3 * most:9.0f}")
 
 
 def measure_campaigns() -> list[dict[str, Any]]:
@@ -329,14 +365,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--repeats", type=int, default=7, help="measurements of each row (7)")
     parser.add_argument("--peers", action="store_true", help="also run ns-2 and ns-3")
+    parser.add_argument("--starts", action="store_true", help="measure the starts alone")
     parser.add_argument("--json", action="store_true", help="print the measurements as JSON")
     options = parser.parse_args(arguments)
+    if options.starts:
+        show_starts(measure_starts(START_REPEATS))
+        return 0
     program = build("redtail-sim", "packet_cost")
     named = {name: _HERE / "scenarios" / file for name, (_, file) in ROWS.items()}
     rows = measure_rows(program, named, options.repeats)
     with TemporaryDirectory() as folder:
         presets = measure_rows(program, preset_scenarios(Path(folder)), options.repeats)
     scaling = measure_scaling(3)
+    starts = measure_starts(START_REPEATS)
     campaigns = measure_campaigns()
     queues = measure_queues(build("redtail-qdisc", "queue_cost"), options.repeats)
     real_time = measure_live(LIVE_TRIES)
@@ -349,10 +390,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tables = {"rows": {k: vars(v) for k, v in (rows | presets).items()}, "queues": cells}
         runs = {name: [vars(run) for run in found] for name, found in real_time.items()}
         others = {"scaling": scaling, "campaigns": campaigns, "real_time": runs}
+        others["starts"] = starts
         print(json.dumps(tables | others))
     else:
         show(rows, scaling)
         show_presets(presets)
+        show_starts(starts)
         show_campaigns(campaigns)
         show_queues(queues)
         show_live(real_time)

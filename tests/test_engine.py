@@ -413,19 +413,6 @@ def test_the_listings_begin_with_an_index_of_a_line_each(part: str) -> None:
     assert not listing(part, known[0]).startswith(known[0])
 
 
-def test_help_and_check_start_without_the_heavy_libraries() -> None:
-    script = (
-        "import sys; from redtail.cli import app\n"
-        "from redtail import check; check('examples/quickstart.toml')\n"
-        "heavy = {'numpy', 'scipy', 'pyarrow', 'pandas', 'polars', 'matplotlib'}\n"
-        "print(sorted(heavy & set(sys.modules)))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "[]\n"
-
-
 def test_a_terminal_sees_progress_on_standard_error_alone(tmp_path: Path) -> None:
     ours, theirs = os.openpty()
     script = "from redtail.cli import main; main()"

@@ -1,12 +1,20 @@
-"""Which module of the package imports which: no circles between packages."""
+"""Which module imports which: no circles between packages, and what a start loads."""
 
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+from typer.core import TyperGroup
+from typer.main import get_command
+
 import redtail
+from redtail import cli
+from redtail.cli.deferred import Deferred
 
 FOLDER = Path(redtail.__file__).parent
 
@@ -65,3 +73,68 @@ def test_no_circle_of_imports_goes_through_two_packages() -> None:
         if name in behind[other] and package(name) < package(other)
     }
     assert not circles
+
+
+#: Libraries that take a tenth of a second or more to load, some of them a second.
+HEAVY = {"matplotlib", "numpy", "optuna", "pandas", "polars", "pyarrow", "ruptures", "scipy"}
+HEAVY |= {"dask", "distributed", "fsspec", "jinja2", "IPython"}
+
+
+def loaded(script: str) -> set[str]:
+    """Return the modules that a process of its own has after a script."""
+    script = f"import sys\n{script}\nprint(*sys.modules, file=sys.stderr)"
+    call = [sys.executable, "-c", script]
+    done = subprocess.run(call, capture_output=True, encoding="utf-8", check=True)
+    return set(done.stderr.splitlines()[-1].split())
+
+
+def command_line(*words: str) -> str:
+    return (
+        f"sys.argv = ['redtail', *{words!r}]\nfrom redtail.cli import main\n"
+        "try: main()\nexcept SystemExit as error: assert not error.code, error"
+    )
+
+
+def test_importing_redtail_loads_nothing_but_the_standard_library() -> None:
+    before = loaded("")
+    new = loaded("import redtail") - before
+    assert "redtail" in new
+    assert {name for name in new if name.split(".")[0] == "redtail"} == {"redtail"}
+    others = {name.split(".")[0] for name in new} - {"redtail"}
+    assert others <= sys.stdlib_module_names
+
+
+@pytest.mark.parametrize("words", [(), ("runs",), ("kernel",)])
+def test_help_loads_no_command_and_no_heavy_library(words: tuple[str, ...]) -> None:
+    modules = loaded(command_line(*words, "--help"))
+    # Typer reads the values of a command's options with pydantic.
+    assert not (HEAVY if words else {*HEAVY, "pydantic"}) & modules
+    ours = {name for name in modules if name.startswith("redtail.")}
+    needed = {"redtail.cli.deferred", "redtail.cli.exits", "redtail.cli.output"}
+    assert needed <= ours
+    assert not {name for name in ours if name.startswith("redtail.cli.")} - needed
+    assert "redtail._native" not in modules
+
+
+def test_a_command_loads_its_own_module_alone() -> None:
+    modules = loaded(command_line("schema"))
+    assert "redtail.cli.parts" in modules
+    assert not {"redtail.cli.run", "redtail.cli.stored", "redtail.cli.advise"} & modules
+
+
+def test_checking_loads_no_heavy_library() -> None:
+    assert not HEAVY & loaded(command_line("check", "examples/quickstart.toml"))
+
+
+def test_the_lines_of_help_are_those_of_the_commands() -> None:
+    root = get_command(cli.app)
+    assert isinstance(root, TyperGroup)
+    groups = [root, root.commands["runs"], root.commands["kernel"]]
+    for group in groups:
+        assert isinstance(group, TyperGroup)
+        for one in group.commands.values():
+            if one in groups:
+                continue
+            assert isinstance(one, Deferred)
+            paragraph = one.loaded().help.split("\n\n")[0]
+            assert one.short_help == " ".join(paragraph.split()), one.name

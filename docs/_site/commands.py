@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from redtail.cli.deferred import Deferred
+
 _HEAD = """# Commands
 
 What `redtail --help` and `redtail COMMAND --help` print, on one page. Exit codes: 0 done, 1 a run
@@ -21,6 +23,8 @@ def page(root: Any, name: str = "redtail") -> str:
 
 def commands(command: Any, words: str) -> Iterator[tuple[str, Any]]:
     """Yield each command that does something, with the words that call it."""
+    if isinstance(command, Deferred):
+        command = command.loaded()
     inner = getattr(command, "commands", None)
     if inner is None:
         yield words, command

@@ -10,36 +10,153 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
-from redtail.cli import (
-    advise,
-    check,
-    compare,
-    diff,
-    doctor,
-    estimate,
-    init,
-    kernel,
-    pack,
-    parameters,
-    parts,
-    report,
-    reproduce,
-    run,
-    shell,
-    stored,
-    traces,
-    tune,
-    validate,
-)
-from redtail.cli.exits import EXIT_FAILED, reported
+from redtail.cli.deferred import deferred, group
+from redtail.cli.exits import EXIT_FAILED
 from redtail.cli.output import complain, say
 
+# By name: where the function is, and what `redtail --help` says, in this order.
+_COMMANDS = {
+    "init": (
+        "init.init",
+        "Write a commented experiment to start from, or list those there are.",
+    ),
+    "run": (
+        "run.run",
+        "Run an experiment: table, figures, data. Runs made before are not made again.",
+    ),
+    "shell": (
+        "shell.shell",
+        "Run a shell, or any program, behind the bottleneck of FILE, with real packets.",
+    ),
+    "report": (
+        "report.report",
+        "Write one HTML page of results, to hand over: it needs no network and no other file.",
+    ),
+    "pack": (
+        "pack.pack",
+        "Make one archive with all that a reviewer needs to repeat a result.",
+    ),
+    "compare": (
+        "compare.compare",
+        "Compare cases, or with --backends what backends measure, replication by replication.",
+    ),
+    "diff": (
+        "diff.diff",
+        "Compare two results of one experiment; exits with 1 if anything moved beyond noise.",
+    ),
+    "check": (
+        "check.check",
+        "Check an experiment without running it, and say what it amounts to.",
+    ),
+    "doctor": (
+        "doctor.doctor",
+        "Say for each backend what it needs, what this computer has, and what brings the rest.",
+    ),
+    "schema": (
+        "parts.schema",
+        "Print the JSON schema of the experiment file, for editors that complete and check.",
+    ),
+    "list": (
+        "parts.list_parts",
+        "List queues, TCP presets or traffic with parameters, or metrics with definitions.",
+    ),
+    "advise": (
+        "advise.advise",
+        "Advise a queue for a line, with simulations of it. Goes on where it was stopped.",
+    ),
+    "estimate": (
+        "estimate.estimate",
+        "Estimate a line from a recording: rate, round trip, buffer, and who sent.",
+    ),
+    "parameters": (
+        "parameters.parameters",
+        "Compute parameters for one queue on one link by published rules, each with its source.",
+    ),
+    "tune": (
+        "tune.tune",
+        "Search the parameters of a queue over an experiment's loads. Goes on where it was "
+        "stopped.",
+    ),
+    "import": (
+        "traces.import_trace",
+        "Check a table of connections for traffic of kind `trace`, and say what it amounts to.",
+    ),
+    "reproduce": (
+        "reproduce.reproduce",
+        "Repeat a published evaluation, with a verdict on each of its findings.",
+    ),
+    "validate": (
+        "validate.validate",
+        "Run a committed matrix of experiments under several backends, and tell where they differ.",
+    ),
+}
+_RUNS_COMMANDS = {
+    "list": (
+        "stored.list_runs",
+        "List the experiments: runs, size, newest, versions of the code.",
+    ),
+    "show": (
+        "stored.show",
+        "Show a run with scenario, manifest and metrics, or an experiment with its runs.",
+    ),
+    "watch": (
+        "stored.watch",
+        "Show how far a campaign is that another process makes, until it ends.",
+    ),
+    "verify": (
+        "stored.verify",
+        "Check all stored runs against their hashes; exits with 1 if anything is wrong.",
+    ),
+    "gc": (
+        "stored.gc",
+        "Remove leftovers and damaged runs, and on request runs that no results refer to.",
+    ),
+}
+_KERNEL_COMMANDS = {
+    "fetch": (
+        "kernel.fetch",
+        "Get a kernel from the packages of this computer's distribution, without root.",
+    ),
+    "add": (
+        "kernel.add",
+        "Keep a copy of a kernel of yours; it becomes the default.",
+    ),
+    "list": (
+        "kernel.list_kernels",
+        "List the kernels: release, origin, queues, congestion controls, size, and the default.",
+    ),
+    "remove": (
+        "kernel.remove",
+        "Remove a kernel; results that it has made stay.",
+    ),
+}
+
+
+class _Commands(TyperGroup):
+    """The command `redtail` with all others in it."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = {
+            **deferred(_COMMANDS),
+            "runs": group(
+                "runs", "List, show, verify and clean what is kept of runs.", _RUNS_COMMANDS
+            ),
+            "kernel": group(
+                "kernel",
+                "Get, add, list and remove kernels for the backend linux.",
+                _KERNEL_COMMANDS,
+            ),
+        }
+
+
 app = typer.Typer(
+    cls=_Commands,
     help="What does this queue, with these parameters, do to this traffic on this link?",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -81,53 +198,3 @@ def _root(
     ] = False,
 ) -> None:
     pass
-
-
-# In the order in which `redtail --help` lists them.
-_COMMANDS: dict[str, Callable[..., None]] = {
-    "init": init.init,
-    "run": run.run,
-    "shell": shell.shell,
-    "report": report.report,
-    "pack": pack.pack,
-    "compare": compare.compare,
-    "diff": diff.diff,
-    "check": check.check,
-    "doctor": doctor.doctor,
-    "schema": parts.schema,
-    "list": parts.list_parts,
-    "advise": advise.advise,
-    "estimate": estimate.estimate,
-    "parameters": parameters.parameters,
-    "tune": tune.tune,
-    "import": traces.import_trace,
-    "reproduce": reproduce.reproduce,
-    "validate": validate.validate,
-}
-for _name, _command in _COMMANDS.items():
-    app.command(_name)(reported(_command))
-
-_runs = typer.Typer(help="List, show, verify and clean what is kept of runs.", no_args_is_help=True)
-_RUNS_COMMANDS: dict[str, Callable[..., None]] = {
-    "list": stored.list_runs,
-    "show": stored.show,
-    "watch": stored.watch,
-    "verify": stored.verify,
-    "gc": stored.gc,
-}
-for _name, _command in _RUNS_COMMANDS.items():
-    _runs.command(_name)(reported(_command))
-app.add_typer(_runs, name="runs")
-
-_kernels = typer.Typer(
-    help="Get, add, list and remove kernels for the backend linux.", no_args_is_help=True
-)
-_KERNEL_COMMANDS: dict[str, Callable[..., None]] = {
-    "fetch": kernel.fetch,
-    "add": kernel.add,
-    "list": kernel.list_kernels,
-    "remove": kernel.remove,
-}
-for _name, _command in _KERNEL_COMMANDS.items():
-    _kernels.command(_name)(reported(_command))
-app.add_typer(_kernels, name="kernel")

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from redtail import escape
 from redtail.errors import RedtailWarning
 
@@ -56,6 +54,8 @@ def warnings_shown() -> Iterator[None]:
 
 def print_wide(table: Table | Group) -> None:
     """Print a table as wide as the terminal."""
+    from rich.console import Console
+
     Console(width=width(), highlight=False, markup=False, emoji=False).print(table)
 
 
@@ -64,5 +64,7 @@ def width() -> int:
     wanted = os.environ.get("COLUMNS", "")
     if wanted.isdecimal() and int(wanted) > 0:
         return int(wanted)
+    from rich.console import Console
+
     console = Console()
     return console.width if console.is_terminal else _WIDTH_WITHOUT_TERMINAL

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from rich.console import Console
-
 from redtail import escape
 from redtail.cli.output import complain
 
@@ -36,6 +34,7 @@ def progress_shown(
     if not sys.stderr.isatty():
         yield _lines(_SECONDS_BETWEEN_LINES if every is None else every)
         return
+    from rich.console import Console
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar
 
