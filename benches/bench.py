@@ -43,6 +43,58 @@ ROWS = {
     "c16384": ("16384 NewReno flows, tail drop, link to scale", "tail-drop-16384-newreno.toml"),
 }
 
+
+@dataclass(frozen=True)
+class Scale:
+    """A row of many flows, each with its share of link and buffer.
+
+    Attributes:
+        title: What it is.
+        beside: The row of few flows with which its cost is compared.
+        template: The scenario, without what is said here.
+        flows: Flows or users.
+        bits: Bits a second of the link for each.
+        packets: Packets of the buffer for each.
+        duration: Simulated time.
+        warmup: The time in which they start, which is not measured.
+    """
+
+    title: str
+    beside: str
+    template: str
+    flows: int
+    bits: float
+    packets: float
+    duration: str
+    warmup: str
+
+    def scenario(self) -> str:
+        """The text of the experiment file."""
+        text = (_HERE / "scenarios" / self.template).read_text()
+        filled = {
+            "FLOWS": self.flows,
+            "BITS": round(self.bits * self.flows),
+            "LIMIT": round(self.packets * self.flows),
+            "DURATION": self.duration,
+            "WARMUP": self.warmup,
+        }
+        for key, value in filled.items():
+            text = text.replace(f"@{key}@", str(value))
+        return text
+
+
+#: Rows of many flows, each measured once. In the last nothing is sent: what is left is set-up and
+#: report.
+SCALE = {
+    name: Scale(title, beside, f"scale-{beside[0]}.toml", flows, *share, duration, warmup)
+    for name, title, beside, flows, share, duration, warmup in (
+        ("c100k", "100,000 NewReno flows", "c100", 100_000, (156_250, 4.69), "15 s", "10 s"),
+        ("c1m", "1,000,000 NewReno flows", "c100", 1_000_000, (156_250, 4.69), "12 s", "10 s"),
+        ("w1m", "1,000,000 Web sessions", "w", 1_000_000, (8333, 0.25), "60 s", "50 s"),
+        ("c1m-start", "c1m, ended after 1 ms", "c100", 1_000_000, (156_250, 4.69), "1 ms", "0 s"),
+    )
+}
+
 #: Queues of the rows of TCP presets, which `scenarios/preset.toml` makes. Few segments in a
 #: hundred are lost in `drop`, which holds two thirds of a bandwidth-delay product; a model
 #: of the path ignores losses and needs `deep`, three of them, to have as few.
@@ -96,6 +148,7 @@ class Row:
     nanoseconds: list[float] = field(default_factory=list)
     events: float = 0.0
     peak_kib: int = 0
+    seconds: float = 0.0
 
 
 def preset_rows() -> dict[str, tuple[str, str]]:
@@ -117,6 +170,14 @@ def preset_scenarios(folder: Path) -> dict[str, Path]:
         files[name] = folder / f"{name.replace(' ', '-')}.toml"
         text = template.replace("@QUEUE@", QUEUES[queue]).replace("@TCP@", tcp)
         files[name].write_text(text)
+    return files
+
+
+def scale_scenarios(folder: Path) -> dict[str, Path]:
+    """Write the scenarios of the rows of many flows to `folder`; their files by the rows' names."""
+    files = {name: folder / f"{name}.toml" for name in SCALE}
+    for name, file in files.items():
+        file.write_text(SCALE[name].scenario())
     return files
 
 
@@ -156,9 +217,10 @@ def measure_once(program: Path, scenario: Path, row: Row) -> None:
     """Run one scenario in a process of its own and add what it measured to `row`."""
     done = subprocess.run([program, scenario], check=True, stdout=subprocess.PIPE, text=True)
     report = json.loads(done.stdout)
-    row.nanoseconds.append(report["ns_per_packet"])
-    row.events = report["events_per_packet"]
+    row.nanoseconds.append(report["seconds"] * 1e9 / max(report["packets"], 1))
+    row.events = report["events"] / max(report["packets"], 1)
     row.peak_kib = max(row.peak_kib, report["peak_kib"])
+    row.seconds = report["seconds"]
 
 
 def measure_rows(program: Path, scenarios: dict[str, Path], repeats: int) -> dict[str, Row]:
@@ -328,6 +390,22 @@ def show(rows: dict[str, Row], scaling: float) -> None:
     print(f"replications on 2 threads against 1: {scaling:.2f} times as fast")
 
 
+def show_scale(scale: dict[str, Row], rows: dict[str, Row]) -> None:
+    """Print the rows of many flows beside those of few."""
+    heads = f"{'ns/packet':>10}{'to':>6}{'ratio':>7}{'s':>8}{'B/flow':>9}"
+    print(f"\n{'row':10}{'scenario':28}{heads}")
+    for name, row in scale.items():
+        made = SCALE[name]
+        print(f"{name:10}{made.title:28}", end="")
+        if row.events:
+            least = min(row.nanoseconds)
+            ratio = least / min(rows[made.beside].nanoseconds)
+            print(f"{least:10.0f}{made.beside:>6}{ratio:7.2f}", end="")
+        else:
+            print(f"{'':23}", end="")
+        print(f"{row.seconds:8.1f}{row.peak_kib * 1024 / made.flows:9.0f}")
+
+
 def show_presets(rows: dict[str, Row]) -> None:
     """Print the table of the TCP presets."""
     print(f"\n{'queue':6}{'preset':14}{'ns/packet':>10}{'median':>8}{'events':>8}{'to sack':>9}")
@@ -376,6 +454,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows = measure_rows(program, named, options.repeats)
     with TemporaryDirectory() as folder:
         presets = measure_rows(program, preset_scenarios(Path(folder)), options.repeats)
+        scale = measure_rows(program, scale_scenarios(Path(folder)), 1)
     scaling = measure_scaling(3)
     starts = measure_starts(START_REPEATS)
     campaigns = measure_campaigns()
@@ -387,13 +466,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for kind, places in queues.items()
             for (backlog, flows), cell in places.items()
         ]
-        tables = {"rows": {k: vars(v) for k, v in (rows | presets).items()}, "queues": cells}
+        tables = {
+            "rows": {k: vars(v) for k, v in (rows | scale | presets).items()},
+            "queues": cells,
+        }
         runs = {name: [vars(run) for run in found] for name, found in real_time.items()}
         others = {"scaling": scaling, "campaigns": campaigns, "real_time": runs}
         others["starts"] = starts
         print(json.dumps(tables | others))
     else:
         show(rows, scaling)
+        show_scale(scale, rows)
         show_presets(presets)
         show_starts(starts)
         show_campaigns(campaigns)

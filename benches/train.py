@@ -1,8 +1,8 @@
-"""The runs by which a build with a profile is optimised: what users run, in the shares of its cost.
+"""The runs by which a build with a profile is optimised: what users run, as they run it.
 
-The compiler takes code that these runs do not reach as cold. So they have each queue discipline, each
-TCP preset and each kind of traffic, and the rows of `make bench` at greater length. Run it with the
-module that writes profiles (``make profile``); it prints nothing, and makes the same runs every time.
+The compiler takes code that these runs do not reach as cold. So they have each queue discipline,
+each TCP preset and each kind of traffic, and the rows of `make bench` at greater length. Run it
+with the module that writes profiles (``make profile``). It makes the same runs every time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def experiments() -> list[str]:
     texts = []
     for name, duration in ROWS.items():
         text = (_SCENARIOS / f"{name}.toml").read_text()
-        texts.append(re.sub(r'(?m)^duration = .*$', f'duration = "{duration}"', text))
+        texts.append(re.sub(r"(?m)^duration = .*$", f'duration = "{duration}"', text))
     for kind, keys in _engine.queue_examples().items():
         if kind != "plugin":
             queue = f'kind = "{kind}"\n{keys}'
