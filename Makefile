@@ -259,7 +259,7 @@ attack: dev ## damaged files, killed campaigns, figures that must agree (SECONDS
 bench: setup ## time and memory per packet, on this machine
 	$(PY) benches/bench.py
 
-bench-peers: setup ## the same scenarios in ns-2 and ns-3, where they are installed
+bench-peers: setup ## the same scenarios in ns-2, ns-3 and htsim (HTSIM=its folder sim), where they are installed
 	$(PY) benches/bench.py --peers
 
 check-instructions: dev ## whether a packet takes more instructions than before (needs valgrind; RENEW=1 writes the counts)

@@ -4,8 +4,8 @@ Of runs it tells time, events and memory per packet, and how replications scale;
 what they cost outside the simulation, and how long their results take to open; of runs in real
 time, up to which rate they are punctual (`real_time.py`); and how long redtail takes to start,
 beside Python alone. Run it as ``make bench``; with
-``--peers`` (``make bench-peers``) the first two rows are also run in ns-2 and ns-3, and the
-Web case in ns-2, where they are installed. Machines are noisy, so every row is measured
+``--peers`` (``make bench-peers``) the first two rows are also run in ns-2 and ns-3, the Web case in
+ns-2 and row h in htsim, where they are installed. Machines are noisy, so every row is measured
 several times in turn with the others and the least is quoted beside the median; compare ratios
 within one call, not absolute numbers between calls.
 """
@@ -40,6 +40,7 @@ ROWS = {
     "b": ("64 NewReno flows, tail drop, 10 Mbit/s", "tail-drop-64-newreno.toml"),
     "c100": ("100 NewReno flows, tail drop, link to scale", "tail-drop-100-newreno.toml"),
     "w": ("1200 Web sessions + UDP, tail drop, 10 Mbit/s", "web-1200-sack.toml"),
+    "h": ("64 NewReno flows, tail drop, 100 Mbit/s", "tail-drop-64-newreno-fast.toml"),
     "c16384": ("16384 NewReno flows, tail drop, link to scale", "tail-drop-16384-newreno.toml"),
 }
 
@@ -422,11 +423,12 @@ def show_peers(rows: dict[str, Row]) -> None:
     from run import measure_peers  # type: ignore[import-not-found, unused-ignore]
 
     plain = measure_peers()
-    sampled = measure_peers(queue_samples=True) if "ns2" in plain else {}
+    sampled = measure_peers(queue_samples=True, only=["ns2"]) if "ns2" in plain else {}
     labelled = {
         "ns-2, counters only": plain.get("ns2"),
         "ns-2, queue sampled every 10 ms": sampled.get("ns2"),
         "ns-3": plain.get("ns3"),
+        "htsim": plain.get("htsim"),
     }
     for label, measured in labelled.items():
         if measured is None:
@@ -442,7 +444,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--repeats", type=int, default=7, help="measurements of each row (7)")
-    parser.add_argument("--peers", action="store_true", help="also run ns-2 and ns-3")
+    parser.add_argument("--peers", action="store_true", help="also run ns-2, ns-3 and htsim")
     parser.add_argument("--starts", action="store_true", help="measure the starts alone")
     parser.add_argument("--json", action="store_true", help="print the measurements as JSON")
     options = parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""Time ns-2 and ns-3 on scenarios that redtail's own benchmark runs.
+"""Time ns-2, ns-3 and htsim on scenarios that redtail's own benchmark runs.
 
 The figure is user CPU time per packet that leaves the bottleneck: of a whole
 process, less that of a run too short to move a packet, so that start-up does not
@@ -27,14 +27,15 @@ _NS2_SCRIPT = _HERE / "dumbbell.tcl"
 _NS2_WEB = _HERE / "web.tcl"
 _NS3_SOURCE = _HERE / "dumbbell-ns3.cc"
 _NS3_HEADERS = Path("/usr/include/ns3")
-_NS3_BINARIES = _HERE.parents[1] / "target" / "peers"
+_BINARIES = _HERE.parents[1] / "target" / "peers"
+_HTSIM_SOURCE = _HERE / "dumbbell-htsim.cc"
 _NS3_LIBRARIES = (
-    "applications",
-    "internet",
-    "point-to-point",
-    "traffic-control",
-    "network",
-    "core",
+    "ns3-applications",
+    "ns3-internet",
+    "ns3-point-to-point",
+    "ns3-traffic-control",
+    "ns3-network",
+    "ns3-core",
 )
 
 #: What each scenario asks of the peers' scripts, as key and value.
@@ -43,6 +44,12 @@ SCENARIOS: Mapping[str, Mapping[str, str]] = {
     "b": {"aqm": "DropTail", "tcp": "Newreno", "udp": "0", "n": "64"},
 }
 
+#: The case on htsim's own ground, for it alone: it has no RED and no SACK.
+FAST: Mapping[str, str] = {"n": "64", "mbps": "100", "buf": "300"}
+
+#: The variable of the environment that names htsim's folder `sim`, in which its library was built.
+HTSIM_VARIABLE = "HTSIM"
+
 #: The Web case, for ns-2 alone: ns-3 has no such model.
 WEB: Mapping[str, str] = {"sessions": "1200"}
 
@@ -50,11 +57,13 @@ _TITLES = {
     "a": "64 SACK flows + 4 UDP, RED, 10 Mbit/s",
     "b": "64 NewReno flows, tail drop, 10 Mbit/s",
     "w": "1200 Web sessions + 4 UDP, tail drop, 10 Mbit/s",
+    "h": "64 NewReno flows, tail drop, 100 Mbit/s",
 }
 
 #: Simulated seconds by default: ns-3 takes some 25 times as long as ns-2 for the same.
 NS2_DURATION = 200.0
 NS3_DURATION = 30.0
+HTSIM_DURATION = 400.0
 
 #: Runs of each kind by default.
 REPEATS = 5
@@ -116,30 +125,58 @@ def find_ns3(source: Path = _NS3_SOURCE) -> Peer:
         raise PeerMissing("ns-3: no headers (Debian: apt install libns3-dev)")
     if compiler is None:
         raise PeerMissing("ns-3: no compiler `g++` for the scenario (Debian: apt install g++)")
-    binary = _NS3_BINARIES / source.stem
+    binary = _BINARIES / source.stem
     if _older(binary, source):
-        _compile(compiler, source, binary)
+        _compile([compiler, "-std=c++17", "-O2"], source, binary, _NS3_LIBRARIES)
     return Peer((str(binary),), "--{key}={value}", {})
+
+
+def find_htsim(source: Path = _HTSIM_SOURCE) -> Peer:
+    """Look for htsim's library, and compile the scenario with it.
+
+    Args:
+        source: The scenario.
+
+    Raises:
+        PeerMissing: If the variable names no folder with the library, or there is no compiler.
+        PeerError: If the scenario does not compile.
+    """
+    folder = Path(os.environ.get(HTSIM_VARIABLE, ""))
+    library = folder / "libhtsim.a"
+    compiler = shutil.which("g++")
+    if not os.environ.get(HTSIM_VARIABLE) or not library.exists():
+        raise PeerMissing(
+            f"htsim: the variable {HTSIM_VARIABLE} names no folder with libhtsim.a (the folder"
+            " `sim` of github.com/Broadcom/csg-htsim, after `make libhtsim.a` in it)"
+        )
+    if compiler is None:
+        raise PeerMissing("htsim: no compiler `g++` for the scenario (Debian: apt install g++)")
+    binary = _BINARIES / source.stem
+    if _older(binary, source) or _older(binary, library):
+        # As its own Makefile has it, without its warnings.
+        command = [compiler, "-std=c++17", "-O3", "-w", f"-I{folder}", f"-L{folder}"]
+        _compile(command, source, binary, ["htsim"])
+    return Peer((str(binary),), "{key}={value}", {})
 
 
 def _older(product: Path, source: Path) -> bool:
     return not product.exists() or product.stat().st_mtime < source.stat().st_mtime
 
 
-def _compile(compiler: str, source: Path, binary: Path) -> None:
+def _compile(command: list[str], source: Path, binary: Path, libraries: Sequence[str]) -> None:
     binary.parent.mkdir(parents=True, exist_ok=True)
     # Written aside and renamed, so that an interrupted compilation is not taken for a program.
     with tempfile.TemporaryDirectory(dir=binary.parent) as scratch:
         fresh = Path(scratch) / binary.name
-        libraries = [f"-lns3-{name}" for name in _NS3_LIBRARIES]
+        named = [f"-l{library}" for library in libraries]
         done = subprocess.run(
-            [compiler, "-std=c++17", "-O2", "-o", str(fresh), str(source), *libraries],
+            [*command, "-o", str(fresh), str(source), *named],
             capture_output=True,
             text=True,
             check=False,
         )
         if done.returncode != 0:
-            raise PeerError(f"ns-3: {source.name} does not compile:\n{done.stderr}")
+            raise PeerError(f"{source.name} does not compile:\n{done.stderr}")
         fresh.replace(binary)
 
 
@@ -208,10 +245,12 @@ def ns_per_packet(
 def measure_peers(
     ns2_duration: float = NS2_DURATION,
     ns3_duration: float = NS3_DURATION,
+    htsim_duration: float = HTSIM_DURATION,
     repeats: int = REPEATS,
     queue_samples: bool = False,
+    only: Sequence[str] = ("ns2", "ns3", "htsim"),
 ) -> dict[str, dict[str, float]]:
-    """Time both scenarios in every peer that is installed, and the Web case in ns-2.
+    """Time the scenarios in every peer that is installed.
 
     A peer that is missing is named on standard error and left out of the result.
 
@@ -222,23 +261,28 @@ def measure_peers(
     Args:
         ns2_duration: Simulated seconds in ns-2.
         ns3_duration: Simulated seconds in ns-3.
+        htsim_duration: Simulated seconds in htsim.
         repeats: Runs of each kind; the quickest counts.
         queue_samples: Whether ns-2 samples its queue every 10 ms.
+        only: The peers to time.
 
     Returns:
-        Nanoseconds of user CPU time per bottleneck packet, by peer (``ns2``, ``ns3``)
-        and scenario (``a``, ``b``; ``w`` for ns-2).
+        Nanoseconds of user CPU time per bottleneck packet, by peer (``ns2``, ``ns3``, ``htsim``)
+        and scenario (``a``, ``b``; also ``w`` for ns-2; ``h`` for htsim).
 
     Raises:
         PeerError: If a peer that is installed fails.
     """
     measured: dict[str, dict[str, float]] = {}
     sample = "0.01" if queue_samples else "0"
-    finders: tuple[tuple[str, Callable[[], Peer], float], ...] = (
-        ("ns2", lambda: find_ns2(extra={"sample": sample}), ns2_duration),
-        ("ns3", find_ns3, ns3_duration),
+    finders: tuple[tuple[str, Callable[[], Peer], float, Mapping[str, Mapping[str, str]]], ...] = (
+        ("ns2", lambda: find_ns2(extra={"sample": sample}), ns2_duration, SCENARIOS),
+        ("ns3", find_ns3, ns3_duration, SCENARIOS),
+        ("htsim", find_htsim, htsim_duration, {"h": FAST}),
     )
-    for name, find, duration in finders:
+    for name, find, duration, scenarios in finders:
+        if name not in only:
+            continue
         try:
             peer = find()
         except PeerMissing as missing:
@@ -246,7 +290,7 @@ def measure_peers(
             continue
         measured[name] = {
             key: ns_per_packet(peer, scenario, duration, repeats)
-            for key, scenario in SCENARIOS.items()
+            for key, scenario in scenarios.items()
         }
     if "ns2" in measured and not queue_samples:
         measured["ns2"]["w"] = ns_per_packet(find_ns2(_NS2_WEB), WEB, ns2_duration, repeats)
@@ -265,7 +309,10 @@ def _table(measured: Mapping[str, Mapping[str, float]]) -> str:
     peers = list(measured)
     lines = [" " * (width + 3) + "".join(f"{peer:>10}" for peer in peers)]
     for key, title in _TITLES.items():
-        cells = "".join(f"{measured[peer].get(key, math.nan):>10.0f}" for peer in peers)
+        cells = "".join(
+            f"{measured[peer][key]:>10.0f}" if key in measured[peer] else f"{'':>10}"
+            for peer in peers
+        )
         lines.append(f"{key}  {title:<{width}}{cells}")
     lines.append("ns of user CPU time per packet leaving the bottleneck")
     return "\n".join(lines)
@@ -274,14 +321,14 @@ def _table(measured: Mapping[str, Mapping[str, float]]) -> str:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; the return value is the exit status."""
     parser = argparse.ArgumentParser(
-        description="Time ns-2 and ns-3, if installed, on redtail's benchmark scenarios."
+        description="Time ns-2, ns-3 and htsim, if installed, on redtail's benchmark scenarios."
     )
     parser.add_argument(
         "--duration",
         type=_positive,
         metavar="S",
-        help=f"simulated seconds, for both (default: {NS2_DURATION:g} in ns-2, "
-        f"{NS3_DURATION:g} in ns-3)",
+        help=f"simulated seconds, for all (default: {NS2_DURATION:g} in ns-2, "
+        f"{NS3_DURATION:g} in ns-3, {HTSIM_DURATION:g} in htsim)",
     )
     parser.add_argument(
         "--repeats",
@@ -302,6 +349,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         measured = measure_peers(
             options.duration or NS2_DURATION,
             options.duration or NS3_DURATION,
+            options.duration or HTSIM_DURATION,
             options.repeats,
             options.queue_samples,
         )
