@@ -22,7 +22,7 @@ RUST_SOURCES := Cargo.toml Cargo.lock pyproject.toml \
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup dev demo test check check-rust check-minimum deny test-rust check-python check-types \
+.PHONY: help setup dev demo test check check-rust check-minimum deny test-rust test-queue check-python check-types \
 	check-fresh test-python test-linux test-determinism test-portable test-lowest test-newest \
 	check-workflows check-release coverage coverage-rust validate fuzz fuzz-corpus attack docs \
 	wheel sdist test-wheel container bench bench-peers check-instructions compare-ns3 generate lock format clean
@@ -133,6 +133,11 @@ deny: ## licences, sources and known faults of the Rust dependencies (needs carg
 # native module, so that test-determinism does not compile them again.
 test-rust: $(VENV)/.created ## Rust tests
 	cargo test --locked --workspace --quiet
+
+# Tests whose names have the queue's kind in them, and what every queue keeps to, for this one alone. Only the crate
+# of the queues and its test program are built.
+test-queue: ## Rust tests of one queue, within seconds of a change (QUEUE=red)
+	QUEUE=$(QUEUE) cargo test --locked --quiet -p redtail-qdisc --test it -- $(subst -,_,$(QUEUE)) conformance
 
 check-python: $(VENV)/.dev ## formatting and lints of the Python code
 	$(BIN)/ruff format --check python tests benches docs

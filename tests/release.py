@@ -2,7 +2,8 @@
 
     make check-release TAG=v0.1.0
 
-Version, changelog and citation must agree. The notes are the changelog's section of the version.
+Version, changelog and citation must agree, and the fixtures must have results of the version. The
+notes are the changelog's section of the version.
 """
 
 from __future__ import annotations
@@ -48,6 +49,11 @@ def check(tag: str, root: Path = ROOT) -> str:
         raise ValueError(f"tag {tag!r}: Cargo.toml has version {crates}, so the tag is v{crates}")
     if cited is None or cited[1] != version:
         raise ValueError(f"CITATION.cff: 'version: {version}' is wanted")
+    if not (root / f"tests/fixtures/results-{version}/runs").is_dir():
+        raise ValueError(
+            f"tests/fixtures: no results of {version}, which later versions have to open; "
+            "make them: .venv/bin/python tests/fixtures/make_results.py"
+        )
     return notes((root / "CHANGELOG.md").read_text(), version)
 
 

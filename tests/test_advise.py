@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import signal
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from redtail.advice.loads import USES, loads
 from redtail.advice.objectives import LOST_AT_MOST, chosen
 from redtail.advice.simulated import AS_IT_IS, EFFORTS, HALF, experiment_text, simulated
 from redtail.cli import app
+from redtail.experiment import FORMAT
 from redtail.scenario import quantity
 
 runner = CliRunner()
@@ -142,6 +144,7 @@ def test_the_saved_file_repeats_the_simulations(
 ) -> None:
     file = advice.save(tmp_path / "line.toml")
     assert not redtail.check(file).warnings
+    assert tomllib.loads(file.read_text())["format"] == FORMAT
     seen: list[redtail.Progress] = []
     with pytest.warns(redtail.RedtailWarning) if advice.results.warnings else _nothing():
         results = redtail.run(file, out=out, progress=seen.append)

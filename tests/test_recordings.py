@@ -25,6 +25,7 @@ import redtail
 from redtail import recordings
 from redtail.cli import app
 from redtail.errors import RedtailWarning, SpecError
+from redtail.experiment import FORMAT
 from redtail.recordings import line, packets, rates
 from redtail.recordings.found import Direction, Found
 from redtail.recordings.values import Estimated
@@ -674,6 +675,7 @@ def test_an_experiment_replaces_no_file_unless_told(tmp_path: Path) -> None:
     assert ran.exit_code == 0, ran.stderr
     assert f"written: {out}" in ran.stdout and "down rate" in ran.stdout
     once = out.read_text()
+    assert tomllib.loads(once)["format"] == FORMAT
     out.write_text("mine")
     ran = CliRunner().invoke(app, arguments)
     assert ran.exit_code == 2 and "exists; accepted: another name" in ran.stderr

@@ -184,6 +184,19 @@ def test_a_tag_that_is_not_the_version_is_refused() -> None:
         release.check("v99.0.0")
 
 
+def test_a_release_without_stored_results_is_refused(tmp_path: Path) -> None:
+    for name, text in (
+        ("Cargo.toml", '[workspace.package]\nversion = "0.2.0"\n'),
+        ("CITATION.cff", "version: 0.2.0\n"),
+        ("CHANGELOG.md", "## [Unreleased]\n\n## [0.2.0] - 2026-12-01\n\n- x\n"),
+    ):
+        (tmp_path / name).write_text(text)
+    with pytest.raises(ValueError, match=r"no results of 0\.2\.0"):
+        release.check("v0.2.0", tmp_path)
+    (tmp_path / "tests/fixtures/results-0.2.0/runs").mkdir(parents=True)
+    assert release.check("v0.2.0", tmp_path) == "- x"
+
+
 def test_jobs_call_targets_of_the_makefile() -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     called = 0

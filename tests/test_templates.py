@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 import redtail
 from redtail import templates
 from redtail.cli import app
+from redtail.experiment import FORMAT
 
 ROOT = Path(__file__).parent.parent
 
@@ -67,6 +68,7 @@ def test_a_template_is_valid_as_it_is_and_says_how_to_run_it(name: str, tmp_path
     text = file.read_text()
     assert f"#   redtail run {name}.toml\n" in text
     assert text.startswith(f"# {templates.about(name)}\n")
+    assert f"\n\nformat = {FORMAT}\nname = " in text
     assert max(len(line) for line in text.splitlines() if line.startswith("#")) <= 105
 
 

@@ -25,6 +25,9 @@ from redtail.options import Overrides, PlanOptions
 if TYPE_CHECKING:
     from redtail.model import Experiment
 
+FORMAT = 1
+"""The number of the format of experiment files that redtail writes."""
+
 
 @dataclass(frozen=True)
 class Toml:

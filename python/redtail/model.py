@@ -3301,6 +3301,8 @@ class Experiment(Whole):
         traffic: The groups of flows. A list, each a table with kind = "bulk" or "transfer" or "cbr"
             or "voip" or "on-off" or "game" or "transactions" or "web" or "video" or "arrivals" or
             "trace" or "call".
+        format: Number of the format of this file. A redtail that does not read the format refuses
+            the file and says what reads it. 1; default 1.
         description: A description of the experiment in one sentence or more. A text.
         warmup: Time at the start of each run that no statistics include; less than `duration`. A
             time with its unit, for example "100 ms"; default "0 s".
@@ -3343,6 +3345,7 @@ class Experiment(Whole):
     name: str
     duration: str
     traffic: Sequence[AnyTraffic]
+    format: Literal[1] | None = None
     description: str | None = None
     warmup: str | None = None
     replications: int | StopRule | None = None

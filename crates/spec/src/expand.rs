@@ -5,6 +5,7 @@
 
 use crate::de::hint;
 use crate::error::Problem;
+use crate::format;
 use crate::node::{Entry, Node, Table, Value};
 use crate::origin::Origin;
 use crate::paths;
@@ -71,7 +72,8 @@ pub(crate) const CASE_NAME: &str = "case.name";
 const KINDS: [&str; 2] = ["kind", "preset"];
 
 /// Keys that concern all runs or name them. They cannot differ between cases.
-const NOT_FACTORS: [&str; 7] = [
+const NOT_FACTORS: [&str; 8] = [
+    format::KEY,
     NAME,
     "description",
     "replications",

@@ -41,6 +41,7 @@ mod error;
 mod expand;
 mod experiment;
 mod facts;
+mod format;
 mod load;
 mod node;
 mod origin;
@@ -57,6 +58,7 @@ pub use experiment::{
     ChainParams, Experiment, HopParams, LinkParams, ReportParams, Scenario, Series, SeriesParams,
     Topology,
 };
+pub use format::FORMAT;
 pub use load::LoadRequest;
 pub use origin::Origin;
 pub use plan::{Case, Format, Plan, PlanOptions};

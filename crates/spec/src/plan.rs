@@ -11,6 +11,7 @@ use crate::expand::{self, Factor, Set};
 use crate::experiment::{
     Experiment, HopParams, LinkParams, Scenario, Series, SeriesParams, Topology,
 };
+use crate::format;
 use crate::load::{self, LoadRequest};
 use crate::node::Node;
 use crate::origin::Origin;
@@ -199,6 +200,7 @@ fn expand_and_check(
     tables: &mut FindTable<'_>,
 ) -> Result<Plan, Vec<Problem>> {
     let one = |problem| vec![problem];
+    format::check(&tree).map_err(one)?;
     let mut factors = expand::take_factors(&mut tree).map_err(one)?;
     unique_names(&tree).map_err(one)?;
     for argument in sets {
@@ -206,6 +208,7 @@ fn expand_and_check(
             .and_then(|set| set.apply(&mut tree, &mut factors))
             .map_err(one)?;
     }
+    format::check(&tree).map_err(one)?; // an argument may have set it
     expand::align(&mut factors).map_err(one)?;
     for factor in &mut factors {
         factor.label().map_err(one)?;

@@ -287,6 +287,7 @@ class Advice:
         """Return it as plain values, in SI units and shares."""
         full, half, as_it_is = self.halved
         return {
+            "format": 1,
             "line": asdict(self.line),
             "recorded": None if self.recorded is None else asdict(self.recorded),
             "objective": self.objective.name,

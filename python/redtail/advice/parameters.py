@@ -75,7 +75,7 @@ class QueueParameters:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
-        return asdict(self)
+        return {"format": 1, **asdict(self)}
 
     def to_json(self) -> str:
         """Return it as JSON text."""

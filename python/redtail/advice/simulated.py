@@ -21,7 +21,7 @@ from redtail.advice.access import ACCESS, carried, own_port
 from redtail.advice.candidates import Candidate, candidate
 from redtail.advice.line import Line, Recorded, Shaped
 from redtail.advice.loads import Load, loads, most_flows
-from redtail.experiment import toml_value
+from redtail.experiment import FORMAT, toml_value
 
 BUFFER = 0.2
 """Time that a full buffer of the modem or the provider takes to empty, in s.
@@ -189,6 +189,7 @@ def experiment_text(wanted: Simulated, name: str, about: Sequence[str]) -> str:
         HEADER,
         *(f"# {line}" for line in about),
         "",
+        f"format = {FORMAT}",
         f"name = {toml_value(name)}",
         f"duration = {toml_value(_time(WARMUP_S + wanted.measured_s))}",
         f"warmup = {toml_value(_time(WARMUP_S))}",

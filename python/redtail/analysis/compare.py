@@ -215,6 +215,7 @@ class Comparisons(Rows[Comparison]):
     def as_json(self) -> dict[str, Any]:
         """Return what `redtail compare --json` prints, as Python objects."""
         return {
+            "format": 1,
             "factor": self.factor,
             "changes_along": self.along,
             "held_equal": self.held,

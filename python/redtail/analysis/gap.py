@@ -233,6 +233,7 @@ class Gaps(Rows[Gap]):
     def as_json(self) -> dict[str, Any]:
         """Return what `redtail compare --backends --json` prints, as Python objects."""
         return {
+            "format": 1,
             "experiment": self.results[0].name,
             "backends": [
                 {"backend": each.backend, "made_by": each.made_by, "folder": str(each.folder)}

@@ -142,6 +142,7 @@ class Diff(Rows[Moved]):
     def as_json(self) -> dict[str, Any]:
         """Return what `redtail diff --json` prints, as Python objects."""
         return {
+            "format": 1,
             "experiment": self.old.name,
             "old": _about(self.old),
             "new": _about(self.new),

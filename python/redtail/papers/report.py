@@ -109,6 +109,7 @@ def counts(done: Reproduction) -> str:
 def as_json(done: Reproduction) -> dict[str, Any]:
     """Return everything as plain Python objects."""
     return {
+        "format": 1,
         "paper": done.paper.name,
         "title": done.paper.title,
         "scale": done.scale,

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from redtail.errors import SpecError
+from redtail.experiment import FORMAT
 from redtail.files import path_of
 from redtail.recordings.found import Direction, Flows, Found
 from redtail.recordings.rates import PACKET_B
@@ -125,6 +126,7 @@ def _head(found: Found, main: str) -> Iterator[str]:
     for caution in found.cautions:
         yield from _comment(caution)
     yield ""
+    yield f"format = {FORMAT}"
     yield f"name = {json.dumps(f'Line of {name}', ensure_ascii=False)}"
     duration = DURATION_S
     timed = any(flows.kind == "downloads" for flows in found.flows)

@@ -161,7 +161,7 @@ class Found:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as plain values."""
-        found = asdict(self)
+        found = {"format": 1, **asdict(self)}
         found["file"] = str(self.file)
         for name in ("down", "up"):
             found[name]["trace_ms"] = len(self.direction(name).trace_ms)

@@ -256,6 +256,7 @@ def show(root: Path, folder: Path) -> dict[str, Any]:
     if not is_run(folder):
         referred = referred_to(folder) or {}
         return {
+            "format": 1,
             **summary_of(root, folder).as_json(),
             "results": referred,
             "others": [key for key in all_names(folder) if key not in referred],
@@ -271,6 +272,7 @@ def show(root: Path, folder: Path) -> dict[str, Any]:
         run = store.read_run(folder)
         scenario = (folder / "scenario.json").read_text(encoding="utf-8")
     return {
+        "format": 1,
         "run": run.key,
         "experiment": _name(root, folder.parent),
         **({"folder": str(folder)} if segment is None else {"segment": str(segment)}),

@@ -265,6 +265,7 @@ class Tuned:
         finding = self.finding
         queues = [*(each.queue.label for each in self.own), self.queue.label]
         return {
+            "format": 1,
             "experiment": finding.name,
             "queue": {"label": self.queue.label, **self.queue.table},
             "parameters": self.parameters,

@@ -124,6 +124,7 @@ class Validation:
         """Return what `redtail validate --json` prints, as Python objects."""
         first = next(iter(self.studies.values()))
         return {
+            "format": 1,
             "backends": [
                 {"backend": each.backend, "made_by": each.made_by} for each in first.results
             ],

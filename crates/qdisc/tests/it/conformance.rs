@@ -637,6 +637,8 @@ fn link() -> LinkFacts {
 }
 
 /// The example of every queue with a small limit, and every queue in other configurations.
+///
+/// With the environment variable `QUEUE` only queues of this kind (`make test-queue`).
 fn disciplines() -> Vec<(&'static str, QueueParams, Marks)> {
     let examples = QueueParams::examples().into_iter().map(|(kind, keys)| {
         let spec = example(kind, keys, 7);
@@ -650,7 +652,14 @@ fn disciplines() -> Vec<(&'static str, QueueParams, Marks)> {
         };
         (name, spec, marks)
     });
-    examples.chain(modes).collect()
+    let all = examples.chain(modes);
+    let Ok(only) = std::env::var("QUEUE") else {
+        return all.collect();
+    };
+    let found: Vec<_> = all.filter(|(_, spec, _)| spec.kind() == only).collect();
+    let kinds = QueueParams::KINDS.join(", ");
+    assert!(!found.is_empty(), "QUEUE={only}; accepted: {kinds}");
+    found
 }
 
 /// Queues in each configuration that takes another way through their code; and whether the queue then marks.

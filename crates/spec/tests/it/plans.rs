@@ -16,6 +16,13 @@ fn assert_reads_back(scenario: &Scenario) {
     assert_eq!(Scenario::from_json(&text).unwrap().to_json(), text);
 }
 
+/// So results that are stored stay those of the experiment when the key is added to its file.
+#[test]
+fn the_number_of_the_format_is_no_part_of_a_scenario() {
+    let numbered = plan(&format!("format = 1\n{}", single()), &[]).unwrap();
+    assert_eq!(numbered, plan(&single(), &[]).unwrap());
+}
+
 #[test]
 fn every_combination_is_a_case_and_the_last_factor_changes_fastest() {
     let plan = plan(FILE, &[]).unwrap();

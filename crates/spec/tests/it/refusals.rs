@@ -35,6 +35,46 @@ fn not_toml() {
 }
 
 #[test]
+fn formats() {
+    let with = |line: &str| single_with("warmup = \"50 s\"", line);
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(
+        with("format = 2"),
+        format!(
+            "e.toml:3: format = 2 is of a later redtail than this one ({version}); accepted: 1. Use a later \
+             redtail (pip install --upgrade redtail)"
+        )
+    );
+    for other in ["0", "-1", "\"1\"", "1.0", "[1]"] {
+        assert_eq!(
+            with(&format!("format = {other}")),
+            format!(
+                "e.toml:3: format = {other} is no format; accepted: 1, which is that of redtail {version}, \
+                 and also without this key"
+            )
+        );
+    }
+    let set = plan(&single(), &["format=7"]).unwrap_err().to_string();
+    assert!(
+        set.starts_with("--set format=7: format = 7 is of a later redtail"),
+        "{set}"
+    );
+    assert_eq!(
+        refusal(&(FILE.to_owned() + "format = [1, 2]\n")),
+        r#"e.toml:32: factors."format": format is the same for all cases and cannot be a factor"#
+    );
+}
+
+/// A later format may have any keys, and any values of keys that exist.
+#[test]
+fn a_later_format_is_all_that_is_said_of_a_file_of_it() {
+    let file = "format = 2\nqueues = 3\nfactors = 4\n[[traffic]]\nname = 5\n";
+    let message = refusal(file);
+    assert!(message.starts_with("e.toml:1: format = 2 "), "{message}");
+    assert_eq!(message.lines().count(), 1, "{message}");
+}
+
+#[test]
 fn unknown_keys() {
     assert_eq!(
         single_with("rate = \"10", "rte = \"10"),
@@ -47,7 +87,7 @@ fn unknown_keys() {
     );
     assert_eq!(
         single_with("warmup", "colour"),
-        "e.toml:3: colour: unknown key; accepted: name, description, duration, warmup, replications, backend, seed, bottleneck, \
+        "e.toml:3: colour: unknown key; accepted: format, name, description, duration, warmup, replications, backend, seed, bottleneck, \
          chain, host_jitter, traffic, phases, series, keep_flows, report"
     );
     let message = single_with("flows = 64", "flow = 64");
@@ -557,7 +597,7 @@ fn factors_that_are_empty_or_name_nothing() {
     );
     assert_eq!(
         file_with("\"bottleneck.queue\"", "\"botleneck.queue\""),
-        "e.toml:27: factors.\"botleneck.queue\": there is no key botleneck; accepted: name, description, duration, warmup, \
+        "e.toml:27: factors.\"botleneck.queue\": there is no key botleneck; accepted: format, name, description, duration, warmup, \
          replications, backend, seed, bottleneck, chain, host_jitter, traffic, phases, series, keep_flows, report; \
          did you mean \"bottleneck\"?"
     );

@@ -1,7 +1,7 @@
 //! The schema says what editors complete and check.
 
 use redtail_qdisc::QueueParams;
-use redtail_spec::schema;
+use redtail_spec::{FORMAT, schema};
 use serde_json::{Value, json};
 
 fn at(pointer: &str) -> Value {
@@ -48,6 +48,8 @@ fn defaults_units_and_sources_are_visible() {
     );
     assert_eq!(at("/$defs/Rate/x-unit"), "rate");
     assert_eq!(at("/properties/warmup/default"), "0 s");
+    assert_eq!(at("/properties/format/default"), FORMAT);
+    assert_eq!(at("/properties/format/enum"), json!([FORMAT]));
     let text = schema().to_string();
     assert!(!text.contains("Source:"), "sources are apart");
     assert!(!text.contains("null"), "TOML has no null");
