@@ -110,10 +110,9 @@ impl QueueSize {
 /// The earlier of two times, of which either may be unset.
 #[inline]
 pub fn earlier(one: Option<Time>, other: Option<Time>) -> Option<Time> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        _ => one.or(other),
-    }
+    // Without branches: whether a timer is set is hard to predict.
+    let least = one.unwrap_or(Time::MAX).min(other.unwrap_or(Time::MAX));
+    (least < Time::MAX).then_some(least)
 }
 
 impl Time {

@@ -7,7 +7,7 @@
 
 use std::ops::AddAssign;
 
-use redtail_core::{Span, Stream, Time, earlier};
+use redtail_core::{Span, Stream, Time, earlier, prefetch};
 use redtail_spec::Scenario;
 use redtail_traffic::{Done, Exchange, Exchanges, Order, TrafficParams};
 use redtail_transport::{Endpoint, Flags, Segment, SenderCounters, TcpParams};
@@ -479,6 +479,22 @@ impl Connections {
     #[inline]
     pub fn find(&mut self, place: u32) -> Option<&mut Connection> {
         self.places[place as usize].as_deref_mut()
+    }
+
+    /// Prefetches where the connection at a place is into the cache.
+    #[inline]
+    pub fn prefetch_place(&self, place: u32) {
+        if let Some(place) = self.places.get(place as usize) {
+            prefetch(place);
+        }
+    }
+
+    /// Prefetches the connection at a place into the cache.
+    #[inline]
+    pub fn prefetch(&self, place: u32) {
+        if let Some(Some(connection)) = self.places.get(place as usize) {
+            prefetch(&**connection);
+        }
     }
 
     /// The open connections, with their places.

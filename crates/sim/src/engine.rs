@@ -39,6 +39,15 @@ const CANCEL_INTERVAL: u64 = 1 << 8;
 /// their packets.
 const MANY_FLOWS: usize = 1000;
 
+/// Of about so many users one has a connection open at a time.
+const USERS_A_CONNECTION: usize = 100;
+
+/// Whether there are more endpoints with packets than the cache holds.
+fn many_endpoints(flows: &Flows) -> bool {
+    let users = flows.users.len();
+    flows.groups.len() - users + users / USERS_A_CONNECTION > MANY_FLOWS
+}
+
 /// The run was cancelled before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cancelled;
@@ -127,7 +136,7 @@ impl<'a> Engine<'a> {
             sampler,
             recorder: None,
             releases: vec![Alarm::default(); flows.senders.len()],
-            many_flows: flows.groups.len() > MANY_FLOWS,
+            many_flows: many_endpoints(&flows),
             touched: Vec::new(),
             done_before: Vec::new(),
             reached_before: Vec::new(),
@@ -247,11 +256,12 @@ impl<'a> Engine<'a> {
                     self.flows.senders[endpoint].sender.prefetch();
                 }
                 Target::Sender => self.flows.senders[endpoint].sender.prefetch(),
+                Target::Client | Target::Server => {
+                    self.flows.connections.prefetch(packet.endpoint);
+                }
                 Target::UdpSink
                 | Target::Caller
                 | Target::Callee
-                | Target::Client
-                | Target::Server
                 | Target::Departure
                 | Target::Link(_) => {}
             }
@@ -266,11 +276,12 @@ impl<'a> Engine<'a> {
                     prefetch(&self.flows.senders[endpoint]);
                 }
                 Target::Sender => prefetch(&self.flows.senders[endpoint]),
+                Target::Client | Target::Server => {
+                    self.flows.connections.prefetch_place(packet.endpoint);
+                }
                 Target::UdpSink
                 | Target::Caller
                 | Target::Callee
-                | Target::Client
-                | Target::Server
                 | Target::Departure
                 | Target::Link(_) => {}
             }
