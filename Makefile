@@ -110,7 +110,7 @@ test: dev ## everything that CI runs
 	$(MAKE) test-determinism
 	@echo "all tests passed"
 
-check: dev ## only what a change is likely to break (BASE=COMMIT compares with that commit)
+check: $(VENV)/.dev ## only what a change is likely to break (BASE=COMMIT compares with that commit)
 	$(PY) tests/check.py $(BASE)
 
 check-rust: $(VENV)/.created ## formatting, lints and documentation of the Rust code

@@ -61,6 +61,13 @@ def crates_to_test(files: Iterable[str]) -> list[str]:
     return sorted(touched)
 
 
+def queues(files: Iterable[str]) -> list[str]:
+    """Return the kinds of the queues that changed: each has a file of its name."""
+    folder = Path("crates/qdisc/src/queues")
+    paths = [path for path in map(Path, files) if path.parent == folder]
+    return [path.stem.replace("_", "-") for path in paths if (ROOT / path).exists()]
+
+
 def python_tests(files: Iterable[str]) -> list[str]:
     """Return the test files that changed, and those that import a module that did."""
     modules = {
@@ -80,7 +87,8 @@ def python_tests(files: Iterable[str]) -> list[str]:
 
 def commands(files: list[str]) -> list[list[str]]:
     """Return what to run for these changed files, in order."""
-    found: list[list[str]] = []
+    # What fails soonest first: the own tests of a queue take seconds, those of all crates minutes.
+    found = [["make", "--silent", "test-queue", f"QUEUE={kind}"] for kind in queues(files)]
     crates = crates_to_test(files)
     if crates:
         found.append(["cargo", "fmt", "--all", "--", "--check"])
@@ -99,9 +107,11 @@ def commands(files: list[str]) -> list[list[str]]:
     tests = python_tests(files)
     if _NATIVE in crates and "tests/test_engine.py" not in tests:
         tests.append("tests/test_engine.py")
+    pages = [file for file in files if file.endswith(".md")]
+    if tests or pages:
+        found.append(["make", "--silent", "dev"])  # not before: Rust tests need no native module
     if tests:
         found.append([sys.executable, "-m", "pytest", "-q", *tests])
-    pages = [file for file in files if file.endswith(".md")]
     if pages and "tests/test_docs.py" not in tests:
         names = " or ".join(pages)
         found.append([sys.executable, "-m", "pytest", "-q", "tests/test_docs.py", "-k", names])

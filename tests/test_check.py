@@ -23,6 +23,17 @@ def test_a_module_is_tested_by_what_imports_it() -> None:
     assert "tests/test_docs.py" not in chosen
 
 
+def test_the_own_tests_of_a_queue_come_first_and_need_no_native_module() -> None:
+    files = ["crates/qdisc/src/queues/fq_codel.rs", "crates/qdisc/src/laws/red.rs"]
+    found = [" ".join(command) for command in commands(files)]
+    assert found[0] == "make --silent test-queue QUEUE=fq-codel"
+    assert found[1].startswith("cargo fmt")
+    native = [command.startswith(("make check-", "make --silent dev")) for command in found]
+    assert native.index(True) > [c.startswith("cargo test") for c in found].index(True)
+    assert "test_engine.py" in found[-1]
+    assert not any("test-queue" in " ".join(command) for command in commands(files[1:]))
+
+
 @pytest.mark.parametrize(
     ("file", "expected"),
     [

@@ -116,6 +116,9 @@ def test_commands_read_stored_results(version: str, name: str, runs: Path) -> No
     page = runs / name / "report.html"
     command("report", str(runs / name))
     assert experiment in page.read_text(encoding="utf-8")
+    if redtail.load(runs / name).factors:
+        words = ["compare", str(runs / name), "--metric", "loss", "--json"]
+        assert json.loads(command(*words))["comparisons"]
     same = json.loads(command("diff", str(runs / name), str(runs / name), "--json"))
     assert same["same"] and not same["only"]
 
