@@ -15,8 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from bisect import bisect_right
-from collections import Counter
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -141,8 +140,7 @@ def estimate(values: Iterable[float], confidence: float = 0.95, *, skewed: bool 
     mean = math.fsum(used) / n
     if n == 1:
         return Estimate(mean, None, 1, "one replication")
-    largest = max(map(abs, used))
-    value, alike = Counter(_tidied(each, largest) for each in used).most_common(1)[0]
+    value, alike = _middle(used)
     if alike > _MOST_ALIKE * n:
         which = f"all {n}" if alike == n else f"{alike} of {n}"
         return Estimate(
@@ -161,11 +159,36 @@ def estimate(values: Iterable[float], confidence: float = 0.95, *, skewed: bool 
     return Estimate(mean, _t_for_skewed(skewness, n, confidence) * error, n)
 
 
+def _middle(values: list[float]) -> tuple[float, int]:
+    """Return the middle value and how many are equal to it, but for what rounding makes.
+
+    A value that more than half of them have is the middle one.
+    """
+    ordered = sorted(values)
+    digits = _digits(max(-ordered[0], ordered[-1]))
+    middle = _rounded(ordered[len(ordered) // 2], digits)
+
+    def rounded(value: float) -> float:
+        return _rounded(value, digits)
+
+    first = bisect_left(ordered, middle, key=rounded)
+    return middle, bisect_right(ordered, middle, lo=first, key=rounded) - first
+
+
 def _tidied(value: float, largest: float) -> float:
     """Return a value without what rounding made of it, from the size of what it came from."""
+    return _rounded(value, _digits(largest))
+
+
+def _digits(largest: float) -> int | None:
+    """Return how many decimals of values of this size are not made by rounding."""
     if largest == 0 or not math.isfinite(largest):
-        return value
-    return round(value, _DIGITS - 1 - math.floor(math.log10(largest)))
+        return None
+    return _DIGITS - 1 - math.floor(math.log10(largest))
+
+
+def _rounded(value: float, digits: int | None) -> float:
+    return value if digits is None else round(value, digits)
 
 
 def difference(first: float, second: float) -> float:
